@@ -1,0 +1,81 @@
+# Every target sets the environment up first; `make setup` alone does only that.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := test
+.ONESHELL:
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+# workers of pytest-xdist share the cores, so each runs BLAS on one thread
+PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
+	$(BIN)/pytest -q -n $(WORKERS)
+INSTALLED := $(VENV)/.installed
+INSTALLED_DOCS := $(VENV)/.installed-docs
+
+.PHONY: setup demo lint test test-all docs bench-quick bench format clean
+
+setup: $(INSTALLED)
+
+# PYTHON=/path/to/python chooses the interpreter
+$(INSTALLED): pyproject.toml Makefile
+	@found=
+	if $(BIN)/python -m pip --version >/dev/null 2>&1; then found=$(BIN)/python; fi
+	for candidate in $${PYTHON:-python3.11 python3 python}; do
+	  if [ -n "$$found" ]; then break; fi
+	  # trying beats asking: some systems ship Python with half of venv
+	  if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	      >/dev/null 2>&1 && "$$candidate" -m venv --clear $(VENV) >/dev/null 2>&1
+	  then found=$$candidate; fi
+	done
+	if [ -z "$$found" ]; then
+	  echo "tacit needs Python 3.11 or later with its venv module:" \
+	    "install it, or pass PYTHON=/path/to/python to make." >&2
+	  exit 1
+	fi
+	echo "Setting up $(VENV) with $$($(BIN)/python --version)."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --editable '.[parquet,test,lint]'
+	touch $@
+
+$(INSTALLED_DOCS): $(INSTALLED)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --editable '.[docs]'
+	touch $@
+
+demo: $(INSTALLED)
+	@$(BIN)/python examples/demo.py
+
+lint: $(INSTALLED)
+	@$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	@$(PYTEST) -m "not slow"
+
+test-all: lint
+	@$(PYTEST)
+
+docs: $(INSTALLED_DOCS)
+	@rm -rf docs/api/generated docs/_build
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	echo "Open docs/_build/html/index.html."
+
+bench-quick: $(INSTALLED)
+	@$(BIN)/python benchmarks/run.py --quick
+
+bench: $(INSTALLED)
+	@$(BIN)/python benchmarks/run.py
+
+format: $(INSTALLED)
+	@$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	  .import_linter_cache docs/_build docs/api/generated docs/api/tacit.*.rst \
+	  docs/api/index.rst build dist benchmarks/outputs
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Models that learn from people without telling on them."""

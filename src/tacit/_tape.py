@@ -1,0 +1,191 @@
+"""A hook that records what mechanisms release, and can play it back.
+
+Every mechanism sends its draw through `release`. In ordinary runs no tape is active
+and the hook is one lookup. Under `recording` and `replaying` it lets an auditor run a
+trainer twice on neighboring data with the same mechanism outputs, so that whatever
+still differs is a leak.
+"""
+
+import copy
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Diverged", "Release", "Tape", "recording", "release", "replaying"]
+
+T = TypeVar("T")
+
+NORMS = ("l1", "l2", "linf")
+
+
+class Diverged(RuntimeError):
+    """The replayed run asked for a release that the recorded run did not make."""
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """One use of a mechanism: what went in, what was declared, what came out."""
+
+    label: str
+    value: NDArray[Any]
+    shape: tuple[int, ...]
+    sensitivity: float
+    norm: str
+    output: Any
+
+
+@dataclass(eq=False)
+class Tape:
+    """The releases of one run, in order.
+
+    Parameters
+    ----------
+    source
+        The tape whose outputs are played back; None while recording.
+    redraw
+        Whether a replayed release still draws, and throws the draw away.
+    """
+
+    source: "Tape | None" = None
+    redraw: bool = False
+    releases: list[Release] = field(default_factory=list)
+    diverged: bool = False
+    owner: int = field(default_factory=threading.get_ident)
+
+    def take(
+        self,
+        label: str,
+        value: Any,
+        sensitivity: float,
+        norm: str,
+        draw: Callable[[], T],
+    ) -> T:
+        """Return the draw, or the recorded output in its place, and note it."""
+        if threading.get_ident() != self.owner:
+            raise RuntimeError(
+                "A tape belongs to the thread that opened it; run the trainer in one "
+                "thread while it is recorded or replayed."
+            )
+        if norm not in NORMS:
+            raise ValueError(f"norm must be one of {NORMS}, got {norm!r}.")
+        if self.source is None:
+            # copied first, since a draw may add its noise in place
+            before = value if callable(value) else np.array(value)
+            output = _draw_unseen(draw)
+            self._note(label, before, sensitivity, norm, output)
+            return output
+        recorded, place = self.source.releases, len(self.releases)
+        # a trainer that swallows the first error must not come back into step
+        if self.diverged or place >= len(recorded) or recorded[place].label != label:
+            self.diverged = True
+            known = () if callable(value) else value
+            self._note(label, known, sensitivity, norm, None)
+            raise Diverged(f"Release {label!r} has no counterpart in the recording.")
+        if self.redraw:
+            _draw_unseen(draw)
+        # a copy, since the trainer may write into what it gets
+        output = copy.deepcopy(recorded[place].output)
+        self._note(label, value, sensitivity, norm, output)
+        if self.releases[place].shape != recorded[place].shape:
+            self.diverged = True
+            raise Diverged(f"Release {label!r} has another shape than recorded.")
+        return output
+
+    def _note(
+        self, label: str, value: Any, sensitivity: float, norm: str, output: Any
+    ) -> None:
+        array = np.array(value(output) if callable(value) else value)
+        self.releases.append(
+            Release(
+                label=label,
+                value=array,
+                shape=array.shape,
+                sensitivity=float(sensitivity),
+                norm=norm,
+                output=copy.deepcopy(output),
+            )
+        )
+
+
+_ACTIVE: ContextVar[Tape | None] = ContextVar("tacit_tape", default=None)
+
+
+def _draw_unseen(draw: Callable[[], T]) -> T:
+    # releases within a draw are part of it: a replay that skips it skips them too
+    token = _ACTIVE.set(None)
+    try:
+        return draw()
+    finally:
+        _ACTIVE.reset(token)
+
+
+def release(
+    label: str,
+    *,
+    value: Any,
+    sensitivity: float,
+    norm: str,
+    draw: Callable[[], T],
+) -> T:
+    """Return ``draw()``; the one door through which a mechanism's output passes.
+
+    Parameters
+    ----------
+    label
+        Name of the release; depends on public facts only.
+    value
+        The private array that the mechanism protects, or a function from the output
+        to that array where the array is known only afterwards, as the data gradient
+        at the released point in objective perturbation. Read by a tape only.
+    sensitivity
+        Declared bound on how far ``value`` moves between neighbors.
+    norm
+        Norm of that bound: ``"l1"``, ``"l2"`` or ``"linf"``.
+    draw
+        Produces the output. Releases made inside it count as part of this one.
+    """
+    tape = _ACTIVE.get()
+    if tape is None:
+        return draw()
+    return tape.take(label, value, sensitivity, norm, draw)
+
+
+@contextmanager
+def _active(tape: Tape) -> Iterator[Tape]:
+    if _ACTIVE.get() is not None:
+        raise RuntimeError("A tape is already active; tapes cannot be nested.")
+    token = _ACTIVE.set(tape)
+    try:
+        yield tape
+    finally:
+        _ACTIVE.reset(token)
+
+
+@contextmanager
+def recording() -> Iterator[Tape]:
+    """Record every release made in the block on a fresh tape."""
+    with _active(Tape()) as tape:
+        yield tape
+
+
+@contextmanager
+def replaying(source: Tape, *, redraw: bool = False) -> Iterator[Tape]:
+    """Answer every release in the block from ``source``, noting the new values.
+
+    Parameters
+    ----------
+    source
+        A tape filled under `recording`.
+    redraw
+        Draw as well and throw the draw away. For trainers that take public
+        randomness, such as which rows to sample, from the generator of the noise:
+        without it that generator falls out of step.
+    """
+    with _active(Tape(source=source, redraw=redraw)) as tape:
+        yield tape

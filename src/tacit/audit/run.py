@@ -1,0 +1,160 @@
+"""Train many times on two neighbors and bound epsilon from below."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.audit.bounds import clopper_pearson_bound, gaussian_bound
+
+__all__ = ["AuditResult", "audit"]
+
+Method = Literal["clopper-pearson", "gaussian"]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found.
+
+    Parameters
+    ----------
+    epsilon_lower
+        With probability at least ``confidence``, epsilon at ``delta`` is no smaller.
+    delta, confidence, method, n_runs
+        As asked; ``n_runs`` counts the trainings on each side.
+    hits, trials
+        How often the chosen event happened on the two sides, in the judged runs.
+    mu_lower
+        Lower confidence bound on the Gaussian-DP parameter; None for other methods.
+    """
+
+    epsilon_lower: float
+    delta: float
+    confidence: float
+    method: str
+    n_runs: int
+    hits: tuple[int, int]
+    trials: tuple[int, int]
+    mu_lower: float | None = None
+
+    def refutes(self, epsilon: float) -> bool:
+        """Whether the claim of ``epsilon`` at this delta is below the bound."""
+        return self.epsilon_lower > epsilon
+
+    def __str__(self) -> str:
+        caveat = ", assuming a Gaussian trade-off" if self.method == "gaussian" else ""
+        return (
+            f"epsilon >= {self.epsilon_lower:.4g} at delta={self.delta:g} with "
+            f"confidence 1 - {1 - self.confidence:.2g} ({self.method}{caveat}; "
+            f"{self.n_runs} runs a side; event seen {self.hits[0]} : {self.hits[1]} "
+            f"times in {self.trials[0]} : {self.trials[1]} judged runs)"
+        )
+
+
+def audit(
+    train: Callable[[Any, int], ArrayLike],
+    pair: Sequence[Any],
+    *,
+    n_runs: int,
+    delta: float,
+    score: Callable[[Floats], float] | None = None,
+    confidence: float = 1 - 1e-6,
+    method: Method = "clopper-pearson",
+    random_state: int | np.random.SeedSequence | None = None,
+) -> AuditResult:
+    """Return a lower confidence bound on the epsilon of a trainer.
+
+    Parameters
+    ----------
+    train
+        Called as ``train(data, seed)``; returns what is released as one array, always
+        of one shape. All its randomness must come from the seed, a whole number below
+        2**32 that differs from run to run.
+    pair
+        Two neighboring data sets, each in the form that ``train`` takes.
+    n_runs
+        Trainings on each side. Half choose the attack, half judge it.
+    delta
+        Delta at which epsilon is bounded.
+    score
+        Maps one release to a number that tells the sides apart. It must be fixed
+        beforehand. By default the difference of the means over the variances, a
+        linear discriminant learned on the first half of the runs.
+    confidence
+        Probability with which the bound holds.
+    method
+        ``"clopper-pearson"`` holds for any mechanism; ``"gaussian"`` is sharper and
+        assumes a Gaussian trade-off.
+    random_state
+        Fixes the seeds handed to ``train``.
+
+    Notes
+    -----
+    **Bound.** That of `clopper_pearson_bound` or `gaussian_bound`. A bound above the
+    claimed epsilon refutes the claim with that confidence; a bound below it proves
+    nothing, since a better attack or a worse pair may exist.
+    """
+    if method not in get_args(Method):
+        raise ValueError(f"method must be one of {get_args(Method)}, got {method!r}.")
+    if n_runs < 4:
+        raise ValueError(f"n_runs must be >= 4, got {n_runs!r}.")
+    if len(pair) != 2:
+        raise ValueError(f"pair must hold two data sets, got {len(pair)}.")
+    seeds = _seeds(random_state, 2 * n_runs)
+    first = _train_all(train, pair[0], seeds[:n_runs])
+    second = _train_all(train, pair[1], seeds[n_runs:])
+    if first.shape != second.shape:
+        raise ValueError("train must return arrays of one shape on both data sets.")
+    if score is None:
+        direction = _discriminant(first[: n_runs // 2], second[: n_runs // 2])
+        scores = [side.reshape(n_runs, -1) @ direction for side in (first, second)]
+    else:
+        scores = [np.array([float(score(r)) for r in side]) for side in (first, second)]
+    bound = clopper_pearson_bound if method == "clopper-pearson" else gaussian_bound
+    found = bound(*scores, delta=delta, confidence=confidence)
+    return AuditResult(
+        epsilon_lower=found.epsilon_lower,
+        delta=delta,
+        confidence=confidence,
+        method=method,
+        n_runs=n_runs,
+        hits=found.hits,
+        trials=found.trials,
+        mu_lower=found.mu_lower,
+    )
+
+
+def _seeds(random_state: int | np.random.SeedSequence | None, n: int) -> list[int]:
+    if not isinstance(random_state, np.random.SeedSequence):
+        random_state = np.random.SeedSequence(random_state)
+    # 32 bits are what every seeding interface accepts; repeats would tie runs together
+    words = random_state.generate_state(2 * n + 64, np.uint32)
+    _, places = np.unique(words, return_index=True)
+    return [int(word) for word in words[np.sort(places)[:n]]]
+
+
+def _train_all(
+    train: Callable[[Any, int], ArrayLike], data: Any, seeds: list[int]
+) -> Floats:
+    # a copy of each, as a trainer may hand out one buffer again and again
+    releases = [np.array(train(data, seed), dtype=float) for seed in seeds]
+    if len({r.shape for r in releases}) != 1:
+        raise ValueError("train must return arrays of one shape on every run.")
+    return np.stack(releases)
+
+
+def _discriminant(first: Floats, second: Floats) -> Floats:
+    first, second = (side.reshape(len(side), -1) for side in (first, second))
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise ValueError(
+            "train must return finite numbers; give a score that maps the others to "
+            "a number."
+        )
+    gap = first.mean(axis=0) - second.mean(axis=0)
+    spread = first.var(axis=0) + second.var(axis=0)
+    # a coordinate without noise gets a huge weight, not an infinite one
+    floor = 1e-12 * float(np.max(spread, initial=0.0))
+    return np.asarray(gap / (spread + floor)) if floor > 0 else np.asarray(gap)

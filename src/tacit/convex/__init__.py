@@ -1,0 +1,42 @@
+"""Convex analysis: losses, penalties, sets, and a certified minimizer."""
+
+from tacit.convex._protocols import (
+    ConvexSet,
+    Loss,
+    Polytope,
+    Regularizer,
+    Separable,
+)
+from tacit.convex.losses import Huber, HuberizedHinge, Logistic, Softmax, Squared
+from tacit.convex.minimize import Minimum, minimize
+from tacit.convex.objective import Objective
+from tacit.convex.regularizers import L1, ElasticNet, Entropy, Free, GroupL1
+from tacit.convex.roundoff import gradient_roundoff
+from tacit.convex.sets import Box, L1Ball, L2Ball, NuclearBall, Simplex
+
+__all__ = [
+    "L1",
+    "Box",
+    "ConvexSet",
+    "ElasticNet",
+    "Entropy",
+    "Free",
+    "GroupL1",
+    "Huber",
+    "HuberizedHinge",
+    "L1Ball",
+    "L2Ball",
+    "Logistic",
+    "Loss",
+    "Minimum",
+    "NuclearBall",
+    "Objective",
+    "Polytope",
+    "Regularizer",
+    "Separable",
+    "Simplex",
+    "Softmax",
+    "Squared",
+    "gradient_roundoff",
+    "minimize",
+]

@@ -1,0 +1,122 @@
+"""What a loss, a regularizer and a set promise to the rest of the library."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Array",
+    "ConvexSet",
+    "Loss",
+    "Polytope",
+    "Regularizer",
+    "Separable",
+]
+
+Array = NDArray[np.float64]
+
+
+class Loss(Protocol):
+    """A convex function of the margins of a row, with the constants privacy needs.
+
+    Weights ``W`` have shape (p, k), margins ``Z = X @ W`` shape (n, k) and targets
+    ``y`` shape (n,): numbers, labels -1 and 1, or class codes, as the loss says.
+    """
+
+    @property
+    def n_outputs(self) -> int:
+        """Number k of margins of a row."""
+        ...
+
+    def value(self, y: NDArray[Any], Z: Array) -> Array:
+        """Return the loss of each row, shape (n,)."""
+        ...
+
+    def slope(self, y: NDArray[Any], Z: Array) -> Array:
+        """Return the gradient in the margins, shape (n, k)."""
+        ...
+
+    def curvature(self, y: NDArray[Any], Z: Array) -> Array:
+        """Return the diagonal of the Hessian in the margins, shape (n, k)."""
+        ...
+
+    def curvature_product(self, y: NDArray[Any], Z: Array, V: Array) -> Array:
+        """Return each row's Hessian in the margins times that row of ``V``."""
+        ...
+
+    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
+        """Return the largest L2 norm of a row's slope over ``|z| <= reach``."""
+        ...
+
+    def max_curvature(self) -> float:
+        """Return the largest eigenvalue that a row's Hessian can have."""
+        ...
+
+    def max_trace(self) -> float:
+        """Return the largest trace that a row's Hessian can have."""
+        ...
+
+    def slope_rank(self) -> int:
+        """Return the dimension of the space in which slopes live."""
+        ...
+
+
+class Regularizer(Protocol):
+    """A closed convex function of the weights with a cheap proximal map."""
+
+    @property
+    def radius(self) -> float:
+        """Largest Frobenius norm of weights of finite value; inf when unbounded."""
+        ...
+
+    def value(self, W: Array) -> float:
+        """Return the value, inf outside the domain."""
+        ...
+
+    def prox(self, W: Array, step: float) -> Array:
+        """Return the minimizer of ``|V - W|^2 / 2 + step * value(V)`` over V."""
+        ...
+
+
+class ConvexSet(Regularizer, Protocol):
+    """An indicator: ``prox`` is the projection, whatever the step.
+
+    ``dim`` and ``k`` are the shape of the weights.
+    """
+
+    def lmo(self, G: Array) -> Array:
+        """Return a member S that minimizes ``<G, S>``."""
+        ...
+
+    def contains(self, W: Array, tol: float = 1e-9) -> bool:
+        """Return whether ``W`` is a member up to ``tol``."""
+        ...
+
+    def diameter(self, dim: int, k: int = 1) -> float:
+        """Return the largest Frobenius distance between two members."""
+        ...
+
+    def width(self, dim: int, k: int = 1) -> float:
+        """Return an upper bound on the Gaussian width E sup <G, W>."""
+        ...
+
+
+class Polytope(Protocol):
+    """A set with few enough vertices to choose among them by noisy max."""
+
+    def vertex_scores(self, G: Array) -> Array:
+        """Return ``-<G, V>`` for each vertex V: the largest score is the oracle's."""
+        ...
+
+    def vertex(self, index: int, shape: tuple[int, int]) -> Array:
+        """Return the vertex with this place in `vertex_scores`."""
+        ...
+
+
+class Separable(Protocol):
+    """A regularizer that is a sum over entries of the weights."""
+
+    def prox_coordinate(self, value: float, step: float, j: int) -> float:
+        """Return the proximal map of entry ``j`` of ``W.ravel()`` alone."""
+        ...

@@ -1,0 +1,352 @@
+"""Losses of the margins, with bounds on their slope and curvature."""
+
+from dataclasses import dataclass
+from math import inf, isfinite, log, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from tacit._validate import at_least, positive
+from tacit.convex._protocols import Array
+
+__all__ = ["Huber", "HuberizedHinge", "Logistic", "Softmax", "Squared"]
+
+
+class _OneMargin:
+    """What losses of a single margin share: their Hessian is a number."""
+
+    @property
+    def n_outputs(self) -> int:
+        return 1
+
+    def curvature(self, y: NDArray[Any], Z: Array) -> Array:
+        raise NotImplementedError
+
+    def curvature_product(self, y: NDArray[Any], Z: Array, V: Array) -> Array:
+        C = self.curvature(y, Z)
+        C *= V
+        return C
+
+    def max_curvature(self) -> float:
+        raise NotImplementedError
+
+    def max_trace(self) -> float:
+        return self.max_curvature()
+
+    def slope_rank(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class Logistic(_OneMargin):
+    """Logistic loss ``log(1 + exp(-y z))`` of labels -1 and 1, slope capped.
+
+    Parameters
+    ----------
+    cap
+        Largest slope, in [1/2, 1]. Below one the loss goes on in a straight line
+        where it would be steeper, which is on the wrong side of the margin.
+
+    Notes
+    -----
+    **Bound.** ``|slope| <= cap`` and ``curvature <= 1 / 4`` everywhere: they are
+    ``s`` and ``s (1 - s)`` for a probability ``s`` [1]_, Section 3.4. For cap below
+    one the curvature jumps to zero at one point; the slope stays Lipschitz.
+
+    References
+    ----------
+    .. [1] K. Chaudhuri, C. Monteleoni, A. Sarwate, "Differentially private empirical
+       risk minimization", JMLR 12, 2011.
+    """
+
+    cap: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.5 <= self.cap <= 1:
+            raise ValueError(f"cap must be in [1/2, 1], got {self.cap!r}.")
+
+    @property
+    def _knee(self) -> float:
+        """Margin below which the loss is straight."""
+        return -inf if self.cap == 1 else log(1 - self.cap) - log(self.cap)
+
+    def value(self, y: NDArray[Any], Z: Array) -> Array:
+        t = y * Z[:, 0]
+        straight = 0.0
+        if self.cap < 1:
+            straight = np.minimum(t - self._knee, 0.0) * self.cap
+            np.maximum(t, self._knee, out=t)
+        tail = np.minimum(t, 0.0)
+        np.abs(t, out=t)
+        np.negative(t, out=t)
+        np.exp(t, out=t)
+        np.log1p(t, out=t)
+        t -= tail
+        t -= straight
+        return t
+
+    def slope(self, y: NDArray[Any], Z: Array) -> Array:
+        t: Array = y * Z[:, 0]
+        if self.cap < 1:
+            np.maximum(t, self._knee, out=t)
+        with np.errstate(over="ignore"):  # exp gives inf, and the slope 0 is right
+            np.exp(t, out=t)
+        t += 1.0
+        np.divide(y, t, out=t)
+        np.negative(t, out=t)
+        return t[:, None]
+
+    def curvature(self, y: NDArray[Any], Z: Array) -> Array:
+        t = np.abs(Z)
+        np.negative(t, out=t)
+        np.exp(t, out=t)
+        below = t + 1.0
+        t /= below
+        t /= below
+        if self.cap < 1:
+            t *= y[:, None] * Z > self._knee
+        return t
+
+    def probability(self, z: Array) -> Array:
+        """Return the probability of label 1 for which ``z`` is the best margin."""
+        up, down = np.minimum(expit([z, -z]), self.cap)
+        return np.asarray(up / (up + down), dtype=np.float64)
+
+    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
+        return self.cap
+
+    def max_curvature(self) -> float:
+        return 0.25
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Multinomial logistic loss ``logsumexp(z) - z_y`` of class codes 0 to k - 1.
+
+    Parameters
+    ----------
+    n_classes
+        Number k of classes, public, at least 2.
+
+    Notes
+    -----
+    **Bound.** For class probabilities P, the slope ``P - e_y`` has norm below
+    ``sqrt(2)`` and sums to zero, so it lives in k - 1 dimensions. The Hessian
+    ``diag(P) - P P^T`` has eigenvalues at most 1 / 2 [1]_ and trace
+    ``1 - sum P^2 <= 1 - 1 / k``.
+
+    References
+    ----------
+    .. [1] D. Boehning, "Multinomial logistic regression algorithm", Annals of the
+       Institute of Statistical Mathematics 44, 1992.
+    """
+
+    n_classes: int
+
+    def __post_init__(self) -> None:
+        at_least(2, n_classes=self.n_classes)
+
+    @property
+    def n_outputs(self) -> int:
+        return self.n_classes
+
+    def value(self, y: NDArray[Any], Z: Array) -> Array:
+        E = Z - Z.max(axis=1, keepdims=True)
+        chosen = np.take_along_axis(E, _codes(y), axis=1)[:, 0]
+        np.exp(E, out=E)
+        total: Array = E.sum(axis=1)
+        np.log(total, out=total)
+        total -= chosen
+        return total
+
+    def slope(self, y: NDArray[Any], Z: Array) -> Array:
+        P = _probabilities(Z)
+        P[np.arange(len(P)), _codes(y)[:, 0]] -= 1.0
+        return P
+
+    def curvature(self, y: NDArray[Any], Z: Array) -> Array:
+        P = _probabilities(Z)
+        P *= 1.0 - P
+        return P
+
+    def curvature_product(self, y: NDArray[Any], Z: Array, V: Array) -> Array:
+        P = _probabilities(Z)
+        means = np.einsum("ij,ij->i", P, V)
+        P *= V - means[:, None]
+        return P
+
+    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
+        return sqrt(2.0)
+
+    def max_curvature(self) -> float:
+        return 0.5
+
+    def max_trace(self) -> float:
+        return 1.0 - 1.0 / self.n_classes
+
+    def slope_rank(self) -> int:
+        return self.n_classes - 1
+
+
+def _codes(y: NDArray[Any]) -> NDArray[np.intp]:
+    return y.astype(np.intp, copy=False)[:, None]
+
+
+def _probabilities(Z: Array) -> Array:
+    P: Array = Z - Z.max(axis=1, keepdims=True)
+    np.exp(P, out=P)
+    P /= P.sum(axis=1, keepdims=True)
+    return P
+
+
+@dataclass(frozen=True)
+class Squared(_OneMargin):
+    """Half the squared residual, ``(z - y)^2 / 2``.
+
+    Notes
+    -----
+    **Bound.** ``|slope| <= reach + max |y|``, unbounded without a reach, and
+    ``curvature = 1``: both by differentiation.
+    """
+
+    def value(self, y: NDArray[Any], Z: Array) -> Array:
+        r: Array = Z[:, 0] - y
+        with np.errstate(over="ignore"):  # inf is the nearest number there is
+            r *= r
+        r *= 0.5
+        return r
+
+    def slope(self, y: NDArray[Any], Z: Array) -> Array:
+        r: Array = Z[:, 0] - y
+        return r[:, None]
+
+    def curvature(self, y: NDArray[Any], Z: Array) -> Array:
+        return np.ones(Z.shape)
+
+    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
+        return _largest_residual(reach, y_range)
+
+    def max_curvature(self) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Huber(_OneMargin):
+    """Half the squared residual up to a threshold, then linear.
+
+    Parameters
+    ----------
+    threshold
+        Residual at which the loss turns linear; also its largest slope.
+
+    Notes
+    -----
+    **Bound.** ``|slope| <= threshold`` everywhere, less where the reach keeps every
+    residual below it, and ``curvature <= 1`` [1]_, Section 2.
+
+    References
+    ----------
+    .. [1] P. Huber, "Robust estimation of a location parameter", Annals of
+       Mathematical Statistics 35, 1964.
+    """
+
+    threshold: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive(threshold=self.threshold)
+
+    def value(self, y: NDArray[Any], Z: Array) -> Array:
+        r: Array = Z[:, 0] - y
+        cut = np.clip(r, -self.threshold, self.threshold)
+        # cut * (r - cut / 2) is both branches at once, and squares nothing large
+        r -= 0.5 * cut
+        r *= cut
+        return r
+
+    def slope(self, y: NDArray[Any], Z: Array) -> Array:
+        r: Array = Z[:, 0] - y
+        np.clip(r, -self.threshold, self.threshold, out=r)
+        return r[:, None]
+
+    def curvature(self, y: NDArray[Any], Z: Array) -> Array:
+        inside: NDArray[np.bool_] = np.abs(Z - y[:, None]) <= self.threshold
+        return inside.astype(np.float64)
+
+    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
+        return min(self.threshold, _largest_residual(reach, y_range))
+
+    def max_curvature(self) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True)
+class HuberizedHinge(_OneMargin):
+    """Hinge loss rounded over a window of half-width ``h``, of labels -1 and 1.
+
+    With ``u = 1 - y z`` it is ``u`` above ``h``, 0 below ``-h``, and
+    ``u^2 / (4 h) + u / 2 + h / 4`` between.
+
+    Parameters
+    ----------
+    h
+        Half-width of the quadratic part, in margin units. Smaller is closer to
+        the hinge and costs more noise, as the curvature is ``1 / (2 h)``.
+
+    Notes
+    -----
+    **Bound.** ``|slope| <= 1`` and ``curvature <= 1 / (2 h)`` everywhere [1]_,
+    Section 3.4.2.
+
+    References
+    ----------
+    .. [1] K. Chaudhuri, C. Monteleoni, A. Sarwate, "Differentially private empirical
+       risk minimization", JMLR 12, 2011.
+    """
+
+    h: float = 0.5
+
+    def __post_init__(self) -> None:
+        positive(h=self.h)
+        if not isfinite(1.0 / self.h):
+            raise ValueError(
+                f"h must be large enough for 1 / h to be finite, got {self.h}."
+            )
+
+    def _ramp(self, y: NDArray[Any], Z: Array) -> Array:
+        """Return minus the derivative in ``-y z``: 0, then a ramp, then 1."""
+        t: Array = y * Z[:, 0]
+        np.subtract(1.0, t, out=t)
+        t += self.h
+        np.clip(t, 0.0, 2.0 * self.h, out=t)
+        t /= 2.0 * self.h
+        return t
+
+    def value(self, y: NDArray[Any], Z: Array) -> Array:
+        t = self._ramp(y, Z)
+        t *= t
+        t *= self.h
+        # the quadratic part is h * ramp^2, and ends at h where the line begins
+        t += np.maximum(1.0 - self.h - y * Z[:, 0], 0.0)
+        return t
+
+    def slope(self, y: NDArray[Any], Z: Array) -> Array:
+        t = self._ramp(y, Z)
+        t *= y
+        np.negative(t, out=t)
+        return t[:, None]
+
+    def curvature(self, y: NDArray[Any], Z: Array) -> Array:
+        inside: NDArray[np.bool_] = np.abs(1.0 - y[:, None] * Z) <= self.h
+        return np.where(inside, 0.5 / self.h, 0.0)
+
+    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
+        return 1.0
+
+    def max_curvature(self) -> float:
+        return 0.5 / self.h
+
+
+def _largest_residual(reach: float, y_range: tuple[float, float]) -> float:
+    return reach + max(abs(y_range[0]), abs(y_range[1]))

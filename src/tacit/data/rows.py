@@ -1,0 +1,127 @@
+"""The one door to private data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tacit.data.bounds import RowBounds
+
+__all__ = ["ArrayRows", "BlockFunction", "Rows", "bounded_rows"]
+
+BlockFunction = Callable[[Any, NDArray[Any]], tuple[Any, ...]]
+
+# Entries of a block: small enough to stay in cache between its two uses
+BLOCK_ENTRIES = 2**18
+
+
+class Rows(Protocol):
+    """Rows that are only ever read as sums over blocks."""
+
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def block_rows(self) -> int: ...
+    def sum(self, function: BlockFunction) -> tuple[Any, ...]: ...
+
+
+class ArrayRows:
+    """Rows of an array or a CSR matrix in memory.
+
+    Parameters
+    ----------
+    X
+        Features, one row a person, already within their bounds.
+    y
+        Targets.
+    """
+
+    def __init__(self, X: Any, y: NDArray[Any]) -> None:
+        self._private_X = X
+        self._private_y = y
+        wide = max(1, X.shape[1])
+        per_row = wide if not sparse.issparse(X) else max(1, X.nnz // max(1, X.shape[0]))
+        self._block_rows = int(np.clip(BLOCK_ENTRIES // per_row, 64, 2**16))
+
+    @property
+    def n_rows(self) -> int:
+        return int(self._private_X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self._private_X.shape[1])
+
+    @property
+    def block_rows(self) -> int:
+        """Most rows in one block; sums are over blocks first."""
+        return self._block_rows
+
+    def _blocks(self) -> Iterator[tuple[Any, NDArray[Any]]]:
+        X, y = self._private_X, self._private_y
+        for start in range(0, X.shape[0], self._block_rows):
+            stop = min(start + self._block_rows, X.shape[0])
+            yield _slice(X, start, stop), y[start:stop]
+
+    def sum(self, function: BlockFunction) -> tuple[Any, ...]:
+        """Return the sum over blocks of the arrays that ``function`` returns.
+
+        Blocks are added in pairs, pairs in pairs and so on, so that a term goes through
+        as many additions as the number of blocks has binary digits.
+        """
+        waiting: list[tuple[Any, ...]] = []  # sums of 2^j blocks, the longest first
+        for count, (X, y) in enumerate(self._blocks(), start=1):
+            part = function(X, y)
+            while count % 2 == 0:
+                part = _add(waiting.pop(), part)
+                count //= 2
+            waiting.append(part)
+        if not waiting:
+            raise ValueError("Rows must hold at least one row, got none.")
+        total = waiting.pop()
+        while waiting:
+            total = _add(waiting.pop(), total)
+        return total
+
+    def __repr__(self) -> str:
+        return f"ArrayRows({self.n_rows} rows, {self.n_features} features)"
+
+
+def _add(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(a + b for a, b in zip(first, second, strict=True))
+
+
+def _slice(X: Any, start: int, stop: int) -> Any:
+    if not sparse.issparse(X):
+        return X[start:stop]
+    # views of the stored arrays; scipy's own slicing copies them
+    low, high = X.indptr[start], X.indptr[stop]
+    return sparse.csr_array(
+        (X.data[low:high], X.indices[low:high], X.indptr[start : stop + 1] - low),
+        shape=(stop - start, X.shape[1]),
+        copy=False,
+    )
+
+
+def bounded_rows(
+    X: Any, y: NDArray[Any], bounds: RowBounds, intercept: float | None = None
+) -> ArrayRows:
+    """Clip to the bounds, append the constant feature, and close the door."""
+    if intercept is None:
+        return ArrayRows(bounds.clip(X), y)
+    if sparse.issparse(X):
+        constant = sparse.csr_array(np.full((X.shape[0], 1), intercept))
+        joined = sparse.hstack([bounds.clip(X), constant], format="csr")
+        return ArrayRows(sparse.csr_array(joined), y)
+    joined = np.empty((X.shape[0], X.shape[1] + 1))  # float64 whatever X is
+    joined[:, -1] = intercept
+    if bounds.norm == "linf":
+        np.clip(X, -bounds.x_norm, bounds.x_norm, out=joined[:, :-1])
+    else:
+        np.multiply(X, bounds.factors(X)[:, None], out=joined[:, :-1])
+    return ArrayRows(joined, y)

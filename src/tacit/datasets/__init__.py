@@ -1,0 +1,26 @@
+"""Data to try the library on: a synthetic census, and loaders of public sets.
+
+Every column is scaled by a range written in the code, so that loading other rows would
+not change it.
+"""
+
+from tacit.datasets._census import Census, make_census
+from tacit.datasets._real import (
+    Dataset,
+    load_a9a,
+    load_adult,
+    load_covertype,
+    load_kddcup99,
+    load_mnist,
+)
+
+__all__ = [
+    "Census",
+    "Dataset",
+    "load_a9a",
+    "load_adult",
+    "load_covertype",
+    "load_kddcup99",
+    "load_mnist",
+    "make_census",
+]

@@ -1,0 +1,263 @@
+"""Draws of noise: exact integers for releases, floats for research.
+
+The integer samplers compare uniform 64-bit words in integer arithmetic, so no
+floating-point rounding shapes the law (Mironov 2012 shows how that leaks). The same
+generator state gives the same draws however the words are cut into chunks, and a
+longer draw begins with the shorter one. How far a call moves the generator depends
+on its size and on the words it met, and on nothing else.
+"""
+
+from collections.abc import Callable
+from math import isqrt
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "GRID",
+    "GRID_BITS",
+    "MAX_SCALE",
+    "discrete_laplace",
+    "exponential_index",
+    "float_gumbel",
+    "float_laplace",
+    "float_normal",
+    "gamma_norm",
+    "permute_and_flip_index",
+    "rounded_gamma_norm",
+    "rounded_normal",
+]
+
+GRID_BITS = 32
+GRID = 2**GRID_BITS
+# the kernels add and multiply the scale in 64 bits; 2**48 leaves 15 bits of room
+MAX_SCALE = 2**48
+
+# words read at once: half a megabyte, which stays in the second-level cache
+_CHUNK = 2**16
+_FIRST = 32
+# a little above the mean of both filling kernels, so that one refill is usual
+_WORDS_PER_DRAW = 10
+
+Size = int | tuple[int, ...]
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def rounded_normal(size: Size, rng: Generator) -> Integers:
+    """Integers ``round(2**32 z)`` with z standard normal.
+
+    Notes
+    -----
+    **Guarantee.** Each draw is within 2**-120 in total variation of the normal law
+    rounded to the nearest integer, for independent uniform words [1]_. Rounding is
+    post-processing of the Gaussian mechanism on the grid.
+
+    References
+    ----------
+    .. [1] C. F. F. Karney, "Sampling exactly from the normal distribution", ACM
+       Transactions on Mathematical Software 42(1), 2016, Algorithm N.
+    """
+    from tacit.mechanisms import _kernels  # noqa: PLC0415 - numba loads on first use
+
+    return _fill(_kernels.rounded_normal, size, rng)
+
+
+def discrete_laplace(size: Size, rng: Generator, scale: int = GRID) -> Integers:
+    """Integers i with probability proportional to ``exp(-|i| / scale)``.
+
+    Notes
+    -----
+    **Guarantee.** Exact for independent uniform words [1]_, up to an overflow of
+    probability below ``exp(-2**14)``.
+
+    References
+    ----------
+    .. [1] C. L. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for
+       differential privacy", NeurIPS 2020, Algorithms 1 and 2.
+    """
+    from tacit.mechanisms import _kernels  # noqa: PLC0415 - numba loads on first use
+
+    return _fill(_kernels.discrete_laplace, size, rng, _scale_word(scale))
+
+
+def rounded_gamma_norm(size: int, rng: Generator) -> Integers:
+    """Integers ``round(2**32 v)`` with v of density proportional to ``exp(-|v|_2)``.
+
+    Notes
+    -----
+    **Guarantee.** v is the norm of ``size + 1`` standard normals times a vector of
+    ``size`` others: given the norm it is Gaussian with a squared scale of chi-squared
+    law, and that mixture has the density wanted (Kotz, Kozubowski and Podgorski 2001,
+    Section 5.2.1). Normals carry 127 bits after the point and products are exact
+    integers, so a coordinate is rounded otherwise than in exact arithmetic with
+    probability below ``sqrt(size) 2**-92``: all of them are within ``size**1.5
+    2**-90`` of the exact law, the distance of the normals included.
+    """
+    from tacit.mechanisms import _kernels  # noqa: PLC0415 - numba loads on first use
+
+    parts = np.empty((2 * size + 1, 3), dtype=np.uint64)
+    _fill_rows(_kernels.wide_normal, parts, rng)
+    normals = [
+        (1 - 2 * (low & 1)) * ((k << 127) + (high << 63) + (low >> 1))
+        for k, high, low in parts.tolist()
+    ]
+    norm = isqrt(sum(z * z for z in normals[size:]))
+    half = 1 << 221
+    return np.array(
+        [(norm * z + half) >> 222 for z in normals[:size]], dtype=np.int64
+    )
+
+
+def exponential_index(scores: ArrayLike, scale: int, rng: Generator) -> int:
+    """Index i with probability proportional to ``exp(scores[i] / scale)``.
+
+    Parameters
+    ----------
+    scores
+        One integer for each candidate.
+    scale
+        Positive integer, in the unit of the scores.
+    rng
+        Source of the words.
+
+    Notes
+    -----
+    **Guarantee.** Exact for independent uniform words: uniform proposals, accepted
+    with probability ``exp((scores[i] - max(scores)) / scale)`` by Algorithm 1 of [1]_.
+    The running time depends on the scores.
+
+    References
+    ----------
+    .. [1] C. L. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for
+       differential privacy", NeurIPS 2020.
+    """
+    from tacit.mechanisms import _kernels  # noqa: PLC0415 - numba loads on first use
+
+    gaps, t = _gaps(scores), _scale_word(scale)
+    words = _words(rng, _FIRST)
+    while True:
+        index, used = _kernels.exponential_index(words, gaps, t)
+        if index >= 0:
+            return int(index)
+        words = _refilled(words[used:], rng, 2 * len(words))
+
+
+def permute_and_flip_index(scores: ArrayLike, scale: int, rng: Generator) -> int:
+    """First index accepted when candidates are met in random order.
+
+    Candidate i is accepted with probability
+    ``exp((scores[i] - max(scores)) / scale)``; parameters as in `exponential_index`.
+
+    Notes
+    -----
+    **Guarantee.** Exact for independent uniform words. The law is that of Algorithm 1
+    of [1]_, at least as good as the exponential mechanism for the same ``scale``. The
+    running time depends on the scores.
+
+    References
+    ----------
+    .. [1] R. McKenna, D. Sheldon, "Permute-and-flip: a new mechanism for
+       differentially private selection", NeurIPS 2020.
+    """
+    from tacit.mechanisms import _kernels  # noqa: PLC0415 - numba loads on first use
+
+    gaps, t = _gaps(scores), _scale_word(scale)
+    order, step = np.arange(len(gaps), dtype=np.int64), 0
+    words = _words(rng, _FIRST)
+    while True:
+        index, step, used = _kernels.permute_and_flip_index(words, gaps, t, order, step)
+        if index >= 0:
+            return int(index)
+        words = _refilled(words[used:], rng, 2 * len(words))
+
+
+def float_normal(size: Size, rng: Generator) -> Floats:
+    """Gaussian floats of scale 1, for research: rounding is not accounted for."""
+    return rng.standard_normal(size)
+
+
+def float_laplace(size: Size, rng: Generator) -> Floats:
+    """Laplace floats of scale 1, for research: rounding is not accounted for."""
+    return rng.laplace(size=size)
+
+
+def float_gumbel(size: Size, rng: Generator) -> Floats:
+    """Gumbel floats of scale 1, for research: rounding is not accounted for."""
+    return rng.gumbel(size=size)
+
+
+def gamma_norm(size: int, rng: Generator) -> Floats:
+    """Vector of dimension ``size`` with density proportional to ``exp(-|x|_2)``.
+
+    Notes
+    -----
+    **Bound.** The direction is uniform and the radius follows Gamma(size)
+    (Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 1). In floats, for research:
+    rounding is not accounted for.
+    """
+    direction = rng.standard_normal(size)
+    radius = rng.standard_gamma(size)
+    # an empty vector has norm zero and nothing to divide
+    return direction * (radius / np.linalg.norm(direction)) if size else direction
+
+
+def _fill(
+    kernel: Callable[..., tuple[int, int]],
+    size: Size,
+    rng: Generator,
+    *params: Any,
+) -> Integers:
+    """Call a filling kernel until it is done, keeping the words it has not used."""
+    out = np.empty(size, dtype=np.int64)
+    _fill_rows(kernel, out.reshape(-1), rng, *params)
+    return out
+
+
+def _fill_rows(
+    kernel: Callable[..., tuple[int, int]],
+    out: NDArray[Any],
+    rng: Generator,
+    *params: Any,
+) -> None:
+    words = np.empty(0, dtype=np.uint64)
+    done = used = 0
+    while done < len(out):
+        wanted = _WORDS_PER_DRAW * (len(out) - done) + _FIRST
+        words = _refilled(words[used:], rng, wanted)
+        done, used = kernel(words, out, done, *params)
+
+
+def _refilled(
+    words: NDArray[np.uint64], rng: Generator, wanted: int
+) -> NDArray[np.uint64]:
+    return np.concatenate([words, _words(rng, min(_CHUNK, wanted))])
+
+
+def _words(rng: Generator, n: int) -> NDArray[np.uint64]:
+    # not random_raw, whose values have 32 bits for some bit generators (MT19937)
+    return rng.integers(0, 2**64, size=n, dtype=np.uint64)
+
+
+def _scale_word(scale: int) -> np.uint64:
+    is_integer = isinstance(scale, Integral) and not isinstance(scale, bool)
+    if not is_integer or not 1 <= scale <= MAX_SCALE:
+        raise ValueError(f"scale must be an integer in [1, 2**48], got {scale!r}.")
+    return np.uint64(scale)
+
+
+def _gaps(scores: ArrayLike) -> NDArray[np.uint64]:
+    """Distances to the best score, which may not fit in 63 bits."""
+    array = np.asarray(scores)
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind != "i":
+        raise ValueError(
+            "scores must be a non-empty vector of signed integers, got shape "
+            f"{array.shape} and dtype {array.dtype}."
+        )
+    # differences modulo 2**64 are right even where int64 would overflow
+    unsigned = np.ascontiguousarray(array, dtype=np.int64).view(np.uint64)
+    gaps: NDArray[np.uint64] = unsigned[array.argmax()] - unsigned
+    return gaps

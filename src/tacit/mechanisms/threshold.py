@@ -1,0 +1,193 @@
+"""Mechanisms that test before they answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import TypeVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._tape import release
+from tacit._validate import at_least, fraction, positive
+from tacit.mechanisms import noise as draws
+from tacit.mechanisms.grid import check_noise, enlarged, to_cells
+from tacit.mechanisms.noise import GRID
+from tacit.privacy import ApproxDP, Event, Neighbors, PrivacyCurve, PureDP, Repeated
+
+__all__ = ["AboveThreshold", "AboveThresholdState", "StableRelease"]
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class AboveThresholdState:
+    """Where a sparse vector stands. Private: do not publish."""
+
+    _private_threshold: int | float
+    n_positives: int
+
+
+@dataclass(frozen=True)
+class AboveThreshold:
+    """Sparse vector: which queries of a stream are above a threshold.
+
+    Parameters
+    ----------
+    epsilon
+        Cost of each stretch of queries up to and including a positive answer.
+    threshold
+        Public level to compare with.
+    sensitivity
+        How far neighbors can move any one query.
+    n_positives
+        Positive answers after which the stream ends; all are charged at the start.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** Each stretch is pure with ``epsilon``: the threshold gets Laplace
+    noise of scale 2 sensitivity / epsilon, drawn anew after every positive answer, and
+    each query gets twice that (Dwork and Roth 2014, Theorem 3.23; Lyu, Su and Li 2017,
+    Theorem 2). Negative answers are free. Only the answers are released, never a noisy
+    value, and the proof shifts integers, so it holds on the grid.
+    """
+
+    epsilon: float
+    threshold: float
+    sensitivity: float = 1.0
+    n_positives: int = 1
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon, sensitivity=self.sensitivity)
+        at_least(1, n_positives=self.n_positives)
+        check_noise(self.noise)
+
+    @property
+    def event(self) -> Event:
+        return Repeated(PureDP(self.epsilon), self.n_positives)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        return self.event.curve(neighbors)
+
+    def _scale(self) -> float:
+        # [threshold:scale] the query is rounded, hence one cell more sensitive
+        return enlarged(2 / self.epsilon, self.sensitivity, 1.0)
+
+    def _cells(self, value: float) -> int | float:
+        if self.noise == "float":
+            return value
+        return int(to_cells(np.array([value]), self._scale())[0])
+
+    def _noise(self, times: int, rng: Generator) -> int | float:
+        if self.noise == "float":
+            scale = 2 * self.sensitivity / self.epsilon
+            return times * scale * float(draws.float_laplace(1, rng)[0])
+        return int(draws.discrete_laplace(1, rng, scale=times * GRID)[0])
+
+    def init(self, rng: Generator) -> AboveThresholdState:
+        """Return the state before the first query."""
+        return AboveThresholdState(self._cells(self.threshold) + self._noise(1, rng), 0)
+
+    def step(
+        self, state: AboveThresholdState, value: float, rng: Generator
+    ) -> tuple[AboveThresholdState, bool]:
+        """Answer one query, which may depend on all earlier answers."""
+        if state.n_positives >= self.n_positives:
+            raise ValueError(
+                f"AboveThreshold was planned for {self.n_positives} positive answers, "
+                "all given; plan a new one."
+            )
+
+        def draw() -> bool:
+            noisy = self._cells(value) + self._noise(2, rng)
+            return noisy >= state._private_threshold
+
+        above = bool(
+            release(
+                "AboveThreshold",
+                value=np.array([value], dtype=np.float64),
+                sensitivity=self.sensitivity,
+                norm="linf",
+                draw=draw,
+            )
+        )
+        if not above:
+            return state, False
+        fresh = self._cells(self.threshold) + self._noise(1, rng)
+        return AboveThresholdState(fresh, state.n_positives + 1), True
+
+
+@dataclass(frozen=True)
+class StableRelease:
+    """Release a value as it is when no neighbor could have changed it.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy of the test.
+    failure
+        Probability of releasing a value that a neighbor does not share.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** (epsilon, failure)-private when the distance given moves by at most
+    one between neighbors and is zero whenever some neighbor has another value (Smith
+    and Thakurta 2013, Proposition 2). The threshold ``log(1 / (2 failure)) / epsilon``
+    uses the exact tail of the Laplace law.
+    """
+
+    epsilon: float
+    failure: float
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        fraction(failure=self.failure, closed=False)
+        check_noise(self.noise)
+
+    @property
+    def event(self) -> Event:
+        return ApproxDP(self.epsilon, self.failure)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        return self.event.curve(neighbors)
+
+    @property
+    def _scale(self) -> float:
+        return enlarged(1 / self.epsilon, 1.0, 1.0)
+
+    @property
+    def threshold(self) -> float:
+        """Distance that must be passed, after noise."""
+        # [stable:threshold]
+        return max(0.0, log(1 / (2 * self.failure))) * self._scale
+
+    def __call__(self, value: Value, distance: float, rng: Generator) -> Value | None:
+        """Return ``value`` or None.
+
+        ``distance`` is the number of rows to change before some neighbor of the data
+        has another value.
+        """
+        scale = self._scale
+        measured: NDArray[np.float64] = np.array([distance], dtype=np.float64)
+
+        def draw() -> bool:
+            if self.noise == "float":
+                noisy = distance + scale * float(draws.float_laplace(1, rng)[0])
+                return noisy > self.threshold
+            cells = int(to_cells(measured, scale)[0])
+            # a cell more makes up for rounding the threshold
+            limit = int(to_cells(np.array([self.threshold]), scale)[0]) + 1
+            return cells + int(draws.discrete_laplace(1, rng)[0]) > limit
+
+        passed = release(
+            "StableRelease", value=measured, sensitivity=1.0, norm="linf", draw=draw
+        )
+        return value if passed else None

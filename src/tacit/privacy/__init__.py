@@ -1,0 +1,44 @@
+"""Promises and spends: budgets, curves, events, the ledger. No noise, no data."""
+
+from tacit.privacy.budget import Budget, Neighbors
+from tacit.privacy.calibrate import calibrate
+from tacit.privacy.curve import PrivacyCurve
+from tacit.privacy.events import (
+    ApproxDP,
+    BoundedRange,
+    Composed,
+    Event,
+    FixedSizeSampled,
+    GaussianNoise,
+    L2LaplaceNoise,
+    LaplaceNoise,
+    PoissonSampled,
+    PureDP,
+    Repeated,
+    TiltedMinimum,
+)
+from tacit.privacy.ledger import Ledger, Shares
+from tacit.privacy.report import Entry, PrivacyReport
+
+__all__ = [
+    "ApproxDP",
+    "BoundedRange",
+    "Budget",
+    "Composed",
+    "Entry",
+    "Event",
+    "FixedSizeSampled",
+    "GaussianNoise",
+    "L2LaplaceNoise",
+    "LaplaceNoise",
+    "Ledger",
+    "Neighbors",
+    "PoissonSampled",
+    "PrivacyCurve",
+    "PrivacyReport",
+    "PureDP",
+    "Repeated",
+    "Shares",
+    "TiltedMinimum",
+    "calibrate",
+]

@@ -1,0 +1,86 @@
+"""What is promised: a relation between data sets, epsilon and delta."""
+
+from dataclasses import dataclass
+from enum import Enum
+from math import fsum, nextafter
+
+from tacit._validate import fraction, positive
+
+__all__ = ["Budget", "Neighbors"]
+
+
+class Neighbors(Enum):
+    """Which pairs of data sets must be hard to tell apart.
+
+    ``REPLACE_ONE`` keeps the number of rows and changes one of them, so the number
+    of rows is public. ``ADD_OR_REMOVE_ONE`` has one row more or less, so it is not.
+    """
+
+    REPLACE_ONE = "replace_one"
+    ADD_OR_REMOVE_ONE = "add_or_remove_one"
+
+    @property
+    def rows_changed(self) -> int:
+        """Rows in which neighbors differ: a replacement is one out and one in."""
+        return 2 if self is Neighbors.REPLACE_ONE else 1
+
+    @classmethod
+    def of(cls, value: "Neighbors | str") -> "Neighbors":
+        """Return the relation itself, or the one with this name."""
+        try:
+            return cls(value)
+        except ValueError:
+            names = " or ".join(repr(member.value) for member in cls)
+            raise ValueError(f"neighbors must be {names}, got {value!r}.") from None
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A promise of (epsilon, delta)-differential privacy.
+
+    Parameters
+    ----------
+    epsilon
+        Bound on the privacy loss, above zero.
+    delta
+        Probability with which the bound may fail, in [0, 1).
+    neighbors
+        Relation between data sets under which the promise holds.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    neighbors: Neighbors = Neighbors.REPLACE_ONE
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        fraction(delta=self.delta)
+        object.__setattr__(self, "neighbors", Neighbors.of(self.neighbors))
+
+    def split(self, *shares: float) -> tuple["Budget", ...]:
+        """Return budgets in proportion to ``shares``, which never add up to more.
+
+        Notes
+        -----
+        **Guarantee.** Spending the parts one after another spends at most the whole,
+        by basic composition (Dwork and Roth 2014, Theorem 3.16), in floating point
+        too: each part is rounded down.
+        """
+        if not shares:
+            raise ValueError("shares must name at least one part, got none.")
+        for share in shares:
+            positive(shares=share)
+        total = fsum(shares)
+
+        def parts(whole: float) -> list[float]:
+            cut = [whole * (share / total) for share in shares]
+            while fsum(cut) > whole:
+                cut = [nextafter(part, 0.0) for part in cut]
+            return cut
+
+        return tuple(
+            Budget(epsilon, delta, self.neighbors)
+            for epsilon, delta in zip(
+                parts(self.epsilon), parts(self.delta), strict=True
+            )
+        )

@@ -1,0 +1,146 @@
+"""What is spent: one curve for every mechanism and every composition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, expm1, inf, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._validate import at_least, fraction
+from tacit.privacy.budget import Budget
+from tacit.privacy.profiles import GaussianProfile, Profile, join
+
+__all__ = ["ORDERS", "PrivacyCurve"]
+
+ORDERS: NDArray[np.float64] = 1.0 + np.logspace(-2, 5, 141)
+ORDERS.flags.writeable = False
+
+
+@dataclass(frozen=True, eq=False)
+class PrivacyCurve:
+    """Everything known about a privacy loss, in parts that add under composition.
+
+    Parameters
+    ----------
+    renyi
+        Bound on the Renyi divergence at each of ``ORDERS``; infinite where unknown.
+    pure
+        Bound on the loss itself; infinite when there is none.
+    exact
+        Profile that is exact for this very composition, or None.
+    slack
+        Probability that none of the above holds.
+
+    Notes
+    -----
+    **Guarantee.** Each part is valid under adaptive composition of events fixed in
+    advance, so ``epsilon`` and ``delta`` may take the best of them. For events chosen
+    after seeing outputs, see `tacit.privacy.Ledger`.
+    """
+
+    renyi: NDArray[np.float64]
+    pure: float = inf
+    exact: Profile | None = None
+    slack: float = 0.0
+
+    @property
+    def gaussian(self) -> float:
+        """Squared Gaussian-privacy parameter; infinite when the loss is not Gaussian."""
+        exact = self.exact
+        return exact.mu_squared if isinstance(exact, GaussianProfile) else inf
+
+    def __add__(self, other: PrivacyCurve) -> PrivacyCurve:
+        return PrivacyCurve(
+            self.renyi + other.renyi,
+            self.pure + other.pure,
+            join(self.exact, other.exact),
+            self.slack + other.slack,
+        )
+
+    def __mul__(self, count: int) -> PrivacyCurve:
+        at_least(1, count=count)
+        return PrivacyCurve(
+            self.renyi * count,
+            self.pure * count,
+            None if self.exact is None else self.exact.times(count),
+            self.slack * count,
+        )
+
+    __rmul__ = __mul__
+
+    def epsilon(self, delta: float) -> float:
+        """Return the least epsilon that holds at ``delta``, or infinity."""
+        fraction(delta=delta)
+        left = delta - self.slack
+        if left < 0:
+            return inf
+        found = [_pure_epsilon(self.pure, left), renyi_epsilon(self.renyi, left)]
+        if self.exact is not None and left > 0:
+            found.append(self.exact.epsilon(left))
+        return min(found)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the least delta that holds at ``epsilon``, at most one."""
+        found = [_pure_delta(self.pure, epsilon), renyi_delta(self.renyi, epsilon)]
+        if self.exact is not None:
+            found.append(self.exact.delta(epsilon))
+        return min(1.0, self.slack + min(found))
+
+    def fits(self, budget: Budget) -> bool:
+        """Whether the promise of ``budget`` holds; tries the cheap bounds first."""
+        left = budget.delta - self.slack
+        if left < 0:
+            return False
+        if _pure_delta(self.pure, budget.epsilon) <= left:
+            return True
+        if left == 0:
+            return False
+        if renyi_delta(self.renyi, budget.epsilon) <= left:
+            return True
+        return self.exact is not None and self.exact.delta(budget.epsilon) <= left
+
+
+def renyi_log_delta(
+    renyi: NDArray[np.float64], epsilon: float, orders: NDArray[np.float64] = ORDERS
+) -> NDArray[np.float64]:
+    """Return the log of the delta each order gives at ``epsilon``.
+
+    Notes
+    -----
+    **Bound.** Canonne, Kamath and Steinke (2020), Proposition 12.
+    """
+    a = orders - 1
+    return a * (renyi - epsilon) + a * np.log(a) - orders * np.log(orders)
+
+
+def renyi_delta(renyi: NDArray[np.float64], epsilon: float) -> float:
+    """Return the best delta over all orders."""
+    return exp(min(0.0, float(np.min(renyi_log_delta(renyi, epsilon)))))
+
+
+def renyi_epsilon(renyi: NDArray[np.float64], delta: float) -> float:
+    """Return the best epsilon over all orders; infinite at delta zero."""
+    if delta <= 0:
+        return 0.0 if not renyi.any() else inf
+    a = ORDERS - 1
+    bound = renyi + np.log(a) - (log(delta) + ORDERS * np.log(ORDERS)) / a
+    return max(0.0, float(np.min(bound)))
+
+
+def _pure_delta(pure: float, epsilon: float) -> float:
+    # randomized response is the worst mechanism with a bounded loss
+    if epsilon >= pure:
+        return 0.0
+    if pure == inf:
+        return 1.0
+    return -expm1(epsilon - pure) / (1 + exp(-pure))
+
+
+def _pure_epsilon(pure: float, delta: float) -> float:
+    if pure == inf:
+        return inf
+    # solve exp(pure) - exp(epsilon) = delta (1 + exp(pure)) without overflow
+    kept = 1 - delta * (1 + exp(-pure))
+    return max(0.0, pure + log(kept)) if kept > 0 else 0.0

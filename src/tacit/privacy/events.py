@@ -1,0 +1,317 @@
+"""Public facts that fix a privacy curve.
+
+An event says what a mechanism did, never to which data. Events are frozen, printed
+and compared by value. Where a bound holds under one relation only, asking for the
+other raises `tacit.exceptions.PlanError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tacit._validate import at_least, fraction, positive
+from tacit.exceptions import PlanError
+from tacit.privacy.budget import Neighbors
+from tacit.privacy.curve import ORDERS, PrivacyCurve
+from tacit.privacy.profiles import GaussianProfile, SampledProfile, TiltedProfile
+from tacit.privacy.sampling import fixed_size_renyi, poisson_renyi
+
+__all__ = [
+    "ApproxDP",
+    "BoundedRange",
+    "Composed",
+    "Event",
+    "FixedSizeSampled",
+    "GaussianNoise",
+    "L2LaplaceNoise",
+    "LaplaceNoise",
+    "PoissonSampled",
+    "PureDP",
+    "Repeated",
+    "TiltedMinimum",
+    "describe",
+]
+
+
+class Event(Protocol):
+    """Public facts that fix a privacy curve."""
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve: ...
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Gaussian noise of ``multiplier`` times the L2 sensitivity.
+
+    Notes
+    -----
+    **Guarantee.** Gaussian differential privacy with parameter ``1 / multiplier``,
+    with equality (Dong, Roth and Su 2022, Theorem 2.7).
+    """
+
+    multiplier: float
+
+    def __post_init__(self) -> None:
+        positive(multiplier=self.multiplier)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        mu_squared = self.multiplier**-2
+        return PrivacyCurve(
+            ORDERS * (mu_squared / 2), exact=GaussianProfile(mu_squared)
+        )
+
+
+@dataclass(frozen=True)
+class LaplaceNoise:
+    """Laplace noise with scale ``multiplier`` times the L1 sensitivity.
+
+    Notes
+    -----
+    **Guarantee.** Pure privacy with epsilon ``1 / multiplier``; Renyi curve of
+    Mironov (2017), Table II.
+    """
+
+    multiplier: float
+
+    def __post_init__(self) -> None:
+        positive(multiplier=self.multiplier)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        t, a = 1 / self.multiplier, ORDERS
+        moment = np.logaddexp(
+            np.log(a / (2 * a - 1)) + (a - 1) * t,
+            np.log((a - 1) / (2 * a - 1)) - a * t,
+        )
+        return PrivacyCurve(np.maximum(moment, 0.0) / (a - 1), pure=t)
+
+
+@dataclass(frozen=True)
+class L2LaplaceNoise:
+    """A vector of ``size`` numbers with L2-Laplace noise.
+
+    Notes
+    -----
+    **Guarantee.** Pure privacy with epsilon ``1 / multiplier``, except with the
+    probability by which the drawn law can differ from the exact one.
+    """
+
+    multiplier: float
+    size: int
+
+    def __post_init__(self) -> None:
+        positive(multiplier=self.multiplier)
+        at_least(1, size=self.size)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        pure = PureDP(1 / self.multiplier).curve(neighbors)
+        # [grid:l2laplace-slack]
+        return PrivacyCurve(pure.renyi, pure.pure, slack=self.size**1.5 * 2.0**-90)
+
+
+@dataclass(frozen=True)
+class PureDP:
+    """A mechanism known only by its bound ``epsilon`` on the loss.
+
+    Notes
+    -----
+    **Guarantee.** Renyi curve of randomized response, which every such mechanism is
+    a post-processing of (Kairouz, Oh and Viswanath 2017, Theorem 3.4).
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        e, a = self.epsilon, ORDERS
+        moment = np.logaddexp(a * e, (1 - a) * e) - np.logaddexp(0.0, e)
+        return PrivacyCurve(
+            np.clip(moment / (a - 1), 0.0, np.minimum(e, a * e**2 / 2)), pure=e
+        )
+
+
+@dataclass(frozen=True)
+class ApproxDP:
+    """A mechanism known only by a theorem of the form (epsilon, delta).
+
+    Notes
+    -----
+    **Guarantee.** With probability ``1 - delta`` it behaves as a pure one (Kairouz,
+    Oh and Viswanath 2017, Theorem 3.4), so the failure goes into the slack.
+    """
+
+    epsilon: float
+    failure: float
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        fraction(failure=self.failure)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        pure = PureDP(self.epsilon).curve(neighbors)
+        return PrivacyCurve(pure.renyi, pure.pure, slack=self.failure)
+
+
+@dataclass(frozen=True)
+class BoundedRange:
+    """A selection whose log-odds move within a range of ``epsilon``.
+
+    Notes
+    -----
+    **Guarantee.** The exponential mechanism with parameter epsilon is in this class,
+    and is epsilon^2/8 concentrated (Cesar and Rogers 2021, Lemma 3.4) besides pure
+    with ``epsilon``.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        bound = PureDP(self.epsilon).curve(neighbors).renyi
+        return PrivacyCurve(
+            np.minimum(bound, ORDERS * self.epsilon**2 / 8), pure=self.epsilon
+        )
+
+
+@dataclass(frozen=True)
+class TiltedMinimum:
+    """The minimizer of a strongly convex sum with a random linear term.
+
+    Parameters
+    ----------
+    offset
+        Bound on the change of the log-determinant of the Hessian by one row.
+    multiplier
+        Noise of the linear term, in units of the sensitivity of the gradient.
+    rank
+        Dimension of the space in which the gradient of one row can move.
+
+    Notes
+    -----
+    **Guarantee.** The privacy loss is at most ``offset + mu^2/2 + mu chi`` in law,
+    with mu = 1/multiplier and chi the norm of ``rank * rows_changed`` standard
+    normals; see the page on objective perturbation.
+    """
+
+    offset: float
+    multiplier: float
+    rank: int = 1
+
+    def __post_init__(self) -> None:
+        if self.offset < 0:
+            raise ValueError(f"offset must be >= 0, got {self.offset!r}.")
+        positive(multiplier=self.multiplier)
+        at_least(1, rank=self.rank)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        # [tilted:loss]
+        exact = TiltedProfile(
+            self.offset, 1 / self.multiplier, self.rank * neighbors.rows_changed
+        )
+        return PrivacyCurve(exact.renyi(ORDERS), exact=exact)
+
+
+@dataclass(frozen=True)
+class PoissonSampled:
+    """A Gaussian mechanism on rows kept independently with probability ``rate``.
+
+    Notes
+    -----
+    **Guarantee.** Under adding or removing one row: Mironov, Talwar and Zhang (2019)
+    for the Renyi curve, and numerical composition of the dominating pair for the
+    exact part (Zhu, Dong and Wang 2022, Proposition 30).
+    """
+
+    noise: GaussianNoise
+    rate: float
+
+    def __post_init__(self) -> None:
+        fraction(rate=self.rate, closed=False)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        if neighbors is not Neighbors.ADD_OR_REMOVE_ONE:
+            raise PlanError(
+                "PoissonSampled has no bound under 'replace_one'; use "
+                "neighbors='add_or_remove_one', or FixedSizeSampled."
+            )
+        multiplier = self.noise.multiplier
+        return PrivacyCurve(
+            poisson_renyi(ORDERS, multiplier, self.rate),
+            exact=SampledProfile(((multiplier, self.rate, 1),)),
+        )
+
+
+@dataclass(frozen=True)
+class FixedSizeSampled:
+    """A Gaussian mechanism on ``size`` of ``n_rows`` rows, without replacement.
+
+    Notes
+    -----
+    **Guarantee.** Under replacing one row: Wang, Balle and Kasiviswanathan (2019),
+    Theorem 9.
+    """
+
+    noise: GaussianNoise
+    size: int
+    n_rows: int
+
+    def __post_init__(self) -> None:
+        at_least(1, size=self.size)
+        at_least(self.size, n_rows=self.n_rows)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        if neighbors is not Neighbors.REPLACE_ONE:
+            raise PlanError(
+                "FixedSizeSampled has no bound under 'add_or_remove_one'; use "
+                "neighbors='replace_one', or PoissonSampled."
+            )
+        return PrivacyCurve(
+            fixed_size_renyi(ORDERS, self.noise.multiplier, self.size, self.n_rows)
+        )
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The same event ``count`` times."""
+
+    event: Event
+    count: int
+
+    def __post_init__(self) -> None:
+        at_least(1, count=self.count)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        return self.event.curve(neighbors) * self.count
+
+
+@dataclass(frozen=True)
+class Composed:
+    """Several events on the same data."""
+
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        if not self.events:
+            raise ValueError("events must name at least one event, got none.")
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        first, *others = (event.curve(neighbors) for event in self.events)
+        return sum(others, first)
+
+
+def describe(event: Any) -> Any:
+    """Return an event as plain data, for JSON."""
+    if isinstance(event, tuple):
+        return [describe(part) for part in event]
+    if is_dataclass(event) and not isinstance(event, type):
+        fields = {
+            name: describe(getattr(event, name)) for name in event.__dataclass_fields__
+        }
+        return {"type": type(event).__name__, **fields}
+    return event

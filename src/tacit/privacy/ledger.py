@@ -1,0 +1,229 @@
+"""The account of one data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, log
+from threading import Lock
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tacit.exceptions import BudgetExceeded
+from tacit.privacy.budget import Budget
+from tacit.privacy.curve import ORDERS, PrivacyCurve, renyi_log_delta
+from tacit.privacy.events import Event
+from tacit.privacy.profiles import gaussian_delta
+from tacit.privacy.report import Entry, PrivacyReport
+
+__all__ = ["Ledger", "Shares"]
+
+# Orders the Renyi rule commits to, as multiples of the order that is best for a
+# Gaussian at the budget, and the part of its delta each of them gets.
+ORDER_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+ORDER_WEIGHTS = (0.1, 0.15, 0.5, 0.15, 0.1)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How a ledger divides its delta between the rules that may admit a charge.
+
+    Fixed before the first charge, because that is what makes the union of the rules
+    valid for charges chosen after seeing outputs. ``Shares(basic=1, gaussian=0,
+    renyi=0, slack=0)`` is basic composition.
+    """
+
+    basic: float = 0.4
+    gaussian: float = 0.25
+    renyi: float = 0.25
+    slack: float = 0.1
+
+    def __post_init__(self) -> None:
+        parts = (self.basic, self.gaussian, self.renyi, self.slack)
+        if min(parts) < 0 or sum(map(_exactly, parts)) > 1:
+            raise ValueError(f"shares must be >= 0 and add up to at most 1, got {self}.")
+
+
+def _exactly(value: float) -> Fraction:
+    # the decimal a person wrote, so that three times 0.1 is 0.3
+    return Fraction(repr(float(value)))
+
+
+@dataclass(frozen=True)
+class _Total:
+    """Everything charged so far."""
+
+    curve: PrivacyCurve
+    basic_epsilon: Fraction | None = Fraction(0)  # None: some charge promised nothing
+    basic_delta: Fraction = Fraction(0)
+    count: int = 0
+
+    def plus(self, curve: PrivacyCurve, promise: Budget | None) -> _Total:
+        known = self.basic_epsilon is not None and promise is not None
+        return _Total(
+            self.curve + curve if self.count else curve,
+            self.basic_epsilon + _exactly(promise.epsilon) if known else None,  # type: ignore[operator, union-attr]
+            self.basic_delta + _exactly(promise.delta) if known else Fraction(0),  # type: ignore[union-attr]
+            self.count + 1,
+        )
+
+
+class Ledger:
+    """The account of one data set: charges come before results, and may be refused.
+
+    Parameters
+    ----------
+    budget
+        What may be spent on this data set in all.
+    shares
+        How delta is divided between the admission rules.
+
+    Notes
+    -----
+    **Guarantee.** Whatever was admitted is (epsilon, delta)-private together, also
+    when each charge was chosen after seeing all earlier outputs. The rule is a
+    privacy filter: see the ledger page of the guarantees, which rests on Feldman and
+    Zrnic (2021) for a Renyi order fixed in advance, Smith and Thakurta (2022) for
+    Gaussian parameters, and Rogers, Roth, Ullman and Vadhan (2016) for basic
+    composition, joined by dividing delta in advance.
+
+    A ledger can be neither copied nor pickled: charges on a copy would be lost.
+
+    Examples
+    --------
+    >>> from tacit.privacy import Budget, GaussianNoise, Ledger
+    >>> ledger = Ledger(Budget(epsilon=1.0, delta=1e-6))
+    >>> ledger.charge(GaussianNoise(multiplier=10.0), "mean age")
+    >>> ledger.charge(GaussianNoise(multiplier=1.0), "mean income")
+    Traceback (most recent call last):
+        ...
+    tacit.exceptions.BudgetExceeded: Charging 'mean income' would pass the budget of \
+epsilon=1 at delta=1e-06; nothing was charged or released.
+    """
+
+    def __init__(self, budget: Budget, *, shares: Shares | None = None) -> None:
+        if not isinstance(budget, Budget):
+            raise TypeError(f"budget must be a Budget, got {type(budget).__name__}.")
+        self._budget = budget
+        self._shares = Shares() if shares is None else shares
+        self._total = _Total(PrivacyCurve(np.zeros_like(ORDERS), pure=0.0))
+        self._entries: tuple[Entry, ...] = ()
+        self._lock = Lock()
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent in all."""
+        return self._budget
+
+    def charge(self, event: Event, label: str, promise: Budget | None = None) -> Entry:
+        """Record ``event``, or refuse and record nothing.
+
+        Parameters
+        ----------
+        event
+            What is about to be done to the data.
+        label
+            Name under which the report lists it.
+        promise
+            Budget the event was planned for, if any: lets epsilons simply add up.
+
+        Raises
+        ------
+        BudgetExceeded
+            When the budget would be passed.
+        """
+        curve = event.curve(self._budget.neighbors)
+        if promise is None and curve.pure < inf:
+            promise = Budget(curve.pure, curve.slack, self._budget.neighbors)
+        elif promise is not None and promise.neighbors is not self._budget.neighbors:
+            raise ValueError(
+                f"promise is for neighbors={promise.neighbors.value!r}, but this ledger "
+                f"is for {self._budget.neighbors.value!r}; plan for the latter."
+            )
+        elif promise is not None and not curve.fits(promise):
+            raise ValueError(
+                "promise is smaller than what the event spends; plan it again."
+            )
+        with self._lock:
+            total = self._total.plus(curve, promise)
+            if not self._admits(total, self._budget.epsilon):
+                raise BudgetExceeded(
+                    f"Charging {label!r} would pass the budget of "
+                    f"epsilon={self._budget.epsilon:g} at delta={self._budget.delta:g}; "
+                    "nothing was charged or released."
+                )
+            alone = (
+                promise.epsilon
+                if promise is not None
+                else curve.epsilon(self._budget.delta)
+            )
+            entry = Entry(label, event, alone)
+            self._total = total
+            self._entries = (*self._entries, entry)
+        return entry
+
+    def _admits(self, total: _Total, epsilon: float) -> bool:
+        """Whether a rule fixed in advance admits what would then be charged."""
+        delta, shares, curve = self._budget.delta, self._shares, total.curve
+        # [ledger:first] one charge is fixed before any output: its own curve decides
+        if total.count == 1 and curve.fits(
+            Budget(epsilon, delta, self._budget.neighbors)
+        ):
+            return True
+        # [ledger:basic] promises add up
+        if (
+            total.basic_epsilon is not None
+            and total.basic_epsilon <= _exactly(epsilon)
+            and total.basic_delta <= _exactly(shares.basic) * _exactly(delta)
+        ):
+            return True
+        if curve.slack > shares.slack * delta or delta == 0:
+            return False
+        # [ledger:gaussian] squared Gaussian parameters add up
+        if curve.gaussian < inf and shares.gaussian > 0:
+            spent = gaussian_delta(epsilon, curve.gaussian**0.5)
+            if spent <= shares.gaussian * delta:
+                return True
+        # [ledger:renyi] so do Renyi divergences, at orders fixed in advance
+        if shares.renyi == 0:
+            return False
+        best = 1 + 2 * log(1 / delta) / epsilon
+        for factor, weight in zip(ORDER_FACTORS, ORDER_WEIGHTS, strict=True):
+            at = int(np.argmin(np.abs(np.log(ORDERS / (best * factor)))))
+            spent = float(
+                renyi_log_delta(curve.renyi[at : at + 1], epsilon, ORDERS[at : at + 1])[0]
+            )
+            if spent <= log(weight * shares.renyi * delta):
+                return True
+        return False
+
+    def spent(self) -> float:
+        """Return the least epsilon, at the budget's delta, that admits the charges."""
+        total = self._total
+        if total.count == 0:
+            return 0.0
+        low, high = 0.0, self._budget.epsilon
+        while high - low > 1e-6 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._admits(total, middle) else (middle, high)
+        return high
+
+    def report(
+        self, assumptions: tuple[str, ...] = (), *, seeded: bool = False
+    ) -> PrivacyReport:
+        """Return promise, spend and entries so far."""
+        return PrivacyReport(
+            self._budget, self.spent(), self._entries, assumptions, seeded
+        )
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._budget!r}, charges={len(self._entries)})"
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise TypeError(
+            "A Ledger cannot be copied or pickled: charges made on the copy would be "
+            "lost. Pass the ledger itself, in the process that holds it."
+        )
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse

@@ -1,0 +1,89 @@
+"""What a person is told after a fit."""
+
+import json
+from dataclasses import dataclass
+
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event, describe
+
+__all__ = ["Entry", "PrivacyReport"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One charge: what it was for, the event, and what it promises alone."""
+
+    label: str
+    event: Event
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class PrivacyReport:
+    """Promise, spend, entries and assumptions of a private computation.
+
+    Parameters
+    ----------
+    promise
+        What holds for everything released.
+    spent
+        Least epsilon, at the delta of the promise, that the charges need.
+    entries
+        The charges, in order.
+    assumptions
+        Public facts the promise rests on, in words.
+    seeded
+        Whether a fixed seed was used. The promise is void for whoever knows it.
+    """
+
+    promise: Budget
+    spent: float
+    entries: tuple[Entry, ...]
+    assumptions: tuple[str, ...] = ()
+    seeded: bool = False
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the report as plain data."""
+        return {
+            "promise": {
+                "epsilon": self.promise.epsilon,
+                "delta": self.promise.delta,
+                "neighbors": self.promise.neighbors.value,
+            },
+            "spent": {"epsilon": self.spent, "delta": self.promise.delta},
+            "entries": [
+                {
+                    "label": entry.label,
+                    "epsilon": entry.epsilon,
+                    "event": describe(entry.event),
+                }
+                for entry in self.entries
+            ],
+            "assumptions": list(self.assumptions),
+            "seeded": self.seeded,
+        }
+
+    def to_json(self) -> str:
+        """Return the report as JSON."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def __str__(self) -> str:
+        promise = self.promise
+        lines = [
+            f"promise      epsilon {promise.epsilon:g}, delta {promise.delta:.3g}, "
+            f"neighbors {promise.neighbors.value}",
+            f"spent        epsilon {self.spent:.4g} at that delta",
+        ]
+        for entry in self.entries:
+            lines.append(f"charge       {entry.label}: epsilon {entry.epsilon:.4g}")
+            lines.append(f"             {entry.event!r}")
+        lines += [f"assumes      {assumption}" for assumption in self.assumptions]
+        lines.append(
+            "randomness   "
+            + (
+                "FIXED SEED: for tests only, not private towards who knows the seed"
+                if self.seeded
+                else "operating system"
+            )
+        )
+        return "\n".join(lines)

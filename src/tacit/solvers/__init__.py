@@ -1,0 +1,26 @@
+"""Private algorithms: one file each, with a plan and a run."""
+
+from tacit.solvers._auto import auto_solver
+from tacit.solvers._base import Plan, Problem, Solver
+from tacit.solvers._rules import INTERCEPT_SHARE, logistic_loss
+from tacit.solvers.amp import AMP, AMPPlan
+from tacit.solvers.noisy_gd import NoisyGD, NoisyGDPlan
+from tacit.solvers.objective_perturbation import (
+    ObjectivePerturbation,
+    ObjectivePerturbationPlan,
+)
+
+__all__ = [
+    "AMP",
+    "INTERCEPT_SHARE",
+    "AMPPlan",
+    "NoisyGD",
+    "NoisyGDPlan",
+    "ObjectivePerturbation",
+    "ObjectivePerturbationPlan",
+    "Plan",
+    "Problem",
+    "Solver",
+    "auto_solver",
+    "logistic_loss",
+]

@@ -1,0 +1,103 @@
+"""What a solver is asked, and what it promises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._validate import at_least
+from tacit.convex import Loss
+from tacit.data import RowBounds, Rows
+from tacit.exceptions import PlanError
+from tacit.privacy import Budget, Event, Neighbors
+
+__all__ = ["Plan", "Problem", "Solver"]
+
+# Where the number of rows is private, bounds on round-off hold up to this many
+MOST_ROWS = 2**26
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything public about one empirical risk minimization.
+
+    The objective is ``sum_i loss(y_i, x_i W) + ridge/2 |W|^2``, in sum units, so that
+    the number of rows does not enter it.
+
+    Parameters
+    ----------
+    loss
+        Convex function of the margins.
+    bounds
+        Bounds every row obeys, constant feature included.
+    n_rows
+        Number of rows to plan for. Public: the true number when neighbors replace a
+        row, a guess when they add or remove one. Only accuracy depends on it.
+    n_features
+        Columns, constant feature included.
+    ridge
+        Least ridge penalty; solvers may need more.
+    """
+
+    loss: Loss
+    bounds: RowBounds
+    n_rows: int
+    n_features: int
+    ridge: float = 0.0
+
+    def __post_init__(self) -> None:
+        at_least(1, n_rows=self.n_rows, n_features=self.n_features)
+        if not (isfinite(self.ridge) and self.ridge >= 0):
+            raise ValueError(f"ridge must be a finite number >= 0, got {self.ridge!r}.")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the weights."""
+        return self.n_features, self.loss.n_outputs
+
+    @property
+    def lipschitz(self) -> float:
+        """Largest norm of the gradient of one row's loss, anywhere."""
+        return self.loss.max_slope(inf, self.bounds.y_range) * self.bounds.x_norm
+
+    @property
+    def smoothness(self) -> float:
+        """Largest eigenvalue of the Hessian of one row's loss."""
+        return self.loss.max_curvature() * self.bounds.x_norm**2
+
+    def sensitivity(self, neighbors: Neighbors) -> float:
+        """How far neighbors can move the gradient of the sum, in L2."""
+        if self.bounds.norm != "l2":
+            raise PlanError("Gradient noise needs rows bounded in norm='l2'.")
+        if not isfinite(self.lipschitz):
+            raise PlanError(
+                f"{self.loss!r} has no bounded slope; use a loss that has, such as "
+                "Huber()."
+            )
+        return neighbors.rows_changed * self.lipschitz
+
+    def most_rows(self, neighbors: Neighbors) -> int:
+        """Return a number of rows that is never passed, for bounds on round-off."""
+        return self.n_rows if neighbors is Neighbors.REPLACE_ONE else MOST_ROWS
+
+
+class Plan(Protocol):
+    """Noise levels and step counts, fixed without data."""
+
+    @property
+    def event(self) -> Event: ...
+
+
+P = TypeVar("P", bound=Plan)
+
+
+class Solver(Protocol[P]):
+    """One private algorithm: ``plan`` never sees a row, ``run`` never sees a budget."""
+
+    def plan(self, problem: Problem, budget: Budget) -> P: ...
+    def run(self, plan: P, rows: Rows, rng: Generator) -> NDArray[np.float64]: ...

@@ -1,0 +1,98 @@
+"""Penalties, steps and solvers chosen from public facts alone.
+
+Every rule is a function of the number of rows planned for, the number of features and
+outputs, the bounds and the budget. The constants were fitted on synthetic problems
+only, by ``benchmarks/fit_rule.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+from tacit.convex import Logistic, Loss, Softmax, gradient_roundoff
+from tacit.privacy import Budget, GaussianNoise, calibrate
+from tacit.solvers._base import Problem
+
+__all__ = [
+    "INTERCEPT_SHARE",
+    "Descent",
+    "descent_rule",
+    "gradient_tolerance",
+    "logistic_loss",
+    "noise_level",
+    "ridge_rule",
+]
+
+# Value of the constant feature, in units of the row norm
+INTERCEPT_SHARE = 0.25
+
+# Where the noise is less than this part of the gradient, there is nothing to save
+NEGLIGIBLE = 1e-5
+
+
+def noise_level(problem: Problem, budget: Budget, slope: float) -> float:
+    """Return the norm of the noise that hides the gradient of one row, once."""
+    sensitivity = budget.neighbors.rows_changed * slope * problem.bounds.x_norm
+    size = problem.n_features * problem.loss.n_outputs
+    return sensitivity * calibrate(GaussianNoise, budget, rtol=1e-3) * sqrt(size)
+
+
+def logistic_loss(problem: Problem, budget: Budget) -> Loss:
+    """Return the logistic loss with its slope capped at one half, if noise matters.
+
+    At zero weights every slope is one half. Letting rows on the wrong side count no
+    more than that halves the sensitivity, for a loss that still ranks alike.
+    """
+    if not isinstance(problem.loss, Logistic) or budget.delta == 0:
+        return problem.loss
+    level = noise_level(problem, budget, slope=1.0) / problem.n_rows
+    return Logistic(cap=0.5) if level > NEGLIGIBLE else problem.loss
+
+
+def ridge_rule(problem: Problem, budget: Budget) -> float:
+    """Return the ridge for a tilted objective, in sum units."""
+    slope = problem.loss.max_slope(float("inf"), problem.bounds.y_range)
+    noise = noise_level(problem, budget, slope)
+    # [rule:ridge] what the noise asks for, and what keeps the determinant cheap
+    wanted = noise * (0.04 + 4 * noise / problem.n_rows)
+    cheap = 1.5 * problem.bounds.x_norm**2 / budget.epsilon
+    return max(wanted, cheap)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Steps, step size and slope bound of a noisy descent."""
+
+    n_steps: int
+    step: float
+    clip: float
+
+
+def descent_rule(problem: Problem, budget: Budget, momentum: float) -> Descent:
+    """Return the steps of a noisy descent."""
+    loss = problem.loss
+    clip = loss.max_slope(float("inf"), problem.bounds.y_range)
+    if isinstance(loss, Softmax):
+        clip = sqrt(1 - 1 / loss.n_classes)  # the norm of every slope at zero weights
+    n_steps = 60
+    noise = noise_level(problem, budget, clip) / sqrt(loss.n_outputs)
+    # [rule:steps] no longer than is stable, and no longer than the noise allows
+    stable = 1 / (problem.n_rows * loss.max_curvature() * problem.bounds.x_norm**2)
+    quiet = (1 - momentum) / (0.1 * noise * n_steps)
+    return Descent(n_steps, min(2 * stable, quiet), clip)
+
+
+def gradient_tolerance(problem: Problem, sensitivity: float) -> float:
+    """Return the gradient norm to certify: far below the noise, above round-off."""
+    x_norm = problem.bounds.x_norm
+    roundoff = gradient_roundoff(
+        n_rows=problem.n_rows,
+        shape=problem.shape,
+        additions=2.0**13,
+        x_norm=x_norm,
+        slope=problem.loss.max_slope(float("inf"), problem.bounds.y_range),
+        curvature=problem.loss.max_curvature(),
+        w_norm=1000.0 / x_norm,
+    )
+    return max(1e-6 * sensitivity, 16 * roundoff)

@@ -1,0 +1,12 @@
+"""Fixtures shared by all tests."""
+
+import os
+import secrets
+
+import pytest
+
+
+@pytest.fixture
+def seed() -> int:
+    """Return 0, or a fresh seed with TACIT_RANDOM_SEED=1; a failing test shows it."""
+    return secrets.randbits(32) if os.environ.get("TACIT_RANDOM_SEED") == "1" else 0

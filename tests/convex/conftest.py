@@ -1,0 +1,7 @@
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng(seed):
+    return np.random.Generator(np.random.PCG64(seed))

@@ -1,0 +1,281 @@
+"""The minimizer, its certificate, and the inputs that would break either."""
+
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+
+from tacit.convex import (
+    Huber,
+    HuberizedHinge,
+    Logistic,
+    Objective,
+    Softmax,
+    Squared,
+    gradient_roundoff,
+    minimize,
+)
+from tacit.data.rows import ArrayRows
+
+module = sys.modules["tacit.convex.minimize"]
+TOLERANCE = 1e-7
+
+
+def unit_rows(n, p, rng):
+    X = rng.standard_normal((n, p))
+    return X / np.linalg.norm(X, axis=1, keepdims=True) * (1 - 1e-14)
+
+
+def labels(X, rng, k=1):
+    Z = 5 * X @ rng.standard_normal((X.shape[1], k)) + rng.gumbel(size=(X.shape[0], k))
+    return np.where(Z[:, 0] > 0, 1.0, -1.0) if k == 1 else Z.argmax(axis=1)
+
+
+def exact_norm(objective, X, y, W):
+    """Gradient norm in extended precision, with its own formulas for the slopes."""
+    X = X.toarray() if sparse.issparse(X) else X
+    X, W = X.astype(np.longdouble), W.astype(np.longdouble)
+    Z = X @ W
+    loss = objective.loss
+    if isinstance(loss, Softmax):
+        S = np.exp(Z - Z.max(axis=1, keepdims=True))
+        S /= S.sum(axis=1, keepdims=True)
+        S[np.arange(len(y)), y] -= 1
+    else:
+        z, y = Z[:, 0], y.astype(np.longdouble)
+        if isinstance(loss, Logistic):
+            s = -y / (1 + np.exp(np.minimum(y * z, 1e4)))
+        elif isinstance(loss, Squared):
+            s = z - y
+        elif isinstance(loss, Huber):
+            s = np.clip(z - y, -loss.threshold, loss.threshold)
+        else:
+            s = -y * np.clip((1 - y * z + loss.h) / (2 * loss.h), 0, 1)
+        S = s[:, None]
+    G = X.T @ S + objective.ridge * W
+    if objective.tilt is not None:
+        G += objective.tilt
+    return float(np.sqrt((G * G).sum()))
+
+
+def certified(objective, X, y, tolerance=TOLERANCE, **options):
+    """Minimize, check the certificate by other means, and return the minimum."""
+    options = {"x_norm": 1.0, **options}
+    found = minimize(objective, ArrayRows(X, y), tolerance=tolerance, **options)
+    assert found.gradient_norm <= tolerance
+    assert exact_norm(objective, X, y, found.W) <= found.gradient_norm
+    return found
+
+
+@pytest.mark.parametrize("ridge", [0.1, 5.0])
+def test_binary_agrees_with_scikit_learn(ridge, rng):
+    X = unit_rows(600, 8, rng)
+    y = labels(X, rng)
+    ours = certified(Objective(Logistic(), ridge), X, y)
+    theirs = LogisticRegression(
+        C=1 / ridge, fit_intercept=False, tol=1e-10, solver="newton-cholesky"
+    ).fit(X, y)
+    assert np.allclose(ours.W.ravel(), theirs.coef_.ravel(), atol=1e-6)
+
+
+def test_multinomial_agrees_with_scikit_learn(rng):
+    X = unit_rows(600, 6, rng)
+    y = labels(X, rng, k=4)
+    ours = certified(Objective(Softmax(4), 2.0), X, y)
+    theirs = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10, max_iter=5000)
+    assert np.allclose(ours.W.T, theirs.fit(X, y).coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        Logistic(),
+        Softmax(3),
+        Squared(),
+        Huber(0.1),
+        HuberizedHinge(),
+        HuberizedHinge(0.05),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("ridge", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("tilted", [0.0, 30.0, 1e4])
+def test_every_loss_is_certified(loss, ridge, tilted, rng):
+    X = unit_rows(1000, 10, rng)
+    y = labels(X, rng, loss.n_outputs)
+    tilt = rng.standard_normal((10, loss.n_outputs))
+    tilt *= tilted / np.linalg.norm(tilt)
+    # weights of size tilt / ridge, times p n units of round-off, bound what is possible
+    reach = (tilted + 1000 * (tilted > 0)) / ridge
+    tolerance = max(TOLERANCE, 1e-11 * reach * loss.max_curvature())
+    certified(Objective(loss, ridge, tilt), X, y, tolerance)
+
+
+@pytest.mark.parametrize("tilted", [0.0, 30.0])
+def test_a_nearly_sharp_hinge_is_certified(tilted, rng):
+    X = unit_rows(1000, 10, rng)
+    tilt = np.full((10, 1), tilted / np.sqrt(10))
+    certified(Objective(HuberizedHinge(1e-3), 1.0, tilt), X, labels(X, rng))
+
+
+def separable(rng):
+    X = unit_rows(1000, 5, rng)
+    return X, np.sign(X[:, 0])
+
+
+def duplicated_columns(rng):
+    X = unit_rows(1000, 4, rng)
+    return np.hstack([X, X, X]) / 2, labels(X, rng)
+
+
+def zero_rows(rng):
+    return np.zeros((100, 4)), rng.choice([-1.0, 1.0], 100)
+
+
+def one_row(rng):
+    return unit_rows(1, 4, rng), np.ones(1)
+
+
+def one_class(rng):
+    return unit_rows(500, 4, rng), np.ones(500)
+
+
+def mixed_scales(rng):
+    return unit_rows(1000, 6, rng) * np.geomspace(1, 1e-8, 6), rng.choice(
+        [-1.0, 1.0], 1000
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [separable, duplicated_columns, zero_rows, one_row, one_class, mixed_scales],
+)
+@pytest.mark.parametrize("loss", [Logistic(), HuberizedHinge(0.01)], ids=repr)
+@pytest.mark.parametrize("ridge", [1e-3, 3.0])
+def test_awkward_rows_are_certified(make, loss, ridge, rng):
+    X, y = make(rng)
+    certified(Objective(loss, ridge), X, y)
+
+
+def test_many_classes_are_certified(rng):
+    X = unit_rows(300, 2, rng)
+    y = rng.integers(0, 150, 300)
+    certified(Objective(Softmax(150), 1.0), X, y)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_more_weights_than_a_dense_hessian_takes_are_certified(k, rng):
+    p = 2400 // k
+    X = sparse.random_array(
+        (400, p), density=0.01, rng=rng, format="csr", data_sampler=rng.random
+    )
+    X.data /= 10
+    y = labels(X, rng, k)
+    loss = Logistic() if k == 1 else Softmax(3)
+    certified(Objective(loss, 0.05), X, y, x_norm=float(np.sqrt(X.power(2).sum())))
+
+
+def test_conjugate_gradients_finish_what_the_first_search_left(rng, monkeypatch):
+    monkeypatch.setattr(module, "DENSE_SIZE", 1)
+    monkeypatch.setattr(module, "_lbfgs", lambda objective, rows, W, tolerance: W)
+    X = unit_rows(500, 20, rng)
+    certified(Objective(Logistic(), 0.5), X, labels(X, rng))
+
+
+def test_warm_start_changes_the_answer_by_no_more_than_the_tolerance(rng, monkeypatch):
+    X = unit_rows(5000, 5, rng)
+    y, objective = labels(X, rng), Objective(Logistic(), 0.5)
+    warm = certified(objective, X, y)
+    monkeypatch.setattr(module, "WARM_STRIDE", 1)
+    cold = certified(objective, X, y)
+    assert np.linalg.norm(warm.W - cold.W) <= 2 * TOLERANCE / objective.ridge
+    assert not np.array_equal(warm.W, cold.W)  # the warm start was really taken
+
+
+def test_warm_start_that_misleads_does_no_harm(rng):
+    X = unit_rows(8000, 4, rng)
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    y[::16] *= -1.0  # exactly the rows that the warm start reads
+    certified(Objective(Logistic(), 1e-3), X, y)
+
+
+@pytest.mark.parametrize("convert", [sparse.csr_array, lambda X: X.astype(np.float32)])
+def test_other_storage_is_certified(convert, rng):
+    X = convert(0.999 * unit_rows(3000, 6, rng))
+    y = labels(np.asarray(X.todense()) if sparse.issparse(X) else X, rng)
+    certified(Objective(Logistic(), 1.0), X, y)
+
+
+def test_same_rows_give_the_same_bits(rng):
+    X = unit_rows(4000, 5, rng)
+    y, objective = labels(X, rng), Objective(Logistic(), 1.0)
+    first, second = (certified(objective, X, y).W for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+def test_start_is_used_and_changes_nothing_certified(rng):
+    X = unit_rows(200, 5, rng)
+    y = labels(X, rng)
+    certified(Objective(Logistic(), 1.0), X, y, start=np.full((5, 1), 30.0))
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(5)], ids=repr)
+def test_roundoff_bounds_the_error_of_gradients_and_is_not_absurd(loss, rng):
+    X = unit_rows(3000, 20, rng)
+    y = labels(X, rng, loss.n_outputs)
+    W = 10 * rng.standard_normal((20, loss.n_outputs))
+    G = Objective(loss, 0.5).gradient(ArrayRows(X, y), W)
+    tilted = Objective(loss, 0.5, -G)
+    # the tilt cancels what was computed; what is left is the error of computing it
+    error = exact_norm(tilted, X, y, W)
+    bound = gradient_roundoff(
+        n_rows=3000,
+        shape=W.shape,
+        additions=512 + 6 + 1,
+        x_norm=1.0,
+        slope=loss.max_slope(np.inf, (-1.0, 1.0)),
+        curvature=loss.max_curvature(),
+        w_norm=float(np.linalg.norm(W)),
+        ridge=0.5,
+    )
+    assert 0 < error <= bound
+    assert bound <= 1e-9
+
+
+def test_tolerance_below_roundoff_is_refused_before_any_pass(rng):
+    X = unit_rows(1000, 3, rng)
+    with pytest.raises(ValueError, match="tolerance must be above"):
+        minimize(
+            Objective(Logistic(), 1.0),
+            ArrayRows(X, np.ones(1000)),
+            tolerance=1e-13,
+            x_norm=1.0,
+        )
+
+
+def test_what_cannot_be_certified_is_not_returned(rng):
+    X = unit_rows(1000, 3, rng)
+    tilt = np.full((3, 1), 1e12)
+    with pytest.raises(RuntimeError, match="could not be certified"):
+        minimize(
+            Objective(Logistic(), 1.0, tilt),
+            ArrayRows(X, np.ones(1000)),
+            tolerance=1e-8,
+            x_norm=1.0,
+        )
+
+
+@pytest.mark.parametrize("bad", [{"tolerance": 0.0}, {"x_norm": -1.0}])
+def test_bad_parameters_are_named(bad, rng):
+    rows = ArrayRows(unit_rows(10, 2, rng), np.ones(10))
+    options = {"tolerance": 1e-6, "x_norm": 1.0, **bad}
+    with pytest.raises(ValueError, match=f"{next(iter(bad))} must be"):
+        minimize(Objective(Logistic(), 1.0), rows, **options)
+
+
+def test_zero_ridge_is_refused(rng):
+    rows = ArrayRows(unit_rows(10, 2, rng), np.ones(10))
+    with pytest.raises(ValueError, match="ridge must be"):
+        minimize(Objective(Logistic(), 0.0), rows, tolerance=1e-6, x_norm=1.0)

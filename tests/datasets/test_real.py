@@ -1,0 +1,185 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tacit.datasets import (
+    _real,
+    load_a9a,
+    load_adult,
+    load_covertype,
+    load_kddcup99,
+    load_mnist,
+)
+from tacit.datasets._public import (
+    ADULT_CATEGORIES,
+    ADULT_RANGES,
+    COVERTYPE_RANGES,
+    KDDCUP99_CATEGORIES,
+    KDDCUP99_RANGES,
+    Range,
+)
+
+
+def needs(file):
+    present = (_real._data_folder() / file).is_file()
+    return pytest.mark.skipif(
+        not present, reason=f"{file} is not in the data folder (set TACIT_DATA)"
+    )
+
+
+def raw(file):
+    pytest.importorskip("pyarrow", reason="needs the extra tacit[parquet]")
+    return _real._read_columns(_real._data_folder() / file)
+
+
+def assert_public(dataset, n_rows, n_features, counts):
+    assert dataset.X.shape == (n_rows, n_features)
+    assert dataset.X.dtype == np.float64
+    assert len(set(dataset.feature_names)) == n_features
+    assert dataset.X.min() >= 0
+    assert dataset.X.max() <= 1
+    squares = np.einsum("ij,ij->i", dataset.X, dataset.X)
+    assert squares.max() <= dataset.x_norm**2 * (1 + 1e-12)
+    labels, found = np.unique(dataset.y, return_counts=True)
+    assert dict(zip(labels.tolist(), found.tolist(), strict=True)) == counts
+
+
+def assert_within(columns, ranges):
+    for name, allowed in ranges.items():
+        assert columns[name].min() >= allowed.low, name
+        assert columns[name].max() <= allowed.high, name
+
+
+@needs("adult/adult.parquet")
+def test_adult_is_complete_and_in_its_stated_ranges():
+    columns = raw("adult/adult.parquet")
+    assert_within(columns, ADULT_RANGES)
+    for name, labels in ADULT_CATEGORIES.items():
+        assert set(columns[name]) <= {*labels, "?"}, name
+    adult = load_adult()
+    assert_public(adult, 45_222, 104, {0: 34_014, 1: 11_208})
+    indicators = adult.X[:, len(ADULT_RANGES) :]
+    assert (indicators.sum(axis=1) == len(ADULT_CATEGORIES)).all()
+
+
+@needs("a9a/X.npz")
+def test_a9a_has_at_most_fourteen_ones_a_row():
+    pytest.importorskip("pyarrow", reason="needs the extra tacit[parquet]")
+    a9a = load_a9a()
+    assert_public(a9a, 48_842, 123, {0: 37_155, 1: 11_687})
+    assert set(np.unique(a9a.X)) == {0, 1}
+
+
+@pytest.mark.slow
+@needs("mnist/mnist.parquet")
+def test_mnist_pixels_are_shares_of_white():
+    columns = raw("mnist/mnist.parquet")
+    mnist = load_mnist()
+    first = np.bincount(columns["target"][:65_000])
+    assert_public(mnist, 65_000, 784, dict(enumerate(first.tolist())))
+    np.testing.assert_array_equal(mnist.X[:, 300] * 255, columns["px300"][:65_000])
+
+
+@pytest.mark.slow
+@needs("covertype/covertype.parquet")
+def test_covertype_is_in_its_stated_ranges():
+    assert_within(raw("covertype/covertype.parquet"), COVERTYPE_RANGES)
+    counts = {1: 211840, 2: 283301, 3: 35754, 4: 2747, 5: 9493, 6: 17367, 7: 20510}
+    assert_public(load_covertype(), 581_012, 54, counts)
+    binary = load_covertype(binary=True)
+    assert np.bincount(binary.y).tolist() == [297_711, 283_301]
+
+
+@pytest.mark.slow
+@needs("kddcup99_10pct/kddcup99_10pct.parquet")
+def test_kddcup99_is_in_its_stated_ranges():
+    columns = raw("kddcup99_10pct/kddcup99_10pct.parquet")
+    assert_within(columns, KDDCUP99_RANGES)
+    for name, labels in KDDCUP99_CATEGORIES.items():
+        assert set(columns[name]) <= set(labels), name
+    assert_public(load_kddcup99(), 494_021, 122, {0: 97_278, 1: 396_743})
+
+
+@pytest.mark.parametrize(
+    "load", [load_adult, load_a9a, load_mnist, load_covertype, load_kddcup99]
+)
+def test_a_missing_folder_is_said_in_one_sentence(load, tmp_path, monkeypatch):
+    monkeypatch.setenv("TACIT_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="TACIT_DATA to the folder that holds"):
+        load()
+
+
+def test_values_outside_a_range_are_clipped():
+    values = np.array([-5, 0, 5, 10, 99])
+    np.testing.assert_array_equal(Range(0, 10).scale(values), [0, 0, 0.5, 1, 1])
+    np.testing.assert_array_equal(
+        Range(0, 3, log=True).scale(np.array([0, 1, 3, 8])), [0, 0.5, 1, 1]
+    )
+
+
+def test_a_category_that_is_not_listed_sets_no_indicator():
+    columns = {"color": np.array(["red", "mauve"]), "target": np.array([0, 1])}
+    encoded = _real._encode("toy", columns, {}, {"color": ("blue", "red")})
+    np.testing.assert_array_equal(encoded.X, [[0, 1], [0, 0]])
+    assert encoded.feature_names == ("color=blue", "color=red")
+
+
+def test_mnist_refuses_more_rows_than_there_are():
+    with pytest.raises(ValueError, match="n_rows must be between 1 and 70000"):
+        load_mnist(n_rows=70_001)
+
+
+@pytest.fixture
+def no_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TACIT_DATA", str(tmp_path))
+
+
+@pytest.mark.usefixtures("no_folder")
+def test_downloaded_adult_reads_like_the_file(monkeypatch):
+    pandas = pytest.importorskip("pandas", reason="needs the extra tacit[parquet]")
+    row = {
+        name.replace("_", "-"): labels[0] for name, labels in ADULT_CATEGORIES.items()
+    }
+    row |= {"age": 17, "education-num": 16, "capital-gain": 0, "capital-loss": 0}
+    row |= {"hours-per-week": 50, "fnlwgt": 1}
+    frame = pandas.DataFrame([row, row | {"workclass": None}, row | {"age": 90}])
+    frame["workclass"] = frame["workclass"].astype("category")
+    target = pandas.Series([">50K", "<=50K", "<=50K"], dtype="category")
+    bunch = SimpleNamespace(data=frame, target=target)
+    monkeypatch.setattr(_real, "fetch_openml", lambda *_, **__: bunch)
+    adult = load_adult(download=True)
+    np.testing.assert_array_equal(
+        adult.X[:, :5], [[0, 1, 0, 0, 0.5], [1, 1, 0, 0, 0.5]]
+    )
+    assert adult.X[:, 5:].sum(axis=1).tolist() == [8, 8]
+    assert adult.y.tolist() == [1, 0]
+
+
+@pytest.mark.usefixtures("no_folder")
+def test_downloaded_digits_and_forests_read_like_the_files(monkeypatch):
+    digits = SimpleNamespace(data=np.full((3, 784), 255), target=np.array(list("507")))
+    monkeypatch.setattr(_real, "fetch_openml", lambda *_, **__: digits)
+    mnist = load_mnist(n_rows=2, download=True)
+    assert (mnist.X == 1).all()
+    assert mnist.y.tolist() == [5, 0]
+
+    lows = np.array([r.low for r in COVERTYPE_RANGES.values()])
+    forest = SimpleNamespace(data=lows[None, :], target=np.array([2]))
+    monkeypatch.setattr(_real, "fetch_covtype", lambda: forest)
+    assert (load_covertype(download=True).X == 0).all()
+    assert load_covertype(binary=True, download=True).y.tolist() == [1]
+
+
+@pytest.mark.usefixtures("no_folder")
+def test_downloaded_connections_read_like_the_file(monkeypatch):
+    names = [*KDDCUP99_RANGES, *KDDCUP99_CATEGORIES]
+    text = [b"tcp", b"http", b"SF"]
+    data = np.array([[0] * 38 + text, [1] * 38 + text], dtype=object)
+    bunch = SimpleNamespace(
+        data=data, feature_names=names, target=np.array([b"normal.", b"smurf."], object)
+    )
+    monkeypatch.setattr(_real, "fetch_kddcup99", lambda **_: bunch)
+    kdd = load_kddcup99(download=True)
+    assert kdd.y.tolist() == [0, 1]
+    assert kdd.X[0].sum() == 3

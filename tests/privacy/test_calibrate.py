@@ -1,0 +1,121 @@
+import time
+from math import log1p
+
+import pytest
+from dp_accounting import dp_event, mechanism_calibration
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.privacy_accountant import NeighboringRelation
+
+from tacit.exceptions import PlanError
+from tacit.privacy import (
+    ApproxDP,
+    BoundedRange,
+    Budget,
+    Composed,
+    GaussianNoise,
+    LaplaceNoise,
+    Neighbors,
+    PoissonSampled,
+    Repeated,
+    TiltedMinimum,
+    calibrate,
+    sampling,
+)
+
+FAMILIES = {
+    "gaussian": GaussianNoise,
+    "laplace": LaplaceNoise,
+    "steps": lambda noise: Repeated(GaussianNoise(noise), 50),
+    "selection": lambda noise: Repeated(BoundedRange(1 / noise), 30),
+    "tilt": lambda noise: TiltedMinimum(0.01, noise),
+    "amp": lambda noise: Composed(
+        (TiltedMinimum(0.01, noise, 9), GaussianNoise(20 * noise))
+    ),
+    "mixed": lambda noise: Composed((LaplaceNoise(noise), GaussianNoise(noise))),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 8.0])
+@pytest.mark.parametrize("neighbors", Neighbors)
+def test_the_least_noise_that_fits(family, epsilon, neighbors):
+    budget = Budget(epsilon, 1e-7, neighbors)
+    noise = calibrate(FAMILIES[family], budget)
+    assert FAMILIES[family](noise).curve(neighbors).delta(epsilon) <= 1e-7
+    assert not FAMILIES[family](noise * 0.9995).curve(neighbors).fits(budget)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "ridge", "scale"), [(0.1, 50.0, 116.0), (1.0, 4.9, 12.6)]
+)
+def test_objective_perturbation_needs_the_known_noise(epsilon, ridge, scale):
+    # logistic rows of norm one, replacement: sensitivity 2 and curvature 1/4
+    budget = Budget(epsilon, 36_176**-2)
+    noise = calibrate(lambda m: TiltedMinimum(log1p(0.25 / ridge), m), budget)
+    assert 2 * noise == pytest.approx(scale, rel=0.01)
+    plain = 2 * calibrate(GaussianNoise, budget)
+    assert plain < 2 * noise
+
+
+def test_gaussian_events_take_under_ten_milliseconds():
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        calibrate(GaussianNoise, Budget(1.0, 1e-9))
+        times.append(time.perf_counter() - start)
+    assert sorted(times)[10] < 0.010
+
+
+def test_sampled_events_need_few_exact_evaluations(monkeypatch):
+    budget = Budget(1.0, 1e-7, Neighbors.ADD_OR_REMOVE_ONE)
+    calls = []
+    exact = sampling.pld_epsilon
+    monkeypatch.setattr(
+        sampling, "pld_epsilon", lambda *given: calls.append(1) or exact(*given)
+    )
+
+    def steps(noise):
+        return Repeated(PoissonSampled(GaussianNoise(noise), 0.01), 100)
+
+    noise = calibrate(steps, budget)
+    # plain bisection of a bracket of a factor two needs fourteen
+    assert 2 <= len(calls) <= 6
+    assert steps(noise).curve(budget.neighbors).fits(budget)
+    assert not steps(noise * 0.9995).curve(budget.neighbors).fits(budget)
+
+
+@pytest.mark.slow
+def test_sampled_events_need_a_third_of_plain_bisection_or_less():
+    budget = Budget(1.0, 1e-7, Neighbors.ADD_OR_REMOVE_ONE)
+
+    def ours(noise):
+        return Repeated(PoissonSampled(GaussianNoise(noise), 0.01), 500)
+
+    def theirs(noise):
+        inner = dp_event.PoissonSampledDpEvent(0.01, dp_event.GaussianDpEvent(noise))
+        return dp_event.SelfComposedDpEvent(inner, 500)
+
+    calibrate(ours, Budget(2.0, 1e-7, budget.neighbors))  # imports and caches
+    start = time.perf_counter()
+    found = calibrate(ours, budget)
+    ours_took = time.perf_counter() - start
+    start = time.perf_counter()
+    truth = mechanism_calibration.calibrate_dp_mechanism(
+        lambda: PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE),
+        theirs,
+        budget.epsilon,
+        budget.delta,
+        mechanism_calibration.ExplicitBracketInterval(0.1, 100.0),
+        tol=1e-4,
+    )
+    theirs_took = time.perf_counter() - start
+    assert found == pytest.approx(truth, rel=5e-4)
+    assert ours(found).curve(budget.neighbors).fits(budget)
+    assert theirs_took > 3 * ours_took
+
+
+def test_a_budget_that_no_noise_fits_is_refused():
+    with pytest.raises(PlanError, match="No noise makes this event fit"):
+        calibrate(lambda noise: ApproxDP(1 / noise, 1e-3), Budget(1.0, 1e-6))
+    with pytest.raises(PlanError, match="raise epsilon or delta"):
+        calibrate(GaussianNoise, Budget(1.0, 0.0))

@@ -1,0 +1,232 @@
+"""Curves against closed forms, quadrature and dp_accounting."""
+
+import numpy as np
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.privacy_accountant import NeighboringRelation
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, special, stats
+
+from tacit.privacy import (
+    ApproxDP,
+    BoundedRange,
+    Composed,
+    FixedSizeSampled,
+    GaussianNoise,
+    L2LaplaceNoise,
+    LaplaceNoise,
+    Neighbors,
+    PoissonSampled,
+    PureDP,
+    Repeated,
+    TiltedMinimum,
+)
+from tacit.privacy.curve import ORDERS, renyi_delta, renyi_epsilon
+from tacit.privacy.profiles import TiltedProfile, gaussian_delta
+
+REPLACE = Neighbors.REPLACE_ONE
+ADD = Neighbors.ADD_OR_REMOVE_ONE
+
+# every event that needs no sampling, for the shared properties
+EVENTS = [
+    GaussianNoise(3.0),
+    LaplaceNoise(2.0),
+    L2LaplaceNoise(2.0, 10),
+    PureDP(0.7),
+    ApproxDP(0.5, 1e-7),
+    BoundedRange(0.4),
+    TiltedMinimum(0.05, 4.0, 1),
+    TiltedMinimum(0.05, 9.0, 9),
+    Repeated(GaussianNoise(9.0), 5),
+    Composed((TiltedMinimum(0.01, 5.0), GaussianNoise(50.0))),
+    Composed((LaplaceNoise(3.0), GaussianNoise(3.0), PureDP(0.1))),
+]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+@pytest.mark.parametrize("neighbors", [REPLACE, ADD])
+def test_epsilon_and_delta_are_inverse_and_fall(event, neighbors):
+    curve = event.curve(neighbors)
+    deltas = np.logspace(-9, -2, 8)
+    epsilons = np.array([curve.epsilon(delta) for delta in deltas])
+    assert (np.diff(epsilons[np.isfinite(epsilons)]) <= 1e-9).all()
+    for delta, epsilon in zip(deltas, epsilons, strict=True):
+        if np.isfinite(epsilon):
+            assert curve.delta(epsilon) <= delta * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+def test_repeating_is_adding(event):
+    one = event.curve(REPLACE)
+    thrice, added = one * 3, one + one + one
+    assert thrice.epsilon(1e-5) == pytest.approx(added.epsilon(1e-5), rel=1e-9)
+    assert thrice.slack == pytest.approx(added.slack)
+    assert thrice.epsilon(1e-5) >= one.epsilon(1e-5)
+
+
+def test_adding_commutes_across_kinds():
+    for first in EVENTS:
+        for second in EVENTS:
+            a = (first.curve(ADD) + second.curve(ADD)).delta(2.0)
+            b = (second.curve(ADD) + first.curve(ADD)).delta(2.0)
+            assert a == pytest.approx(b, rel=1e-12)
+
+
+def test_hundred_composed_gaussians_are_one_gaussian():
+    composed = Repeated(GaussianNoise(20.0), 100).curve(REPLACE)
+    for delta in (1e-3, 1e-6, 1e-10):
+        exact = GaussianNoise(2.0).curve(REPLACE).epsilon(delta)
+        assert composed.epsilon(delta) == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("mu", [0.02, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 5.0])
+def test_gaussian_profile_is_the_hockey_stick_integral(mu, epsilon):
+    def excess(x):
+        ratio = stats.norm.pdf(x, mu) - np.exp(epsilon) * stats.norm.pdf(x)
+        return max(ratio, 0.0)
+
+    start = epsilon / mu + mu / 2  # where the integrand becomes positive
+    truth = integrate.quad(excess, start, start + 12, epsabs=0, epsrel=1e-11)[0]
+    assert gaussian_delta(epsilon, mu) == pytest.approx(truth, rel=1e-8, abs=1e-300)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 9, 18])
+@pytest.mark.parametrize("extra", [0.0, 1e-5, 0.02, 5.0])
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.5])
+def test_tilted_profile_is_its_integral_and_errs_upwards(dim, extra, epsilon):
+    # second way: a plain fine grid over the chi variable
+    r = np.linspace(0, 18 + np.sqrt(dim), 1_000_001)
+    rest = epsilon - 0.03 - 0.25**2 / 2 - 0.25 * r
+    if extra == 0:
+        spent = -np.expm1(np.minimum(rest, 0.0))
+    else:
+        m = np.sqrt(extra)
+        upper = special.log_ndtr(m / 2 - rest / m)
+        spent = np.exp(upper) * -np.expm1(
+            rest + special.log_ndtr(-m / 2 - rest / m) - upper
+        )
+    truth = np.trapezoid(spent * stats.chi.pdf(r, dim), r)
+    found = TiltedProfile(0.03, 0.25, dim, extra).delta(epsilon)
+    assert found == pytest.approx(truth, rel=1e-7)
+    assert found >= truth * (1 - 1e-8)
+
+
+@pytest.mark.parametrize(("alpha", "dim"), [(1.5, 1), (8.0, 2), (30.0, 18)])
+def test_tilted_renyi_curve_is_its_moment(alpha, dim):
+    profile = TiltedProfile(0.1, 0.3, dim)
+    s = (alpha - 1) * 0.3
+    moment = integrate.quad(
+        lambda r: np.exp(s * r) * stats.chi.pdf(r, dim), 0, 50, limit=500
+    )[0]
+    truth = 0.1 + 0.045 + np.log(moment) / (alpha - 1)
+    assert profile.renyi(np.array([alpha]))[0] == pytest.approx(truth, rel=1e-6)
+
+
+def test_one_tilt_with_one_direction_has_the_published_closed_form():
+    # Redberg, Koskela and Wang 2023 for add/remove: twice the Gaussian profile
+    curve = TiltedMinimum(0.1, 2.0).curve(ADD)
+    for epsilon in (0.6, 1.0, 2.0):
+        closed = 2 * gaussian_delta(epsilon - 0.1, 0.5)
+        assert curve.exact.delta(epsilon) == pytest.approx(closed, rel=1e-7)
+
+
+@pytest.mark.parametrize("multiplier", [0.5, 2.0, 10.0])
+def test_laplace_agrees_with_numerical_composition(multiplier):
+    curve = LaplaceNoise(multiplier).curve(ADD)
+    assert curve.epsilon(0.0) == pytest.approx(1 / multiplier)
+    accountant = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE)
+    accountant.compose(dp_event.LaplaceDpEvent(multiplier), 30)
+    composed = (curve * 30).epsilon(1e-6)
+    truth = accountant.get_epsilon(1e-6)
+    assert truth * (1 - 1e-3) <= composed <= truth * 1.25
+
+
+@given(st.floats(0.01, 5.0), st.floats(1.1, 60.0))
+def test_pure_renyi_bound_is_that_of_randomized_response(epsilon, alpha):
+    p = special.expit(epsilon)
+    moment = p**alpha * (1 - p) ** (1 - alpha) + (1 - p) ** alpha * p ** (1 - alpha)
+    truth = np.log(moment) / (alpha - 1)
+    at = int(np.argmin(np.abs(ORDERS - alpha)))
+    bound = PureDP(epsilon).curve(REPLACE).renyi
+    below, above = bound[max(at - 1, 0)], bound[min(at + 1, len(bound) - 1)]
+    assert below * (1 - 1e-9) <= truth <= above * (1 + 1e-9)
+
+
+def test_theorems_of_the_form_epsilon_delta_come_back_unchanged():
+    curve = ApproxDP(0.5, 1e-6).curve(REPLACE) * 3
+    assert curve.epsilon(3e-6 * (1 + 1e-12)) <= 1.5
+    assert curve.epsilon(2.9e-6) == np.inf
+    assert curve.delta(1.5) == pytest.approx(3e-6)
+
+
+def test_bounded_range_composes_better_than_pure():
+    selection, pure = BoundedRange(0.1).curve(REPLACE), PureDP(0.1).curve(REPLACE)
+    assert (selection * 100).epsilon(1e-6) < 0.62 * (pure * 100).epsilon(1e-6)
+    assert selection.epsilon(0.0) == pure.epsilon(0.0) == pytest.approx(0.1)
+
+
+@given(st.floats(1e-12, 0.1), st.floats(0.5, 50.0))
+def test_renyi_conversions_are_inverse(delta, multiplier):
+    renyi = GaussianNoise(multiplier).curve(REPLACE).renyi
+    epsilon = renyi_epsilon(renyi, delta)
+    assert renyi_delta(renyi, epsilon) <= delta * (1 + 1e-9)
+    exact = GaussianNoise(multiplier).curve(REPLACE).exact
+    assert exact.epsilon(delta) <= epsilon
+
+
+@pytest.mark.parametrize(("multiplier", "rate", "count"), [(1.0, 0.02, 200)])
+def test_poisson_sampling_agrees_with_dp_accounting(multiplier, rate, count):
+    curve = Repeated(PoissonSampled(GaussianNoise(multiplier), rate), count).curve(ADD)
+    accountant = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE)
+    event = dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(multiplier))
+    accountant.compose(event, count)
+    assert curve.epsilon(1e-6) == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-9)
+    # the Renyi part alone is above, and not by much
+    loose = renyi_epsilon(curve.renyi, 1e-6)
+    assert curve.epsilon(1e-6) < loose < 1.3 * curve.epsilon(1e-6)
+    with_gaussian = curve + GaussianNoise(5.0).curve(ADD)
+    accountant.compose(dp_event.GaussianDpEvent(5.0))
+    truth = accountant.get_epsilon(1e-6)
+    assert with_gaussian.epsilon(1e-6) == pytest.approx(truth, rel=1e-9)
+
+
+def test_central_limit_accounting_is_not_used():
+    # a Gaussian limit under-reports here by a fifth (measured for a peer): the noise
+    # it gives for epsilon 8 really costs more than 10
+    event = Repeated(PoissonSampled(GaussianNoise(0.715), 0.0128), 1562)
+    assert event.curve(ADD).epsilon(6.25e-10) > 10.0
+
+
+def test_sampling_bounds_hold_under_one_relation_only():
+    with pytest.raises(ValueError, match="FixedSizeSampled"):
+        PoissonSampled(GaussianNoise(1.0), 0.1).curve(REPLACE)
+    fixed = FixedSizeSampled(GaussianNoise(2.0), 50, 1000)
+    with pytest.raises(ValueError, match="PoissonSampled"):
+        fixed.curve(ADD)
+    sampled = fixed.curve(REPLACE).epsilon(1e-6)
+    assert sampled < GaussianNoise(2.0).curve(REPLACE).epsilon(1e-6)
+    whole = FixedSizeSampled(GaussianNoise(2.0), 1000, 1000).curve(REPLACE)
+    assert whole.epsilon(1e-6) >= GaussianNoise(2.0).curve(REPLACE).epsilon(1e-6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GaussianNoise(0.0),
+        lambda: LaplaceNoise(-1.0),
+        lambda: PureDP(0.0),
+        lambda: ApproxDP(1.0, 1.0),
+        lambda: PoissonSampled(GaussianNoise(1.0), 0.0),
+        lambda: FixedSizeSampled(GaussianNoise(1.0), 10, 9),
+        lambda: Repeated(PureDP(1.0), 0),
+        lambda: Composed(()),
+        lambda: TiltedMinimum(-0.1, 1.0),
+        lambda: TiltedMinimum(0.1, 1.0, 0),
+    ],
+)
+def test_events_refuse_impossible_facts(make):
+    with pytest.raises(ValueError, match="must"):
+        make()

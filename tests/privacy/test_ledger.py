@@ -1,0 +1,231 @@
+"""The ledger: never over, refuses without charging, valid for adaptive charges."""
+
+import copy
+import json
+import pickle
+from itertools import product
+from math import exp
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.exceptions import BudgetExceeded
+from tacit.privacy import (
+    ApproxDP,
+    Budget,
+    GaussianNoise,
+    LaplaceNoise,
+    Ledger,
+    Neighbors,
+    PureDP,
+    Shares,
+    TiltedMinimum,
+    calibrate,
+)
+from tacit.privacy.profiles import gaussian_delta
+
+BUDGET = Budget(1.0, 1e-6)
+
+EVENTS = st.one_of(
+    st.floats(1.0, 100.0).map(GaussianNoise),
+    st.floats(1.0, 100.0).map(LaplaceNoise),
+    st.floats(0.01, 1.0).map(PureDP),
+    st.builds(ApproxDP, st.floats(0.01, 1.0), st.floats(0, 1e-7)),
+    st.builds(TiltedMinimum, st.floats(0.0, 0.1), st.floats(2.0, 50.0)),
+)
+
+
+@given(st.lists(EVENTS, max_size=8))
+def test_never_over_budget_and_refusal_charges_nothing(events):
+    ledger = Ledger(BUDGET)
+    admitted = []
+    for event in events:
+        before = ledger.report()
+        try:
+            ledger.charge(event, "query")
+            admitted.append(event)
+        except BudgetExceeded:
+            assert ledger.report() == before
+    if admitted:
+        first, *rest = (event.curve(BUDGET.neighbors) for event in admitted)
+        assert sum(rest, first).delta(BUDGET.epsilon) <= BUDGET.delta
+        assert ledger.spent() <= BUDGET.epsilon
+    assert [entry.event for entry in ledger.report().entries] == admitted
+
+
+def test_one_charge_may_spend_everything():
+    noise = calibrate(GaussianNoise, BUDGET)
+    ledger = Ledger(BUDGET)
+    ledger.charge(GaussianNoise(noise), "all")
+    assert ledger.spent() == pytest.approx(BUDGET.epsilon, rel=1e-3)
+    with pytest.raises(BudgetExceeded, match="nothing was charged or released"):
+        ledger.charge(GaussianNoise(1e4), "a little more")
+
+
+def test_promises_simply_add_up():
+    parts = Budget(1.0, 4e-7).split(0.1, 0.9)
+    ledger = Ledger(BUDGET)
+    for part in parts:
+        noise = calibrate(GaussianNoise, part)
+        ledger.charge(GaussianNoise(noise), "part", promise=part)
+    assert len(ledger.report().entries) == 2
+
+
+def test_three_tenths_fit_three_times_one_tenth():
+    ledger = Ledger(Budget(0.3))
+    for _ in range(3):
+        ledger.charge(PureDP(0.1), "tenth")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(PureDP(1e-6), "more")
+
+
+def test_many_gaussian_charges_cost_the_root_of_their_number():
+    ledger = Ledger(BUDGET)
+    count = 0
+    with pytest.raises(BudgetExceeded):
+        for _ in range(10_000):
+            ledger.charge(GaussianNoise(100.0), "query")
+            count += 1
+    mu = (count * 100.0**-2) ** 0.5
+    # within a few per cent of the exact Gaussian profile at the whole delta
+    assert 0.9 * BUDGET.delta * 0.25 < gaussian_delta(1.0, mu) <= BUDGET.delta * 0.25
+
+
+def test_basic_shares_give_basic_composition():
+    ledger = Ledger(BUDGET, shares=Shares(basic=1, gaussian=0, renyi=0, slack=0))
+    for _ in range(10):
+        ledger.charge(ApproxDP(0.1, 1e-7), "query")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(ApproxDP(0.001, 0.0), "query")
+
+
+@pytest.mark.parametrize("shares", [(0.6, 0.6, 0.0, 0.0), (-0.1, 0.5, 0.5, 0.1)])
+def test_shares_must_be_a_division(shares):
+    with pytest.raises(ValueError, match="shares must"):
+        Shares(*shares)
+
+
+def response(e, loss, epsilon):
+    """Return what randomized response adds to delta after ``loss`` was incurred."""
+    q = exp(e) / (1 + exp(e))
+    return q * max(0.0, 1 - exp(epsilon - loss - e)) + (1 - q) * max(
+        0.0, 1 - exp(epsilon - loss + e)
+    )
+
+
+def test_the_best_bound_of_each_path_would_not_be_a_filter():
+    """Why the rule divides delta in advance: an adversary gains from choosing late.
+
+    After a randomized response the adversary picks, by what came out, another one or
+    a mechanism that fails with probability delta. Each alone just fits; choosing
+    between them spends a third more.
+    """
+    epsilon, delta, e0 = 1.0, 1e-2, 0.6
+    p = exp(e0) / (1 + exp(e0))
+    low, high = 0.0, 5.0
+    for _ in range(60):
+        e = (low + high) / 2
+        spent = p * response(e, e0, epsilon) + (1 - p) * response(e, -e0, epsilon)
+        low, high = (e, high) if spent <= delta else (low, e)
+    adaptive = p * max(response(low, e0, epsilon), delta) + (1 - p) * max(
+        response(low, -e0, epsilon), delta
+    )
+    assert adaptive > 1.3 * delta
+    ledger = Ledger(Budget(epsilon, delta))
+    ledger.charge(PureDP(e0), "first")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(ApproxDP(1e-9, delta), "all of delta")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(PureDP(low), "all of delta")
+
+
+def test_the_filter_holds_for_an_adversary_who_chooses_late():
+    """Exact delta of two adaptive rounds of Laplace-like and Gaussian charges."""
+    epsilon, delta = 1.0, 1e-2
+    budget = Budget(epsilon, delta)
+    e0 = 0.6
+    p = exp(e0) / (1 + exp(e0))
+    first = [(p, e0), (1 - p, -e0)]
+    candidates = [PureDP(e) for e in np.linspace(0.02, 1.5, 60)]
+    candidates += [GaussianNoise(m) for m in np.geomspace(0.5, 50, 60)]
+
+    def spent(event, loss):
+        if isinstance(event, GaussianNoise):
+            return gaussian_delta(epsilon - loss, 1 / event.multiplier)
+        return response(event.epsilon, loss, epsilon)
+
+    admitted = []
+    for event in candidates:
+        ledger = Ledger(budget)
+        ledger.charge(PureDP(e0), "first")
+        try:
+            ledger.charge(event, "second")
+        except BudgetExceeded:
+            continue
+        admitted.append(event)
+    assert len(admitted) > 20
+    worst = sum(q * max(spent(event, loss) for event in admitted) for q, loss in first)
+    assert worst <= delta
+
+
+def test_the_filter_holds_over_random_adaptive_trees():
+    """Three rounds of randomized response with parameters chosen by the path."""
+    epsilon, delta = 1.2, 1e-2
+    levels = [0.1, 0.3, 0.6]
+    worst = 0.0
+    for tree in product(levels, repeat=3):
+        total = 0.0
+        # the adversary's second and third parameter depend on the first output
+        for outputs in product([1, -1], repeat=3):
+            parameters = [tree[0], tree[1 if outputs[0] > 0 else 2], tree[2]]
+            ledger = Ledger(Budget(epsilon, delta))
+            loss, probability = 0.0, 1.0
+            for e, sign in zip(parameters, outputs, strict=True):
+                try:
+                    ledger.charge(PureDP(e), "round")
+                except BudgetExceeded:
+                    probability *= 0.5  # refused: both continuations are the same
+                    continue
+                q = exp(e) / (1 + exp(e))
+                probability *= q if sign > 0 else 1 - q
+                loss += sign * e
+            total += probability * max(0.0, 1 - exp(epsilon - loss))
+        worst = max(worst, total)
+    assert worst <= delta
+
+
+def test_a_promise_must_be_true_and_of_the_same_relation():
+    ledger = Ledger(BUDGET)
+    with pytest.raises(ValueError, match="smaller than what the event spends"):
+        ledger.charge(GaussianNoise(1.0), "query", promise=Budget(0.1, 1e-7))
+    other = Budget(1.0, 1e-6, Neighbors.ADD_OR_REMOVE_ONE)
+    with pytest.raises(ValueError, match="neighbors='add_or_remove_one'"):
+        ledger.charge(GaussianNoise(100.0), "query", promise=other)
+    assert ledger.report().entries == ()
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_ledger_cannot_be_duplicated(duplicate):
+    with pytest.raises(TypeError, match="cannot be copied or pickled"):
+        duplicate(Ledger(BUDGET))
+
+
+def test_a_ledger_needs_a_budget():
+    with pytest.raises(TypeError, match="budget must be a Budget"):
+        Ledger(1.0)
+
+
+def test_report_prints_as_a_table_and_as_json():
+    ledger = Ledger(BUDGET)
+    ledger.charge(GaussianNoise(10.0), "mean age")
+    report = ledger.report(("rows are public",), seeded=True)
+    text = str(report)
+    for word in ("epsilon 1", "mean age", "rows are public", "FIXED SEED", "1e-06"):
+        assert word in text
+    plain = json.loads(report.to_json())
+    assert plain["promise"]["neighbors"] == "replace_one"
+    assert plain["entries"][0]["event"] == {"type": "GaussianNoise", "multiplier": 10.0}
+    assert plain["seeded"] is True
+    assert plain["spent"]["epsilon"] == pytest.approx(report.spent)

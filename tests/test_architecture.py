@@ -1,0 +1,131 @@
+"""Rules about the source that no linter states."""
+
+import ast
+import importlib
+import inspect
+import io
+import pkgutil
+import re
+import tokenize
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "tacit"
+GUARANTEES = ROOT / "docs" / "guarantees"
+
+MAKERS = {"default_rng", "RandomState"}
+DRAWS = {
+    "normal",
+    "standard_normal",
+    "laplace",
+    "gumbel",
+    "standard_gamma",
+    "exponential",
+}
+# mechanisms draw noise, _random makes generators, datasets invent people
+MAY_DRAW = {"mechanisms", "_random.py", "datasets"}
+
+TAG = r"[\w-]+:[\w-]+"
+
+
+def sources():
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def relative(path):
+    return path.relative_to(SOURCE).as_posix()
+
+
+def forbidden_calls(code):
+    """Lines of ``code`` that make a generator or draw from a continuous law."""
+    found = []
+    for node in ast.walk(ast.parse(code)):
+        if not isinstance(node, ast.Call):
+            continue
+        function = node.func
+        if isinstance(function, ast.Attribute) and function.attr in MAKERS | DRAWS:
+            found.append(node.lineno)
+        if isinstance(function, ast.Name) and function.id in MAKERS:
+            found.append(node.lineno)
+    return found
+
+
+def tags_in_code(code):
+    """Proof tags that open a comment of ``code``."""
+    tags = set()
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.COMMENT:
+            opening = re.match(rf"#\s*((?:\[{TAG}\]\s*)+)", token.string)
+            if opening:
+                tags |= set(re.findall(rf"\[({TAG})\]", opening.group(1)))
+    return tags
+
+
+def tags_in_docs(text):
+    return set(re.findall(rf"`\[({TAG})\]`", text))
+
+
+def packages():
+    """Names of tacit and of its public packages."""
+    walk = pkgutil.walk_packages([str(SOURCE)], prefix="tacit.", onerror=lambda _: None)
+    names = [info.name for info in walk if info.ispkg]
+    return ["tacit", *(n for n in names if "._" not in n)]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in sources() if p.relative_to(SOURCE).parts[0] not in MAY_DRAW],
+    ids=relative,
+)
+def test_noise_and_generators_come_only_from_their_modules(path):
+    assert forbidden_calls(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("name", sorted(MAKERS | DRAWS))
+def test_a_forbidden_call_would_be_seen(name):
+    assert forbidden_calls(f"x = 1\ny = numpy.random.{name}(x)") == [2]
+    assert forbidden_calls(f"y = rng.{name}(size=3)") == [1]
+
+
+def test_a_mention_is_not_a_call():
+    assert forbidden_calls('"""Call rng.normal(0)."""\nlaw = scipy.stats.laplace') == []
+
+
+@pytest.mark.parametrize("name", packages())
+def test_public_names_have_docstrings(name):
+    package = importlib.import_module(name)
+    assert package.__doc__
+    for public in getattr(package, "__all__", []):
+        thing = getattr(package, public)
+        if not (inspect.isclass(thing) or inspect.isroutine(thing)):
+            continue
+        # a dataclass without a docstring is given its signature as one
+        written = thing.__doc__ and not thing.__doc__.startswith(f"{public}(")
+        assert written, f"{name}.{public} has no docstring"
+
+
+@pytest.mark.parametrize("name", ["audit", "fairness"])
+def test_packages_that_judge_from_outside_are_held_to_it(name):
+    if not (SOURCE / name).is_dir():
+        pytest.skip(f"tacit.{name} is not written yet")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    outside = next(c for c in contracts if c["name"].endswith("look from outside"))
+    assert f"tacit.{name}" in outside["source_modules"]
+
+
+def test_proof_pages_and_code_have_the_same_tags():
+    code = set().union(*(tags_in_code(p.read_text("utf-8")) for p in sources()))
+    pages = [p.read_text("utf-8") for p in GUARANTEES.rglob("*.md")]
+    docs = set().union(*(tags_in_docs(page) for page in pages))
+    assert code - docs == set(), "tags in the code that no proof page explains"
+    assert docs - code == set(), "tags on a proof page that the code lacks"
+
+
+def test_tags_are_read_from_comments_and_pages():
+    code = "x = a[lo:hi]  # rows a[lo:hi]\n# [amp:ridge] [amp:tilt]\ny = '# [no:tag]'\n"
+    assert tags_in_code(code) == {"amp:ridge", "amp:tilt"}
+    assert tags_in_docs("see `[amp:ridge]`, and [a:b]") == {"amp:ridge"}
