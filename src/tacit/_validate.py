@@ -21,15 +21,17 @@ def fraction(*, closed: bool = True, **named: object) -> None:
     """Refuse whatever is outside ``[0, 1)``, or ``(0, 1)`` when not closed."""
     for name, value in named.items():
         low = "0 <=" if closed else "0 <"
-        inside = _is_number(value) and (0 <= value if closed else 0 < value)  # type: ignore[operator]
+        inside = _is_number(value) and (value >= 0 if closed else value > 0)  # type: ignore[operator]
         if not (inside and value < 1):  # type: ignore[operator]
-            raise ValueError(f"{name} must be a number with {low} {name} < 1, got {value!r}.")
+            raise ValueError(
+                f"{name} must be a number with {low} {name} < 1, got {value!r}."
+            )
 
 
 def at_least(least: int, **named: object) -> None:
     """Refuse whatever is not an integer of at least ``least``."""
     for name, value in named.items():
         if not (isinstance(value, Integral) and not isinstance(value, bool)) or (
-            value < least  # type: ignore[operator]
+            value < least
         ):
             raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")

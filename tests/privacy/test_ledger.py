@@ -84,10 +84,12 @@ def test_three_tenths_fit_three_times_one_tenth():
 def test_many_gaussian_charges_cost_the_root_of_their_number():
     ledger = Ledger(BUDGET)
     count = 0
-    with pytest.raises(BudgetExceeded):
-        for _ in range(10_000):
+    while count < 10_000:
+        try:
             ledger.charge(GaussianNoise(100.0), "query")
-            count += 1
+        except BudgetExceeded:
+            break
+        count += 1
     mu = (count * 100.0**-2) ** 0.5
     # within a few per cent of the exact Gaussian profile at the whole delta
     assert 0.9 * BUDGET.delta * 0.25 < gaussian_delta(1.0, mu) <= BUDGET.delta * 0.25

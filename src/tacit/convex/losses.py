@@ -74,17 +74,16 @@ class Logistic(_OneMargin):
 
     def value(self, y: NDArray[Any], Z: Array) -> Array:
         t = y * Z[:, 0]
-        straight = 0.0
+        tail = np.zeros_like(t)
         if self.cap < 1:
-            straight = np.minimum(t - self._knee, 0.0) * self.cap
+            tail += np.minimum(t - self._knee, 0.0) * self.cap
             np.maximum(t, self._knee, out=t)
-        tail = np.minimum(t, 0.0)
+        tail += np.minimum(t, 0.0)
         np.abs(t, out=t)
         np.negative(t, out=t)
         np.exp(t, out=t)
         np.log1p(t, out=t)
         t -= tail
-        t -= straight
         return t
 
     def slope(self, y: NDArray[Any], Z: Array) -> Array:

@@ -27,7 +27,7 @@ HALVINGS = tuple(0.5**i for i in range(1, 50))
 REFINEMENTS = 32
 # The warm start reads at most one row in this many, and this many rows a weight
 WARM_STRIDE = 16
-WARM_ROWS = 100
+WARM_ROWS = 25
 
 FAILURE = (
     "The gradient norm could not be certified to be within tolerance; raise the "
@@ -121,14 +121,18 @@ class _Certificate:
 
     def gradient(self, W: Array) -> tuple[Array, float, float]:
         """Return the gradient, its computed norm, and its round-off bound."""
-        G, weighted, blocks = self.rows.sum(Gradient(self.objective.loss, W))
+        n = self.rows.n_rows
+        G, added, products, blocks = self.rows.sum(Gradient(self.objective.loss, W))
         G += self.objective.linear(W)
         norm = float(np.linalg.norm(G))
         # blocks are added in pairs, pairs in pairs, and so on
-        additions = weighted / self.rows.n_rows + 2 * int(blocks).bit_length()
-        return G, norm, self._roundoff(W, additions, self.objective.tilt)
+        additions = added / n + 2 * int(blocks).bit_length()
+        tilt = self.objective.tilt
+        return G, norm, self._roundoff(W, additions, products / n, tilt)
 
-    def _roundoff(self, W: Array, additions: float, tilt: Array | None) -> float:
+    def _roundoff(
+        self, W: Array, additions: float, products: float, tilt: Array | None
+    ) -> float:
         loss = self.objective.loss
         w_norm = float(np.linalg.norm(W))
         return gradient_roundoff(
@@ -141,13 +145,14 @@ class _Certificate:
             w_norm=w_norm,
             ridge=self.objective.ridge,
             tilt_norm=0.0 if tilt is None else float(np.linalg.norm(tilt)),
+            products=products,
         )
 
     def refuse_impossible(self, tolerance: float) -> None:
         """Refuse a tolerance below the round-off of adding the rows once."""
         zero = np.zeros((self.rows.n_features, self.objective.loss.n_outputs))
         # no tilt: it is noise, and what is refused must follow from public facts
-        if self._roundoff(zero, 1.0, None) >= tolerance:
+        if self._roundoff(zero, 1.0, 1.0, None) >= tolerance:
             raise ValueError(
                 "tolerance must be above the round-off of float64 sums of this many "
                 f"rows, got {tolerance!r}."

@@ -51,11 +51,18 @@ def chunks(
         yield sparse.csr_array(entries, shape=(high - low, p), copy=False), y[low:high]
 
 
-def additions(X: Any) -> int:
+def _additions(X: Any) -> int:
     """Return how many additions a row's term goes through inside its block."""
     n = int(X.shape[0])
     rows = SPARSE_ROWS if _is_sparse(X) else DENSE_ROWS
     return min(n, rows) + -(-n // rows)
+
+
+def _products(X: Any) -> int:
+    """Return the most products in a margin of this block."""
+    if _is_sparse(X):
+        return int(np.diff(X.indptr).max(initial=0))
+    return int(X.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,18 +85,19 @@ class ValueAndGradient:
 class Gradient:
     """Sum of gradients over a block, and what its round-off bound needs.
 
-    The second number sums the additions that each row's term goes through, the third
-    counts blocks. Both follow from the sizes of the blocks alone.
+    The second number sums over rows the additions that a row's term goes through, the
+    third the products in its margin; the last counts blocks.
     """
 
     loss: Loss
     W: Array
 
-    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array, float, int]:
+    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array, float, float, int]:
         G = np.zeros(self.W.shape)
         for part, targets in chunks(X, y):
             G += part.T @ self.loss.slope(targets, part @ self.W)
-        return G, float(X.shape[0] * additions(X)), 1
+        n = X.shape[0]
+        return G, float(n * _additions(X)), float(n * _products(X)), 1
 
 
 @dataclass(frozen=True, eq=False)

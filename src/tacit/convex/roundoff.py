@@ -34,11 +34,12 @@ def gradient_roundoff(
     w_norm: float,
     ridge: float = 0.0,
     tilt_norm: float = 0.0,
+    products: float | None = None,
 ) -> float:
     """Return a bound on the Frobenius norm of the error of a computed gradient.
 
     The gradient is ``sum_i x_i s(x_i W)^T + ridge W + tilt``, in float64. No argument
-    depends on a row, once W is given.
+    depends on a row, once W is given, but for `products` where it is not left out.
 
     Parameters
     ----------
@@ -62,6 +63,9 @@ def gradient_roundoff(
         Ridge penalty.
     tilt_norm
         Frobenius norm of the tilt.
+    products
+        Number of products in a row's margins, on average over rows; None for p. Less
+        for sparse rows.
 
     Notes
     -----
@@ -79,7 +83,8 @@ def gradient_roundoff(
     # that, and its own evaluation adds a few units of the largest slope.
     # In softmax, exp(z - max) has a relative error of |z - max| units, but is itself
     # exp(-|z - max|), and t exp(-t) < 1: the constant covers it.
-    off_slope = curvature * _gamma(p) * x_norm * w_norm
+    products = p if products is None else products
+    off_slope = curvature * _gamma(products) * x_norm * w_norm
     off_slope += _gamma(SLOPE_UNITS + 4 * k) * slope
     # Each computed term is x_i times a slope of at most this norm.
     terms = n_rows * x_norm * (slope + off_slope)

@@ -71,7 +71,7 @@ class RowBounds:
             return np.where(inside, 1.0, limit / largest / norms)
 
     def clip(self, X: Any) -> Any:
-        """Return ``X`` in float64 with every row inside the bound, dense or CSR as it was."""
+        """Return ``X`` in float64, dense or CSR as it was, with every row inside."""
         if self.norm == "linf":
             if sparse.issparse(X):
                 clipped = X.astype(np.float64)

@@ -46,7 +46,9 @@ class ArrayRows:
         self._private_X = X
         self._private_y = y
         wide = max(1, X.shape[1])
-        per_row = wide if not sparse.issparse(X) else max(1, X.nnz // max(1, X.shape[0]))
+        per_row = (
+            wide if not sparse.issparse(X) else max(1, X.nnz // max(1, X.shape[0]))
+        )
         self._block_rows = int(np.clip(BLOCK_ENTRIES // per_row, 64, 2**16))
 
     @property

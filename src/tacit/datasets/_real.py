@@ -192,8 +192,8 @@ def load_kddcup99(download: bool = False) -> Dataset:
     Notes
     -----
     The folder is found as in :func:`load_adult`. The documentation gives no ranges:
-    those used are round figures. Byte and event counts are on a logarithmic scale. Values
-    outside are clipped, and a category that is not listed sets no indicator.
+    those used are round figures. Byte and event counts are on a logarithmic scale.
+    Values outside are clipped, and a category that is not listed sets no indicator.
     """
     path = _find("kddcup99_10pct/kddcup99_10pct.parquet", download)
     columns = _read_columns(path) if path else _fetch_kddcup99()

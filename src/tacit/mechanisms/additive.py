@@ -194,8 +194,8 @@ class L2Laplace:
             if self.noise == "float":
                 vector = draws.gamma_norm(self.size, rng).reshape(value.shape)
                 return value + scale * vector
-            vector = draws.rounded_gamma_norm(self.size, rng).reshape(value.shape)
-            return on_grid(value, scale, vector)
+            cells = draws.rounded_gamma_norm(self.size, rng).reshape(value.shape)
+            return on_grid(value, scale, cells)
 
         return release(
             "L2Laplace", value=value, sensitivity=self.sensitivity, norm="l2", draw=draw

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 GRID_BITS = 32
-GRID = 2**GRID_BITS
+GRID: int = 2**GRID_BITS
 # the kernels add and multiply the scale in 64 bits; 2**48 leaves 15 bits of room
 MAX_SCALE = 2**48
 
@@ -107,9 +107,7 @@ def rounded_gamma_norm(size: int, rng: Generator) -> Integers:
     ]
     norm = isqrt(sum(z * z for z in normals[size:]))
     half = 1 << 221
-    return np.array(
-        [(norm * z + half) >> 222 for z in normals[:size]], dtype=np.int64
-    )
+    return np.array([(norm * z + half) >> 222 for z in normals[:size]], dtype=np.int64)
 
 
 def exponential_index(scores: ArrayLike, scale: int, rng: Generator) -> int:

@@ -76,9 +76,8 @@ class _Selection(ABC):
         """Return ``epsilon score / (2 sensitivity)`` below the best, in grid units."""
         # [selection:grid] one unit is kept back for rounding the scores
         rate = (self.epsilon / 2 * GRID - 1) / self.sensitivity
-        return np.rint(np.maximum((scores - scores.max()) * rate, FLOOR)).astype(
-            np.int64
-        )
+        below = np.maximum((scores - scores.max()) * rate, FLOOR)
+        return np.asarray(np.rint(below), dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -77,7 +78,7 @@ class TreeSum:
         return self.event.curve(neighbors)
 
     def scale(self, size: int) -> float:
-        """Return the standard deviation of the noise on one node of ``size`` numbers."""
+        """Return the standard deviation of the noise on a node of ``size`` numbers."""
         # [tree:scale]
         multiplier = self.multiplier * sqrt(self.levels)
         if self.noise == "float":
@@ -104,7 +105,7 @@ class TreeSum:
         level = (t & -t).bit_length() - 1  # the node that closes at this step
         exact, noisy = state._private_exact.copy(), state._private_noisy.copy()
 
-        def close_node() -> NDArray[np.generic]:
+        def close_node() -> Any:
             if self.noise == "float":
                 exact[level] = exact[:level].sum(axis=0) + value
                 return exact[level] + scale * draws.float_normal(value.shape, rng)

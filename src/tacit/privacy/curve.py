@@ -47,7 +47,7 @@ class PrivacyCurve:
 
     @property
     def gaussian(self) -> float:
-        """Squared Gaussian-privacy parameter; infinite when the loss is not Gaussian."""
+        """Squared Gaussian-privacy parameter; infinite for other losses."""
         exact = self.exact
         return exact.mu_squared if isinstance(exact, GaussianProfile) else inf
 

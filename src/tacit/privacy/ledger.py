@@ -42,7 +42,9 @@ class Shares:
     def __post_init__(self) -> None:
         parts = (self.basic, self.gaussian, self.renyi, self.slack)
         if min(parts) < 0 or sum(map(_exactly, parts)) > 1:
-            raise ValueError(f"shares must be >= 0 and add up to at most 1, got {self}.")
+            raise ValueError(
+                f"shares must be >= 0 and add up to at most 1, got {self}."
+            )
 
 
 def _exactly(value: float) -> Fraction:
@@ -138,8 +140,8 @@ epsilon=1 at delta=1e-06; nothing was charged or released.
             promise = Budget(curve.pure, curve.slack, self._budget.neighbors)
         elif promise is not None and promise.neighbors is not self._budget.neighbors:
             raise ValueError(
-                f"promise is for neighbors={promise.neighbors.value!r}, but this ledger "
-                f"is for {self._budget.neighbors.value!r}; plan for the latter."
+                f"promise is for neighbors={promise.neighbors.value!r}, but this "
+                f"ledger is for {self._budget.neighbors.value!r}; plan for the latter."
             )
         elif promise is not None and not curve.fits(promise):
             raise ValueError(
@@ -150,8 +152,8 @@ epsilon=1 at delta=1e-06; nothing was charged or released.
             if not self._admits(total, self._budget.epsilon):
                 raise BudgetExceeded(
                     f"Charging {label!r} would pass the budget of "
-                    f"epsilon={self._budget.epsilon:g} at delta={self._budget.delta:g}; "
-                    "nothing was charged or released."
+                    f"epsilon={self._budget.epsilon:g} at "
+                    f"delta={self._budget.delta:g}; nothing was charged or released."
                 )
             alone = (
                 promise.epsilon
@@ -192,7 +194,9 @@ epsilon=1 at delta=1e-06; nothing was charged or released.
         for factor, weight in zip(ORDER_FACTORS, ORDER_WEIGHTS, strict=True):
             at = int(np.argmin(np.abs(np.log(ORDERS / (best * factor)))))
             spent = float(
-                renyi_log_delta(curve.renyi[at : at + 1], epsilon, ORDERS[at : at + 1])[0]
+                renyi_log_delta(curve.renyi[at : at + 1], epsilon, ORDERS[at : at + 1])[
+                    0
+                ]
             )
             if spent <= log(weight * shares.renyi * delta):
                 return True

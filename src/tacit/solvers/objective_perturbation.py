@@ -16,7 +16,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian
 from tacit.privacy import Budget, Event, TiltedMinimum, calibrate
 from tacit.solvers._base import Problem
-from tacit.solvers._rules import ridge_rule
+from tacit.solvers._rules import gradient_tolerance, ridge_rule
 
 __all__ = ["ObjectivePerturbation", "ObjectivePerturbationPlan", "tilt_offset"]
 
@@ -87,7 +87,7 @@ class ObjectivePerturbation:
     **Guarantee.** (epsilon, delta)-private for the exact minimizer: the loss of
     `tacit.privacy.TiltedMinimum` [1]_, with the determinant and the projected noise
     bounded as on the guarantees page [2]_. What is released here is the minimizer to
-    about ten digits in floating point, so the guarantee is that of exact arithmetic.
+    a gradient a millionth of one row's, in floating point, so the guarantee is that of exact arithmetic.
     `AMP` covers the last digits with noise and is the one to use on real rows.
 
     References
@@ -118,7 +118,7 @@ class ObjectivePerturbation:
         self, plan: ObjectivePerturbationPlan, rows: Rows, rng: Generator
     ) -> NDArray[np.float64]:
         """Draw the tilt once and minimize."""
-        tolerance = 1e-8 * plan.sensitivity
+        tolerance = gradient_tolerance(plan.problem, plan.sensitivity)
         return tilted_minimum(plan, tolerance, rows, rng)
 
 
@@ -136,10 +136,12 @@ def tilted_minimum(
         value=lambda W: data.gradient(rows, W),
         sensitivity=plan.sensitivity,
         norm="l2",
-        draw=lambda: minimize(
-            Objective(problem.loss, plan.ridge, tilt),
-            rows,
-            tolerance=tolerance,
-            x_norm=problem.bounds.x_norm,
-        ).W,
+        draw=lambda: (
+            minimize(
+                Objective(problem.loss, plan.ridge, tilt),
+                rows,
+                tolerance=tolerance,
+                x_norm=problem.bounds.x_norm,
+            ).W
+        ),
     )
