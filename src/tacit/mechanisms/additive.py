@@ -68,7 +68,7 @@ class Gaussian:
         """Return the standard deviation of the noise on each of ``size`` numbers."""
         if self.noise == "float":
             return self.multiplier * self.sensitivity
-        # [grid:gaussian] two roundings of half a cell for each coordinate
+        # [grid:gaussian]
         return enlarged(self.multiplier, self.sensitivity, sqrt(size))
 
     def __call__(self, value: Array, rng: Generator) -> Array:

@@ -6,6 +6,8 @@ their sum is an integer: no rounding of floating point depends on the value any 
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,8 +16,12 @@ from tacit.mechanisms.noise import GRID
 
 __all__ = ["check_noise", "enlarged", "on_grid", "to_cells"]
 
-# Beyond this many cells an int64 sum could overflow, and Python integers take over
-INT64_SAFE = 2.0**62
+# Below this many cells a division in floating point is off by a quarter of a cell at
+# most; above, rational numbers take over
+FLOAT_SAFE = 2.0**51
+# Hence a value is rounded by three quarters of a cell at most, and two of them move
+# apart by at most this many cells a coordinate
+ROUNDING = 1.5
 
 
 def check_noise(noise: str) -> None:
@@ -24,12 +30,14 @@ def check_noise(noise: str) -> None:
         raise ValueError(f"noise must be 'grid' or 'float', got {noise!r}.")
 
 
-def enlarged(multiplier: float, sensitivity: float, cells: float) -> float:
-    """Return the scale for a sensitivity that rounding makes ``cells`` larger.
+def enlarged(multiplier: float, sensitivity: float, norm_of_ones: float) -> float:
+    """Return the scale for a sensitivity that includes rounding to the grid.
 
-    Solves ``scale = multiplier (sensitivity + cells scale / GRID)``.
+    Solves ``scale = multiplier (sensitivity + ROUNDING norm_of_ones scale / GRID)``,
+    where ``norm_of_ones`` is the norm, in that of the sensitivity, of a vector of ones.
     """
-    share = multiplier * cells / GRID
+    # [grid:rounding]
+    share = multiplier * ROUNDING * norm_of_ones / GRID
     if share > 0.5:
         raise PlanError(
             f"A noise multiplier of {multiplier:.3g} is too large for the grid; raise "
@@ -40,10 +48,12 @@ def enlarged(multiplier: float, sensitivity: float, cells: float) -> float:
 
 def to_cells(value: NDArray[np.float64], scale: float) -> NDArray[np.int64]:
     """Return ``value`` in whole cells of ``scale / GRID``, as integers of any size."""
-    cells = np.rint(value * (GRID / scale))
-    if np.all(np.abs(cells) < INT64_SAFE):
+    cell = scale / GRID
+    cells = np.rint(value / cell)
+    if np.all(np.abs(cells) < FLOAT_SAFE):
         return cells.astype(np.int64)
-    return np.array([int(c) for c in cells.ravel()], dtype=object).reshape(cells.shape)
+    exact = [round(Fraction(v) / Fraction(cell)) for v in value.ravel().tolist()]
+    return np.array(exact, dtype=object).reshape(value.shape)
 
 
 def on_grid(

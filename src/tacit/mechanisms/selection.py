@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit._tape import release
 from tacit._validate import positive
 from tacit.mechanisms import noise as draws
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.grid import ROUNDING, check_noise
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import BoundedRange, Event, Neighbors, PrivacyCurve, PureDP
 
@@ -20,8 +20,8 @@ __all__ = ["Exponential", "NoisyMax", "PermuteAndFlip"]
 
 Array = NDArray[np.float64]
 
-# scores further than this below the best are never drawn
-FLOOR = -(2**62)
+# scores further than this below the best, e^(-2^18) as likely, count as so far
+FLOOR = -(2**50)
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class _Selection(ABC):
 
     def _exponents(self, scores: Array) -> NDArray[np.int64]:
         """Return ``epsilon score / (2 sensitivity)`` below the best, in grid units."""
-        # [selection:grid] one unit is kept back for rounding the scores
-        rate = (self.epsilon / 2 * GRID - 1) / self.sensitivity
+        # [selection:grid] what rounding the scores adds is kept back
+        rate = (self.epsilon / 2 * GRID - ROUNDING) / self.sensitivity
         below = np.maximum((scores - scores.max()) * rate, FLOOR)
         return np.asarray(np.rint(below), dtype=np.int64)
 

@@ -75,7 +75,7 @@ class AboveThreshold:
         return self.event.curve(neighbors)
 
     def _scale(self) -> float:
-        # [threshold:scale] the query is rounded, hence one cell more sensitive
+        # [threshold:scale] the query is rounded, hence more sensitive
         return enlarged(2 / self.epsilon, self.sensitivity, 1.0)
 
     def _cells(self, value: float) -> int | float:

@@ -96,7 +96,7 @@ class Ledger:
     --------
     >>> from tacit.privacy import Budget, GaussianNoise, Ledger
     >>> ledger = Ledger(Budget(epsilon=1.0, delta=1e-6))
-    >>> ledger.charge(GaussianNoise(multiplier=10.0), "mean age")
+    >>> entry = ledger.charge(GaussianNoise(multiplier=10.0), "mean age")
     >>> ledger.charge(GaussianNoise(multiplier=1.0), "mean income")
     Traceback (most recent call last):
         ...

@@ -8,7 +8,7 @@ only, by ``benchmarks/fit_rule.py``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 
 from tacit.convex import Logistic, Loss, Softmax, gradient_roundoff
 from tacit.privacy import Budget, GaussianNoise, calibrate
@@ -52,35 +52,44 @@ def logistic_loss(problem: Problem, budget: Budget) -> Loss:
 
 def ridge_rule(problem: Problem, budget: Budget) -> float:
     """Return the ridge for a tilted objective, in sum units."""
-    slope = problem.loss.max_slope(float("inf"), problem.bounds.y_range)
+    slope = problem.loss.max_slope(inf, problem.bounds.y_range)
     noise = noise_level(problem, budget, slope)
-    # [rule:ridge] what the noise asks for, and what keeps the determinant cheap
-    wanted = noise * (0.04 + 4 * noise / problem.n_rows)
+    share = noise / problem.n_rows
+    # what the noise asks for, and what keeps the determinant cheap
+    wanted = noise * (0.04 + 4 * share + 40 * share**2)
     cheap = 1.5 * problem.bounds.x_norm**2 / budget.epsilon
     return max(wanted, cheap)
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Steps, step size and slope bound of a noisy descent."""
+    """Steps, step size, momentum and slope bound of a noisy descent."""
 
     n_steps: int
     step: float
+    momentum: float
     clip: float
 
 
-def descent_rule(problem: Problem, budget: Budget, momentum: float) -> Descent:
+def descent_rule(problem: Problem, budget: Budget) -> Descent:
     """Return the steps of a noisy descent."""
     loss = problem.loss
-    clip = loss.max_slope(float("inf"), problem.bounds.y_range)
     if isinstance(loss, Softmax):
-        clip = sqrt(1 - 1 / loss.n_classes)  # the norm of every slope at zero weights
-    n_steps = 60
-    noise = noise_level(problem, budget, clip) / sqrt(loss.n_outputs)
-    # [rule:steps] no longer than is stable, and no longer than the noise allows
-    stable = 1 / (problem.n_rows * loss.max_curvature() * problem.bounds.x_norm**2)
-    quiet = (1 - momentum) / (0.1 * noise * n_steps)
-    return Descent(n_steps, min(2 * stable, quiet), clip)
+        # every slope has this norm at zero weights, and a little less serves better
+        typical, shrink = sqrt(1 - 1 / loss.n_classes), 0.7
+        curvature = 1 / loss.n_classes
+    else:
+        typical, shrink = loss.max_slope(inf, problem.bounds.y_range), 1.0
+        curvature = loss.max_curvature()
+    noise = noise_level(problem, budget, typical) / sqrt(loss.n_outputs)
+    share = noise / problem.n_rows
+    n_steps = int(min(max(0.6 / share, 30), 100))
+    momentum = 1 - 6 / n_steps
+    # a step that is stable where the loss is most curved at zero weights
+    stable = min(4 / 0.7, 1.3 / curvature)
+    stable /= problem.n_rows * problem.bounds.x_norm**2
+    quiet = (1 - momentum) / (n_steps * noise * (0.1 + share)) / shrink
+    return Descent(n_steps, min(stable, quiet), momentum, shrink * typical)
 
 
 def gradient_tolerance(problem: Problem, sensitivity: float) -> float:
@@ -91,7 +100,7 @@ def gradient_tolerance(problem: Problem, sensitivity: float) -> float:
         shape=problem.shape,
         additions=2.0**13,
         x_norm=x_norm,
-        slope=problem.loss.max_slope(float("inf"), problem.bounds.y_range),
+        slope=problem.loss.max_slope(inf, problem.bounds.y_range),
         curvature=problem.loss.max_curvature(),
         w_norm=1000.0 / x_norm,
     )

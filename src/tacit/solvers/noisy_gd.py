@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, positive
+from tacit._validate import at_least, fraction, positive
 from tacit.convex import L2Ball, Loss, gradient_roundoff
 from tacit.convex.objective import chunks
 from tacit.data import Rows
@@ -56,7 +56,7 @@ class NoisyGD:
     step
         Step size on the summed objective; None for the rule.
     momentum
-        Weight of the last move in the next.
+        Weight of the last move in the next; None for the rule.
     clip
         Bound on the norm of a row's slope, below that of the loss; None for the rule.
     noise
@@ -73,7 +73,7 @@ class NoisyGD:
 
     n_steps: int | None = None
     step: float | None = None
-    momentum: float = 0.9
+    momentum: float | None = None
     clip: float | None = None
     noise: str = "grid"
 
@@ -81,14 +81,19 @@ class NoisyGD:
         """Choose the steps, then the least noise that fits."""
         if budget.delta == 0:
             raise PlanError("NoisyGD needs delta > 0; give a delta.")
-        rule = descent_rule(problem, budget, self.momentum)
+        rule = descent_rule(problem, budget)
         n_steps = rule.n_steps if self.n_steps is None else self.n_steps
         step = rule.step if self.step is None else self.step
+        momentum = rule.momentum if self.momentum is None else self.momentum
         clip = rule.clip if self.clip is None else self.clip
+        if not isfinite(clip):
+            raise PlanError(
+                f"NoisyGD needs a bounded slope, which {problem.loss!r} has not; give "
+                "clip=, or use Huber()."
+            )
         at_least(1, n_steps=n_steps)
         positive(step=step, clip=clip)
-        if not 0 <= self.momentum < 1:
-            raise ValueError(f"momentum must be in [0, 1), got {self.momentum!r}.")
+        fraction(momentum=momentum)
         if problem.bounds.norm != "l2":
             raise PlanError("NoisyGD needs rows bounded in norm='l2'.")
         if not isfinite(problem.loss.max_curvature()):
@@ -100,7 +105,7 @@ class NoisyGD:
             problem,
             n_steps,
             step,
-            self.momentum,
+            momentum,
             clip,
             multiplier,
             gradient_sensitivity(problem, clip, budget.neighbors),

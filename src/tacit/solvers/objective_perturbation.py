@@ -86,9 +86,10 @@ class ObjectivePerturbation:
     -----
     **Guarantee.** (epsilon, delta)-private for the exact minimizer: the loss of
     `tacit.privacy.TiltedMinimum` [1]_, with the determinant and the projected noise
-    bounded as on the guarantees page [2]_. What is released here is the minimizer to
-    a gradient a millionth of one row's, in floating point, so the guarantee is that of exact arithmetic.
-    `AMP` covers the last digits with noise and is the one to use on real rows.
+    bounded as on the guarantees page [2]_. What is released here is a point with a
+    gradient a millionth of one row's, computed in floating point, so the guarantee is
+    that of exact arithmetic. `AMP` covers the difference with noise and is the one to
+    use on real rows.
 
     References
     ----------

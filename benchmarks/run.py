@@ -1,0 +1,28 @@
+"""All benchmarks: ``--quick`` for the headline figures, everything otherwise."""
+
+import argparse
+
+import accounting
+import accuracy
+import noise_speed
+import speed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    accuracy.main()
+    print()
+    speed.fits()
+    print()
+    speed.imports()
+    print()
+    noise_speed.main()
+    if not quick:
+        print()
+        accounting.main()
+
+
+if __name__ == "__main__":
+    main()

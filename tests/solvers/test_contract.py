@@ -1,0 +1,292 @@
+"""What every solver promises; one line in SOLVERS or LOSSES adds a subject."""
+
+import inspect
+from dataclasses import is_dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression as SklearnLogistic
+from tests.strategies import adversarial_pairs, budgets, neighboring_data, targets
+
+from tacit._random import as_generator
+from tacit.audit import assert_replays, replay, worst_case_pair
+from tacit.convex import (
+    Huber,
+    HuberizedHinge,
+    Logistic,
+    Objective,
+    Softmax,
+    Squared,
+    minimize,
+)
+from tacit.data import RowBounds, bounded_rows
+from tacit.exceptions import PlanError
+from tacit.privacy import Budget, Neighbors
+from tacit.solvers import AMP, AMPPlan, NoisyGD, ObjectivePerturbation, Problem
+
+SOLVERS = [ObjectivePerturbation(), AMP(), NoisyGD()]
+LOSSES = [Logistic(), Logistic(cap=0.5), Softmax(3), HuberizedHinge(), Huber()]
+
+each_solver = pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: type(s).__name__)
+each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
+each_relation = pytest.mark.parametrize(
+    "neighbors", list(Neighbors), ids=lambda r: r.name
+)
+
+
+def problem_of(loss, n_rows=40, n_features=2, x_norm=1.0, ridge=0.0):
+    return Problem(loss, RowBounds(x_norm), n_rows, n_features, ridge)
+
+
+def scaled(plan, factor):
+    """Return the plan with all its noise times a factor, and nothing else changed."""
+    if isinstance(plan, AMPPlan):
+        return replace(
+            plan,
+            tilted=scaled(plan.tilted, factor),
+            output_multiplier=plan.output_multiplier * factor,
+        )
+    return replace(plan, multiplier=plan.multiplier * factor)
+
+
+def halved_sensitivity(plan):
+    """Return the plan with a planted bug: half the sensitivity is declared."""
+    if isinstance(plan, AMPPlan):
+        return replace(plan, tilted=halved_sensitivity(plan.tilted))
+    return replace(plan, sensitivity=plan.sensitivity / 2)
+
+
+def sample(loss, seed, n=40, p=2):
+    rng = as_generator(seed)
+    X = rng.normal(size=(n, p))
+    noise = rng.normal(size=n)
+    codes = np.where(X[:, 0] + 0.5 * noise > 0, 0, np.where(X[:, 1] > 0, 1, 2))
+    return X, targets(loss, codes)
+
+
+@each_solver
+@each_loss
+@each_relation
+def test_planned_event_fits_and_wastes_nothing(solver, loss, neighbors):
+    budget = Budget(1.0, 1e-5, neighbors)
+    plan = solver.plan(problem_of(loss), budget)
+    assert plan.event.curve(neighbors).fits(budget)
+    assert not scaled(plan, 0.99).event.curve(neighbors).fits(budget)
+
+
+@each_solver
+@each_relation
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_any_budget_is_kept(solver, neighbors, data):
+    budget = data.draw(budgets(neighbors))
+    loss = data.draw(st.sampled_from(LOSSES))
+    x_norm = data.draw(st.floats(1e-3, 1e3))
+    n_rows = data.draw(st.integers(2, 10**6))
+    plan = solver.plan(problem_of(loss, n_rows, x_norm=x_norm), budget)
+    assert plan.event.curve(neighbors).epsilon(budget.delta) <= budget.epsilon * (
+        1 + 1e-9
+    )
+
+
+@each_solver
+def test_plans_without_data_and_runs_without_a_budget(solver):
+    assert list(inspect.signature(solver.plan).parameters) == ["problem", "budget"]
+    assert list(inspect.signature(solver.run).parameters) == ["plan", "rows", "rng"]
+    problem, budget = problem_of(Logistic()), Budget(1.0, 1e-5)
+    plan = solver.plan(problem, budget)
+    assert is_dataclass(plan)
+    assert plan == solver.plan(problem, budget)
+    assert not any(isinstance(value, Budget) for value in vars(plan).values())
+
+
+@each_solver
+@each_relation
+def test_more_budget_means_less_noise(solver, neighbors):
+    plans = [
+        solver.plan(problem_of(Logistic()), Budget(epsilon, 1e-5, neighbors))
+        for epsilon in (0.1, 1.0, 10.0)
+    ]
+    noise = [getattr(plan, "tilted", plan).multiplier for plan in plans]
+    assert noise == sorted(noise, reverse=True)
+
+
+@each_solver
+@pytest.mark.parametrize(
+    ("loss", "bounds", "delta", "cure"),
+    [
+        (Logistic(), RowBounds(), 0.0, "give a delta"),
+        (Squared(), RowBounds(), 1e-5, r"Huber\(\)"),
+        (Logistic(), RowBounds(norm="linf"), 1e-5, "norm='l2'"),
+    ],
+    ids=["pure", "unbounded slope", "linf"],
+)
+def test_what_cannot_be_planned_is_refused_with_a_cure(
+    solver, loss, bounds, delta, cure
+):
+    with pytest.raises(PlanError, match=cure) as refusal:
+        solver.plan(Problem(loss, bounds, 40, 2), Budget(1.0, delta))
+    assert "\n" not in str(refusal.value)
+
+
+def test_descent_takes_an_unbounded_slope_once_it_is_clipped():
+    plan = NoisyGD(clip=0.5).plan(problem_of(Squared()), Budget(1.0, 1e-5))
+    for pair in adversarial_pairs(Huber(), Neighbors.REPLACE_ONE):
+        replayed(NoisyGD(), plan, pair)
+
+
+@each_solver
+@each_loss
+def test_same_seed_same_bits_and_another_seed_other_bits(solver, loss, seed):
+    plan = solver.plan(problem_of(loss), Budget(1.0, 1e-5))
+    rows = bounded_rows(*sample(loss, seed), RowBounds())
+    first, again, other = (
+        solver.run(plan, rows, as_generator(s)) for s in (seed, seed, seed + 1)
+    )
+    assert first.shape == (2, loss.n_outputs)
+    assert first.dtype == np.float64
+    assert np.isfinite(first).all()
+    np.testing.assert_array_equal(first, again)
+    assert not np.any(first == other)
+
+
+@each_solver
+@each_loss
+def test_sparse_rows_give_what_dense_rows_give(solver, loss, seed):
+    plan = solver.plan(problem_of(loss, ridge=1.0), Budget(1.0, 1e-5))
+    X, y = sample(loss, seed)
+    X[X < 0] = 0.0
+    dense, thin = (
+        solver.run(plan, bounded_rows(Z, y, RowBounds()), as_generator(seed))
+        for Z in (X, sparse.csr_array(X))
+    )
+    # minimizers agree to what their certificate leaves open
+    np.testing.assert_allclose(thin, dense, rtol=0, atol=1e-5)
+
+
+@each_relation
+@each_loss
+@pytest.mark.parametrize("kind", [ObjectivePerturbation, AMP])
+def test_tilted_minimum_tends_to_the_minimum_without_privacy(
+    kind, loss, neighbors, seed
+):
+    rows = bounded_rows(*sample(loss, seed, n=200), RowBounds())
+    exact = minimize(Objective(loss, ridge=5.0), rows, tolerance=1e-9, x_norm=1.0).W
+    gaps = []
+    for epsilon in (1e2, 1e6, 1e12):
+        solver = kind(ridge=5.0)
+        plan = solver.plan(problem_of(loss, 200), Budget(epsilon, 1e-5, neighbors))
+        W = solver.run(plan, rows, as_generator(seed))
+        gaps.append(np.max(np.abs(W - exact)))
+    assert gaps[0] > gaps[1] > gaps[2]
+    assert gaps[2] <= 1e-6
+
+
+@pytest.mark.parametrize("kind", [ObjectivePerturbation, AMP])
+def test_tilted_minimum_tends_to_the_fit_of_scikit_learn(kind, seed):
+    X, y = sample(Logistic(), seed, n=200)
+    bounds = RowBounds()
+    solver = kind(ridge=2.0)
+    plan = solver.plan(problem_of(Logistic(), 200), Budget(1e13, 1e-5))
+    W = solver.run(plan, bounded_rows(X, y, bounds), as_generator(seed))
+    peer = SklearnLogistic(C=0.5, fit_intercept=False, tol=1e-12, max_iter=10_000)
+    peer.fit(bounds.clip(X), y)
+    np.testing.assert_allclose(W[:, 0], peer.coef_[0], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), HuberizedHinge(), Huber()], ids=repr)
+def test_descent_tends_to_the_minimum_with_steps_and_budget(loss, seed):
+    rows = bounded_rows(*sample(loss, seed, n=200), RowBounds())
+    exact = minimize(Objective(loss, ridge=5.0), rows, tolerance=1e-9, x_norm=1.0).W
+    gaps = []
+    for n_steps in (5, 50, 1000):
+        solver = NoisyGD(n_steps=n_steps, step=1 / (200 * loss.max_curvature() + 5))
+        plan = solver.plan(problem_of(loss, 200, ridge=5.0), Budget(1e13, 1e-5))
+        W = solver.run(plan, rows, as_generator(seed))
+        gaps.append(np.max(np.abs(W - exact)))
+    assert gaps[0] > gaps[1] > gaps[2]
+    assert gaps[2] <= 1e-4
+
+
+def replayed(solver, plan, pair, judge=assert_replays, seed=0):
+    bounds = (
+        plan.tilted.problem.bounds
+        if isinstance(plan, AMPPlan)
+        else (plan.problem.bounds)
+    )
+    first, second = (
+        (bounded_rows(*data, bounds),) for data in (pair.first, pair.second)
+    )
+    return judge(lambda rows: solver.run(plan, rows, as_generator(seed)), first, second)
+
+
+@each_solver
+@each_loss
+@each_relation
+@pytest.mark.parametrize("epsilon", [0.5, 1e3])
+def test_neighbors_stay_within_the_declared_sensitivity(
+    solver, loss, neighbors, epsilon, seed
+):
+    problem = problem_of(loss, n_rows=5)
+    plan = solver.plan(problem, Budget(epsilon, 1e-3, neighbors))
+    if isinstance(solver, NoisyGD):
+        plan = replace(plan, n_steps=4)
+    for pair in adversarial_pairs(loss, neighbors):
+        report = replayed(solver, plan, pair, seed=seed)
+        assert (
+            len(report.entries)
+            == {
+                ObjectivePerturbation: 2,
+                AMP: 3,
+                NoisyGD: 4,
+            }[type(solver)]
+        )
+
+
+@each_solver
+@each_relation
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_neighbors_stay_within_the_declared_sensitivity(solver, neighbors, data):
+    loss = data.draw(st.sampled_from(LOSSES))
+    plan = solver.plan(problem_of(loss, n_rows=6), Budget(2.0, 1e-3, neighbors))
+    if isinstance(solver, NoisyGD):
+        plan = replace(plan, n_steps=3)
+    replayed(solver, plan, data.draw(neighboring_data(loss, neighbors)))
+
+
+@each_solver
+@each_relation
+@pytest.mark.parametrize(
+    ("loss", "kind"), [(Logistic(cap=0.5), "logistic"), (HuberizedHinge(), "hinge")]
+)
+def test_half_the_sensitivity_is_reported(solver, neighbors, loss, kind):
+    # a heavy ridge keeps the weights where the slopes are largest
+    problem = problem_of(loss, n_rows=4, ridge=100.0)
+    plan = solver.plan(problem, Budget(50.0, 1e-3, neighbors))
+    pair = worst_case_pair(kind, 4, 2, neighbors=neighbors)
+    assert replayed(solver, plan, pair, replay).ok
+    reports = [
+        replayed(solver, halved_sensitivity(plan), pair, replay, seed=seed)
+        for seed in range(8)
+    ]
+    found = [sentence for report in reports for sentence in report.violations]
+    assert any("over the declared sensitivity" in sentence for sentence in found)
+
+
+@each_solver
+def test_rows_used_before_clipping_are_reported(solver):
+    bounds, loss = RowBounds(), Logistic(cap=0.5)
+    plan = solver.plan(problem_of(loss, n_rows=4), Budget(50.0, 1e-3))
+    wide = RowBounds(1e6)  # what a solver that forgets to clip would read
+    X, y = np.array([[3.0, 0.0], [0.0, 0.5]]), np.array([1.0, -1.0])
+
+    def train(y, bounds):
+        return solver.run(plan, bounded_rows(X, y, bounds), as_generator(0))
+
+    other = np.array([-1.0, -1.0])
+    assert replay(train, (y, bounds), (other, bounds)).ok
+    assert not replay(train, (y, wide), (other, wide)).ok
