@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import log1p
 from statistics import median
 from time import perf_counter
@@ -25,10 +26,9 @@ def main():
     print("objective perturbation, logistic rows of norm one, replace one, n = 36,176")
     for epsilon, ridge, known in ((0.1, 50.0, 116.0), (1.0, 4.9, 12.6)):
         budget = Budget(epsilon, 36_176**-2)
-        scale = 2 * calibrate(lambda m: TiltedMinimum(log1p(0.25 / ridge), m), budget)  # noqa: B023
-        print(
-            f"  epsilon {epsilon:g} ridge {ridge:g}: scale {scale:.2f} (known {known})"
-        )
+        offset = log1p(0.25 / ridge)
+        scale = 2 * calibrate(partial(TiltedMinimum, offset), budget)
+        print(f"  epsilon {epsilon:g}, ridge {ridge:g}: {scale:.2f} (known {known})")
 
     hundred = Repeated(GaussianNoise(20.0), 100).curve(Neighbors.REPLACE_ONE)
     one = GaussianNoise(2.0).curve(Neighbors.REPLACE_ONE)
@@ -65,8 +65,8 @@ def main():
         )
         plain = perf_counter() - start
         print(
-            f"  epsilon {epsilon:g}: {ours:.4f} in {took:.1f} s, bisection {theirs:.4f} "
-            f"in {plain:.1f} s, {plain / took:.1f} times as long (bar 3)",
+            f"  epsilon {epsilon:g}: {ours:.4f} in {took:.1f} s, bisection "
+            f"{theirs:.4f} in {plain:.1f} s, {plain / took:.1f} times as long (bar 3)",
             flush=True,
         )
 

@@ -31,9 +31,9 @@ def planned_ridge(epsilon, n_rows, n_features):
     return AMP().plan(problem, budget).tilted.ridge
 
 
-def timed(action):
+def timed(action, *given):
     start = perf_counter()
-    action()
+    action(*given)
     return perf_counter() - start
 
 
@@ -52,8 +52,7 @@ def fits(repeats=7, epsilon=1.0):
         ours.fit(X[:1000], y[:1000])  # compile and load once
         theirs.fit(X[:1000], y[:1000])
         pairs = [
-            (timed(lambda: ours.fit(X, y)), timed(lambda: theirs.fit(X, y)))
-            for _ in range(repeats)
+            (timed(ours.fit, X, y), timed(theirs.fit, X, y)) for _ in range(repeats)
         ]
         private, plain = (median(side) for side in zip(*pairs, strict=True))
         ratio = private / plain
@@ -69,7 +68,7 @@ def imports(repeats=9):
 
     def run(statement):
         command = [sys.executable, "-c", statement]
-        return timed(lambda: subprocess.run(command, check=True))
+        return timed(subprocess.check_call, command)
 
     statements = (
         "pass",
@@ -85,9 +84,8 @@ def imports(repeats=9):
     floor = times.pop("pass")
     reference = times["import sklearn.linear_model"] - floor
     for statement, took in times.items():
-        print(
-            f"{statement:52} {took - floor:6.3f} ratio {(took - floor) / reference:5.2f}"
-        )
+        took -= floor
+        print(f"{statement:52} {took:6.3f} ratio {took / reference:5.2f}")
     return all((took - floor) / reference <= 1.5 for took in times.values())
 
 

@@ -14,7 +14,8 @@ from tacit._validate import positive
 
 __all__ = ["RowBounds"]
 
-UNIT = np.finfo(np.float64).eps  # two unit round-offs
+UNIT = float(np.finfo(np.float64).eps)  # two unit round-offs
+TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -62,16 +63,19 @@ class RowBounds:
 
     def factors(self, X: Any) -> NDArray[np.float64]:
         """Return the factor of each row that brings it within the L2 bound."""
-        largest, norms = _norms(X)
+        largest, norms = _norms(_canonical(X))
         # computed norms are off by at most this factor, and the scaled row by as much
         width = X.shape[1] + 8
         limit = self.x_norm * (1 - 2 * width * UNIT)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             inside = largest * norms <= limit
-            return np.where(inside, 1.0, limit / largest / norms)
+            factors = np.where(inside, 1.0, limit / largest / norms)
+        # below the normal numbers a quotient can be rounded up by a large share
+        return np.where(factors < TINY, np.nextafter(factors, 0.0), factors)
 
     def clip(self, X: Any) -> Any:
         """Return ``X`` in float64, dense or CSR as it was, with every row inside."""
+        X = _canonical(X)
         if self.norm == "linf":
             if sparse.issparse(X):
                 clipped = X.astype(np.float64)
@@ -98,9 +102,23 @@ class RowBounds:
         norm = (
             sqrt(self.x_norm**2 + value**2)
             if self.norm == "l2"
-            else max(self.x_norm, value)
+            else max(self.x_norm, abs(value))
         )
         return RowBounds(norm * (1 + UNIT), self.norm, self.y_range, self.classes)
+
+
+def _canonical(X: Any) -> Any:
+    """Return a sparse ``X`` as CSR with every entry stored once; others as they are.
+
+    Entries stored twice add up, so that clipping them one by one would bound nothing.
+    """
+    if not sparse.issparse(X):
+        return X
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def _norms(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

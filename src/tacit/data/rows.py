@@ -123,7 +123,8 @@ def bounded_rows(
     joined = np.empty((X.shape[0], X.shape[1] + 1))  # float64 whatever X is
     joined[:, -1] = intercept
     if bounds.norm == "linf":
-        np.clip(X, -bounds.x_norm, bounds.x_norm, out=joined[:, :-1])
+        joined[:, :-1] = X  # first, as float32 would round the bound
+        np.clip(joined[:, :-1], -bounds.x_norm, bounds.x_norm, out=joined[:, :-1])
     else:
         np.multiply(X, bounds.factors(X)[:, None], out=joined[:, :-1])
     return ArrayRows(joined, y)

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._tape import release
-from tacit._validate import positive
+from tacit._validate import at_least, positive
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms.grid import check_noise, enlarged, on_grid
 from tacit.privacy import (
@@ -166,6 +166,7 @@ class L2Laplace:
 
     def __post_init__(self) -> None:
         positive(multiplier=self.multiplier, sensitivity=self.sensitivity)
+        at_least(1, size=self.size)
         check_noise(self.noise)
 
     @property

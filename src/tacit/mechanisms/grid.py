@@ -49,7 +49,8 @@ def enlarged(multiplier: float, sensitivity: float, norm_of_ones: float) -> floa
 def to_cells(value: NDArray[np.float64], scale: float) -> NDArray[np.int64]:
     """Return ``value`` in whole cells of ``scale / GRID``, as integers of any size."""
     cell = scale / GRID
-    cells = np.rint(value / cell)
+    with np.errstate(over="ignore"):  # infinity takes the second path
+        cells = np.rint(value / cell)
     if np.all(np.abs(cells) < FLOAT_SAFE):
         return cells.astype(np.int64)
     exact = [round(Fraction(v) / Fraction(cell)) for v in value.ravel().tolist()]
@@ -60,5 +61,10 @@ def on_grid(
     value: NDArray[np.float64], scale: float, noise: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return the rounded value plus integer noise, back in the units of the value."""
-    total = to_cells(value, scale) + noise
-    return np.asarray(total.astype(np.float64) * (scale / GRID), dtype=np.float64)
+    # an array again, as numpy turns the sum of two scalars into a plain integer
+    total = np.asarray(to_cells(value, scale) + noise)
+    cell = scale / GRID
+    if total.dtype == object:
+        exact = [float(t * Fraction(cell)) for t in total.ravel().tolist()]
+        return np.array(exact).reshape(total.shape)
+    return np.asarray(total * cell, dtype=np.float64)

@@ -76,7 +76,8 @@ class _Selection(ABC):
         """Return ``epsilon score / (2 sensitivity)`` below the best, in grid units."""
         # [selection:grid] what rounding the scores adds is kept back
         rate = (self.epsilon / 2 * GRID - ROUNDING) / self.sensitivity
-        below = np.maximum((scores - scores.max()) * rate, FLOOR)
+        with np.errstate(over="ignore"):  # a warning would tell of the scores
+            below = np.maximum((scores - scores.max()) * rate, FLOOR)
         return np.asarray(np.rint(below), dtype=np.int64)
 
 

@@ -71,8 +71,10 @@ class Descent:
     clip: float
 
 
-def descent_rule(problem: Problem, budget: Budget) -> Descent:
-    """Return the steps of a noisy descent."""
+def descent_rule(
+    problem: Problem, budget: Budget, clip: float | None = None
+) -> Descent:
+    """Return the steps of a noisy descent, for slopes cut at ``clip`` if given."""
     loss = problem.loss
     if isinstance(loss, Softmax):
         # every slope has this norm at zero weights, and a little less serves better
@@ -81,6 +83,8 @@ def descent_rule(problem: Problem, budget: Budget) -> Descent:
     else:
         typical, shrink = loss.max_slope(inf, problem.bounds.y_range), 1.0
         curvature = loss.max_curvature()
+    if clip is not None:
+        typical, shrink = clip, 1.0
     noise = noise_level(problem, budget, typical) / sqrt(loss.n_outputs)
     share = noise / problem.n_rows
     n_steps = int(min(max(0.6 / share, 30), 100))

@@ -81,7 +81,7 @@ class NoisyGD:
         """Choose the steps, then the least noise that fits."""
         if budget.delta == 0:
             raise PlanError("NoisyGD needs delta > 0; give a delta.")
-        rule = descent_rule(problem, budget)
+        rule = descent_rule(problem, budget, self.clip)
         n_steps = rule.n_steps if self.n_steps is None else self.n_steps
         step = rule.step if self.step is None else self.step
         momentum = rule.momentum if self.momentum is None else self.momentum
