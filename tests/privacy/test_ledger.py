@@ -221,8 +221,8 @@ def test_a_ledger_needs_a_budget():
 
 def test_report_prints_as_a_table_and_as_json():
     ledger = Ledger(BUDGET)
-    ledger.charge(GaussianNoise(10.0), "mean age")
-    report = ledger.report(("rows are public",), seeded=True)
+    ledger.charge(GaussianNoise(10.0), "mean age", seeded=True)
+    report = ledger.report(("rows are public",))
     text = str(report)
     for word in ("epsilon 1", "mean age", "rows are public", "FIXED SEED", "1e-06"):
         assert word in text

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tacit._threads import in_order
 from tacit.data.bounds import RowBounds
 
 __all__ = ["ArrayRows", "BlockFunction", "Rows", "bounded_rows"]
@@ -77,8 +78,8 @@ class ArrayRows:
         as many additions as the number of blocks has binary digits.
         """
         waiting: list[tuple[Any, ...]] = []  # sums of 2^j blocks, the longest first
-        for count, (X, y) in enumerate(self._blocks(), start=1):
-            part = function(X, y)
+        parts = in_order(lambda block: function(*block), self._blocks())
+        for count, part in enumerate(parts, start=1):
             while count % 2 == 0:
                 part = _add(waiting.pop(), part)
                 count //= 2
@@ -101,13 +102,12 @@ def _add(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
 def _slice(X: Any, start: int, stop: int) -> Any:
     if not sparse.issparse(X):
         return X[start:stop]
-    # views of the stored arrays; scipy's own slicing copies them
+    # views of the stored arrays; scipy's slicing and its constructor copy them
     low, high = X.indptr[start], X.indptr[stop]
-    return sparse.csr_array(
-        (X.data[low:high], X.indices[low:high], X.indptr[start : stop + 1] - low),
-        shape=(stop - start, X.shape[1]),
-        copy=False,
-    )
+    block = sparse.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
+    block.data, block.indices = X.data[low:high], X.indices[low:high]
+    block.indptr = X.indptr[start : stop + 1] - low
+    return block
 
 
 def bounded_rows(

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._random import as_generator, is_seeded
+from tacit._validate import at_least
 from tacit.convex import Loss
 from tacit.data import RowBounds, bounded_rows
+from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import (
     AMP,
@@ -48,6 +50,7 @@ def promised_budget(
 def planning_rows(budget: Budget, n_rows: int, expected_rows: int | None) -> int:
     """Return the public number of rows that step sizes and penalties are set for."""
     if expected_rows is not None:
+        at_least(1, expected_rows=expected_rows)
         return expected_rows
     if budget.neighbors is Neighbors.REPLACE_ONE:
         return n_rows
@@ -75,6 +78,7 @@ def private_erm(
     """Plan, charge, clip, run, report: in this order, and nowhere else."""
     if ledger is not None and not isinstance(ledger, Ledger):
         raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
+    check_noise(noise)
     problem = Problem(
         loss=loss,
         bounds=bounds if intercept is None else bounds.with_intercept(intercept),
@@ -88,7 +92,9 @@ def private_erm(
     rng = as_generator(random_state)
 
     own = Ledger(budget) if ledger is None else ledger
-    entry = own.charge(plan.event, label, promise=budget)
+    entry = own.charge(
+        plan.event, label, promise=budget, seeded=is_seeded(random_state)
+    )
 
     W = chosen.run(plan, bounded_rows(X, y, bounds, intercept), rng)
     report = PrivacyReport(
@@ -96,7 +102,6 @@ def private_erm(
         spent=plan.event.curve(budget.neighbors).epsilon(budget.delta),
         entries=(entry,),
         assumptions=assumptions,
-        seeded=is_seeded(random_state),
     )
     return W, problem.loss, report
 

@@ -17,6 +17,14 @@ from tacit.solvers import INTERCEPT_SHARE
 __all__ = ["LogisticRegression"]
 
 
+def _refuse_flat(X):
+    """Refuse rows without columns; scikit-learn would print them in its message."""
+    if np.ndim(X) == 1:
+        raise ValueError(
+            "X must have 2 dimensions, got 1. Reshape your data to one row a person."
+        )
+
+
 class LogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression that does not tell on its rows.
 
@@ -127,6 +135,17 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         ledger
             Account of the data set to charge; None opens one for this fit alone.
         """
+        before = vars(self).copy()
+        try:
+            return self._fit(X, y, ledger)
+        except BaseException:
+            # all or nothing: scikit-learn's validation has left its marks by now
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def _fit(self, X, y, ledger):
+        _refuse_flat(X)
         X, y = validate_data(
             self,
             X,
@@ -200,6 +219,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """Return the margins of rows shortened to ``x_norm``."""
         check_is_fitted(self)
+        _refuse_flat(X)
         X = validate_data(
             self,
             X,

@@ -118,7 +118,14 @@ epsilon=1 at delta=1e-06; nothing was charged or released.
         """What may be spent in all."""
         return self._budget
 
-    def charge(self, event: Event, label: str, promise: Budget | None = None) -> Entry:
+    def charge(
+        self,
+        event: Event,
+        label: str,
+        promise: Budget | None = None,
+        *,
+        seeded: bool = False,
+    ) -> Entry:
         """Record ``event``, or refuse and record nothing.
 
         Parameters
@@ -129,6 +136,8 @@ epsilon=1 at delta=1e-06; nothing was charged or released.
             Name under which the report lists it.
         promise
             Budget the event was planned for, if any: lets epsilons simply add up.
+        seeded
+            Whether the randomness comes from a fixed seed, for the report.
 
         Raises
         ------
@@ -160,7 +169,7 @@ epsilon=1 at delta=1e-06; nothing was charged or released.
                 if promise is not None
                 else curve.epsilon(self._budget.delta)
             )
-            entry = Entry(label, event, alone)
+            entry = Entry(label, event, alone, seeded)
             self._total = total
             self._entries = (*self._entries, entry)
         return entry
@@ -213,13 +222,9 @@ epsilon=1 at delta=1e-06; nothing was charged or released.
             low, high = (low, middle) if self._admits(total, middle) else (middle, high)
         return high
 
-    def report(
-        self, assumptions: tuple[str, ...] = (), *, seeded: bool = False
-    ) -> PrivacyReport:
+    def report(self, assumptions: tuple[str, ...] = ()) -> PrivacyReport:
         """Return promise, spend and entries so far."""
-        return PrivacyReport(
-            self._budget, self.spent(), self._entries, assumptions, seeded
-        )
+        return PrivacyReport(self._budget, self.spent(), self._entries, assumptions)
 
     def __repr__(self) -> str:
         return f"Ledger({self._budget!r}, charges={len(self._entries)})"

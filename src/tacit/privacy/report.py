@@ -11,11 +11,12 @@ __all__ = ["Entry", "PrivacyReport"]
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge: what it was for, the event, and what it promises alone."""
+    """One charge: its name, its event, what it promises alone, if it was seeded."""
 
     label: str
     event: Event
     epsilon: float
+    seeded: bool = False
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,17 @@ class PrivacyReport:
         The charges, in order.
     assumptions
         Public facts the promise rests on, in words.
-    seeded
-        Whether a fixed seed was used. The promise is void for whoever knows it.
     """
 
     promise: Budget
     spent: float
     entries: tuple[Entry, ...]
     assumptions: tuple[str, ...] = ()
-    seeded: bool = False
+
+    @property
+    def seeded(self) -> bool:
+        """Whether a fixed seed was used: the promise is void for who knows it."""
+        return any(entry.seeded for entry in self.entries)
 
     def to_dict(self) -> dict[str, object]:
         """Return the report as plain data."""
@@ -55,6 +58,7 @@ class PrivacyReport:
                 {
                     "label": entry.label,
                     "epsilon": entry.epsilon,
+                    "seeded": entry.seeded,
                     "event": describe(entry.event),
                 }
                 for entry in self.entries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isfinite
+from numbers import Real
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -52,7 +53,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         at_least(1, n_rows=self.n_rows, n_features=self.n_features)
-        if not (isfinite(self.ridge) and self.ridge >= 0):
+        number = isinstance(self.ridge, Real) and not isinstance(self.ridge, bool)
+        if not (number and isfinite(self.ridge) and self.ridge >= 0):
             raise ValueError(f"ridge must be a finite number >= 0, got {self.ridge!r}.")
 
     @property

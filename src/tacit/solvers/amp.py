@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.data import Rows
 from tacit.mechanisms import Gaussian
+from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers._base import Problem
@@ -51,6 +52,13 @@ class AMPPlan:
         # [amp:output] each side may be off by tolerance / ridge, hence twice
         return 2 * tolerance / self.tilted.ridge
 
+    @property
+    def mechanism(self) -> Gaussian:
+        """What draws the final noise."""
+        return Gaussian(
+            self.output_multiplier, self.output_sensitivity, self.tilted.noise
+        )
+
 
 @dataclass(frozen=True)
 class AMP:
@@ -80,6 +88,9 @@ class AMP:
     ridge: float | None = None
     noise: str = "grid"
 
+    def __post_init__(self) -> None:
+        check_noise(self.noise)
+
     def plan(self, problem: Problem, budget: Budget) -> AMPPlan:
         """Choose the ridge, then the least tilt that fits with the final noise."""
         sensitivity = problem.sensitivity(budget.neighbors)
@@ -92,12 +103,14 @@ class AMP:
             )
             return AMPPlan(tilted, tolerance, OUTPUT_RATIO * multiplier)
 
-        return planned(calibrate(lambda noise: planned(noise).event, budget))
+        plan = planned(calibrate(lambda noise: planned(noise).event, budget))
+        # noise too large for the grid is refused here, not after the charge
+        size = problem.n_features * problem.loss.n_outputs
+        plan.tilted.mechanism.scale(size)
+        plan.mechanism.scale(size)
+        return plan
 
     def run(self, plan: AMPPlan, rows: Rows, rng: Generator) -> NDArray[np.float64]:
         """Draw the tilt once, minimize to the tolerance, add the final noise."""
         W = tilted_minimum(plan.tilted, plan.gradient_tolerance, rows, rng)
-        mechanism = Gaussian(
-            plan.output_multiplier, plan.output_sensitivity, plan.tilted.noise
-        )
-        return mechanism(W, rng)
+        return plan.mechanism(W, rng)

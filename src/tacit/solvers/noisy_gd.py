@@ -16,6 +16,7 @@ from tacit.convex.objective import chunks
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian
+from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, Repeated, calibrate
 from tacit.solvers._base import Problem
 from tacit.solvers._rules import descent_rule
@@ -39,6 +40,11 @@ class NoisyGDPlan:
     multiplier: float
     sensitivity: float
     noise: str = "grid"
+
+    @property
+    def mechanism(self) -> Gaussian:
+        """What draws the noise of one step."""
+        return Gaussian(self.multiplier, self.sensitivity, self.noise)
 
     @property
     def event(self) -> Event:
@@ -77,10 +83,15 @@ class NoisyGD:
     clip: float | None = None
     noise: str = "grid"
 
+    def __post_init__(self) -> None:
+        check_noise(self.noise)
+
     def plan(self, problem: Problem, budget: Budget) -> NoisyGDPlan:
         """Choose the steps, then the least noise that fits."""
         if budget.delta == 0:
             raise PlanError("NoisyGD needs delta > 0; give a delta.")
+        if self.clip is not None:
+            positive(clip=self.clip)
         rule = descent_rule(problem, budget, self.clip)
         n_steps = rule.n_steps if self.n_steps is None else self.n_steps
         step = rule.step if self.step is None else self.step
@@ -101,7 +112,7 @@ class NoisyGD:
         multiplier = calibrate(
             lambda noise: Repeated(GaussianNoise(noise), n_steps), budget
         )
-        return NoisyGDPlan(
+        plan = NoisyGDPlan(
             problem,
             n_steps,
             step,
@@ -111,17 +122,19 @@ class NoisyGD:
             gradient_sensitivity(problem, clip, budget.neighbors),
             self.noise,
         )
+        # noise too large for the grid is refused here, not after the charge
+        plan.mechanism.scale(problem.n_features * problem.loss.n_outputs)
+        return plan
 
     def run(self, plan: NoisyGDPlan, rows: Rows, rng: Generator) -> NDArray[np.float64]:
         """Take the planned number of steps."""
         problem = plan.problem
-        mechanism = Gaussian(plan.multiplier, plan.sensitivity, plan.noise)
         ball = L2Ball(LARGEST_MARGIN / problem.bounds.x_norm)
         W = np.zeros(problem.shape)
         ahead = W  # where the gradient is taken: Nesterov's look ahead
         for _ in range(plan.n_steps):
             total = rows.sum(ClippedGradient(problem.loss, ahead, plan.clip))[0]
-            gradient = mechanism(total, rng) + problem.ridge * ahead
+            gradient = plan.mechanism(total, rng) + problem.ridge * ahead
             moved = ball.prox(ahead - plan.step * gradient, 1.0)
             ahead = ball.prox(moved + plan.momentum * (moved - W), 1.0)
             W = moved

@@ -10,10 +10,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._tape import release
+from tacit._validate import positive
 from tacit.convex import Objective, minimize
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian
+from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, TiltedMinimum, calibrate
 from tacit.solvers._base import Problem
 from tacit.solvers._rules import gradient_tolerance, ridge_rule
@@ -48,8 +50,16 @@ def choose_ridge(problem: Problem, budget: Budget, ridge: float | None) -> float
         raise PlanError(
             "Objective perturbation with Gaussian noise needs delta > 0; give a delta."
         )
+    if ridge is not None:
+        positive(ridge=ridge)
     chosen = ridge_rule(problem, budget) if ridge is None else ridge
-    return max(problem.ridge, chosen)
+    chosen = max(problem.ridge, chosen)
+    if tilt_offset(problem, chosen) >= 0.99 * budget.epsilon:
+        raise PlanError(
+            f"A ridge of {chosen:.3g} leaves nothing of epsilon={budget.epsilon:g} for "
+            "noise; raise ridge or epsilon."
+        )
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,11 @@ class ObjectivePerturbationPlan:
     multiplier: float
     sensitivity: float
     noise: str = "grid"
+
+    @property
+    def mechanism(self) -> Gaussian:
+        """What draws the tilt."""
+        return Gaussian(self.multiplier, self.sensitivity, self.noise)
 
     @property
     def event(self) -> Event:
@@ -103,6 +118,9 @@ class ObjectivePerturbation:
     ridge: float | None = None
     noise: str = "grid"
 
+    def __post_init__(self) -> None:
+        check_noise(self.noise)
+
     def plan(self, problem: Problem, budget: Budget) -> ObjectivePerturbationPlan:
         """Choose the ridge, then the least tilt that fits."""
         sensitivity = problem.sensitivity(budget.neighbors)
@@ -113,7 +131,10 @@ class ObjectivePerturbation:
                 problem, ridge, multiplier, sensitivity, self.noise
             )
 
-        return planned(calibrate(lambda noise: planned(noise).event, budget))
+        plan = planned(calibrate(lambda noise: planned(noise).event, budget))
+        # noise too large for the grid is refused here, not after the charge
+        plan.mechanism.scale(problem.n_features * problem.loss.n_outputs)
+        return plan
 
     def run(
         self, plan: ObjectivePerturbationPlan, rows: Rows, rng: Generator
@@ -128,8 +149,7 @@ def tilted_minimum(
 ) -> NDArray[np.float64]:
     """Return the minimizer of the tilted objective to a certified gradient norm."""
     problem = plan.problem
-    mechanism = Gaussian(plan.multiplier, plan.sensitivity, plan.noise)
-    tilt = mechanism(np.zeros(problem.shape), rng)
+    tilt = plan.mechanism(np.zeros(problem.shape), rng)
     data = Objective(problem.loss, ridge=0.0)
     return release(
         "TiltedMinimum",

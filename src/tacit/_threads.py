@@ -1,0 +1,53 @@
+"""One thread a core over blocks, instead of many threads inside each small product.
+
+The products of a block are too small for a threaded BLAS, whose threads wait for each
+other by spinning: on a busy machine that cost five times the work. Here BLAS runs on one
+thread and the blocks run side by side.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["in_order"]
+
+Block = TypeVar("Block")
+Result = TypeVar("Result")
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through all loaded libraries, so once
+
+
+def _workers() -> int:
+    """Return the threads BLAS would use, so that the usual variables still rule."""
+    blas = _controller().select(user_api="blas").info()
+    return max((int(library["num_threads"]) for library in blas), default=1)
+
+
+def in_order(
+    function: Callable[[Block], Result], blocks: Iterable[Block]
+) -> Iterator[Result]:
+    """Yield the function of each block, in the order of the blocks.
+
+    A few blocks are ahead of the one yielded, no more, so results do not pile up. What
+    is yielded does not depend on the number of threads.
+    """
+    workers = _workers()
+    with _controller().limit(limits=1, user_api="blas"):
+        if workers == 1:
+            yield from map(function, blocks)
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            ahead: deque[Future[Result]] = deque()
+            for block in blocks:
+                ahead.append(pool.submit(function, block))
+                if len(ahead) > 2 * workers:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()

@@ -1,0 +1,254 @@
+"""Claims checked without sampling: exact laws, determinants, distances."""
+
+import itertools
+from dataclasses import replace
+from math import log1p
+
+import numpy as np
+import pytest
+from scipy import sparse
+from tests.solvers.densities import excess, plane_masses, worst_line_ratio
+
+from tacit._random import as_generator
+from tacit._tape import recording
+from tacit.convex import HuberizedHinge, Logistic, Objective, Softmax, minimize
+from tacit.data import ArrayRows, RowBounds, bounded_rows
+from tacit.privacy import Budget, Neighbors, TiltedMinimum
+from tacit.solvers import AMP, ObjectivePerturbation, Problem
+from tacit.solvers.objective_perturbation import tilt_offset
+
+REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
+
+each_relation = pytest.mark.parametrize(
+    "neighbors", [REPLACE, ADD], ids=["replace", "add"]
+)
+
+
+def tilted_plan(loss, budget, share, x_norm=1.0, n_features=1):
+    """Return a plan whose determinant takes this share of epsilon."""
+    rank = loss.slope_rank()
+    trace = loss.max_trace() * x_norm**2
+    ridge = trace / rank / np.expm1(share * budget.epsilon / rank)
+    problem = Problem(loss, RowBounds(x_norm), 5, n_features)
+    return ObjectivePerturbation(ridge=ridge).plan(problem, budget)
+
+
+# How little noise shows on the worst pair of one feature, whose gradients are as far
+# apart as declared, save for the logistic loss, where labels move them half as far.
+NOISE_THAT_SHOWS = {(Logistic(), REPLACE): 0.25}
+
+
+@each_relation
+@pytest.mark.parametrize("x_norm", [1.0, 100.0])
+@pytest.mark.parametrize(
+    "loss", [Logistic(), Logistic(cap=0.5), HuberizedHinge()], ids=repr
+)
+def test_law_of_one_weight_keeps_its_curve(loss, x_norm, neighbors):
+    closest = control = 0.0
+    for epsilon, share in itertools.product((0.5, 2.0), (0.01, 0.1, 0.3, 0.8)):
+        plan = tilted_plan(loss, Budget(epsilon, 1e-2, neighbors), share, x_norm)
+        claimed = plan.event.curve(neighbors)
+        epsilons = (0.5 * epsilon, epsilon, 1.5 * epsilon)
+        found = worst_line_ratio(plan, claimed, neighbors, epsilons)
+        assert found <= 1.0
+        closest = max(closest, found)
+        less = plan.multiplier * NOISE_THAT_SHOWS.get((loss, neighbors), 0.5)
+        broken = replace(plan, multiplier=less)
+        control = max(control, worst_line_ratio(broken, claimed, neighbors, epsilons))
+    # the check can fail: the claim is nearly used up, and less noise breaks it
+    assert closest >= (0.05 if (loss, neighbors) not in NOISE_THAT_SHOWS else 0.01)
+    assert control > 1.0
+
+
+def test_curvature_bound_without_the_square_of_the_norm_is_refuted():
+    x_norm, loss, budget = 100.0, Logistic(), Budget(2.0, 1e-2, ADD)
+    ridge = 0.25 * x_norm / np.expm1(0.2)  # enough if the norm were not squared
+    plan = tilted_plan(loss, Budget(20.0, 1e-2, ADD), 0.1, x_norm)
+    honest = worst_line_ratio(plan, plan.event.curve(ADD), ADD, (2.0, 20.0))
+    assert honest <= 1.0
+    claimed = TiltedMinimum(log1p(0.25 * x_norm / ridge), 2.0).curve(ADD)
+    broken = replace(plan, ridge=ridge, multiplier=2.0)
+    assert worst_line_ratio(broken, claimed, ADD, (budget.epsilon, 4.0)) > 1.0
+
+
+CENTERED = np.linalg.qr(np.c_[np.ones(3), np.eye(3)[:, :2]])[0][:, 1:]
+
+PLANES = {
+    # classes add up to zero, so three of them move in a plane
+    "softmax": (Softmax(3), CENTERED, ([1.0], 0), ([-1.0], 0)),
+    "capped": (Logistic(cap=0.5), np.eye(2), ([1.0, 0.0], 1.0), ([0.0, 1.0], 1.0)),
+    "pushed": (Logistic(), np.eye(2), ([0.95, -0.3], 1.0), ([-0.95, -0.3], 1.0)),
+}
+
+
+def worst_plane_ratio(plan, claimed, case, neighbors, others, epsilons):
+    _, basis, (x, target), (other, other_target) = PLANES[case]
+    common = np.tile(np.eye(len(x))[-1], (others, 1))
+    labels = np.full(others, target)
+    first = np.vstack([x, common]), np.r_[target, labels]
+    second = np.vstack([other, common]), np.r_[other_target, labels]
+    if neighbors is ADD:
+        second = common, labels
+    scale = plan.multiplier * plan.sensitivity
+    reach = (7 * scale + (others + 1) * plan.problem.lipschitz) / plan.ridge
+    sides = [plane_masses(plan, *data, reach, basis) for data in (first, second)]
+    # the midpoint rule errs at the knee of the capped loss
+    assert all(abs(side.sum() - 1) < 1e-3 for side in sides)
+    return max(
+        excess(p, q, epsilon) / claimed.delta(epsilon)
+        for p, q in itertools.permutations(sides)
+        for epsilon in epsilons
+    )
+
+
+@each_relation
+@pytest.mark.parametrize("case", PLANES)
+def test_law_of_weights_in_a_plane_keeps_its_curve(case, neighbors):
+    loss, basis, *_ = PLANES[case]
+    epsilons, control = (1.0, 2.0, 3.0), 0.0
+    for share, others in itertools.product((0.02, 0.3), (0, 3)):
+        n_features = len(basis) // loss.n_outputs
+        budget = Budget(2.0, 1e-2, neighbors)
+        plan = tilted_plan(loss, budget, share, n_features=n_features)
+        claimed = plan.event.curve(neighbors)
+        found = worst_plane_ratio(plan, claimed, case, neighbors, others, epsilons)
+        assert found <= 1.0
+        if others == 0:
+            broken = replace(plan, multiplier=plan.multiplier / 4)
+            ratio = worst_plane_ratio(
+                broken, claimed, case, neighbors, others, epsilons
+            )
+            control = max(control, ratio)
+    assert control > 1.0
+
+
+def row_hessian(loss, x, margins):
+    """Return the Hessian of one row's loss, weights in the order of ``W.ravel()``."""
+    k = loss.n_outputs
+    label = np.zeros(1, dtype=np.int64) if k > 1 else np.ones(1)
+    columns = [
+        loss.curvature_product(label, margins[None, :], unit[None, :])[0]
+        for unit in np.eye(k)
+    ]
+    return np.kron(np.outer(x, x), np.array(columns))
+
+
+@pytest.mark.parametrize(
+    "loss", [Logistic(), HuberizedHinge(), Softmax(3), Softmax(5)], ids=repr
+)
+def test_log_determinant_moves_by_at_most_the_offset(loss, seed):
+    rng = as_generator(seed)
+    k, p = loss.n_outputs, 3
+    most, tightest = -np.inf, 0.0
+    for trial in range(400):
+        ridge = 10.0 ** rng.uniform(-3, 2)
+        bound = tilt_offset(Problem(loss, RowBounds(), 5, p), ridge)
+        common = ridge * np.eye(p * k)
+        for _ in range(trial % 4):
+            margins = rng.normal(size=k)
+            common += row_hessian(loss, rng.normal(size=p), margins)
+        logs = []
+        for _ in range(2):
+            x = rng.normal(size=p)
+            x /= np.linalg.norm(x) * rng.choice([1.0, 1.0, 2.0])
+            margins = rng.normal(size=k) * rng.choice([0.0, 1.0, 10.0])
+            margins += 1.0 if isinstance(loss, HuberizedHinge) else 0.0
+            added = common + row_hessian(loss, x, margins)
+            logs.append(np.linalg.slogdet(added)[1])
+        without = np.linalg.slogdet(common)[1]
+        # replaced: one row against another; removed: against none
+        moves = [logs[0] - logs[1], logs[0] - without, without - logs[1]]
+        most = max(most, max(map(abs, moves)) - bound)
+        tightest = max(tightest, max(map(abs, moves)) / bound)
+    assert most <= 1e-12
+    assert tightest >= 0.5
+
+
+def test_offset_grows_with_the_square_of_the_norm():
+    for loss in (Logistic(), HuberizedHinge(), Softmax(4)):
+        small = tilt_offset(Problem(loss, RowBounds(1.0), 5, 2), 3.0)
+        large = tilt_offset(Problem(loss, RowBounds(100.0), 5, 2), 3.0 * 100.0**2)
+        assert large == pytest.approx(small, rel=1e-12)
+
+
+def test_points_within_tolerance_differ_by_the_output_sensitivity_and_no_more():
+    # rows at zero leave nothing but the ridge: the worst case of strong convexity
+    rows = ArrayRows(np.zeros((4, 2)), np.array([1.0, -1.0, 1.0, -1.0]))
+    problem = Problem(Logistic(), RowBounds(), 4, 2)
+    plan = AMP(ridge=3.0).plan(problem, Budget(1.0, 1e-3))
+    tilt = np.array([[0.3], [-0.7]])
+    exact = -tilt / plan.tilted.ridge
+    room = 0.999 * plan.gradient_tolerance / plan.tilted.ridge
+    found = [
+        minimize(
+            Objective(problem.loss, plan.tilted.ridge, tilt),
+            rows,
+            tolerance=plan.gradient_tolerance,
+            x_norm=1.0,
+            start=exact + side * np.array([[room], [0.0]]),
+        )
+        for side in (1, -1)
+    ]
+    assert all(point.gradient_norm <= plan.gradient_tolerance for point in found)
+    apart = np.linalg.norm(found[0].W - found[1].W)
+    assert apart <= plan.output_sensitivity
+    # without the factor two the declared sensitivity would be passed
+    assert apart > 1.9 * plan.output_sensitivity / 2
+
+
+@pytest.mark.parametrize("loss", [Logistic(), HuberizedHinge()], ids=repr)
+def test_points_from_far_starts_stay_within_the_output_sensitivity(loss, seed):
+    rng = as_generator(seed)
+    X, y = rng.normal(size=(30, 3)), np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    rows = bounded_rows(X, y, RowBounds())
+    plan = AMP().plan(Problem(loss, RowBounds(), 30, 3), Budget(1.0, 1e-3))
+    objective = Objective(loss, plan.tilted.ridge, rng.normal(size=(3, 1)))
+    found = [
+        minimize(
+            objective,
+            rows,
+            tolerance=plan.gradient_tolerance,
+            x_norm=1.0,
+            start=10 * rng.normal(size=(3, 1)),
+        ).W
+        for _ in range(6)
+    ]
+    for a, b in itertools.combinations(found, 2):
+        assert np.linalg.norm(a - b) <= plan.output_sensitivity
+
+
+def exact_gradient(loss, X, y, W, ridge, tilt):
+    """Return the gradient in extended precision, by formulas written out again."""
+    X, W, tilt = (np.asarray(part, dtype=np.longdouble) for part in (X, W, tilt))
+    Z = X @ W
+    if isinstance(loss, Softmax):
+        E = np.exp(Z - Z.max(axis=1, keepdims=True))
+        slope = E / E.sum(axis=1, keepdims=True) - np.eye(loss.n_classes)[y]
+    else:
+        slope = -y[:, None] / (1 + np.exp(y[:, None] * Z))
+    return X.T @ slope + np.longdouble(ridge) * W + tilt
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1e4])
+@pytest.mark.parametrize("x_norm", [1.0, 100.0])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(4)], ids=repr)
+def test_certified_gradient_norm_holds_in_extended_precision(
+    loss, form, x_norm, epsilon, seed
+):
+    rng = as_generator(seed)
+    n, p = 3000, 5
+    X = rng.normal(size=(n, p)) * x_norm
+    X[rng.random((n, p)) < 0.5] = 0.0
+    codes = rng.integers(0, 4, size=n)
+    y = codes if isinstance(loss, Softmax) else np.where(codes < 2, 1.0, -1.0)
+    bounds = RowBounds(x_norm)
+    plan = AMP().plan(Problem(loss, bounds, n, p), Budget(epsilon, 1e-6))
+    with recording() as tape:
+        AMP().run(plan, bounded_rows(form(X), y, bounds), as_generator(seed))
+    tilt, W = tape.releases[0].output, tape.releases[1].output
+    # clipped with the same code, since only the sum over rows is in question
+    clipped = bounds.clip(form(X))
+    clipped = clipped.toarray() if sparse.issparse(clipped) else clipped
+    gradient = exact_gradient(loss, clipped, y, W, plan.tilted.ridge, tilt)
+    assert np.linalg.norm(gradient.astype(float)) <= plan.gradient_tolerance
