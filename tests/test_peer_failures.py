@@ -123,6 +123,7 @@ def _fit_into(queue, model, X, y):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_forked_workers_draw_noise_of_their_own():
     X, y = data(n=20)
     model = LogisticRegression()

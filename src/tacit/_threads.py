@@ -1,8 +1,8 @@
 """One thread a core over blocks, instead of many threads inside each small product.
 
 The products of a block are too small for a threaded BLAS, whose threads wait for each
-other by spinning: on a busy machine that cost five times the work. Here BLAS runs on one
-thread and the blocks run side by side.
+other by spinning: on a busy machine that cost five times the work. Here BLAS runs on
+one thread and the blocks run side by side.
 """
 
 from collections import deque

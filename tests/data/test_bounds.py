@@ -165,7 +165,7 @@ def test_an_intercept_is_inside_the_wider_bound(x_norm, value, X):
     try:
         wider = RowBounds(x_norm).with_intercept(value)
     except ValueError:
-        assert x_norm > 0.99e100 or abs(value) > 0.99e100
+        assert np.hypot(x_norm, value) > 0.99e100
         return
     (total,) = bounded_rows(X[:1], np.zeros(1), RowBounds(x_norm), value).sum(
         lambda X, y: (X[0],)
@@ -183,6 +183,21 @@ def test_an_intercept_counts_by_its_size_in_the_largest_entry(x_norm, value):
     wider = RowBounds(x_norm, "linf").with_intercept(value)
     assert wider.x_norm >= max(x_norm, abs(value))
     assert wider.x_norm <= max(x_norm, abs(value)) * (1 + 1e-15)
+
+
+@pytest.mark.parametrize(
+    ("x_norm", "value"),
+    [
+        (1.1165122450891778, 0.8774408622465861),
+        (1.323971509060134, 0.5701833163506875),
+    ],
+)
+def test_an_intercept_counts_in_full_where_every_rounding_is_down(x_norm, value):
+    wider = RowBounds(x_norm).with_intercept(value)
+    least = Fraction(x_norm) ** 2 + Fraction(value) ** 2
+    assert Fraction(wider.x_norm) ** 2 >= least
+    # control: one rounding fewer is not enough
+    assert Fraction(np.sqrt(x_norm**2 + value**2) * (1 + 2.0**-52)) ** 2 < least
 
 
 def test_an_intercept_keeps_the_other_facts():

@@ -104,7 +104,8 @@ class RowBounds:
             if self.norm == "l2"
             else max(self.x_norm, abs(value))
         )
-        return RowBounds(norm * (1 + UNIT), self.norm, self.y_range, self.classes)
+        # squares, sum, root and product round by three halves of a unit at most
+        return RowBounds(norm * (1 + 2 * UNIT), self.norm, self.y_range, self.classes)
 
 
 def _canonical(X: Any) -> Any:

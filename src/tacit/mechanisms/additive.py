@@ -238,8 +238,23 @@ class SymmetricGaussian:
                 f"value must be a square matrix, got an array of shape {value.shape}."
             )
         upper = np.triu_indices(len(value))
+        entries = value[upper]
         weight = np.where(upper[0] == upper[1], 1.0, sqrt(2.0))
-        mechanism = Gaussian(self.multiplier, self.sensitivity, self.noise)
+        gaussian = Gaussian(self.multiplier, self.sensitivity, self.noise)
+        # the noise is divided and not the value multiplied, which would round it
+        scale = gaussian.scale(entries.size) * (1 + 1e-15) / weight
+
+        def draw() -> Array:
+            if self.noise == "float":
+                return entries + scale * draws.float_normal(entries.shape, rng)
+            return on_grid(entries, scale, draws.rounded_normal(entries.shape, rng))
+
         noisy = np.zeros_like(value)
-        noisy[upper] = mechanism(value[upper] * weight, rng) / weight
+        noisy[upper] = release(
+            "SymmetricGaussian",
+            value=entries * weight,
+            sensitivity=self.sensitivity,
+            norm="l2",
+            draw=draw,
+        )
         return noisy + np.triu(noisy, 1).T

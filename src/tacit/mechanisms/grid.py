@@ -6,7 +6,9 @@ their sum is an integer: no rounding of floating point depends on the value any 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,25 +48,40 @@ def enlarged(multiplier: float, sensitivity: float, norm_of_ones: float) -> floa
     return multiplier * sensitivity / (1 - share)
 
 
-def to_cells(value: NDArray[np.float64], scale: float) -> NDArray[np.int64]:
+def to_cells(
+    value: NDArray[np.float64], scale: float | NDArray[np.float64]
+) -> NDArray[np.int64]:
     """Return ``value`` in whole cells of ``scale / GRID``, as integers of any size."""
     cell = scale / GRID
     with np.errstate(over="ignore"):  # infinity takes the second path
         cells = np.rint(value / cell)
     if np.all(np.abs(cells) < FLOAT_SAFE):
         return cells.astype(np.int64)
-    exact = [round(Fraction(v) / Fraction(cell)) for v in value.ravel().tolist()]
+    exact = [round(Fraction(v) / Fraction(c)) for v, c in _pairs(value, cell)]
     return np.array(exact, dtype=object).reshape(value.shape)
 
 
+def _pairs(
+    values: NDArray[Any], cell: float | NDArray[np.float64]
+) -> Iterator[tuple[Any, float]]:
+    """Pair each value with the cell it is measured in."""
+    cells = np.broadcast_to(np.asarray(cell), values.shape)
+    return zip(values.ravel().tolist(), cells.ravel().tolist(), strict=True)
+
+
 def on_grid(
-    value: NDArray[np.float64], scale: float, noise: NDArray[np.int64]
+    value: NDArray[np.float64],
+    scale: float | NDArray[np.float64],
+    noise: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the rounded value plus integer noise, back in the units of the value."""
+    """Return the rounded value plus integer noise, back in the units of the value.
+
+    ``scale`` is that of the noise, one for all numbers or one for each.
+    """
     # an array again, as numpy turns the sum of two scalars into a plain integer
     total = np.asarray(to_cells(value, scale) + noise)
     cell = scale / GRID
     if total.dtype == object:
-        exact = [float(t * Fraction(cell)) for t in total.ravel().tolist()]
+        exact = [float(t * Fraction(c)) for t, c in _pairs(total, cell)]
         return np.array(exact).reshape(total.shape)
     return np.asarray(total * cell, dtype=np.float64)

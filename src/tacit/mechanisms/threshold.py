@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log
 from typing import TypeVar
 
@@ -26,7 +26,7 @@ Value = TypeVar("Value")
 class AboveThresholdState:
     """Where a sparse vector stands. Private: do not publish."""
 
-    _private_threshold: int | float
+    _private_threshold: int | float = field(repr=False)
     n_positives: int
 
 

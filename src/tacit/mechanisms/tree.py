@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
@@ -27,8 +27,8 @@ class TreeState:
     """Open partial sums of a stream, exact and noisy. Private: do not publish."""
 
     n_steps: int
-    _private_exact: NDArray[np.generic]
-    _private_noisy: NDArray[np.generic]
+    _private_exact: NDArray[np.generic] = field(repr=False)
+    _private_noisy: NDArray[np.generic] = field(repr=False)
 
 
 @dataclass(frozen=True)

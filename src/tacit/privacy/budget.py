@@ -2,11 +2,17 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from math import fsum, nextafter
 
 from tacit._validate import fraction, positive
 
-__all__ = ["Budget", "Neighbors"]
+__all__ = ["Budget", "Neighbors", "exactly"]
+
+
+def exactly(value: float) -> Fraction:
+    """Return the decimal number a person wrote, so that three times 0.1 is 0.3."""
+    return Fraction(repr(float(value)))
 
 
 class Neighbors(Enum):
@@ -63,7 +69,7 @@ class Budget:
         Notes
         -----
         **Guarantee.** Spending the parts one after another spends at most the whole,
-        by basic composition (Dwork and Roth 2014, Theorem 3.16), in floating point
+        by basic composition (Dwork and Roth 2014, Theorem 3.16), as printed numbers
         too: each part is rounded down.
         """
         if not shares:
@@ -74,7 +80,7 @@ class Budget:
 
         def parts(whole: float) -> list[float]:
             cut = [whole * (share / total) for share in shares]
-            while fsum(cut) > whole:
+            while sum(map(exactly, cut)) > exactly(whole):
                 cut = [nextafter(part, 0.0) for part in cut]
             return cut
 

@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tacit.exceptions import BudgetExceeded
-from tacit.privacy.budget import Budget
+from tacit.privacy.budget import Budget, exactly
 from tacit.privacy.curve import ORDERS, PrivacyCurve, renyi_log_delta
 from tacit.privacy.events import Event
-from tacit.privacy.profiles import gaussian_delta
+from tacit.privacy.profiles import GaussianProfile
 from tacit.privacy.report import Entry, PrivacyReport
 
 __all__ = ["Ledger", "Shares"]
@@ -41,15 +41,10 @@ class Shares:
 
     def __post_init__(self) -> None:
         parts = (self.basic, self.gaussian, self.renyi, self.slack)
-        if min(parts) < 0 or sum(map(_exactly, parts)) > 1:
+        if min(parts) < 0 or sum(map(exactly, parts)) > 1:
             raise ValueError(
                 f"shares must be >= 0 and add up to at most 1, got {self}."
             )
-
-
-def _exactly(value: float) -> Fraction:
-    # the decimal a person wrote, so that three times 0.1 is 0.3
-    return Fraction(repr(float(value)))
 
 
 @dataclass(frozen=True)
@@ -65,8 +60,8 @@ class _Total:
         known = self.basic_epsilon is not None and promise is not None
         return _Total(
             self.curve + curve if self.count else curve,
-            self.basic_epsilon + _exactly(promise.epsilon) if known else None,  # type: ignore[operator, union-attr]
-            self.basic_delta + _exactly(promise.delta) if known else Fraction(0),  # type: ignore[union-attr]
+            self.basic_epsilon + exactly(promise.epsilon) if known else None,  # type: ignore[operator, union-attr]
+            self.basic_delta + exactly(promise.delta) if known else Fraction(0),  # type: ignore[union-attr]
             self.count + 1,
         )
 
@@ -185,17 +180,17 @@ epsilon=1 at delta=1e-06; nothing was charged or released.
         # [ledger:basic] promises add up
         if (
             total.basic_epsilon is not None
-            and total.basic_epsilon <= _exactly(epsilon)
-            and total.basic_delta <= _exactly(shares.basic) * _exactly(delta)
+            and total.basic_epsilon <= exactly(epsilon)
+            and total.basic_delta <= exactly(shares.basic) * exactly(delta)
         ):
             return True
         if curve.slack > shares.slack * delta or delta == 0:
             return False
         # [ledger:gaussian] squared Gaussian parameters add up
-        if curve.gaussian < inf and shares.gaussian > 0:
-            spent = gaussian_delta(epsilon, curve.gaussian**0.5)
-            if spent <= shares.gaussian * delta:
-                return True
+        if isinstance(curve.exact, GaussianProfile) and (
+            curve.exact.delta(epsilon) <= shares.gaussian * delta
+        ):
+            return True
         # [ledger:renyi] so do Renyi divergences, at orders fixed in advance
         if shares.renyi == 0:
             return False
@@ -212,7 +207,11 @@ epsilon=1 at delta=1e-06; nothing was charged or released.
         return False
 
     def spent(self) -> float:
-        """Return the least epsilon, at the budget's delta, that admits the charges."""
+        """Return the least epsilon, at the budget's delta, that admits the charges.
+
+        The promise for charges chosen after seeing outputs is the budget, which was
+        fixed before; this says how much of it they would have needed.
+        """
         total = self._total
         if total.count == 0:
             return 0.0

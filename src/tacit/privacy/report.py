@@ -28,7 +28,8 @@ class PrivacyReport:
     promise
         What holds for everything released.
     spent
-        Least epsilon, at the delta of the promise, that the charges need.
+        Least epsilon, at the delta of the promise, that would have admitted the
+        charges. What is guaranteed is the promise.
     entries
         The charges, in order.
     assumptions

@@ -19,7 +19,7 @@ from tacit.privacy import Budget, Event, Neighbors
 
 __all__ = ["Plan", "Problem", "Solver"]
 
-# Where the number of rows is private, bounds on round-off hold up to this many
+# Bounds on round-off hold up to this many rows, whatever number was planned for
 MOST_ROWS = 2**26
 
 
@@ -83,9 +83,10 @@ class Problem:
             )
         return neighbors.rows_changed * self.lipschitz
 
-    def most_rows(self, neighbors: Neighbors) -> int:
-        """Return a number of rows that is never passed, for bounds on round-off."""
-        return self.n_rows if neighbors is Neighbors.REPLACE_ONE else MOST_ROWS
+    @property
+    def most_rows(self) -> int:
+        """Number of rows up to which bounds on round-off hold."""
+        return max(self.n_rows, MOST_ROWS)
 
 
 class Plan(Protocol):

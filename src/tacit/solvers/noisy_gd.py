@@ -25,7 +25,7 @@ __all__ = ["NoisyGD", "NoisyGDPlan"]
 
 # Weights are kept within this many over the row norm, far beyond any useful model, so
 # that the round-off of margins has a public bound.
-LARGEST_MARGIN = 1000.0
+LARGEST_MARGIN = 200.0
 
 
 @dataclass(frozen=True)
@@ -144,13 +144,12 @@ class NoisyGD:
 def gradient_sensitivity(problem: Problem, clip: float, neighbors: Neighbors) -> float:
     """Return how far neighbors can move a computed sum of clipped gradients."""
     x_norm = problem.bounds.x_norm
-    n_rows = problem.most_rows(neighbors)
     roundoff = gradient_roundoff(
-        n_rows=n_rows,
+        n_rows=problem.most_rows,
         shape=problem.shape,
         additions=MOST_ADDITIONS,
         x_norm=x_norm,
-        slope=clip,
+        slope=max(clip, problem.loss.max_slope(LARGEST_MARGIN, problem.bounds.y_range)),
         # clipping the slope to a ball does not make it steeper
         curvature=problem.loss.max_curvature(),
         w_norm=LARGEST_MARGIN / x_norm,

@@ -163,6 +163,7 @@ def tilted_minimum(
                 rows,
                 tolerance=tolerance,
                 x_norm=problem.bounds.x_norm,
+                y_range=problem.bounds.y_range,
             ).W
         ),
     )
