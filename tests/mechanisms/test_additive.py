@@ -115,7 +115,7 @@ def test_entries_off_the_diagonal_get_half_the_variance(noise, seed):
     off_diagonal = draws[:, rows, columns][:, rows != columns].ravel()
     assert_follows(on_diagonal, inside.cdf)
     assert_follows(off_diagonal, outside.cdf)
-    assert_detects(on_diagonal, stats.norm(0, 1.1 * scale).cdf)
+    assert_detects(np.abs(on_diagonal), stats.halfnorm(0, 1.1 * scale).cdf)
     assert_detects(off_diagonal, stats.norm(0, 1.1 * scale / sqrt(2)).cdf)
 
 
@@ -131,6 +131,14 @@ def test_the_vector_released_has_the_frobenius_norm_of_the_matrix(noise):
     assert np.linalg.norm(entry.value) == pytest.approx(np.linalg.norm(matrix))
     # control: the upper triangle without its weights is shorter
     assert np.linalg.norm(matrix[np.triu_indices(6)]) < 0.9 * np.linalg.norm(matrix)
+
+
+@kinds
+def test_huge_matrices_do_not_overflow(noise):
+    matrix = np.array([[1e18, 1e300], [1e300, -1.0]])
+    out = SymmetricGaussian(1.0, 1e-3, noise)(matrix, as_generator(0))
+    assert np.array_equal(out, out.T)
+    assert np.allclose(out, matrix, rtol=1e-15, atol=0.02)
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 2, 2)])

@@ -110,7 +110,7 @@ def test_tilted_profile_is_its_integral_and_errs_upwards(dim, extra, epsilon):
         )
     truth = np.trapezoid(spent * stats.chi.pdf(r, dim), r)
     found = TiltedProfile(0.03, 0.25, dim, extra).delta(epsilon)
-    assert found == pytest.approx(truth, rel=1e-7)
+    assert found == pytest.approx(truth, rel=3e-7)
     assert found >= truth * (1 - 1e-8)
 
 
@@ -130,7 +130,7 @@ def test_one_tilt_with_one_direction_has_the_published_closed_form():
     curve = TiltedMinimum(0.1, 2.0).curve(ADD)
     for epsilon in (0.6, 1.0, 2.0):
         closed = 2 * gaussian_delta(epsilon - 0.1, 0.5)
-        assert curve.exact.delta(epsilon) == pytest.approx(closed, rel=1e-7)
+        assert curve.exact.delta(epsilon) == pytest.approx(closed, rel=3e-7)
 
 
 @pytest.mark.parametrize("multiplier", [0.5, 2.0, 10.0])
