@@ -93,6 +93,19 @@ class RowBounds:
         """Return ``y`` cut to the public range."""
         return np.clip(y, *self.y_range)
 
+    def codes(self, y: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the place of each label among the public classes."""
+        classes = np.asarray(self.classes)
+        order = np.argsort(classes)
+        found = np.searchsorted(classes, y, sorter=order)
+        codes = order[np.minimum(found, len(classes) - 1)]
+        if not np.array_equal(classes[codes], y):
+            raise ValueError(
+                "y holds labels outside the public classes; map them to one of "
+                "classes before the fit."
+            )
+        return np.asarray(codes, dtype=np.int64)
+
     def with_intercept(self, value: float) -> RowBounds:
         """Return the bounds of rows with one more feature, always ``value``.
 

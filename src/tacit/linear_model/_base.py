@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
 
 from tacit._random import as_generator, is_seeded
 from tacit._validate import at_least
@@ -30,6 +31,36 @@ SOLVERS = {
     "noisy_gd": NoisyGD,
     "objective_perturbation": ObjectivePerturbation,
 }
+
+
+def validated(estimator: Any, X: Any, y: Any = "no_validation") -> Any:
+    """Return features, and targets when given, as scikit-learn checks them.
+
+    What scikit-learn says of flat, complex or text input quotes the input, so those
+    are refused here, in words that do not.
+    """
+    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    if len(shape) == 1:
+        raise ValueError(
+            "X must have 2 dimensions, got 1. Reshape your data to one row a person."
+        )
+    if getattr(getattr(X, "dtype", None), "kind", None) == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers.")
+    fitting = not isinstance(y, str)
+    try:
+        return validate_data(
+            estimator,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2 if fitting else 1,
+            reset=fitting,
+        )
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+    raise ValueError("X must hold numbers only; encode text before the fit.")
 
 
 def promised_budget(

@@ -8,23 +8,15 @@ import numpy as np
 from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tacit.convex import Logistic, Softmax
 from tacit.data import RowBounds
-from tacit.linear_model._base import private_erm, promised_budget
+from tacit.linear_model._base import private_erm, promised_budget, validated
 from tacit.privacy import Ledger, Neighbors
 from tacit.solvers import INTERCEPT_SHARE
 
 __all__ = ["LogisticRegression"]
-
-
-def _refuse_flat(X):
-    """Refuse rows without columns; scikit-learn would print them in its message."""
-    if np.ndim(X) == 1:
-        raise ValueError(
-            "X must have 2 dimensions, got 1. Reshape your data to one row a person."
-        )
 
 
 class LogisticRegression(ClassifierMixin, BaseEstimator):
@@ -147,21 +139,14 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             raise
 
     def _fit(self, X, y, ledger):
-        _refuse_flat(X)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2,
-        )
+        X, y = validated(self, X, y)
         with warnings.catch_warnings():
             # it warns about labels that look like numbers, which depends on them
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(y)
-        classes, codes = self._encoded(y)
+        classes = self._public_classes(y)
         bounds = RowBounds(self.x_norm, classes=tuple(classes.tolist()))
+        codes = bounds.codes(y)
         binary = len(classes) == 2
         intercept = INTERCEPT_SHARE * self.x_norm if self.fit_intercept else None
         budget = promised_budget(self.epsilon, self.delta, self.neighbors, X.shape[0])
@@ -191,27 +176,22 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         self.privacy_ = report
         return self
 
-    def _encoded(self, y):
-        """Return the public classes and each label's place among them."""
+    def _public_classes(self, y):
+        """Return the sorted labels, given or taken from ``y``."""
         if self.classes is None:
-            classes, codes = np.unique(y, return_inverse=True)
+            classes = np.unique(y)
             if len(classes) < 2:
                 raise ValueError(
                     "y holds one class; give the public labels as classes= to fit "
                     "with fewer labels than there are."
                 )
-            return classes, codes.astype(np.int64)
+            return classes
         classes = np.unique(np.asarray(self.classes))
-        if len(classes) < 2:
-            raise ValueError("classes must name at least 2 labels, got fewer.")
-        codes = np.searchsorted(classes, y)
-        codes = np.minimum(codes, len(classes) - 1)
-        if not np.array_equal(classes[codes], y):
+        if len(classes) < 2 or (classes.dtype.kind == "f" and np.isnan(classes).any()):
             raise ValueError(
-                "y holds labels outside the public classes; map them to one of "
-                "classes before the fit."
+                "classes must name at least 2 labels, none of them missing."
             )
-        return classes, codes.astype(np.int64)
+        return classes
 
     def _assumptions(self, neighbors: Neighbors) -> tuple[str, ...]:
         found = [f"rows are shortened to norm {self.x_norm:g}, set without the data"]
@@ -224,14 +204,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """Return the margins of rows shortened to ``x_norm``."""
         check_is_fitted(self)
-        _refuse_flat(X)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            reset=False,
-        )
+        X = validated(self, X)
         scores = RowBounds(self.x_norm).clip(X) @ self.coef_.T + self.intercept_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 

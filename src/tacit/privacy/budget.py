@@ -80,7 +80,8 @@ class Budget:
 
         def parts(whole: float) -> list[float]:
             cut = [whole * (share / total) for share in shares]
-            while sum(map(exactly, cut)) > exactly(whole):
+            # as binary numbers and as the decimals they print as
+            while fsum(cut) > whole or sum(map(exactly, cut)) > exactly(whole):
                 cut = [nextafter(part, 0.0) for part in cut]
             return cut
 

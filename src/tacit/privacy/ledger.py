@@ -216,7 +216,8 @@ epsilon=1 at delta=1e-06; nothing was charged or released.
         if total.count == 0:
             return 0.0
         low, high = 0.0, self._budget.epsilon
-        while high - low > 1e-6 * high:
+        # below a billionth of the budget it counts as nothing
+        while high - low > 1e-6 * high and high > 1e-9 * self._budget.epsilon:
             middle = (low + high) / 2
             low, high = (low, middle) if self._admits(total, middle) else (middle, high)
         return high

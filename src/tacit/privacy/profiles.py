@@ -115,7 +115,8 @@ class TiltedProfile:
         rest = epsilon - self.offset - self.mu**2 / 2
         width = sqrt(self.extra)
         knee = max(rest / self.mu, 0.0)  # the integrand turns here, within width / mu
-        end = max(knee, sqrt(self.dim - 1)) + 14.0
+        # beyond sixty above its mean a chi variable is not worth integrating
+        end = min(max(knee, sqrt(self.dim - 1)) + 14.0, sqrt(self.dim) + 60.0)
         breaks = np.concatenate(
             [np.arange(0.0, end, 1.0), knee + width / self.mu * np.arange(-14, 15, 2)]
         )
