@@ -2,7 +2,7 @@
 
 The products of a block are too small for a threaded BLAS, whose threads wait for each
 other by spinning: on a busy machine that cost five times the work. Here BLAS runs on
-one thread and the blocks run side by side.
+one thread and the blocks run side by side, where they are worth it.
 """
 
 from collections import deque
@@ -31,14 +31,15 @@ def _workers() -> int:
 
 
 def in_order(
-    function: Callable[[Block], Result], blocks: Iterable[Block]
+    function: Callable[[Block], Result], blocks: Iterable[Block], *, side_by_side: bool
 ) -> Iterator[Result]:
     """Yield the function of each block, in the order of the blocks.
 
+    ``side_by_side`` says that the work in a block is long enough for threads.
     A few blocks are ahead of the one yielded, no more, so results do not pile up. What
     is yielded does not depend on the number of threads.
     """
-    workers = _workers()
+    workers = _workers() if side_by_side else 1
     with _controller().limit(limits=1, user_api="blas"):
         if workers == 1:
             yield from map(function, blocks)

@@ -1,5 +1,6 @@
 """Losses of the margins, with bounds on their slope and curvature."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf, isfinite, log, sqrt
 from typing import Any
@@ -14,23 +15,23 @@ from tacit.convex._protocols import Array
 __all__ = ["Huber", "HuberizedHinge", "Logistic", "Softmax", "Squared"]
 
 
-class _OneMargin:
+class _OneMargin(ABC):
     """What losses of a single margin share: their Hessian is a number."""
 
     @property
     def n_outputs(self) -> int:
         return 1
 
-    def curvature(self, y: NDArray[Any], Z: Array) -> Array:
-        raise NotImplementedError
+    @abstractmethod
+    def curvature(self, y: NDArray[Any], Z: Array) -> Array: ...
 
     def curvature_product(self, y: NDArray[Any], Z: Array, V: Array) -> Array:
         C = self.curvature(y, Z)
         C *= V
         return C
 
-    def max_curvature(self) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def max_curvature(self) -> float: ...
 
     def max_trace(self) -> float:
         return self.max_curvature()

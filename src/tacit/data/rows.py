@@ -17,7 +17,10 @@ __all__ = ["ArrayRows", "BlockFunction", "Rows", "bounded_rows"]
 BlockFunction = Callable[[Any, NDArray[Any]], tuple[Any, ...]]
 
 # Entries of a block: small enough to stay in cache between its two uses
-BLOCK_ENTRIES = 2**18
+BLOCK_ENTRIES = 2**20
+# From this many columns on, blocks are worth a thread each: the work on narrower rows
+# is many short calls, between which threads wait for each other
+WIDE = 256
 
 
 class Rows(Protocol):
@@ -78,7 +81,11 @@ class ArrayRows:
         as many additions as the number of blocks has binary digits.
         """
         waiting: list[tuple[Any, ...]] = []  # sums of 2^j blocks, the longest first
-        parts = in_order(lambda block: function(*block), self._blocks())
+        parts = in_order(
+            lambda block: function(*block),
+            self._blocks(),
+            side_by_side=self.n_features >= WIDE,
+        )
         for count, part in enumerate(parts, start=1):
             while count % 2 == 0:
                 part = _add(waiting.pop(), part)
