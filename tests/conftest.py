@@ -5,6 +5,9 @@ import secrets
 
 import pytest
 
+# scipy reads it on import, which comes later: lets scikit-learn check array API input
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
 
 @pytest.fixture
 def seed() -> int:

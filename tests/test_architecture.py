@@ -107,10 +107,11 @@ def test_public_names_have_docstrings(name):
         assert written, f"{name}.{public} has no docstring"
 
 
-@pytest.mark.parametrize("name", ["audit", "fairness"])
+JUDGES = [name for name in ("audit", "fairness") if (SOURCE / name).is_dir()]
+
+
+@pytest.mark.parametrize("name", JUDGES)
 def test_packages_that_judge_from_outside_are_held_to_it(name):
-    if not (SOURCE / name).is_dir():
-        pytest.skip(f"tacit.{name} is not written yet")
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
     outside = next(c for c in contracts if c["name"].endswith("look from outside"))
