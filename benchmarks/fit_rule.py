@@ -21,7 +21,7 @@ from tacit.convex import Logistic, Softmax
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget
-from tacit.solvers import AMP, INTERCEPT_SHARE, NoisyGD, Problem, logistic_loss
+from tacit.solvers import AMP, INTERCEPT_SHARE, NoisyGD, Problem, capped_where_noisy
 from tacit.solvers._rules import descent_rule, ridge_rule
 
 FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -68,7 +68,7 @@ def problem_of(drawn, n_classes, budget):
     loss = Logistic() if n_classes == 2 else Softmax(n_classes)
     n, p = drawn.X.shape
     problem = Problem(loss, bounds, n, p + 1)
-    return replace(problem, loss=logistic_loss(problem, budget))
+    return replace(problem, loss=capped_where_noisy(problem, budget))
 
 
 def solvers(problem, budget):

@@ -19,7 +19,7 @@ from tacit.data import RowBounds
 from tacit.datasets import load_adult, load_covertype
 from tacit.linear_model import LogisticRegression
 from tacit.linear_model._base import promised_budget
-from tacit.solvers import AMP, INTERCEPT_SHARE, Problem, logistic_loss
+from tacit.solvers import AMP, INTERCEPT_SHARE, Problem, capped_where_noisy
 
 
 def planned_ridge(epsilon, n_rows, n_features):
@@ -27,7 +27,9 @@ def planned_ridge(epsilon, n_rows, n_features):
     budget = promised_budget(epsilon, None, "replace_one", n_rows)
     bounds = RowBounds(1.0).with_intercept(INTERCEPT_SHARE)
     problem = Problem(Logistic(), bounds, n_rows, n_features + 1)
-    problem = Problem(logistic_loss(problem, budget), bounds, n_rows, n_features + 1)
+    problem = Problem(
+        capped_where_noisy(problem, budget), bounds, n_rows, n_features + 1
+    )
     return AMP().plan(problem, budget).tilted.ridge
 
 

@@ -62,7 +62,7 @@ def exact_norm(objective, X, y, W):
 
 def certified(objective, X, y, tolerance=TOLERANCE, **options):
     """Minimize, check the certificate by other means, and return the minimum."""
-    options = {"x_norm": 1.0, **options}
+    options = {"x_norm": 1.0, "y_range": (-1.0, 1.0), **options}
     found = minimize(objective, ArrayRows(X, y), tolerance=tolerance, **options)
     assert found.gradient_norm <= tolerance
     assert exact_norm(objective, X, y, found.W) <= found.gradient_norm
@@ -252,6 +252,7 @@ def test_tolerance_below_roundoff_is_refused_before_any_pass(rng):
             ArrayRows(X, np.ones(1000)),
             tolerance=1e-13,
             x_norm=1.0,
+            y_range=(-1.0, 1.0),
         )
 
 
@@ -264,13 +265,14 @@ def test_what_cannot_be_certified_is_not_returned(rng):
             ArrayRows(X, np.ones(1000)),
             tolerance=1e-8,
             x_norm=1.0,
+            y_range=(-1.0, 1.0),
         )
 
 
 @pytest.mark.parametrize("bad", [{"tolerance": 0.0}, {"x_norm": -1.0}])
 def test_bad_parameters_are_named(bad, rng):
     rows = ArrayRows(unit_rows(10, 2, rng), np.ones(10))
-    options = {"tolerance": 1e-6, "x_norm": 1.0, **bad}
+    options = {"tolerance": 1e-6, "x_norm": 1.0, "y_range": (-1.0, 1.0), **bad}
     with pytest.raises(ValueError, match=f"{next(iter(bad))} must be"):
         minimize(Objective(Logistic(), 1.0), rows, **options)
 
@@ -278,4 +280,10 @@ def test_bad_parameters_are_named(bad, rng):
 def test_zero_ridge_is_refused(rng):
     rows = ArrayRows(unit_rows(10, 2, rng), np.ones(10))
     with pytest.raises(ValueError, match="ridge must be"):
-        minimize(Objective(Logistic(), 0.0), rows, tolerance=1e-6, x_norm=1.0)
+        minimize(
+            Objective(Logistic(), 0.0),
+            rows,
+            tolerance=1e-6,
+            x_norm=1.0,
+            y_range=(-1.0, 1.0),
+        )

@@ -237,7 +237,7 @@ def test_bad_parameters_are_refused(name, bad):
 
 @pytest.mark.parametrize(
     ("name", "bad"),
-    [("epsilon", -1.0), ("failure", 0.0), ("failure", 1.0), ("noise", "exact")],
+    [("epsilon", -1.0), ("delta", 0.0), ("delta", 1.0), ("noise", "exact")],
 )
 def test_bad_parameters_of_a_stable_release_are_refused(name, bad):
     with pytest.raises(ValueError, match=rf"^{name} must .*\.$"):

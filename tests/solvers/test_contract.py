@@ -174,7 +174,13 @@ def test_tilted_minimum_tends_to_the_minimum_without_privacy(
     kind, loss, neighbors, seed
 ):
     rows = bounded_rows(*sample(loss, seed, n=200), RowBounds())
-    exact = minimize(Objective(loss, ridge=5.0), rows, tolerance=1e-9, x_norm=1.0).W
+    exact = minimize(
+        Objective(loss, ridge=5.0),
+        rows,
+        tolerance=1e-9,
+        x_norm=1.0,
+        y_range=(-1.0, 1.0),
+    ).W
     gaps = []
     for epsilon in (1e2, 1e6, 1e12):
         solver = kind(ridge=5.0)
@@ -200,7 +206,13 @@ def test_tilted_minimum_tends_to_the_fit_of_scikit_learn(kind, seed):
 @pytest.mark.parametrize("loss", [Logistic(), HuberizedHinge(), Huber()], ids=repr)
 def test_descent_tends_to_the_minimum_with_steps_and_budget(loss, seed):
     rows = bounded_rows(*sample(loss, seed, n=200), RowBounds())
-    exact = minimize(Objective(loss, ridge=5.0), rows, tolerance=1e-9, x_norm=1.0).W
+    exact = minimize(
+        Objective(loss, ridge=5.0),
+        rows,
+        tolerance=1e-9,
+        x_norm=1.0,
+        y_range=(-1.0, 1.0),
+    ).W
     gaps = []
     for n_steps in (5, 50, 1000):
         solver = NoisyGD(n_steps=n_steps, step=1 / (200 * loss.max_curvature() + 5))

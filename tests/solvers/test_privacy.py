@@ -166,6 +166,7 @@ def test_points_within_tolerance_differ_by_the_output_sensitivity_and_no_more():
             rows,
             tolerance=plan.gradient_tolerance,
             x_norm=1.0,
+            y_range=(-1.0, 1.0),
             start=exact + side * np.array([[room], [0.0]]),
         )
         for side in (1, -1)
@@ -190,6 +191,7 @@ def test_points_from_far_starts_stay_within_the_output_sensitivity(loss, seed):
             rows,
             tolerance=plan.gradient_tolerance,
             x_norm=1.0,
+            y_range=(-1.0, 1.0),
             start=10 * rng.normal(size=(3, 1)),
         ).W
         for _ in range(6)

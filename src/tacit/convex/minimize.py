@@ -59,7 +59,7 @@ def minimize(
     *,
     tolerance: float,
     x_norm: float,
-    y_range: tuple[float, float] = (-1.0, 1.0),
+    y_range: tuple[float, float],
     start: Array | None = None,
 ) -> Minimum:
     """Return weights where the gradient of the objective is certified to be small.

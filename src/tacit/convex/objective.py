@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit.convex._protocols import Array, Loss
-from tacit.data.rows import Rows
+from tacit.data.rows import MOST_BLOCK_ROWS, Rows, cut
 
 __all__ = ["Objective", "chunks"]
 
@@ -25,6 +25,9 @@ DENSE_ROWS = 512
 SPARSE_ROWS = 4096
 # Entries of the scaled copy of a chunk in a Hessian
 HESSIAN_ENTRIES = 2**19
+# A term is added in its chunk, with the chunks of its block and in the tree of blocks:
+# at most this often in all
+MOST_ADDITIONS = SPARSE_ROWS + MOST_BLOCK_ROWS // DENSE_ROWS + 2 * 64
 
 
 def _is_sparse(X: Any) -> bool:
@@ -35,20 +38,11 @@ def chunks(
     X: Any, y: NDArray[Any], dense_rows: int = DENSE_ROWS
 ) -> Iterator[tuple[Any, NDArray[Any]]]:
     """Cut a block in float64 chunks that stay in cache."""
-    n, p = X.shape
-    is_sparse = _is_sparse(X)
-    rows = SPARSE_ROWS if is_sparse else dense_rows
+    n = X.shape[0]
+    rows = SPARSE_ROWS if _is_sparse(X) else dense_rows
     for low in range(0, n, rows):
         high = min(low + rows, n)
-        if not is_sparse:
-            yield X[low:high].astype(np.float64, copy=False), y[low:high]
-            continue
-        # views; slicing a sparse matrix would copy it
-        first, last = X.indptr[low], X.indptr[high]
-        data = X.data[first:last].astype(np.float64, copy=False)
-        indptr = X.indptr[low : high + 1] - first
-        entries = (data, X.indices[first:last], indptr)
-        yield sparse.csr_array(entries, shape=(high - low, p), copy=False), y[low:high]
+        yield cut(X, low, high).astype(np.float64, copy=False), y[low:high]
 
 
 def _additions(X: Any) -> int:

@@ -14,7 +14,7 @@ from tacit._validate import positive
 
 __all__ = ["RowBounds"]
 
-UNIT = float(np.finfo(np.float64).eps)  # two unit round-offs
+EPS = float(np.finfo(np.float64).eps)  # twice the unit round-off
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -66,7 +66,7 @@ class RowBounds:
         largest, norms = _norms(_canonical(X))
         # computed norms are off by at most this factor, and the scaled row by as much
         width = X.shape[1] + 8
-        limit = self.x_norm * (1 - 2 * width * UNIT)
+        limit = self.x_norm * (1 - 2 * width * EPS)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             inside = largest * norms <= limit
             factors = np.where(inside, 1.0, limit / largest / norms)
@@ -118,7 +118,7 @@ class RowBounds:
             else max(self.x_norm, abs(value))
         )
         # squares, sum, root and product round by three halves of a unit at most
-        return RowBounds(norm * (1 + 2 * UNIT), self.norm, self.y_range, self.classes)
+        return RowBounds(norm * (1 + 2 * EPS), self.norm, self.y_range, self.classes)
 
 
 def _canonical(X: Any) -> Any:

@@ -12,12 +12,14 @@ from scipy import sparse
 from tacit._threads import in_order
 from tacit.data.bounds import RowBounds
 
-__all__ = ["ArrayRows", "BlockFunction", "Rows", "bounded_rows"]
+__all__ = ["ArrayRows", "BlockFunction", "Rows", "bounded_rows", "cut"]
 
 BlockFunction = Callable[[Any, NDArray[Any]], tuple[Any, ...]]
 
 # Entries of a block: small enough to stay in cache between its two uses
 BLOCK_ENTRIES = 2**20
+# Most rows of a block, however few their entries
+MOST_BLOCK_ROWS = 2**16
 # From this many columns on, blocks are worth a thread each: the work on narrower rows
 # is many short calls, between which threads wait for each other
 WIDE = 256
@@ -53,7 +55,7 @@ class ArrayRows:
         per_row = (
             wide if not sparse.issparse(X) else max(1, X.nnz // max(1, X.shape[0]))
         )
-        self._block_rows = int(np.clip(BLOCK_ENTRIES // per_row, 64, 2**16))
+        self._block_rows = int(np.clip(BLOCK_ENTRIES // per_row, 64, MOST_BLOCK_ROWS))
 
     @property
     def n_rows(self) -> int:
@@ -72,7 +74,7 @@ class ArrayRows:
         X, y = self._private_X, self._private_y
         for start in range(0, X.shape[0], self._block_rows):
             stop = min(start + self._block_rows, X.shape[0])
-            yield _slice(X, start, stop), y[start:stop]
+            yield cut(X, start, stop), y[start:stop]
 
     def sum(self, function: BlockFunction) -> tuple[Any, ...]:
         """Return the sum over blocks of the arrays that ``function`` returns.
@@ -106,7 +108,8 @@ def _add(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
-def _slice(X: Any, start: int, stop: int) -> Any:
+def cut(X: Any, start: int, stop: int) -> Any:
+    """Return some rows of an array or a CSR matrix, without copying them."""
     if not sparse.issparse(X):
         return X[start:stop]
     # views of the stored arrays; scipy's slicing and its constructor copy them

@@ -21,7 +21,7 @@ from tacit.solvers import (
     ObjectivePerturbation,
     Problem,
     auto_solver,
-    logistic_loss,
+    capped_where_noisy,
 )
 
 __all__ = ["planning_rows", "private_erm", "promised_budget"]
@@ -117,7 +117,7 @@ def private_erm(
         n_features=X.shape[1] + (intercept is not None),
         ridge=ridge,
     )
-    problem = replace(problem, loss=logistic_loss(problem, budget))
+    problem = replace(problem, loss=capped_where_noisy(problem, budget))
     chosen = _solver(solver, noise, problem, budget)
     plan = chosen.plan(problem, budget)
     rng = as_generator(random_state)
@@ -143,6 +143,10 @@ def _solver(solver: Any, noise: str, problem: Problem, budget: Budget) -> Any:
             raise ValueError(
                 "solver must be 'auto', a solver's name or an object with plan and "
                 f"run, got {type(solver).__name__}."
+            )
+        if noise != "grid":
+            raise ValueError(
+                f"noise={noise!r} is for solvers given by name; set it on the solver."
             )
         return solver
     if solver == "auto":

@@ -53,7 +53,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         the privacy. None for the number of rows where it is public, and otherwise
         one over the root of delta.
     noise
-        ``"grid"`` for exact noise on a public grid, ``"float"`` for research.
+        ``"grid"`` for exact noise on a public grid, ``"float"`` for research. A solver
+        object brings its own.
     random_state
         None for the operating system's randomness. A seed is for tests only, and is
         flagged in the report.

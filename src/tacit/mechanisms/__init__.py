@@ -1,5 +1,6 @@
-"""The only code that draws noise."""
+"""The only code that draws noise, and the generator it draws from."""
 
+from tacit._random import as_generator, spawn
 from tacit.mechanisms.additive import Gaussian, L2Laplace, Laplace, SymmetricGaussian
 from tacit.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip
 from tacit.mechanisms.threshold import (
@@ -22,4 +23,6 @@ __all__ = [
     "SymmetricGaussian",
     "TreeState",
     "TreeSum",
+    "as_generator",
+    "spawn",
 ]

@@ -130,31 +130,31 @@ class StableRelease:
     ----------
     epsilon
         Privacy of the test.
-    failure
+    delta
         Probability of releasing a value that a neighbor does not share.
     noise
         ``"grid"`` or ``"float"``.
 
     Notes
     -----
-    **Guarantee.** (epsilon, failure)-private when the distance given moves by at most
+    **Guarantee.** (epsilon, delta)-private when the distance given moves by at most
     one between neighbors and is zero whenever some neighbor has another value (Smith
-    and Thakurta 2013, Proposition 2). The threshold ``log(1 / (2 failure)) / epsilon``
+    and Thakurta 2013, Proposition 2). The threshold ``log(1 / (2 delta)) / epsilon``
     uses the exact tail of the Laplace law.
     """
 
     epsilon: float
-    failure: float
+    delta: float
     noise: str = "grid"
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        fraction(failure=self.failure, closed=False)
+        fraction(delta=self.delta, closed=False)
         check_noise(self.noise)
 
     @property
     def event(self) -> Event:
-        return ApproxDP(self.epsilon, self.failure)
+        return ApproxDP(self.epsilon, self.delta)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         return self.event.curve(neighbors)
@@ -167,7 +167,7 @@ class StableRelease:
     def threshold(self) -> float:
         """Distance that must be passed, after noise."""
         # [stable:threshold]
-        return max(0.0, log(1 / (2 * self.failure))) * self._scale
+        return max(0.0, log(1 / (2 * self.delta))) * self._scale
 
     def __call__(self, value: Value, distance: float, rng: Generator) -> Value | None:
         """Return ``value`` or None.

@@ -149,15 +149,15 @@ class ApproxDP:
     """
 
     epsilon: float
-    failure: float
+    delta: float
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        fraction(failure=self.failure)
+        fraction(delta=self.delta)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         pure = PureDP(self.epsilon).curve(neighbors)
-        return PrivacyCurve(pure.renyi, pure.pure, slack=self.failure)
+        return PrivacyCurve(pure.renyi, pure.pure, slack=self.delta)
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class PoissonSampled:
     exact part (Zhu, Dong and Wang 2022, Proposition 30).
     """
 
-    noise: GaussianNoise
+    event: GaussianNoise
     rate: float
 
     def __post_init__(self) -> None:
@@ -244,7 +244,7 @@ class PoissonSampled:
                 "PoissonSampled has no bound under 'replace_one'; use "
                 "neighbors='add_or_remove_one', or FixedSizeSampled."
             )
-        multiplier = self.noise.multiplier
+        multiplier = self.event.multiplier
         return PrivacyCurve(
             poisson_renyi(ORDERS, multiplier, self.rate),
             exact=SampledProfile(((multiplier, self.rate, 1),)),
@@ -261,7 +261,7 @@ class FixedSizeSampled:
     Theorem 9.
     """
 
-    noise: GaussianNoise
+    event: GaussianNoise
     size: int
     n_rows: int
 
@@ -276,7 +276,7 @@ class FixedSizeSampled:
                 "neighbors='replace_one', or PoissonSampled."
             )
         return PrivacyCurve(
-            fixed_size_renyi(ORDERS, self.noise.multiplier, self.size, self.n_rows)
+            fixed_size_renyi(ORDERS, self.event.multiplier, self.size, self.n_rows)
         )
 
 

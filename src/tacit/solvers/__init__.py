@@ -2,7 +2,7 @@
 
 from tacit.solvers._auto import auto_solver
 from tacit.solvers._base import Plan, Problem, Solver
-from tacit.solvers._rules import INTERCEPT_SHARE, logistic_loss
+from tacit.solvers._rules import INTERCEPT_SHARE, capped_where_noisy
 from tacit.solvers.amp import AMP, AMPPlan
 from tacit.solvers.noisy_gd import NoisyGD, NoisyGDPlan
 from tacit.solvers.objective_perturbation import (
@@ -22,5 +22,5 @@ __all__ = [
     "Problem",
     "Solver",
     "auto_solver",
-    "logistic_loss",
+    "capped_where_noisy",
 ]

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from math import inf, sqrt
 
 from tacit.convex import Logistic, Loss, Softmax, gradient_roundoff
+from tacit.convex.objective import MOST_ADDITIONS
 from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers._base import Problem
 
 __all__ = [
     "INTERCEPT_SHARE",
     "Descent",
+    "capped_where_noisy",
     "descent_rule",
     "gradient_tolerance",
-    "logistic_loss",
     "noise_level",
     "ridge_rule",
 ]
@@ -38,7 +39,7 @@ def noise_level(problem: Problem, budget: Budget, slope: float) -> float:
     return sensitivity * calibrate(GaussianNoise, budget, rtol=1e-3) * sqrt(size)
 
 
-def logistic_loss(problem: Problem, budget: Budget) -> Loss:
+def capped_where_noisy(problem: Problem, budget: Budget) -> Loss:
     """Return the logistic loss with its slope capped at one half, if noise matters.
 
     At zero weights every slope is one half. Letting rows on the wrong side count no
@@ -102,10 +103,11 @@ def gradient_tolerance(problem: Problem, sensitivity: float) -> float:
     roundoff = gradient_roundoff(
         n_rows=problem.n_rows,
         shape=problem.shape,
-        additions=2.0**13,
+        additions=MOST_ADDITIONS,
         x_norm=x_norm,
         slope=problem.loss.max_slope(inf, problem.bounds.y_range),
         curvature=problem.loss.max_curvature(),
+        # weights of this norm have margins far beyond any useful model
         w_norm=1000.0 / x_norm,
     )
     return max(1e-6 * sensitivity, 16 * roundoff)

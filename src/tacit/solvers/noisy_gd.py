@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacit._validate import at_least, fraction, positive
 from tacit.convex import L2Ball, Loss, gradient_roundoff
-from tacit.convex.objective import chunks
+from tacit.convex.objective import MOST_ADDITIONS, chunks
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian
@@ -156,10 +156,6 @@ def gradient_sensitivity(problem: Problem, clip: float, neighbors: Neighbors) ->
     )
     # [noisy-gd:sensitivity] the rows changed, and the round-off of both sums
     return neighbors.rows_changed * clip * x_norm + 2 * roundoff
-
-
-# A term is added in its chunk, its block and the tree of blocks: at most this often
-MOST_ADDITIONS = 2.0**13
 
 
 @dataclass(frozen=True, eq=False)
