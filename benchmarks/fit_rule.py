@@ -11,6 +11,7 @@ the shipped value against the best factor of each problem. No real row is read.
 from __future__ import annotations
 
 import argparse
+import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +23,7 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget
 from tacit.solvers import AMP, INTERCEPT_SHARE, NoisyGD, Problem, capped_where_noisy
-from tacit.solvers._rules import descent_rule, ridge_rule
+from tacit.solvers._rules import descent_rule, noise_level, ridge_rule
 
 FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 EPSILONS = (0.1, 1.0, 8.0)
@@ -60,6 +61,23 @@ def draw(seed, n_classes):
     Z += rng.uniform(-1, 1, size=n_classes)  # unequal classes
     P = softmax(Z, axis=1)
     y = (P.cumsum(axis=1) < rng.random((len(P), 1))).sum(axis=1)
+    return Drawn(X[:n], y[:n], X[n:], P[n:])
+
+
+def draw_table(seed):
+    """Return a problem like a table in public ranges: correlated, far from centered."""
+    rng = as_generator(seed)
+    n = int(np.exp(rng.uniform(np.log(400), np.log(15_000))))
+    p = int(rng.integers(10, 80))
+    factors, loadings = rng.standard_normal((n + 4000, 3)), rng.standard_normal((3, p))
+    X = 0.3 * (factors @ loadings / np.sqrt(3) + rng.standard_normal((n + 4000, p)))
+    X = np.clip(X + 1.0, 0.0, None)
+    W = loadings.T @ rng.standard_normal(3) + 0.3 * rng.standard_normal(p)
+    z = (X - X.mean(axis=0)) @ W
+    z = 4 * z / z.std() + rng.uniform(-0.7, 0.7)
+    P = softmax(np.column_stack([np.zeros_like(z), z]), axis=1)
+    y = (rng.random(len(z)) < P[:, 1]).astype(int)
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
     return Drawn(X[:n], y[:n], X[n:], P[n:])
 
 
@@ -124,7 +142,41 @@ def main(n_problems):
                 print(f"{name:24}{cells} {regret:8.2f}", flush=True)
 
 
+def compare_solvers(n_problems):
+    """Print the excess error of both solvers by the share of noise, two classes."""
+    print("excess error in points by noise as a share of the largest gradient")
+    print(f"{'family':8} {'share':>14} {'cases':>6} {'AMP':>7} {'NoisyGD':>8}")
+    edges = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, np.inf)
+    for family, make in (("mixed", lambda seed: draw(seed, 2)), ("table", draw_table)):
+        found = []
+        for seed in range(n_problems):
+            drawn = make(9000 + seed)
+            rows = bounded_rows(
+                drawn.X, 2.0 * drawn.y - 1.0, RowBounds(1.0), INTERCEPT_SHARE
+            )
+            for epsilon in (0.1, 0.5, 1.0, 3.0, 8.0):
+                relation = ("replace_one", "add_or_remove_one")[seed % 2]
+                budget = Budget(epsilon, len(drawn.y) ** -2.0, relation)
+                problem = problem_of(drawn, 2, budget)
+                slope = problem.loss.max_slope(np.inf, (-1.0, 1.0))
+                share = noise_level(problem, budget, slope) / problem.n_rows
+                errors = [
+                    excess(drawn, solver, problem, budget, rows, as_generator(seed))
+                    for solver in (AMP(noise="float"), NoisyGD(noise="float"))
+                ]
+                found.append((share, *errors))
+        table = np.array(found)
+        for low, high in itertools.pairwise(edges):
+            part = table[(table[:, 0] >= low) & (table[:, 0] < high), 1:]
+            if len(part):
+                amp, descent = part.mean(axis=0)
+                span = f"{low:g} to {high:g}"
+                print(f"{family:8} {span:>14} {len(part):6} {amp:7.2f} {descent:8.2f}")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=20)
-    main(parser.parse_args().problems)
+    n_problems = parser.parse_args().problems
+    compare_solvers(n_problems)
+    main(n_problems)

@@ -48,7 +48,7 @@ def norm_plan(budget, x_norm, assumed_trace):
     multiplier = calibrate(lambda noise: TiltedMinimum(offset, noise), budget)
     problem = Problem(Logistic(), RowBounds(x_norm), 5, 1)
     sensitivity = problem.sensitivity(budget.neighbors)
-    plan = ObjectivePerturbationPlan(problem, ridge, multiplier, sensitivity)
+    plan = ObjectivePerturbationPlan(problem, ridge, multiplier, sensitivity, 1e-6)
     return plan, TiltedMinimum(offset, multiplier)
 
 
@@ -291,7 +291,7 @@ def test_the_tilt_is_drawn_exactly_once_however_hard_the_minimum_is():
     ]
 
 
-@pytest.mark.parametrize("solver", ["amp", "objective_perturbation"])
+@pytest.mark.parametrize("solver", ["amp", ObjectivePerturbation()])
 def test_a_minimum_that_is_not_reached_is_never_released(solver, monkeypatch):
     # one Newton step is not enough for anything
     monkeypatch.setattr(sys.modules[minimizer.__module__], "NEWTON_STEPS", 1)
@@ -339,9 +339,7 @@ def test_coefficients_lie_on_the_public_grid():
 # Batch size or number of rows that leaks: under add/remove the plan knows neither.
 
 
-@pytest.mark.parametrize(
-    "solver", ["auto", "amp", "noisy_gd", "objective_perturbation"]
-)
+@pytest.mark.parametrize("solver", ["auto", "amp", "noisy_gd", ObjectivePerturbation()])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_plan_and_report_do_not_tell_the_number_of_rows(solver, n_classes):
     X, y = data(n_classes=n_classes)

@@ -225,3 +225,11 @@ def test_other_bad_parameters_are_refused():
     for bad in ((1.0, 1.0), (2.0, 1.0), (0.0, np.inf), (np.nan, 1.0)):
         with pytest.raises(ValueError, match="y_range must be two finite numbers"):
             RowBounds(y_range=bad)
+
+
+def test_a_wrong_memory_of_unique_entries_does_not_widen_the_bound():
+    X = sparse.csr_array((np.ones(400), np.arange(400), [0, 400]), shape=(1, 400))
+    assert X.has_canonical_format  # scipy remembers this
+    X.indices[:] = 0
+    clipped = RowBounds(1.0).clip(X).toarray()
+    assert np.linalg.norm(clipped) <= 1.0

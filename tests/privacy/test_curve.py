@@ -220,6 +220,8 @@ def test_sampling_bounds_hold_under_one_relation_only():
         lambda: PureDP(0.0),
         lambda: ApproxDP(1.0, 1.0),
         lambda: PoissonSampled(GaussianNoise(1.0), 0.0),
+        lambda: PoissonSampled(LaplaceNoise(1.0), 0.1),
+        lambda: FixedSizeSampled(TiltedMinimum(50.0, 10.0), 1, 100),
         lambda: FixedSizeSampled(GaussianNoise(1.0), 10, 9),
         lambda: Repeated(PureDP(1.0), 0),
         lambda: Composed(()),
@@ -230,3 +232,12 @@ def test_sampling_bounds_hold_under_one_relation_only():
 def test_events_refuse_impossible_facts(make):
     with pytest.raises(ValueError, match="must"):
         make()
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-6, 1e-9])
+def test_renyi_curves_do_not_cancel_for_small_epsilon(epsilon):
+    # a mechanism this weak is Gaussian in the limit: half the squared loss an order
+    for event, least in ((PureDP(epsilon), 0.999), (LaplaceNoise(1 / epsilon), 0.99)):
+        renyi = event.curve(REPLACE).renyi
+        small = 0.01 / epsilon > ORDERS
+        assert (renyi[small] >= least * ORDERS[small] * epsilon**2 / 2 * 0.99).all()

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import pickle
 from itertools import product
 from math import exp
@@ -231,3 +232,54 @@ def test_report_prints_as_a_table_and_as_json():
     assert plain["entries"][0]["event"] == {"type": "GaussianNoise", "multiplier": 10.0}
     assert plain["seeded"] is True
     assert plain["spent"]["epsilon"] == pytest.approx(report.spent)
+
+
+def test_asking_whether_a_charge_fits_charges_nothing():
+    ledger = Ledger(BUDGET)
+    assert ledger.admits(GaussianNoise(10.0))
+    assert not ledger.admits(GaussianNoise(0.1))
+    assert ledger.report().entries == ()
+
+
+def test_refusal_says_what_was_asked_and_what_is_spent():
+    ledger = Ledger(BUDGET)
+    ledger.charge(PureDP(0.25), "first")
+    with pytest.raises(BudgetExceeded, match=r"epsilon=0.9 .* 0.25 is spent"):
+        ledger.charge(PureDP(0.9), "second")
+    loose = Budget(0.9, 1e-3)
+    noise = calibrate(GaussianNoise, loose)
+    with pytest.raises(BudgetExceeded, match="whose delta alone is above"):
+        ledger.charge(GaussianNoise(noise), "third", promise=loose)
+
+
+def test_a_forked_copy_refuses_to_charge():
+    ledger = Ledger(BUDGET)
+    child = os.fork()
+    if child == 0:
+        try:
+            ledger.charge(PureDP(0.1), "lost")
+        except TypeError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ledger.report().entries == ()
+
+
+def test_a_budget_barely_touched_counts_as_unspent():
+    ledger = Ledger(Budget(5.0, 1e-2))
+    ledger.charge(GaussianNoise(1e6), "whisper")
+    assert ledger.spent() < 1e-8
+
+
+def test_equal_charges_are_printed_once():
+    ledger = Ledger(BUDGET)
+    for _ in range(3):
+        ledger.charge(PureDP(0.1), "tenth")
+    assert str(ledger.report()).count("tenth") == 1
+    assert "3 times" in str(ledger.report())
+
+
+def test_numpy_numbers_become_plain_ones():
+    budget = Budget(np.float32(1), np.float64(1e-6))
+    assert type(budget.epsilon) is float
+    assert json.loads(Ledger(budget).report().to_json())["promise"]["epsilon"] == 1.0

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from tacit._validate import positive
 
-__all__ = ["RowBounds"]
+__all__ = ["RowBounds", "canonical"]
 
 EPS = float(np.finfo(np.float64).eps)  # twice the unit round-off
 TINY = float(np.finfo(np.float64).tiny)
@@ -47,6 +47,7 @@ class RowBounds:
 
     def __post_init__(self) -> None:
         positive(x_norm=self.x_norm)
+        object.__setattr__(self, "x_norm", float(self.x_norm))
         if not 1e-100 <= self.x_norm <= 1e100:
             raise ValueError(
                 f"x_norm must be between 1e-100 and 1e100, got {self.x_norm!r}; "
@@ -63,7 +64,7 @@ class RowBounds:
 
     def factors(self, X: Any) -> NDArray[np.float64]:
         """Return the factor of each row that brings it within the L2 bound."""
-        largest, norms = _norms(_canonical(X))
+        largest, norms = _norms(canonical(X))
         # computed norms are off by at most this factor, and the scaled row by as much
         width = X.shape[1] + 8
         limit = self.x_norm * (1 - 2 * width * EPS)
@@ -75,7 +76,7 @@ class RowBounds:
 
     def clip(self, X: Any) -> Any:
         """Return ``X`` in float64, dense or CSR as it was, with every row inside."""
-        X = _canonical(X)
+        X = canonical(X)
         if self.norm == "linf":
             if sparse.issparse(X):
                 clipped = X.astype(np.float64)
@@ -121,7 +122,7 @@ class RowBounds:
         return RowBounds(norm * (1 + 2 * EPS), self.norm, self.y_range, self.classes)
 
 
-def _canonical(X: Any) -> Any:
+def canonical(X: Any) -> Any:
     """Return a sparse ``X`` as CSR with every entry stored once; others as they are.
 
     Entries stored twice add up, so that clipping them one by one would bound nothing.
@@ -129,10 +130,11 @@ def _canonical(X: Any) -> Any:
     if not sparse.issparse(X):
         return X
     X = X.tocsr()
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+    # scipy remembers whether entries are unique, and may remember wrongly
+    fresh = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape, copy=True)
+    fresh.has_canonical_format = fresh.has_sorted_indices = False
+    fresh.sum_duplicates()
+    return fresh
 
 
 def _norms(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from tacit._random import as_generator, is_seeded
 from tacit._validate import at_least
 from tacit.convex import Loss
 from tacit.data import RowBounds, bounded_rows
+from tacit.data.bounds import canonical
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import (
     AMP,
     NoisyGD,
-    ObjectivePerturbation,
     Problem,
     auto_solver,
     capped_where_noisy,
@@ -29,7 +30,6 @@ __all__ = ["planning_rows", "private_erm", "promised_budget"]
 SOLVERS = {
     "amp": AMP,
     "noisy_gd": NoisyGD,
-    "objective_perturbation": ObjectivePerturbation,
 }
 
 
@@ -47,6 +47,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation") -> Any:
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ValueError("Complex data not supported: X must hold real numbers.")
     fitting = not isinstance(y, str)
+    if sparse.issparse(X) and X.dtype.kind in "fiub":
+        X = canonical(X.astype(np.float64))  # entries stored twice may add up to inf
     try:
         return validate_data(
             estimator,
@@ -132,7 +134,12 @@ def private_erm(
         promise=budget,
         spent=plan.event.curve(budget.neighbors).epsilon(budget.delta),
         entries=(entry,),
-        assumptions=assumptions,
+        assumptions=(
+            *assumptions,
+            f"planned for {problem.n_rows} rows; another number costs accuracy only",
+            *getattr(plan, "assumptions", ()),
+            *(() if ledger is not None else ("this fit has a ledger of its own",)),
+        ),
     )
     return W, problem.loss, report
 

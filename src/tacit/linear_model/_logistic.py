@@ -44,8 +44,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         Public labels. None takes them from ``y``, which makes the set of labels an
         assumption of the guarantee.
     solver
-        ``"auto"``, ``"amp"``, ``"objective_perturbation"``, ``"noisy_gd"``, or a solver
-        object. ``"auto"`` chooses from public facts only.
+        ``"auto"``, ``"amp"``, ``"noisy_gd"``, or a solver object. ``"auto"`` chooses
+        from public facts only.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     expected_rows

@@ -238,7 +238,9 @@ class SymmetricGaussian:
                 f"value must be a square matrix, got an array of shape {value.shape}."
             )
         upper = np.triu_indices(len(value))
-        entries = value[upper]
+        # halves of both triangles: nothing changes for a symmetric matrix, and another
+        # moves no further than its sensitivity
+        entries = (value / 2 + value.T / 2)[upper]
         weight = np.where(upper[0] == upper[1], 1.0, sqrt(2.0))
         gaussian = Gaussian(self.multiplier, self.sensitivity, self.noise)
         # the noise is divided and not the value multiplied, which would round it

@@ -45,7 +45,13 @@ def enlarged(multiplier: float, sensitivity: float, norm_of_ones: float) -> floa
             f"A noise multiplier of {multiplier:.3g} is too large for the grid; raise "
             "epsilon or delta, or use noise='float'."
         )
-    return multiplier * sensitivity / (1 - share)
+    scale = multiplier * sensitivity / (1 - share)
+    if not 1e-250 < scale < 1e250:
+        raise PlanError(
+            f"Noise of scale {scale:.3g} is out of the range of the grid; rescale the "
+            "values."
+        )
+    return scale
 
 
 def to_cells(

@@ -61,6 +61,8 @@ class Budget:
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
         fraction(delta=self.delta)
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        object.__setattr__(self, "delta", float(self.delta))
         object.__setattr__(self, "neighbors", Neighbors.of(self.neighbors))
 
     def split(self, *shares: float) -> tuple["Budget", ...]:

@@ -37,6 +37,11 @@ __all__ = [
 ]
 
 
+# Below this epsilon the exact Renyi curves cancel in floating point, and the simple
+# bound is as good
+SMALL = 1e-4
+
+
 class Event(Protocol):
     """Public facts that fix a privacy curve."""
 
@@ -82,6 +87,8 @@ class LaplaceNoise:
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         t, a = 1 / self.multiplier, ORDERS
+        if t <= SMALL:
+            return PureDP(t).curve(neighbors)
         moment = np.logaddexp(
             np.log(a / (2 * a - 1)) + (a - 1) * t,
             np.log((a - 1) / (2 * a - 1)) - a * t,
@@ -132,10 +139,11 @@ class PureDP:
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         e, a = self.epsilon, ORDERS
-        moment = np.logaddexp(a * e, (1 - a) * e) - np.logaddexp(0.0, e)
-        return PrivacyCurve(
-            np.clip(moment / (a - 1), 0.0, np.minimum(e, a * e**2 / 2)), pure=e
-        )
+        bound = np.minimum(e, a * e**2 / 2)  # Bun and Steinke 2016, Proposition 3.3
+        if e > SMALL:
+            moment = np.logaddexp(a * e, (1 - a) * e) - np.logaddexp(0.0, e)
+            bound = np.clip(moment / (a - 1), 0.0, bound)
+        return PrivacyCurve(bound, pure=e)
 
 
 @dataclass(frozen=True)
@@ -221,6 +229,13 @@ class TiltedMinimum:
         return PrivacyCurve(exact.renyi(ORDERS), exact=exact)
 
 
+def _refuse_other_than_gaussian(event: object) -> None:
+    if not isinstance(event, GaussianNoise):
+        raise ValueError(
+            f"event must be GaussianNoise to be sampled, got {type(event).__name__}."
+        )
+
+
 @dataclass(frozen=True)
 class PoissonSampled:
     """A Gaussian mechanism on rows kept independently with probability ``rate``.
@@ -236,6 +251,7 @@ class PoissonSampled:
     rate: float
 
     def __post_init__(self) -> None:
+        _refuse_other_than_gaussian(self.event)
         fraction(rate=self.rate, closed=False)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
@@ -266,6 +282,7 @@ class FixedSizeSampled:
     n_rows: int
 
     def __post_init__(self) -> None:
+        _refuse_other_than_gaussian(self.event)
         at_least(1, size=self.size)
         at_least(self.size, n_rows=self.n_rows)
 

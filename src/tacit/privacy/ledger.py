@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log
@@ -96,7 +97,7 @@ class Ledger:
     Traceback (most recent call last):
         ...
     tacit.exceptions.BudgetExceeded: Charging 'mean income' would pass the budget of \
-epsilon=1 at delta=1e-06; nothing was charged or released.
+epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or released.
     """
 
     def __init__(self, budget: Budget, *, shares: Shares | None = None) -> None:
@@ -107,6 +108,7 @@ epsilon=1 at delta=1e-06; nothing was charged or released.
         self._total = _Total(PrivacyCurve(np.zeros_like(ORDERS), pure=0.0))
         self._entries: tuple[Entry, ...] = ()
         self._lock = Lock()
+        self._process = os.getpid()
 
     @property
     def budget(self) -> Budget:
@@ -139,35 +141,61 @@ epsilon=1 at delta=1e-06; nothing was charged or released.
         BudgetExceeded
             When the budget would be passed.
         """
+        curve, promise = self._checked(event, promise)
+        if os.getpid() != self._process:
+            self._refuse()  # a forked copy, whose charges the original would not see
+        with self._lock:
+            total = self._total.plus(curve, promise)
+            if not self._admits(total, self._budget.epsilon):
+                raise BudgetExceeded(self._why_not(label, promise))
+            alone = promise or curve
+            epsilon = (
+                alone.epsilon
+                if isinstance(alone, Budget)
+                else alone.epsilon(self._budget.delta)
+            )
+            entry = Entry(label, event, epsilon, seeded)
+            self._total = total
+            self._entries = (*self._entries, entry)
+        return entry
+
+    def admits(self, event: Event, promise: Budget | None = None) -> bool:
+        """Whether `charge` would take this; charges nothing."""
+        curve, promise = self._checked(event, promise)
+        return self._admits(self._total.plus(curve, promise), self._budget.epsilon)
+
+    def _checked(
+        self, event: Event, promise: Budget | None
+    ) -> tuple[PrivacyCurve, Budget | None]:
+        """Return the curve, and the promise after checking that it is true."""
         curve = event.curve(self._budget.neighbors)
-        if promise is None and curve.pure < inf:
-            promise = Budget(curve.pure, curve.slack, self._budget.neighbors)
-        elif promise is not None and promise.neighbors is not self._budget.neighbors:
+        if promise is None:
+            if curve.pure == inf:
+                return curve, None
+            return curve, Budget(curve.pure, curve.slack, self._budget.neighbors)
+        if promise.neighbors is not self._budget.neighbors:
             raise ValueError(
                 f"promise is for neighbors={promise.neighbors.value!r}, but this "
                 f"ledger is for {self._budget.neighbors.value!r}; plan for the latter."
             )
-        elif promise is not None and not curve.fits(promise):
+        if not curve.fits(promise):
             raise ValueError(
                 "promise is smaller than what the event spends; plan it again."
             )
-        with self._lock:
-            total = self._total.plus(curve, promise)
-            if not self._admits(total, self._budget.epsilon):
-                raise BudgetExceeded(
-                    f"Charging {label!r} would pass the budget of "
-                    f"epsilon={self._budget.epsilon:g} at "
-                    f"delta={self._budget.delta:g}; nothing was charged or released."
-                )
-            alone = (
-                promise.epsilon
-                if promise is not None
-                else curve.epsilon(self._budget.delta)
-            )
-            entry = Entry(label, event, alone, seeded)
-            self._total = total
-            self._entries = (*self._entries, entry)
-        return entry
+        return curve, promise
+
+    def _why_not(self, label: str, promise: Budget | None) -> str:
+        budget = self._budget
+        asked = ""
+        if promise is not None:
+            asked = f" (epsilon={promise.epsilon:g} at delta={promise.delta:.3g})"
+            if promise.delta > budget.delta:
+                asked += ", whose delta alone is above the ledger's,"
+        return (
+            f"Charging {label!r}{asked} would pass the budget of "
+            f"epsilon={budget.epsilon:g} at delta={budget.delta:g}, of which "
+            f"{self.spent():.4g} is spent; nothing was charged or released."
+        )
 
     def _admits(self, total: _Total, epsilon: float) -> bool:
         """Whether a rule fixed in advance admits what would then be charged."""

@@ -1,12 +1,26 @@
 """What a person is told after a fit."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import groupby
+from typing import Any
 
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, describe
 
 __all__ = ["Entry", "PrivacyReport"]
+
+
+def _brief(value: Any) -> str:
+    """Return an event in a few digits."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, tuple):
+        return " + ".join(map(_brief, value))
+    if not is_dataclass(value):
+        return repr(value)
+    parts = (f"{f.name}={_brief(getattr(value, f.name))}" for f in fields(value))
+    return f"{type(value).__name__}({', '.join(parts)})"
 
 
 @dataclass(frozen=True)
@@ -79,9 +93,13 @@ class PrivacyReport:
             f"neighbors {promise.neighbors.value}",
             f"spent        epsilon {self.spent:.4g} at that delta",
         ]
-        for entry in self.entries:
-            lines.append(f"charge       {entry.label}: epsilon {entry.epsilon:.4g}")
-            lines.append(f"             {entry.event!r}")
+        for entry, same in groupby(self.entries):
+            count = len(list(same))
+            times = f", {count} times" if count > 1 else ""
+            lines.append(
+                f"charge       {entry.label}: epsilon {entry.epsilon:.4g}{times}"
+            )
+            lines.append(f"             {_brief(entry.event)}")
         lines += [f"assumes      {assumption}" for assumption in self.assumptions]
         lines.append(
             "randomness   "

@@ -17,10 +17,12 @@ from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Event, Neighbors
 
-__all__ = ["Plan", "Problem", "Solver"]
+__all__ = ["Plan", "Problem", "Solver", "noise_assumptions"]
 
 # Bounds on round-off hold up to this many rows, whatever number was planned for
-MOST_ROWS = 2**26
+MOST_ROWS = 2**24
+# and up to weights of this many over the row norm, far beyond any useful model
+LARGEST_MARGIN = 200.0
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,11 @@ class Problem:
         return self.n_features, self.loss.n_outputs
 
     @property
+    def size(self) -> int:
+        """Number of weights."""
+        return self.n_features * self.loss.n_outputs
+
+    @property
     def lipschitz(self) -> float:
         """Largest norm of the gradient of one row's loss, anywhere."""
         return self.loss.max_slope(inf, self.bounds.y_range) * self.bounds.x_norm
@@ -90,10 +97,23 @@ class Problem:
 
 
 class Plan(Protocol):
-    """Noise levels and step counts, fixed without data."""
+    """Noise levels and step counts, fixed without data.
+
+    ``assumptions`` are what the guarantee rests on besides the bounds, in words for the
+    report.
+    """
 
     @property
     def event(self) -> Event: ...
+    @property
+    def assumptions(self) -> tuple[str, ...]: ...
+
+
+def noise_assumptions(noise: str) -> tuple[str, ...]:
+    """Return what noise of this kind makes the guarantee assume."""
+    if noise == "grid":
+        return ()
+    return ("noise has no last digits: it was drawn in floating point, for research",)
 
 
 P = TypeVar("P", bound=Plan)

@@ -12,8 +12,8 @@ from math import inf, sqrt
 
 from tacit.convex import Logistic, Loss, Softmax, gradient_roundoff
 from tacit.convex.objective import MOST_ADDITIONS
-from tacit.privacy import Budget, GaussianNoise, calibrate
-from tacit.solvers._base import Problem
+from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
+from tacit.solvers._base import LARGEST_MARGIN, Problem
 
 __all__ = [
     "INTERCEPT_SHARE",
@@ -35,7 +35,7 @@ NEGLIGIBLE = 1e-5
 def noise_level(problem: Problem, budget: Budget, slope: float) -> float:
     """Return the norm of the noise that hides the gradient of one row, once."""
     sensitivity = budget.neighbors.rows_changed * slope * problem.bounds.x_norm
-    size = problem.n_features * problem.loss.n_outputs
+    size = problem.size
     return sensitivity * calibrate(GaussianNoise, budget, rtol=1e-3) * sqrt(size)
 
 
@@ -97,17 +97,24 @@ def descent_rule(
     return Descent(n_steps, min(stable, quiet), momentum, shrink * typical)
 
 
-def gradient_tolerance(problem: Problem, sensitivity: float) -> float:
-    """Return the gradient norm to certify: far below the noise, above round-off."""
+def gradient_tolerance(
+    problem: Problem, neighbors: Neighbors, sensitivity: float
+) -> float:
+    """Return the gradient norm to certify: far below the noise, above round-off.
+
+    Where the number of rows is private it must be within reach for any number of them,
+    or failing would tell.
+    """
+    private = neighbors is Neighbors.ADD_OR_REMOVE_ONE
     x_norm = problem.bounds.x_norm
     roundoff = gradient_roundoff(
-        n_rows=problem.n_rows,
+        n_rows=problem.most_rows if private else max(problem.n_rows, 2**20),
         shape=problem.shape,
         additions=MOST_ADDITIONS,
         x_norm=x_norm,
         slope=problem.loss.max_slope(inf, problem.bounds.y_range),
         curvature=problem.loss.max_curvature(),
         # weights of this norm have margins far beyond any useful model
-        w_norm=1000.0 / x_norm,
+        w_norm=LARGEST_MARGIN / x_norm,
     )
-    return max(1e-6 * sensitivity, 16 * roundoff)
+    return max(1e-6 * sensitivity, 2 * roundoff)

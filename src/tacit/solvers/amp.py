@@ -14,7 +14,7 @@ from tacit.mechanisms import Gaussian
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
-from tacit.solvers._base import Problem
+from tacit.solvers._base import Problem, noise_assumptions
 from tacit.solvers._rules import gradient_tolerance
 from tacit.solvers.objective_perturbation import (
     ObjectivePerturbationPlan,
@@ -34,8 +34,16 @@ class AMPPlan:
     """A tilt, the gradient norm to reach, and the noise that covers what is left."""
 
     tilted: ObjectivePerturbationPlan
-    gradient_tolerance: float
     output_multiplier: float
+
+    @property
+    def gradient_tolerance(self) -> float:
+        """Gradient norm that the minimizer certifies."""
+        return self.tilted.gradient_tolerance
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return noise_assumptions(self.tilted.noise)
 
     @property
     def event(self) -> Event:
@@ -44,11 +52,9 @@ class AMPPlan:
     @property
     def output_sensitivity(self) -> float:
         """Distance between two points that each meet the gradient tolerance."""
-        problem = self.tilted.problem
-        size = problem.n_features * problem.loss.n_outputs
         cell = self.tilted.multiplier * self.tilted.sensitivity / GRID
         # the drawn tilt is off the exact one by at most a cell a coordinate
-        tolerance = self.gradient_tolerance + sqrt(size) * cell
+        tolerance = self.gradient_tolerance + sqrt(self.tilted.problem.size) * cell
         # [amp:output] each side may be off by tolerance / ridge, hence twice
         return 2 * tolerance / self.tilted.ridge
 
@@ -95,22 +101,21 @@ class AMP:
         """Choose the ridge, then the least tilt that fits with the final noise."""
         sensitivity = problem.sensitivity(budget.neighbors)
         ridge = choose_ridge(problem, budget, self.ridge)
-        tolerance = gradient_tolerance(problem, sensitivity)
+        tolerance = gradient_tolerance(problem, budget.neighbors, sensitivity)
 
         def planned(multiplier: float) -> AMPPlan:
             tilted = ObjectivePerturbationPlan(
-                problem, ridge, multiplier, sensitivity, self.noise
+                problem, ridge, multiplier, sensitivity, tolerance, self.noise
             )
-            return AMPPlan(tilted, tolerance, OUTPUT_RATIO * multiplier)
+            return AMPPlan(tilted, OUTPUT_RATIO * multiplier)
 
         plan = planned(calibrate(lambda noise: planned(noise).event, budget))
         # noise too large for the grid is refused here, not after the charge
-        size = problem.n_features * problem.loss.n_outputs
-        plan.tilted.mechanism.scale(size)
-        plan.mechanism.scale(size)
+        plan.tilted.mechanism.scale(problem.size)
+        plan.mechanism.scale(problem.size)
         return plan
 
     def run(self, plan: AMPPlan, rows: Rows, rng: Generator) -> NDArray[np.float64]:
         """Draw the tilt once, minimize to the tolerance, add the final noise."""
-        W = tilted_minimum(plan.tilted, plan.gradient_tolerance, rows, rng)
+        W = tilted_minimum(plan.tilted, rows, rng)
         return plan.mechanism(W, rng)

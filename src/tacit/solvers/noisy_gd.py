@@ -18,14 +18,10 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, Repeated, calibrate
-from tacit.solvers._base import Problem
+from tacit.solvers._base import LARGEST_MARGIN, Problem, noise_assumptions
 from tacit.solvers._rules import descent_rule
 
 __all__ = ["NoisyGD", "NoisyGDPlan"]
-
-# Weights are kept within this many over the row norm, far beyond any useful model, so
-# that the round-off of margins has a public bound.
-LARGEST_MARGIN = 200.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +41,10 @@ class NoisyGDPlan:
     def mechanism(self) -> Gaussian:
         """What draws the noise of one step."""
         return Gaussian(self.multiplier, self.sensitivity, self.noise)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return noise_assumptions(self.noise)
 
     @property
     def event(self) -> Event:
@@ -123,7 +123,7 @@ class NoisyGD:
             self.noise,
         )
         # noise too large for the grid is refused here, not after the charge
-        plan.mechanism.scale(problem.n_features * problem.loss.n_outputs)
+        plan.mechanism.scale(problem.size)
         return plan
 
     def run(self, plan: NoisyGDPlan, rows: Rows, rng: Generator) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, TiltedMinimum, calibrate
-from tacit.solvers._base import Problem
+from tacit.solvers._base import Problem, noise_assumptions
 from tacit.solvers._rules import gradient_tolerance, ridge_rule
 
 __all__ = ["ObjectivePerturbation", "ObjectivePerturbationPlan", "tilt_offset"]
@@ -70,12 +70,21 @@ class ObjectivePerturbationPlan:
     ridge: float
     multiplier: float
     sensitivity: float
+    gradient_tolerance: float
     noise: str = "grid"
 
     @property
     def mechanism(self) -> Gaussian:
         """What draws the tilt."""
         return Gaussian(self.multiplier, self.sensitivity, self.noise)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            *noise_assumptions(self.noise),
+            "arithmetic is exact: the last digits of the weights tell rows apart; AMP "
+            "covers them",
+        )
 
     @property
     def event(self) -> Event:
@@ -103,8 +112,10 @@ class ObjectivePerturbation:
     `tacit.privacy.TiltedMinimum` [1]_, with the determinant and the projected noise
     bounded as on the guarantees page [2]_. What is released here is a point with a
     gradient a millionth of one row's, computed in floating point, so the guarantee is
-    that of exact arithmetic. `AMP` covers the difference with noise and is the one to
-    use on real rows.
+    that of exact arithmetic with a continuous tilt. In the digits actually released it
+    does not hold: who knows all rows but one can rerun the minimizer for every tilt on
+    the grid. `AMP` covers the digits with noise and is the one to use on real rows;
+    this solver is for comparisons, and estimators take it as an object only.
 
     References
     ----------
@@ -125,27 +136,27 @@ class ObjectivePerturbation:
         """Choose the ridge, then the least tilt that fits."""
         sensitivity = problem.sensitivity(budget.neighbors)
         ridge = choose_ridge(problem, budget, self.ridge)
+        tolerance = gradient_tolerance(problem, budget.neighbors, sensitivity)
 
         def planned(multiplier: float) -> ObjectivePerturbationPlan:
             return ObjectivePerturbationPlan(
-                problem, ridge, multiplier, sensitivity, self.noise
+                problem, ridge, multiplier, sensitivity, tolerance, self.noise
             )
 
         plan = planned(calibrate(lambda noise: planned(noise).event, budget))
         # noise too large for the grid is refused here, not after the charge
-        plan.mechanism.scale(problem.n_features * problem.loss.n_outputs)
+        plan.mechanism.scale(problem.size)
         return plan
 
     def run(
         self, plan: ObjectivePerturbationPlan, rows: Rows, rng: Generator
     ) -> NDArray[np.float64]:
         """Draw the tilt once and minimize."""
-        tolerance = gradient_tolerance(plan.problem, plan.sensitivity)
-        return tilted_minimum(plan, tolerance, rows, rng)
+        return tilted_minimum(plan, rows, rng)
 
 
 def tilted_minimum(
-    plan: ObjectivePerturbationPlan, tolerance: float, rows: Rows, rng: Generator
+    plan: ObjectivePerturbationPlan, rows: Rows, rng: Generator
 ) -> NDArray[np.float64]:
     """Return the minimizer of the tilted objective to a certified gradient norm."""
     problem = plan.problem
@@ -161,7 +172,7 @@ def tilted_minimum(
             minimize(
                 Objective(problem.loss, plan.ridge, tilt),
                 rows,
-                tolerance=tolerance,
+                tolerance=plan.gradient_tolerance,
                 x_norm=problem.bounds.x_norm,
                 y_range=problem.bounds.y_range,
             ).W
