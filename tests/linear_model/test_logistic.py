@@ -310,7 +310,7 @@ def test_refused_fit_releases_and_charges_nothing():
     model = LogisticRegression(1.0, 1e-5)
     with pytest.raises(BudgetExceeded, match="nothing was charged or released"):
         model.fit(X, y, ledger=ledger)
-    assert len(ledger.report().entries) == 2
+    assert len(ledger.report().entries) == 1
     assert not fitted_attributes(model)
     with pytest.raises(NotFittedError):
         model.predict(X)
