@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from tacit._tape import release
 from tacit._validate import at_least, positive
 from tacit.mechanisms import noise as draws
+from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import check_noise, enlarged, on_grid
 from tacit.privacy import (
     Event,
     GaussianNoise,
     L2LaplaceNoise,
     LaplaceNoise,
-    Neighbors,
-    PrivacyCurve,
 )
 
 __all__ = ["Gaussian", "L2Laplace", "Laplace", "SymmetricGaussian"]
@@ -28,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Drawable):
     """Add Gaussian noise of ``multiplier`` times the L2 ``sensitivity``.
 
     Parameters
@@ -61,9 +60,6 @@ class Gaussian:
     def event(self) -> Event:
         return GaussianNoise(self.multiplier)
 
-    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        return self.event.curve(neighbors)
-
     def scale(self, size: int) -> float:
         """Return the standard deviation of the noise on each of ``size`` numbers."""
         if self.noise == "float":
@@ -86,7 +82,7 @@ class Gaussian:
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Drawable):
     """Add Laplace noise with scale ``multiplier`` times the L1 ``sensitivity``.
 
     Notes
@@ -107,9 +103,6 @@ class Laplace:
     @property
     def event(self) -> Event:
         return LaplaceNoise(self.multiplier)
-
-    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        return self.event.curve(neighbors)
 
     def scale(self, size: int) -> float:
         """Return the scale of the noise on each of ``size`` numbers."""
@@ -133,7 +126,7 @@ class Laplace:
 
 
 @dataclass(frozen=True)
-class L2Laplace:
+class L2Laplace(Drawable):
     """Add a vector with density proportional to ``exp(-|x|_2 / scale)``.
 
     The scale is ``multiplier`` times the L2 sensitivity; the norm of the noise is
@@ -173,9 +166,6 @@ class L2Laplace:
     def event(self) -> Event:
         return L2LaplaceNoise(self.multiplier, self.size)
 
-    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        return self.event.curve(neighbors)
-
     def scale(self) -> float:
         """Return the scale of the noise vector."""
         if self.noise == "float":
@@ -204,7 +194,7 @@ class L2Laplace:
 
 
 @dataclass(frozen=True)
-class SymmetricGaussian:
+class SymmetricGaussian(Drawable):
     """Add a symmetric Gaussian matrix to a symmetric matrix.
 
     ``sensitivity`` is in the Frobenius norm of the whole matrix. Entries off the
@@ -227,9 +217,6 @@ class SymmetricGaussian:
     @property
     def event(self) -> Event:
         return GaussianNoise(self.multiplier)
-
-    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        return self.event.curve(neighbors)
 
     def __call__(self, value: Array, rng: Generator) -> Array:
         value = np.asarray(value, dtype=np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from tacit._tape import release
 from tacit._validate import positive
 from tacit.mechanisms import noise as draws
+from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import ROUNDING, check_noise
 from tacit.mechanisms.noise import GRID
-from tacit.privacy import BoundedRange, Event, Neighbors, PrivacyCurve, PureDP
+from tacit.privacy import BoundedRange, Event, PureDP
 
 __all__ = ["Exponential", "NoisyMax", "PermuteAndFlip"]
 
@@ -25,7 +26,7 @@ FLOOR = -(2**50)
 
 
 @dataclass(frozen=True)
-class _Selection(ABC):
+class _Selection(Drawable):
     """Choose the index of a large score, each score moving by at most ``sensitivity``.
 
     Parameters
@@ -51,9 +52,6 @@ class _Selection(ABC):
     @property
     def event(self) -> Event:
         return PureDP(self.epsilon)
-
-    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        return self.event.curve(neighbors)
 
     @abstractmethod
     def _choose(self, scores: Array, rng: Generator) -> int: ...

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from tacit._tape import release
 from tacit._validate import at_least, fraction, positive
 from tacit.mechanisms import noise as draws
+from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import check_noise, enlarged, to_cells
 from tacit.mechanisms.noise import GRID
-from tacit.privacy import ApproxDP, Event, Neighbors, PrivacyCurve, PureDP, Repeated
+from tacit.privacy import ApproxDP, Event, PureDP, Repeated
 
 __all__ = ["AboveThreshold", "AboveThresholdState", "StableRelease"]
 
@@ -31,7 +32,7 @@ class AboveThresholdState:
 
 
 @dataclass(frozen=True)
-class AboveThreshold:
+class AboveThreshold(Drawable):
     """Sparse vector: which queries of a stream are above a threshold.
 
     Parameters
@@ -70,9 +71,6 @@ class AboveThreshold:
     @property
     def event(self) -> Event:
         return Repeated(PureDP(self.epsilon), self.n_positives)
-
-    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        return self.event.curve(neighbors)
 
     def _scale(self) -> float:
         # [threshold:scale] the query is rounded, hence more sensitive
@@ -123,7 +121,7 @@ class AboveThreshold:
 
 
 @dataclass(frozen=True)
-class StableRelease:
+class StableRelease(Drawable):
     """Release a value as it is when no neighbor could have changed it.
 
     Parameters
@@ -155,9 +153,6 @@ class StableRelease:
     @property
     def event(self) -> Event:
         return ApproxDP(self.epsilon, self.delta)
-
-    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        return self.event.curve(neighbors)
 
     @property
     def _scale(self) -> float:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from tacit._tape import release
 from tacit._validate import at_least, positive
 from tacit.mechanisms import noise as draws
+from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import check_noise, enlarged, to_cells
 from tacit.mechanisms.noise import GRID
-from tacit.privacy import Event, GaussianNoise, Neighbors, PrivacyCurve
+from tacit.privacy import Event, GaussianNoise
 
 __all__ = ["TreeState", "TreeSum"]
 
@@ -32,7 +33,7 @@ class TreeState:
 
 
 @dataclass(frozen=True)
-class TreeSum:
+class TreeSum(Drawable):
     """Noisy prefix sums of a stream, by the binary tree.
 
     Parameters
@@ -73,9 +74,6 @@ class TreeSum:
     @property
     def event(self) -> Event:
         return GaussianNoise(self.multiplier)
-
-    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        return self.event.curve(neighbors)
 
     def scale(self, size: int) -> float:
         """Return the standard deviation of the noise on a node of ``size`` numbers."""

@@ -1,0 +1,19 @@
+"""What every mechanism shares: it is an event that can be drawn."""
+
+from abc import ABC, abstractmethod
+
+from tacit.privacy import Event, Neighbors, PrivacyCurve
+
+__all__ = ["Drawable"]
+
+
+class Drawable(ABC):
+    """An event that can be drawn; its curve is that of the event."""
+
+    @property
+    @abstractmethod
+    def event(self) -> Event: ...
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        """Return the privacy curve of one use."""
+        return self.event.curve(neighbors)
