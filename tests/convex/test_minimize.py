@@ -60,7 +60,7 @@ def exact_norm(objective, X, y, W):
     return float(np.sqrt((G * G).sum()))
 
 
-def certified(objective, X, y, tolerance=TOLERANCE, **options):
+def assert_certified(objective, X, y, tolerance=TOLERANCE, **options):
     """Minimize, check the certificate by other means, and return the minimum."""
     options = {"x_norm": 1.0, "y_range": (-1.0, 1.0), **options}
     found = minimize(objective, ArrayRows(X, y), tolerance=tolerance, **options)
@@ -73,7 +73,7 @@ def certified(objective, X, y, tolerance=TOLERANCE, **options):
 def test_binary_agrees_with_scikit_learn(ridge, rng):
     X = unit_rows(600, 8, rng)
     y = labels(X, rng)
-    ours = certified(Objective(Logistic(), ridge), X, y)
+    ours = assert_certified(Objective(Logistic(), ridge), X, y)
     theirs = LogisticRegression(
         C=1 / ridge, fit_intercept=False, tol=1e-10, solver="newton-cholesky"
     ).fit(X, y)
@@ -83,7 +83,7 @@ def test_binary_agrees_with_scikit_learn(ridge, rng):
 def test_multinomial_agrees_with_scikit_learn(rng):
     X = unit_rows(600, 6, rng)
     y = labels(X, rng, k=4)
-    ours = certified(Objective(Softmax(4), 2.0), X, y)
+    ours = assert_certified(Objective(Softmax(4), 2.0), X, y)
     theirs = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10, max_iter=5000)
     assert np.allclose(ours.W.T, theirs.fit(X, y).coef_, atol=1e-6)
 
@@ -110,14 +110,14 @@ def test_every_loss_is_certified(loss, ridge, tilted, rng):
     # weights of size tilt / ridge, times p n units of round-off, bound what is possible
     reach = (tilted + 1000 * (tilted > 0)) / ridge
     tolerance = max(TOLERANCE, 1e-11 * reach * loss.max_curvature())
-    certified(Objective(loss, ridge, tilt), X, y, tolerance)
+    assert_certified(Objective(loss, ridge, tilt), X, y, tolerance)
 
 
 @pytest.mark.parametrize("tilted", [0.0, 30.0])
 def test_a_nearly_sharp_hinge_is_certified(tilted, rng):
     X = unit_rows(1000, 10, rng)
     tilt = np.full((10, 1), tilted / np.sqrt(10))
-    certified(Objective(HuberizedHinge(1e-3), 1.0, tilt), X, labels(X, rng))
+    assert_certified(Objective(HuberizedHinge(1e-3), 1.0, tilt), X, labels(X, rng))
 
 
 def separable(rng):
@@ -156,13 +156,13 @@ def mixed_scales(rng):
 @pytest.mark.parametrize("ridge", [1e-3, 3.0])
 def test_awkward_rows_are_certified(make, loss, ridge, rng):
     X, y = make(rng)
-    certified(Objective(loss, ridge), X, y)
+    assert_certified(Objective(loss, ridge), X, y)
 
 
 def test_many_classes_are_certified(rng):
     X = unit_rows(300, 2, rng)
     y = rng.integers(0, 150, 300)
-    certified(Objective(Softmax(150), 1.0), X, y)
+    assert_certified(Objective(Softmax(150), 1.0), X, y)
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -174,22 +174,24 @@ def test_more_weights_than_a_dense_hessian_takes_are_certified(k, rng):
     X.data /= 10
     y = labels(X, rng, k)
     loss = Logistic() if k == 1 else Softmax(3)
-    certified(Objective(loss, 0.05), X, y, x_norm=float(np.sqrt(X.power(2).sum())))
+    assert_certified(
+        Objective(loss, 0.05), X, y, x_norm=float(np.sqrt(X.power(2).sum()))
+    )
 
 
 def test_conjugate_gradients_finish_what_the_first_search_left(rng, monkeypatch):
     monkeypatch.setattr(module, "DENSE_SIZE", 1)
     monkeypatch.setattr(module, "_lbfgs", lambda objective, rows, W, tolerance: W)
     X = unit_rows(500, 20, rng)
-    certified(Objective(Logistic(), 0.5), X, labels(X, rng))
+    assert_certified(Objective(Logistic(), 0.5), X, labels(X, rng))
 
 
 def test_warm_start_changes_the_answer_by_no_more_than_the_tolerance(rng, monkeypatch):
     X = unit_rows(5000, 5, rng)
     y, objective = labels(X, rng), Objective(Logistic(), 0.5)
-    warm = certified(objective, X, y)
+    warm = assert_certified(objective, X, y)
     monkeypatch.setattr(module, "WARM_STRIDE", 1)
-    cold = certified(objective, X, y)
+    cold = assert_certified(objective, X, y)
     assert np.linalg.norm(warm.W - cold.W) <= 2 * TOLERANCE / objective.ridge
     assert not np.array_equal(warm.W, cold.W)  # the warm start was really taken
 
@@ -198,27 +200,27 @@ def test_warm_start_that_misleads_does_no_harm(rng):
     X = unit_rows(8000, 4, rng)
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     y[::16] *= -1.0  # exactly the rows that the warm start reads
-    certified(Objective(Logistic(), 1e-3), X, y)
+    assert_certified(Objective(Logistic(), 1e-3), X, y)
 
 
 @pytest.mark.parametrize("convert", [sparse.csr_array, lambda X: X.astype(np.float32)])
 def test_other_storage_is_certified(convert, rng):
     X = convert(0.999 * unit_rows(3000, 6, rng))
     y = labels(np.asarray(X.todense()) if sparse.issparse(X) else X, rng)
-    certified(Objective(Logistic(), 1.0), X, y)
+    assert_certified(Objective(Logistic(), 1.0), X, y)
 
 
 def test_same_rows_give_the_same_bits(rng):
     X = unit_rows(4000, 5, rng)
     y, objective = labels(X, rng), Objective(Logistic(), 1.0)
-    first, second = (certified(objective, X, y).W for _ in range(2))
+    first, second = (assert_certified(objective, X, y).W for _ in range(2))
     assert np.array_equal(first, second)
 
 
 def test_start_is_used_and_changes_nothing_certified(rng):
     X = unit_rows(200, 5, rng)
     y = labels(X, rng)
-    certified(Objective(Logistic(), 1.0), X, y, start=np.full((5, 1), 30.0))
+    assert_certified(Objective(Logistic(), 1.0), X, y, start=np.full((5, 1), 30.0))
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Softmax(5)], ids=repr)

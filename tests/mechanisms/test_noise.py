@@ -363,4 +363,5 @@ def test_gamma_norm_has_a_gamma_radius_and_a_uniform_direction(seed):
 def test_importing_noise_does_not_load_the_compiler():
     script = "import sys, tacit.mechanisms.noise; sys.exit('numba' in sys.modules)"
     env = os.environ | {"PYTHONPATH": str(Path(tacit.__file__).parents[1])}
-    subprocess.run([sys.executable, "-c", script], env=env, check=True)
+    found = subprocess.run([sys.executable, "-c", script], env=env, check=False)
+    assert found.returncode == 0

@@ -135,7 +135,7 @@ def test_what_cannot_be_planned_is_refused_with_a_cure(
 def test_descent_takes_an_unbounded_slope_once_it_is_clipped():
     plan = NoisyGD(clip=0.5).plan(problem_of(Squared()), Budget(1.0, 1e-5))
     for pair in adversarial_pairs(Huber(), Neighbors.REPLACE_ONE):
-        replayed(NoisyGD(), plan, pair)
+        assert_replayed(NoisyGD(), plan, pair)
 
 
 @each_solver
@@ -223,7 +223,7 @@ def test_descent_tends_to_the_minimum_with_steps_and_budget(loss, seed):
     assert gaps[2] <= 1e-4
 
 
-def replayed(solver, plan, pair, judge=assert_replays, seed=0):
+def assert_replayed(solver, plan, pair, judge=assert_replays, seed=0):
     bounds = (
         plan.tilted.problem.bounds
         if isinstance(plan, AMPPlan)
@@ -247,7 +247,7 @@ def test_neighbors_stay_within_the_declared_sensitivity(
     if isinstance(solver, NoisyGD):
         plan = replace(plan, n_steps=4)
     for pair in adversarial_pairs(loss, neighbors):
-        report = replayed(solver, plan, pair, seed=seed)
+        report = assert_replayed(solver, plan, pair, seed=seed)
         assert (
             len(report.entries)
             == {
@@ -267,7 +267,7 @@ def test_any_neighbors_stay_within_the_declared_sensitivity(solver, neighbors, d
     plan = solver.plan(problem_of(loss, n_rows=6), Budget(2.0, 1e-3, neighbors))
     if isinstance(solver, NoisyGD):
         plan = replace(plan, n_steps=3)
-    replayed(solver, plan, data.draw(neighboring_data(loss, neighbors)))
+    assert_replayed(solver, plan, data.draw(neighboring_data(loss, neighbors)))
 
 
 @each_solver
@@ -280,9 +280,9 @@ def test_half_the_sensitivity_is_reported(solver, neighbors, loss, kind):
     problem = problem_of(loss, n_rows=4, ridge=100.0)
     plan = solver.plan(problem, Budget(50.0, 1e-3, neighbors))
     pair = worst_case_pair(kind, 4, 2, neighbors=neighbors)
-    assert replayed(solver, plan, pair, replay).ok
+    assert assert_replayed(solver, plan, pair, replay).ok
     reports = [
-        replayed(solver, halved_sensitivity(plan), pair, replay, seed=seed)
+        assert_replayed(solver, halved_sensitivity(plan), pair, replay, seed=seed)
         for seed in range(8)
     ]
     found = [sentence for report in reports for sentence in report.violations]
