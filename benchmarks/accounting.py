@@ -60,7 +60,6 @@ def main():
             ),
             epsilon,
             delta,
-            mechanism_calibration.ExplicitBracketInterval(0.1, 100.0),
             tol=1e-4,
         )
         plain = perf_counter() - start

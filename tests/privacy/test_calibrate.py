@@ -105,7 +105,6 @@ def test_sampled_events_need_a_third_of_plain_bisection_or_less():
         theirs,
         budget.epsilon,
         budget.delta,
-        mechanism_calibration.ExplicitBracketInterval(0.1, 100.0),
         tol=1e-4,
     )
     theirs_took = time.perf_counter() - start
