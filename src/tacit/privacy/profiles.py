@@ -165,8 +165,8 @@ class SampledProfile:
     def delta(self, epsilon: float) -> float:
         return sampling.pld_delta(self.steps, self.extra, epsilon)
 
-    def epsilon(self, delta: float) -> float:
-        return sampling.pld_epsilon(self.steps, self.extra, delta)
+    def epsilon(self, delta: float, interval: float = sampling.FINE) -> float:
+        return sampling.pld_epsilon(self.steps, self.extra, delta, interval)
 
     def times(self, count: int) -> SampledProfile:
         steps = tuple((m, rate, n * count) for m, rate, n in self.steps)
