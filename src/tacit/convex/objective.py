@@ -21,7 +21,7 @@ __all__ = ["Objective", "chunks"]
 
 # Rows summed at once: enough for the speed of BLAS, few enough that the bound on
 # round-off, which grows with the longest sum, stays small
-DENSE_ROWS = 512
+DENSE_ROWS = 2048
 SPARSE_ROWS = 4096
 # Entries of the scaled copy of a chunk in a Hessian
 HESSIAN_ENTRIES = 2**19

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -131,9 +131,12 @@ class NoisyGD:
         problem = plan.problem
         ball = L2Ball(LARGEST_MARGIN / problem.bounds.x_norm)
         W = np.zeros(problem.shape)
+        # a loss whose slope is bounded as tightly by itself needs no clipping
+        bound = problem.loss.max_slope(inf, problem.bounds.y_range)
+        limit = plan.clip if plan.clip < bound else inf
         ahead = W  # where the gradient is taken: Nesterov's look ahead
         for _ in range(plan.n_steps):
-            total = rows.sum(ClippedGradient(problem.loss, ahead, plan.clip))[0]
+            total = rows.sum(ClippedGradient(problem.loss, ahead, limit))[0]
             gradient = plan.mechanism(total, rng) + problem.ridge * ahead
             moved = ball.prox(ahead - plan.step * gradient, 1.0)
             ahead = ball.prox(moved + plan.momentum * (moved - W), 1.0)
@@ -170,9 +173,10 @@ class ClippedGradient:
         total = np.zeros(self.W.shape)
         for part, targets in chunks(X, y):
             slope = self.loss.slope(targets, part @ self.W)
-            norms = np.sqrt(np.einsum("ij,ij->i", slope, slope))
-            # a few units below the bound, as the norm is rounded
-            limit = self.clip * (1 - 1e-14)
-            slope *= (limit / np.maximum(norms, limit))[:, None]
+            if self.clip < inf:
+                norms = np.sqrt(np.einsum("ij,ij->i", slope, slope))
+                # a few units below the bound, as the norm is rounded
+                limit = self.clip * (1 - 1e-14)
+                slope *= (limit / np.maximum(norms, limit))[:, None]
             total += part.T @ slope
         return (total,)
