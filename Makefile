@@ -14,7 +14,7 @@ PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 INSTALLED := $(VENV)/.installed
 INSTALLED_DOCS := $(VENV)/.installed-docs
 
-.PHONY: setup demo lint test test-all docs bench-quick bench format clean
+.PHONY: setup demo lint test test-all audits docs bench-quick bench format clean
 
 setup: $(INSTALLED)
 
@@ -58,6 +58,10 @@ test: lint
 
 test-all: lint
 	@$(PYTEST)
+
+audits: $(INSTALLED)
+	@OMP_NUM_THREADS=1 $(BIN)/pytest -q -m slow tests/audits -o log_cli=true \
+	  --log-cli-level=INFO --log-cli-format='%(message)s'
 
 docs: $(INSTALLED_DOCS)
 	@rm -rf docs/api/generated docs/_build

@@ -4,6 +4,7 @@ Bounds hold with confidence ``1 - P_FAIL``. An audit bounds epsilon from below o
 refutes false claims and proves none.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -283,14 +284,19 @@ CASES = [
 QUICK = [case for case in CASES if case.n_quick]
 
 
+LOG = logging.getLogger(__name__)  # `make audits` prints it
+
+
 def assert_survives(case, n_runs, seed):
     lower = case.lower(1.0, n_runs, seed)
+    LOG.info("%s: claim %.3f, lower bound %.3f", case, case.claim(), lower)
     assert lower <= case.claim(), f"{lower:.4f} refutes the claim {case.claim():.4f}"
     assert lower >= case.least * case.claim(), f"only {lower:.4f} was shown"
 
 
 def assert_half_the_noise_is_caught(case, n_runs, seed):
     lower = case.lower(2.0, n_runs, seed)
+    LOG.info("%s: claim %.3f, half the noise %.3f", case, case.claim(), lower)
     assert lower > case.claim(), f"{lower:.4f} is within the claim {case.claim():.4f}"
 
 
