@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,15 @@ from scipy import sparse
 from tacit._threads import in_order
 from tacit.data.bounds import RowBounds
 
-__all__ = ["ArrayRows", "BlockFunction", "Rows", "bounded_rows", "cut"]
+__all__ = [
+    "ArrayRows",
+    "BlockFunction",
+    "HeldRows",
+    "Rows",
+    "bounded_rows",
+    "cut",
+    "held",
+]
 
 BlockFunction = Callable[[Any, NDArray[Any]], tuple[Any, ...]]
 
@@ -35,6 +43,22 @@ class Rows(Protocol):
     @property
     def block_rows(self) -> int: ...
     def sum(self, function: BlockFunction) -> tuple[Any, ...]: ...
+
+
+@runtime_checkable
+class HeldRows(Rows, Protocol):
+    """Rows in memory, for solvers that walk through them in an order of their own."""
+
+    def held(self) -> tuple[Any, NDArray[Any]]: ...
+
+
+def held(rows: Rows, solver: str) -> tuple[Any, NDArray[Any]]:
+    """Return features and targets of rows in memory, or say which solver needs them."""
+    if not isinstance(rows, HeldRows):
+        raise ValueError(
+            f"{solver} needs rows in memory; NoisyGD reads them in blocks."
+        )
+    return rows.held()
 
 
 class ArrayRows:
@@ -99,6 +123,10 @@ class ArrayRows:
         while waiting:
             total = _add(waiting.pop(), total)
         return total
+
+    def held(self) -> tuple[Any, NDArray[Any]]:
+        """Return features and targets, which must not be written to."""
+        return self._private_X, self._private_y
 
     def __repr__(self) -> str:
         return f"ArrayRows({self.n_rows} rows, {self.n_features} features)"

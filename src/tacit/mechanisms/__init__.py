@@ -3,6 +3,12 @@
 from tacit._random import as_generator, spawn
 from tacit.mechanisms.additive import Gaussian, L2Laplace, Laplace, SymmetricGaussian
 from tacit.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip
+from tacit.mechanisms.subsets import (
+    fixed_subset,
+    permutation,
+    poisson_subset,
+    random_blocks,
+)
 from tacit.mechanisms.threshold import (
     AboveThreshold,
     AboveThresholdState,
@@ -24,5 +30,9 @@ __all__ = [
     "TreeState",
     "TreeSum",
     "as_generator",
+    "fixed_subset",
+    "permutation",
+    "poisson_subset",
+    "random_blocks",
     "spawn",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, isfinite
 from numbers import Real
 from typing import Protocol, TypeVar
@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import at_least
-from tacit.convex import Loss
+from tacit.convex import Free, Loss, Regularizer
 from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Event, Neighbors
@@ -29,8 +29,8 @@ LARGEST_MARGIN = 200.0
 class Problem:
     """Everything public about one empirical risk minimization.
 
-    The objective is ``sum_i loss(y_i, x_i W) + ridge/2 |W|^2``, in sum units, so that
-    the number of rows does not enter it.
+    The objective is ``sum_i loss(y_i, x_i W) + ridge/2 |W|^2 + regularizer(W)``, in sum
+    units, so that the number of rows does not enter it.
 
     Parameters
     ----------
@@ -45,6 +45,8 @@ class Problem:
         Columns, constant feature included.
     ridge
         Least ridge penalty; solvers may need more.
+    regularizer
+        Any other convex penalty, or the set the weights must be in.
     """
 
     loss: Loss
@@ -52,6 +54,7 @@ class Problem:
     n_rows: int
     n_features: int
     ridge: float = 0.0
+    regularizer: Regularizer = field(default_factory=Free)
 
     def __post_init__(self) -> None:
         at_least(1, n_rows=self.n_rows, n_features=self.n_features)
@@ -70,9 +73,18 @@ class Problem:
         return self.n_features * self.loss.n_outputs
 
     @property
+    def slope(self) -> float:
+        """Largest norm of a row's slope, at any weights that are allowed."""
+        if self.bounds.norm != "l2":
+            return self.loss.max_slope(inf, self.bounds.y_range)
+        # outside the set the loss may go on in a straight line: nothing changes inside
+        reach = self.bounds.x_norm * self.regularizer.radius
+        return self.loss.max_slope(reach, self.bounds.y_range)
+
+    @property
     def lipschitz(self) -> float:
-        """Largest norm of the gradient of one row's loss, anywhere."""
-        return self.loss.max_slope(inf, self.bounds.y_range) * self.bounds.x_norm
+        """Largest norm of the gradient of one row's loss, at weights allowed."""
+        return self.slope * self.bounds.x_norm
 
     @property
     def smoothness(self) -> float:
@@ -86,9 +98,17 @@ class Problem:
         if not isfinite(self.lipschitz):
             raise PlanError(
                 f"{self.loss!r} has no bounded slope; use a loss that has, such as "
-                "Huber()."
+                "Huber(), or keep the weights in a set, such as L2Ball()."
             )
         return neighbors.rows_changed * self.lipschitz
+
+    def refuse_regularizer(self, solver: str, instead: str) -> None:
+        """Refuse any penalty but the ridge, naming the solvers that take one."""
+        if not isinstance(self.regularizer, Free):
+            raise PlanError(
+                f"{solver} takes no penalty but a ridge, got {self.regularizer!r}; use "
+                f"{instead}."
+            )
 
     @property
     def most_rows(self) -> int:
