@@ -13,8 +13,10 @@ PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	$(BIN)/pytest -q -n $(WORKERS)
 INSTALLED := $(VENV)/.installed
 INSTALLED_DOCS := $(VENV)/.installed-docs
+INSTALLED_BENCH := $(VENV)/.installed-bench
 
-.PHONY: setup demo lint test test-all audits docs bench-quick bench format clean
+.PHONY: setup demo lint test test-all audits docs bench-quick bench peers \
+	bench-erm-quick bench-erm format clean
 
 setup: $(INSTALLED)
 
@@ -42,6 +44,11 @@ $(INSTALLED): pyproject.toml Makefile
 $(INSTALLED_DOCS): $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  --editable '.[docs]'
+	touch $@
+
+$(INSTALLED_BENCH): $(INSTALLED)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --editable '.[bench]'
 	touch $@
 
 demo: $(INSTALLED)
@@ -74,12 +81,26 @@ bench-quick: $(INSTALLED)
 bench: $(INSTALLED)
 	@$(BIN)/python benchmarks/run.py
 
+# the other libraries, each in an environment of its own
+peers: $(INSTALLED)
+	@$(BIN)/python -m benchmarks.peers.install
+
+bench-erm-quick: $(INSTALLED_BENCH) peers
+	@$(BIN)/python -m benchmarks.erm.accuracy --quick --workers $(WORKERS)
+
+bench-erm: $(INSTALLED_BENCH) peers
+	@$(BIN)/python -m benchmarks.erm.accuracy --full --workers $(WORKERS)
+	$(BIN)/python -m benchmarks.erm.report
+	$(BIN)/python -m benchmarks.erm.dimension
+	$(BIN)/python -m benchmarks.erm.speed
+	$(BIN)/python benchmarks/frank_wolfe_speed.py
+
 format: $(INSTALLED)
 	@$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	@rm -rf $(VENV) .peers .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	  .import_linter_cache docs/_build docs/api/generated docs/api/tacit.*.rst \
 	  docs/api/index.rst build dist benchmarks/outputs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

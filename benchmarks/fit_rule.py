@@ -24,6 +24,7 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Budget
 from tacit.solvers import AMP, INTERCEPT_SHARE, NoisyGD, Problem, capped_where_noisy
 from tacit.solvers._rules import descent_rule, noise_level, ridge_rule
+from tacit.solvers.output_perturbation import USUAL_MARGIN, OutputPerturbation
 
 FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 EPSILONS = (0.1, 1.0, 8.0)
@@ -174,9 +175,36 @@ def compare_solvers(n_problems):
                 print(f"{family:8} {span:>14} {len(part):6} {amp:7.2f} {descent:8.2f}")
 
 
+def fit_output_rule(n_problems):
+    """Print the excess error of output perturbation by the norm it is set for."""
+    print("output perturbation; columns are factors of the shipped weight norm")
+    print(f"{'':24}" + " ".join(f"{f:>7g}" for f in FACTORS))
+    for epsilon in EPSILONS:
+        lines = []
+        for seed in range(n_problems):
+            drawn = draw(5000 + seed, 2)
+            relation = ("replace_one", "add_or_remove_one")[seed % 2]
+            budget = Budget(epsilon, len(drawn.y) ** -2.0, relation)
+            problem = problem_of(drawn, 2, budget)
+            rows = bounded_rows(
+                drawn.X, 2.0 * drawn.y - 1.0, RowBounds(1.0), INTERCEPT_SHARE
+            )
+            usual, rng = USUAL_MARGIN / problem.bounds.x_norm, as_generator(seed)
+            family = [
+                OutputPerturbation(weight_norm=f * usual, noise="float")
+                for f in FACTORS
+            ]
+            lines.append(
+                [excess(drawn, each, problem, budget, rows, rng) for each in family]
+            )
+        cells = " ".join(f"{v:7.2f}" for v in np.mean(lines, axis=0))
+        print(f"{f'eps {epsilon:g}':24}{cells}", flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=20)
     n_problems = parser.parse_args().problems
     compare_solvers(n_problems)
+    fit_output_rule(n_problems)
     main(n_problems)

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from tacit.convex import Huber, HuberizedHinge, Logistic, Softmax, Squared
+from tacit.convex import (
+    Huber,
+    HuberizedHinge,
+    Logistic,
+    OneVsRest,
+    Softmax,
+    Squared,
+)
 
 LOSSES = [
     Logistic(),
@@ -15,6 +22,9 @@ LOSSES = [
     Huber(threshold=0.3),
     HuberizedHinge(),
     HuberizedHinge(h=0.05),
+    OneVsRest(Logistic(), 2),
+    OneVsRest(Logistic(cap=0.5), 4),
+    OneVsRest(HuberizedHinge(), 3),
 ]
 REACH = 6.0
 Y_RANGE = (-1.0, 2.0)
@@ -23,7 +33,7 @@ every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
 
 
 def targets(loss, n, rng):
-    if isinstance(loss, Softmax):
+    if isinstance(loss, Softmax | OneVsRest):
         return rng.integers(0, loss.n_classes, n)
     if isinstance(loss, Logistic | HuberizedHinge):
         return rng.choice([-1.0, 1.0], n)
@@ -44,6 +54,15 @@ def near_a_kink(loss, y, Z, margin=1e-3):
         return np.abs(np.abs(Z[:, 0] - y) - loss.threshold) < margin
     if isinstance(loss, HuberizedHinge):
         return np.abs(np.abs(1 - y * Z[:, 0]) - loss.h) < margin
+    if isinstance(loss, OneVsRest):
+        labels = np.where(np.arange(loss.n_classes) == y[:, None], 1.0, -1.0)
+        each = [
+            near_a_kink(loss.loss, labels[:, c], Z[:, [c]])
+            for c in range(loss.n_classes)
+        ]
+        return np.any(each, axis=0)
+    if isinstance(loss, Logistic) and loss.cap < 1:
+        return np.abs(y * Z[:, 0] - loss._knee) < margin
     return np.zeros(len(y), dtype=bool)
 
 
@@ -105,6 +124,10 @@ def probing_margins(loss, rng):
     y[400:600] = Y_RANGE[1] if isinstance(loss, Squared | Huber) else y[400:600]
     Z[400:600] = -REACH
     Z[400:600, 0] = REACH if k > 1 else -REACH
+    if isinstance(loss, OneVsRest):  # every margin wrong, or right by this much
+        signs = np.where(np.arange(k) == y[:, None], 1.0, -1.0)
+        for start, right_by in ((400, -REACH), (600, 0.01), (800, 1.0)):
+            Z[start : start + 200] = right_by * signs[start : start + 200]
     return y, Z
 
 

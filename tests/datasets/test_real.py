@@ -2,6 +2,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from tacit.datasets import (
     _real,
@@ -10,6 +11,8 @@ from tacit.datasets import (
     load_covertype,
     load_kddcup99,
     load_mnist,
+    load_newsgroups20,
+    load_reuters_moneyfx,
 )
 from tacit.datasets._public import (
     ADULT_CATEGORIES,
@@ -39,7 +42,7 @@ def assert_public(dataset, n_rows, n_features, counts):
     assert len(set(dataset.feature_names)) == n_features
     assert dataset.X.min() >= 0
     assert dataset.X.max() <= 1
-    squares = np.einsum("ij,ij->i", dataset.X, dataset.X)
+    squares = np.asarray((dataset.X * dataset.X).sum(axis=1))
     assert squares.max() <= dataset.x_norm**2 * (1 + 1e-12)
     labels, found = np.unique(dataset.y, return_counts=True)
     assert dict(zip(labels.tolist(), found.tolist(), strict=True)) == counts
@@ -101,8 +104,49 @@ def test_kddcup99_is_in_its_stated_ranges():
     assert_public(load_kddcup99(), 494_021, 122, {0: 97_278, 1: 396_743})
 
 
+@needs("newsgroups20/X.npz")
+def test_newsgroups_are_counts_of_words_over_their_norm():
+    pytest.importorskip("pyarrow", reason="needs the extra tacit[parquet]")
+    counts = sp.csr_array(sp.load_npz(_real._data_folder() / "newsgroups20/X.npz"))
+    posts = load_newsgroups20()
+    sizes = np.bincount(posts.y)
+    assert sizes.argmax() == _real.LARGEST_NEWSGROUP
+    assert_public(posts, 18_846, 21_907, dict(enumerate(sizes.tolist())))
+    row = counts[[5]].toarray()[0].astype(float)
+    np.testing.assert_allclose(
+        posts.X[[5]].toarray()[0], row / np.linalg.norm(row), rtol=1e-14
+    )
+    binary = load_newsgroups20(binary=True)
+    assert np.bincount(binary.y).tolist() == [17_847, 999]
+
+
+@needs("reuters_moneyfx/X.npz")
+def test_reuters_rows_have_norm_one():
+    pytest.importorskip("pyarrow", reason="needs the extra tacit[parquet]")
+    reuters = load_reuters_moneyfx()
+    assert_public(reuters, 11_069, 8_315, {0: 10_352, 1: 717})
+    squares = np.asarray((reuters.X * reuters.X).sum(axis=1))
+    np.testing.assert_allclose(squares, 1.0, rtol=1e-14)
+
+
+def test_scaling_a_row_of_text_involves_no_other_row():
+    X = sp.csr_array(np.array([[3, 4, 0], [0, 0, 0], [0, 0, 7]], dtype=np.uint16))
+    expected = [[0.6, 0.8, 0], [0, 0, 0], [0, 0, 1]]
+    np.testing.assert_allclose(_real._unit_rows(X).toarray(), expected, rtol=1e-15)
+    np.testing.assert_array_equal(X.toarray()[0], [3, 4, 0])
+
+
 @pytest.mark.parametrize(
-    "load", [load_adult, load_a9a, load_mnist, load_covertype, load_kddcup99]
+    "load",
+    [
+        load_adult,
+        load_a9a,
+        load_mnist,
+        load_covertype,
+        load_kddcup99,
+        load_newsgroups20,
+        load_reuters_moneyfx,
+    ],
 )
 def test_a_missing_folder_is_said_in_one_sentence(load, tmp_path, monkeypatch):
     monkeypatch.setenv("TACIT_DATA", str(tmp_path))

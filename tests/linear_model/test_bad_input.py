@@ -6,13 +6,28 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from tacit.convex import L1, Entropy, L1Ball, L2Ball, NuclearBall, Simplex
 from tacit.exceptions import BudgetExceeded, PlanError
-from tacit.linear_model import LogisticRegression
+from tacit.linear_model import (
+    HuberRegressor,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    Ridge,
+    SimplexRegressor,
+)
 from tacit.privacy import Budget, Ledger, PureDP
 
 N = 20
 X = np.cos(np.arange(2.0 * N)).reshape(N, 2)
-Y = np.arange(N) % 2
+LABELS = np.arange(N) % 2
+TARGETS = X[:, 0] + 0.5
+
+CLASSIFIERS = (LogisticRegression, LinearSVC)
+SCALED = (LinearRegression, Ridge, HuberRegressor)
+REGRESSORS = (*SCALED, SimplexRegressor)
+LINEAR = (*CLASSIFIERS, *SCALED)  # with an intercept, a penalty and a norm
+ALL = (*CLASSIFIERS, *REGRESSORS)
 
 
 def with_entry(value):
@@ -21,102 +36,262 @@ def with_entry(value):
     return rows
 
 
-def case(name, error, match, X=X, y=Y, ledger=None, **parameters):
-    return pytest.param(X, y, ledger, parameters, error, match, id=name)
+def cases(name, kinds, error, match, X=X, y=None, ledger=None, **parameters):
+    return [
+        pytest.param(
+            kind, X, y, ledger, parameters, error, match, id=f"{kind.__name__}-{name}"
+        )
+        for kind in kinds
+    ]
 
 
-def each(name, values, match, error=ValueError):
-    return [case(f"{name}={v!r}", error, match, **{name: v}) for v in values]
+def each(name, kinds, values, match, error=ValueError):
+    """Try the first value on every estimator, and the others on one each in turn."""
+    found = []
+    for i, value in enumerate(values):
+        tried = kinds if i == 0 else [kinds[i % len(kinds)]]
+        found += cases(f"{name}={value!r}", tried, error, match, **{name: value})
+    return found
 
 
 NUMBERS = (-1.0, 0.0, np.nan, np.inf, "1", True, None)
+NOT_NEGATIVE = (-1.0, np.nan, np.inf, "1", True, None)
+RANGES = ((1, 0), (0, 0), (0,), (0, 1, 2), (0, np.inf), ("0", "1"), 3, (np.nan, 1))
+NONE = np.array([None] * N)
 
 CASES = [
-    case("NaN in X", ValueError, "X contains NaN", X=with_entry(np.nan)),
-    case("inf in X", ValueError, "X contains infinity", X=with_entry(-np.inf)),
-    case(
+    *cases("NaN in X", ALL, ValueError, "X contains NaN", X=with_entry(np.nan)),
+    *cases("inf in X", ALL, ValueError, "X contains infinity", X=with_entry(-np.inf)),
+    *cases(
         "NaN in sparse X",
+        ALL,
         ValueError,
         "X contains NaN",
         X=sparse.csr_array(with_entry(np.nan)),
     ),
-    case("NaN in y", ValueError, "y contains NaN", y=np.where(Y == 0, np.nan, 1.0)),
-    case("no y", ValueError, "y", y=None),
-    case("X of one dimension", ValueError, "X must have 2 dimensions", X=X[:, 0]),
-    case("list of one dimension", ValueError, "X must have 2 dim", X=[1.0] * N),
-    case("X of three dimensions", ValueError, "dim 3", X=X[None]),
-    case("lengths differ", ValueError, "inconsistent numbers", y=Y[:-1]),
-    case("y of two dimensions", ValueError, "y should be a 1d", y=np.c_[Y, Y]),
-    case("no rows", ValueError, "0 sample", X=X[:0], y=Y[:0]),
-    case("one row", ValueError, "1 sample", X=X[:1], y=Y[:1], classes=[0, 1]),
-    case("no features", ValueError, "0 feature", X=X[:, :0]),
-    case("strings in X", ValueError, "X must hold numbers", X=np.full((N, 2), "a")),
-    case("complex X", ValueError, "X must hold real numbers", X=X + 1j),
-    case("a missing class", ValueError, "none of them missing", classes=[0, 1, np.nan]),
-    case("continuous y", ValueError, "continuous", y=X[:, 0]),
-    case("one class", ValueError, "give the public labels as classes=", y=0 * Y),
-    case("one public class", ValueError, "classes", y=0 * Y, classes=[0]),
-    case("classes is a number", ValueError, "classes", classes=3),
-    case("label outside", ValueError, "outside the public classes", classes=[0, 2]),
-    case("text classes", ValueError, "outside the public", classes=["0", "1"]),
-    case(
-        "text labels", ValueError, "outside the public", y=Y.astype(str), classes=[0, 1]
+    *cases("NaN in y", ALL, ValueError, "y contains NaN", y=TARGETS * np.nan),
+    *cases("inf in y", REGRESSORS, ValueError, "y contains inf", y=np.full(N, np.inf)),
+    *cases("text y", REGRESSORS, ValueError, "y must hold num", y=LABELS.astype(str)),
+    *cases(
+        "text in y",
+        REGRESSORS,
+        ValueError,
+        "y must hold numbers",
+        y=np.array(["secret", *TARGETS[1:]], dtype=object),
     ),
-    *each("epsilon", NUMBERS, "epsilon must be"),
-    *each("delta", (1, 1.5, -1e-9, np.nan, "1", True), "delta must be"),
-    case("delta zero", PlanError, "needs delta > 0", delta=0.0),
-    case(
+    *cases("None in y", REGRESSORS, ValueError, "y", y=NONE),
+    *cases("complex y", ALL, ValueError, "y must hold real numbers", y=TARGETS + 1j),
+    *cases("no y", ALL, ValueError, "y", y="none"),
+    *cases("X of one dimension", ALL, ValueError, "X must have 2 dim", X=X[:, 0]),
+    *cases("list of one dimension", ALL, ValueError, "X must have 2 dim", X=[1.0] * N),
+    *cases("X of three dimensions", ALL, ValueError, "dim 3", X=X[None]),
+    *cases("lengths differ", ALL, ValueError, "inconsistent numbers", y=LABELS[:-1]),
+    *cases(
+        "y of two dimensions",
+        ALL,
+        ValueError,
+        "y should be a 1d",
+        y=np.c_[LABELS, LABELS],
+    ),
+    *cases("no rows", ALL, ValueError, "0 sample", X=X[:0], y=LABELS[:0]),
+    *cases("one row", ALL, ValueError, "1 sample", X=X[:1], y=LABELS[:1]),
+    *cases("no features", ALL, ValueError, "0 feature", X=X[:, :0]),
+    *cases(
+        "strings in X", ALL, ValueError, "X must hold numbers", X=np.full((N, 2), "a")
+    ),
+    *cases("complex X", ALL, ValueError, "X must hold real numbers", X=X + 1j),
+    *cases(
+        "a missing class",
+        CLASSIFIERS,
+        ValueError,
+        "none of them missing",
+        classes=[0, 1, np.nan],
+    ),
+    *cases("continuous y", CLASSIFIERS, ValueError, "continuous", y=TARGETS),
+    *cases(
+        "one class",
+        CLASSIFIERS,
+        ValueError,
+        "give the public labels as classes=",
+        y=0 * LABELS,
+    ),
+    *cases(
+        "one public class",
+        CLASSIFIERS,
+        ValueError,
+        "classes",
+        y=0 * LABELS,
+        classes=[0],
+    ),
+    *cases("classes is a number", CLASSIFIERS, ValueError, "classes", classes=3),
+    *cases(
+        "label outside",
+        CLASSIFIERS,
+        ValueError,
+        "outside the public classes",
+        classes=[0, 2],
+    ),
+    *cases(
+        "text classes",
+        CLASSIFIERS,
+        ValueError,
+        "outside the public",
+        classes=["0", "1"],
+    ),
+    *cases(
+        "text labels",
+        CLASSIFIERS,
+        ValueError,
+        "outside the public",
+        y=LABELS.astype(str),
+        classes=[0, 1],
+    ),
+    *each(
+        "multi_class",
+        [LogisticRegression],
+        ("ovr", None, 1),
+        "multi_class must be 'softmax' or 'one_vs_rest'",
+    ),
+    *each("h", [LinearSVC], NUMBERS, "h must be"),
+    *each("y_range", REGRESSORS, RANGES, "y_range must be"),
+    *cases("y_range missing", REGRESSORS, ValueError, "y_range must be", y_range=None),
+    *each("y_range", REGRESSORS, ((-1e308, 1e308), (1.0, 1 + 1e-12)), "y_range must"),
+    *each("alpha", [Ridge, HuberRegressor], NOT_NEGATIVE, "alpha must be"),
+    *each("threshold", [HuberRegressor], NUMBERS[:-1], "threshold must be"),
+    *each("radius", [SimplexRegressor], NUMBERS, "radius must be"),
+    *each("x_max", [SimplexRegressor], NUMBERS, "x_max must be"),
+    *each("epsilon", ALL, NUMBERS, "epsilon must be"),
+    *each("delta", ALL, (1, 1.5, -1e-9, np.nan, "1", True), "delta must be"),
+    *cases(
         "delta missing",
+        ALL,
         ValueError,
         "delta must be given",
         neighbors="add_or_remove_one",
     ),
-    *each("x_norm", NUMBERS, "x_norm must be"),
-    *each("ridge", (-1.0, np.nan, np.inf, "1", True, None), "ridge must be"),
-    *each("expected_rows", (0, -1, 2.5, "1", True), "expected_rows must be"),
-    *each("random_state", (-1, 1.5, "1", True), "random_state must be"),
-    *each("solver", ("sgd", None, 3), "solver must be"),
-    *each("neighbors", ("swap", None), "neighbors must be"),
-    *each("noise", ("laplace", None), "noise must be"),
-    case("noise of descent", ValueError, "noise", noise="x", solver="noisy_gd"),
-    case("noise beyond the grid", PlanError, "the grid", epsilon=1e-9, delta=1e-12),
-    case("ledger is text", TypeError, "ledger must be a Ledger", ledger="mine"),
-    case("ledger is a budget", TypeError, "ledger must", ledger=Budget(1.0, 1e-3)),
-    case("exhausted", BudgetExceeded, "nothing was charged", epsilon=50.0),
+    *each("x_norm", LINEAR, NUMBERS, "x_norm must be"),
+    *each("bound_norm", LINEAR, ("l1", None, 2), "bound_norm must be"),
+    *each("ridge", CLASSIFIERS, NOT_NEGATIVE, "ridge must be"),
+    *each("expected_rows", ALL, (0, -1, 2.5, "1", True), "expected_rows must be"),
+    *each("random_state", ALL, (-1, 1.5, "1", True), "random_state must be"),
+    *each("verbose", ALL, (-1, "1", None, 0.5), "verbose must be"),
+    *each("solver", ALL, ("sgd", None, 3), "solver must be"),
+    *each("solver", ALL, ("objective_perturbation",), "solver must be"),
+    *each("neighbors", ALL, ("swap", None), "neighbors must be"),
+    *each("noise", ALL, ("laplace", None), "noise must be"),
+    *each("penalty", LINEAR, ("l1", 1.0, L1, Entropy(), NuclearBall()), "penalty must"),
+    *cases("simplex", LINEAR, ValueError, "fit_intercept=False", penalty=Simplex()),
+    *cases(
+        "simplex in units",
+        SCALED,
+        ValueError,
+        "use SimplexRegressor",
+        penalty=Simplex(),
+        fit_intercept=False,
+    ),
+    *cases(
+        "entries bounded, no corners",
+        LINEAR,
+        PlanError,
+        "bound_norm='l2'",
+        bound_norm="linf",
+        penalty=L2Ball(),
+    ),
+    *cases(
+        "no penalty in descent of entries",
+        LINEAR,
+        PlanError,
+        "norm='l2'",
+        bound_norm="linf",
+        penalty=L1Ball(),
+        solver="noisy_gd",
+    ),
+    *cases(
+        "delta zero",
+        (LinearRegression, Ridge),
+        PlanError,
+        "use a loss that has, such as Huber(), or keep the weights in a set",
+        delta=0.0,
+    ),
+    *cases(
+        "noise beyond the grid",
+        CLASSIFIERS,
+        PlanError,
+        "the grid",
+        epsilon=1e-9,
+        delta=1e-12,
+    ),
+    *cases("ledger is text", ALL, TypeError, "ledger must be a Ledger", ledger="mine"),
+    *cases(
+        "ledger is a budget", ALL, TypeError, "ledger must", ledger=Budget(1.0, 1e-3)
+    ),
+    *cases("exhausted", ALL, BudgetExceeded, "nothing was charged", epsilon=50.0),
 ]
 
 
-@pytest.mark.parametrize(("X", "y", "ledger", "parameters", "error", "match"), CASES)
+def usual(kind):
+    """Return parameters and targets with which a fit would go well."""
+    if kind in CLASSIFIERS:
+        return {}, LABELS
+    return {"y_range": (-1, 2)}, TARGETS
+
+
+@pytest.mark.parametrize(
+    ("kind", "X", "y", "ledger", "parameters", "error", "match"), CASES
+)
 def test_bad_input_is_refused_by_name_and_costs_nothing(
-    X, y, ledger, parameters, error, match
+    kind, X, y, ledger, parameters, error, match
 ):
     account = Ledger(Budget(5.0, 1e-2))
     account.charge(PureDP(1.0), "earlier")
     spent = account.spent()
-    model = LogisticRegression(**parameters)
+    settings, targets = usual(kind)
+    if y is not None:
+        targets = None if isinstance(y, str) else y
+    model = kind(**(settings | parameters))
     with pytest.raises(Exception, match=re.escape(match)) as refusal:
-        model.fit(X, y, ledger=account if ledger is None else ledger)
+        model.fit(X, targets, ledger=account if ledger is None else ledger)
     assert type(refusal.value) is error
     # scikit-learn adds a paragraph of advice on missing values
     first, *advice = str(refusal.value).split("\n")
     assert not advice or "contains NaN" in first
+    assert "secret" not in first
     assert len(account.report().entries) == 1
     assert account.spent() == spent
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
-def test_one_label_is_enough_where_the_classes_are_public():
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_one_label_is_enough_where_the_classes_are_public(kind):
     for labels in (np.zeros(N, dtype=int), np.ones(N, dtype=int)):
-        model = LogisticRegression(classes=[0, 1], random_state=0).fit(X, labels)
+        model = kind(classes=[0, 1], random_state=0).fit(X, labels)
         assert model.coef_.shape == (1, 2)
 
 
-def test_no_message_shows_a_value_of_the_data():
+@pytest.mark.parametrize("kind", REGRESSORS)
+def test_targets_beyond_the_range_are_cut_and_not_told(kind, seed):
+    far = TARGETS.copy()
+    far[:2] = 1e300, -1e300
+    cut = np.clip(far, -1, 2)
+    fits = [
+        kind(y_range=(-1, 2), random_state=seed).fit(X, targets).coef_
+        for targets in (far, cut)
+    ]
+    assert np.array_equal(*fits)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_no_message_shows_a_value_of_the_data(kind):
     secret = 0.123456789
+    settings, targets = usual(kind)
     for bad in (np.full(N, secret), with_entry(np.nan) * secret, X[None] * secret):
         with pytest.raises(ValueError, match=r"X|dim") as refusal:
-            LogisticRegression().fit(bad, Y)
+            kind(**settings).fit(bad, targets)
         assert "0.1234" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_no_message_shows_a_label(kind):
     with pytest.raises(ValueError, match="outside") as refusal:
-        LogisticRegression(classes=[0, 1]).fit(X, Y * 777)
+        kind(classes=[0, 1]).fit(X, LABELS * 777)
     assert "777" not in str(refusal.value)

@@ -1,8 +1,9 @@
 """Exact laws of the minimizer of a tilted objective, in one and two dimensions.
 
 The minimizer is ``w`` when the tilt is minus the gradient there. For one weight the
-gradient is increasing, so the mass between two weights is that of the normal between
-two gradients; for two the density is the normal one times the determinant.
+gradient is increasing, so the mass between two weights is that of the tilt between two
+gradients, and where a penalty or a set makes the gradient jump there is an atom; for
+two the density is the normal one times the determinant.
 """
 
 import itertools
@@ -10,6 +11,7 @@ import itertools
 import numpy as np
 from scipy import special
 
+from tacit.convex import L1, Box
 from tacit.privacy import Neighbors
 
 
@@ -18,16 +20,37 @@ def excess(p, q, epsilon):
     return float(np.sum(np.maximum(p - np.exp(epsilon) * q, 0.0)))
 
 
+def lower_tail(law, z):
+    """Return the chance that a tilt of unit scale and one coordinate is below z."""
+    if law == "gaussian":
+        return special.ndtr(z)
+    # in one dimension the gamma law is Laplace's
+    return np.where(z < 0, 0.5 * np.exp(-np.abs(z)), 1 - 0.5 * np.exp(-np.abs(z)))
+
+
 def line_masses(plan, X, y, reach, n_cells=2000):
-    """Return the mass of one weight in each cell of a grid, exact up to rounding."""
-    w = np.linspace(-reach, reach, n_cells + 1)
-    gradient = plan.ridge * w
+    """Return the mass of one weight in each cell of a grid, exact up to rounding.
+
+    Cells at the ends of a set, and at zero under an L1 penalty, are atoms.
+    """
+    regularizer = plan.problem.regularizer
+    if isinstance(regularizer, Box):
+        w = np.linspace(regularizer.low, regularizer.high, n_cells + 1)
+    else:
+        w = np.linspace(-reach, reach, n_cells + 1)
+    jump = np.zeros(len(w))
+    if isinstance(regularizer, L1):
+        # both ends of the subdifferential at zero
+        zero = n_cells // 2
+        w = np.insert(w, zero, 0.0)
+        jump = regularizer.weight * np.where(np.arange(len(w)) <= zero, -1.0, 1.0)
+    gradient = plan.ridge * w + jump
     for x, target in zip(X[:, 0], y, strict=True):
         labels = np.full(len(w), target)
         gradient += x * plan.problem.loss.slope(labels, (w * x)[:, None])[:, 0]
-    z = gradient / (plan.multiplier * plan.sensitivity)
+    z = np.r_[-np.inf, gradient / (plan.multiplier * plan.sensitivity), np.inf]
     # differences of the smaller tail keep their digits
-    low, high = np.diff(special.ndtr(z)), -np.diff(special.ndtr(-z))
+    low, high = np.diff(lower_tail(plan.law, z)), -np.diff(lower_tail(plan.law, -z))
     return np.where(z[1:] <= 0, low, high)
 
 
@@ -60,6 +83,19 @@ def worst_line_ratio(plan, claimed, neighbors, epsilons):
             for epsilon in epsilons
         ]
     return max(ratios)
+
+
+def worst_line_loss(plan, neighbors):
+    """Return the largest log-ratio of masses, over all line pairs and cells."""
+    scale = plan.multiplier * plan.sensitivity
+    reach = (30 * scale + 6 * plan.problem.lipschitz) / plan.ridge
+    losses = []
+    for pair in line_pairs(neighbors, plan.problem.bounds.x_norm):
+        first, second = (line_masses(plan, *data, reach) for data in pair)
+        # below this a mass has lost its digits
+        seen = (first > 1e-280) & (second > 1e-280)
+        losses.append(np.abs(np.log(first[seen] / second[seen])).max())
+    return float(max(losses))
 
 
 def plane_masses(plan, X, y, reach, basis, n_points=240):

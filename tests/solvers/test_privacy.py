@@ -6,11 +6,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
-from tests.solvers.densities import excess, plane_masses, worst_line_ratio
+from tests.solvers.densities import (
+    excess,
+    plane_masses,
+    worst_line_loss,
+    worst_line_ratio,
+)
 
 from tacit._random import as_generator
 from tacit._tape import recording
-from tacit.convex import HuberizedHinge, Logistic, Objective, Softmax, minimize
+from tacit.convex import (
+    L1,
+    Box,
+    Free,
+    HuberizedHinge,
+    Logistic,
+    Objective,
+    Softmax,
+    Squared,
+    minimize,
+)
 from tacit.data import ArrayRows, RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AMP, ObjectivePerturbation, Problem
@@ -23,13 +38,18 @@ each_relation = pytest.mark.parametrize(
 )
 
 
-def tilted_plan(loss, budget, share, x_norm=1.0, n_features=1):
+FREE = Free()
+
+
+def tilted_plan(loss, budget, share, x_norm=1.0, n_features=1, **choices):
     """Return a plan whose determinant takes this share of epsilon."""
     rank = loss.slope_rank()
     trace = loss.max_trace() * x_norm**2
     ridge = trace / rank / np.expm1(share * budget.epsilon / rank)
-    problem = Problem(loss, RowBounds(x_norm), 5, n_features)
-    return ObjectivePerturbation(ridge=ridge).plan(problem, budget)
+    regularizer = choices.pop("regularizer", FREE)
+    bounds = RowBounds(x_norm)
+    problem = Problem(loss, bounds, 5, n_features, regularizer=regularizer)
+    return ObjectivePerturbation(ridge=ridge, **choices).plan(problem, budget)
 
 
 # How little noise shows on the worst pair of one feature, whose gradients are as far
@@ -57,6 +77,99 @@ def test_law_of_one_weight_keeps_its_curve(loss, x_norm, neighbors):
     # the check can fail: the claim is nearly used up, and less noise breaks it
     assert closest >= (0.05 if (loss, neighbors) not in NOISE_THAT_SHOWS else 0.01)
     assert control > 1.0
+
+
+# losses with a penalty that makes an atom, and the part of the noise that shows
+ATOMS = {
+    # no replacement moves the gradient of this one more than half as far as declared
+    "squared in a box": (Squared(), Box(-1.0, 1.0, 1), 0.2),
+    "capped with L1": (Logistic(cap=0.5), L1(0.7), 0.5),
+    "hinge with L1": (HuberizedHinge(), L1(2.0), 0.5),
+    "capped in a box": (Logistic(cap=0.5), Box(-0.3, 0.8, 1), 0.5),
+}
+
+
+@each_relation
+@pytest.mark.parametrize("case", ATOMS)
+def test_law_with_atoms_keeps_its_curve(case, neighbors):
+    loss, regularizer, part = ATOMS[case]
+    control = 0.0
+    for epsilon, share in ((0.5, 0.5), (2.0, 0.1)):
+        budget = Budget(epsilon, 1e-2, neighbors)
+        plan = tilted_plan(loss, budget, share, regularizer=regularizer)
+        claimed = plan.event.curve(neighbors)
+        epsilons = (0.5 * epsilon, epsilon, 1.5 * epsilon)
+        assert worst_line_ratio(plan, claimed, neighbors, epsilons) <= 1.0
+        broken = replace(plan, multiplier=part * plan.multiplier)
+        control = max(control, worst_line_ratio(broken, claimed, neighbors, epsilons))
+    assert control > 1.0
+
+
+PURE = {
+    "capped": (Logistic(cap=0.5), FREE, 0.5),
+    "hinge": (HuberizedHinge(), FREE, 0.5),
+    **ATOMS,
+}
+
+
+@each_relation
+@pytest.mark.parametrize("law", ["laplace", "gamma"])
+@pytest.mark.parametrize("case", PURE)
+def test_pure_law_of_one_weight_keeps_its_epsilon(case, law, neighbors):
+    loss, regularizer, part = PURE[case]
+    closest = control = 0.0
+    for epsilon, share in itertools.product((0.5, 2.0), (0.01, 0.5)):
+        plan = tilted_plan(
+            loss,
+            Budget(epsilon, 0.0, neighbors),
+            share,
+            regularizer=regularizer,
+            law=law,
+            noise="float",
+        )
+        found = worst_line_loss(plan, neighbors) / epsilon
+        assert found <= 1.0
+        closest = max(closest, found)
+        broken = replace(plan, multiplier=part * plan.multiplier)
+        control = max(control, worst_line_loss(broken, neighbors) / epsilon)
+    assert closest >= part / 2
+    assert control > 1.0
+
+
+@each_relation
+@pytest.mark.parametrize("law", ["laplace", "gamma"])
+@pytest.mark.parametrize("loss", [Logistic(), HuberizedHinge(), Softmax(3)], ids=repr)
+def test_pure_law_in_space_keeps_its_epsilon(loss, law, neighbors, seed):
+    rng = as_generator(seed)
+    k, p = loss.n_outputs, 3
+    budget = Budget(1.5, 0.0, neighbors)
+    plan = tilted_plan(loss, budget, 0.3, n_features=p, law=law, noise="float")
+    scale = plan.scale()
+    power = 1 if law == "laplace" else 2
+    worst = 0.0
+    for trial in range(300):
+        X = rng.normal(size=(4, p))
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        codes = rng.integers(0, k, size=4)
+        y = codes if k > 1 else np.where(rng.random(4) < 0.5, 1.0, -1.0)
+        W = rng.normal(size=(p, k)) * (0.0 if trial % 3 == 0 else 1.0)
+        logs = []
+        # rows 1 to 3 are common; row 0 is replaced by another, or taken away
+        for kept in ([0, 1, 2], [1, 2, 3] if neighbors is REPLACE else [1, 2]):
+            hessian = plan.ridge * np.eye(p * k)
+            for row in kept:
+                margins = (X[row] @ W)[None, :]
+                units = [
+                    loss.curvature_product(y[row : row + 1], margins, unit[None, :])[0]
+                    for unit in np.eye(k)
+                ]
+                hessian += np.kron(np.outer(X[row], X[row]), np.array(units))
+            slopes = loss.slope(y[kept], X[kept] @ W)
+            tilt = X[kept].T @ slopes + plan.ridge * W
+            size = np.linalg.norm(tilt.ravel(), power)
+            logs.append(np.linalg.slogdet(hessian)[1] - size / scale)
+        worst = max(worst, abs(logs[0] - logs[1]))
+    assert 0.2 * budget.epsilon <= worst <= budget.epsilon
 
 
 CENTERED = np.linalg.qr(np.c_[np.ones(3), np.eye(3)[:, :2]])[0][:, 1:]

@@ -10,6 +10,7 @@ from tacit.convex._protocols import (
 from tacit.convex.losses import Huber, HuberizedHinge, Logistic, Softmax, Squared
 from tacit.convex.minimize import Minimum, minimize
 from tacit.convex.objective import Objective
+from tacit.convex.one_vs_rest import OneVsRest
 from tacit.convex.regularizers import L1, ElasticNet, Entropy, Free, GroupL1
 from tacit.convex.roundoff import gradient_roundoff
 from tacit.convex.sets import Box, L1Ball, L2Ball, NuclearBall, Simplex
@@ -31,6 +32,7 @@ __all__ = [
     "Minimum",
     "NuclearBall",
     "Objective",
+    "OneVsRest",
     "Polytope",
     "Regularizer",
     "Separable",

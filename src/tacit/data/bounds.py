@@ -16,6 +16,7 @@ __all__ = ["RowBounds", "canonical"]
 
 EPS = float(np.finfo(np.float64).eps)  # twice the unit round-off
 TINY = float(np.finfo(np.float64).tiny)
+PIECE = 2**20  # entries looked at together
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class RowBounds:
         X = canonical(X)
         if self.norm == "linf":
             if sparse.issparse(X):
+                if X.dtype == np.float64 and _within(X.data, self.x_norm):
+                    return X
                 clipped = X.astype(np.float64)
                 np.clip(clipped.data, -self.x_norm, self.x_norm, out=clipped.data)
                 return clipped
@@ -126,15 +129,37 @@ def canonical(X: Any) -> Any:
     """Return a sparse ``X`` as CSR with every entry stored once; others as they are.
 
     Entries stored twice add up, so that clipping them one by one would bound nothing.
+    What is in order already is not copied.
     """
     if not sparse.issparse(X):
         return X
     X = X.tocsr()
     # scipy remembers whether entries are unique, and may remember wrongly
-    fresh = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape, copy=True)
-    fresh.has_canonical_format = fresh.has_sorted_indices = False
-    fresh.sum_duplicates()
+    sorted_once = _sorted_once(X.indices[: X.indptr[-1]], X.indptr)
+    fresh = sparse.csr_array(
+        (X.data, X.indices, X.indptr), shape=X.shape, copy=not sorted_once
+    )
+    fresh.has_canonical_format = fresh.has_sorted_indices = sorted_once
+    if not sorted_once:
+        fresh.sum_duplicates()
     return fresh
+
+
+def _sorted_once(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:
+    """Return whether the columns of each row rise, read in pieces to save memory."""
+    for low in range(0, len(indices) - 1, PIECE):
+        piece = indices[low : low + PIECE + 1]
+        falls = 1 + low + np.flatnonzero(piece[1:] <= piece[:-1])
+        # only at the beginning of a row may the column fall
+        first = np.searchsorted(indptr, falls)
+        if not np.array_equal(indptr[first], falls):
+            return False
+    return True
+
+
+def _within(values: NDArray[np.float64], bound: float) -> bool:
+    """Return whether all values are within the bound; not if one is no number."""
+    return len(values) == 0 or bool(values.min() >= -bound and values.max() <= bound)
 
 
 def _norms(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -12,6 +12,8 @@ from tacit.datasets._real import (
     load_covertype,
     load_kddcup99,
     load_mnist,
+    load_newsgroups20,
+    load_reuters_moneyfx,
 )
 
 __all__ = [
@@ -22,5 +24,7 @@ __all__ = [
     "load_covertype",
     "load_kddcup99",
     "load_mnist",
+    "load_newsgroups20",
+    "load_reuters_moneyfx",
     "make_census",
 ]

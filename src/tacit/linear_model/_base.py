@@ -1,39 +1,23 @@
-"""The one path from rows to a private model."""
+"""What the private linear models share."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import validate_data
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tacit._random import as_generator, is_seeded
-from tacit._validate import at_least
-from tacit.convex import Loss
-from tacit.data import RowBounds, bounded_rows
+from tacit._estimators import all_or_nothing, promised_budget
+from tacit.data import RowBounds
 from tacit.data.bounds import canonical
-from tacit.mechanisms.grid import check_noise
-from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
-from tacit.solvers import (
-    AMP,
-    NoisyGD,
-    Problem,
-    auto_solver,
-    capped_where_noisy,
-)
+from tacit.linear_model._erm import private_erm
+from tacit.privacy import Ledger, Neighbors
+from tacit.solvers import INTERCEPT_SHARE
 
-__all__ = ["planning_rows", "private_erm", "promised_budget"]
-
-SOLVERS = {
-    "amp": AMP,
-    "noisy_gd": NoisyGD,
-}
+__all__ = ["PrivateLinearModel", "validated"]
 
 
-def validated(estimator: Any, X: Any, y: Any = "no_validation") -> Any:
+def validated(estimator, X, y="no_validation"):
     """Return features, and targets when given, as scikit-learn checks them.
 
     What scikit-learn says of flat, complex or text input quotes the input, so those
@@ -44,8 +28,11 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation") -> Any:
         raise ValueError(
             "X must have 2 dimensions, got 1. Reshape your data to one row a person."
         )
-    if getattr(getattr(X, "dtype", None), "kind", None) == "c":
-        raise ValueError("Complex data not supported: X must hold real numbers.")
+    for name, values in (("X", X), ("y", y)):
+        if getattr(getattr(values, "dtype", None), "kind", None) == "c":
+            raise ValueError(
+                f"Complex data not supported: {name} must hold real numbers."
+            )
     fitting = not isinstance(y, str)
     if sparse.issparse(X) and X.dtype.kind in "fiub":
         X = canonical(X.astype(np.float64))  # entries stored twice may add up to inf
@@ -65,100 +52,80 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation") -> Any:
     raise ValueError("X must hold numbers only; encode text before the fit.")
 
 
-def promised_budget(
-    epsilon: float, delta: float | None, neighbors: str | Neighbors, n_rows: int
-) -> Budget:
-    """Return the budget, with delta 1/n^2 by default where the row count is public."""
-    relation = Neighbors.of(neighbors)
-    if delta is None:
-        if relation is not Neighbors.REPLACE_ONE:
+class PrivateLinearModel(BaseEstimator):
+    """A fit that happens as a whole or not at all, and predictions of bounded rows."""
+
+    def fit(self, X, y, *, ledger: Ledger | None = None):
+        """Fit the model, charging the ledger first.
+
+        Parameters
+        ----------
+        X
+            Features, dense or CSR, one row a person.
+        y
+            Labels or targets.
+        ledger
+            Account of the data set to charge; None opens one for this fit alone.
+        """
+        with all_or_nothing(self):
+            return self._fit(X, y, ledger)
+
+    def _bounds(self, **facts) -> RowBounds:
+        """Return the public bounds of a row, with what is known of the targets."""
+        if self.bound_norm not in ("l2", "linf"):
             raise ValueError(
-                "delta must be given when neighbors='add_or_remove_one', where the "
-                "number of rows is private; 1 / (rows you expect)^2 is usual."
+                f"bound_norm must be 'l2' or 'linf', got {self.bound_norm!r}."
             )
-        delta = 1 / n_rows**2
-    return Budget(epsilon, delta, relation)
+        return RowBounds(self.x_norm, self.bound_norm, **facts)
 
+    def _intercept(self, bounds: RowBounds) -> float | None:
+        """Return the value of the constant feature, or None."""
+        if not self.fit_intercept:
+            return None
+        # entry by entry, a constant as large as the bound costs nothing
+        return bounds.x_norm * (INTERCEPT_SHARE if bounds.norm == "l2" else 1.0)
 
-def planning_rows(budget: Budget, n_rows: int, expected_rows: int | None) -> int:
-    """Return the public number of rows that step sizes and penalties are set for."""
-    if expected_rows is not None:
-        at_least(1, expected_rows=expected_rows)
-        return expected_rows
-    if budget.neighbors is Neighbors.REPLACE_ONE:
-        return n_rows
-    # delta is chosen well below one over the rows: the usual choice gives them back
-    return 2**31 if budget.delta == 0 else int(min(2**31, max(2, budget.delta**-0.5)))
+    def _minimize(
+        self, X, y, *, loss, bounds, intercept, ridge, regularizer, ledger, assumptions
+    ):
+        """Set ``loss_`` and ``privacy_``; return weights (p, k) and intercepts (k,)."""
+        budget = promised_budget(self.epsilon, self.delta, self.neighbors, X.shape[0])
+        size = "norm" if bounds.norm == "l2" else "largest entry"
+        found = [
+            f"rows are shortened to {size} {bounds.x_norm:g}, set without the data"
+        ]
+        if budget.neighbors is Neighbors.REPLACE_ONE:
+            found.append("the number of rows is public")
+        W, self.loss_, self.privacy_ = private_erm(
+            X,
+            y,
+            loss=loss,
+            bounds=bounds,
+            intercept=intercept,
+            ridge=ridge,
+            regularizer=regularizer,
+            solver=self.solver,
+            noise=self.noise,
+            budget=budget,
+            ledger=ledger,
+            expected_rows=self.expected_rows,
+            random_state=self.random_state,
+            verbose=self.verbose,
+            label=type(self).__name__,
+            assumptions=(*found, *assumptions),
+        )
+        if intercept is None:
+            return W, np.zeros(W.shape[1])
+        return W[:-1], W[-1] * intercept
 
+    def _scores(self, X):
+        """Return the margins of rows within the bounds."""
+        check_is_fitted(self)
+        X = validated(self, X)
+        return self._bounds().clip(X) @ self.coef_.T + self.intercept_
 
-def private_erm(
-    X: Any,
-    y: NDArray[Any],
-    *,
-    loss: Loss,
-    bounds: RowBounds,
-    intercept: float | None,
-    ridge: float,
-    solver: Any,
-    noise: str,
-    budget: Budget,
-    ledger: Ledger | None,
-    expected_rows: int | None,
-    random_state: Any,
-    label: str,
-    assumptions: tuple[str, ...],
-) -> tuple[NDArray[np.float64], Loss, PrivacyReport]:
-    """Plan, charge, clip, run, report: in this order, and nowhere else."""
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
-    check_noise(noise)
-    problem = Problem(
-        loss=loss,
-        bounds=bounds if intercept is None else bounds.with_intercept(intercept),
-        n_rows=planning_rows(budget, X.shape[0], expected_rows),
-        n_features=X.shape[1] + (intercept is not None),
-        ridge=ridge,
-    )
-    problem = replace(problem, loss=capped_where_noisy(problem, budget))
-    chosen = _solver(solver, noise, problem, budget)
-    plan = chosen.plan(problem, budget)
-    rng = as_generator(random_state)
-
-    own = Ledger(budget) if ledger is None else ledger
-    entry = own.charge(
-        plan.event, label, promise=budget, seeded=is_seeded(random_state)
-    )
-
-    W = chosen.run(plan, bounded_rows(X, y, bounds, intercept), rng)
-    report = PrivacyReport(
-        promise=budget,
-        spent=plan.event.curve(budget.neighbors).epsilon(budget.delta),
-        entries=(entry,),
-        assumptions=(
-            *assumptions,
-            f"planned for {problem.n_rows} rows; another number costs accuracy only",
-            *getattr(plan, "assumptions", ()),
-            *(() if ledger is not None else ("this fit has a ledger of its own",)),
-        ),
-    )
-    return W, problem.loss, report
-
-
-def _solver(solver: Any, noise: str, problem: Problem, budget: Budget) -> Any:
-    if not isinstance(solver, str):
-        if not (hasattr(solver, "plan") and hasattr(solver, "run")):
-            raise ValueError(
-                "solver must be 'auto', a solver's name or an object with plan and "
-                f"run, got {type(solver).__name__}."
-            )
-        if noise != "grid":
-            raise ValueError(
-                f"noise={noise!r} is for solvers given by name; set it on the solver."
-            )
-        return solver
-    if solver == "auto":
-        return auto_solver(problem, budget, noise)
-    if solver not in SOLVERS:
-        names = ", ".join(repr(name) for name in ("auto", *SOLVERS))
-        raise ValueError(f"solver must be one of {names}, got {solver!r}.")
-    return SOLVERS[solver](noise=noise)
+    def __sklearn_tags__(self):
+        """Tell scikit-learn that sparse rows are fine."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

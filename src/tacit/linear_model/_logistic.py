@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy import special
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
-from tacit.convex import Logistic, Softmax
-from tacit.data import RowBounds
-from tacit.linear_model._base import private_erm, promised_budget, validated
-from tacit.privacy import Ledger, Neighbors
-from tacit.solvers import INTERCEPT_SHARE
+from tacit.convex import Logistic, OneVsRest, Softmax
+from tacit.linear_model._base import PrivateLinearModel
+from tacit.linear_model._classifier import PrivateClassifierMixin
 
 __all__ = ["LogisticRegression"]
 
 
-class LogisticRegression(ClassifierMixin, BaseEstimator):
+class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
     """Logistic regression that does not tell on its rows.
 
-    Two classes give one set of weights, more give a joint softmax.
+    Two classes give one set of weights, more give a joint softmax or one set of weights
+    each against the rest.
 
     Parameters
     ----------
@@ -31,21 +25,33 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     delta
         Probability with which the bound may fail. None for one over the squared
         number of rows, which is public when neighbors replace a row; must be given
-        when they add or remove one.
+        when they add or remove one. 0.0 asks for pure privacy.
     x_norm
-        Bound on the Euclidean norm of a row. Longer rows are shortened to it, at fit
-        and at prediction alike. It must not be read off the data.
+        Bound on the norm of a row. Longer rows are shortened to it, at fit and at
+        prediction alike. It must not be read off the data.
+    bound_norm
+        ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
+        largest entry, as ``"frank_wolfe"`` needs.
     ridge
         Least ridge penalty, in units of the summed loss (scikit-learn's ``1 / C``).
         The plan takes more when privacy or accuracy ask for it.
+    penalty
+        None, or one of `~tacit.convex.L1`, `~tacit.convex.ElasticNet`,
+        `~tacit.convex.GroupL1`, `~tacit.convex.L2Ball`, `~tacit.convex.L1Ball`,
+        `~tacit.convex.Box` and `~tacit.convex.Simplex`, in units of the summed loss.
+        The weight of the constant feature counts like any other.
     fit_intercept
         Whether to add a constant feature, which is inside the private bound.
     classes
         Public labels. None takes them from ``y``, which makes the set of labels an
         assumption of the guarantee.
+    multi_class
+        What three classes or more are fitted with: ``"softmax"`` for one joint model
+        of their probabilities, ``"one_vs_rest"`` for a binary model each. Both are
+        one fit, whose noise is accounted for all classes together.
     solver
-        ``"auto"``, ``"amp"``, ``"noisy_gd"``, or a solver object. ``"auto"`` chooses
-        from public facts only.
+        ``"auto"``, another name from the guide to choosing a solver, or a solver
+        object. ``"auto"`` chooses from public facts only.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     expected_rows
@@ -58,6 +64,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     random_state
         None for the operating system's randomness. A seed is for tests only, and is
         flagged in the report.
+    verbose
+        1 for a bar that counts planned steps, 0 for silence.
 
     Attributes
     ----------
@@ -67,7 +75,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         Weights, for rows shortened to ``x_norm``.
     intercept_ : ndarray of shape (1 or n_classes,)
         Intercepts.
-    loss_ : Logistic or Softmax
+    loss_ : Logistic, Softmax or OneVsRest
         Loss that was minimized; its slope is capped when that saves noise.
     privacy_ : PrivacyReport
         Promise, spend and assumptions.
@@ -89,6 +97,13 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     (10, 64)
     >>> model.privacy_.promise.epsilon
     1.0
+
+    A penalty is an object, and its unit that of the summed loss.
+
+    >>> from tacit.convex import L1
+    >>> few = LogisticRegression(4.0, penalty=L1(20.0), classes=range(10))
+    >>> few.fit(X / 16, y).coef_.shape
+    (10, 64)
     """
 
     def __init__(
@@ -97,123 +112,46 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         delta=None,
         *,
         x_norm=1.0,
+        bound_norm="l2",
         ridge=0.0,
+        penalty=None,
         fit_intercept=True,
         classes=None,
+        multi_class="softmax",
         solver="auto",
         neighbors="replace_one",
         expected_rows=None,
         noise="grid",
         random_state=None,
+        verbose=0,
     ):
         self.epsilon = epsilon
         self.delta = delta
         self.x_norm = x_norm
+        self.bound_norm = bound_norm
         self.ridge = ridge
+        self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.classes = classes
+        self.multi_class = multi_class
         self.solver = solver
         self.neighbors = neighbors
         self.expected_rows = expected_rows
         self.noise = noise
         self.random_state = random_state
+        self.verbose = verbose
 
-    def fit(self, X, y, *, ledger: Ledger | None = None):
-        """Fit the model, charging the ledger first.
-
-        Parameters
-        ----------
-        X
-            Features, dense or CSR, one row a person.
-        y
-            Labels.
-        ledger
-            Account of the data set to charge; None opens one for this fit alone.
-        """
-        before = vars(self).copy()
-        try:
-            return self._fit(X, y, ledger)
-        except BaseException:
-            # all or nothing: scikit-learn's validation has left its marks by now
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    def _fit(self, X, y, ledger):
-        X, y = validated(self, X, y)
-        with warnings.catch_warnings():
-            # it warns about labels that look like numbers, which depends on them
-            warnings.simplefilter("ignore", UserWarning)
-            check_classification_targets(y)
-        classes = self._public_classes(y)
-        bounds = RowBounds(self.x_norm, classes=tuple(classes.tolist()))
-        codes = bounds.codes(y)
-        binary = len(classes) == 2
-        intercept = INTERCEPT_SHARE * self.x_norm if self.fit_intercept else None
-        budget = promised_budget(self.epsilon, self.delta, self.neighbors, X.shape[0])
-        weights, self.loss_, report = private_erm(
-            X,
-            2.0 * codes - 1.0 if binary else codes,
-            loss=Logistic() if binary else Softmax(len(classes)),
-            bounds=bounds,
-            intercept=intercept,
-            ridge=self.ridge,
-            solver=self.solver,
-            noise=self.noise,
-            budget=budget,
-            ledger=ledger,
-            expected_rows=self.expected_rows,
-            random_state=self.random_state,
-            label=type(self).__name__,
-            assumptions=self._assumptions(budget.neighbors),
-        )
-        self.classes_ = classes
-        if intercept is None:
-            self.coef_ = weights.T.copy()
-            self.intercept_ = np.zeros(weights.shape[1])
-        else:
-            self.coef_ = weights[:-1].T.copy()
-            self.intercept_ = weights[-1] * intercept
-        self.privacy_ = report
-        return self
-
-    def _public_classes(self, y):
-        """Return the sorted labels, given or taken from ``y``."""
-        if self.classes is None:
-            classes = np.unique(y)
-            if len(classes) < 2:
-                raise ValueError(
-                    "y holds one class; give the public labels as classes= to fit "
-                    "with fewer labels than there are."
-                )
-            return classes
-        classes = np.unique(np.asarray(self.classes))
-        if len(classes) < 2 or (classes.dtype.kind == "f" and np.isnan(classes).any()):
+    def _loss(self, n_classes):
+        if self.multi_class not in ("softmax", "one_vs_rest"):
             raise ValueError(
-                "classes must name at least 2 labels, none of them missing."
+                "multi_class must be 'softmax' or 'one_vs_rest', got "
+                f"{self.multi_class!r}."
             )
-        return classes
-
-    def _assumptions(self, neighbors: Neighbors) -> tuple[str, ...]:
-        found = [f"rows are shortened to norm {self.x_norm:g}, set without the data"]
-        if neighbors is Neighbors.REPLACE_ONE:
-            found.append("the number of rows is public")
-        if self.classes is None:
-            found.append("the set of labels is public (taken from y; give classes=)")
-        return tuple(found)
-
-    def decision_function(self, X):
-        """Return the margins of rows shortened to ``x_norm``."""
-        check_is_fitted(self)
-        X = validated(self, X)
-        scores = RowBounds(self.x_norm).clip(X) @ self.coef_.T + self.intercept_
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X):
-        """Return the most likely label of each row."""
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
+        if n_classes == 2:
+            return Logistic()
+        if self.multi_class == "softmax":
+            return Softmax(n_classes)
+        return OneVsRest(Logistic(), n_classes)
 
     def predict_proba(self, X):
         """Return the probability of each class for each row."""
@@ -222,14 +160,10 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             return np.column_stack(
                 [self.loss_.probability(-scores), self.loss_.probability(scores)]
             )
+        if isinstance(self.loss_, OneVsRest):
+            return self.loss_.probability(scores)
         return special.softmax(scores, axis=1)
 
     def predict_log_proba(self, X):
         """Return the logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X))
-
-    def __sklearn_tags__(self):
-        """Tell scikit-learn that sparse rows are fine."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -1,7 +1,8 @@
 """Random orders and subsets of rows, drawn from the generator of the noise.
 
 Amplification by sampling rests on these draws as much as on the noise, so they come
-from the same cryptographic words.
+from the same cryptographic words, and every probability is exact: words are compared
+as integers, and NumPy rejects those that would make one outcome likelier.
 """
 
 from __future__ import annotations
@@ -10,9 +11,22 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-__all__ = ["fixed_subset", "permutation", "poisson_subset", "random_blocks"]
+from tacit._validate import at_least
+
+__all__ = [
+    "RATE_CELLS",
+    "fixed_subset",
+    "permutation",
+    "poisson_subset",
+    "random_blocks",
+]
 
 Indices = NDArray[np.intp]
+
+# Sampling rates are whole numbers of this many cells: doubles below one are
+RATE_CELLS = 2**53
+# A byte decides for most rows; these bits decide where it leaves the matter open
+_LOW_BITS = 45
 
 
 def permutation(n: int, rng: Generator) -> Indices:
@@ -21,14 +35,33 @@ def permutation(n: int, rng: Generator) -> Indices:
 
 
 def fixed_subset(n: int, size: int, rng: Generator) -> Indices:
-    """Return ``size`` of 0 to n - 1, every subset as likely as any other."""
-    return np.asarray(rng.choice(n, size, replace=False, shuffle=False), dtype=np.intp)
+    """Return ``size`` of 0 to n - 1 in rising order, every subset as likely."""
+    drawn = rng.choice(n, size, replace=False, shuffle=False)
+    # rows are read in the order in which they lie in memory
+    return np.sort(np.asarray(drawn, dtype=np.intp))
 
 
 def poisson_subset(n: int, cells: int, rng: Generator) -> Indices:
-    """Return each of 0 to n - 1 with probability ``cells / 2**53``, independently."""
-    words = rng.integers(0, 2**53, size=n, dtype=np.uint64)
-    return np.flatnonzero(words < np.uint64(cells))
+    """Return each of 0 to n - 1 with probability ``cells / 2**53``, independently.
+
+    Notes
+    -----
+    **Guarantee.** Exact for independent uniform words. A row is in when 53 uniform
+    bits are below ``cells`` as integers. The first eight of them settle that unless
+    they are those of ``cells``, so the others are drawn for one row in 256 only.
+    """
+    at_least(0, cells=cells)
+    if cells >= RATE_CELLS:
+        if cells > RATE_CELLS:
+            raise ValueError(f"cells must be at most 2**53, got {cells!r}.")
+        return np.arange(n)
+    words = rng.integers(0, 2**64, size=-(-n // 8), dtype=np.uint64)
+    high = words.view(np.uint8)[:n]
+    chosen = high < (cells >> _LOW_BITS)
+    open_rows = np.flatnonzero(high == cells >> _LOW_BITS)
+    low = rng.integers(0, 2**_LOW_BITS, size=len(open_rows), dtype=np.uint64)
+    chosen[open_rows] = low < np.uint64(cells & (2**_LOW_BITS - 1))
+    return np.flatnonzero(chosen)
 
 
 def random_blocks(n: int, n_blocks: int, rng: Generator) -> Indices:

@@ -1,26 +1,58 @@
 """Private algorithms: one file each, with a plan and a run."""
 
-from tacit.solvers._auto import auto_solver
+from tacit.solvers._auto import SOLVER_NAMES, auto_solver, named_solver
 from tacit.solvers._base import Plan, Problem, Solver
 from tacit.solvers._rules import INTERCEPT_SHARE, capped_where_noisy
+from tacit.solvers.ada_ssp import AdaSSP, AdaSSPPlan
 from tacit.solvers.amp import AMP, AMPPlan
+from tacit.solvers.entropy_sampling import EntropySampling, EntropySamplingPlan
+from tacit.solvers.frank_wolfe import FrankWolfe, FrankWolfePlan
 from tacit.solvers.noisy_gd import NoisyGD, NoisyGDPlan
+from tacit.solvers.noisy_sgd import NoisySGD, NoisySGDPlan
 from tacit.solvers.objective_perturbation import (
     ObjectivePerturbation,
     ObjectivePerturbationPlan,
+)
+from tacit.solvers.output_perturbation import (
+    OutputPerturbation,
+    OutputPerturbationPlan,
+)
+from tacit.solvers.permuted_sgd import PermutedSGD, PermutedSGDPlan
+from tacit.solvers.preconditioned_gd import PreconditionedGD, PreconditionedGDPlan
+from tacit.solvers.sample_and_aggregate import (
+    SampleAndAggregate,
+    SampleAndAggregatePlan,
 )
 
 __all__ = [
     "AMP",
     "INTERCEPT_SHARE",
+    "SOLVER_NAMES",
     "AMPPlan",
+    "AdaSSP",
+    "AdaSSPPlan",
+    "EntropySampling",
+    "EntropySamplingPlan",
+    "FrankWolfe",
+    "FrankWolfePlan",
     "NoisyGD",
     "NoisyGDPlan",
+    "NoisySGD",
+    "NoisySGDPlan",
     "ObjectivePerturbation",
     "ObjectivePerturbationPlan",
+    "OutputPerturbation",
+    "OutputPerturbationPlan",
+    "PermutedSGD",
+    "PermutedSGDPlan",
     "Plan",
+    "PreconditionedGD",
+    "PreconditionedGDPlan",
     "Problem",
+    "SampleAndAggregate",
+    "SampleAndAggregatePlan",
     "Solver",
     "auto_solver",
     "capped_where_noisy",
+    "named_solver",
 ]

@@ -1,29 +1,125 @@
 """Which solver, from public facts only."""
 
-from math import inf
+from __future__ import annotations
 
+from math import inf, isfinite
+from typing import Any
+
+from tacit.convex import Free, Huber, L1Ball, L2Ball, Simplex, Squared
+from tacit.exceptions import PlanError
 from tacit.privacy import Budget
 from tacit.solvers._base import Problem
-from tacit.solvers._rules import noise_level
+from tacit.solvers._rules import gradient_unit, noise_level
+from tacit.solvers.ada_ssp import AdaSSP
 from tacit.solvers.amp import AMP
+from tacit.solvers.entropy_sampling import EntropySampling
+from tacit.solvers.frank_wolfe import FrankWolfe
 from tacit.solvers.noisy_gd import NoisyGD
+from tacit.solvers.noisy_sgd import NoisySGD
+from tacit.solvers.output_perturbation import OutputPerturbation
+from tacit.solvers.permuted_sgd import PermutedSGD
+from tacit.solvers.preconditioned_gd import MOST_FEATURES, PreconditionedGD
+from tacit.solvers.sample_and_aggregate import SampleAndAggregate
 
-__all__ = ["auto_solver"]
+__all__ = ["SOLVER_NAMES", "auto_regressor", "auto_solver", "named_solver"]
 
-# Noise, as a share of the largest gradient, from which descent is the more accurate
-NOISY = 0.01
+# Noise, as a share of the largest gradient, up to which AMP is the more accurate, by
+# the descent it competes with
+QUIET = {PreconditionedGD: 0.0003, NoisyGD: 0.01}
+QUIET_RESIDUALS = 0.003
+
+# Slopes of the squared loss are cut here, in units of the largest target: residuals
+# are rarely larger, and the noise of descent is in proportion
+SQUARED_CLIP = 0.25
+
+# Least squares come from noisy moments where those are this exact, and have no more
+# than this many features, as the time to invert them grows with the cube
+QUIET_MOMENTS = 0.02
+MOST_MOMENTS = 500
+
+SOLVERS: dict[str, type[Any]] = {
+    "amp": AMP,
+    "preconditioned_gd": PreconditionedGD,
+    "noisy_gd": NoisyGD,
+    "noisy_sgd": NoisySGD,
+    "permuted_sgd": PermutedSGD,
+    "frank_wolfe": FrankWolfe,
+    "output_perturbation": OutputPerturbation,
+    "sample_and_aggregate": SampleAndAggregate,
+    "entropy_sampling": EntropySampling,
+    "ada_ssp": AdaSSP,
+}
+SOLVER_NAMES = ("auto", *SOLVERS)
 
 
-def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> AMP | NoisyGD:
+def named_solver(name: str, problem: Problem, budget: Budget, noise: str) -> Any:
+    """Return the solver of this name, set for this problem and budget.
+
+    A loss without a bounded slope asks for a clip; a solver object is taken as it is.
+    """
+    if name not in SOLVER_NAMES:
+        names = ", ".join(repr(known) for known in SOLVER_NAMES)
+        raise ValueError(f"solver must be one of {names}, got {name!r}.")
+    if name == "auto":
+        return auto_solver(problem, budget, noise)
+    kind = SOLVERS[name]
+    if kind in (PreconditionedGD, NoisyGD, NoisySGD):
+        return kind(noise=noise, clip=_clip(problem))
+    return kind(noise=noise)
+
+
+def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     """Return the solver that is best for problems of this kind.
 
-    One output and little noise: `AMP`, which is as accurate as descent and reads the
-    rows a handful of times. More noise: `NoisyGD`, which copes better with features
-    that are far from centered. Several outputs: `NoisyGD`, whose noise does not grow
-    with the number of directions a row can move.
+    Labels, and up to `MOST_FEATURES` features: `PreconditionedGD`, which is not put
+    off by features far from centered or of unequal spread. One output and next to no
+    noise: `AMP`, which is exact but for it. Targets, a penalty or more features: `AMP`
+    or, with more noise or several outputs, `NoisyGD`. No delta: `AMP`, whose noise is
+    then Laplace's. Rows bounded entry by entry, weights in a polytope: `FrankWolfe`,
+    whose noise hardly grows with the number of features.
     """
-    if problem.loss.n_outputs > 1 or budget.delta == 0:
-        return NoisyGD(noise=noise)
+    if problem.bounds.norm == "linf":
+        if not isinstance(problem.regularizer, L1Ball | Simplex):
+            raise PlanError(
+                "Rows bounded in norm 'linf' need weights in a set with few corners: "
+                "give penalty=L1Ball() or Simplex(), or bound_norm='l2'."
+            )
+        return FrankWolfe(noise=noise)
+    if budget.delta == 0:
+        return AMP(noise=noise)
+    if isinstance(problem.loss, Squared):
+        return auto_regressor(problem, budget, noise)
+    residuals = isinstance(problem.loss, Huber)
+    plain = isinstance(problem.regularizer, Free) and not residuals
+    narrow = problem.n_features <= MOST_FEATURES
+    descent = PreconditionedGD if plain and narrow else NoisyGD
+    if problem.loss.n_outputs > 1:
+        return descent(noise=noise)
     slope = problem.loss.max_slope(inf, problem.bounds.y_range)
     share = noise_level(problem, budget, slope) / problem.n_rows
-    return AMP(noise=noise) if share < NOISY else NoisyGD(noise=noise)
+    share /= gradient_unit(problem)
+    limit = QUIET_RESIDUALS if residuals else QUIET[descent]
+    return AMP(noise=noise) if share < limit else descent(noise=noise)
+
+
+def auto_regressor(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
+    """Return the solver that is best for least squares.
+
+    Little noise: `AdaSSP`, which reads the rows once and is exact but for it. More, or
+    a penalty, or many features: `NoisyGD`, whose noise grows with the number of weights
+    and not with its square.
+    """
+    simple = isinstance(problem.regularizer, Free | L2Ball)
+    if simple and problem.n_features <= MOST_MOMENTS:
+        # noise on the moments, by the least curvature that so many rows have if even
+        level = noise_level(problem, budget, slope=1.0) / problem.bounds.x_norm
+        if level * problem.n_features / problem.n_rows < QUIET_MOMENTS:
+            return AdaSSP(noise=noise)
+    return NoisyGD(noise=noise, clip=_clip(problem))
+
+
+def _clip(problem: Problem) -> float | None:
+    """Return where to cut slopes that the loss itself does not bound."""
+    if isfinite(problem.loss.max_slope(inf, problem.bounds.y_range)):
+        return None
+    return SQUARED_CLIP * max(abs(bound) for bound in problem.bounds.y_range)

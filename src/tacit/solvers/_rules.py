@@ -7,10 +7,18 @@ only, by ``benchmarks/fit_rule.py``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import inf, sqrt
+from dataclasses import dataclass, replace
+from math import exp, expm1, inf, lgamma, sqrt
 
-from tacit.convex import Logistic, Loss, Softmax, gradient_roundoff
+from tacit.convex import (
+    Huber,
+    Logistic,
+    Loss,
+    OneVsRest,
+    Softmax,
+    Squared,
+    gradient_roundoff,
+)
 from tacit.convex.objective import MOST_ADDITIONS
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import LARGEST_MARGIN, Problem
@@ -18,10 +26,16 @@ from tacit.solvers._base import LARGEST_MARGIN, Problem
 __all__ = [
     "INTERCEPT_SHARE",
     "Descent",
+    "Start",
+    "at_zero",
     "capped_where_noisy",
+    "cheap_ridge",
     "descent_rule",
+    "general_ridge_rule",
     "gradient_tolerance",
+    "gradient_unit",
     "noise_level",
+    "ridge_for_weights",
     "ridge_rule",
 ]
 
@@ -30,6 +44,9 @@ INTERCEPT_SHARE = 0.25
 
 # Where the noise is less than this part of the gradient, there is nothing to save
 NEGLIGIBLE = 1e-5
+
+# Entries of more rows than this, zeros left out, fill a thousand gigabytes
+MOST_ENTRIES = 2**36
 
 
 def noise_level(problem: Problem, budget: Budget, slope: float) -> float:
@@ -45,21 +62,65 @@ def capped_where_noisy(problem: Problem, budget: Budget) -> Loss:
     At zero weights every slope is one half. Letting rows on the wrong side count no
     more than that halves the sensitivity, for a loss that still ranks alike.
     """
-    if not isinstance(problem.loss, Logistic) or budget.delta == 0:
-        return problem.loss
+    loss = problem.loss
+    one = loss.loss if isinstance(loss, OneVsRest) else loss
+    if not isinstance(one, Logistic) or budget.delta == 0:
+        return loss
     level = noise_level(problem, budget, slope=1.0) / problem.n_rows
-    return Logistic(cap=0.5) if level > NEGLIGIBLE else problem.loss
+    if level / gradient_unit(problem) <= NEGLIGIBLE:
+        return loss
+    capped = Logistic(cap=0.5)
+    return replace(loss, loss=capped) if isinstance(loss, OneVsRest) else capped
+
+
+def gradient_unit(problem: Problem) -> float:
+    """Return the gradient of a row that is off by a margin of one or a largest target.
+
+    Rules are in this unit, so that nothing depends on the units of the features.
+    """
+    if not isinstance(problem.loss, Squared | Huber):
+        return problem.bounds.x_norm
+    return problem.bounds.x_norm * max(abs(end) for end in problem.bounds.y_range)
 
 
 def ridge_rule(problem: Problem, budget: Budget) -> float:
     """Return the ridge for a tilted objective, in sum units."""
     slope = problem.loss.max_slope(inf, problem.bounds.y_range)
     noise = noise_level(problem, budget, slope)
-    share = noise / problem.n_rows
+    unit = gradient_unit(problem)
+    share = noise / (problem.n_rows * unit)
     # what the noise asks for, and what keeps the determinant cheap
     wanted = noise * (0.04 + 4 * share + 40 * share**2)
-    cheap = 1.5 * problem.bounds.x_norm**2 / budget.epsilon
+    wanted *= problem.bounds.x_norm**2 / unit
+    curved = 0.25 if isinstance(problem.loss, Softmax) else problem.loss.max_curvature()
+    cheap = 6 * curved * problem.bounds.x_norm**2 / budget.epsilon
     return max(wanted, cheap)
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a loss looks like at zero weights, where every descent begins.
+
+    ``typical`` is the norm that slopes have, of which the part ``shrink`` is worth
+    keeping, and ``curvature`` the largest eigenvalue of a row's Hessian.
+    """
+
+    typical: float
+    shrink: float
+    curvature: float
+
+
+def at_zero(problem: Problem) -> Start:
+    """Return the slope and curvature that descents are planned for."""
+    loss = problem.loss
+    if isinstance(loss, Softmax):
+        return Start(sqrt(1 - 1 / loss.n_classes), 0.7, 1 / loss.n_classes)
+    if isinstance(loss, OneVsRest):
+        # at zero all classes pull, later on that of the row: no more than one counts
+        one = loss.loss
+        typical = one.max_slope(inf, problem.bounds.y_range)
+        return Start(typical, 0.7, one.max_curvature())
+    return Start(loss.max_slope(inf, problem.bounds.y_range), 1.0, loss.max_curvature())
 
 
 @dataclass(frozen=True)
@@ -76,45 +137,123 @@ def descent_rule(
     problem: Problem, budget: Budget, clip: float | None = None
 ) -> Descent:
     """Return the steps of a noisy descent, for slopes cut at ``clip`` if given."""
-    loss = problem.loss
-    if isinstance(loss, Softmax):
-        # every slope has this norm at zero weights, and a little less serves better
-        typical, shrink = sqrt(1 - 1 / loss.n_classes), 0.7
-        curvature = 1 / loss.n_classes
-    else:
-        typical, shrink = loss.max_slope(inf, problem.bounds.y_range), 1.0
-        curvature = loss.max_curvature()
+    start = at_zero(problem)
+    typical, shrink, curvature = start.typical, start.shrink, start.curvature
     if clip is not None:
         typical, shrink = clip, 1.0
-    noise = noise_level(problem, budget, typical) / sqrt(loss.n_outputs)
-    share = noise / problem.n_rows
+    noise = noise_level(problem, budget, typical) / sqrt(problem.loss.n_outputs)
+    unit = gradient_unit(problem)
+    share = noise / (problem.n_rows * unit)
     n_steps = int(min(max(0.6 / share, 30), 100))
     momentum = 1 - 6 / n_steps
     # a step that is stable where the loss is most curved at zero weights
     stable = min(4 / 0.7, 1.3 / curvature)
     stable /= problem.n_rows * problem.bounds.x_norm**2
-    quiet = (1 - momentum) / (n_steps * noise * (0.1 + share)) / shrink
+    # how far to go in all, as the sum of step sizes
+    if isinstance(problem.loss, Squared | Huber):
+        going = residual_duration(problem, noise)
+    else:
+        going = unit / problem.bounds.x_norm**2 / (noise * (0.1 + share)) / shrink
+    quiet = going * (1 - momentum) / n_steps
     return Descent(n_steps, min(stable, quiet), momentum, shrink * typical)
 
 
+def residual_duration(problem: Problem, noise: float) -> float:
+    """Return the sum of step sizes of a descent on residuals, by their noise.
+
+    Labels only need the side of a margin, targets its size, so less noise will do. The
+    longer the way, the more of the signal is learned, up to all of it after one over
+    the curvature, and the more noise is gathered. Here predictions are off by at most
+    a third of the largest target, and by less where not all of the signal is learned.
+    """
+    size, x_norm = problem.size, problem.bounds.x_norm
+    # noise of a prediction after one over the curvature, where rows are spread evenly
+    off = sqrt(size) * noise / (problem.n_rows * gradient_unit(problem))
+    learned = size / (problem.n_rows * x_norm**2)
+    return learned * max(1.0, 0.3 / off) / (1 + 11 * off**2)
+
+
 def gradient_tolerance(
-    problem: Problem, neighbors: Neighbors, sensitivity: float
+    problem: Problem,
+    neighbors: Neighbors,
+    sensitivity: float,
+    *,
+    ridge: float = 0.0,
+    tilt_norm: float = 0.0,
 ) -> float:
     """Return the gradient norm to certify: far below the noise, above round-off.
 
     Where the number of rows is private it must be within reach for any number of them,
-    or failing would tell.
+    or failing would tell. ``tilt_norm`` is hardly ever passed by the norm of the tilt.
     """
     private = neighbors is Neighbors.ADD_OR_REMOVE_ONE
+    n_rows = problem.most_rows if private else max(problem.n_rows, 2**20)
     x_norm = problem.bounds.x_norm
+    # weights of this norm have margins far beyond any useful model
+    w_norm = LARGEST_MARGIN / x_norm
+    if ridge > 0:
+        # a tilt alone moves them so far, and with all rows no further than that
+        w_norm = min(w_norm, n_rows * problem.lipschitz / ridge) + tilt_norm / ridge
+    w_norm = min(w_norm, problem.regularizer.radius)
     roundoff = gradient_roundoff(
-        n_rows=problem.most_rows if private else max(problem.n_rows, 2**20),
+        n_rows=n_rows,
         shape=problem.shape,
         additions=MOST_ADDITIONS,
         x_norm=x_norm,
-        slope=problem.loss.max_slope(inf, problem.bounds.y_range),
+        slope=problem.loss.max_slope(x_norm * w_norm, problem.bounds.y_range),
         curvature=problem.loss.max_curvature(),
-        # weights of this norm have margins far beyond any useful model
-        w_norm=LARGEST_MARGIN / x_norm,
+        w_norm=w_norm,
+        ridge=ridge,
+        tilt_norm=tilt_norm,
+        # rows so long that all of them together would not fit in memory are not there
+        products=min(problem.n_features, max(1024, MOST_ENTRIES // n_rows)),
     )
     return max(1e-6 * sensitivity, 2 * roundoff)
+
+
+def cheap_ridge(problem: Problem, epsilon: float) -> float:
+    """Return the ridge at which the determinant takes a tenth of epsilon."""
+    rank = problem.loss.slope_rank()
+    trace = problem.loss.max_trace() * problem.bounds.x_norm**2
+    return trace / rank / expm1(min(0.1 * epsilon / rank, 500.0))
+
+
+def general_ridge_rule(problem: Problem, noise_norm: float, epsilon: float) -> float:
+    """Return the ridge for a tilt of any law, and for losses bounded on a set only.
+
+    The rule of `ridge_rule` in units of the slope and of the row norm.
+    """
+    noise = noise_norm / problem.lipschitz
+    share = noise / problem.n_rows
+    wanted = noise * problem.bounds.x_norm**2 * (0.04 + 4 * share + 40 * share**2)
+    return max(wanted, cheap_ridge(problem, epsilon))
+
+
+def ridge_for_weights(
+    problem: Problem, neighbors: Neighbors, weight_norm: float, deviation: float
+) -> float:
+    """Return the ridge with the least bound on the expected risk, whatever the width.
+
+    Parameters
+    ----------
+    problem
+        A problem whose loss is Lipschitz.
+    neighbors
+        The relation, which sets the sensitivity.
+    weight_norm
+        Public bound on the norm of the best weights.
+    deviation
+        Noise in any one direction, in units of the sensitivity of the gradient.
+
+    Notes
+    -----
+    **Bound.** With ``LR`` the Lipschitz constant and s the noise of the tilt, or the
+    ridge times the noise of the weights, the excess risk is in expectation at most
+    ``ridge B^2 / (2 n) + LR (2 LR + E|z| s) / ridge``, z a normal vector of one number
+    an output; see the page on output perturbation. This minimizes it.
+    """
+    outputs = problem.loss.n_outputs
+    mean_length = sqrt(2) * exp(lgamma((outputs + 1) / 2) - lgamma(outputs / 2))
+    cost = 2 + mean_length * neighbors.rows_changed * deviation
+    # [output:ridge]
+    return problem.lipschitz * sqrt(2 * problem.n_rows * cost) / weight_norm

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit.convex import L1, ElasticNet, Free, GroupL1
 from tacit.data import Rows
-from tacit.mechanisms import Gaussian
+from tacit.exceptions import PlanError
+from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID
-from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
+from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers._base import Problem, noise_assumptions
-from tacit.solvers._rules import gradient_tolerance
+from tacit.solvers._published import AMPSplit, refuse_unkept, refuse_wide
 from tacit.solvers.objective_perturbation import (
+    ObjectivePerturbation,
     ObjectivePerturbationPlan,
-    choose_ridge,
+    check_choices,
     tilted_minimum,
 )
 
 __all__ = ["AMP", "AMPPlan"]
 
-# The final noise is this many times weaker in privacy than the tilt, which costs the
-# tilt about one part in a thousand.
+# The final noise is this many times weaker in privacy than the tilt. Squares add for
+# the Gaussian law, so it costs the tilt about one part in a thousand; epsilons add for
+# the others, which costs one in a hundred.
 OUTPUT_RATIO = 20.0
+PURE_OUTPUT_RATIO = 100.0
 
 
 @dataclass(frozen=True)
@@ -47,23 +52,28 @@ class AMPPlan:
 
     @property
     def event(self) -> Event:
-        return Composed((self.tilted.event, GaussianNoise(self.output_multiplier)))
+        output = self.tilted.noise_law.event(self.output_multiplier)
+        return Composed((self.tilted.event, output))
 
     @property
     def output_sensitivity(self) -> float:
         """Distance between two points that each meet the gradient tolerance."""
-        cell = self.tilted.multiplier * self.tilted.sensitivity / GRID
         # the drawn tilt is off the exact one by at most a cell a coordinate
+        cell = self.tilted.scale() / GRID
         tolerance = self.gradient_tolerance + sqrt(self.tilted.problem.size) * cell
         # [amp:output] each side may be off by tolerance / ridge, hence twice
         return 2 * tolerance / self.tilted.ridge
 
     @property
-    def mechanism(self) -> Gaussian:
+    def mechanism(self) -> Gaussian | L2Laplace | Laplace:
         """What draws the final noise."""
-        return Gaussian(
-            self.output_multiplier, self.output_sensitivity, self.tilted.noise
-        )
+        law = self.tilted.noise_law
+        return law.mechanism(self.output_multiplier, self.output_sensitivity)
+
+    def output_scale(self) -> float:
+        """Return the scale of the final noise, or refuse what the grid cannot hold."""
+        law = self.tilted.noise_law
+        return law.scale(self.output_multiplier, self.output_sensitivity)
 
 
 @dataclass(frozen=True)
@@ -74,48 +84,130 @@ class AMP:
     ----------
     ridge
         Ridge penalty in sum units; None for the rule, which sees public facts only.
+    law
+        Law of the tilt and of the final noise: ``"gaussian"``, or ``"gamma"`` or
+        ``"laplace"``, which bound the loss itself. None is Gaussian, or Laplace for a
+        budget with delta zero.
+    accounting
+        ``"tight"``, or ``"paper"`` for the ridge and noise of [2]_.
+    weight_norm
+        Public bound on the norm of the best weights, from which the ridge follows in
+        any dimension; Gaussian noise and no other penalty only.
+    output_share
+        Part of the budget for the final noise in [2]_; None for its hyperparameter-free
+        choice.
+    tilt_share
+        Part of the rest of epsilon for the tilt in [2]_, the determinant taking what is
+        left; None for its hyperparameter-free choice.
     noise
         ``"grid"`` or ``"float"``.
 
     Notes
     -----
     **Guarantee.** (epsilon, delta)-private in floating point: the exact minimizer has
-    the loss of `tacit.privacy.TiltedMinimum`; given it, the computed point is within
-    ``tolerance / ridge`` of it, so Gaussian noise on twice that makes the two outputs
-    alike [1]_, with the factor two that the published Lemma 4.3.3 lacks. The gradient
-    norm is certified, round-off included, and never loosened.
+    the loss of `tacit.privacy.TiltedMinimum`, or a pure one for the other laws; given
+    it, the computed point is within ``tolerance / ridge`` of it, so noise on twice that
+    makes the two outputs alike [1]_, with the factor two that the published Lemma 4.3.3
+    lacks. The gradient norm is certified, round-off included, and never loosened.
+
+    After the final noise the weights are moved back into the set, where there is one.
+    Where the penalty makes zeros, weights within reach of the final noise are set to
+    zero, as nothing but noise is left of them. Both use what is released already.
 
     References
     ----------
     .. [1] Iyengar, Near, Song, Thakkar, Thakurta and Wang, "Towards practical
        differentially private convex optimization", IEEE S&P 2019, Theorem 1.
+    .. [2] Thakkar, "Advances in privacy-preserving machine learning", dissertation,
+       Boston University, 2019, Algorithm 1 and Section 4.6.
     """
 
     ridge: float | None = None
+    law: str | None = None
+    accounting: str = "tight"
+    weight_norm: float | None = None
+    output_share: float | None = None
+    tilt_share: float | None = None
     noise: str = "grid"
 
     def __post_init__(self) -> None:
         check_noise(self.noise)
+        check_choices(self.ridge, self.weight_norm, self.law, self.accounting)
+        shares = self.output_share is not None or self.tilt_share is not None
+        if shares and self.accounting != "paper":
+            raise ValueError(
+                "output_share and tilt_share are for accounting='paper'; the tight "
+                "accounting divides no budget."
+            )
+
+    @property
+    def _objective(self) -> ObjectivePerturbation:
+        return ObjectivePerturbation(
+            ridge=self.ridge,
+            law=self.law,
+            weight_norm=self.weight_norm,
+            noise=self.noise,
+        )
 
     def plan(self, problem: Problem, budget: Budget) -> AMPPlan:
         """Choose the ridge, then the least tilt that fits with the final noise."""
-        sensitivity = problem.sensitivity(budget.neighbors)
-        ridge = choose_ridge(problem, budget, self.ridge)
-        tolerance = gradient_tolerance(problem, budget.neighbors, sensitivity)
+        if self.accounting == "paper":
+            plan = self._published(problem, budget)
+        else:
+            tilted = self._objective.with_ridge(problem, budget)
 
-        def planned(multiplier: float) -> AMPPlan:
-            tilted = ObjectivePerturbationPlan(
-                problem, ridge, multiplier, sensitivity, tolerance, self.noise
-            )
-            return AMPPlan(tilted, OUTPUT_RATIO * multiplier)
+            def planned(multiplier: float) -> AMPPlan:
+                tilt = tilted(multiplier)
+                gaussian = tilt.law == "gaussian"
+                ratio = OUTPUT_RATIO if gaussian else PURE_OUTPUT_RATIO
+                return AMPPlan(tilt, ratio * multiplier)
 
-        plan = planned(calibrate(lambda noise: planned(noise).event, budget))
+            plan = planned(calibrate(lambda noise: planned(noise).event, budget))
         # noise too large for the grid is refused here, not after the charge
-        plan.tilted.mechanism.scale(problem.size)
-        plan.mechanism.scale(problem.size)
+        plan.output_scale()
+        return plan
+
+    def _published(self, problem: Problem, budget: Budget) -> AMPPlan:
+        """Return the plan with published constants, where they keep the budget."""
+        refuse_wide(problem)
+        if budget.delta == 0 or self.law not in (None, "gaussian"):
+            raise PlanError(
+                "The published constants are for Gaussian noise and delta > 0; use "
+                "accounting='tight'."
+            )
+        split = AMPSplit.of(problem, budget, self.output_share, self.tilt_share)
+        planned = self._objective.with_ridge(problem, budget, split.ridge(problem))
+        tilt = planned(split.multiplier)
+        # the published gradient norm, where float64 can certify it
+        tolerance = max(1 / problem.n_rows, tilt.gradient_tolerance)
+        tilt = replace(tilt, gradient_tolerance=tolerance)
+        plan = AMPPlan(tilt, split.output_multiplier)
+        refuse_unkept(plan.event, budget)
         return plan
 
     def run(self, plan: AMPPlan, rows: Rows, rng: Generator) -> NDArray[np.float64]:
         """Draw the tilt once, minimize to the tolerance, add the final noise."""
         W = tilted_minimum(plan.tilted, rows, rng)
-        return plan.mechanism(W, rng)
+        noisy = plan.mechanism(W, rng)
+        reach = plan.tilted.noise_law.furthest(plan.output_scale())
+        return allowed(plan.tilted.problem, noisy, reach)
+
+
+def allowed(
+    problem: Problem, noisy: NDArray[np.float64], reach: float
+) -> NDArray[np.float64]:
+    """Return weights of the form the regularizer asks for, from noisy ones.
+
+    ``reach`` is what the noise on a weight hardly ever passes: below it a weight may as
+    well have been zero before.
+    """
+    regularizer = problem.regularizer
+    if isinstance(regularizer, Free):
+        return noisy
+    if isinstance(regularizer, GroupL1):
+        kept = np.linalg.norm(noisy, axis=1) > sqrt(noisy.shape[1]) * reach
+        return np.where(kept[:, None], noisy, 0.0)
+    if isinstance(regularizer, L1 | ElasticNet):
+        makes_zeros = isinstance(regularizer, L1) or regularizer.l1 > 0
+        return np.where(np.abs(noisy) > reach, noisy, 0.0) if makes_zeros else noisy
+    return regularizer.prox(noisy, 1.0)

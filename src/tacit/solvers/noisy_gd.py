@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._progress import steps
 from tacit._validate import at_least, fraction, positive
 from tacit.convex import L2Ball, Loss, gradient_roundoff
 from tacit.convex.objective import MOST_ADDITIONS, chunks
@@ -55,6 +56,8 @@ class NoisyGDPlan:
 class NoisyGD:
     """Gradient descent with momentum, each gradient with Gaussian noise.
 
+    A penalty or a set enters by its proximal map after each step.
+
     Parameters
     ----------
     n_steps
@@ -92,11 +95,12 @@ class NoisyGD:
             raise PlanError("NoisyGD needs delta > 0; give a delta.")
         if self.clip is not None:
             positive(clip=self.clip)
-        rule = descent_rule(problem, budget, self.clip)
+        wanted = clip_for(problem, self.clip)
+        rule = descent_rule(problem, budget, wanted)
         n_steps = rule.n_steps if self.n_steps is None else self.n_steps
         step = rule.step if self.step is None else self.step
         momentum = rule.momentum if self.momentum is None else self.momentum
-        clip = rule.clip if self.clip is None else self.clip
+        clip = rule.clip if wanted is None else wanted
         if not isfinite(clip):
             raise PlanError(
                 f"NoisyGD needs a bounded slope, which {problem.loss!r} has not; give "
@@ -128,34 +132,66 @@ class NoisyGD:
 
     def run(self, plan: NoisyGDPlan, rows: Rows, rng: Generator) -> NDArray[np.float64]:
         """Take the planned number of steps."""
-        problem = plan.problem
-        ball = L2Ball(LARGEST_MARGIN / problem.bounds.x_norm)
+        problem, penalty = plan.problem, plan.problem.regularizer
+        ball = L2Ball(largest_margin(problem) / problem.bounds.x_norm)
         W = np.zeros(problem.shape)
-        # a loss whose slope is bounded as tightly by itself needs no clipping
-        bound = problem.loss.max_slope(inf, problem.bounds.y_range)
-        limit = plan.clip if plan.clip < bound else inf
+        limit = clip_needed(problem, plan.clip)
         ahead = W  # where the gradient is taken: Nesterov's look ahead
-        for _ in range(plan.n_steps):
+        for _ in steps(plan.n_steps, "NoisyGD"):
             total = rows.sum(ClippedGradient(problem.loss, ahead, limit))[0]
             gradient = plan.mechanism(total, rng) + problem.ridge * ahead
-            moved = ball.prox(ahead - plan.step * gradient, 1.0)
+            moved = penalty.prox(ahead - plan.step * gradient, plan.step)
+            moved = ball.prox(moved, 1.0)
             ahead = ball.prox(moved + plan.momentum * (moved - W), 1.0)
             W = moved
-        return W
+        # once more for sets that the ball reaches out of
+        return penalty.prox(W, 0.0)
 
 
-def gradient_sensitivity(problem: Problem, clip: float, neighbors: Neighbors) -> float:
-    """Return how far neighbors can move a computed sum of clipped gradients."""
-    x_norm = problem.bounds.x_norm
+def clip_for(problem: Problem, clip: float | None) -> float | None:
+    """Return the clip asked for, or the slope that a set allows, or None.
+
+    Looking ahead may leave the set, where clipping keeps slopes to that bound.
+    """
+    anywhere = problem.loss.max_slope(inf, problem.bounds.y_range)
+    return problem.slope if clip is None and problem.slope < anywhere else clip
+
+
+def clip_needed(problem: Problem, clip: float) -> float:
+    """Return the clip, or infinity where the loss bounds its slope as tightly."""
+    return clip if clip < problem.loss.max_slope(inf, problem.bounds.y_range) else inf
+
+
+def largest_margin(problem: Problem) -> float:
+    """Return the margin up to which gradients are taken."""
+    radius = problem.regularizer.radius
+    if not isfinite(radius):
+        return LARGEST_MARGIN
+    # a set that reaches further is not cut short
+    return max(LARGEST_MARGIN, problem.bounds.x_norm * radius)
+
+
+def gradient_sensitivity(
+    problem: Problem,
+    clip: float,
+    neighbors: Neighbors,
+    n_rows: int | None = None,
+    additions: int = MOST_ADDITIONS,
+) -> float:
+    """Return how far neighbors can move a computed sum of clipped gradients.
+
+    The sum is over ``n_rows`` rows, or as many as round-off is bounded for.
+    """
+    x_norm, reach = problem.bounds.x_norm, largest_margin(problem)
     roundoff = gradient_roundoff(
-        n_rows=problem.most_rows,
+        n_rows=problem.most_rows if n_rows is None else n_rows,
         shape=problem.shape,
-        additions=MOST_ADDITIONS,
+        additions=additions,
         x_norm=x_norm,
-        slope=max(clip, problem.loss.max_slope(LARGEST_MARGIN, problem.bounds.y_range)),
+        slope=max(clip, problem.loss.max_slope(reach, problem.bounds.y_range)),
         # clipping the slope to a ball does not make it steeper
         curvature=problem.loss.max_curvature(),
-        w_norm=LARGEST_MARGIN / x_norm,
+        w_norm=reach / x_norm,
     )
     # [noisy-gd:sensitivity] the rows changed, and the round-off of both sums
     return neighbors.rows_changed * clip * x_norm + 2 * roundoff
@@ -173,10 +209,15 @@ class ClippedGradient:
         total = np.zeros(self.W.shape)
         for part, targets in chunks(X, y):
             slope = self.loss.slope(targets, part @ self.W)
-            if self.clip < inf:
-                norms = np.sqrt(np.einsum("ij,ij->i", slope, slope))
-                # a few units below the bound, as the norm is rounded
-                limit = self.clip * (1 - 1e-14)
-                slope *= (limit / np.maximum(norms, limit))[:, None]
-            total += part.T @ slope
+            total += part.T @ shortened(slope, self.clip)
         return (total,)
+
+
+def shortened(slope: NDArray[np.float64], clip: float) -> NDArray[np.float64]:
+    """Shorten slopes to ``clip`` in place, none where it is infinite."""
+    if clip < inf:
+        norms = np.sqrt(np.einsum("ij,ij->i", slope, slope))
+        # a few units below the bound, as the norm is rounded
+        limit = clip * (1 - 1e-14)
+        slope *= (limit / np.maximum(norms, limit))[:, None]
+    return slope

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite, log1p
+from math import isfinite, log1p, sqrt
 
 import numpy as np
 from numpy.random import Generator
@@ -11,16 +12,44 @@ from numpy.typing import NDArray
 
 from tacit._tape import release
 from tacit._validate import positive
-from tacit.convex import Objective, minimize
+from tacit.convex import (
+    L1,
+    Box,
+    ElasticNet,
+    Free,
+    GroupL1,
+    L1Ball,
+    L2Ball,
+    Objective,
+    Simplex,
+    minimize,
+)
 from tacit.data import Rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms import Gaussian
+from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.mechanisms.grid import check_noise
-from tacit.privacy import Budget, Event, TiltedMinimum, calibrate
+from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers._base import Problem, noise_assumptions
-from tacit.solvers._rules import gradient_tolerance, ridge_rule
+from tacit.solvers._laws import NoiseLaw, check_law, choose_law
+from tacit.solvers._published import (
+    check_accounting,
+    objective_multiplier,
+    objective_ridge,
+    refuse_unkept,
+    refuse_wide,
+)
+from tacit.solvers._rules import (
+    cheap_ridge,
+    general_ridge_rule,
+    gradient_tolerance,
+    ridge_for_weights,
+    ridge_rule,
+)
 
 __all__ = ["ObjectivePerturbation", "ObjectivePerturbationPlan", "tilt_offset"]
+
+# Penalties and sets whose minimizer `minimize` can certify
+CERTIFIED = (Free, L1, ElasticNet, GroupL1, L2Ball, L1Ball, Box, Simplex)
 
 
 def tilt_offset(problem: Problem, ridge: float) -> float:
@@ -39,27 +68,85 @@ def tilt_offset(problem: Problem, ridge: float) -> float:
     return rank * log1p(trace / (rank * ridge))
 
 
-def choose_ridge(problem: Problem, budget: Budget, ridge: float | None) -> float:
-    """Return the ridge to plan with, or say why there is none."""
-    if not isfinite(problem.smoothness):
-        raise PlanError(
-            f"Objective perturbation needs a smooth loss; {problem.loss!r} is not. "
-            "Use NoisyGD, or a smooth loss."
-        )
-    if budget.delta == 0:
-        raise PlanError(
-            "Objective perturbation with Gaussian noise needs delta > 0; give a delta."
-        )
+def check_choices(
+    ridge: float | None, weight_norm: float | None, law: str | None, accounting: str
+) -> None:
+    """Refuse choices that no problem could make good."""
+    check_law(law)
+    check_accounting(accounting)
     if ridge is not None:
         positive(ridge=ridge)
-    chosen = ridge_rule(problem, budget) if ridge is None else ridge
-    chosen = max(problem.ridge, chosen)
-    if tilt_offset(problem, chosen) >= 0.99 * budget.epsilon:
+    if weight_norm is not None:
+        positive(weight_norm=weight_norm)
+        if ridge is not None:
+            raise ValueError("Give ridge or weight_norm, not both.")
+
+
+def check_regularizer(problem: Problem) -> None:
+    """Refuse penalties that have no certified minimizer, and sets of another size."""
+    regularizer = problem.regularizer
+    if not isinstance(regularizer, CERTIFIED):
         raise PlanError(
-            f"A ridge of {chosen:.3g} leaves nothing of epsilon={budget.epsilon:g} for "
+            f"No minimum with {regularizer!r} can be certified; use a ridge, L1(), "
+            "ElasticNet(), GroupL1(), L2Ball(), L1Ball(), Box() or Simplex()."
+        )
+    if isinstance(regularizer, Box) and regularizer.size not in (None, problem.size):
+        raise PlanError(
+            f"{regularizer!r} is not for {problem.size} weights; give "
+            f"size={problem.size}."
+        )
+
+
+def check_weight_norm(problem: Problem, law: NoiseLaw) -> None:
+    """Refuse the rule that no number of features enters where one would."""
+    if law.law != "gaussian" or not isinstance(problem.regularizer, Free):
+        raise PlanError(
+            "weight_norm= is for Gaussian noise and no penalty but the ridge, where "
+            "the risk does not grow with the number of features; give ridge= instead."
+        )
+
+
+def tilt_noise(problem: Problem, budget: Budget, law: NoiseLaw, ridge: float) -> float:
+    """Return roughly the multiplier of a tilt with this ridge, for rules."""
+    offset, rank = tilt_offset(problem, ridge), problem.loss.slope_rank()
+    return calibrate(lambda noise: law.tilted(offset, noise, rank), budget, rtol=1e-3)
+
+
+def rule_ridge(problem: Problem, budget: Budget, law: NoiseLaw) -> float:
+    """Return the ridge when none is given, from public facts."""
+    gaussian = law.law == "gaussian"
+    if gaussian and isinstance(problem.regularizer, Free):
+        return ridge_rule(problem, budget)
+    multiplier = (
+        calibrate(GaussianNoise, budget, rtol=1e-3) if gaussian else 1 / budget.epsilon
+    )
+    sensitivity = problem.sensitivity(budget.neighbors)
+    noise = sensitivity * law.deviation(multiplier) * sqrt(problem.size)
+    return general_ridge_rule(problem, noise, budget.epsilon)
+
+
+def weight_norm_ridge(
+    problem: Problem, budget: Budget, law: NoiseLaw, weight_norm: float
+) -> float:
+    """Return the ridge for best weights of this norm, at any number of features."""
+    check_weight_norm(problem, law)
+    least = max(problem.ridge, cheap_ridge(problem, budget.epsilon))
+    chosen = least
+    # noise falls a little as the ridge grows: two rounds settle it
+    for _ in range(2):
+        noise = law.deviation(tilt_noise(problem, budget, law, chosen))
+        wanted = ridge_for_weights(problem, budget.neighbors, weight_norm, noise)
+        chosen = max(least, wanted)
+    return chosen
+
+
+def check_ridge(problem: Problem, budget: Budget, ridge: float) -> None:
+    """Refuse a ridge so small that the determinant takes all of epsilon."""
+    if tilt_offset(problem, ridge) >= 0.99 * budget.epsilon:
+        raise PlanError(
+            f"A ridge of {ridge:.3g} leaves nothing of epsilon={budget.epsilon:g} for "
             "noise; raise ridge or epsilon."
         )
-    return chosen
 
 
 @dataclass(frozen=True)
@@ -72,11 +159,21 @@ class ObjectivePerturbationPlan:
     sensitivity: float
     gradient_tolerance: float
     noise: str = "grid"
+    law: str = "gaussian"
 
     @property
-    def mechanism(self) -> Gaussian:
+    def noise_law(self) -> NoiseLaw:
+        """The law of the tilt."""
+        return NoiseLaw(self.law, self.problem.size, self.noise)
+
+    @property
+    def mechanism(self) -> Gaussian | L2Laplace | Laplace:
         """What draws the tilt."""
-        return Gaussian(self.multiplier, self.sensitivity, self.noise)
+        return self.noise_law.mechanism(self.multiplier, self.sensitivity)
+
+    def scale(self) -> float:
+        """Return the scale of the tilt, or refuse what the grid cannot hold."""
+        return self.noise_law.scale(self.multiplier, self.sensitivity)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -88,11 +185,9 @@ class ObjectivePerturbationPlan:
 
     @property
     def event(self) -> Event:
-        return TiltedMinimum(
-            tilt_offset(self.problem, self.ridge),
-            self.multiplier,
-            self.problem.loss.slope_rank(),
-        )
+        offset = tilt_offset(self.problem, self.ridge)
+        rank = self.problem.loss.slope_rank()
+        return self.noise_law.tilted(offset, self.multiplier, rank)
 
 
 @dataclass(frozen=True)
@@ -103,19 +198,29 @@ class ObjectivePerturbation:
     ----------
     ridge
         Ridge penalty in sum units; None for the rule, which sees public facts only.
+    law
+        Law of the tilt: ``"gaussian"``, or ``"gamma"`` or ``"laplace"``, which bound
+        the loss itself. None is Gaussian, or Laplace for a budget with delta zero.
+    accounting
+        ``"tight"``, or ``"paper"`` for the ridge and noise of [1]_.
+    weight_norm
+        Public bound on the norm of the best weights, from which the ridge follows in
+        any dimension; Gaussian noise and no other penalty only.
     noise
         ``"grid"`` or ``"float"``.
 
     Notes
     -----
-    **Guarantee.** (epsilon, delta)-private for the exact minimizer: the loss of
-    `tacit.privacy.TiltedMinimum` [1]_, with the determinant and the projected noise
-    bounded as on the guarantees page [2]_. What is released here is a point with a
-    gradient a millionth of one row's, computed in floating point, so the guarantee is
-    that of exact arithmetic with a continuous tilt. In the digits actually released it
-    does not hold: who knows all rows but one can rerun the minimizer for every tilt on
-    the grid. `AMP` covers the digits with noise and is the one to use on real rows;
-    this solver is for comparisons, and estimators take it as an object only.
+    **Guarantee.** (epsilon, delta)-private for the exact minimizer, with any convex
+    penalty and in any closed convex set: the loss of `tacit.privacy.TiltedMinimum`
+    [1]_, with the determinant and the projected noise bounded as on the guarantees page
+    [2]_; for the other laws pure with the determinant's bound plus one over the
+    multiplier. What is released here is a point with a gradient a millionth of one
+    row's, computed in floating point, so the guarantee is that of exact arithmetic with
+    a continuous tilt. In the digits actually released it does not hold: who knows all
+    rows but one can rerun the minimizer for every tilt on the grid. `AMP` covers the
+    digits with noise and is the one to use on real rows; this solver is for
+    comparisons, and estimators take it as an object only.
 
     References
     ----------
@@ -127,26 +232,75 @@ class ObjectivePerturbation:
     """
 
     ridge: float | None = None
+    law: str | None = None
+    accounting: str = "tight"
+    weight_norm: float | None = None
     noise: str = "grid"
 
     def __post_init__(self) -> None:
         check_noise(self.noise)
+        check_choices(self.ridge, self.weight_norm, self.law, self.accounting)
 
     def plan(self, problem: Problem, budget: Budget) -> ObjectivePerturbationPlan:
         """Choose the ridge, then the least tilt that fits."""
+        if self.accounting == "paper":
+            refuse_wide(problem)
+            least = objective_ridge(problem, budget.epsilon)
+            planned = self.with_ridge(problem, budget, least)
+            law = choose_law(self.law, budget, problem.size, self.noise).law
+            plan = planned(objective_multiplier(law, budget))
+            refuse_unkept(plan.event, budget)
+        else:
+            planned = self.with_ridge(problem, budget)
+            plan = planned(calibrate(lambda noise: planned(noise).event, budget))
+        # noise too large for the grid is refused here, not after the charge
+        plan.scale()
+        return plan
+
+    def with_ridge(
+        self, problem: Problem, budget: Budget, published: float | None = None
+    ) -> Callable[[float], ObjectivePerturbationPlan]:
+        """Return the plan as a function of its noise, every other choice made.
+
+        ``published`` is the least ridge of published constants, and the ridge when none
+        is given.
+        """
         sensitivity = problem.sensitivity(budget.neighbors)
-        ridge = choose_ridge(problem, budget, self.ridge)
-        tolerance = gradient_tolerance(problem, budget.neighbors, sensitivity)
+        check_regularizer(problem)
+        if not isfinite(problem.smoothness):
+            raise PlanError(
+                f"Objective perturbation needs a smooth loss; {problem.loss!r} is not. "
+                "Use NoisyGD, or a smooth loss."
+            )
+        law = choose_law(self.law, budget, problem.size, self.noise)
+        if self.ridge is not None:
+            ridge = self.ridge
+        elif self.weight_norm is not None:
+            ridge = weight_norm_ridge(problem, budget, law, self.weight_norm)
+            ridge = max(ridge, published or 0.0)
+        else:
+            ridge = rule_ridge(problem, budget, law) if published is None else published
+        ridge = max(problem.ridge, ridge)
+        if published is not None and ridge < published:
+            raise PlanError(
+                f"The published constants need a ridge of at least {published:.6g}; "
+                "raise ridge, or use accounting='tight'."
+            )
+        check_ridge(problem, budget, ridge)
 
         def planned(multiplier: float) -> ObjectivePerturbationPlan:
+            tolerance = gradient_tolerance(
+                problem,
+                budget.neighbors,
+                sensitivity,
+                ridge=ridge,
+                tilt_norm=sensitivity * law.norm(multiplier),
+            )
             return ObjectivePerturbationPlan(
-                problem, ridge, multiplier, sensitivity, tolerance, self.noise
+                problem, ridge, multiplier, sensitivity, tolerance, self.noise, law.law
             )
 
-        plan = planned(calibrate(lambda noise: planned(noise).event, budget))
-        # noise too large for the grid is refused here, not after the charge
-        plan.mechanism.scale(problem.size)
-        return plan
+        return planned
 
     def run(
         self, plan: ObjectivePerturbationPlan, rows: Rows, rng: Generator
@@ -175,6 +329,7 @@ def tilted_minimum(
                 tolerance=plan.gradient_tolerance,
                 x_norm=problem.bounds.x_norm,
                 y_range=problem.bounds.y_range,
+                regularizer=problem.regularizer,
             ).W
         ),
     )

@@ -1,0 +1,205 @@
+"""Columns of the tables: every way to fit that is compared.
+
+A column that cannot run says why; nothing is left out silently.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from time import process_time
+
+import numpy as np
+from benchmarks.erm.data import Split
+from benchmarks.erm.fits import solver_fit
+from benchmarks.peers import client
+from sklearn.linear_model import LogisticRegression as PlainLogistic
+from sklearn.svm import LinearSVC as PlainSVC
+
+from tacit import linear_model
+from tacit.convex import L1Ball
+from tacit.exceptions import PlanError
+
+# ridge of the non-private models, 1 / C in scikit-learn's terms
+PLAIN_C = 100.0
+# radii of the L1 ball that were published; each has a column, none is chosen
+RADII = (1.0, 10.0)
+
+
+class Refused(Exception):
+    """A fit that the method does not offer; the message says why."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What one fit gave: test accuracy, CPU seconds, and a note or a reason."""
+
+    epsilon: float
+    accuracy: float | None
+    cpu_s: float
+    note: str = ""
+    status: str = "ok"  # or "refused", for good, or "failed", to be tried again
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title and how to fit at one epsilon, or at several at once."""
+
+    name: str
+    title: str
+    fit: Callable[[Split, str, float, int], tuple[np.ndarray, str]] | None = None
+    fit_all: Callable[[Split, str, list[float], int], list[Fit]] | None = None
+    private: bool = True
+
+    def run(
+        self, split: Split, loss: str, epsilons: list[float], seed: int
+    ) -> list[Fit]:
+        """Fit at every epsilon; never raises for what a method refuses."""
+        if self.fit_all is not None:
+            return _guarded(lambda: self.fit_all(split, loss, epsilons, seed), epsilons)
+        return [
+            fit
+            for epsilon in epsilons
+            for fit in _guarded(
+                lambda e=epsilon: self._one(split, loss, e, seed), [epsilon]
+            )
+        ]
+
+    def _one(self, split, loss, epsilon, seed):
+        start = process_time()
+        # the noise of two columns or epsilons must not be the same
+        found, note = self.fit(split, loss, epsilon, _seed(self.name, epsilon, seed))
+        took = process_time() - start
+        return [Fit(epsilon, float(np.mean(found == split.y_test)), took, note)]
+
+
+def _guarded(action, epsilons):
+    start = process_time()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return action()
+    except (PlanError, Refused, client.PeerRefused) as error:
+        status, reason = "refused", str(error)
+    except Exception as error:  # an unwritten or broken column must not stop the rest
+        status, reason = "failed", f"{type(error).__name__}: {error}"
+    took = process_time() - start
+    return [Fit(epsilon, None, took, _line(reason), status) for epsilon in epsilons]
+
+
+def _line(text):
+    return " ".join(text.split())[:300]
+
+
+def _seed(name, epsilon, seed):
+    key = [ord(letter) for letter in name] + [round(1e4 * min(epsilon, 1e3)), seed]
+    return int(np.random.SeedSequence(key).generate_state(1)[0])
+
+
+def plain(split, loss, epsilon, seed):
+    X, X_test = split.clipped()
+    if loss == "logistic":
+        model = PlainLogistic(C=PLAIN_C, max_iter=300)
+        note = "scikit-learn LogisticRegression"
+    else:
+        model = PlainSVC(C=PLAIN_C, dual=X.shape[0] < X.shape[1], random_state=seed)
+        note = "scikit-learn LinearSVC, squared hinge"
+    return model.fit(X, split.y).predict(X_test), note
+
+
+def majority(split, loss, epsilon, seed):
+    """Say the largest class always: below or at this, nothing was learned."""
+    return np.full(len(split.y_test), np.bincount(split.y).argmax()), ""
+
+
+def default(split, loss, epsilon, seed):
+    name = "LogisticRegression" if loss == "logistic" else "LinearSVC"
+    estimator = _named(linear_model, name)
+    model = estimator(epsilon, classes=range(split.n_classes), random_state=seed)
+    return model.fit(split.X, split.y).predict(split.X_test), ""
+
+
+def bounded_entries(split, loss, epsilon, seed):
+    """The estimator for rows bounded entry by entry, and nothing else set."""
+    name = "LogisticRegression" if loss == "logistic" else "LinearSVC"
+    model = _named(linear_model, name)(
+        epsilon,
+        bound_norm="linf",
+        classes=range(split.n_classes),
+        random_state=seed,
+    )
+    return model.fit(split.X, split.y).predict(split.X_test), ""
+
+
+def with_solver(module, name, options=None, **given):
+    """Return a fit by the solver of this name, made when it is needed."""
+
+    def fit(split, loss, epsilon, seed):
+        solver = _named(importlib.import_module(f"tacit.solvers.{module}"), name)
+        return solver_fit(
+            solver(**(options or {})), split, loss, epsilon, seed, **given
+        )
+
+    return fit
+
+
+def _named(module, name):
+    found = getattr(module, name, None)
+    if found is None:
+        raise ImportError(f"{module.__name__} has no {name} in this version.")
+    return found
+
+
+def diffprivlib(split, loss, epsilons, seed):
+    if loss != "logistic":
+        raise Refused("diffprivlib has no SVM.")
+    found = client.diffprivlib(split, epsilons, seed)
+    return [
+        Fit(r["epsilon"], r["accuracy"], r["cpu_s"], _line("; ".join(_told(r))))
+        for r in found
+    ]
+
+
+def _told(result):
+    """Warnings for the user; what SciPy tells developers says nothing of the model."""
+    return [w for w in result["warnings"] if not w.startswith("DeprecationWarning")]
+
+
+COLUMNS: dict[str, Column] = {
+    column.name: column
+    for column in (
+        Column("non_private", "non-private", plain, private=False),
+        Column("majority", "largest class", majority, private=False),
+        Column("default", "**tacit, default**", default),
+        Column("entries", "tacit, bound_norm='linf'", bounded_entries),
+        Column(
+            "hf_amp",
+            "H-F AMP as published",
+            with_solver("amp", "AMP", {"accounting": "paper"}, published=True),
+        ),
+        Column("amp", "AMP, tight", with_solver("amp", "AMP")),
+        Column("noisy_gd", "noisy GD", with_solver("noisy_gd", "NoisyGD")),
+        Column("noisy_sgd", "P-SGD", with_solver("noisy_sgd", "NoisySGD")),
+        Column(
+            "psgd",
+            "P-PSGD",
+            with_solver("permuted_sgd", "PermutedSGD", {"ridge": 0.0}),
+        ),
+        Column("scpsgd", "P-SCPSGD", with_solver("permuted_sgd", "PermutedSGD")),
+        *(
+            Column(
+                f"frank_wolfe_{radius:g}",
+                f"P-FW, radius {radius:g}",
+                with_solver(
+                    "frank_wolfe", "FrankWolfe", norm="linf", regularizer=L1Ball(radius)
+                ),
+            )
+            for radius in RADII
+        ),
+        Column("diffprivlib", "diffprivlib 0.6.6", fit_all=diffprivlib),
+    )
+}
+NON_PRIVATE_EPSILON = inf

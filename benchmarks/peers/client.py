@@ -1,0 +1,77 @@
+"""Send a split to a peer's environment and read its results."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+HERE = Path(__file__).resolve().parent
+ENVIRONMENTS = HERE.parents[1] / ".peers"
+# rows are sent dense: no peer takes sparse ones
+MOST_BYTES = 2**30
+
+
+class PeerFailed(RuntimeError):
+    """The peer's environment is missing, or its process ended in an error."""
+
+
+class PeerRefused(RuntimeError):
+    """The peer does not take such data."""
+
+
+def diffprivlib(split, epsilons, seed, repeats=1):
+    """Return a result for each epsilon, pure epsilon-DP as that library claims it."""
+    given = {"epsilons": epsilons, "seed": seed, "repeats": repeats}
+    return ask("sklearn", "fit_diffprivlib.py", split, given)
+
+
+def opacus(split, epsilon, seed, **given):
+    return ask("torch", "fit_opacus.py", split, _descent(split, epsilon, seed, given))
+
+
+def jax_privacy(split, epsilon, seed, **given):
+    asked = _descent(split, epsilon, seed, given)
+    return ask("jax", "fit_jax_privacy.py", split, asked)
+
+
+def _descent(split, epsilon, seed, given):
+    usual = {"batch": 512, "epochs": 20, "rates": [1.0, 4.0, 16.0]}
+    return usual | given | {"epsilon": epsilon, "delta": split.delta, "seed": seed}
+
+
+def ask(environment, script, split, given):
+    """Run a script of this folder on the clipped rows of a split."""
+    python = ENVIRONMENTS / environment / "bin" / "python"
+    if not python.is_file():
+        raise PeerFailed(f"the environment {environment} is missing: make peers")
+    X, X_test = split.clipped()
+    if sparse.issparse(X):
+        size = 8 * (X.shape[0] + X_test.shape[0]) * X.shape[1]
+        if size > MOST_BYTES:
+            raise PeerRefused(
+                f"takes no sparse rows, and dense ones would need {size / 2**30:.1f} "
+                "GiB"
+            )
+        X, X_test = X.toarray(), X_test.toarray()
+    # one thread, as all columns have
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    one["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "split.npz"
+        np.savez(file, X=X, y=split.y, X_test=X_test, y_test=split.y_test)
+        done = subprocess.run(
+            [str(python), str(HERE / script), str(file), json.dumps(given)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **one},
+        )
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise PeerFailed(f"{script}: {last}")
+    return json.loads(done.stdout.strip().splitlines()[-1])

@@ -1,0 +1,83 @@
+"""What the private classifiers share."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from tacit.convex import L1Ball
+from tacit.linear_model._base import validated
+from tacit.linear_model._penalty import checked_penalty
+
+__all__ = ["PrivateClassifierMixin"]
+
+# Radius of the L1 ball for rows bounded entry by entry, by the bound on an entry; the
+# best of 1, 5 and 20 on synthetic problems with few features that matter
+RADIUS = 5.0
+
+
+class PrivateClassifierMixin(ClassifierMixin):
+    """Public classes, one margin for two of them, and the label of the largest."""
+
+    def _fit(self, X, y, ledger):
+        X, y = validated(self, X, y)
+        with warnings.catch_warnings():
+            # it warns about labels that look like numbers, which depends on them
+            warnings.simplefilter("ignore", UserWarning)
+            check_classification_targets(y)
+        classes = self._public_classes(y)
+        bounds = self._bounds(classes=tuple(classes.tolist()))
+        codes = bounds.codes(y)
+        binary = len(classes) == 2
+        note = "the set of labels is public (taken from y; give classes=)"
+        weights, intercepts = self._minimize(
+            X,
+            2.0 * codes - 1.0 if binary else codes,
+            loss=self._loss(len(classes)),
+            bounds=bounds,
+            intercept=self._intercept(bounds),
+            ridge=self.ridge,
+            regularizer=self._penalty(bounds),
+            ledger=ledger,
+            assumptions=(note,) if self.classes is None else (),
+        )
+        self.classes_ = classes
+        self.coef_, self.intercept_ = weights.T.copy(), intercepts
+        return self
+
+    def _penalty(self, bounds):
+        """Return the penalty given, or the ball that bounded entries ask for."""
+        if self.penalty is None and bounds.norm == "linf":
+            return L1Ball(RADIUS / bounds.x_norm)
+        return checked_penalty(self.penalty, self.fit_intercept)
+
+    def _public_classes(self, y):
+        """Return the sorted labels, given or taken from ``y``."""
+        if self.classes is None:
+            classes = np.unique(y)
+            if len(classes) < 2:
+                raise ValueError(
+                    "y holds one class; give the public labels as classes= to fit "
+                    "with fewer labels than there are."
+                )
+            return classes
+        classes = np.unique(np.asarray(self.classes))
+        if len(classes) < 2 or (classes.dtype.kind == "f" and np.isnan(classes).any()):
+            raise ValueError(
+                "classes must name at least 2 labels, none of them missing."
+            )
+        return classes
+
+    def decision_function(self, X):
+        """Return the margins of rows shortened to ``x_norm``."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X):
+        """Return the most likely label of each row."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]

@@ -1,0 +1,105 @@
+"""What the private regressors share."""
+
+from __future__ import annotations
+
+from math import isfinite
+from numbers import Real
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from tacit.linear_model._base import validated
+from tacit.linear_model._penalty import checked_penalty, rescaled_penalty
+
+__all__ = ["PrivateRegressorMixin", "nonnegative", "numeric", "public_range"]
+
+
+class PrivateRegressorMixin(RegressorMixin):
+    """A public range of the targets, inside which the fit has its own unit."""
+
+    def _fit(self, X, y, ledger):
+        X, y = validated(self, X, y)
+        y = numeric(y)
+        low, high = public_range(self.y_range)
+        bounds = self._bounds(y_range=(-1.0, 1.0))
+        intercept = self._intercept(bounds)
+        # without an intercept zero must stay zero
+        center = 0.0 if intercept is None else low + (high - low) / 2
+        scale = max(high - center, center - low)
+        penalty = checked_penalty(self.penalty, self.fit_intercept)
+        weights, intercepts = self._minimize(
+            X,
+            bounds.clip_target((np.clip(y, low, high) - center) / scale),
+            loss=self._loss(low, high, scale),
+            bounds=bounds,
+            intercept=intercept,
+            ridge=self._ridge(),
+            regularizer=rescaled_penalty(penalty, scale),
+            ledger=ledger,
+            assumptions=(f"targets are cut to [{low:g}, {high:g}]",),
+        )
+        self.coef_ = weights[:, 0] * scale
+        self.intercept_ = float(center + intercepts[0] * scale)
+        return self
+
+    def predict(self, X):
+        """Return the predicted target of each row, shortened to ``x_norm``."""
+        return self._scores(X)
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn that a small budget on few rows predicts little."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def numeric(y):
+    """Return targets in float64, or refuse them without showing any."""
+    if y.dtype.kind in "fiub":
+        y = y.astype(np.float64)
+    elif y.dtype.kind == "O":
+        try:
+            y = y.astype(np.float64)
+        except (TypeError, ValueError):
+            y = None
+    else:
+        y = None
+    if y is None:
+        raise ValueError("y must hold numbers only.")
+    if not np.isfinite(y).all():
+        raise ValueError("y contains infinity or NaN.")
+    return y
+
+
+def public_range(y_range):
+    """Return the two ends, which the user must know without the data."""
+    if y_range is None:
+        raise ValueError(
+            "y_range must be given: the lowest and highest target there can be, set "
+            "without the data."
+        )
+    try:
+        ends = tuple(y_range)
+    except TypeError:
+        ends = ()
+    real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
+    if len(ends) != 2 or not real or not np.isfinite(ends).all() or ends[0] >= ends[1]:
+        raise ValueError(
+            f"y_range must be two finite numbers, the lower first, got {y_range!r}."
+        )
+    low, high = map(float, ends)
+    if not (np.isfinite(high - low) and (high - low) > 1e-9 * max(abs(low), abs(high))):
+        raise ValueError(
+            "y_range must be finite in width and wider than round-off, "
+            f"got {y_range!r}."
+        )
+    return low, high
+
+
+def nonnegative(**named):
+    """Return the one number given by name, or refuse it if not finite and >= 0."""
+    ((name, value),) = named.items()
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    if not (real and isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a finite number >= 0, got {value!r}.")
+    return float(value)

@@ -1,0 +1,144 @@
+"""Private regression with weights on the simplex."""
+
+from __future__ import annotations
+
+from sklearn.base import RegressorMixin
+
+from tacit._validate import positive
+from tacit.convex import Simplex, Squared
+from tacit.data import RowBounds
+from tacit.linear_model._base import PrivateLinearModel, validated
+from tacit.linear_model._regressor import numeric, public_range
+
+__all__ = ["SimplexRegressor"]
+
+
+class SimplexRegressor(RegressorMixin, PrivateLinearModel):
+    """Regression on a weighted mean of the features, with private weights.
+
+    Weights are nonnegative and sum to ``radius``: a portfolio, a mixture, an ensemble
+    of other predictions. Rows are bounded entry by entry, so that noise hardly grows
+    with the number of features. There is no intercept.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget of one fit.
+    delta
+        Probability with which the bound may fail. None for one over the squared
+        number of rows, which is public when neighbors replace a row; must be given
+        when they add or remove one. 0.0 asks for pure privacy.
+    radius
+        Sum of the weights.
+    x_max
+        Bound on the absolute value of an entry. Larger entries are cut to it, at fit
+        and at prediction alike. It must not be read off the data.
+    y_range
+        Lowest and highest target, public and required. Targets beyond are cut to it.
+    solver
+        ``"auto"``, another name from the guide to choosing a solver, or a solver
+        object. ``"auto"`` chooses from public facts only.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+    expected_rows
+        Public guess of the number of rows, which sets penalties and steps and never
+        the privacy. None for the number of rows where it is public, and otherwise
+        one over the root of delta.
+    noise
+        ``"grid"`` for exact noise on a public grid, ``"float"`` for research. A solver
+        object brings its own.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+    verbose
+        1 for a bar that counts planned steps, 0 for silence.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights, for entries cut to ``x_max``.
+    intercept_ : float
+        Zero.
+    loss_ : Squared
+        Loss that was minimized.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
+    theorem of the solver it used; everything else is post-processing. Missing or
+    infinite values are refused before anything is charged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.linear_model import SimplexRegressor
+    >>> X = np.sign(np.cos(np.arange(4000.0) ** 2)).reshape(1000, 4)
+    >>> y = X @ [0.7, 0.3, 0.0, 0.0]
+    >>> model = SimplexRegressor(epsilon=2.0, x_max=1.0, y_range=(-1, 1)).fit(X, y)
+    >>> float(round(model.coef_.sum(), 6))
+    1.0
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        radius=1.0,
+        x_max=1.0,
+        y_range=None,
+        solver="auto",
+        neighbors="replace_one",
+        expected_rows=None,
+        noise="grid",
+        random_state=None,
+        verbose=0,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.radius = radius
+        self.x_max = x_max
+        self.y_range = y_range
+        self.solver = solver
+        self.neighbors = neighbors
+        self.expected_rows = expected_rows
+        self.noise = noise
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _bounds(self, **facts):
+        positive(x_max=self.x_max, radius=self.radius)
+        return RowBounds(self.x_max, "linf", **facts)
+
+    def _fit(self, X, y, ledger):
+        X, y = validated(self, X, y)
+        y = numeric(y)
+        y_range = public_range(self.y_range)
+        own = self._bounds(y_range=y_range)
+        # weights that sum to one, of features that are this much larger
+        bounds = RowBounds(own.x_norm * self.radius, "linf", y_range)
+        weights, _ = self._minimize(
+            own.clip(X) * self.radius,
+            bounds.clip_target(y),
+            loss=Squared(),
+            bounds=bounds,
+            intercept=None,
+            ridge=0.0,
+            regularizer=Simplex(),
+            ledger=ledger,
+            assumptions=("targets are cut to [{:g}, {:g}]".format(*y_range),),
+        )
+        self.coef_, self.intercept_ = weights[:, 0] * self.radius, 0.0
+        return self
+
+    def predict(self, X):
+        """Return the predicted target of each row, entries cut to ``x_max``."""
+        return self._scores(X)
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn that not every target is a mean of features."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags

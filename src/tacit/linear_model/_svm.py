@@ -1,0 +1,135 @@
+"""Private support vector classification."""
+
+from __future__ import annotations
+
+from tacit.convex import HuberizedHinge, OneVsRest
+from tacit.linear_model._base import PrivateLinearModel
+from tacit.linear_model._classifier import PrivateClassifierMixin
+
+__all__ = ["LinearSVC"]
+
+
+class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
+    """Support vector classification that does not tell on its rows.
+
+    The hinge is rounded at its corner, as noise needs a smooth loss. Three classes or
+    more are each set against the rest, in one fit whose noise is accounted for all
+    classes together. There are no probabilities; `LogisticRegression` has them.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget of one fit.
+    delta
+        Probability with which the bound may fail. None for one over the squared
+        number of rows, which is public when neighbors replace a row; must be given
+        when they add or remove one. 0.0 asks for pure privacy.
+    x_norm
+        Bound on the norm of a row. Longer rows are shortened to it, at fit and at
+        prediction alike. It must not be read off the data.
+    bound_norm
+        ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
+        largest entry, as ``"frank_wolfe"`` needs.
+    ridge
+        Least ridge penalty, in units of the summed loss (scikit-learn's ``1 / C``).
+        The plan takes more when privacy or accuracy ask for it.
+    h
+        Half-width of the part of the hinge that is rounded off, in units of the
+        margin. Smaller is closer to the hinge and costs more noise.
+    penalty
+        None, or one of `~tacit.convex.L1`, `~tacit.convex.ElasticNet`,
+        `~tacit.convex.GroupL1`, `~tacit.convex.L2Ball`, `~tacit.convex.L1Ball`,
+        `~tacit.convex.Box` and `~tacit.convex.Simplex`, in units of the summed loss.
+        The weight of the constant feature counts like any other.
+    fit_intercept
+        Whether to add a constant feature, which is inside the private bound.
+    classes
+        Public labels. None takes them from ``y``, which makes the set of labels an
+        assumption of the guarantee.
+    solver
+        ``"auto"``, another name from the guide to choosing a solver, or a solver
+        object. ``"auto"`` chooses from public facts only.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+    expected_rows
+        Public guess of the number of rows, which sets penalties and steps and never
+        the privacy. None for the number of rows where it is public, and otherwise
+        one over the root of delta.
+    noise
+        ``"grid"`` for exact noise on a public grid, ``"float"`` for research. A solver
+        object brings its own.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+    verbose
+        1 for a bar that counts planned steps, 0 for silence.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    coef_ : ndarray of shape (1 or n_classes, n_features)
+        Weights, for rows shortened to ``x_norm``.
+    intercept_ : ndarray of shape (1 or n_classes,)
+        Intercepts.
+    loss_ : HuberizedHinge or OneVsRest
+        Loss that was minimized.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
+    theorem of the solver it used; everything else is post-processing. Missing or
+    infinite values and labels outside ``classes`` are refused before anything is
+    charged.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from tacit.linear_model import LinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVC(epsilon=2.0, x_norm=5.0, classes=[0, 1])
+    >>> model.fit(scale(X), y).decision_function(scale(X)).shape
+    (569,)
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        x_norm=1.0,
+        bound_norm="l2",
+        ridge=0.0,
+        h=0.5,
+        penalty=None,
+        fit_intercept=True,
+        classes=None,
+        solver="auto",
+        neighbors="replace_one",
+        expected_rows=None,
+        noise="grid",
+        random_state=None,
+        verbose=0,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.x_norm = x_norm
+        self.bound_norm = bound_norm
+        self.ridge = ridge
+        self.h = h
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.classes = classes
+        self.solver = solver
+        self.neighbors = neighbors
+        self.expected_rows = expected_rows
+        self.noise = noise
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _loss(self, n_classes):
+        hinge = HuberizedHinge(self.h)
+        return hinge if n_classes == 2 else OneVsRest(hinge, n_classes)

@@ -1,0 +1,16 @@
+"""Transformers that learn nothing from the rows, or learn it privately.
+
+`PublicScaler` and `PublicOneHot` use public facts only and cost nothing.
+`PrivateStandardScaler` and `PrivateQuantileBounds` release statistics of the rows with
+noise and charge a ledger for them.
+"""
+
+from tacit.preprocessing._private import PrivateQuantileBounds, PrivateStandardScaler
+from tacit.preprocessing._public import PublicOneHot, PublicScaler
+
+__all__ = [
+    "PrivateQuantileBounds",
+    "PrivateStandardScaler",
+    "PublicOneHot",
+    "PublicScaler",
+]

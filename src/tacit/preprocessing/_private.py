@@ -1,0 +1,339 @@
+"""Transformers that learn from the rows, charged to a ledger."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tacit._estimators import (
+    all_or_nothing,
+    checked_shape,
+    checked_values,
+    open_account,
+    promised_budget,
+)
+from tacit._random import as_generator, is_seeded
+from tacit._validate import at_least, fraction, positive
+from tacit.mechanisms.grid import check_noise
+from tacit.preprocessing._columns import (
+    between,
+    checked_pair,
+    columns_of,
+    norm_bound,
+    public_ranges,
+    stretched,
+)
+from tacit.preprocessing._moments import plan_moments
+from tacit.preprocessing._quantiles import plan_quantiles
+from tacit.privacy import Ledger, Neighbors, PrivacyReport
+
+__all__ = ["PrivateQuantileBounds", "PrivateStandardScaler"]
+
+MOST_CELLS = 2**16
+
+
+class _PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """The one path from rows to a private transformer.
+
+    A subclass plans without data in ``_plan`` and keeps what it released in
+    ``_learn``, which sees the plan and the rows.
+    """
+
+    def fit(self, X, y=None, *, ledger: Ledger | None = None):
+        """Learn from the rows, charging the ledger first.
+
+        Parameters
+        ----------
+        X
+            Dense values, one row a person.
+        y
+            Not used.
+        ledger
+            Account of the data set to charge; None opens one for this fit alone.
+        """
+        with all_or_nothing(self):
+            return self._fit(X, ledger)
+
+    def _fit(self, X, ledger):
+        n_rows, _ = checked_shape(self, X, fitting=True, least_rows=2)
+        ranges = public_ranges(self.ranges, columns_of(self))
+        budget = promised_budget(self.epsilon, self.delta, self.neighbors, n_rows)
+        check_noise(self.noise)
+        plan = self._plan(ranges, budget, n_rows)
+        rng = as_generator(self.random_state)
+        label = type(self).__name__
+        account = open_account(ledger, budget, plan.event, label)
+        X = checked_values(X)
+        entry = account.charge(
+            plan.event, label, promise=budget, seeded=is_seeded(self.random_state)
+        )
+        self._learn(plan, X, rng)
+        self.ranges_ = ranges
+        counted = budget.neighbors is Neighbors.REPLACE_ONE
+        self.privacy_ = PrivacyReport(
+            promise=budget,
+            spent=plan.event.curve(budget.neighbors).epsilon(budget.delta),
+            entries=(entry,),
+            assumptions=(
+                "values are cut to the ranges, set without the data",
+                *(("the number of rows is public",) if counted else ()),
+                *plan.assumptions,
+                *(() if ledger is not None else ("this fit has a ledger of its own",)),
+            ),
+        )
+        return self
+
+    def _checked(self, X):
+        """Return the values of rows to transform."""
+        check_is_fitted(self)
+        checked_shape(self, X, fitting=False)
+        return checked_values(X)
+
+    @abstractmethod
+    def _plan(self, ranges, budget, n_rows): ...
+
+    @abstractmethod
+    def _learn(self, plan, X, rng): ...
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn that single precision is kept."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class PrivateStandardScaler(_PrivateTransformer):
+    """Center and scale columns by a private mean and standard deviation.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget of one fit, for all columns together.
+    delta
+        Probability with which the bound may fail. None for one over the squared
+        number of rows, which is public when neighbors replace a row; must be given
+        when they add or remove one. Zero for Laplace noise and a pure guarantee.
+    ranges
+        Lowest and highest value of each column: a mapping from the name of a column
+        to a pair, a sequence of one pair a column, or one pair for all columns. Values
+        outside are cut to it. Must not be read off the data.
+    limit
+        Public number of standard deviations to which results are cut.
+    least_scale
+        Smallest standard deviation, as a part of half the range.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``. Under the latter the number of
+        rows is private, and one more number with noise is released for it.
+    noise
+        ``"grid"`` for exact noise on a public grid, ``"float"`` for research.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Private means, within the ranges.
+    scale_ : ndarray of shape (n_features,)
+        Private standard deviations.
+    ranges_ : tuple of pairs
+        Range of each column.
+    x_norm_ : float
+        Public bound on the Euclidean norm of a transformed row.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors: one
+    Gaussian or Laplace mechanism on the sums of values and squares of all columns, in
+    units of half a range; see its page among the guarantees. Missing or infinite
+    values are refused before anything is charged. A model fitted on the transformed
+    rows is charged on top.
+
+    References
+    ----------
+    .. [1] C. Dwork, F. McSherry, K. Nissim, A. Smith, "Calibrating noise to
+       sensitivity in private data analysis", TCC 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.preprocessing import PrivateStandardScaler
+    >>> X = np.linspace(20.0, 60.0, 2000).reshape(-1, 1)
+    >>> scaler = PrivateStandardScaler(1.0, ranges=(0, 100), random_state=0).fit(X)
+    >>> print(scaler.mean_.round(), scaler.scale_.round())
+    [40.] [11.]
+    >>> round(scaler.x_norm_, 3)
+    4.0
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        ranges,
+        limit=4.0,
+        least_scale=0.01,
+        neighbors="replace_one",
+        noise="grid",
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.ranges = ranges
+        self.limit = limit
+        self.least_scale = least_scale
+        self.neighbors = neighbors
+        self.noise = noise
+        self.random_state = random_state
+
+    def _plan(self, ranges, budget, n_rows):
+        positive(limit=self.limit)
+        fraction(least_scale=self.least_scale, closed=False)
+        return plan_moments(ranges, budget, n_rows=n_rows, noise=self.noise)
+
+    def _learn(self, plan, X, rng):
+        self.mean_, self.scale_ = plan.run(X, rng, self.least_scale)
+        self._limit = float(self.limit)
+        self.x_norm_ = norm_bound(X.shape[1], self._limit)
+
+    def transform(self, X):
+        """Return values in standard deviations from the mean, cut to ``limit``."""
+        X = self._checked(X)
+        lows, highs = np.array(self.ranges_).T
+        moved = np.clip(X.astype(np.float64), lows, highs)
+        moved -= self.mean_
+        moved /= self.scale_
+        return between(moved, -self._limit, self._limit, X.dtype)
+
+
+class PrivateQuantileBounds(_PrivateTransformer):
+    """Map what lies between two private quantiles of a column to a public range.
+
+    Values outside the quantiles are cut to them.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget of one fit, for all columns and both quantiles together.
+    delta
+        As in `PrivateStandardScaler`; zero for a pure guarantee.
+    quantiles
+        The lower and the upper one, between 0 and 1.
+    ranges
+        As in `PrivateStandardScaler`.
+    target
+        Range of the result.
+    n_cells
+        Number of equal cells into which each range is cut, from 2 to 65536; bounds are
+        ends of cells. A finer grid costs accuracy in ranks, by its logarithm.
+    least_width
+        Smallest distance between the bounds, as a part of the range. Bounds that come
+        out closer, or in the wrong order, are sorted and moved apart evenly about
+        their middle, within the range.
+    neighbors, noise, random_state
+        As in `PrivateStandardScaler`. The number of rows is not released.
+
+    Attributes
+    ----------
+    lower_, upper_ : ndarray of shape (n_features,)
+        Private bounds, within the ranges.
+    ranges_ : tuple of pairs
+        Range of each column.
+    x_norm_ : float
+        Public bound on the Euclidean norm of a transformed row.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors: two
+    exponential mechanisms a column, composed. The score of a grid point is minus the
+    number of rows by which it misses being the quantile [1]_; its sensitivity is one
+    when a row is replaced and the larger of q and 1 - q when one is added or removed.
+    See the page on private quantiles among the guarantees.
+
+    References
+    ----------
+    .. [1] A. Smith, "Privacy-preserving statistical estimation with optimal
+       convergence rates", STOC 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.preprocessing import PrivateQuantileBounds
+    >>> X = np.linspace(20.0, 60.0, 5000).reshape(-1, 1)
+    >>> bounds = PrivateQuantileBounds(1.0, ranges=(0, 1000), random_state=0).fit(X)
+    >>> print(bounds.lower_.round(), bounds.upper_.round())
+    [21.] [60.]
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        quantiles=(0.01, 0.99),
+        ranges,
+        target=(-1.0, 1.0),
+        n_cells=1024,
+        least_width=0.01,
+        neighbors="replace_one",
+        noise="grid",
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.quantiles = quantiles
+        self.ranges = ranges
+        self.target = target
+        self.n_cells = n_cells
+        self.least_width = least_width
+        self.neighbors = neighbors
+        self.noise = noise
+        self.random_state = random_state
+
+    def _plan(self, ranges, budget, n_rows):
+        low, high = checked_pair(self.quantiles, "quantiles")
+        if not 0 < low < high < 1:
+            raise ValueError(
+                f"quantiles must be between 0 and 1, got {self.quantiles!r}."
+            )
+        checked_pair(self.target, "target")
+        fraction(least_width=self.least_width, closed=False)
+        at_least(2, n_cells=self.n_cells)
+        if self.n_cells > MOST_CELLS:
+            raise ValueError(
+                f"n_cells must be at most {MOST_CELLS}, got {self.n_cells!r}."
+            )
+        return plan_quantiles(
+            ranges, (low, high), budget, n_cells=self.n_cells, noise=self.noise
+        )
+
+    def _learn(self, plan, X, rng):
+        low, high = apart(np.sort(plan.run(X, rng), axis=0), self.least_width)
+        starts, stops = np.array(plan.ranges).T
+        self.lower_ = starts + (stops - starts) * low
+        self.upper_ = starts + (stops - starts) * high
+        self._target = checked_pair(self.target, "target")
+        self.x_norm_ = norm_bound(X.shape[1], max(map(abs, self._target)))
+
+    def transform(self, X):
+        """Return the rows in the target range, in the precision they came in."""
+        X = self._checked(X)
+        return stretched(X, self.lower_, self.upper_, self._target)
+
+
+def apart(bounds, least_width):
+    """Return sorted bounds in [0, 1], moved apart evenly where they are too close."""
+    low, high = bounds
+    short = np.maximum(0.0, least_width - (high - low)) / 2
+    low, high = low - short, high + short
+    # what sticks out on one side is given to the other
+    over, under = np.maximum(high - 1.0, 0.0), np.maximum(-low, 0.0)
+    return np.clip(low - over + under, 0.0, 1.0), np.clip(high + under - over, 0.0, 1.0)

@@ -1,0 +1,287 @@
+"""Scaling and encoding by public facts, which costs no privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+)
+
+from tacit._estimators import all_or_nothing, checked_shape, checked_values
+from tacit.data.bounds import canonical
+from tacit.preprocessing._columns import (
+    checked_pair,
+    columns_of,
+    norm_bound,
+    of_each_column,
+    public_ranges,
+    stretched,
+    zero_stays,
+)
+
+__all__ = ["PublicOneHot", "PublicScaler"]
+
+
+class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Map public ranges to a public target range, one column at a time.
+
+    Values outside the range are cut to it.
+
+    Parameters
+    ----------
+    ranges
+        Lowest and highest value of each column: a mapping from the name of a column
+        to a pair, a sequence of one pair a column, or one pair for all columns. A
+        mapping may name more columns than there are. Must not be read off the data.
+    target
+        Range of the result.
+    missing
+        Public value that stands in for missing ones, in the unit of the column: one
+        number, or a mapping or sequence as for ``ranges``. None refuses them.
+
+    Attributes
+    ----------
+    ranges_ : tuple of pairs
+        Range of each column.
+    x_norm_ : float
+        Public bound on the Euclidean norm of a transformed row.
+    n_features_in_ : int
+        Number of columns.
+
+    Notes
+    -----
+    **Guarantee.** Nothing is released: ``fit`` reads the names and the number of
+    columns and no value, and each transformed row depends on that row alone. So there
+    is no ``privacy_``, no ledger and no cost, and what a private model promises for
+    its rows holds for the rows before scaling as well.
+
+    Sparse rows stay sparse where zero becomes zero in every column, and are refused
+    elsewhere.
+
+    Examples
+    --------
+    >>> from tacit.preprocessing import PublicScaler
+    >>> scaler = PublicScaler(ranges=[(18, 98), (0, 80)])
+    >>> scaler.fit_transform([[58.0, 20.0], [120.0, 80.0]])
+    array([[ 0. , -0.5],
+           [ 1. ,  1. ]])
+    >>> round(scaler.x_norm_, 3)
+    1.414
+    """
+
+    def __init__(self, ranges, target=(-1.0, 1.0), *, missing=None):
+        self.ranges = ranges
+        self.target = target
+        self.missing = missing
+
+    def fit(self, X, y=None):
+        """Read the names and the number of the columns, and nothing else."""
+        with all_or_nothing(self):
+            checked_shape(self, X, fitting=True, accept_sparse=True)
+            columns = columns_of(self)
+            ranges = public_ranges(self.ranges, columns)
+            target = checked_pair(self.target, "target")
+            self._fill, self._target = self._public_fill(columns), target
+            self.ranges_ = ranges
+            self.x_norm_ = norm_bound(len(columns), max(map(abs, target)))
+        return self
+
+    def transform(self, X):
+        """Return the rows in the target range, in the precision they came in."""
+        check_is_fitted(self)
+        checked_shape(self, X, fitting=False, accept_sparse=True)
+        if sparse.issparse(X) and not zero_stays(self.ranges_, self._target):
+            raise ValueError(
+                "PublicScaler keeps sparse X sparse only where zero becomes zero; "
+                "give such ranges and target, or call X.toarray() first."
+            )
+        filled = self._fill is not None
+        X = checked_values(X, accept_sparse=True, allow_missing=filled)
+        X = canonical(X)
+        if filled:
+            X = X.copy()
+            if sparse.issparse(X):
+                gaps = np.isnan(X.data)
+                X.data[gaps] = self._fill[X.indices[gaps]]
+            else:
+                gaps = np.isnan(X)
+                X[gaps] = np.broadcast_to(self._fill, X.shape)[gaps]
+        lows, highs = np.array(self.ranges_).T
+        return stretched(X, lows, highs, self._target)
+
+    def _public_fill(self, columns):
+        """Return the public stand-in for a missing value of each column."""
+        if self.missing is None:
+            return None
+        given = self.missing
+        if np.ndim(given) == 0 and not isinstance(given, Mapping):
+            given = [given] * len(columns)
+        values = of_each_column(given, columns, "missing", "value")
+        try:
+            found = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = np.array([np.nan])
+        if not np.isfinite(found).all():
+            raise ValueError("missing must be None or finite numbers, one a column.")
+        return found
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn what is accepted and kept."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing is not None
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class PublicOneHot(TransformerMixin, BaseEstimator):
+    """One indicator a public category, and one for everything else.
+
+    Parameters
+    ----------
+    categories
+        Public categories of each column: a mapping from the name of a column to its
+        categories, a sequence of one list a column, or one list for all columns. A
+        mapping may name more columns than there are. Must not be read off the data.
+    other
+        Name of the indicator of all other values, missing ones included. Where it is
+        a category itself, they join it. None gives them no indicator at all.
+    sparse_output
+        Whether to return CSR rows.
+
+    Attributes
+    ----------
+    categories_ : list of lists
+        Categories of each column, ``other`` included, in the order of the indicators.
+    x_norm_ : float
+        Public bound on the Euclidean norm of a transformed row: the root of the
+        number of columns.
+    n_features_in_ : int
+        Number of columns.
+
+    Notes
+    -----
+    **Guarantee.** Nothing is released: ``fit`` reads the names and the number of
+    columns and no value, and each transformed row depends on that row alone. There is
+    no ``privacy_``, no ledger and no cost. A value that is not listed does not raise,
+    since that would tell of the rows.
+
+    Examples
+    --------
+    >>> from tacit.preprocessing import PublicOneHot
+    >>> encoder = PublicOneHot([["owner", "tenant"]])
+    >>> encoder.fit_transform([["tenant"], ["squatter"]])
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    >>> list(encoder.get_feature_names_out(["housing"]))
+    ['housing=owner', 'housing=tenant', 'housing=other']
+    """
+
+    def __init__(self, categories, other="other", *, sparse_output=False):
+        self.categories = categories
+        self.other = other
+        self.sparse_output = sparse_output
+
+    def fit(self, X, y=None):
+        """Read the names and the number of the columns, and nothing else."""
+        with all_or_nothing(self):
+            checked_shape(self, X, fitting=True)
+            self.categories_ = self._public_categories(columns_of(self))
+            self._elsewhere = [
+                -1 if self.other is None else categories.index(self.other)
+                for categories in self.categories_
+            ]
+            self.x_norm_ = norm_bound(self.n_features_in_, 1.0)
+        return self
+
+    def transform(self, X):
+        """Return the indicators, column by column."""
+        check_is_fitted(self)
+        n_rows, _ = checked_shape(self, X, fitting=False)
+        # a list of lists as it is: numpy would turn its numbers into text
+        table = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+        table = X.iloc if hasattr(X, "iloc") else np.asarray(table)
+        starts = np.cumsum([0, *map(len, self.categories_)])
+        rows, places = [], []
+        for column, categories in enumerate(self.categories_):
+            codes = _codes(
+                table[:, column].tolist(), categories, self._elsewhere[column]
+            )
+            listed = np.flatnonzero(codes >= 0)
+            rows.append(listed)
+            places.append(starts[column] + codes[listed])
+        rows, places = np.concatenate(rows), np.concatenate(places)
+        if self.sparse_output:
+            shape = (n_rows, int(starts[-1]))
+            return sparse.csr_matrix((np.ones(len(rows)), (rows, places)), shape=shape)
+        found = np.zeros((n_rows, int(starts[-1])))
+        found[rows, places] = 1.0
+        return found
+
+    def get_feature_names_out(self, input_features=None):
+        """Return names of the form ``column=category``."""
+        check_is_fitted(self)
+        columns = _check_feature_names_in(self, input_features)
+        return np.array(
+            [
+                f"{column}={category}"
+                for column, categories in zip(columns, self.categories_, strict=True)
+                for category in categories
+            ],
+            dtype=object,
+        )
+
+    def _public_categories(self, columns):
+        given = self.categories
+        listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+        if not (isinstance(given, Mapping) or listed):
+            raise ValueError(
+                "categories must map columns to lists, give a list a column or one "
+                f"list for all, got {type(given).__name__}."
+            )
+        if listed and len(given) and np.ndim(given[0]) == 0:
+            given = [given] * len(columns)
+        found = []
+        lists = of_each_column(given, columns, "categories", "list of categories")
+        for column, given in zip(columns, lists, strict=True):
+            try:
+                categories = [] if isinstance(given, str) else list(given)
+                distinct = len(set(categories)) == len(categories) > 0
+            except TypeError:
+                distinct = False
+            if not distinct:
+                raise ValueError(
+                    f"categories of column {column!r} must be a list of distinct "
+                    "values, at least one."
+                )
+            if self.other is not None and self.other not in categories:
+                categories.append(self.other)
+            found.append(categories)
+        return found
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn what is accepted and kept."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _codes(values, categories, elsewhere):
+    """Return the place of each value among the categories, or ``elsewhere``."""
+    place = {category: code for code, category in enumerate(categories)}
+
+    def code(value):
+        try:
+            return place.get(value, elsewhere)
+        except TypeError:  # a value without a hash is listed nowhere
+            return elsewhere
+
+    return np.fromiter(map(code, values), dtype=np.int64, count=len(values))

@@ -1,0 +1,130 @@
+"""Quantiles of bounded columns by the exponential mechanism on a public grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit.exceptions import PlanError
+from tacit.mechanisms import Exponential
+from tacit.preprocessing._columns import Ranges
+from tacit.privacy import (
+    BoundedRange,
+    Budget,
+    Event,
+    Neighbors,
+    Repeated,
+    calibrate,
+)
+from tacit.solvers._base import noise_assumptions
+
+__all__ = ["QuantilesPlan", "plan_quantiles", "rank_scores"]
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+# Levels are whole numbers of these parts of one, so that scores are exact
+PARTS = 2**20
+LEAST_EPSILON = 1e-8  # of one choice, as the mechanism asks
+BLOCK_ROWS = 2**16
+
+
+def rank_scores(counts: Counts, level: int) -> Floats:
+    """Return minus the rows that keep each grid point from being a quantile.
+
+    Parameters
+    ----------
+    counts
+        Rows at each grid point.
+    level
+        The quantile, in ``PARTS``.
+    """
+    # [quantiles:score] in whole parts of a row, which are exact as floats
+    up_to = np.cumsum(counts)
+    n = up_to[-1]
+    too_high = PARTS * (up_to - counts) - level * n
+    too_low = level * n - PARTS * up_to
+    missed = np.maximum(np.maximum(too_high, too_low), 0)
+    return -missed.astype(np.float64) / PARTS
+
+
+@dataclass(frozen=True)
+class QuantilesPlan:
+    """Grid and privacy of each choice, fixed without data.
+
+    ``levels`` are the quantiles in ``PARTS``.
+    """
+
+    ranges: Ranges
+    levels: tuple[int, ...]
+    n_cells: int
+    epsilon: float
+    sensitivities: tuple[float, ...]
+    noise: str = "grid"
+
+    def mechanism(self, place: int) -> Exponential:
+        """Return what chooses the quantile at this place."""
+        return Exponential(self.epsilon, self.sensitivities[place], self.noise)
+
+    @property
+    def event(self) -> Event:
+        count = len(self.ranges) * len(self.levels)
+        return Repeated(BoundedRange(self.epsilon), count)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return noise_assumptions(self.noise)
+
+    def counts(self, values: Any, low: float, high: float) -> Counts:
+        """Return the number of rows nearest to each grid point."""
+        counts = np.zeros(self.n_cells + 1, dtype=np.int64)
+        for start in range(0, len(values), BLOCK_ROWS):
+            block = values[start : start + BLOCK_ROWS].astype(np.float64)
+            part = (np.clip(block, low, high) - low) / (high - low)
+            places = np.rint(np.clip(part, 0.0, 1.0) * self.n_cells).astype(np.int64)
+            counts += np.bincount(places, minlength=self.n_cells + 1)
+        return counts
+
+    def run(self, X: Any, rng: Generator) -> Floats:
+        """Return the quantiles as parts of the range, one row a level."""
+        found = np.empty((len(self.levels), len(self.ranges)))
+        for column, (low, high) in enumerate(self.ranges):
+            counts = self.counts(X[:, column], low, high)
+            for place, level in enumerate(self.levels):
+                scores = rank_scores(counts, level)
+                found[place, column] = self.mechanism(place)(scores, rng)
+        return found / self.n_cells
+
+
+def plan_quantiles(
+    ranges: Ranges,
+    quantiles: tuple[float, ...],
+    budget: Budget,
+    *,
+    n_cells: int,
+    noise: str,
+) -> QuantilesPlan:
+    """Return the plan with the sharpest choices that fit the budget."""
+    count = len(ranges) * len(quantiles)
+    epsilon = 1 / calibrate(
+        lambda spread: Repeated(BoundedRange(1 / spread), count), budget
+    )
+    if epsilon < LEAST_EPSILON:
+        raise PlanError(
+            f"epsilon={budget.epsilon:g} leaves {epsilon:.3g} for each of {count} "
+            "quantiles, which is less than 1e-8; raise epsilon or give fewer columns."
+        )
+    levels = tuple(min(PARTS - 1, max(1, round(q * PARTS))) for q in quantiles)
+    replaced = budget.neighbors is Neighbors.REPLACE_ONE
+    # [quantiles:sensitivity] a row moves from one side to the other, or to a side
+    sensitivities = tuple(
+        1.0 if replaced else max(level, PARTS - level) / PARTS for level in levels
+    )
+    plan = QuantilesPlan(ranges, levels, n_cells, epsilon, sensitivities, noise)
+    for place in range(len(levels)):
+        plan.mechanism(place)  # a bad kind of noise is refused here
+    return plan

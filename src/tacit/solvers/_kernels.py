@@ -1,0 +1,181 @@
+"""Loops over rows in an order that was drawn beforehand.
+
+Plain arrays in, plain arrays out: no noise is drawn here and nothing is accounted.
+Weights are kept as a number times an array, so that a ridge or a projection, which
+shrink all weights alike, cost one product and not one for each weight.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+LOGISTIC, HINGE, HUBER, SOFTMAX = 0, 1, 2, 3
+
+# Below this factor the weights are multiplied out, long before anything underflows
+SMALLEST_FACTOR = 1e-60
+
+
+@njit(cache=True)
+def _to_slope(kind: int, shape: float, target: float, z: Floats) -> None:
+    """Turn the margins of one row into its slope, in place.
+
+    ``shape`` is the knee of the logistic loss, the half-width of the hinge or the
+    threshold of Huber's loss.
+    """
+    if kind == LOGISTIC:
+        z[0] = -target / (1.0 + np.exp(max(target * z[0], shape)))
+    elif kind == HINGE:
+        ramp = min(max(1.0 - target * z[0] + shape, 0.0), 2.0 * shape)
+        z[0] = -target * ramp / (2.0 * shape)
+    elif kind == HUBER:
+        z[0] = min(max(z[0] - target, -shape), shape)
+    else:
+        top = z[0]
+        for c in range(1, len(z)):
+            top = max(top, z[c])
+        total = 0.0
+        for c in range(len(z)):
+            z[c] = np.exp(z[c] - top)
+            total += z[c]
+        for c in range(len(z)):
+            z[c] /= total
+        z[int(target)] -= 1.0
+
+
+@njit(cache=True)
+def _multiplied_out(V: Floats, factor: float) -> float:
+    """Return the factor, or one after multiplying the weights by it."""
+    if factor >= SMALLEST_FACTOR:
+        return factor
+    V *= factor
+    return 1.0
+
+
+@njit(cache=True)
+def _projected(V: Floats, factor: float, radius: float) -> float:
+    """Return the factor that brings the weights into the ball."""
+    if radius == np.inf:
+        return factor
+    flat = V.reshape(-1)
+    norm = factor * np.sqrt(np.dot(flat, flat))
+    return factor * (radius / norm) if norm > radius else factor
+
+
+@njit(cache=True)
+def permuted_dense(
+    X: Floats,
+    y: Floats,
+    order: Places,
+    batch: int,
+    steps: Floats,
+    decays: Floats,
+    radius: float,
+    kind: int,
+    shape: float,
+    V: Floats,
+) -> None:
+    """Make the updates of one pass to ``V``, of shape (outputs, features), in place."""
+    k, p = V.shape
+    G, z = np.zeros((k, p)), np.empty(k)
+    factor = 1.0
+    for t in range(len(steps)):
+        low = t * batch
+        for i in order[low : low + batch]:
+            for c in range(k):
+                z[c] = factor * np.dot(X[i], V[c])
+            _to_slope(kind, shape, y[i], z)
+            for c in range(k):
+                slope = z[c]
+                for j in range(p):
+                    G[c, j] += slope * X[i, j]
+        factor = _multiplied_out(V, factor * decays[t])
+        rate = steps[t] / (batch * factor)
+        for c in range(k):
+            for j in range(p):
+                V[c, j] -= rate * G[c, j]
+                G[c, j] = 0.0
+        factor = _projected(V, factor, radius)
+    V *= factor
+
+
+@njit(cache=True)
+def permuted_csr(
+    data: Floats,
+    indices: Places,
+    indptr: Places,
+    y: Floats,
+    order: Places,
+    batch: int,
+    steps: Floats,
+    decays: Floats,
+    radius: float,
+    kind: int,
+    shape: float,
+    V: Floats,
+) -> None:
+    """Make the same updates to ``V``, here of shape (features, outputs)."""
+    p, k = V.shape
+    G, z = np.zeros((p, k)), np.empty(k)
+    touched, seen = np.empty(p, np.int64), np.full(p, -1)
+    factor = 1.0
+    for t in range(len(steps)):
+        low = t * batch
+        n_touched = 0
+        for i in order[low : low + batch]:
+            z[:] = 0.0
+            for a in range(indptr[i], indptr[i + 1]):
+                for c in range(k):
+                    z[c] += data[a] * V[indices[a], c]
+            for c in range(k):
+                z[c] *= factor
+            _to_slope(kind, shape, y[i], z)
+            for a in range(indptr[i], indptr[i + 1]):
+                j = indices[a]
+                if seen[j] != t:
+                    seen[j] = t
+                    touched[n_touched] = j
+                    n_touched += 1
+                for c in range(k):
+                    G[j, c] += data[a] * z[c]
+        factor = _multiplied_out(V, factor * decays[t])
+        rate = steps[t] / (batch * factor)
+        for j in touched[:n_touched]:
+            for c in range(k):
+                V[j, c] -= rate * G[j, c]
+                G[j, c] = 0.0
+        factor = _projected(V, factor, radius)
+    V *= factor
+
+
+@njit(cache=True)
+def gathered_margins(
+    data: Floats, indices: Places, indptr: Places, places: Places, W: Floats
+) -> Floats:
+    """Return the margins of some rows of a CSR matrix, without copying them."""
+    k = W.shape[1]
+    Z = np.zeros((len(places), k))
+    for r in range(len(places)):
+        for a in range(indptr[places[r]], indptr[places[r] + 1]):
+            for c in range(k):
+                Z[r, c] += data[a] * W[indices[a], c]
+    return Z
+
+
+@njit(cache=True)
+def gathered_sum(
+    data: Floats,
+    indices: Places,
+    indptr: Places,
+    places: Places,
+    slopes: Floats,
+    total: Floats,
+) -> None:
+    """Add to ``total`` the gradients of some rows of a CSR matrix."""
+    k = total.shape[1]
+    for r in range(len(places)):
+        for a in range(indptr[places[r]], indptr[places[r] + 1]):
+            for c in range(k):
+                total[indices[a], c] += data[a] * slopes[r, c]

@@ -1,0 +1,138 @@
+"""The laws that the noise of a perturbed minimum can have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log, sqrt
+
+from tacit.exceptions import PlanError
+from tacit.mechanisms import Gaussian, L2Laplace, Laplace
+from tacit.privacy import (
+    ApproxDP,
+    Budget,
+    Event,
+    PureDP,
+    TiltedMinimum,
+)
+
+__all__ = ["LAWS", "NoiseLaw", "check_law", "choose_law"]
+
+LAWS = ("gaussian", "gamma", "laplace")
+# How often noise may pass what `NoiseLaw.furthest` states
+RARELY = 1e-4
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """Noise on a vector of ``size`` numbers, in units of its L2 sensitivity.
+
+    Parameters
+    ----------
+    law
+        ``"gaussian"``; ``"gamma"``, of density proportional to ``exp(-|b|_2)``; or
+        ``"laplace"``, to ``exp(-|b|_1)``. The last two bound the loss itself.
+    size
+        Number of coordinates.
+    noise
+        ``"grid"`` or ``"float"``.
+    """
+
+    law: str
+    size: int
+    noise: str = "grid"
+
+    def mechanism(
+        self, multiplier: float, sensitivity: float
+    ) -> Gaussian | L2Laplace | Laplace:
+        """Return what draws the noise that hides a shift of this L2 norm."""
+        if self.law == "gaussian":
+            return Gaussian(multiplier, sensitivity, self.noise)
+        if self.law == "gamma":
+            return L2Laplace(multiplier, sensitivity, self.size, self.noise)
+        # no vector is longer in L1 than this many times its length in L2
+        return Laplace(multiplier, sqrt(self.size) * sensitivity, self.noise)
+
+    def scale(self, multiplier: float, sensitivity: float) -> float:
+        """Return the scale of the noise, or refuse what the grid cannot hold."""
+        mechanism = self.mechanism(multiplier, sensitivity)
+        if isinstance(mechanism, L2Laplace):
+            return mechanism.scale()
+        return mechanism.scale(self.size)
+
+    def event(self, multiplier: float) -> Event:
+        """Return the event of adding the noise to a vector."""
+        if self.law == "gamma" and self.noise == "float":
+            return PureDP(1 / multiplier)
+        return self.mechanism(multiplier, 1.0).event
+
+    def tilted(self, offset: float, multiplier: float, rank: int) -> Event:
+        """Return the event of the exact minimizer with the noise as its tilt."""
+        if self.law == "gaussian":
+            return TiltedMinimum(offset, multiplier, rank)
+        # [tilted:pure] one loss that is at most this sum: not two mechanisms, whose
+        # composition would promise less at a delta above zero
+        epsilon = offset + 1 / multiplier
+        if self.law == "laplace" or self.noise == "float":
+            return PureDP(epsilon)
+        return ApproxDP(epsilon, _gamma_slack(epsilon, self.size))
+
+    def deviation(self, multiplier: float) -> float:
+        """Return the standard deviation of the noise in any one direction."""
+        if self.law == "gaussian":
+            return multiplier
+        if self.law == "gamma":
+            return multiplier * sqrt(self.size + 1)
+        return multiplier * sqrt(2 * self.size)
+
+    def norm(self, multiplier: float) -> float:
+        """Return what the norm of the noise hardly ever passes."""
+        root = sqrt(self.size)
+        if self.law == "gaussian":
+            return multiplier * (root + 10)
+        if self.law == "gamma":
+            return multiplier * (self.size + 10 * root + 50)
+        return multiplier * root * (sqrt(2) * root + 50)
+
+    def furthest(self, scale: float) -> float:
+        """Return what no coordinate of noise of this scale passes, but for one in 1e4.
+
+        The sum over coordinates of the chance to pass it. A coordinate of the gamma law
+        is a normal times the norm of ``size + 1`` others.
+        """
+        tail = log(2 * self.size / RARELY)
+        if self.law == "laplace":
+            return scale * tail
+        if self.law == "gaussian":
+            return scale * sqrt(2 * tail)
+        return scale * sqrt(2 * tail) * (sqrt(self.size + 1) + sqrt(2 * tail))
+
+
+def _gamma_slack(epsilon: float, size: int) -> float:
+    """Return the delta that drawing gamma noise within 2^-90 of its law costs.
+
+    The same bound as in `tacit.privacy.L2LaplaceNoise`.
+    """
+    slack = (1 + exp(min(epsilon, 600.0))) * size * sqrt(size) * 2.0**-90
+    return min(slack, 0.5)
+
+
+def check_law(law: str | None) -> None:
+    """Refuse an unknown law."""
+    if law is not None and law not in LAWS:
+        raise ValueError(f"law must be one of {LAWS} or None, got {law!r}.")
+
+
+def choose_law(law: str | None, budget: Budget, size: int, noise: str) -> NoiseLaw:
+    """Return the law asked for, or the usual one, where the budget admits it."""
+    usual = "laplace" if budget.delta == 0 else "gaussian"
+    chosen = NoiseLaw(usual if law is None else law, size, noise)
+    if chosen.law == "gaussian" and budget.delta == 0:
+        raise PlanError("Gaussian noise needs delta > 0; give a delta or leave law.")
+    drawn = chosen.law == "gamma" and noise == "grid"
+    if drawn and 2 * _gamma_slack(budget.epsilon, size) > budget.delta:
+        raise PlanError(
+            "Gamma noise is drawn so near its law that it needs a delta of "
+            f"{2 * _gamma_slack(budget.epsilon, size):.1g}; give such a delta, or use "
+            "law='laplace', which needs none."
+        )
+    return chosen

@@ -1,0 +1,156 @@
+"""Constants as published, for comparisons; what they cost is computed honestly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+
+from tacit._validate import fraction
+from tacit.convex import Logistic
+from tacit.exceptions import PlanError
+from tacit.privacy import Budget, Event
+from tacit.solvers._base import Problem
+
+__all__ = [
+    "ACCOUNTINGS",
+    "AMPSplit",
+    "check_accounting",
+    "objective_multiplier",
+    "objective_ridge",
+    "output_scale",
+    "refuse_unkept",
+    "refuse_wide",
+]
+
+ACCOUNTINGS = ("tight", "paper")
+# Fewer rows a feature than this count as high dimensional in the published rule
+HIGH_DIMENSION = 4
+
+
+def check_accounting(accounting: str) -> None:
+    """Refuse an unknown way to set the noise."""
+    if accounting not in ACCOUNTINGS:
+        raise ValueError(f"accounting must be 'tight' or 'paper', got {accounting!r}.")
+
+
+def refuse_wide(problem: Problem) -> None:
+    """Refuse losses whose rows move in several directions."""
+    if problem.loss.slope_rank() > 1:
+        raise PlanError(
+            f"The published constants are for losses of one margin, not for "
+            f"{problem.loss!r}; use accounting='tight'."
+        )
+
+
+def refuse_unkept(event: Event, budget: Budget) -> None:
+    """Refuse published noise whose honest event does not fit the budget."""
+    if not event.curve(budget.neighbors).fits(budget):
+        raise PlanError(
+            f"The published constants do not keep epsilon={budget.epsilon:g} at "
+            f"delta={budget.delta:g}; use accounting='tight'."
+        )
+
+
+def objective_ridge(problem: Problem, epsilon: float) -> float:
+    """Return the least ridge of Kifer, Smith and Thakurta (2012), Algorithm 1."""
+    return 2 * problem.smoothness / epsilon
+
+
+def objective_multiplier(law: str, budget: Budget) -> float:
+    """Return the noise of Kifer, Smith and Thakurta (2012), Algorithm 1.
+
+    In units of the sensitivity of the gradient under the relation of the budget, where
+    the paper has that of adding a row.
+    """
+    epsilon = budget.epsilon
+    if law == "gaussian":
+        return sqrt(8 * log(2 / budget.delta) + 4 * epsilon) / epsilon
+    return 2 / epsilon
+
+
+def output_scale(law: str, budget: Budget, lipschitz: float, ridge: float) -> float:
+    """Return the published scale of the noise on a minimizer.
+
+    Gaussian: Jain and Thakurta (2014), Theorem 1. Otherwise Thakurta (2013),
+    Section 3.2: a sensitivity of twice the Lipschitz constant over the ridge, and twice
+    that over epsilon. Both hold under both relations, with room to spare.
+    """
+    epsilon = budget.epsilon
+    if law == "gaussian":
+        return 4 * lipschitz * sqrt(log(1 / budget.delta) + epsilon) / (ridge * epsilon)
+    return 2 * (2 * lipschitz / ridge) / epsilon
+
+
+@dataclass(frozen=True)
+class AMPSplit:
+    """How approximate minima perturbation divides its budget, and what follows.
+
+    Notes
+    -----
+    As in Thakkar (2019), Algorithm 1, but for two corrections without which it is not
+    private: the curvature of the huberized hinge is its own, not that of the logistic
+    loss, and the final noise has a factor two, in the sensitivity it is used with.
+    """
+
+    tilt_epsilon: float  # epsilon_1 in the thesis
+    tilt_delta: float
+    noise_epsilon: float  # epsilon_3
+    output_epsilon: float  # epsilon_2
+    output_delta: float
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        budget: Budget,
+        output_share: float | None,
+        tilt_share: float | None,
+    ) -> AMPSplit:
+        """Return the split asked for, or the one of the hyperparameter-free variant."""
+        output = 0.01 if output_share is None else output_share
+        fraction(output_share=output, closed=False)
+        tilt = (1 - output) * budget.epsilon
+        high = problem.n_rows < HIGH_DIMENSION * problem.n_features
+        share = _tilt_share(tilt, high) if tilt_share is None else tilt_share
+        fraction(tilt_share=share, closed=False)
+        split = cls(
+            tilt,
+            (1 - output) * budget.delta,
+            share * tilt,
+            output * budget.epsilon,
+            output * budget.delta,
+        )
+        if not 0 < split.determinant < 1:
+            raise PlanError(
+                f"The published split leaves {split.determinant:.3g} of epsilon for "
+                "the determinant, which must be between 0 and 1; change tilt_share, or "
+                "use accounting='tight'."
+            )
+        return split
+
+    @property
+    def determinant(self) -> float:
+        """What is left of the tilt's epsilon for the change of variables."""
+        return self.tilt_epsilon - self.noise_epsilon
+
+    @property
+    def multiplier(self) -> float:
+        """Noise of the tilt in units of its sensitivity."""
+        return (1 + sqrt(2 * log(1 / self.tilt_delta))) / self.noise_epsilon
+
+    @property
+    def output_multiplier(self) -> float:
+        """Final noise in units of its sensitivity."""
+        return (1 + sqrt(2 * log(1 / self.output_delta))) / self.output_epsilon
+
+    def ridge(self, problem: Problem) -> float:
+        """Return the least ridge: twice the smoothness over what is left for it."""
+        square = problem.bounds.x_norm**2
+        logistic = isinstance(problem.loss, Logistic)
+        return 2 * (square if logistic else problem.smoothness) / self.determinant
+
+
+def _tilt_share(epsilon: float, high: bool) -> float:
+    """Return epsilon_3 over epsilon_1 as fitted in the thesis, Section 4.6."""
+    fitted = 0.97 if high else min(0.887 + 0.019 / epsilon**0.373, 0.99)
+    return max(fitted, 1 - 0.99 / epsilon)

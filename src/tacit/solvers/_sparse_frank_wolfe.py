@@ -1,0 +1,300 @@
+"""Frank-Wolfe on sparse rows: a step visits only what it changes.
+
+Margins are kept divided by a public scale that falls with every step, so that rows
+without the chosen feature need no visit. Each row is due again at the step, known
+beforehand, at which the falling scale has moved its margin too far from the one that
+its slope was computed at. Gradient entries are sums of whole numbers, so taking a
+row's old term out and putting the new one in leaves no round-off behind.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tacit.convex import Loss
+
+__all__ = ["SparseGradient"]
+
+Floats = NDArray[np.float64]
+Links = NDArray[np.int32]
+
+NONE = -1
+
+
+class SparseGradient:
+    """The gradient of summed losses along a path of vertices.
+
+    Parameters
+    ----------
+    X, y
+        Rows within their bounds, CSR with every entry stored once, and their targets.
+    loss
+        Loss of the margins.
+    slope
+        Bound that slopes are cut at.
+    quantum
+        What gradient entries are multiples of.
+    scales
+        Factor that the weights of the first step have after each step.
+    staleness
+        How far a margin may be from the one that its row's slope was computed at.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        *,
+        loss: Loss,
+        slope: float,
+        quantum: float,
+        scales: Floats,
+        staleness: float,
+    ) -> None:
+        n, p = X.shape
+        k = loss.n_outputs
+        self._private_rows = (X.indptr, X.indices, X.data)
+        columns = X.tocsc()
+        self._private_columns = (columns.indptr, columns.indices, columns.data)
+        self._private_y = y
+        self.loss, self.slope, self.quantum = loss, slope, quantum
+        self.scales, self.staleness = scales, staleness
+        # margins over the scale, margins at which slopes were computed, slopes
+        self._scaled = np.zeros((n, k))
+        self._seen = np.zeros((n, k))
+        self._slopes = self._slope(np.arange(n), self._seen)
+        # rows due at a step, as a chain through rows, and back
+        self._head = np.full(len(scales) + 1, NONE, dtype=np.int32)
+        self._next = np.full(n, NONE, dtype=np.int32)
+        self._previous = np.full(n, NONE, dtype=np.int32)
+        self._due = np.full(n, NONE, dtype=np.int32)
+        self._rows = np.empty(n, dtype=np.int32)
+        self.cells = np.zeros(p * k, dtype=np.int64)
+        self._marked = np.zeros(p * k, dtype=np.bool_)
+        self._changed = np.empty(p * k, dtype=np.int32)
+        add_terms(*self._private_rows, self._slopes, 1 / quantum, self.cells)
+
+    def entries(self, which: Any = slice(None)) -> Floats:
+        """Return entries of the gradient, of all by default."""
+        return np.asarray(self.cells[which] * self.quantum, dtype=np.float64)
+
+    def move(self, step: int, entry: int, amount: float) -> Links:
+        """Add ``amount`` to a weight after the shrink; return what entries changed."""
+        feature, output = divmod(entry, self.loss.n_outputs)
+        scale = self.scales[step]
+        count = visit(
+            *self._private_columns,
+            feature,
+            output,
+            amount / scale,
+            step,
+            self.scales,
+            self.staleness,
+            self._scaled,
+            self._seen,
+            self._head,
+            self._next,
+            self._previous,
+            self._due,
+            self._rows,
+        )
+        rows = self._rows[:count]
+        margins = scale * self._scaled[rows]
+        slopes = self._slope(rows, margins)
+        n_changed = replace_terms(
+            *self._private_rows,
+            rows,
+            margins,
+            slopes,
+            1 / self.quantum,
+            step,
+            self.scales,
+            self.staleness,
+            self._scaled,
+            self._seen,
+            self._slopes,
+            self._head,
+            self._next,
+            self._previous,
+            self._due,
+            self.cells,
+            self._marked,
+            self._changed,
+        )
+        return self._changed[:n_changed]
+
+    def _slope(self, rows: NDArray[Any], margins: Floats) -> Floats:
+        slopes = self.loss.slope(self._private_y[rows], margins)
+        return np.clip(slopes, -self.slope, self.slope)
+
+
+@njit(cache=True)
+def term(x: float, slope: float, per_unit: float) -> np.int64:
+    """Return a row's part of a gradient entry, as a whole number of quanta."""
+    # [frank-wolfe:quantum] a function of the row and its slope, whatever the history
+    return np.int64(np.rint(x * slope * per_unit))
+
+
+@njit(cache=True)
+def add_terms(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: Floats,
+    slopes: Floats,
+    per_unit: float,
+    cells: NDArray[np.int64],
+) -> None:
+    """Add the terms of all rows."""
+    n, k = slopes.shape
+    for i in range(n):
+        for a in range(indptr[i], indptr[i + 1]):
+            for c in range(k):
+                cells[indices[a] * k + c] += term(data[a], slopes[i, c], per_unit)
+
+
+@njit(cache=True)
+def _unlink(i: int, head: Links, after: Links, before: Links, due: Links) -> None:
+    if due[i] == NONE:
+        return
+    if before[i] == NONE:
+        head[due[i]] = after[i]
+    else:
+        after[before[i]] = after[i]
+    if after[i] != NONE:
+        before[after[i]] = before[i]
+    due[i] = NONE
+
+
+@njit(cache=True)
+def _schedule(
+    i: int,
+    step: int,
+    scales: Floats,
+    staleness: float,
+    scaled: Floats,
+    seen: Floats,
+    head: Links,
+    after: Links,
+    before: Links,
+    due: Links,
+) -> None:
+    """Put a row in the chain of the first later step that moves it too far."""
+    leave = 0.0  # the scale below which some margin is too far off
+    for c in range(scaled.shape[1]):
+        z = scaled[i, c]
+        if z > 0:
+            leave = max(leave, (seen[i, c] - staleness) / z)
+        elif z < 0:
+            leave = max(leave, (seen[i, c] + staleness) / z)
+    if leave <= scales[-1]:
+        return
+    low, high = step + 1, len(scales) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if scales[middle] < leave:
+            high = middle
+        else:
+            low = middle + 1
+    if low >= len(scales):
+        return
+    due[i] = low
+    before[i] = NONE
+    after[i] = head[low]
+    if head[low] != NONE:
+        before[head[low]] = i
+    head[low] = i
+
+
+@njit(cache=True)
+def visit(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: Floats,
+    feature: int,
+    output: int,
+    amount: float,
+    step: int,
+    scales: Floats,
+    staleness: float,
+    scaled: Floats,
+    seen: Floats,
+    head: Links,
+    after: Links,
+    before: Links,
+    due: Links,
+    out: Links,
+) -> int:
+    """Move the margins of rows with the feature; list the rows whose slope is old."""
+    count = 0
+    for a in range(indptr[feature], indptr[feature + 1]):
+        i = indices[a]
+        scaled[i, output] += amount * data[a]
+        _unlink(i, head, after, before, due)
+        old = False
+        for c in range(scaled.shape[1]):
+            old |= abs(scales[step] * scaled[i, c] - seen[i, c]) > staleness
+        if old:
+            out[count] = i
+            count += 1
+        else:
+            _schedule(
+                i, step, scales, staleness, scaled, seen, head, after, before, due
+            )
+    i = head[step]
+    while i != NONE:
+        out[count] = i
+        count += 1
+        due[i] = NONE
+        i = after[i]
+    head[step] = NONE
+    return count
+
+
+@njit(cache=True)
+def replace_terms(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: Floats,
+    rows: Links,
+    margins: Floats,
+    new: Floats,
+    per_unit: float,
+    step: int,
+    scales: Floats,
+    staleness: float,
+    scaled: Floats,
+    seen: Floats,
+    slopes: Floats,
+    head: Links,
+    after: Links,
+    before: Links,
+    due: Links,
+    cells: NDArray[np.int64],
+    marked: NDArray[np.bool_],
+    changed: Links,
+) -> int:
+    """Take out the terms of some rows and put in those of their new slopes."""
+    count, k = 0, new.shape[1]
+    for r in range(len(rows)):
+        i = rows[r]
+        for a in range(indptr[i], indptr[i + 1]):
+            for c in range(k):
+                entry = indices[a] * k + c
+                cells[entry] += term(data[a], new[r, c], per_unit) - term(
+                    data[a], slopes[i, c], per_unit
+                )
+                if not marked[entry]:
+                    marked[entry] = True
+                    changed[count] = entry
+                    count += 1
+        for c in range(k):
+            slopes[i, c] = new[r, c]
+            seen[i, c] = margins[r, c]
+        _schedule(i, step, scales, staleness, scaled, seen, head, after, before, due)
+    for a in range(count):
+        marked[changed[a]] = False
+    return count

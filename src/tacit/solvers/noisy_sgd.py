@@ -1,0 +1,396 @@
+"""Noisy gradient descent on a random sample of the rows at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, exp, inf, isfinite, log, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tacit._progress import steps
+from tacit._validate import at_least, fraction, positive
+from tacit.convex import L2Ball
+from tacit.data import Rows, held
+from tacit.exceptions import PlanError
+from tacit.mechanisms import Gaussian, fixed_subset, poisson_subset, spawn
+from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.subsets import RATE_CELLS as CELLS
+from tacit.privacy import (
+    Budget,
+    Event,
+    FixedSizeSampled,
+    GaussianNoise,
+    Neighbors,
+    PoissonSampled,
+    Repeated,
+    calibrate,
+)
+from tacit.privacy.profiles import SampledProfile
+from tacit.privacy.sampling import COARSE
+from tacit.solvers._base import Problem, noise_assumptions
+from tacit.solvers._rules import Descent, descent_rule
+from tacit.solvers.noisy_gd import (
+    ClippedGradient,
+    clip_for,
+    clip_needed,
+    gradient_sensitivity,
+    largest_margin,
+    shortened,
+)
+
+__all__ = ["NoisySGD", "NoisySGDPlan"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Relative distance of what is spent from what may be
+CLOSE = 1e-3
+# Fitted: least noise of a sample, least sample, share of the rows beyond which their
+# choice is taken as it is, and noise that may be doubled
+HIDDEN, SMALLEST, SHARE, NEGLIGIBLE = 2.0, 256, 0.05, 0.01
+# Rows whose gradients are summed before anything else is added to the sum
+CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How many steps read how many rows, drawn how: all that the noise depends on.
+
+    ``poisson`` says whether rows come in independently, as under add/remove, or in a
+    fixed number, as under replacement.
+    """
+
+    n_rows: int
+    batch: int
+    n_steps: int
+    poisson: bool
+
+    @property
+    def cells(self) -> int:
+        """Probability of a row, in whole cells, so that it is drawn exactly."""
+        share = Fraction(min(self.batch, self.n_rows), self.n_rows)
+        return max(1, round(share * CELLS))
+
+    def event(self, multiplier: float) -> Event:
+        """Return the event of all steps."""
+        noise = GaussianNoise(multiplier)
+        if self.batch >= self.n_rows:
+            return Repeated(noise, self.n_steps)
+        if self.poisson:
+            # [noisy-sgd:rate] the very probability that rows are drawn with
+            return Repeated(PoissonSampled(noise, self.cells / CELLS), self.n_steps)
+        return Repeated(FixedSizeSampled(noise, self.batch, self.n_rows), self.n_steps)
+
+    def profile(self, multiplier: float) -> SampledProfile:
+        """Return the exact part of the curve of that event, for Poisson samples."""
+        return SampledProfile(((multiplier, self.cells / CELLS, self.n_steps),))
+
+    def draw(self, n_rows: int, rng: Generator) -> Indices | None:
+        """Return the rows of one step, out of those that there are; None for all."""
+        if self.batch >= self.n_rows:
+            return None
+        if self.poisson:
+            return poisson_subset(n_rows, self.cells, rng)
+        # [noisy-sgd:missing] rows that were planned for and are not there count as zero
+        drawn = fixed_subset(max(n_rows, self.n_rows), self.batch, rng)
+        return drawn[drawn < n_rows]
+
+
+@lru_cache(maxsize=256)
+def least_noise(sampling: Sampling, budget: Budget) -> float:
+    """Return the least noise that fits, within a thousandth.
+
+    Sampled events take a second to evaluate and more, so that answers are kept. The
+    search evaluates nothing but the bound that decides, first on a coarse grid.
+    """
+    if sampling.batch >= sampling.n_rows:
+        return calibrate(sampling.event, budget)
+    all_rows = Sampling(sampling.n_rows, sampling.n_rows, sampling.n_steps, False)
+    share = sampling.batch / sampling.n_rows
+    # what many steps on small samples come to
+    start = log(max(0.4, share * calibrate(all_rows.event, budget, rtol=1e-2)))
+    if not sampling.poisson:
+
+        def spent(multiplier: float) -> float:
+            curve = sampling.event(multiplier).curve(budget.neighbors)
+            return curve.epsilon(budget.delta)
+
+        return exp(_least(spent, budget.epsilon, start))
+
+    def coarsely(multiplier: float) -> float:
+        return sampling.profile(multiplier).epsilon(budget.delta, COARSE)
+
+    def finely(multiplier: float) -> float:
+        return sampling.profile(multiplier).epsilon(budget.delta)
+
+    start = _least(coarsely, budget.epsilon, start)
+    return exp(_least(finely, budget.epsilon, start))
+
+
+def _least(spent: Callable[[float], float], epsilon: float, x: float) -> float:
+    """Return the log noise at which just under epsilon is spent, from a guess.
+
+    Log epsilon is nearly a straight line in log noise: a few points on it will do.
+    """
+    slope, fitting = -1.2, inf
+    last: tuple[float, float] | None = None
+    for _ in range(40):
+        found = spent(exp(x))
+        gap = log(min(max(found / epsilon, 0.1), 10.0))
+        if found <= epsilon:
+            fitting = min(fitting, x)
+            if gap >= -CLOSE:
+                break
+        if last is not None and x != last[0]:
+            slope = min(-0.8, (gap - last[1]) / (x - last[0]))
+        last = (x, gap)
+        # a little to the safe side of the root
+        x -= (gap + CLOSE / 2) / slope
+    if fitting == inf:
+        raise PlanError(
+            f"No noise was found that keeps epsilon={epsilon:g} with these samples; "
+            "raise epsilon or delta, or use NoisyGD."
+        )
+    return fitting
+
+
+@dataclass(frozen=True)
+class NoisySGDPlan:
+    """Steps, sampling and noise, fixed without data."""
+
+    problem: Problem
+    sampling: Sampling
+    step: float
+    momentum: float
+    clip: float
+    average: bool
+    multiplier: float
+    sensitivity: float
+    noise: str = "grid"
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps."""
+        return self.sampling.n_steps
+
+    @property
+    def mechanism(self) -> Gaussian:
+        """What draws the noise of one step."""
+        return Gaussian(self.multiplier, self.sensitivity, self.noise)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return noise_assumptions(self.noise)
+
+    @property
+    def event(self) -> Event:
+        return self.sampling.event(self.multiplier)
+
+
+@dataclass(frozen=True)
+class Walk(Descent):
+    """A noisy descent on samples."""
+
+    batch: int
+
+
+def sgd_rule(
+    problem: Problem, budget: Budget, clip: float | None, n_steps: int | None
+) -> Walk:
+    """Return the steps from public facts, and samples as small as cost little.
+
+    Below some noise a sample no longer hides its rows as well as all rows would, and
+    the fewer rows, the more their choice adds to the noise. Fitted on synthetic
+    problems only.
+    """
+    rule = descent_rule(problem, budget, clip)
+    n_rows, n_steps = problem.n_rows, rule.n_steps if n_steps is None else n_steps
+    all_rows = Sampling(n_rows, n_rows, n_steps, False)
+    noise = calibrate(all_rows.event, budget, rtol=1e-2)
+    # rows at which their choice adds as much as the noise
+    equal = (n_rows / noise) ** 2 / problem.size
+    wanted = max(SMALLEST, HIDDEN * n_rows / noise, min(equal, SHARE * n_rows))
+    costly = noise * sqrt(problem.size) > NEGLIGIBLE * n_rows
+    if budget.neighbors is Neighbors.REPLACE_ONE and costly:
+        # the bound for samples of a fixed size doubles the noise
+        wanted = n_rows
+    batch = min(n_rows, ceil(wanted))
+    return Walk(n_steps, rule.step, rule.momentum, rule.clip, batch)
+
+
+@dataclass(frozen=True)
+class NoisySGD:
+    """Gradient descent with momentum on random samples, with Gaussian noise.
+
+    A penalty or a set enters by its proximal map after each step.
+
+    Parameters
+    ----------
+    n_steps
+        Number of steps; None for the rule.
+    batch
+        Expected rows of a step; None for the rule. From the number of rows planned for
+        on, every step reads all rows.
+    step
+        Step size on the summed objective, as for `NoisyGD`; None for the rule.
+    momentum
+        Weight of the last move in the next; None for the rule.
+    clip
+        Bound on the norm of a row's slope, below that of the loss; None for the rule.
+    average
+        Whether to return the mean of the second half of the weights, not the last.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** Under adding or removing a row, each row is in a step with a fixed
+    probability and the composed loss is computed numerically; under replacing one, a
+    step has a fixed number of rows and the bound is that of [1]_. The samples stay
+    secret. A row moves the sum of a step by at most the clipped slope times its norm;
+    round-off is bounded and included. Published closed forms for the noise [2]_ are
+    not used, as they fall short where noise is small or samples are large.
+
+    Reading all rows at each step wastes none of the budget, so `NoisyGD` is the
+    default for accuracy; this solver is for rows too many to be read so often.
+
+    References
+    ----------
+    .. [1] Y.-X. Wang, B. Balle and S. Kasiviswanathan, "Subsampled Renyi differential
+       privacy and analytical moments accountant", AISTATS 2019, Theorem 9.
+    .. [2] M. Abadi, A. Chu, I. Goodfellow, B. McMahan, I. Mironov, K. Talwar and
+       L. Zhang, "Deep learning with differential privacy", CCS 2016, Theorem 1.
+    """
+
+    n_steps: int | None = None
+    batch: int | None = None
+    step: float | None = None
+    momentum: float | None = None
+    clip: float | None = None
+    average: bool = False
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        check_noise(self.noise)
+
+    def plan(self, problem: Problem, budget: Budget) -> NoisySGDPlan:
+        """Choose steps and samples, then the least noise that fits."""
+        if budget.delta == 0:
+            raise PlanError("NoisySGD needs delta > 0; give a delta.")
+        if problem.bounds.norm != "l2":
+            raise PlanError("NoisySGD needs rows bounded in norm='l2'.")
+        if not isfinite(problem.loss.max_curvature()):
+            raise PlanError(f"NoisySGD needs a smooth loss; {problem.loss!r} is not.")
+        for name in ("n_steps", "batch"):
+            if getattr(self, name) is not None:
+                at_least(1, **{name: getattr(self, name)})
+        if self.clip is not None:
+            positive(clip=self.clip)
+        wanted = clip_for(problem, self.clip)
+        if wanted is None and not isfinite(problem.slope):
+            raise PlanError(
+                f"NoisySGD needs a bounded slope, which {problem.loss!r} has not; give "
+                "clip=, or use Huber()."
+            )
+        rule = sgd_rule(problem, budget, wanted, self.n_steps)
+        batch = rule.batch if self.batch is None else self.batch
+        step = rule.step if self.step is None else self.step
+        momentum = rule.momentum if self.momentum is None else self.momentum
+        positive(step=step)
+        fraction(momentum=momentum)
+        private = budget.neighbors is Neighbors.ADD_OR_REMOVE_ONE
+        sampling = Sampling(problem.n_rows, batch, rule.n_steps, poisson=private)
+        plan = NoisySGDPlan(
+            problem,
+            sampling,
+            step,
+            momentum,
+            rule.clip,
+            self.average,
+            least_noise(sampling, budget),
+            sample_sensitivity(problem, sampling, rule.clip, budget.neighbors),
+            self.noise,
+        )
+        # noise too large for the grid is refused here, not after the charge
+        plan.mechanism.scale(problem.size)
+        return plan
+
+    def run(
+        self, plan: NoisySGDPlan, rows: Rows, rng: Generator
+    ) -> NDArray[np.float64]:
+        """Take the planned number of steps."""
+        X, y = held(rows, "NoisySGD")
+        problem, penalty = plan.problem, plan.problem.regularizer
+        ball = L2Ball(largest_margin(problem) / problem.bounds.x_norm)
+        limit = clip_needed(problem, plan.clip)
+        scale = max(1.0, problem.n_rows / plan.sampling.batch)
+        # apart, so that what is drawn of one does not shift the other
+        sampler, noise = spawn(rng, 2)
+        W = np.zeros(problem.shape)
+        ahead, mean = W, W
+        for t in steps(plan.n_steps, "NoisySGD"):
+            places = plan.sampling.draw(X.shape[0], sampler)
+            clipped = ClippedGradient(problem.loss, ahead, limit)
+            total = sampled_sum(clipped, X, y, places)
+            gradient = scale * plan.mechanism(total, noise) + problem.ridge * ahead
+            moved = penalty.prox(ahead - plan.step * gradient, plan.step)
+            moved = ball.prox(moved, 1.0)
+            ahead = ball.prox(moved + plan.momentum * (moved - W), 1.0)
+            W = moved
+            done = t + 1 - plan.n_steps // 2
+            mean = W if done <= 1 else mean + (W - mean) / done
+        # once more for sets that the ball reaches out of
+        return penalty.prox(mean if plan.average else W, 0.0)
+
+
+def sample_sensitivity(
+    problem: Problem, sampling: Sampling, clip: float, neighbors: Neighbors
+) -> float:
+    """Return how far neighbors can move the computed sum over a sample."""
+    all_rows = sampling.poisson or sampling.batch >= problem.n_rows
+    n_rows = problem.most_rows if all_rows else sampling.batch
+    # within a chunk, which a dense one is cut in half for, and over the chunks
+    additions = CHUNK + 2 * (n_rows // CHUNK) + 64
+    # [noisy-sgd:sensitivity] as if the sample were all there is
+    return gradient_sensitivity(problem, clip, neighbors, n_rows, additions)
+
+
+def sampled_sum(
+    gradient: ClippedGradient, X: Any, y: NDArray[Any], places: Indices | None
+) -> Array:
+    """Return the sum of clipped gradients over some rows, all for None."""
+    if places is None:
+        return gradient(X, y)[0]
+    total = np.zeros(gradient.W.shape)
+    for low in range(0, len(places), CHUNK):
+        some = places[low : low + CHUNK]
+        part = _csr_sum if sparse.issparse(X) else _dense_sum
+        total += part(gradient, X, y[some], some)
+    return total
+
+
+def _dense_sum(
+    gradient: ClippedGradient, X: Any, targets: NDArray[Any], places: Indices
+) -> Array:
+    return gradient(X[places], targets)[0]
+
+
+def _csr_sum(
+    gradient: ClippedGradient, X: Any, targets: NDArray[Any], places: Indices
+) -> Array:
+    """Read the rows where they lie: gathering them would cost more than the sums."""
+    from tacit.solvers import _kernels  # noqa: PLC0415 - numba loads on first use
+
+    rows = (X.data, X.indices, X.indptr, places)
+    margins = _kernels.gathered_margins(*rows, gradient.W)
+    slopes = shortened(gradient.loss.slope(targets, margins), gradient.clip)
+    total = np.zeros(gradient.W.shape)
+    _kernels.gathered_sum(*rows, slopes, total)
+    return total

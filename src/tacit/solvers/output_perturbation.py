@@ -1,0 +1,166 @@
+"""Output perturbation: the minimizer with noise that hides how far a row moves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit.convex import L1, ElasticNet, GroupL1, Objective, minimize
+from tacit.data import Rows
+from tacit.exceptions import PlanError
+from tacit.mechanisms import Gaussian, L2Laplace, Laplace
+from tacit.mechanisms.grid import check_noise
+from tacit.privacy import Budget, Event, calibrate
+from tacit.solvers._base import Problem, noise_assumptions
+from tacit.solvers._laws import NoiseLaw, choose_law
+from tacit.solvers._published import output_scale, refuse_unkept
+from tacit.solvers._rules import gradient_tolerance, ridge_for_weights
+from tacit.solvers.objective_perturbation import (
+    check_choices,
+    check_regularizer,
+    check_weight_norm,
+)
+
+__all__ = ["OutputPerturbation", "OutputPerturbationPlan"]
+
+# Norm of the best weights that the ridge is set for, in units of one over the row norm;
+# fitted on synthetic problems by ``benchmarks/fit_rule.py``
+USUAL_MARGIN = 10.0
+
+
+@dataclass(frozen=True)
+class OutputPerturbationPlan:
+    """Ridge and noise, fixed without data."""
+
+    problem: Problem
+    ridge: float
+    multiplier: float
+    sensitivity: float
+    gradient_tolerance: float
+    noise: str = "grid"
+    law: str = "gaussian"
+
+    @property
+    def noise_law(self) -> NoiseLaw:
+        """The law of the noise."""
+        return NoiseLaw(self.law, self.problem.size, self.noise)
+
+    @property
+    def mechanism(self) -> Gaussian | L2Laplace | Laplace:
+        """What draws the noise."""
+        return self.noise_law.mechanism(self.multiplier, self.sensitivity)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return noise_assumptions(self.noise)
+
+    @property
+    def event(self) -> Event:
+        return self.noise_law.event(self.multiplier)
+
+
+@dataclass(frozen=True)
+class OutputPerturbation:
+    """Minimize the loss plus a ridge, then add noise to the weights.
+
+    Parameters
+    ----------
+    ridge
+        Ridge penalty in sum units; None for the rule, which sees public facts only.
+        The noise is proportional to one over it.
+    law
+        Law of the noise: ``"gaussian"``, or ``"gamma"`` or ``"laplace"``, which bound
+        the loss itself. None is Gaussian, or Laplace for a budget with delta zero.
+    accounting
+        ``"tight"``, or ``"paper"`` for the noise of [1]_ if pure, of [2]_ if Gaussian.
+    weight_norm
+        Public bound on the norm of the best weights, from which the ridge follows in
+        any dimension; Gaussian noise and no other penalty only.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** That of the mechanism, Gaussian or pure, in floating point. The
+    objective is ``ridge``-strongly convex, so the rows in which neighbors differ move
+    its minimizer by at most their number times the Lipschitz constant over the ridge
+    [1]_, once, as strong convexity is used at both minimizers and not at one. The
+    computed point is certified to be near the exact one, and that distance is in the
+    sensitivity. Where the penalty is a set, the noisy weights are moved back into it;
+    zeros that another penalty makes do not outlive the noise.
+
+    References
+    ----------
+    .. [1] Thakurta, "Differentially private convex optimization for empirical risk
+       minimization and high-dimensional regression", dissertation, Pennsylvania State
+       University, 2013, Lemma 3.1.
+    .. [2] Jain and Thakurta, "(Near) dimension independent risk bounds for
+       differentially private learning", ICML 2014, Theorem 1.
+    """
+
+    ridge: float | None = None
+    law: str | None = None
+    accounting: str = "tight"
+    weight_norm: float | None = None
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        check_noise(self.noise)
+        check_choices(self.ridge, self.weight_norm, self.law, self.accounting)
+
+    def plan(self, problem: Problem, budget: Budget) -> OutputPerturbationPlan:
+        """Choose the ridge, then the least noise that fits."""
+        neighbors = budget.neighbors
+        moved = problem.sensitivity(neighbors)
+        check_regularizer(problem)
+        if not isfinite(problem.smoothness):
+            raise PlanError(
+                f"OutputPerturbation finds minima of smooth losses; {problem.loss!r} "
+                "is not. Use a smooth loss."
+            )
+        law = choose_law(self.law, budget, problem.size, self.noise)
+        if self.weight_norm is not None:
+            check_weight_norm(problem, law)
+        multiplier = calibrate(law.event, budget)
+        ridge = self.ridge
+        if ridge is None:
+            weight_norm = self.weight_norm or USUAL_MARGIN / problem.bounds.x_norm
+            noise = law.deviation(multiplier)
+            ridge = ridge_for_weights(problem, neighbors, weight_norm, noise)
+        ridge = max(problem.ridge, ridge)
+        tolerance = gradient_tolerance(problem, neighbors, moved, ridge=ridge)
+        # [output:sensitivity] the rows changed, and the distance of both points found
+        sensitivity = (moved + 2 * tolerance) / ridge
+        if self.accounting == "paper":
+            published = output_scale(law.law, budget, problem.lipschitz, ridge)
+            multiplier = published / sensitivity
+        plan = OutputPerturbationPlan(
+            problem, ridge, multiplier, sensitivity, tolerance, self.noise, law.law
+        )
+        if self.accounting == "paper":
+            refuse_unkept(plan.event, budget)
+        # noise too large for the grid is refused here, not after the charge
+        law.scale(multiplier, sensitivity)
+        return plan
+
+    def run(
+        self, plan: OutputPerturbationPlan, rows: Rows, rng: Generator
+    ) -> NDArray[np.float64]:
+        """Minimize, add the noise, and move back into the set if there is one."""
+        problem = plan.problem
+        found = minimize(
+            Objective(problem.loss, plan.ridge),
+            rows,
+            tolerance=plan.gradient_tolerance,
+            x_norm=problem.bounds.x_norm,
+            y_range=problem.bounds.y_range,
+            regularizer=problem.regularizer,
+        )
+        noisy = plan.mechanism(found.W, rng)
+        if isinstance(problem.regularizer, L1 | ElasticNet | GroupL1):
+            return noisy
+        return problem.regularizer.prox(noisy, 1.0)

@@ -1,0 +1,260 @@
+"""Noisy gradient descent in the geometry of privately released second moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._progress import steps
+from tacit._validate import at_least, positive
+from tacit.convex import L2Ball
+from tacit.convex.objective import MOST_ADDITIONS, chunks
+from tacit.data import Rows
+from tacit.exceptions import PlanError
+from tacit.mechanisms import Gaussian, SymmetricGaussian
+from tacit.mechanisms.grid import check_noise
+from tacit.privacy import (
+    Budget,
+    Composed,
+    Event,
+    GaussianNoise,
+    Neighbors,
+    Repeated,
+    calibrate,
+)
+from tacit.solvers._base import LARGEST_MARGIN, Problem, noise_assumptions
+from tacit.solvers._rules import at_zero, gradient_unit, noise_level
+from tacit.solvers.noisy_gd import ClippedGradient, clip_needed, gradient_sensitivity
+
+__all__ = ["MOST_FEATURES", "Moments", "PreconditionedGD", "PreconditionedGDPlan"]
+
+# Columns up to which a matrix of second moments is worth its noise, time and memory
+MOST_FEATURES = 2000
+
+# The rule, fitted on synthetic problems by benchmarks/fit_rule.py
+MOMENT_SHARE = 0.02  # of the squared privacy parameter
+STEP = 0.8  # of a Newton step at zero weights
+MOMENTUM = 0.8
+STEPS_ONE, STEPS_MANY = 30, 20  # for one output, for several
+
+
+@dataclass(frozen=True)
+class PreconditionedGDPlan:
+    """Steps, damping and both noises, fixed without data."""
+
+    problem: Problem
+    n_steps: int
+    step: float
+    momentum: float
+    clip: float
+    damping: float
+    curvature: float
+    moment_multiplier: float
+    moment_sensitivity: float
+    multiplier: float
+    sensitivity: float
+    noise: str = "grid"
+
+    @property
+    def moments(self) -> SymmetricGaussian:
+        """What draws the noise of the second moments."""
+        return SymmetricGaussian(
+            self.moment_multiplier, self.moment_sensitivity, self.noise
+        )
+
+    @property
+    def mechanism(self) -> Gaussian:
+        """What draws the noise of one step."""
+        return Gaussian(self.multiplier, self.sensitivity, self.noise)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return noise_assumptions(self.noise)
+
+    @property
+    def event(self) -> Event:
+        return Composed(
+            (
+                GaussianNoise(self.moment_multiplier),
+                Repeated(GaussianNoise(self.multiplier), self.n_steps),
+            )
+        )
+
+
+@dataclass(frozen=True)
+class PreconditionedGD:
+    """Release noisy second moments once, then descend along noisy Newton directions.
+
+    A fiftieth of the budget buys ``X^T X`` with noise. Its inverse, damped as much as
+    the noise asks for, turns noisy gradients into nearly Newton steps, of which a few
+    suffice: features that are far from centered or of unequal spread cost no accuracy,
+    and the noise of each step is that of few steps instead of many.
+
+    Parameters
+    ----------
+    n_steps
+        Number of steps; None for the rule.
+    damping
+        Number added to the eigenvalues of the mean of ``x x^T``; None for the rule.
+    clip
+        Bound on the norm of a row's slope, below that of the loss; None for the rule.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** Gaussian differential privacy, exactly, under both relations: the
+    moments are one Gaussian mechanism, each step another (Dong, Roth and Su 2022,
+    Corollary 3.3); the inverse is post-processing. A row moves the moments by at most
+    ``x_norm^2`` in Frobenius norm, a replacement by the root of two times that.
+    """
+
+    n_steps: int | None = None
+    damping: float | None = None
+    clip: float | None = None
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        check_noise(self.noise)
+
+    def plan(self, problem: Problem, budget: Budget) -> PreconditionedGDPlan:
+        """Choose steps and damping, then the least noise that fits."""
+        self._refuse(problem, budget)
+        if self.clip is not None:
+            positive(clip=self.clip)
+        start = at_zero(problem)
+        clip = start.shrink * start.typical if self.clip is None else self.clip
+        if not isfinite(clip):
+            raise PlanError(
+                f"PreconditionedGD needs a bounded slope, which {problem.loss!r} has "
+                "not; give clip=, or use Huber()."
+            )
+        many = problem.loss.n_outputs > 1
+        n_steps = self.n_steps
+        if n_steps is None:
+            n_steps = STEPS_MANY if many else STEPS_ONE
+        at_least(1, n_steps=n_steps)
+        damping = self.damping
+        if damping is None:
+            damping = damping_rule(problem, budget, n_steps, clip)
+        positive(damping=damping)
+
+        def planned(multiplier: float) -> PreconditionedGDPlan:
+            # one Gaussian mechanism of this multiplier, cut in a small and a large part
+            return PreconditionedGDPlan(
+                problem,
+                n_steps,
+                STEP,
+                MOMENTUM,
+                clip,
+                damping,
+                start.curvature,
+                multiplier / sqrt(MOMENT_SHARE),
+                moment_sensitivity(problem, budget.neighbors),
+                multiplier * sqrt(n_steps / (1 - MOMENT_SHARE)),
+                gradient_sensitivity(problem, clip, budget.neighbors),
+                self.noise,
+            )
+
+        plan = planned(calibrate(lambda noise: planned(noise).event, budget))
+        # noise too large for the grid is refused here, not after the charge
+        plan.mechanism.scale(problem.size)
+        Gaussian(plan.moment_multiplier, plan.moment_sensitivity, self.noise).scale(
+            problem.n_features**2
+        )
+        return plan
+
+    def _refuse(self, problem: Problem, budget: Budget) -> None:
+        problem.refuse_regularizer("PreconditionedGD", "NoisyGD or AMP")
+        if budget.delta == 0:
+            raise PlanError(
+                "PreconditionedGD needs delta > 0; give a delta, or use AMP."
+            )
+        if problem.bounds.norm != "l2":
+            raise PlanError("PreconditionedGD needs rows bounded in norm='l2'.")
+        if not isfinite(problem.loss.max_curvature()):
+            raise PlanError(
+                f"PreconditionedGD needs a smooth loss; {problem.loss!r} is not."
+            )
+        if problem.n_features > MOST_FEATURES:
+            raise PlanError(
+                f"PreconditionedGD takes up to {MOST_FEATURES} columns, got "
+                f"{problem.n_features}; use NoisyGD."
+            )
+
+    def run(
+        self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator
+    ) -> NDArray[np.float64]:
+        """Release the moments, then take the planned number of steps."""
+        problem = plan.problem
+        direction = self._preconditioner(plan, rows, rng)
+        ball = L2Ball(LARGEST_MARGIN / problem.bounds.x_norm)
+        limit = clip_needed(problem, plan.clip)
+        W = np.zeros(problem.shape)
+        ahead = W  # where the gradient is taken: Nesterov's look ahead
+        for _ in steps(plan.n_steps, "PreconditionedGD"):
+            total = rows.sum(ClippedGradient(problem.loss, ahead, limit))[0]
+            gradient = plan.mechanism(total, rng) + problem.ridge * ahead
+            moved = ball.prox(ahead - plan.step * (direction @ gradient), 1.0)
+            ahead = ball.prox(moved + plan.momentum * (moved - W), 1.0)
+            W = moved
+        return W
+
+    def _preconditioner(
+        self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator
+    ) -> NDArray[np.float64]:
+        """Return the inverse of the noisy Hessian at zero weights, damped."""
+        problem = plan.problem
+        noisy = plan.moments(rows.sum(Moments())[0], rng)
+        spread, axes = np.linalg.eigh(noisy)
+        # the exact moments have no negative eigenvalue
+        spread = np.maximum(spread, 0.0) + plan.damping * problem.n_rows
+        curved = plan.curvature * spread + problem.ridge
+        inverse: NDArray[np.float64] = (axes / curved) @ axes.T
+        return inverse
+
+
+def damping_rule(problem: Problem, budget: Budget, n_steps: int, clip: float) -> float:
+    """Return what to add to the eigenvalues of the mean of ``x x^T``."""
+    start = at_zero(problem)
+    typical = min(start.typical, clip)  # where the loss has no bound, the clip is all
+    squared = problem.bounds.x_norm**2
+    once = calibrate(GaussianNoise, budget, rtol=1e-3)
+    # the norm that a symmetric noise matrix has
+    rows_changed = budget.neighbors.rows_changed
+    moments = once / sqrt(MOMENT_SHARE) * sqrt(rows_changed) * squared
+    moments *= sqrt(2 * problem.n_features) / problem.n_rows
+    noise = noise_level(problem, budget, typical) / sqrt(problem.loss.n_outputs)
+    share = noise / (problem.n_rows * gradient_unit(problem))
+    # how far all steps together go, in units of one
+    reach = STEP * n_steps / ((1 - MOMENTUM) * start.curvature)
+    quiet = reach * (0.04 * share + share**2) * clip / typical
+    return 0.5 * moments + quiet * squared
+
+
+def moment_sensitivity(problem: Problem, neighbors: Neighbors) -> float:
+    """Return how far neighbors can move computed second moments, in Frobenius norm."""
+    squared = problem.bounds.x_norm**2
+    # every entry is off by at most this part of the sum of products of absolute values
+    unit = MOST_ADDITIONS * float(np.finfo(np.float64).eps)
+    roundoff = unit * problem.most_rows * squared
+    # [moments:sensitivity] two matrices x x^T are at most orthogonal
+    return sqrt(neighbors.rows_changed) * squared + 2 * roundoff
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sum over a block of ``x x^T``."""
+
+    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[NDArray[np.float64]]:
+        p = X.shape[1]
+        total = np.zeros((p, p))
+        for part, _ in chunks(X, y):
+            gram = part.T @ part
+            total += gram if isinstance(gram, np.ndarray) else gram.toarray()
+        return (total,)

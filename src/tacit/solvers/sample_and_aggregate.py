@@ -1,0 +1,306 @@
+"""Sample and aggregate: any estimator made private by averaging over blocks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, isfinite, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._progress import steps
+from tacit._validate import at_least, positive
+from tacit.convex import Free, Objective, minimize
+from tacit.convex.roundoff import UNIT
+from tacit.data import Rows
+from tacit.data.rows import ArrayRows, held
+from tacit.exceptions import PlanError
+from tacit.mechanisms import Gaussian, L2Laplace, Laplace, random_blocks
+from tacit.mechanisms.grid import check_noise
+from tacit.privacy import (
+    Budget,
+    Event,
+    GaussianNoise,
+    L2LaplaceNoise,
+    LaplaceNoise,
+    calibrate,
+)
+from tacit.solvers._base import Problem, noise_assumptions
+
+__all__ = ["SampleAndAggregate", "SampleAndAggregatePlan"]
+
+Array = NDArray[np.float64]
+Estimate = Callable[[Any, NDArray[Any]], Any]
+
+LAWS = ("gaussian", "laplace", "l2laplace")
+# Length of the weights in the rule, in units that make a margin as large as a target
+REACH = 4.0
+
+
+@dataclass(frozen=True)
+class SampleAndAggregatePlan:
+    """Blocks, length of an estimate and noise, fixed without data."""
+
+    problem: Problem
+    estimate: Estimate
+    n_blocks: int
+    radius: float
+    law: str
+    multiplier: float
+    sensitivity: float
+    noise: str = "grid"
+
+    @property
+    def mechanism(self) -> Gaussian | Laplace | L2Laplace:
+        """What draws the noise on the average."""
+        size = self.problem.size
+        if self.law == "gaussian":
+            return Gaussian(self.multiplier, self.sensitivity, self.noise)
+        if self.law == "l2laplace":
+            return L2Laplace(self.multiplier, self.sensitivity, size, self.noise)
+        # [aggregate:l1] the L1 norm is at most so many times the L2 norm
+        in_l1 = sqrt(size) * self.sensitivity * (1 + 4 * UNIT)
+        return Laplace(self.multiplier, in_l1, self.noise)
+
+    @property
+    def event(self) -> Event:
+        return self.mechanism.event
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        own = isinstance(self.estimate, BlockMinimizer)
+        return (
+            *noise_assumptions(self.noise),
+            *(() if own else ("estimate keeps nothing from block to block",)),
+        )
+
+
+@dataclass(frozen=True)
+class SampleAndAggregate:
+    """Average an estimate over random blocks of rows, and add noise.
+
+    Parameters
+    ----------
+    estimate
+        Maps the features and targets of a block to weights, such as ``lambda X, y:
+        Ridge().fit(X, y).coef_[:, None]``; None for the minimizer of the problem's
+        loss with a ridge. It may fail: whatever does not give finite weights of the
+        right shape counts as zero.
+    n_blocks
+        Number of blocks; None for the rule.
+    radius
+        Length to which every estimate is shortened; None for that of the problem's
+        set, or else for the rule, four times what makes the margin of the longest row
+        as large as the largest target.
+    ridge
+        Ridge penalty of a block, in sum units, for the estimate that is built in; None
+        for the curvature of one row.
+    law
+        ``"gaussian"``, ``"laplace"`` or ``"l2laplace"``, which has less noise than the
+        second and needs a delta, if only of 1e-20; None for the first where delta is
+        positive and the second where it is zero.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** Gaussian with parameter ``1 / multiplier``, or pure with that, under
+    both relations, for any estimate that keeps nothing from one block to the next.
+    Every row has its block by an independent draw, so neighbors differ in one block,
+    whose shortened estimate moves by at most twice the radius (Nissim, Raskhodnikova
+    and Smith 2007 [1]_; the average is that of Smith [2]_). What fails, and how long it
+    takes, is not told; warnings of the estimate are dropped.
+
+    References
+    ----------
+    .. [1] K. Nissim, S. Raskhodnikova, A. Smith, "Smooth sensitivity and sampling in
+       private data analysis", STOC 2007, Section 4.
+    .. [2] A. Smith, "Privacy-preserving statistical estimation with optimal convergence
+       rates", STOC 2011.
+    """
+
+    estimate: Estimate | None = None
+    n_blocks: int | None = None
+    radius: float | None = None
+    ridge: float | None = None
+    law: str | None = None
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        check_noise(self.noise)
+        if self.n_blocks is not None:
+            at_least(1, n_blocks=self.n_blocks)
+        for name in ("radius", "ridge"):
+            if getattr(self, name) is not None:
+                positive(**{name: getattr(self, name)})
+        if self.law not in (None, *LAWS):
+            raise ValueError(f"law must be one of {LAWS} or None, got {self.law!r}.")
+
+    def plan(self, problem: Problem, budget: Budget) -> SampleAndAggregatePlan:
+        """Choose blocks and radius, then the least noise that fits."""
+        law = self.law
+        if law is None:
+            law = "gaussian" if budget.delta > 0 else "laplace"
+        if law != "laplace" and budget.delta == 0:
+            raise PlanError(
+                f"law={law!r} needs delta > 0; give a delta, or law='laplace'."
+            )
+        if not isinstance(problem.regularizer, Free) and not hasattr(
+            problem.regularizer, "lmo"
+        ):
+            raise PlanError(
+                "SampleAndAggregate takes sets and a ridge, got "
+                f"{problem.regularizer!r}; give an estimate with that penalty and "
+                "Free() as the regularizer, or use FrankWolfe with a set."
+            )
+        multiplier = _least_noise(law, problem.size, budget)
+        n_blocks = self.n_blocks
+        if n_blocks is None:
+            n_blocks = block_rule(problem, multiplier)
+        radius = self._radius(problem)
+        estimate = self.estimate
+        if estimate is None:
+            estimate = self._minimizer(problem, n_blocks, radius)
+        plan = SampleAndAggregatePlan(
+            problem,
+            estimate,
+            n_blocks,
+            radius,
+            law,
+            multiplier,
+            average_sensitivity(n_blocks, radius),
+            self.noise,
+        )
+        # noise too large for the grid is refused here, not after the charge
+        mechanism = plan.mechanism
+        if isinstance(mechanism, L2Laplace):
+            mechanism.scale()
+        else:
+            mechanism.scale(problem.size)
+        return plan
+
+    def _radius(self, problem: Problem) -> float:
+        largest = max(abs(end) for end in problem.bounds.y_range)
+        rule = REACH * largest / _l2_norm(problem)
+        radius = rule if self.radius is None else self.radius
+        within = problem.regularizer.radius
+        if isfinite(within) and (self.radius is None or within < radius):
+            return within
+        return radius
+
+    def _minimizer(
+        self, problem: Problem, n_blocks: int, radius: float
+    ) -> BlockMinimizer:
+        curvature = problem.loss.max_curvature()
+        if not isfinite(curvature):
+            raise PlanError(
+                f"SampleAndAggregate has no estimate of its own for {problem.loss!r}, "
+                "which is not smooth; give estimate=."
+            )
+        ridge = self.ridge
+        if ridge is None:
+            ridge = curvature * _l2_norm(problem) ** 2
+        return BlockMinimizer(problem, max(ridge, problem.ridge / n_blocks), radius)
+
+    def run(self, plan: SampleAndAggregatePlan, rows: Rows, rng: Generator) -> Array:
+        """Estimate on every block, shorten, average, and add noise."""
+        problem, k = plan.problem, plan.n_blocks
+        X, y = held(rows, "SampleAndAggregate")
+        # [aggregate:blocks] a label a row, independent of all others
+        labels = random_blocks(rows.n_rows, k, rng)
+        order = np.argsort(labels, kind="stable")
+        ends = np.searchsorted(labels[order], np.arange(k + 1))
+        total = np.zeros(problem.shape)
+        for block in steps(k, "SampleAndAggregate"):
+            members = order[ends[block] : ends[block + 1]]
+            # indexing copies, so an estimate cannot write into the rows
+            estimate = _attempt(plan.estimate, X[members], y[members], problem)
+            total += shortened(estimate, plan.radius)
+        noisy = plan.mechanism(total / k, rng)
+        return problem.regularizer.prox(noisy, 1.0)
+
+
+def _least_noise(law: str, size: int, budget: Budget) -> float:
+    if law == "gaussian":
+        return calibrate(GaussianNoise, budget)
+    if law == "laplace":
+        return calibrate(LaplaceNoise, budget)
+    return calibrate(lambda noise: L2LaplaceNoise(noise, size), budget)
+
+
+def average_sensitivity(n_blocks: int, radius: float) -> float:
+    """Return how far neighbors can move the average of shortened estimates."""
+    roundoff = 1.01 * (n_blocks + 4) * UNIT * radius
+    # [aggregate:average] one block changes; each computed average is off by as much
+    return 2 * radius / n_blocks + 2 * roundoff
+
+
+def block_rule(problem: Problem, multiplier: float) -> int:
+    """Return the number of blocks, from public facts.
+
+    More blocks mean less noise and more bias: the noise has a norm of ``2 multiplier
+    sqrt(size) / k`` radii, and the bias of an estimate from n / k rows is about k / n
+    of them. They are equal at the number below, kept within n^(1/2) to n^(2/3).
+    """
+    n = problem.n_rows
+    balanced = sqrt(2 * multiplier * n * sqrt(problem.size))
+    return max(1, round(min(max(balanced, sqrt(n)), float(n ** (2 / 3)))))
+
+
+def shortened(estimate: Array, radius: float) -> Array:
+    """Return an estimate of exact norm at most ``radius``."""
+    with np.errstate(over="ignore"):  # an infinite norm shortens to zero
+        norm = float(np.sqrt(np.sum(np.square(estimate))))
+    # below the bound by more than the norm, the factor and the product are rounded
+    limit = radius * (1 - (estimate.size + 16) * 2 * UNIT)
+    return estimate if norm <= limit else estimate * (limit / norm)
+
+
+def _attempt(estimate: Estimate, X: Any, y: NDArray[Any], problem: Problem) -> Array:
+    """Return the estimate on a block, or zero for whatever goes wrong."""
+    nothing = np.zeros(problem.shape)
+    if X.shape[0] == 0:
+        return nothing
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        # a warning, or an error, would tell of the rows
+        warnings.simplefilter("ignore")
+        try:
+            found = np.array(estimate(X, y), dtype=np.float64)
+        except Exception:
+            return nothing
+    if found.shape != problem.shape or not np.isfinite(found).all():
+        return nothing
+    return found
+
+
+def _l2_norm(problem: Problem) -> float:
+    """Return a bound on the L2 norm of a row, whichever norm is declared."""
+    wide = 1.0 if problem.bounds.norm == "l2" else sqrt(problem.n_features)
+    return problem.bounds.x_norm * wide
+
+
+@dataclass(frozen=True)
+class BlockMinimizer:
+    """The minimizer of the loss and a ridge on a block, brought into the set."""
+
+    problem: Problem
+    ridge: float
+    radius: float
+
+    def __call__(self, X: Any, y: NDArray[Any]) -> Array:
+        problem, x_norm = self.problem, _l2_norm(self.problem)
+        reach = x_norm * self.radius if isfinite(self.radius) else inf
+        slope = problem.loss.max_slope(reach, problem.bounds.y_range)
+        found = minimize(
+            Objective(problem.loss, self.ridge),
+            ArrayRows(X, y),
+            # far below what a row can move, above round-off in blocks of any size
+            tolerance=max(1e-7, 1e-11 * len(y)) * slope * x_norm,
+            x_norm=x_norm,
+            y_range=problem.bounds.y_range,
+        ).W
+        return problem.regularizer.prox(found, 1.0)

@@ -1,0 +1,61 @@
+"""Least squares from noisy moments, attacked end to end."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+from tests.stat import P_FAIL
+
+from tacit._random import as_generator
+from tacit.audit import audit, worst_case_pair
+from tacit.convex import Squared
+from tacit.data import RowBounds, bounded_rows
+from tacit.privacy import Budget, Neighbors
+from tacit.solvers._base import Problem
+from tacit.solvers.ada_ssp import AdaSSP
+
+LOG = logging.getLogger(__name__)  # `make audits` prints it
+
+# so heavy a ridge shows the noisy product of features and targets as it is
+SOLVER = AdaSSP(ridge=1e4)
+
+
+def lower_bound(budget, n_runs, seed, noise=1.0):
+    """Return the bound on epsilon with this part of the planned noise."""
+    pair = worst_case_pair("squared", 2, 1, neighbors=budget.neighbors)
+    plan = SOLVER.plan(Problem(Squared(), RowBounds(), 2, 1), budget)
+    plan = replace(plan, multiplier=noise * plan.multiplier)
+    return audit(
+        lambda rows, seed: SOLVER.run(plan, rows, as_generator(seed)),
+        [bounded_rows(X, y, RowBounds()) for X, y in pair],
+        n_runs=n_runs,
+        delta=budget.delta,
+        method="gaussian",
+        confidence=1 - P_FAIL,
+        random_state=seed,
+    ).epsilon_lower
+
+
+def check(budget, n_runs, seed):
+    planned = lower_bound(budget, n_runs, seed)
+    control = lower_bound(budget, n_runs, seed, noise=0.5)
+    LOG.info(
+        "AdaSSP: claim %g, lower bound %.3f, half the noise %.3f",
+        budget.epsilon,
+        planned,
+        control,
+    )
+    assert planned <= budget.epsilon
+    assert control > budget.epsilon
+
+
+@pytest.mark.statistical
+def test_half_the_noise_is_caught_quickly(seed):
+    check(Budget(10.0, 1e-5), 800, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+def test_claim_survives_and_half_the_noise_is_caught(neighbors, seed):
+    check(Budget(4.0, 1e-3, neighbors), 3000, seed)

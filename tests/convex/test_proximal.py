@@ -1,0 +1,82 @@
+"""Rounding and derivatives of the proximal maps."""
+
+import numpy as np
+import pytest
+
+from tacit.convex import L1, Box, ElasticNet, GroupL1, L1Ball, L2Ball, Simplex
+from tacit.convex.proximal import prox_jacobian, prox_roundoff, scaled
+
+REGULARIZERS = [
+    L1(0.5),
+    L1(20.0),
+    ElasticNet(0.0, 2.0),
+    ElasticNet(10.0, 5.0),
+    GroupL1(0.5),
+    GroupL1(25.0),
+    L2Ball(0.3),
+    L2Ball(100.0),
+    L1Ball(0.5),
+    L1Ball(200.0),
+    Box(-0.1, 0.3),
+    Box(0.2, 0.4),
+    Simplex(),
+]
+
+
+def norm(A):
+    return np.sqrt((A * A).sum())
+
+
+@pytest.mark.parametrize("r", REGULARIZERS, ids=repr)
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+def test_rounding_of_the_proximal_map_is_bounded(r, scale, rng):
+    U = scale * rng.standard_normal((50, 3))
+    V = r.prox(U, 0.25)
+    error = norm(exact_prox(r, U.astype(np.longdouble), np.longdouble(0.25)) - V)
+    bound = prox_roundoff(r, U, V)
+    assert error <= bound
+    assert bound <= 1e-12 * (scale + 1)
+
+
+def exact_prox(r, U, step):
+    if isinstance(r, L1 | ElasticNet):
+        l1, l2 = (r.weight, 0.0) if isinstance(r, L1) else (r.l1, r.l2)
+        return np.sign(U) * np.maximum(np.abs(U) - step * l1, 0) / (1 + step * l2)
+    if isinstance(r, GroupL1):
+        rows = np.sqrt((U * U).sum(axis=1, keepdims=True))
+        return U * np.maximum(1 - step * r.weight / rows, 0)
+    if isinstance(r, L2Ball):
+        return U * min(np.longdouble(1), r.radius / norm(U))
+    if isinstance(r, Box):
+        return np.clip(U, r.low, r.high)
+    total = 1.0 if isinstance(r, Simplex) else r.radius
+    v = U if isinstance(r, Simplex) else np.abs(U)
+    low = -np.longdouble(total) - np.abs(v).max()
+    high = v.max()
+    if isinstance(r, L1Ball):
+        low = np.longdouble(0)
+        if v.sum() <= total:
+            return U
+    for _ in range(200):
+        level = (low + high) / 2
+        low, high = (
+            (level, high) if np.maximum(v - level, 0).sum() > total else (low, level)
+        )
+    kept = np.maximum(v - level, 0)
+    return kept if isinstance(r, Simplex) else np.copysign(kept, U)
+
+
+@pytest.mark.parametrize("r", REGULARIZERS, ids=repr)
+def test_derivatives_of_the_proximal_map_match_differences(r, rng):
+    U, D = rng.standard_normal((2, 6, 2))
+    step, h = 0.03, 1e-7
+    moves, J = prox_jacobian(r, U, r.prox(U, step), step)
+    difference = (r.prox(U + h * D, step) - r.prox(U - h * D, step)).ravel() / (2 * h)
+    assert np.allclose(difference[moves], J @ D.ravel()[moves], atol=1e-6)
+    assert np.all(difference[~moves] == 0)
+
+
+@pytest.mark.parametrize("r", REGULARIZERS, ids=repr)
+def test_a_scaled_regularizer_is_so_many_times_the_value(r, rng):
+    W = r.prox(rng.standard_normal((4, 2)), 1.0)
+    assert np.isclose(scaled(r, 0.25).value(W), 0.25 * r.value(W))

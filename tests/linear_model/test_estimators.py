@@ -1,0 +1,236 @@
+"""What every private linear model does alike, over ESTIMATORS."""
+
+import inspect
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+
+import tacit.linear_model
+from tacit._progress import steps
+from tacit._random import as_generator
+from tacit.audit import assert_replays
+from tacit.exceptions import BudgetExceeded
+from tacit.linear_model import (
+    HuberRegressor,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    Ridge,
+    SimplexRegressor,
+)
+from tacit.privacy import Budget, Ledger, Neighbors
+from tacit.solvers import NoisyGD
+
+N, P = 120, 3
+Y_RANGE = (-4.0, 6.0)
+ESTIMATORS = [
+    LogisticRegression(),
+    LogisticRegression(multi_class="one_vs_rest"),
+    LinearSVC(),
+    LinearRegression(y_range=Y_RANGE),
+    Ridge(y_range=Y_RANGE),
+    HuberRegressor(y_range=Y_RANGE),
+    SimplexRegressor(y_range=Y_RANGE),
+]
+
+every_estimator = pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
+
+
+def data(model, n=N, seed=0):
+    rng = as_generator(seed)
+    X = rng.normal(size=(n, P)) / 3
+    if is_classifier(model):
+        scores = X @ rng.normal(size=(P, 3)) * 5
+        return X, scores.argmax(axis=1)
+    return X, X @ np.array([3.0, 1.0, -2.0]) + 1.0 + rng.normal(size=n) / 4
+
+
+def fitted_attributes(model):
+    return {name for name in vars(model) if name.endswith("_")}
+
+
+def test_every_public_estimator_is_here():
+    kinds = {type(model).__name__ for model in ESTIMATORS}
+    assert kinds == set(tacit.linear_model.__all__)
+
+
+@every_estimator
+@pytest.mark.parametrize("neighbors", [n.value for n in Neighbors])
+def test_fit_reports_what_it_promised_spent_and_assumed(model, neighbors, seed):
+    X, y = data(model)
+    model = clone(model).set_params(
+        delta=1e-6, neighbors=neighbors, expected_rows=N, random_state=seed
+    )
+    report = model.fit(X, y).privacy_
+    expected = {"coef_", "intercept_", "loss_", "privacy_", "n_features_in_"}
+    if is_classifier(model):
+        expected.add("classes_")
+    assert fitted_attributes(model) == expected
+    assert report.promise == Budget(1.0, 1e-6, neighbors)
+    assert 0.9 < report.spent <= 1.0
+    assert [entry.label for entry in report.entries] == [type(model).__name__]
+    told = " ".join(report.assumptions)
+    assert "set without the data" in told
+    assert ("targets are cut to [-4, 6]" in told) is not is_classifier(model)
+    assert ("number of rows is public" in told) is (neighbors == "replace_one")
+
+
+@every_estimator
+def test_delta_defaults_to_one_over_the_squared_rows(model, seed):
+    X, y = data(model)
+    fitted = clone(model).set_params(random_state=seed).fit(X, y)
+    assert fitted.privacy_.promise == Budget(1.0, 1 / N**2)
+
+
+@every_estimator
+def test_sparse_rows_give_what_dense_rows_give(model, seed):
+    X, y = data(model)
+    X[X < 0] = 0.0
+    # corners are drawn in another way from sparse rows, by the same law
+    drawn = isinstance(model, SimplexRegressor)
+    dense, thin = (
+        clone(model)
+        .set_params(epsilon=1e6 if drawn else 1.0, random_state=seed)
+        .fit(Z, y)
+        for Z in (X, sparse.csr_array(X))
+    )
+    # otherwise as far as the certificate of the minimizer goes
+    near = {"rtol": 0, "atol": 0.05} if drawn else {"rtol": 1e-4, "atol": 1e-5}
+    assert_allclose(thin.coef_, dense.coef_, **near)
+    assert_allclose(thin.intercept_, dense.intercept_, **near)
+    seen = dense.predict(X), dense.predict(sparse.csc_matrix(X))
+    if is_classifier(model):
+        assert_array_equal(*seen)
+    else:
+        assert_allclose(*seen, rtol=1e-12)
+
+
+@every_estimator
+def test_single_precision_is_widened_before_it_is_clipped(model, seed):
+    X, y = data(model)
+    X = X.astype(np.float32)
+    narrow, wide = (
+        clone(model).set_params(random_state=seed).fit(Z, y)
+        for Z in (X, X.astype(np.float64))
+    )
+    assert_array_equal(narrow.coef_, wide.coef_)
+    assert_array_equal(narrow.predict(X), wide.predict(X))
+
+
+@every_estimator
+def test_feature_names_of_a_frame_are_kept_and_checked(model, seed):
+    X, y = data(model)
+    frame = pd.DataFrame(X, columns=["age", "income", "height"])
+    model = clone(model).set_params(random_state=seed).fit(frame, pd.Series(y))
+    assert_array_equal(model.feature_names_in_, frame.columns)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame.rename(columns={"age": "years"}))
+
+
+@every_estimator
+def test_long_rows_are_shortened_when_predicting_too(model, seed):
+    X, y = data(model)
+    model = clone(model).set_params(random_state=seed).fit(X, y)
+    longer = np.sign(X[:5]) * 3.0  # as far out in each entry as in norm
+    assert_allclose(model.predict(longer), model.predict(longer * 1e6))
+
+
+@every_estimator
+def test_seeded_fits_agree_and_fresh_ones_differ(model, seed):
+    X, y = data(model)
+    fixed = [clone(model).set_params(random_state=seed).fit(X, y) for _ in range(2)]
+    assert_array_equal(fixed[0].coef_, fixed[1].coef_)
+    free = [clone(model).set_params(epsilon=0.1).fit(X, y) for _ in range(3)]
+    # weights on a simplex may be one of few corners
+    least = 1 if isinstance(model, SimplexRegressor) else 3
+    assert len({fit.coef_.tobytes() for fit in free}) >= least
+
+
+@every_estimator
+def test_fitted_model_survives_pickling_and_a_clone_is_blank(model, seed):
+    X, y = data(model)
+    ledger = Ledger(Budget(1.0, 1e-3))
+    model = clone(model).set_params(random_state=seed).fit(X, y, ledger=ledger)
+    back = pickle.loads(pickle.dumps(model))
+    assert_array_equal(back.predict(X), model.predict(X))
+    assert back.privacy_ == model.privacy_
+    assert not fitted_attributes(clone(model))
+
+
+@every_estimator
+def test_refused_fit_releases_and_charges_nothing(model):
+    X, y = data(model)
+    ledger = Ledger(Budget(1.2, 1e-3))
+    model.fit(X, y, ledger=ledger)
+    again = clone(model)
+    with pytest.raises(BudgetExceeded, match="nothing was charged or released"):
+        again.fit(X, y, ledger=ledger)
+    assert len(ledger.report().entries) == 1
+    assert not fitted_attributes(again)
+    with pytest.raises(NotFittedError):
+        again.predict(X)
+
+
+@every_estimator
+def test_parameters_are_stored_untouched(model):
+    given = inspect.signature(type(model)).parameters
+    sentinels = {name: object() for name in given}
+    assert type(model)(**sentinels).get_params(deep=False) == sentinels
+
+
+@every_estimator
+def test_nothing_but_the_releases_depends_on_the_rows(model, seed):
+    X, y = data(model, n=12)
+    other, targets = X.copy(), y.copy()
+    X[0], other[0] = 1e6, -1e6
+    targets[0] = (1 + y[0]) % 3 if is_classifier(model) else -1e6
+
+    def train(X, y):
+        settings = {"epsilon": 2.0, "delta": 1e-4, "random_state": seed}
+        if is_classifier(model):
+            settings["classes"] = [0, 1, 2]
+        return clone(model).set_params(**settings).fit(X, y)
+
+    assert_replays(train, (X, y), (other, targets))
+
+
+class Stepping(NoisyGD):
+    """A descent that counts its steps aloud where one asks."""
+
+    def run(self, plan, rows, rng):
+        for _ in steps(plan.n_steps, "Stepping"):
+            pass
+        return super().run(plan, rows, rng)
+
+
+def without_time(text):
+    return re.sub(r"\d+:\d\d:\d\d", "TIME", text)
+
+
+def test_bar_shows_the_same_for_other_rows_and_is_off_by_default(capfd):
+    shown = []
+    for seed, verbose in ((0, 1), (7, True), (0, 0), (7, False)):
+        X, y = data(LogisticRegression(), seed=seed)
+        model = LogisticRegression(solver=Stepping(n_steps=40), verbose=verbose)
+        model.fit(X, y)
+        out, err = capfd.readouterr()
+        assert err == ""
+        shown.append(without_time(out))
+    assert "Stepping" in shown[0]
+    assert shown[0] == shown[1]
+    assert shown[2:] == ["", ""]
+
+
+@every_estimator
+def test_fitting_is_silent(model, capfd):
+    model = clone(model)
+    X, y = data(model)
+    model.fit(X, y).predict(X)
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,37 @@
+"""The contract of scikit-learn, as its own checks see it."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tacit.preprocessing import (
+    PrivateQuantileBounds,
+    PrivateStandardScaler,
+    PublicOneHot,
+    PublicScaler,
+)
+
+RANGES = (-10.0, 10.0)
+ADD = {"delta": 1e-6, "neighbors": "add_or_remove_one"}
+ESTIMATORS = [
+    PublicScaler(RANGES),
+    PublicScaler((0.0, 4.0), target=(0.0, 1.0), missing=0.0),
+    PublicOneHot(["a", "b"]),
+    PublicOneHot([0, 1, 2], other=None, sparse_output=True),
+    PrivateStandardScaler(ranges=RANGES),
+    PrivateStandardScaler(ranges=RANGES, random_state=0, **ADD),
+    PrivateStandardScaler(ranges=RANGES, delta=0.0, random_state=0),
+    PrivateQuantileBounds(ranges=RANGES),
+    PrivateQuantileBounds(ranges=RANGES, random_state=0, **ADD),
+]
+
+
+def excused(estimator):
+    """Return checks that want ``fit`` to read the values, which these must not."""
+    if not isinstance(estimator, PublicScaler):
+        return {}
+    reason = "fit reads no value; transform refuses what is not a finite number"
+    return dict.fromkeys(["check_estimators_nan_inf", "check_dtype_object"], reason)
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=excused)
+def test_scikit_learn_accepts_the_estimator(estimator, check):
+    check(estimator)

@@ -1,0 +1,112 @@
+"""Descent in the geometry of noisy second moments."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.solvers.test_contract import problem_of, sample
+from tests.strategies import adversarial_pairs
+
+from tacit._random import as_generator
+from tacit.audit import assert_replays, replay
+from tacit.convex import L1, Huber, Logistic, Objective, Softmax, minimize
+from tacit.data import RowBounds, bounded_rows
+from tacit.exceptions import PlanError
+from tacit.privacy import Budget, GaussianNoise, Neighbors, Repeated
+from tacit.solvers import PreconditionedGD, Problem
+from tacit.solvers.preconditioned_gd import MOST_FEATURES, Moments
+
+BUDGET = Budget(1.0, 1e-5)
+
+
+def test_moments_are_a_small_part_of_the_budget():
+    plan = PreconditionedGD().plan(problem_of(Logistic()), BUDGET)
+    steps = Repeated(GaussianNoise(plan.multiplier), plan.n_steps)
+    alone = steps.curve(BUDGET.neighbors).epsilon(BUDGET.delta)
+    assert 0.97 <= alone / BUDGET.epsilon < 1.0
+
+
+@pytest.mark.parametrize("x_norm", [1e-3, 7.0, 1e3])
+def test_the_unit_of_the_features_does_not_matter(x_norm, seed):
+    X, y = sample(Logistic(), seed, n=400)
+    fitted = []
+    for unit in (1.0, x_norm):
+        solver = PreconditionedGD(noise="float")
+        plan = solver.plan(problem_of(Logistic(), 400, x_norm=unit), BUDGET)
+        rows = bounded_rows(unit * X, y, RowBounds(unit))
+        fitted.append(unit * solver.run(plan, rows, as_generator(seed)))
+    np.testing.assert_allclose(fitted[1], fitted[0], rtol=1e-6)
+
+
+def test_tends_to_the_minimum_with_steps_and_budget(seed):
+    # columns of very unequal spread, for which plain descent would need many steps
+    X, y = sample(Logistic(), seed, n=300)
+    X = np.column_stack([X[:, 0], 1e-2 * X[:, 1]])
+    rows = bounded_rows(X, y, RowBounds())
+    problem = problem_of(Logistic(), 300, ridge=0.1)
+    exact = minimize(
+        Objective(Logistic(), ridge=0.1),
+        rows,
+        tolerance=1e-9,
+        x_norm=1.0,
+        y_range=(-1.0, 1.0),
+    ).W
+    gaps = []
+    for n_steps in (2, 20, 200):
+        solver = PreconditionedGD(n_steps=n_steps, damping=1e-9)
+        plan = solver.plan(problem, Budget(1e13, 1e-5))
+        W = solver.run(plan, rows, as_generator(seed))
+        gaps.append(np.linalg.norm(W - exact) / np.linalg.norm(exact))
+    assert gaps[0] > 100 * gaps[1]
+    assert max(gaps[1:]) <= 1e-4
+
+
+def test_two_opposite_rows_reach_the_bound_on_the_moments():
+    plan = PreconditionedGD().plan(problem_of(Logistic()), BUDGET)
+    first, second = (
+        bounded_rows(np.array([row]), np.array([1.0]), RowBounds()).sum(Moments())[0]
+        for row in ([1.0, 0.0], [0.0, 1.0])
+    )
+    distance = np.linalg.norm(first - second)
+    assert 0.999 * plan.moment_sensitivity <= distance <= plan.moment_sensitivity
+
+
+@pytest.mark.parametrize("loss", [Logistic(cap=0.5), Softmax(3), Huber()], ids=repr)
+@pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+def test_neighbors_stay_within_both_sensitivities(loss, neighbors, seed):
+    solver = PreconditionedGD(n_steps=3)
+    budget = Budget(5.0, 1e-3, neighbors)
+    plan = solver.plan(problem_of(loss, n_rows=5), budget)
+    halved = replace(
+        plan,
+        moment_sensitivity=plan.moment_sensitivity / 2,
+        sensitivity=plan.sensitivity / 2,
+    )
+    caught = False
+    for pair in adversarial_pairs(loss, neighbors):
+        sides = [
+            (bounded_rows(*data, RowBounds()),) for data in (pair.first, pair.second)
+        ]
+        report = assert_replays(
+            lambda rows: solver.run(plan, rows, as_generator(seed)), *sides
+        )
+        assert len(report.entries) == 4
+        caught |= not replay(
+            lambda rows: solver.run(halved, rows, as_generator(seed)), *sides
+        ).ok
+    assert caught
+
+
+@pytest.mark.parametrize(
+    ("problem", "budget", "cure"),
+    [
+        (problem_of(Logistic()), Budget(1.0, 0.0), "AMP"),
+        (replace(problem_of(Logistic()), regularizer=L1()), BUDGET, "NoisyGD"),
+        (problem_of(Logistic(), n_features=MOST_FEATURES + 1), BUDGET, "NoisyGD"),
+        (Problem(Logistic(), RowBounds(norm="linf"), 40, 2), BUDGET, "norm='l2'"),
+    ],
+    ids=["pure", "penalty", "wide", "linf"],
+)
+def test_what_it_cannot_do_is_refused_with_a_cure(problem, budget, cure):
+    with pytest.raises(PlanError, match=cure):
+        PreconditionedGD().plan(problem, budget)
