@@ -25,21 +25,11 @@ RUNS = 10
 QUICK_RUNS, QUICK_EPSILONS = 2, (0.1, 1.0)
 QUICK_SETS = ("synthetic_l", "adult", "kddcup99", "synthetic_h")
 
-# Fits so slow that fewer runs are made; the tables print how many there were.
-FEWER_RUNS = {
-    ("mnist", "hf_amp"): 3,
-    ("mnist", "amp"): 3,
-    ("mnist", "non_private"): 2,
-    ("mnist", "diffprivlib"): 2,
-    ("covertype", "hf_amp"): 5,
-    ("covertype", "non_private"): 3,
-    ("covertype", "frank_wolfe_1"): 3,
-    ("covertype", "frank_wolfe_10"): 2,
-    ("mnist", "frank_wolfe_10"): 3,
-    ("newsgroups20", "hf_amp"): 3,
-    ("newsgroups20", "amp"): 3,
-    ("newsgroups20", "non_private"): 3,
-}
+# Sets whose fits take seconds to a minute: fewer runs of all columns but the default.
+# The tables print how many there were.
+LARGE_SETS = ("covertype", "mnist", "newsgroups20")
+LARGE_RUNS, SLOW_RUNS = 3, 1
+SLOW_COLUMNS = ("entries", "frank_wolfe_1", "frank_wolfe_10", "non_private")
 # columns of the second wave: what the default is compared with first
 FIRST_RIVALS = ("non_private", "hf_amp", "amp", "noisy_gd", "diffprivlib")
 
@@ -57,7 +47,9 @@ class Job:
 
 
 def n_runs(name: str, column: str, most: int = RUNS) -> int:
-    return min(most, FEWER_RUNS.get((name, column), most))
+    if name not in LARGE_SETS or column == "default":
+        return most
+    return min(most, SLOW_RUNS if column in SLOW_COLUMNS else LARGE_RUNS)
 
 
 def wave_of(name: str, column: str, epsilon: float) -> int:

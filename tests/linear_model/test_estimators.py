@@ -71,7 +71,7 @@ def test_fit_reports_what_it_promised_spent_and_assumed(model, neighbors, seed):
     report = model.fit(X, y).privacy_
     expected = {"coef_", "intercept_", "loss_", "privacy_", "n_features_in_"}
     if is_classifier(model):
-        expected.add("classes_")
+        expected |= {"classes_", "bound_norm_"}
     assert fitted_attributes(model) == expected
     assert report.promise == Budget(1.0, 1e-6, neighbors)
     assert 0.9 < report.spent <= 1.0

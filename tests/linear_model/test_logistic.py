@@ -33,7 +33,15 @@ from tacit.solvers import (
 )
 
 N, P = 120, 3
-FITTED = {"classes_", "coef_", "intercept_", "loss_", "privacy_", "n_features_in_"}
+FITTED = {
+    "bound_norm_",
+    "classes_",
+    "coef_",
+    "intercept_",
+    "loss_",
+    "privacy_",
+    "n_features_in_",
+}
 
 
 def data(n_classes=2, n=N, seed=0):

@@ -72,11 +72,10 @@ class PrivateLinearModel(BaseEstimator):
 
     def _bounds(self, **facts) -> RowBounds:
         """Return the public bounds of a row, with what is known of the targets."""
-        if self.bound_norm not in ("l2", "linf"):
-            raise ValueError(
-                f"bound_norm must be 'l2' or 'linf', got {self.bound_norm!r}."
-            )
-        return RowBounds(self.x_norm, self.bound_norm, **facts)
+        norm = getattr(self, "bound_norm_", self.bound_norm)
+        if norm not in ("l2", "linf"):
+            raise ValueError(f"bound_norm must be 'l2' or 'linf', got {norm!r}.")
+        return RowBounds(self.x_norm, norm, **facts)
 
     def _intercept(self, bounds: RowBounds) -> float | None:
         """Return the value of the constant feature, or None."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from tacit._estimators import promised_budget
 from tacit.convex import L1Ball
 from tacit.linear_model._base import validated
+from tacit.linear_model._erm import planning_rows
 from tacit.linear_model._penalty import checked_penalty
+from tacit.solvers import auto_norm
 
 __all__ = ["PrivateClassifierMixin"]
 
@@ -29,6 +33,7 @@ class PrivateClassifierMixin(ClassifierMixin):
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(y)
         classes = self._public_classes(y)
+        self.bound_norm_ = self._chosen_norm(X)
         bounds = self._bounds(classes=tuple(classes.tolist()))
         codes = bounds.codes(y)
         binary = len(classes) == 2
@@ -47,6 +52,20 @@ class PrivateClassifierMixin(ClassifierMixin):
         self.classes_ = classes
         self.coef_, self.intercept_ = weights.T.copy(), intercepts
         return self
+
+    def _chosen_norm(self, X):
+        """Return the norm in which rows are bounded, from public facts."""
+        if self.bound_norm in ("l2", "linf"):
+            return self.bound_norm
+        if self.bound_norm != "auto":
+            raise ValueError(
+                f"bound_norm must be 'auto', 'l2' or 'linf', got {self.bound_norm!r}."
+            )
+        if self.penalty is not None or self.solver != "auto":
+            return "l2"
+        budget = promised_budget(self.epsilon, self.delta, self.neighbors, X.shape[0])
+        n_rows = planning_rows(budget, X.shape[0], self.expected_rows)
+        return auto_norm(n_rows, X.shape[1], sparse.issparse(X), budget)
 
     def _penalty(self, bounds):
         """Return the penalty given, or the ball that bounded entries ask for."""

@@ -31,7 +31,8 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         prediction alike. It must not be read off the data.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
-        largest entry, as ``"frank_wolfe"`` needs.
+        largest entry. ``"auto"`` is ``"l2"``, but for dense rows with more columns
+        than rows and a budget that is small for them.
     ridge
         Least ridge penalty, in units of the summed loss (scikit-learn's ``1 / C``).
         The plan takes more when privacy or accuracy ask for it.
@@ -75,6 +76,8 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         Weights, for rows shortened to ``x_norm``.
     intercept_ : ndarray of shape (1 or n_classes,)
         Intercepts.
+    bound_norm_ : str
+        Norm in which rows were bounded.
     loss_ : Logistic, Softmax or OneVsRest
         Loss that was minimized; its slope is capped when that saves noise.
     privacy_ : PrivacyReport
@@ -112,7 +115,7 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         delta=None,
         *,
         x_norm=1.0,
-        bound_norm="l2",
+        bound_norm="auto",
         ridge=0.0,
         penalty=None,
         fit_intercept=True,

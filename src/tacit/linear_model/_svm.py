@@ -29,7 +29,8 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         prediction alike. It must not be read off the data.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
-        largest entry, as ``"frank_wolfe"`` needs.
+        largest entry. ``"auto"`` is ``"l2"``, but for dense rows with more columns
+        than rows and a budget that is small for them.
     ridge
         Least ridge penalty, in units of the summed loss (scikit-learn's ``1 / C``).
         The plan takes more when privacy or accuracy ask for it.
@@ -72,6 +73,8 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         Weights, for rows shortened to ``x_norm``.
     intercept_ : ndarray of shape (1 or n_classes,)
         Intercepts.
+    bound_norm_ : str
+        Norm in which rows were bounded.
     loss_ : HuberizedHinge or OneVsRest
         Loss that was minimized.
     privacy_ : PrivacyReport
@@ -86,13 +89,12 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.preprocessing import scale
+    >>> from tacit.datasets import make_census
     >>> from tacit.linear_model import LinearSVC
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = LinearSVC(epsilon=2.0, x_norm=5.0, classes=[0, 1])
-    >>> model.fit(scale(X), y).decision_function(scale(X)).shape
-    (569,)
+    >>> census = make_census(2000, random_state=0)
+    >>> model = LinearSVC(epsilon=1.0, classes=[0, 1])
+    >>> model.fit(census.X, census.y).decision_function(census.X).shape
+    (2000,)
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         delta=None,
         *,
         x_norm=1.0,
-        bound_norm="l2",
+        bound_norm="auto",
         ridge=0.0,
         h=0.5,
         penalty=None,

@@ -1,6 +1,6 @@
 """Private algorithms: one file each, with a plan and a run."""
 
-from tacit.solvers._auto import SOLVER_NAMES, auto_solver, named_solver
+from tacit.solvers._auto import SOLVER_NAMES, auto_norm, auto_solver, named_solver
 from tacit.solvers._base import Plan, Problem, Solver
 from tacit.solvers._rules import INTERCEPT_SHARE, capped_where_noisy
 from tacit.solvers.ada_ssp import AdaSSP, AdaSSPPlan
@@ -52,6 +52,7 @@ __all__ = [
     "SampleAndAggregate",
     "SampleAndAggregatePlan",
     "Solver",
+    "auto_norm",
     "auto_solver",
     "capped_where_noisy",
     "named_solver",

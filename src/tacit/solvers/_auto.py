@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import inf, isfinite, sqrt
 from typing import Any
 
 from tacit.convex import Free, Huber, L1Ball, L2Ball, Simplex, Squared
 from tacit.exceptions import PlanError
-from tacit.privacy import Budget
+from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers._base import Problem
 from tacit.solvers._rules import gradient_unit, noise_level
 from tacit.solvers.ada_ssp import AdaSSP
@@ -21,7 +21,13 @@ from tacit.solvers.permuted_sgd import PermutedSGD
 from tacit.solvers.preconditioned_gd import MOST_FEATURES, PreconditionedGD
 from tacit.solvers.sample_and_aggregate import SampleAndAggregate
 
-__all__ = ["SOLVER_NAMES", "auto_regressor", "auto_solver", "named_solver"]
+__all__ = [
+    "SOLVER_NAMES",
+    "auto_norm",
+    "auto_regressor",
+    "auto_solver",
+    "named_solver",
+]
 
 # Noise, as a share of the largest gradient, up to which AMP is the more accurate, by
 # the descent it competes with
@@ -100,6 +106,20 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     share /= gradient_unit(problem)
     limit = QUIET_RESIDUALS if residuals else QUIET[descent]
     return AMP(noise=noise) if share < limit else descent(noise=noise)
+
+
+def auto_norm(n_rows: int, n_features: int, is_sparse: bool, budget: Budget) -> str:
+    """Return the norm in which to bound rows of columns that have one range each.
+
+    With more columns than rows and noise that matters, few columns can be told from
+    it: bounding entries and choosing columns one by one finds them. Sparse rows are
+    short in L2 already.
+    """
+    if is_sparse or n_features <= n_rows or budget.delta == 0:
+        return "l2"
+    multiplier = calibrate(GaussianNoise, budget, rtol=1e-3)
+    noise = budget.neighbors.rows_changed * multiplier * sqrt(n_features)
+    return "linf" if noise / n_rows > QUIET[NoisyGD] else "l2"
 
 
 def auto_regressor(problem: Problem, budget: Budget, noise: str = "grid") -> Any:

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from tacit._progress import steps
 from tacit._validate import at_least
-from tacit.convex import L1Ball, Loss, Simplex, Softmax, gradient_roundoff
+from tacit.convex import L1Ball, Loss, OneVsRest, Simplex, Softmax, gradient_roundoff
 from tacit.convex.objective import MOST_ADDITIONS, chunks
 from tacit.data import Rows
 from tacit.data.rows import HeldRows
@@ -304,7 +304,9 @@ def entry_slope(problem: Problem) -> float:
     if isinstance(problem.loss, Softmax):
         return 1.0  # a probability, or one less
     reach = problem.bounds.x_norm * problem.regularizer.radius * (1 + 1e-9)
-    return problem.loss.max_slope(reach, problem.bounds.y_range)
+    # of several classes each has a margin of its own
+    loss = problem.loss.loss if isinstance(problem.loss, OneVsRest) else problem.loss
+    return loss.max_slope(reach, problem.bounds.y_range)
 
 
 def gradient_quantum(problem: Problem) -> float:

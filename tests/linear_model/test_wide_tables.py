@@ -1,0 +1,70 @@
+"""More columns than rows: how rows are bounded, and what that finds."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tacit._random import as_generator
+from tacit.convex import L1, L1Ball
+from tacit.linear_model import LinearSVC, LogisticRegression
+from tacit.privacy import Budget
+from tacit.solvers import NoisyGD, auto_norm
+
+CLASSIFIERS = [LogisticRegression, LinearSVC]
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_features", "is_sparse", "budget", "norm"),
+    [
+        (4000, 5000, False, Budget(0.1, 1e-7), "linf"),
+        (4000, 5000, True, Budget(0.1, 1e-7), "l2"),
+        (4000, 4000, False, Budget(0.1, 1e-7), "l2"),
+        (4000, 5000, False, Budget(1e4, 1e-7), "l2"),
+        (4000, 5000, False, Budget(0.1), "l2"),
+    ],
+    ids=["wide", "sparse", "square", "quiet", "pure"],
+)
+def test_the_norm_follows_from_public_facts(
+    n_rows, n_features, is_sparse, budget, norm
+):
+    assert auto_norm(n_rows, n_features, is_sparse, budget) == norm
+
+
+def wide_rows(seed, n=1500, p=2000):
+    rng = as_generator(seed)
+    X = np.clip(rng.normal(size=(n + 1000, p)) / 3, -1, 1)
+    y = (X[:, 3] - X[:, 11] + 0.1 * rng.normal(size=len(X)) > 0).astype(int)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_few_columns_that_matter_are_found_among_many(kind, seed):
+    X, y, X_test, y_test = wide_rows(seed)
+    model = kind(0.5, classes=[0, 1], random_state=seed).fit(X, y)
+    short = kind(0.5, bound_norm="l2", classes=[0, 1], random_state=seed).fit(X, y)
+    assert model.bound_norm_ == "linf"
+    assert set(np.flatnonzero(model.coef_[0])) & {3, 11}
+    assert model.score(X_test, y_test) > short.score(X_test, y_test) + 0.1
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+@pytest.mark.parametrize(
+    ("given", "convert", "norm"),
+    [
+        ({}, np.asarray, "linf"),
+        ({}, sparse.csr_array, "l2"),
+        ({"penalty": L1(1.0)}, np.asarray, "l2"),
+        ({"solver": NoisyGD(n_steps=2)}, np.asarray, "l2"),
+        ({"bound_norm": "l2"}, np.asarray, "l2"),
+        ({"bound_norm": "linf", "penalty": L1Ball(2.0)}, np.asarray, "linf"),
+    ],
+    ids=["auto", "sparse", "penalty", "solver", "asked", "ball"],
+)
+def test_what_is_asked_for_is_done(kind, given, convert, norm, seed):
+    X, y, _, _ = wide_rows(seed, n=60, p=80)
+    model = kind(1.0, classes=[0, 1], random_state=seed, **given).fit(convert(X), y)
+    assert model.bound_norm_ == norm
+    # prediction bounds rows as the fit did
+    longer = model.decision_function(convert(10 * X))
+    limit = np.abs(model.coef_).sum() if norm == "linf" else np.linalg.norm(model.coef_)
+    assert np.max(np.abs(longer - model.intercept_)) <= limit * (1 + 1e-9)
