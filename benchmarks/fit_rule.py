@@ -1,85 +1,52 @@
-"""The synthetic experiment behind the default rules.
+"""The synthetic experiments behind the default rules.
 
-Draws random problems (rows, features, classes, spectrum, signal and balance all vary),
-scales one constant of a rule at a time by factors around the shipped value, and prints
-the mean excess error over the best possible classifier, in points, with the regret of
-the shipped value against the best factor of each problem. No real row is read.
+Draws random problems, scales one constant of a rule at a time by factors around the
+shipped value, and prints the mean excess error over the best possible classifier, in
+points, with the regret of the shipped value against the best factor of each problem.
+No real row is read.
 
-    python benchmarks/fit_rule.py --problems 40
+    python benchmarks/fit_rule.py --problems 20
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from unittest import mock
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import expit
+from synthetic_problems import FAMILIES
 
 from tacit._random import as_generator
-from tacit.convex import Logistic, Softmax
+from tacit.convex import L1Ball, Logistic, Softmax
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget
-from tacit.solvers import AMP, INTERCEPT_SHARE, NoisyGD, Problem, capped_where_noisy
-from tacit.solvers._rules import descent_rule, noise_level, ridge_rule
-from tacit.solvers.output_perturbation import USUAL_MARGIN, OutputPerturbation
+from tacit.solvers import (
+    AMP,
+    INTERCEPT_SHARE,
+    FrankWolfe,
+    NoisyGD,
+    OutputPerturbation,
+    PreconditionedGD,
+    Problem,
+    capped_where_noisy,
+    frank_wolfe,
+)
+from tacit.solvers._rules import (
+    at_zero,
+    descent_rule,
+    gradient_unit,
+    noise_level,
+    ridge_rule,
+)
+from tacit.solvers.output_perturbation import USUAL_MARGIN
+from tacit.solvers.preconditioned_gd import damping_rule
 
 FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 EPSILONS = (0.1, 1.0, 8.0)
-
-
-@dataclass(frozen=True)
-class Drawn:
-    X: np.ndarray
-    y: np.ndarray
-    X_test: np.ndarray
-    P_test: np.ndarray  # true class probabilities
-
-    def excess(self, W):
-        """Return how much more often than the best classifier this one errs."""
-        columns = np.column_stack(
-            [self.X_test, np.full(len(self.X_test), INTERCEPT_SHARE)]
-        )
-        Z = columns @ W
-        chosen = (Z[:, 0] > 0).astype(int) if Z.shape[1] == 1 else Z.argmax(axis=1)
-        got = self.P_test[np.arange(len(chosen)), chosen]
-        return 100 * float(np.mean(self.P_test.max(axis=1) - got))
-
-
-def draw(seed, n_classes):
-    rng = as_generator(seed)
-    n = int(np.exp(rng.uniform(np.log(500), np.log(40_000))))
-    p = int(np.exp(rng.uniform(np.log(5), np.log(200))))
-    spectrum = np.arange(1, p + 1) ** -rng.uniform(0, 1.5)
-    X = rng.standard_normal((n + 4000, p)) * spectrum
-    X += rng.uniform(0, 1) * np.abs(rng.standard_normal(p)) * spectrum  # not centered
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    W = rng.standard_normal((p, n_classes)) * rng.uniform(0.3, 1, size=(p, 1))
-    Z = (X - X.mean(axis=0)) @ W
-    Z *= np.exp(rng.uniform(np.log(1), np.log(6))) / Z.std()
-    Z += rng.uniform(-1, 1, size=n_classes)  # unequal classes
-    P = softmax(Z, axis=1)
-    y = (P.cumsum(axis=1) < rng.random((len(P), 1))).sum(axis=1)
-    return Drawn(X[:n], y[:n], X[n:], P[n:])
-
-
-def draw_table(seed):
-    """Return a problem like a table in public ranges: correlated, far from centered."""
-    rng = as_generator(seed)
-    n = int(np.exp(rng.uniform(np.log(400), np.log(15_000))))
-    p = int(rng.integers(10, 80))
-    factors, loadings = rng.standard_normal((n + 4000, 3)), rng.standard_normal((3, p))
-    X = 0.3 * (factors @ loadings / np.sqrt(3) + rng.standard_normal((n + 4000, p)))
-    X = np.clip(X + 1.0, 0.0, None)
-    W = loadings.T @ rng.standard_normal(3) + 0.3 * rng.standard_normal(p)
-    z = (X - X.mean(axis=0)) @ W
-    z = 4 * z / z.std() + rng.uniform(-0.7, 0.7)
-    P = softmax(np.column_stack([np.zeros_like(z), z]), axis=1)
-    y = (rng.random(len(z)) < P[:, 1]).astype(int)
-    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
-    return Drawn(X[:n], y[:n], X[n:], P[n:])
 
 
 def problem_of(drawn, n_classes, budget):
@@ -90,20 +57,50 @@ def problem_of(drawn, n_classes, budget):
     return replace(problem, loss=capped_where_noisy(problem, budget))
 
 
-def solvers(problem, budget):
-    """Return, for each constant of the rule, one solver a factor."""
+def rows_of(drawn, n_classes):
+    y = 2.0 * drawn.y - 1.0 if n_classes == 2 else drawn.y
+    return bounded_rows(drawn.X, y, RowBounds(1.0), INTERCEPT_SHARE)
+
+
+def budget_of(drawn, epsilon, seed):
+    relation = ("replace_one", "add_or_remove_one")[seed % 2]
+    return Budget(epsilon, len(drawn.y) ** -2.0, relation)
+
+
+def noise_share(problem, budget):
+    """Return the noise as a share of the largest gradient there can be."""
+    noise = noise_level(problem, budget, at_zero(problem).typical)
+    return noise / (problem.n_rows * gradient_unit(problem))
+
+
+def variants(problem, budget):
+    """Return, for each constant of a rule, one solver a factor."""
+    found = {}
     if problem.loss.n_outputs == 1:
         ridge = ridge_rule(problem, budget)
-        return {"ridge": [AMP(ridge=f * ridge, noise="float") for f in FACTORS]}
+        found["AMP ridge"] = [AMP(ridge=f * ridge, noise="float") for f in FACTORS]
+        usual = USUAL_MARGIN / problem.bounds.x_norm
+        found["output norm"] = [
+            OutputPerturbation(weight_norm=f * usual, noise="float") for f in FACTORS
+        ]
     rule = descent_rule(problem, budget)
-    return {
-        "step": [NoisyGD(step=f * rule.step, noise="float") for f in FACTORS],
-        "steps": [
-            NoisyGD(n_steps=max(1, int(f * rule.n_steps)), noise="float")
-            for f in FACTORS
-        ],
-        "clip": [NoisyGD(clip=min(f, 2.0) * rule.clip, noise="float") for f in FACTORS],
-    }
+    found["GD step"] = [NoisyGD(step=f * rule.step, noise="float") for f in FACTORS]
+    found["GD steps"] = [
+        NoisyGD(n_steps=max(1, int(f * rule.n_steps)), noise="float") for f in FACTORS
+    ]
+    plan = PreconditionedGD().plan(problem, budget)
+    found["PGD steps"] = [
+        PreconditionedGD(n_steps=max(1, int(f * plan.n_steps)), noise="float")
+        for f in FACTORS
+    ]
+    damping = damping_rule(problem, budget, plan.n_steps, plan.clip)
+    found["PGD damping"] = [
+        PreconditionedGD(damping=f * damping, noise="float") for f in FACTORS
+    ]
+    found["PGD clip"] = [
+        PreconditionedGD(clip=min(f, 2.0) * plan.clip, noise="float") for f in FACTORS
+    ]
+    return found
 
 
 def excess(drawn, solver, problem, budget, rows, rng):
@@ -114,91 +111,102 @@ def excess(drawn, solver, problem, budget, rows, rng):
     return drawn.excess(solver.run(plan, rows, rng))
 
 
-def main(n_problems):
+def fit_constants(n_problems):
     print("excess error in points; columns are factors of the shipped constant")
-    print(f"{'':24}" + " ".join(f"{f:>7g}" for f in FACTORS) + "   regret")
-    for n_classes in (2, 3, 10):
-        for epsilon in EPSILONS:
-            found = {}
-            for seed in range(n_problems):
-                drawn = draw(1000 * n_classes + seed, n_classes)
-                relation = ("replace_one", "add_or_remove_one")[seed % 2]
-                budget = Budget(epsilon, len(drawn.y) ** -2.0, relation)
-                problem = problem_of(drawn, n_classes, budget)
-                y = 2.0 * drawn.y - 1.0 if n_classes == 2 else drawn.y
-                rows = bounded_rows(drawn.X, y, RowBounds(1.0), INTERCEPT_SHARE)
-                for constant, family in solvers(problem, budget).items():
-                    rng = as_generator(seed)
-                    line = [
-                        excess(drawn, solver, problem, budget, rows, rng)
-                        for solver in family
-                    ]
-                    found.setdefault(constant, []).append(line)
-            for constant, lines in found.items():
-                table = np.array(lines)
-                shipped = table[:, FACTORS.index(1.0)]
-                regret = float(np.mean(shipped - np.nanmin(table, axis=1)))
-                cells = " ".join(f"{v:7.2f}" for v in np.nanmean(table, axis=0))
-                name = f"k {n_classes} eps {epsilon:g} {constant}"
-                print(f"{name:24}{cells} {regret:8.2f}", flush=True)
+    print(f"{'':28}" + " ".join(f"{f:>7g}" for f in FACTORS) + "   regret")
+    for n_classes, epsilon in itertools.product((2, 3, 10), EPSILONS):
+        found = {}
+        for seed in range(n_problems):
+            family = list(FAMILIES.values())[seed % len(FAMILIES)]
+            drawn = family(1000 * n_classes + seed, n_classes)
+            budget = budget_of(drawn, epsilon, seed)
+            problem, rows = (
+                problem_of(drawn, n_classes, budget),
+                rows_of(drawn, n_classes),
+            )
+            for constant, solvers in variants(problem, budget).items():
+                rng = as_generator(seed)
+                line = [excess(drawn, s, problem, budget, rows, rng) for s in solvers]
+                found.setdefault(constant, []).append(line)
+        for constant, lines in found.items():
+            table = np.array(lines)
+            shipped = table[:, FACTORS.index(1.0)]
+            regret = float(np.mean(shipped - np.nanmin(table, axis=1)))
+            cells = " ".join(f"{v:7.2f}" for v in np.nanmean(table, axis=0))
+            name = f"k {n_classes} eps {epsilon:g} {constant}"
+            print(f"{name:28}{cells} {regret:8.2f}", flush=True)
 
 
 def compare_solvers(n_problems):
-    """Print the excess error of both solvers by the share of noise, two classes."""
+    """Print the excess error of three solvers by the share of noise."""
+    rivals = (
+        AMP(noise="float"),
+        NoisyGD(noise="float"),
+        PreconditionedGD(noise="float"),
+    )
     print("excess error in points by noise as a share of the largest gradient")
-    print(f"{'family':8} {'share':>14} {'cases':>6} {'AMP':>7} {'NoisyGD':>8}")
-    edges = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, np.inf)
-    for family, make in (("mixed", lambda seed: draw(seed, 2)), ("table", draw_table)):
+    print(
+        f"{'family':8} {'share':>16} {'cases':>6} {'AMP':>7} {'NoisyGD':>8} {'PGD':>7}"
+    )
+    edges = (0.0, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, np.inf)
+    for name, family in FAMILIES.items():
         found = []
-        for seed in range(n_problems):
-            drawn = make(9000 + seed)
-            rows = bounded_rows(
-                drawn.X, 2.0 * drawn.y - 1.0, RowBounds(1.0), INTERCEPT_SHARE
-            )
-            for epsilon in (0.1, 0.5, 1.0, 3.0, 8.0):
-                relation = ("replace_one", "add_or_remove_one")[seed % 2]
-                budget = Budget(epsilon, len(drawn.y) ** -2.0, relation)
-                problem = problem_of(drawn, 2, budget)
-                slope = problem.loss.max_slope(np.inf, (-1.0, 1.0))
-                share = noise_level(problem, budget, slope) / problem.n_rows
-                errors = [
-                    excess(drawn, solver, problem, budget, rows, as_generator(seed))
-                    for solver in (AMP(noise="float"), NoisyGD(noise="float"))
-                ]
-                found.append((share, *errors))
+        for seed, epsilon in itertools.product(range(n_problems), (0.1, 0.5, 1, 3, 8)):
+            drawn = family(7000 + seed, 2)
+            budget = budget_of(drawn, epsilon, seed)
+            problem, rows = problem_of(drawn, 2, budget), rows_of(drawn, 2)
+            errors = [
+                excess(drawn, solver, problem, budget, rows, as_generator(seed))
+                for solver in rivals
+            ]
+            found.append((noise_share(problem, budget), *errors))
         table = np.array(found)
         for low, high in itertools.pairwise(edges):
             part = table[(table[:, 0] >= low) & (table[:, 0] < high), 1:]
             if len(part):
-                amp, descent = part.mean(axis=0)
+                cells = " ".join(f"{v:7.2f}" for v in part.mean(axis=0))
                 span = f"{low:g} to {high:g}"
-                print(f"{family:8} {span:>14} {len(part):6} {amp:7.2f} {descent:8.2f}")
+                print(f"{name:8} {span:>16} {len(part):6} {cells}", flush=True)
 
 
-def fit_output_rule(n_problems):
-    """Print the excess error of output perturbation by the norm it is set for."""
-    print("output perturbation; columns are factors of the shipped weight norm")
-    print(f"{'':24}" + " ".join(f"{f:>7g}" for f in FACTORS))
-    for epsilon in EPSILONS:
+def few_features(seed):
+    """Return rows in [-1, 1] of which a few columns matter, and true probabilities."""
+    rng = as_generator(seed)
+    n = int(np.exp(rng.uniform(np.log(800), np.log(12_000))))
+    p = int(np.exp(rng.uniform(np.log(200), np.log(4_000))))
+    X = np.clip(rng.standard_normal((n + 3000, p)) / rng.uniform(2, 6), -1, 1)
+    w = np.zeros(p)
+    w[: rng.integers(1, 12)] = 1.0
+    z = X @ (w * rng.standard_normal(p))
+    P = expit(z * rng.uniform(1, 5) / z.std())
+    y = np.where(rng.random(len(z)) < P, 1.0, -1.0)
+    return X[:n], y[:n], X[n:], P[n:]
+
+
+def fit_frank_wolfe(n_problems):
+    """Print the excess error of Frank-Wolfe by what makes a feature worth choosing."""
+    worths, bounds = (0.025, 0.05, 0.1, 0.2, 1e9), RowBounds(1.0, norm="linf")
+    print("Frank-Wolfe; columns are the least share of the score worth choosing")
+    print(f"{'':28}" + " ".join(f"{worth:>7g}" for worth in worths))
+    for epsilon, radius in itertools.product(EPSILONS, (1.0, 5.0, 20.0)):
         lines = []
         for seed in range(n_problems):
-            drawn = draw(5000 + seed, 2)
-            relation = ("replace_one", "add_or_remove_one")[seed % 2]
-            budget = Budget(epsilon, len(drawn.y) ** -2.0, relation)
-            problem = problem_of(drawn, 2, budget)
-            rows = bounded_rows(
-                drawn.X, 2.0 * drawn.y - 1.0, RowBounds(1.0), INTERCEPT_SHARE
+            X, y, X_test, P = few_features(seed)
+            budget = Budget(epsilon, len(y) ** -2.0)
+            problem = Problem(
+                Logistic(cap=0.5), bounds, *X.shape, regularizer=L1Ball(radius)
             )
-            usual, rng = USUAL_MARGIN / problem.bounds.x_norm, as_generator(seed)
-            family = [
-                OutputPerturbation(weight_norm=f * usual, noise="float")
-                for f in FACTORS
-            ]
-            lines.append(
-                [excess(drawn, each, problem, budget, rows, rng) for each in family]
-            )
+            line = []
+            for worth in worths:
+                with mock.patch.object(frank_wolfe, "WORTH", worth):
+                    plan = FrankWolfe(noise="float").plan(problem, budget)
+                rows = bounded_rows(X, y, bounds)
+                W = FrankWolfe(noise="float").run(plan, rows, as_generator(seed))
+                right = np.where(X_test @ W[:, 0] > 0, P, 1 - P)
+                line.append(100 * np.mean(np.maximum(P, 1 - P) - right))
+            lines.append(line)
         cells = " ".join(f"{v:7.2f}" for v in np.mean(lines, axis=0))
-        print(f"{f'eps {epsilon:g}':24}{cells}", flush=True)
+        print(f"{f'eps {epsilon:g} radius {radius:g}':28}{cells}", flush=True)
 
 
 if __name__ == "__main__":
@@ -206,5 +214,5 @@ if __name__ == "__main__":
     parser.add_argument("--problems", type=int, default=20)
     n_problems = parser.parse_args().problems
     compare_solvers(n_problems)
-    fit_output_rule(n_problems)
-    main(n_problems)
+    fit_frank_wolfe(n_problems)
+    fit_constants(n_problems)

@@ -188,7 +188,12 @@ COLUMNS: dict[str, Column] = {
             "P-PSGD",
             with_solver("permuted_sgd", "PermutedSGD", {"ridge": 0.0}),
         ),
-        Column("scpsgd", "P-SCPSGD", with_solver("permuted_sgd", "PermutedSGD")),
+        Column(
+            "scpsgd",
+            "P-SCPSGD",
+            # any ridge asks for the strongly convex version, whose rule sets its own
+            with_solver("permuted_sgd", "PermutedSGD", ridge=1e-6),
+        ),
         *(
             Column(
                 f"frank_wolfe_{radius:g}",

@@ -17,7 +17,15 @@ from tacit.audit import audit, pushed_pair, worst_case_pair
 from tacit.convex import HuberizedHinge, Logistic
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
-from tacit.solvers import AMP, AMPPlan, NoisyGD, ObjectivePerturbation, Problem
+from tacit.solvers import (
+    AMP,
+    AMPPlan,
+    NoisyGD,
+    ObjectivePerturbation,
+    PreconditionedGD,
+    PreconditionedGDPlan,
+    Problem,
+)
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 
@@ -28,6 +36,7 @@ SOLVERS = {
     "objective": ObjectivePerturbation(ridge=200.0),
     "amp": AMP(ridge=200.0),
     "descent": NoisyGD(n_steps=4, step=1e-3, momentum=0.0),
+    "preconditioned": PreconditionedGD(n_steps=4, damping=1e4),
 }
 
 
@@ -66,6 +75,8 @@ def quieter(plan, part):
             tilted=quieter(plan.tilted, part),
             output_multiplier=plan.output_multiplier * part,
         )
+    if isinstance(plan, PreconditionedGDPlan):
+        plan = replace(plan, moment_multiplier=plan.moment_multiplier * part)
     return replace(plan, multiplier=plan.multiplier * part)
 
 
@@ -94,7 +105,7 @@ def check(attack, n_runs, seed, broken=0.5):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", ["amp", "descent"])
+@pytest.mark.parametrize("name", ["amp", "descent", "preconditioned"])
 def test_half_the_noise_is_caught_quickly(name, seed):
     # so large a claim shows in the fewest runs
     check(worst(name, Budget(10.0, 1e-5, ADD)), 800, seed)

@@ -61,6 +61,13 @@ class Problem:
         number = isinstance(self.ridge, Real) and not isinstance(self.ridge, bool)
         if not (number and isfinite(self.ridge) and self.ridge >= 0):
             raise ValueError(f"ridge must be a finite number >= 0, got {self.ridge!r}.")
+        size = getattr(self.regularizer, "size", None)
+        if size not in (None, self.size):
+            # its radius would be another one, and with it the bound on slopes
+            raise PlanError(
+                f"{self.regularizer!r} is not for {self.size} weights; give "
+                f"size={self.size}."
+            )
 
     @property
     def shape(self) -> tuple[int, int]:

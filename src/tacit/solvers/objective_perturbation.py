@@ -83,17 +83,12 @@ def check_choices(
 
 
 def check_regularizer(problem: Problem) -> None:
-    """Refuse penalties that have no certified minimizer, and sets of another size."""
+    """Refuse penalties that have no certified minimizer."""
     regularizer = problem.regularizer
     if not isinstance(regularizer, CERTIFIED):
         raise PlanError(
             f"No minimum with {regularizer!r} can be certified; use a ridge, L1(), "
             "ElasticNet(), GroupL1(), L2Ball(), L1Ball(), Box() or Simplex()."
-        )
-    if isinstance(regularizer, Box) and regularizer.size not in (None, problem.size):
-        raise PlanError(
-            f"{regularizer!r} is not for {problem.size} weights; give "
-            f"size={problem.size}."
         )
 
 

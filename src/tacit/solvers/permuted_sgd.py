@@ -39,6 +39,7 @@ from tacit.privacy import (
     calibrate,
 )
 from tacit.solvers._base import LARGEST_MARGIN, Problem, noise_assumptions
+from tacit.solvers._rules import gradient_unit
 
 __all__ = ["PermutedSGD", "PermutedSGDPlan", "largest_influence"]
 
@@ -185,9 +186,9 @@ def permuted_rule(problem: Problem, budget: Budget) -> Passes:
         hiding = sqrt(2) * size / budget.epsilon
     else:
         hiding = sqrt(size) * calibrate(GaussianNoise, budget, rtol=1e-3)
-    lipschitz = largest_slope(problem) * problem.bounds.x_norm
     # time along the gradients of the average loss
-    duration = DURATION * n_rows / (2 * lipschitz * hiding)
+    duration = DURATION * n_rows / (2 * largest_slope(problem) * hiding)
+    duration *= gradient_unit(problem) / problem.bounds.x_norm**3
     batch = min(n_rows, max(8, n_rows // 2000))
     updates = duration * problem.smoothness * batch / n_rows
     n_passes = min(max(5, ceil(updates)), 100)
