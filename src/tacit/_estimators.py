@@ -9,22 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_array
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from tacit.privacy import Budget, Event, Ledger, Neighbors
+from tacit.privacy import Budget, Entry, Event, Ledger, Neighbors, PrivacyReport
 
 __all__ = [
     "all_or_nothing",
     "checked_shape",
+    "checked_targets",
     "checked_values",
     "open_account",
     "promised_budget",
+    "report_of",
 ]
+
+# What a cell of a table without a type may be
+_NUMBERS = (Real, Decimal, np.bool_, type(None))
 
 
 @contextmanager
@@ -83,34 +91,89 @@ def checked_shape(
 def checked_values(
     X: Any, *, accept_sparse: bool = False, allow_missing: bool = False
 ) -> Any:
-    """Return ``X`` as floats, dense or CSR, after refusing what is not finite."""
-    try:
-        X = check_array(
-            X,
-            accept_sparse="csr" if accept_sparse else False,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            ensure_min_samples=0,
+    """Return ``X`` as floats, dense or CSR, after refusing what is not finite.
+
+    Text, dates and other objects are refused in one sentence that quotes none, even
+    where they could be read as numbers.
+    """
+    refused = _kind_of_refusal(X)
+    if refused is None:
+        table = X if sparse.issparse(X) or hasattr(X, "iloc") else np.asarray(X)
+        try:
+            with np.errstate(all="ignore"):  # what does not fit is refused below
+                X = check_array(
+                    table,
+                    accept_sparse="csr" if accept_sparse else False,
+                    dtype=[np.float64, np.float32],
+                    ensure_all_finite=False,
+                    ensure_min_samples=0,
+                )
+        except (TypeError, ValueError, ArithmeticError):
+            refused = TypeError
+    if refused is not None:  # raised out here, so that it carries no other's words
+        raise refused(
+            "X must hold numbers only; an argument must be turned from a string, date "
+            "or other object into a number before the fit."
         )
-    except ValueError as error:
-        # its words quote the input, ours do not
-        words = "numbers only; encode text before the fit"
-        if "omplex" in str(error):
-            words = "real numbers. Complex data not supported"
+    stored = X.data if sparse.issparse(X) else X
+    if not np.isfinite(stored).all():
+        if np.isinf(stored).any():
+            raise ValueError(
+                "X contains infinity; replace it by a public value beforehand."
+            )
+        if not allow_missing:
+            raise ValueError(
+                "X contains NaN; fill missing values with a public value beforehand."
+            )
+    return X
+
+
+def _kind_of_refusal(X: Any) -> type[Exception] | None:
+    """Return None where all cells are real numbers, truth values or None.
+
+    Otherwise it is a ValueError where the type of a column says so, and a TypeError,
+    as scikit-learn has it, where only the cells do.
+    """
+    if sparse.issparse(X):
+        kinds, columns = [X.dtype.kind], []
+    elif hasattr(X, "iloc"):
+        kinds = [getattr(dtype, "kind", "O") for dtype in X.dtypes]
+        columns = [X.iloc[:, j] for j, kind in enumerate(kinds) if kind == "O"]
     else:
-        stored = X.data if sparse.issparse(X) else X
-        if not np.isfinite(stored).all():
-            if np.isinf(stored).any():
-                raise ValueError(
-                    "X contains infinity; replace it by a public value beforehand."
-                )
-            if not allow_missing:
-                raise ValueError(
-                    "X contains NaN; fill missing values with a public value "
-                    "beforehand."
-                )
-        return X
-    raise ValueError(f"X must hold {words}.")
+        array = np.asarray(X)
+        kinds, columns = [array.dtype.kind], [array] if array.dtype.kind == "O" else []
+    if "c" in kinds:
+        raise ValueError("Complex data not supported: X must hold real numbers.")
+    if not set(kinds) <= set("biufO" if columns else "biuf"):
+        return ValueError
+    for column in columns:
+        for kind in set(map(type, np.asarray(column, dtype=object).flat)):
+            # a span of time is an integer to numpy
+            if issubclass(kind, np.timedelta64) or not issubclass(kind, _NUMBERS):
+                return TypeError
+    return None
+
+
+def checked_targets(y: Any, n_rows: int) -> NDArray[Any]:
+    """Return targets as a vector of one a row, or refuse them without showing any."""
+    if y is None:
+        raise ValueError(
+            "fit requires y to be passed, but the target y is None; give y."
+        )
+    if sparse.issparse(y):
+        raise ValueError("y must be dense: sparse labels are not supported.")
+    array: NDArray[Any] = np.asarray(y)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y must hold real numbers.")
+    array = column_or_1d(array, warn=True)
+    if len(array) != n_rows:
+        raise ValueError(
+            "X and y must have as many rows as each other: inconsistent numbers of "
+            "samples."
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError("Input y contains NaN or infinity; leave such rows out.")
+    return array
 
 
 def promised_budget(
@@ -143,3 +206,20 @@ def open_account(
         # refused in the ledger's own words; what is spent only grows
         ledger.charge(event, label, promise=budget)
     return ledger
+
+
+def report_of(
+    entry: Entry, budget: Budget, ledger: Ledger | None, assumptions: tuple[str, ...]
+) -> PrivacyReport:
+    """Return the report of one charge, with what every fit assumes."""
+    counted = budget.neighbors is Neighbors.REPLACE_ONE
+    return PrivacyReport(
+        promise=budget,
+        spent=entry.event.curve(budget.neighbors).epsilon(budget.delta),
+        entries=(entry,),
+        assumptions=(
+            *assumptions,
+            *(("the number of rows is public",) if counted else ()),
+            *(() if ledger is not None else ("this fit has a ledger of its own",)),
+        ),
+    )

@@ -1,9 +1,10 @@
 """Checks of parameters, with one form of message."""
 
+from collections.abc import Iterable
 from math import isfinite
 from numbers import Integral, Real
 
-__all__ = ["at_least", "fraction", "positive"]
+__all__ = ["at_least", "fraction", "nonnegative", "one_of", "positive"]
 
 
 def _is_number(value: object) -> bool:
@@ -15,6 +16,13 @@ def positive(**named: object) -> None:
     for name, value in named.items():
         if not (_is_number(value) and isfinite(value) and value > 0):  # type: ignore[arg-type, operator]
             raise ValueError(f"{name} must be a finite number > 0, got {value!r}.")
+
+
+def nonnegative(**named: object) -> None:
+    """Refuse whatever is not a finite number of at least zero."""
+    for name, value in named.items():
+        if not (_is_number(value) and isfinite(value) and value >= 0):  # type: ignore[arg-type, operator]
+            raise ValueError(f"{name} must be a finite number >= 0, got {value!r}.")
 
 
 def fraction(*, closed: bool = True, **named: object) -> None:
@@ -35,3 +43,14 @@ def at_least(least: int, **named: object) -> None:
             value < least
         ):
             raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
+
+
+def one_of(allowed: Iterable[object], **named: object) -> None:
+    """Refuse whatever is not among the choices."""
+    choices = tuple(allowed)
+    for name, value in named.items():
+        if value not in choices:
+            *others, last = map(repr, choices)
+            raise ValueError(
+                f"{name} must be {', '.join(others)} or {last}, got {value!r}."
+            )

@@ -77,4 +77,4 @@ def test_claim_survives_and_half_the_noise_is_caught(neighbors, seed):
 @pytest.mark.slow
 @pytest.mark.statistical
 def test_claim_of_the_pure_law_survives(seed):
-    check(Budget(1.0, 1e-9), 4000, seed, "l2laplace", "clopper-pearson")
+    check(Budget(1.0, 1e-9), 4000, seed, "gamma", "clopper-pearson")

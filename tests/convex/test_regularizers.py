@@ -3,7 +3,21 @@
 import numpy as np
 import pytest
 
-from tacit.convex import L1, ElasticNet, Entropy, Free, GroupL1
+from tacit.convex import (
+    CERTIFIED,
+    L1,
+    Box,
+    ElasticNet,
+    Entropy,
+    Free,
+    GroupL1,
+    L1Ball,
+    L2Ball,
+    NuclearBall,
+    Simplex,
+    is_set,
+    makes_zeros,
+)
 
 REGULARIZERS = [
     Free(),
@@ -119,3 +133,27 @@ def test_bad_weights_are_refused(make):
 def test_negative_elastic_net_is_refused():
     with pytest.raises(ValueError, match="l2 must be"):
         ElasticNet(1.0, -1.0)
+
+
+@pytest.mark.parametrize(
+    ("regularizer", "a_set", "zeros"),
+    [
+        (Free(), False, False),
+        (L1(), False, True),
+        (ElasticNet(1.0, 1.0), False, True),
+        (ElasticNet(0.0, 1.0), False, False),
+        (GroupL1(), False, True),
+        (Entropy(1.0), False, False),
+        (L2Ball(), True, False),
+        (L1Ball(), True, True),
+        (Box(-1.0, 1.0), True, False),
+        (Simplex(), True, True),
+        (NuclearBall(), True, False),
+    ],
+    ids=repr,
+)
+def test_sets_and_makers_of_zeros_are_told_apart(regularizer, a_set, zeros):
+    assert is_set(regularizer) == a_set
+    assert makes_zeros(regularizer) == zeros
+    known = isinstance(regularizer, Free | Entropy | NuclearBall)
+    assert isinstance(regularizer, CERTIFIED) != known

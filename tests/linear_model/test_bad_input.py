@@ -70,7 +70,13 @@ CASES = [
         X=sparse.csr_array(with_entry(np.nan)),
     ),
     *cases("NaN in y", ALL, ValueError, "y contains NaN", y=TARGETS * np.nan),
-    *cases("inf in y", REGRESSORS, ValueError, "y contains inf", y=np.full(N, np.inf)),
+    *cases(
+        "inf in y",
+        REGRESSORS,
+        ValueError,
+        "y contains NaN or inf",
+        y=np.full(N, np.inf),
+    ),
     *cases("text y", REGRESSORS, ValueError, "y must hold num", y=LABELS.astype(str)),
     *cases(
         "text in y",
@@ -84,7 +90,7 @@ CASES = [
     *cases("no y", ALL, ValueError, "y", y="none"),
     *cases("X of one dimension", ALL, ValueError, "X must have 2 dim", X=X[:, 0]),
     *cases("list of one dimension", ALL, ValueError, "X must have 2 dim", X=[1.0] * N),
-    *cases("X of three dimensions", ALL, ValueError, "dim 3", X=X[None]),
+    *cases("X of three dimensions", ALL, ValueError, "2 dimensions, got 3", X=X[None]),
     *cases("lengths differ", ALL, ValueError, "inconsistent numbers", y=LABELS[:-1]),
     *cases(
         "y of two dimensions",

@@ -69,9 +69,9 @@ def test_fit_reports_what_it_promised_spent_and_assumed(model, neighbors, seed):
         delta=1e-6, neighbors=neighbors, expected_rows=N, random_state=seed
     )
     report = model.fit(X, y).privacy_
-    expected = {"coef_", "intercept_", "loss_", "privacy_", "n_features_in_"}
+    expected = {"bounds_", "coef_", "intercept_", "loss_", "privacy_", "n_features_in_"}
     if is_classifier(model):
-        expected |= {"classes_", "bound_norm_"}
+        expected.add("classes_")
     assert fitted_attributes(model) == expected
     assert report.promise == Budget(1.0, 1e-6, neighbors)
     assert 0.9 < report.spent <= 1.0

@@ -34,7 +34,7 @@ from tacit.solvers import (
 
 N, P = 120, 3
 FITTED = {
-    "bound_norm_",
+    "bounds_",
     "classes_",
     "coef_",
     "intercept_",

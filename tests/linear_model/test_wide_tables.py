@@ -42,7 +42,7 @@ def test_few_columns_that_matter_are_found_among_many(kind, seed):
     X, y, X_test, y_test = wide_rows(seed)
     model = kind(0.5, classes=[0, 1], random_state=seed).fit(X, y)
     short = kind(0.5, bound_norm="l2", classes=[0, 1], random_state=seed).fit(X, y)
-    assert model.bound_norm_ == "linf"
+    assert model.bounds_.norm == "linf"
     assert set(np.flatnonzero(model.coef_[0])) & {3, 11}
     assert model.score(X_test, y_test) > short.score(X_test, y_test) + 0.1
 
@@ -63,7 +63,7 @@ def test_few_columns_that_matter_are_found_among_many(kind, seed):
 def test_what_is_asked_for_is_done(kind, given, convert, norm, seed):
     X, y, _, _ = wide_rows(seed, n=60, p=80)
     model = kind(1.0, classes=[0, 1], random_state=seed, **given).fit(convert(X), y)
-    assert model.bound_norm_ == norm
+    assert model.bounds_.norm == norm
     # prediction bounds rows as the fit did
     longer = model.decision_function(convert(10 * X))
     limit = np.abs(model.coef_).sum() if norm == "linf" else np.linalg.norm(model.coef_)

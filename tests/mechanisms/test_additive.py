@@ -10,6 +10,7 @@ from tests.stat import assert_detects, assert_follows
 
 from tacit._random import as_generator
 from tacit._tape import recording
+from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace, SymmetricGaussian
 from tacit.privacy import GaussianNoise, L2LaplaceNoise, LaplaceNoise
 
@@ -145,3 +146,14 @@ def test_huge_matrices_do_not_overflow(noise):
 def test_what_is_not_a_square_matrix_is_refused(shape):
     with pytest.raises(ValueError, match="value must be a square matrix"):
         SymmetricGaussian(1.0, 1.0)(np.zeros(shape), as_generator(0))
+
+
+@pytest.mark.parametrize("noise", ["grid", "float"])
+def test_scale_of_a_matrix_is_that_of_its_triangle(noise):
+    vector = Gaussian(2.0, 3.0, noise)
+    assert SymmetricGaussian(2.0, 3.0, noise).scale(9) == vector.scale(45)
+
+
+def test_a_matrix_that_the_grid_cannot_hold_is_refused_by_its_scale():
+    with pytest.raises(PlanError, match="too large for the grid"):
+        SymmetricGaussian(2.0**30, 1.0).scale(10)

@@ -128,7 +128,7 @@ def test_bounds_hold_the_bulk_of_the_rows(seed):
 
 def test_bounds_too_close_are_moved_apart_by_a_public_rule():
     close = np.array([[0.5, 0.0, 1.0, 0.2], [0.5, 0.01, 1.0, 0.9]])
-    low, high = apart(close, 0.1)
+    low, high = apart(close, 0.1, ((0.0, 1.0),) * 4)
     assert_allclose(low, [0.45, 0.0, 0.9, 0.2])
     assert_allclose(high, [0.55, 0.1, 1.0, 0.9])
     constant = np.full((50, 1), 7.0)
@@ -202,7 +202,7 @@ SCALER, BOUNDS = KINDS[:1], KINDS[1:]
 CASES = [
     *case("NaN", ValueError, "X contains NaN", X=with_entry(np.nan)),
     *case("inf", ValueError, "X contains infinity", X=with_entry(-np.inf)),
-    *case("text", ValueError, "X must hold numbers", X=with_entry("secret", object)),
+    *case("text", ValueError, "X must hold numbers", X=with_entry("secret", str)),
     *case("complex", ValueError, "real numbers", X=X + 1j),
     *case("sparse", TypeError, "call X.toarray()", X=sparse.csr_array(X)),
     *case("flat", ValueError, "X must have 2 dimensions", X=X[:, 0]),

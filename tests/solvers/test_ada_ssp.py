@@ -17,7 +17,8 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers._base import Problem
-from tacit.solvers.ada_ssp import AdaSSP, moment_sensitivity, solve
+from tacit.solvers._moments import joint_sensitivity
+from tacit.solvers.ada_ssp import AdaSSP, solve
 
 each_relation = pytest.mark.parametrize(
     "neighbors", list(Neighbors), ids=lambda r: r.name
@@ -167,7 +168,7 @@ def moments(x, y):
 
 def test_joint_sensitivity_is_kept_and_attained(seed):
     rng = as_generator(seed)
-    bound, largest = moment_sensitivity(Neighbors.REPLACE_ONE), 0.0
+    bound, largest = joint_sensitivity(Neighbors.REPLACE_ONE), 0.0
     for _ in range(3000):
         x, z = (v / max(1.0, np.linalg.norm(v)) for v in rng.normal(size=(2, 3)))
         a, b = rng.uniform(-1, 1, size=2)
@@ -181,7 +182,7 @@ def test_joint_sensitivity_is_kept_and_attained(seed):
     # two separate releases would pay for each part's own worst row
     assert bound < np.sqrt(2 + 2**2)
     assert np.linalg.norm(moments(sixty, 1.0)) == pytest.approx(
-        moment_sensitivity(Neighbors.ADD_OR_REMOVE_ONE)
+        joint_sensitivity(Neighbors.ADD_OR_REMOVE_ONE)
     )
 
 
@@ -236,7 +237,7 @@ def test_half_the_sensitivity_is_reported(neighbors, which):
 def test_round_off_is_a_small_part_of_the_sensitivity():
     for n in (40, 10**8):
         plan = AdaSSP().plan(problem_of(n, 50), Budget(1.0, 1e-6))
-        exact = moment_sensitivity(Neighbors.REPLACE_ONE)
+        exact = joint_sensitivity(Neighbors.REPLACE_ONE)
         assert exact < plan.sensitivity < exact * 1.0001
 
 

@@ -14,6 +14,7 @@ from tests.strategies import adversarial_pairs, budgets, neighboring_data, targe
 from tacit._random import as_generator
 from tacit.audit import assert_replays, replay, worst_case_pair
 from tacit.convex import (
+    Box,
     Huber,
     HuberizedHinge,
     Logistic,
@@ -153,6 +154,33 @@ def test_what_cannot_be_planned_is_refused_with_a_cure(solver, loss, bounds, cur
     with pytest.raises(PlanError, match=cure) as refusal:
         solver.plan(Problem(loss, bounds, 40, 2), Budget(1.0, 1e-5))
     assert "\n" not in str(refusal.value)
+
+
+class Rough(Logistic):
+    """A loss that claims no bound on its curvature."""
+
+    def max_curvature(self):
+        return np.inf
+
+
+@each_solver
+def test_a_loss_that_is_not_smooth_is_refused_with_a_cure(solver):
+    with pytest.raises(PlanError, match=r"smooth loss.*HuberizedHinge\(\)"):
+        solver.plan(problem_of(Rough()), Budget(1.0, 1e-5))
+
+
+@each_solver
+def test_plans_say_what_the_number_of_rows_matters_for(solver):
+    plan = solver.plan(problem_of(Logistic()), Budget(1.0, 1e-5))
+    assert plan.assumptions[0] == (
+        "planned for 40 rows; another number costs accuracy only"
+    )
+    assert plan.assumptions.count(plan.assumptions[0]) == 1
+
+
+def test_a_box_of_another_size_is_no_problem_at_all():
+    with pytest.raises(PlanError, match="size=2"):
+        replace(problem_of(Squared()), regularizer=Box(-1.0, 1.0, size=1))
 
 
 @each_solver

@@ -28,12 +28,13 @@ from tacit.privacy import Budget, Neighbors
 from tacit.solvers import _entropy_minimum
 from tacit.solvers._base import Problem
 from tacit.solvers._entropy_minimum import entropy_minimum
+from tacit.solvers._published import paper_samples
 from tacit.solvers.entropy_sampling import (
     EntropySampling,
+    entry_bound,
     gradient_entry_roundoff,
     log_ratio,
     mirror_steps,
-    paper_samples,
     slope,
     smoothness,
     stationarity_tolerance,
@@ -164,6 +165,7 @@ def test_parameters_that_make_no_sense_are_refused():
 def test_more_rows_than_planned_are_refused(seed):
     X, y = sample(Squared(), seed, n=50)
     plan = EntropySampling().plan(problem_of(Squared(), 49), Budget(1.0, 1e-5))
+    assert plan.assumptions == ("there are at most 49 rows",)
     with pytest.raises(ValueError, match="planned for 49 rows"):
         EntropySampling().run(
             plan, bounded_rows(X, y, plan.problem.bounds), as_generator(seed)
@@ -392,9 +394,13 @@ def test_published_number_of_samples_lacks_the_size_of_the_rows():
         delta_found = exact_delta(count, 4 * x_norm / weight, epsilon)
         assert (delta_found <= delta) is kept
     # repaired, the same number falls with the square of the rows' size
-    wide, narrow = (problem_of(Huber(1e-9), 10, 2, x_norm) for x_norm in (10.0, 1.0))
-    budget = Budget(epsilon, delta)
-    ratio = paper_samples(narrow, 1e4, budget) / paper_samples(wide, 1e4, budget)
+    wide, narrow = (
+        paper_samples(
+            Budget(epsilon, delta), 1e4, entry_bound(rows), smoothness(rows) / 1e4
+        )
+        for rows in (problem_of(Huber(1e-9), 10, 2, x_norm) for x_norm in (10.0, 1.0))
+    )
+    ratio = narrow / wide
     assert ratio > 99
 
 

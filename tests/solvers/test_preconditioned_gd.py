@@ -14,7 +14,8 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, Neighbors, Repeated
 from tacit.solvers import PreconditionedGD, Problem
-from tacit.solvers.preconditioned_gd import MOST_FEATURES, Moments
+from tacit.solvers._moments import Moments
+from tacit.solvers.preconditioned_gd import MOST_FEATURES
 
 BUDGET = Budget(1.0, 1e-5)
 
@@ -64,7 +65,7 @@ def test_tends_to_the_minimum_with_steps_and_budget(seed):
 def test_two_opposite_rows_reach_the_bound_on_the_moments():
     plan = PreconditionedGD().plan(problem_of(Logistic()), BUDGET)
     first, second = (
-        bounded_rows(np.array([row]), np.array([1.0]), RowBounds()).sum(Moments())[0]
+        bounded_rows(np.array([row]), np.array([1.0]), RowBounds()).sum(Moments(2))[0]
         for row in ([1.0, 0.0], [0.0, 1.0])
     )
     distance = np.linalg.norm(first - second)

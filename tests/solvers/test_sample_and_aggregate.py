@@ -40,7 +40,7 @@ from tacit.solvers.sample_and_aggregate import (
 LOSSES = [Squared(), Logistic(), Softmax(3), HuberizedHinge(), Huber()]
 
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
-each_law = pytest.mark.parametrize("law", ["gaussian", "laplace", "l2laplace"])
+each_law = pytest.mark.parametrize("law", ["gaussian", "laplace", "gamma"])
 each_relation = pytest.mark.parametrize(
     "neighbors", list(Neighbors), ids=lambda r: r.name
 )
@@ -102,10 +102,10 @@ def test_a_budget_without_delta_is_kept(neighbors):
     ("solver", "problem", "delta", "cure"),
     [
         (SampleAndAggregate(law="gaussian"), problem_of(Logistic()), 0.0, "'laplace'"),
-        (SampleAndAggregate(law="l2laplace"), problem_of(Logistic()), 0.0, "'laplace'"),
+        (SampleAndAggregate(law="gamma"), problem_of(Logistic()), 0.0, "'laplace'"),
         (SampleAndAggregate(), problem_of(Squared(), regularizer=L1()), 1e-5, "Free()"),
     ],
-    ids=["gaussian", "l2laplace", "penalty"],
+    ids=["gaussian", "gamma", "penalty"],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(solver, problem, delta, cure):
     with pytest.raises(PlanError) as refusal:

@@ -6,16 +6,26 @@ from tacit.convex._protocols import (
     Polytope,
     Regularizer,
     Separable,
+    is_set,
 )
 from tacit.convex.losses import Huber, HuberizedHinge, Logistic, Softmax, Squared
 from tacit.convex.minimize import Minimum, minimize
 from tacit.convex.objective import Objective
 from tacit.convex.one_vs_rest import OneVsRest
-from tacit.convex.regularizers import L1, ElasticNet, Entropy, Free, GroupL1
+from tacit.convex.proximal import CERTIFIED
+from tacit.convex.regularizers import (
+    L1,
+    ElasticNet,
+    Entropy,
+    Free,
+    GroupL1,
+    makes_zeros,
+)
 from tacit.convex.roundoff import gradient_roundoff
 from tacit.convex.sets import Box, L1Ball, L2Ball, NuclearBall, Simplex
 
 __all__ = [
+    "CERTIFIED",
     "L1",
     "Box",
     "ConvexSet",
@@ -40,5 +50,7 @@ __all__ = [
     "Softmax",
     "Squared",
     "gradient_roundoff",
+    "is_set",
+    "makes_zeros",
     "minimize",
 ]

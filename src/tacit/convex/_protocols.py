@@ -1,6 +1,6 @@
 """What a loss, a regularizer and a set promise to the rest of the library."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ __all__ = [
     "Polytope",
     "Regularizer",
     "Separable",
+    "is_set",
 ]
 
 Array = NDArray[np.float64]
@@ -100,6 +101,11 @@ class ConvexSet(Regularizer, Protocol):
     def width(self, dim: int, k: int = 1) -> float:
         """Return an upper bound on the Gaussian width E sup <G, W>."""
         ...
+
+
+def is_set(regularizer: Regularizer) -> TypeGuard[ConvexSet]:
+    """Return whether a regularizer is the indicator of a set, not a penalty."""
+    return hasattr(regularizer, "lmo")
 
 
 class Polytope(Protocol):

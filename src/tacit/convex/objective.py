@@ -7,13 +7,13 @@ cache between the margins and the product with the transpose.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tacit._validate import nonnegative
 from tacit.convex._protocols import Array, Loss
 from tacit.data.rows import MOST_BLOCK_ROWS, Rows, cut
 
@@ -201,8 +201,7 @@ class Objective:
     tilt: Array | None = None
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.ridge) and self.ridge >= 0):
-            raise ValueError(f"ridge must be a finite number >= 0, got {self.ridge!r}.")
+        nonnegative(ridge=self.ridge)
 
     def linear(self, W: Array) -> Array:
         """Return the gradient at ``W`` of the terms that no row enters."""

@@ -12,22 +12,23 @@ from tacit.convex.roundoff import UNIT
 from tacit.convex.sets import Box, L1Ball, L2Ball, Simplex
 
 __all__ = [
+    "CERTIFIED",
     "prox_jacobian",
     "prox_roundoff",
     "refuse_unbounded_rounding",
     "scaled",
 ]
 
-BOUNDED = (L1, ElasticNet, GroupL1, L2Ball, L1Ball, Box, Simplex)
+# Penalties and sets whose proximal map has a stated bound on its rounding: those that
+# `minimize` certifies minima with
+CERTIFIED = (L1, ElasticNet, GroupL1, L2Ball, L1Ball, Box, Simplex)
 
 
 def refuse_unbounded_rounding(regularizer: Regularizer) -> None:
     """Refuse a regularizer whose proximal map has no stated bound on its rounding."""
-    if not isinstance(regularizer, BOUNDED):
-        raise ValueError(
-            "regularizer must be L1, ElasticNet, GroupL1 or one of the sets L2Ball, "
-            f"L1Ball, Box and Simplex, got {regularizer!r}."
-        )
+    if not isinstance(regularizer, CERTIFIED):
+        names = ", ".join(kind.__name__ for kind in CERTIFIED)
+        raise ValueError(f"regularizer must be one of {names}, got {regularizer!r}.")
 
 
 def scaled(regularizer: Regularizer, factor: float) -> Regularizer:

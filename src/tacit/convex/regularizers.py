@@ -1,16 +1,16 @@
 """Convex penalties of the weights and their proximal maps."""
 
 from dataclasses import dataclass
-from math import copysign, inf, isfinite, log
+from math import copysign, inf, log
 
 import numpy as np
 from scipy.special import wrightomega, xlogy
 
-from tacit._validate import positive
-from tacit.convex._protocols import Array
-from tacit.convex.sets import Simplex
+from tacit._validate import nonnegative, positive
+from tacit.convex._protocols import Array, Regularizer
+from tacit.convex.sets import L1Ball, Simplex
 
-__all__ = ["L1", "ElasticNet", "Entropy", "Free", "GroupL1"]
+__all__ = ["L1", "ElasticNet", "Entropy", "Free", "GroupL1", "makes_zeros"]
 
 
 def _shrink(W: Array, by: float) -> Array:
@@ -106,9 +106,7 @@ class ElasticNet:
     l2: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, value in (("l1", self.l1), ("l2", self.l2)):
-            if not (isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must be a finite number >= 0, got {value!r}.")
+        nonnegative(l1=self.l1, l2=self.l2)
 
     @property
     def radius(self) -> float:
@@ -227,3 +225,10 @@ class Entropy:
             tau += excess / float((omega / (1.0 + omega)).sum())
         w: Array = omega / omega.sum()
         return w.reshape(W.shape)
+
+
+def makes_zeros(regularizer: Regularizer) -> bool:
+    """Return whether minimizers tend to have weights that are exactly zero."""
+    if isinstance(regularizer, ElasticNet):
+        return regularizer.l1 > 0
+    return isinstance(regularizer, L1 | GroupL1 | L1Ball | Simplex)

@@ -18,8 +18,7 @@ from tacit.convex.composite import (
 )
 from tacit.convex.descent import FAILURE, Certificate, Minimum
 from tacit.convex.objective import chunks
-from tacit.convex.regularizers import L1, ElasticNet, GroupL1
-from tacit.convex.sets import L1Ball, Simplex
+from tacit.convex.regularizers import makes_zeros
 from tacit.data.rows import BlockFunction, Rows
 
 __all__ = ["search_composite"]
@@ -130,9 +129,7 @@ def _on_support(
     Returns the last verdict over all features; the given one where r leaves too many
     features or does not look for few.
     """
-    if not isinstance(
-        problem.regularizer, L1 | ElasticNet | GroupL1 | L1Ball | Simplex
-    ):
+    if not makes_zeros(problem.regularizer):
         return verdict
     certify = problem.smooth
     objective = certify.objective

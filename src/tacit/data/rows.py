@@ -117,8 +117,8 @@ class ArrayRows:
                 part = _add(waiting.pop(), part)
                 count //= 2
             waiting.append(part)
-        if not waiting:
-            raise ValueError("Rows must hold at least one row, got none.")
+        if not waiting:  # no rows sum to nothing, and that there are none must not show
+            return function(cut(self._private_X, 0, 0), self._private_y[:0])
         total = waiting.pop()
         while waiting:
             total = _add(waiting.pop(), total)

@@ -3,53 +3,30 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import all_or_nothing, promised_budget
+from tacit._estimators import (
+    all_or_nothing,
+    checked_shape,
+    checked_targets,
+    promised_budget,
+)
 from tacit.data import RowBounds
-from tacit.data.bounds import canonical
-from tacit.linear_model._erm import private_erm
-from tacit.privacy import Ledger, Neighbors
+from tacit.linear_model._erm import checked_features, private_erm
+from tacit.privacy import Ledger
 from tacit.solvers import INTERCEPT_SHARE
 
-__all__ = ["PrivateLinearModel", "validated"]
+__all__ = ["PrivateLinearModel", "one_of"]
 
 
-def validated(estimator, X, y="no_validation"):
-    """Return features, and targets when given, as scikit-learn checks them.
-
-    What scikit-learn says of flat, complex or text input quotes the input, so those
-    are refused here, in words that do not.
-    """
-    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
-    if len(shape) == 1:
-        raise ValueError(
-            "X must have 2 dimensions, got 1. Reshape your data to one row a person."
-        )
-    for name, values in (("X", X), ("y", y)):
-        if getattr(getattr(values, "dtype", None), "kind", None) == "c":
-            raise ValueError(
-                f"Complex data not supported: {name} must hold real numbers."
-            )
-    fitting = not isinstance(y, str)
-    if sparse.issparse(X) and X.dtype.kind in "fiub":
-        X = canonical(X.astype(np.float64))  # entries stored twice may add up to inf
-    try:
-        return validate_data(
-            estimator,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2 if fitting else 1,
-            reset=fitting,
-        )
-    except ValueError as error:
-        if "could not convert" not in str(error):
-            raise
-    raise ValueError("X must hold numbers only; encode text before the fit.")
+def one_of(allowed, **given):
+    """Return the one string given, or refuse it by name."""
+    ((name, value),) = given.items()
+    if not isinstance(value, str) or value not in allowed:
+        names = ", ".join(repr(option) for option in allowed)
+        raise ValueError(f"{name} must be one of {names}, got {value!r}.")
+    return value
 
 
 class PrivateLinearModel(BaseEstimator):
@@ -68,33 +45,42 @@ class PrivateLinearModel(BaseEstimator):
             Account of the data set to charge; None opens one for this fit alone.
         """
         with all_or_nothing(self):
-            return self._fit(X, y, ledger)
-
-    def _bounds(self, **facts) -> RowBounds:
-        """Return the public bounds of a row, with what is known of the targets."""
-        norm = getattr(self, "bound_norm_", self.bound_norm)
-        if norm not in ("l2", "linf"):
-            raise ValueError(f"bound_norm must be 'l2' or 'linf', got {norm!r}.")
-        return RowBounds(self.x_norm, norm, **facts)
+            if not hasattr(X, "shape"):
+                X = np.asarray(X)
+            n_rows, _ = checked_shape(
+                self, X, fitting=True, least_rows=2, accept_sparse=True
+            )
+            return self._fit(X, checked_targets(y, n_rows), ledger)
 
     def _intercept(self, bounds: RowBounds) -> float | None:
         """Return the value of the constant feature, or None."""
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise ValueError(
+                f"fit_intercept must be True or False, got {self.fit_intercept!r}."
+            )
         if not self.fit_intercept:
             return None
         # entry by entry, a constant as large as the bound costs nothing
         return bounds.x_norm * (INTERCEPT_SHARE if bounds.norm == "l2" else 1.0)
 
     def _minimize(
-        self, X, y, *, loss, bounds, intercept, ridge, regularizer, ledger, assumptions
+        self,
+        X,
+        y,
+        *,
+        loss,
+        bounds,
+        intercept,
+        ridge,
+        regularizer,
+        ledger,
+        assumptions,
+        scale=1.0,
     ):
-        """Set ``loss_`` and ``privacy_``; return weights (p, k) and intercepts (k,)."""
+        """Set bounds, loss and report; return weights (p, k) and intercepts (k,)."""
         budget = promised_budget(self.epsilon, self.delta, self.neighbors, X.shape[0])
         size = "norm" if bounds.norm == "l2" else "largest entry"
-        found = [
-            f"rows are shortened to {size} {bounds.x_norm:g}, set without the data"
-        ]
-        if budget.neighbors is Neighbors.REPLACE_ONE:
-            found.append("the number of rows is public")
+        bounded = f"rows are shortened to {size} {bounds.x_norm:g}"
         W, self.loss_, self.privacy_ = private_erm(
             X,
             y,
@@ -111,8 +97,10 @@ class PrivateLinearModel(BaseEstimator):
             random_state=self.random_state,
             verbose=self.verbose,
             label=type(self).__name__,
-            assumptions=(*found, *assumptions),
+            assumptions=(f"{bounded}, set without the data", *assumptions),
+            scale=scale,
         )
+        self.bounds_ = bounds
         if intercept is None:
             return W, np.zeros(W.shape[1])
         return W[:-1], W[-1] * intercept
@@ -120,8 +108,11 @@ class PrivateLinearModel(BaseEstimator):
     def _scores(self, X):
         """Return the margins of rows within the bounds."""
         check_is_fitted(self)
-        X = validated(self, X)
-        return self._bounds().clip(X) @ self.coef_.T + self.intercept_
+        if not hasattr(X, "shape"):
+            X = np.asarray(X)
+        checked_shape(self, X, fitting=False, accept_sparse=True)
+        X = checked_features(X)
+        return self.bounds_.clip(X) @ self.coef_.T + self.intercept_
 
     def __sklearn_tags__(self):
         """Tell scikit-learn that sparse rows are fine."""

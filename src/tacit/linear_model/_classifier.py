@@ -11,7 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tacit._estimators import promised_budget
 from tacit.convex import L1Ball
-from tacit.linear_model._base import validated
+from tacit.data import RowBounds
+from tacit.linear_model._base import one_of
 from tacit.linear_model._erm import planning_rows
 from tacit.linear_model._penalty import checked_penalty
 from tacit.solvers import auto_norm
@@ -27,14 +28,14 @@ class PrivateClassifierMixin(ClassifierMixin):
     """Public classes, one margin for two of them, and the label of the largest."""
 
     def _fit(self, X, y, ledger):
-        X, y = validated(self, X, y)
         with warnings.catch_warnings():
             # it warns about labels that look like numbers, which depends on them
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(y)
         classes = self._public_classes(y)
-        self.bound_norm_ = self._chosen_norm(X)
-        bounds = self._bounds(classes=tuple(classes.tolist()))
+        bounds = RowBounds(
+            self.x_norm, self._chosen_norm(X), classes=tuple(classes.tolist())
+        )
         codes = bounds.codes(y)
         binary = len(classes) == 2
         note = "the set of labels is public (taken from y; give classes=)"
@@ -55,13 +56,11 @@ class PrivateClassifierMixin(ClassifierMixin):
 
     def _chosen_norm(self, X):
         """Return the norm in which rows are bounded, from public facts."""
-        if self.bound_norm in ("l2", "linf"):
-            return self.bound_norm
-        if self.bound_norm != "auto":
-            raise ValueError(
-                f"bound_norm must be 'auto', 'l2' or 'linf', got {self.bound_norm!r}."
-            )
-        if self.penalty is not None or self.solver != "auto":
+        norm = one_of(("auto", "l2", "linf"), bound_norm=self.bound_norm)
+        if norm != "auto":
+            return norm
+        own_choice = isinstance(self.solver, str) and self.solver == "auto"
+        if self.penalty is not None or not own_choice:
             return "l2"
         budget = promised_budget(self.epsilon, self.delta, self.neighbors, X.shape[0])
         n_rows = planning_rows(budget, X.shape[0], self.expected_rows)

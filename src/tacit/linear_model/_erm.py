@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from tacit._estimators import checked_values, open_account, report_of
 from tacit._progress import progress
 from tacit._random import as_generator, is_seeded
 from tacit._validate import at_least
 from tacit.convex import Box, Loss, Regularizer
 from tacit.data import RowBounds, bounded_rows
+from tacit.data.bounds import canonical
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import (
@@ -23,18 +26,28 @@ from tacit.solvers import (
     named_solver,
 )
 
-__all__ = ["planning_rows", "private_erm"]
+__all__ = ["checked_features", "planning_rows", "private_erm"]
+
+
+# Rows that anyone plans for: more do not fit in memory
+MOST_EXPECTED = 2**31
 
 
 def planning_rows(budget: Budget, n_rows: int, expected_rows: int | None) -> int:
     """Return the public number of rows that step sizes and penalties are set for."""
     if expected_rows is not None:
         at_least(1, expected_rows=expected_rows)
-        return expected_rows
+        if expected_rows > MOST_EXPECTED:
+            raise ValueError(
+                f"expected_rows must be at most 2**31, got {expected_rows!r}."
+            )
+        return int(expected_rows)
     if budget.neighbors is Neighbors.REPLACE_ONE:
         return n_rows
     # delta is chosen well below one over the rows: the usual choice gives them back
-    return 2**31 if budget.delta == 0 else int(min(2**31, max(2, budget.delta**-0.5)))
+    if budget.delta == 0:
+        return MOST_EXPECTED
+    return int(min(MOST_EXPECTED, max(2, budget.delta**-0.5)))
 
 
 def private_erm(
@@ -55,16 +68,19 @@ def private_erm(
     verbose: int,
     label: str,
     assumptions: tuple[str, ...],
+    scale: float = 1.0,
 ) -> tuple[NDArray[np.float64], Loss, PrivacyReport]:
-    """Plan, charge, clip, run, report: in this order, and nowhere else."""
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
+    """Plan, refuse an overspend, check the values, charge, clip, run, report.
+
+    ``scale`` multiplies the clipped rows; the bounds are those before.
+    """
     check_noise(noise)
     if not isinstance(verbose, bool):
         at_least(0, verbose=verbose)
+    scaled = replace(bounds, x_norm=bounds.x_norm * scale)
     problem = Problem(
         loss=loss,
-        bounds=bounds if intercept is None else bounds.with_intercept(intercept),
+        bounds=scaled if intercept is None else scaled.with_intercept(intercept),
         n_rows=planning_rows(budget, X.shape[0], expected_rows),
         n_features=X.shape[1] + (intercept is not None),
         ridge=ridge,
@@ -84,32 +100,37 @@ def private_erm(
         )
     rng = as_generator(random_state)
 
-    own = Ledger(budget) if ledger is None else ledger
-    entry = own.charge(
+    told = (
+        *assumptions,
+        f"planned for {problem.n_rows} rows; another number costs accuracy only",
+        *plan.assumptions,
+    )
+    account = open_account(ledger, budget, plan.event, label)
+    X = checked_features(X)
+    entry = account.charge(
         plan.event, label, promise=budget, seeded=is_seeded(random_state)
     )
 
-    rows = bounded_rows(X, y, bounds, intercept)
+    if scale != 1.0:
+        X = bounds.clip(X) * scale
+    rows = bounded_rows(X, y, scaled, intercept)
     with progress(bool(verbose)):
         W = chosen.run(plan, rows, rng)
-    report = PrivacyReport(
-        promise=budget,
-        spent=plan.event.curve(budget.neighbors).epsilon(budget.delta),
-        entries=(entry,),
-        assumptions=(
-            *assumptions,
-            f"planned for {problem.n_rows} rows; another number costs accuracy only",
-            *getattr(plan, "assumptions", ()),
-            *(() if ledger is not None else ("this fit has a ledger of its own",)),
-        ),
-    )
-    return W, problem.loss, report
+    return W, problem.loss, report_of(entry, budget, ledger, told)
+
+
+def checked_features(X: Any) -> Any:
+    """Return features in floats, every entry of a sparse row stored once."""
+    if sparse.issparse(X) and X.dtype.kind in "fiub":
+        X = canonical(X.astype(np.float64))  # entries stored twice may add up to inf
+    return checked_values(X, accept_sparse=True)
 
 
 def _solver(solver: Any, noise: str, problem: Problem, budget: Budget) -> Any:
     if isinstance(solver, str):
         return named_solver(solver, problem, budget, noise)
-    if not (hasattr(solver, "plan") and hasattr(solver, "run")):
+    usable = hasattr(solver, "plan") and hasattr(solver, "run")
+    if isinstance(solver, type) or not usable:
         names = ", ".join(repr(name) for name in SOLVER_NAMES)
         raise ValueError(
             f"solver must be one of {names}, or an object with plan and run, got "

@@ -45,8 +45,8 @@ class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
         Lowest and highest target, public and required. Targets beyond are cut to it.
     penalty
         None, or one of `~tacit.convex.L1`, `~tacit.convex.ElasticNet`,
-        `~tacit.convex.GroupL1`, `~tacit.convex.L2Ball`, `~tacit.convex.L1Ball`,
-        `~tacit.convex.Box` and `~tacit.convex.Simplex`, in units of the summed loss.
+        `~tacit.convex.GroupL1`, `~tacit.convex.L2Ball`, `~tacit.convex.L1Ball` and
+        `~tacit.convex.Box`, in units of the summed loss.
         The weight of the constant feature counts like any other.
     fit_intercept
         Whether to add a constant feature, which is inside the private bound.
@@ -74,6 +74,8 @@ class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
         Weights in units of the targets, for rows shortened to ``x_norm``.
     intercept_ : float
         Intercept.
+    bounds_ : RowBounds
+        Bounds that rows are cut to, at fit and at prediction.
     loss_ : Huber
         Loss that was minimized, of targets scaled to [-1, 1].
     privacy_ : PrivacyReport

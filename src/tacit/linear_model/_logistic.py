@@ -76,8 +76,8 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         Weights, for rows shortened to ``x_norm``.
     intercept_ : ndarray of shape (1 or n_classes,)
         Intercepts.
-    bound_norm_ : str
-        Norm in which rows were bounded.
+    bounds_ : RowBounds
+        Bounds that rows are cut to, at fit and at prediction.
     loss_ : Logistic, Softmax or OneVsRest
         Loss that was minimized; its slope is capped when that saves noise.
     privacy_ : PrivacyReport

@@ -8,7 +8,8 @@ from numbers import Real
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from tacit.linear_model._base import validated
+from tacit.data import RowBounds
+from tacit.linear_model._base import one_of
 from tacit.linear_model._penalty import checked_penalty, rescaled_penalty
 
 __all__ = ["PrivateRegressorMixin", "nonnegative", "numeric", "public_range"]
@@ -18,10 +19,10 @@ class PrivateRegressorMixin(RegressorMixin):
     """A public range of the targets, inside which the fit has its own unit."""
 
     def _fit(self, X, y, ledger):
-        X, y = validated(self, X, y)
         y = numeric(y)
         low, high = public_range(self.y_range)
-        bounds = self._bounds(y_range=(-1.0, 1.0))
+        norm = one_of(("l2", "linf"), bound_norm=self.bound_norm)
+        bounds = RowBounds(self.x_norm, norm, y_range=(-1.0, 1.0))
         intercept = self._intercept(bounds)
         # without an intercept zero must stay zero
         center = 0.0 if intercept is None else low + (high - low) / 2

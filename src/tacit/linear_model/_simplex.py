@@ -7,7 +7,7 @@ from sklearn.base import RegressorMixin
 from tacit._validate import positive
 from tacit.convex import Simplex, Squared
 from tacit.data import RowBounds
-from tacit.linear_model._base import PrivateLinearModel, validated
+from tacit.linear_model._base import PrivateLinearModel
 from tacit.linear_model._regressor import numeric, public_range
 
 __all__ = ["SimplexRegressor"]
@@ -59,6 +59,8 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
         Weights, for entries cut to ``x_max``.
     intercept_ : float
         Zero.
+    bounds_ : RowBounds
+        Bounds that rows are cut to, at fit and at prediction.
     loss_ : Squared
         Loss that was minimized.
     privacy_ : PrivacyReport
@@ -108,22 +110,18 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _bounds(self, **facts):
-        positive(x_max=self.x_max, radius=self.radius)
-        return RowBounds(self.x_max, "linf", **facts)
-
     def _fit(self, X, y, ledger):
-        X, y = validated(self, X, y)
         y = numeric(y)
         y_range = public_range(self.y_range)
-        own = self._bounds(y_range=y_range)
-        # weights that sum to one, of features that are this much larger
-        bounds = RowBounds(own.x_norm * self.radius, "linf", y_range)
+        positive(x_max=self.x_max, radius=self.radius)
+        bounds = RowBounds(self.x_max, "linf", y_range)
         weights, _ = self._minimize(
-            own.clip(X) * self.radius,
+            X,
             bounds.clip_target(y),
             loss=Squared(),
             bounds=bounds,
+            # weights that sum to one, of features that are this much larger
+            scale=float(self.radius),
             intercept=None,
             ridge=0.0,
             regularizer=Simplex(),

@@ -73,8 +73,8 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         Weights, for rows shortened to ``x_norm``.
     intercept_ : ndarray of shape (1 or n_classes,)
         Intercepts.
-    bound_norm_ : str
-        Norm in which rows were bounded.
+    bounds_ : RowBounds
+        Bounds that rows are cut to, at fit and at prediction.
     loss_ : HuberizedHinge or OneVsRest
         Loss that was minimized.
     privacy_ : PrivacyReport

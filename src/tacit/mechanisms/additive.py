@@ -218,6 +218,11 @@ class SymmetricGaussian(Drawable):
     def event(self) -> Event:
         return GaussianNoise(self.multiplier)
 
+    def scale(self, size: int) -> float:
+        """Return the deviation on the diagonal of a matrix of ``size`` columns."""
+        gaussian = Gaussian(self.multiplier, self.sensitivity, self.noise)
+        return gaussian.scale(size * (size + 1) // 2)
+
     def __call__(self, value: Array, rng: Generator) -> Array:
         value = np.asarray(value, dtype=np.float64)
         if value.ndim != 2 or value.shape[0] != value.shape[1]:
@@ -229,9 +234,8 @@ class SymmetricGaussian(Drawable):
         # moves no further than its sensitivity
         entries = (value / 2 + value.T / 2)[upper]
         weight = np.where(upper[0] == upper[1], 1.0, sqrt(2.0))
-        gaussian = Gaussian(self.multiplier, self.sensitivity, self.noise)
         # the noise is divided and not the value multiplied, which would round it
-        scale = gaussian.scale(entries.size) * (1 + 1e-15) / weight
+        scale = self.scale(len(value)) * (1 + 1e-15) / weight
 
         def draw() -> Array:
             if self.noise == "float":

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._validate import one_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import GRID
 
@@ -28,8 +29,7 @@ ROUNDING = 1.5
 
 def check_noise(noise: str) -> None:
     """Refuse an unknown kind of noise."""
-    if noise not in ("grid", "float"):
-        raise ValueError(f"noise must be 'grid' or 'float', got {noise!r}.")
+    one_of(("grid", "float"), noise=noise)
 
 
 def enlarged(multiplier: float, sensitivity: float, norm_of_ones: float) -> float:

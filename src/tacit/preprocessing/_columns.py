@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tacit.preprocessing._parameters import (
+    LEAST_PART,
+    is_list,
+    is_several,
+    number,
+    shown,
+)
+
 __all__ = [
+    "LARGEST",
     "Ranges",
     "between",
     "checked_pair",
@@ -28,7 +37,7 @@ Ranges = tuple[Pair, ...]
 Floats = NDArray[np.float64]
 
 # Ends of a range within these sizes leave room for squares and quotients
-LARGEST, NARROWEST = 1e150, 1e-150
+LARGEST, NARROWEST = 1e150, 1e-140
 
 
 def columns_of(estimator: Any) -> list[Any]:
@@ -59,28 +68,30 @@ def of_each_column(
 
 def checked_pair(pair: Any, name: str) -> Pair:
     """Return two finite numbers, the lower first, or say what is wrong with them."""
-    try:
-        low, high = (float(end) for end in pair)
-    except (TypeError, ValueError):
-        low = high = np.nan
-    sized = max(abs(low), abs(high)) <= LARGEST and high - low >= NARROWEST
-    if not sized:  # also when one of them is NaN
+    ends = [number(end) for end in pair] if is_several(pair) else []
+    low, high = ends if len(ends) == 2 else (np.nan, np.nan)
+    size = max(abs(low), abs(high))
+    if not (low < high and size <= LARGEST):  # also when one of them is NaN
         raise ValueError(
-            f"{name} must be two finite numbers, the lower first, got {pair!r}."
+            f"{name} must be two finite numbers, the lower first, got {shown(pair)}."
+        )
+    if not (high - low > LEAST_PART * size and high - low >= NARROWEST):
+        raise ValueError(
+            f"{name} must be two numbers that differ by more than {LEAST_PART:g} of "
+            f"the larger, got {shown(pair)}."
         )
     return low, high
 
 
 def public_ranges(ranges: Any, columns: Sequence[Any]) -> Ranges:
     """Return the lowest and highest value of each column."""
-    if isinstance(ranges, str) or not isinstance(
-        ranges, Mapping | Sequence | np.ndarray
-    ):
+    if not (isinstance(ranges, Mapping) or is_list(ranges)):
         raise ValueError(
             "ranges must map columns to pairs, list a pair a column or be one pair "
             f"for all, got {type(ranges).__name__}."
         )
-    if not isinstance(ranges, Mapping) and len(ranges) and np.ndim(ranges[0]) == 0:
+    listed = isinstance(ranges, Mapping) or any(map(is_several, ranges))
+    if not listed and len(ranges):
         return (checked_pair(ranges, "ranges"),) * len(columns)
     pairs = of_each_column(ranges, columns, "ranges", "range")
     return tuple(
@@ -105,30 +116,44 @@ def zero_stays(ranges: Ranges, target: Pair) -> bool:
 
 
 def between(values: Floats, low: float, high: float, dtype: Any) -> NDArray[Any]:
-    """Return the values within both ends, also after they are rounded to ``dtype``."""
+    """Return the values within both ends, also after they are rounded to ``dtype``.
+
+    Where that type has no two values within the ends, they stay as they are.
+    """
     kind = np.dtype(dtype).type
-    ends = [kind(low), kind(high)]
-    if float(ends[0]) < low:
-        ends[0] = np.nextafter(ends[0], kind(np.inf))
-    if float(ends[1]) > high:
-        ends[1] = np.nextafter(ends[1], kind(-np.inf))
-    return np.clip(values.astype(dtype, copy=False), *ends)
+    if max(-low, high) > float(np.finfo(kind).max):
+        return np.clip(values, low, high)
+    first, last = kind(low), kind(high)
+    if float(first) < low:
+        first = np.nextafter(first, kind(np.inf))
+    if float(last) > high:
+        last = np.nextafter(last, kind(-np.inf))
+    if not first < last:
+        return np.clip(values, low, high)
+    return np.clip(values, float(first), float(last)).astype(kind, copy=False)
 
 
-def stretched(X: Any, lows: Floats, highs: Floats, target: Pair) -> Any:
+def stretched(
+    X: Any, lows: Floats, highs: Floats, target: Pair, fill: Floats | None = None
+) -> Any:
     """Map each column's range to the target, cutting what is outside.
 
-    A sparse ``X`` stays sparse, which is right only where zero stays zero.
+    A sparse ``X`` stays sparse, which is right only where zero stays zero. ``fill``
+    stands in for what is missing, one value a column.
     """
     start, stop = target
     rates = (stop - start) / (highs - lows)
     if sparse.issparse(X):
         places = X.indices
         lows, highs, rates = lows[places], highs[places], rates[places]
+        fill = None if fill is None else fill[places]
         values = X.data
     else:
         values = X
-    moved = np.clip(values.astype(np.float64), lows, highs)
+    moved = values.astype(np.float64)
+    if fill is not None:
+        moved = np.where(np.isnan(moved), fill, moved)
+    moved = np.clip(moved, lows, highs, out=moved)
     moved -= lows
     moved *= rates
     moved += start

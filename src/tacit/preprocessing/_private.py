@@ -14,11 +14,12 @@ from tacit._estimators import (
     checked_values,
     open_account,
     promised_budget,
+    report_of,
 )
 from tacit._random import as_generator, is_seeded
-from tacit._validate import at_least, fraction, positive
 from tacit.mechanisms.grid import check_noise
 from tacit.preprocessing._columns import (
+    LARGEST,
     between,
     checked_pair,
     columns_of,
@@ -27,8 +28,15 @@ from tacit.preprocessing._columns import (
     stretched,
 )
 from tacit.preprocessing._moments import plan_moments
+from tacit.preprocessing._parameters import (
+    checked_budget_numbers,
+    checked_integer,
+    checked_number,
+    checked_part,
+    shown,
+)
 from tacit.preprocessing._quantiles import plan_quantiles
-from tacit.privacy import Ledger, Neighbors, PrivacyReport
+from tacit.privacy import Ledger
 
 __all__ = ["PrivateQuantileBounds", "PrivateStandardScaler"]
 
@@ -38,8 +46,8 @@ MOST_CELLS = 2**16
 class _PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """The one path from rows to a private transformer.
 
-    A subclass plans without data in ``_plan`` and keeps what it released in
-    ``_learn``, which sees the plan and the rows.
+    A subclass plans without data in ``_plan``, where it keeps its parameters as plain
+    numbers, and keeps what it released in ``_learn``, which sees the plan and the rows.
     """
 
     def fit(self, X, y=None, *, ledger: Ledger | None = None):
@@ -60,7 +68,8 @@ class _PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def _fit(self, X, ledger):
         n_rows, _ = checked_shape(self, X, fitting=True, least_rows=2)
         ranges = public_ranges(self.ranges, columns_of(self))
-        budget = promised_budget(self.epsilon, self.delta, self.neighbors, n_rows)
+        epsilon, delta = checked_budget_numbers(self.epsilon, self.delta)
+        budget = promised_budget(epsilon, delta, self.neighbors, n_rows)
         check_noise(self.noise)
         plan = self._plan(ranges, budget, n_rows)
         rng = as_generator(self.random_state)
@@ -72,18 +81,8 @@ class _PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         )
         self._learn(plan, X, rng)
         self.ranges_ = ranges
-        counted = budget.neighbors is Neighbors.REPLACE_ONE
-        self.privacy_ = PrivacyReport(
-            promise=budget,
-            spent=plan.event.curve(budget.neighbors).epsilon(budget.delta),
-            entries=(entry,),
-            assumptions=(
-                "values are cut to the ranges, set without the data",
-                *(("the number of rows is public",) if counted else ()),
-                *plan.assumptions,
-                *(() if ledger is not None else ("this fit has a ledger of its own",)),
-            ),
-        )
+        ranged = "values are cut to the ranges, set without the data"
+        self.privacy_ = report_of(entry, budget, ledger, (ranged, *plan.assumptions))
         return self
 
     def _checked(self, X):
@@ -119,11 +118,12 @@ class PrivateStandardScaler(_PrivateTransformer):
     ranges
         Lowest and highest value of each column: a mapping from the name of a column
         to a pair, a sequence of one pair a column, or one pair for all columns. Values
-        outside are cut to it. Must not be read off the data.
+        outside are cut to it. Must not be read off the data, and be wider than 1e-9
+        of the larger end.
     limit
         Public number of standard deviations to which results are cut.
     least_scale
-        Smallest standard deviation, as a part of half the range.
+        Smallest standard deviation, as a part of half the range, at least 1e-9.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``. Under the latter the number of
         rows is private, and one more number with noise is released for it.
@@ -193,13 +193,17 @@ class PrivateStandardScaler(_PrivateTransformer):
         self.random_state = random_state
 
     def _plan(self, ranges, budget, n_rows):
-        positive(limit=self.limit)
-        fraction(least_scale=self.least_scale, closed=False)
+        self._limit = checked_number(
+            self.limit,
+            "limit",
+            f"a number > 0 and at most {LARGEST:g}",
+            lambda limit: 0 < limit <= LARGEST,
+        )
+        self._least_scale = checked_part(self.least_scale, "least_scale")
         return plan_moments(ranges, budget, n_rows=n_rows, noise=self.noise)
 
     def _learn(self, plan, X, rng):
-        self.mean_, self.scale_ = plan.run(X, rng, self.least_scale)
-        self._limit = float(self.limit)
+        self.mean_, self.scale_ = plan.run(X, rng, self._least_scale)
         self.x_norm_ = norm_bound(X.shape[1], self._limit)
 
     def transform(self, X):
@@ -233,9 +237,9 @@ class PrivateQuantileBounds(_PrivateTransformer):
         Number of equal cells into which each range is cut, from 2 to 65536; bounds are
         ends of cells. A finer grid costs accuracy in ranks, by its logarithm.
     least_width
-        Smallest distance between the bounds, as a part of the range. Bounds that come
-        out closer, or in the wrong order, are sorted and moved apart evenly about
-        their middle, within the range.
+        Smallest distance between the bounds, as a part of the range, at least 1e-9.
+        Bounds that come out closer, or in the wrong order, are sorted and moved apart
+        evenly about their middle, within the range.
     neighbors, noise, random_state
         As in `PrivateStandardScaler`. The number of rows is not released.
 
@@ -302,38 +306,51 @@ class PrivateQuantileBounds(_PrivateTransformer):
         low, high = checked_pair(self.quantiles, "quantiles")
         if not 0 < low < high < 1:
             raise ValueError(
-                f"quantiles must be between 0 and 1, got {self.quantiles!r}."
+                f"quantiles must be between 0 and 1, got {shown(self.quantiles)}."
             )
-        checked_pair(self.target, "target")
-        fraction(least_width=self.least_width, closed=False)
-        at_least(2, n_cells=self.n_cells)
-        if self.n_cells > MOST_CELLS:
-            raise ValueError(
-                f"n_cells must be at most {MOST_CELLS}, got {self.n_cells!r}."
-            )
+        self._target = checked_pair(self.target, "target")
+        self._least_width = checked_part(self.least_width, "least_width")
+        n_cells = checked_integer(self.n_cells, "n_cells", 2, MOST_CELLS)
         return plan_quantiles(
-            ranges, (low, high), budget, n_cells=self.n_cells, noise=self.noise
+            ranges, (low, high), budget, n_cells=n_cells, noise=self.noise
         )
 
     def _learn(self, plan, X, rng):
-        low, high = apart(np.sort(plan.run(X, rng), axis=0), self.least_width)
-        starts, stops = np.array(plan.ranges).T
-        self.lower_ = starts + (stops - starts) * low
-        self.upper_ = starts + (stops - starts) * high
-        self._target = checked_pair(self.target, "target")
+        parts = np.sort(plan.run(X, rng), axis=0)
+        self.lower_, self.upper_ = apart(parts, self._least_width, plan.ranges)
         self.x_norm_ = norm_bound(X.shape[1], max(map(abs, self._target)))
 
     def transform(self, X):
-        """Return the rows in the target range, in the precision they came in."""
+        """Return the rows in the target range.
+
+        They keep the precision they came in where it can hold that range.
+        """
         X = self._checked(X)
         return stretched(X, self.lower_, self.upper_, self._target)
 
 
-def apart(bounds, least_width):
-    """Return sorted bounds in [0, 1], moved apart evenly where they are too close."""
-    low, high = bounds
-    short = np.maximum(0.0, least_width - (high - low)) / 2
+def apart(parts, least_width, ranges):
+    """Return bounds in the unit of the columns, moved apart where they are too close.
+
+    Parameters
+    ----------
+    parts
+        Lower and upper bounds as parts of the ranges, sorted.
+    least_width
+        Smallest distance between them, as a part of the range.
+    ranges
+        Lowest and highest value of each column.
+    """
+    starts, stops = np.array(ranges).T
+    low, high = starts + (stops - starts) * parts
+    # far from zero a small part of the range is less than the last digit
+    digits = 8 * np.spacing(np.maximum(np.abs(starts), np.abs(stops)))
+    least = np.maximum(least_width * (stops - starts), digits)
+    short = np.maximum(0.0, least - (high - low)) / 2
     low, high = low - short, high + short
     # what sticks out on one side is given to the other
-    over, under = np.maximum(high - 1.0, 0.0), np.maximum(-low, 0.0)
-    return np.clip(low - over + under, 0.0, 1.0), np.clip(high + under - over, 0.0, 1.0)
+    over, under = np.maximum(high - stops, 0.0), np.maximum(starts - low, 0.0)
+    return (
+        np.clip(low - over + under, starts, stops),
+        np.clip(high + under - over, starts, stops),
+    )

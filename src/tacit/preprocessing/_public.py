@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from math import isfinite
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +23,13 @@ from tacit.preprocessing._columns import (
     public_ranges,
     stretched,
     zero_stays,
+)
+from tacit.preprocessing._parameters import (
+    is_list,
+    is_missing,
+    is_several,
+    number,
+    shown,
 )
 
 __all__ = ["PublicOneHot", "PublicScaler"]
@@ -92,7 +100,10 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X):
-        """Return the rows in the target range, in the precision they came in."""
+        """Return the rows in the target range.
+
+        They keep the precision they came in where it can hold that range.
+        """
         check_is_fitted(self)
         checked_shape(self, X, fitting=False, accept_sparse=True)
         if sparse.issparse(X) and not zero_stays(self.ranges_, self._target):
@@ -102,33 +113,21 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         filled = self._fill is not None
         X = checked_values(X, accept_sparse=True, allow_missing=filled)
-        X = canonical(X)
-        if filled:
-            X = X.copy()
-            if sparse.issparse(X):
-                gaps = np.isnan(X.data)
-                X.data[gaps] = self._fill[X.indices[gaps]]
-            else:
-                gaps = np.isnan(X)
-                X[gaps] = np.broadcast_to(self._fill, X.shape)[gaps]
         lows, highs = np.array(self.ranges_).T
-        return stretched(X, lows, highs, self._target)
+        return stretched(canonical(X), lows, highs, self._target, self._fill)
 
     def _public_fill(self, columns):
         """Return the public stand-in for a missing value of each column."""
         if self.missing is None:
             return None
         given = self.missing
-        if np.ndim(given) == 0 and not isinstance(given, Mapping):
+        if not (isinstance(given, Mapping) or is_list(given)):
             given = [given] * len(columns)
         values = of_each_column(given, columns, "missing", "value")
-        try:
-            found = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            found = np.array([np.nan])
-        if not np.isfinite(found).all():
+        found = [number(value) for value in values]
+        if not all(map(isfinite, found)):
             raise ValueError("missing must be None or finite numbers, one a column.")
-        return found
+        return np.array(found)
 
     def __sklearn_tags__(self):
         """Tell scikit-learn what is accepted and kept."""
@@ -190,8 +189,15 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         """Read the names and the number of the columns, and nothing else."""
         with all_or_nothing(self):
-            checked_shape(self, X, fitting=True)
+            checked_shape(self, _as_table(X), fitting=True)
+            if not isinstance(self.sparse_output, bool | np.bool_):
+                raise ValueError(
+                    "sparse_output must be True or False, got "
+                    f"{shown(self.sparse_output)}."
+                )
+            self._sparse_output = bool(self.sparse_output)
             self.categories_ = self._public_categories(columns_of(self))
+            self._refuse_equal_names()
             self._elsewhere = [
                 -1 if self.other is None else categories.index(self.other)
                 for categories in self.categories_
@@ -202,8 +208,8 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
     def transform(self, X):
         """Return the indicators, column by column."""
         check_is_fitted(self)
+        X = _as_table(X)
         n_rows, _ = checked_shape(self, X, fitting=False)
-        # a list of lists as it is: numpy would turn its numbers into text
         table = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
         table = X.iloc if hasattr(X, "iloc") else np.asarray(table)
         starts = np.cumsum([0, *map(len, self.categories_)])
@@ -216,7 +222,7 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
             rows.append(listed)
             places.append(starts[column] + codes[listed])
         rows, places = np.concatenate(rows), np.concatenate(places)
-        if self.sparse_output:
+        if self._sparse_output:
             shape = (n_rows, int(starts[-1]))
             return sparse.csr_matrix((np.ones(len(rows)), (rows, places)), shape=shape)
         found = np.zeros((n_rows, int(starts[-1])))
@@ -238,14 +244,15 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
 
     def _public_categories(self, columns):
         given = self.categories
-        listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+        listed = is_list(given)
         if not (isinstance(given, Mapping) or listed):
             raise ValueError(
                 "categories must map columns to lists, give a list a column or one "
                 f"list for all, got {type(given).__name__}."
             )
-        if listed and len(given) and np.ndim(given[0]) == 0:
+        if listed and len(given) and not is_several(given[0]):
             given = [given] * len(columns)
+        self._check_other()
         found = []
         lists = of_each_column(given, columns, "categories", "list of categories")
         for column, given in zip(columns, lists, strict=True):
@@ -259,10 +266,37 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
                     f"categories of column {column!r} must be a list of distinct "
                     "values, at least one."
                 )
+            if any(map(is_missing, categories)):
+                raise ValueError(
+                    f"categories of column {column!r} must not hold missing "
+                    "values; leave them out and use `other`, which counts them."
+                )
             if self.other is not None and self.other not in categories:
                 categories.append(self.other)
             found.append(categories)
         return found
+
+    def _check_other(self):
+        try:
+            hash(self.other)
+            usable = self.other is None or not is_missing(self.other)
+        except TypeError:
+            usable = False
+        if not usable:
+            raise ValueError(
+                "other must be None or one name that is not missing, got "
+                f"{shown(self.other)}."
+            )
+
+    def _refuse_equal_names(self):
+        seen = set()
+        for name in self.get_feature_names_out():
+            if name in seen:
+                raise ValueError(
+                    f"categories must give each indicator a name of its own, and two "
+                    f"would be {name!r}; leave one out or rename it."
+                )
+            seen.add(name)
 
     def __sklearn_tags__(self):
         """Tell scikit-learn what is accepted and kept."""
@@ -272,6 +306,26 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _as_table(X):
+    """Return a list of rows as a table of the very cells, whatever they are.
+
+    Left to numpy, numbers beside text would become text, and lists more dimensions.
+    """
+    if hasattr(X, "shape") or not is_list(X) or not any(map(is_list, X)):
+        return X
+    if any(getattr(row, "ndim", 1) != 1 for row in X):
+        return X
+    if not all(map(is_list, X)) or len(set(map(len, X))) > 1:
+        raise ValueError(
+            "X must have 2 dimensions: one list a row, and all of one length."
+        )
+    table = np.empty((len(X), len(X[0])), dtype=object)
+    for i, row in enumerate(X):
+        for j, cell in enumerate(row):
+            table[i, j] = cell
+    return table
 
 
 def _codes(values, categories, elsewhere):

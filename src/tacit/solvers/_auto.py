@@ -24,7 +24,6 @@ from tacit.solvers.sample_and_aggregate import SampleAndAggregate
 __all__ = [
     "SOLVER_NAMES",
     "auto_norm",
-    "auto_regressor",
     "auto_solver",
     "named_solver",
 ]
@@ -61,7 +60,7 @@ SOLVER_NAMES = ("auto", *SOLVERS)
 def named_solver(name: str, problem: Problem, budget: Budget, noise: str) -> Any:
     """Return the solver of this name, set for this problem and budget.
 
-    A loss without a bounded slope asks for a clip; a solver object is taken as it is.
+    Descents get a clip where the loss does not bound its slope itself.
     """
     if name not in SOLVER_NAMES:
         names = ", ".join(repr(known) for known in SOLVER_NAMES)
@@ -77,12 +76,16 @@ def named_solver(name: str, problem: Problem, budget: Budget, noise: str) -> Any
 def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     """Return the solver that is best for problems of this kind.
 
-    Labels, and up to `MOST_FEATURES` features: `PreconditionedGD`, which is not put
-    off by features far from centered or of unequal spread. One output and next to no
-    noise: `AMP`, which is exact but for it. Targets, a penalty or more features: `AMP`
-    or, with more noise or several outputs, `NoisyGD`. No delta: `AMP`, whose noise is
-    then Laplace's. Rows bounded entry by entry, weights in a polytope: `FrankWolfe`,
-    whose noise hardly grows with the number of features.
+    The first that applies:
+
+    - Rows bounded entry by entry: `FrankWolfe`, whose noise hardly grows with the
+      number of features, for weights in L1Ball or Simplex; no solver for others.
+    - No delta: `AMP`, whose noise is then Laplace's.
+    - Least squares: `AdaSSP` where noise is little and features are few, or `NoisyGD`.
+    - One output and next to no noise: `AMP`, which is exact but for it.
+    - Labels, no penalty, and up to `MOST_FEATURES` features: `PreconditionedGD`, which
+      is not put off by features far from centered or of unequal spread.
+    - All else: `NoisyGD`.
     """
     if problem.bounds.norm == "linf":
         if not isinstance(problem.regularizer, L1Ball | Simplex):
@@ -94,7 +97,7 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     if budget.delta == 0:
         return AMP(noise=noise)
     if isinstance(problem.loss, Squared):
-        return auto_regressor(problem, budget, noise)
+        return _least_squares(problem, budget, noise)
     residuals = isinstance(problem.loss, Huber)
     plain = isinstance(problem.regularizer, Free) and not residuals
     narrow = problem.n_features <= MOST_FEATURES
@@ -122,7 +125,7 @@ def auto_norm(n_rows: int, n_features: int, is_sparse: bool, budget: Budget) -> 
     return "linf" if noise / n_rows > QUIET[NoisyGD] else "l2"
 
 
-def auto_regressor(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
+def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
     """Return the solver that is best for least squares.
 
     Little noise: `AdaSSP`, which reads the rows once and is exact but for it. More, or

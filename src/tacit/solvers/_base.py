@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf, isfinite
-from numbers import Real
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import at_least
+from tacit._validate import at_least, nonnegative
 from tacit.convex import Free, Loss, Regularizer
 from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Event, Neighbors
 
-__all__ = ["Plan", "Problem", "Solver", "noise_assumptions"]
+__all__ = [
+    "Plan",
+    "Problem",
+    "Solver",
+    "noise_assumptions",
+    "plan_assumptions",
+    "refuse_pure",
+]
 
 # Bounds on round-off hold up to this many rows, whatever number was planned for
 MOST_ROWS = 2**24
@@ -40,7 +46,8 @@ class Problem:
         Bounds every row obeys, constant feature included.
     n_rows
         Number of rows to plan for. Public: the true number when neighbors replace a
-        row, a guess when they add or remove one. Only accuracy depends on it.
+        row, a guess when they add or remove one. Only accuracy depends on it, except
+        where the plan says otherwise in its assumptions.
     n_features
         Columns, constant feature included.
     ridge
@@ -58,9 +65,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         at_least(1, n_rows=self.n_rows, n_features=self.n_features)
-        number = isinstance(self.ridge, Real) and not isinstance(self.ridge, bool)
-        if not (number and isfinite(self.ridge) and self.ridge >= 0):
-            raise ValueError(f"ridge must be a finite number >= 0, got {self.ridge!r}.")
+        nonnegative(ridge=self.ridge)
         size = getattr(self.regularizer, "size", None)
         if size not in (None, self.size):
             # its radius would be another one, and with it the bound on slopes
@@ -100,20 +105,45 @@ class Problem:
 
     def sensitivity(self, neighbors: Neighbors) -> float:
         """How far neighbors can move the gradient of the sum, in L2."""
-        if self.bounds.norm != "l2":
-            raise PlanError("Gradient noise needs rows bounded in norm='l2'.")
-        if not isfinite(self.lipschitz):
-            raise PlanError(
-                f"{self.loss!r} has no bounded slope; use a loss that has, such as "
-                "Huber(), or keep the weights in a set, such as L2Ball()."
-            )
+        self.refuse_entries("Noise on gradients")
+        self.refuse_steep(
+            "Noise on gradients",
+            self.slope,
+            "use a loss that has, such as Huber(), or keep the weights in a set, such "
+            "as L2Ball()",
+        )
         return neighbors.rows_changed * self.lipschitz
 
-    def refuse_regularizer(self, solver: str, instead: str) -> None:
-        """Refuse any penalty but the ridge, naming the solvers that take one."""
-        if not isinstance(self.regularizer, Free):
+    def refuse_regularizer(self, solver: str, instead: str, *sets: type) -> None:
+        """Refuse any penalty but the ridge, and any set but those given."""
+        if not isinstance(self.regularizer, (Free, *sets)):
+            taken = " and ".join(("a ridge", *(f"{kind.__name__}()" for kind in sets)))
             raise PlanError(
-                f"{solver} takes no penalty but a ridge, got {self.regularizer!r}; use "
+                f"{solver} takes no penalty but {taken}, got {self.regularizer!r}; use "
+                f"{instead}."
+            )
+
+    def refuse_entries(self, solver: str) -> None:
+        """Refuse rows that are bounded entry by entry."""
+        if self.bounds.norm != "l2":
+            raise PlanError(
+                f"{solver} needs rows bounded in norm='l2'; bound them so, or use "
+                "FrankWolfe."
+            )
+
+    def refuse_rough(self, solver: str, instead: str = "HuberizedHinge()") -> None:
+        """Refuse losses without a bound on their curvature."""
+        if not isfinite(self.loss.max_curvature()):
+            raise PlanError(
+                f"{solver} needs a smooth loss, which {self.loss!r} is not; use "
+                f"{instead}, or another loss that is smooth."
+            )
+
+    def refuse_steep(self, solver: str, slope: float, instead: str) -> None:
+        """Refuse a bound on slopes that is none."""
+        if not isfinite(slope):
+            raise PlanError(
+                f"{solver} needs a bounded slope, which {self.loss!r} has not; "
                 f"{instead}."
             )
 
@@ -126,8 +156,8 @@ class Problem:
 class Plan(Protocol):
     """Noise levels and step counts, fixed without data.
 
-    ``assumptions`` are what the guarantee rests on besides the bounds, in words for the
-    report.
+    ``assumptions`` are what the guarantee rests on besides the bounds, and what it
+    makes of the number of rows, in words for the report.
     """
 
     @property
@@ -136,11 +166,23 @@ class Plan(Protocol):
     def assumptions(self) -> tuple[str, ...]: ...
 
 
+def refuse_pure(budget: Budget, solver: str, instead: str) -> None:
+    """Refuse a budget without delta, naming the solvers that need none."""
+    if budget.delta == 0:
+        raise PlanError(f"{solver} needs delta > 0; give a delta, or use {instead}.")
+
+
 def noise_assumptions(noise: str) -> tuple[str, ...]:
     """Return what noise of this kind makes the guarantee assume."""
     if noise == "grid":
         return ()
     return ("noise has no last digits: it was drawn in floating point, for research",)
+
+
+def plan_assumptions(problem: Problem, noise: str) -> tuple[str, ...]:
+    """Return the assumptions of a plan whose privacy holds for any number of rows."""
+    rows = f"planned for {problem.n_rows} rows; another number costs accuracy only"
+    return (rows, *noise_assumptions(noise))
 
 
 P = TypeVar("P", bound=Plan)

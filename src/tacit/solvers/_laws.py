@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
+from tacit._validate import one_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.privacy import (
@@ -14,8 +15,9 @@ from tacit.privacy import (
     PureDP,
     TiltedMinimum,
 )
+from tacit.solvers._base import Problem, plan_assumptions
 
-__all__ = ["LAWS", "NoiseLaw", "check_law", "choose_law"]
+__all__ = ["LAWS", "NoiseLaw", "PlannedNoise", "check_law", "choose_law"]
 
 LAWS = ("gaussian", "gamma", "laplace")
 # How often noise may pass what `NoiseLaw.furthest` states
@@ -49,8 +51,10 @@ class NoiseLaw:
             return Gaussian(multiplier, sensitivity, self.noise)
         if self.law == "gamma":
             return L2Laplace(multiplier, sensitivity, self.size, self.noise)
-        # no vector is longer in L1 than this many times its length in L2
-        return Laplace(multiplier, sqrt(self.size) * sensitivity, self.noise)
+        # [law:l1] no vector is longer in L1 than this many times its length in L2; the
+        # root and two products round by three units at most
+        in_l1 = sqrt(self.size) * sensitivity * (1 + 1e-12)
+        return Laplace(multiplier, in_l1, self.noise)
 
     def scale(self, multiplier: float, sensitivity: float) -> float:
         """Return the scale of the noise, or refuse what the grid cannot hold."""
@@ -107,6 +111,41 @@ class NoiseLaw:
         return scale * sqrt(2 * tail) * (sqrt(self.size + 1) + sqrt(2 * tail))
 
 
+class PlannedNoise:
+    """What plans have in common whose noise follows one of the laws.
+
+    The event and the assumptions are those of one release.
+    """
+
+    problem: Problem
+    multiplier: float
+    sensitivity: float
+    noise: str
+    law: str
+
+    @property
+    def noise_law(self) -> NoiseLaw:
+        """The law of the noise."""
+        return NoiseLaw(self.law, self.problem.size, self.noise)
+
+    @property
+    def mechanism(self) -> Gaussian | L2Laplace | Laplace:
+        """What draws the noise."""
+        return self.noise_law.mechanism(self.multiplier, self.sensitivity)
+
+    def scale(self) -> float:
+        """Return the scale of the noise, or refuse what the grid cannot hold."""
+        return self.noise_law.scale(self.multiplier, self.sensitivity)
+
+    @property
+    def event(self) -> Event:
+        return self.noise_law.event(self.multiplier)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return plan_assumptions(self.problem, self.noise)
+
+
 def _gamma_slack(epsilon: float, size: int) -> float:
     """Return the delta that drawing gamma noise within 2^-90 of its law costs.
 
@@ -118,8 +157,7 @@ def _gamma_slack(epsilon: float, size: int) -> float:
 
 def check_law(law: str | None) -> None:
     """Refuse an unknown law."""
-    if law is not None and law not in LAWS:
-        raise ValueError(f"law must be one of {LAWS} or None, got {law!r}.")
+    one_of((*LAWS, None), law=law)
 
 
 def choose_law(law: str | None, budget: Budget, size: int, noise: str) -> NoiseLaw:
@@ -127,7 +165,9 @@ def choose_law(law: str | None, budget: Budget, size: int, noise: str) -> NoiseL
     usual = "laplace" if budget.delta == 0 else "gaussian"
     chosen = NoiseLaw(usual if law is None else law, size, noise)
     if chosen.law == "gaussian" and budget.delta == 0:
-        raise PlanError("Gaussian noise needs delta > 0; give a delta or leave law.")
+        raise PlanError(
+            "Gaussian noise needs delta > 0; give a delta, or use law='laplace'."
+        )
     drawn = chosen.law == "gamma" and noise == "grid"
     if drawn and 2 * _gamma_slack(budget.epsilon, size) > budget.delta:
         raise PlanError(

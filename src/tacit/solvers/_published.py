@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log, sqrt
 
-from tacit._validate import fraction
+from tacit._validate import fraction, one_of
 from tacit.convex import Logistic
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Event
@@ -18,6 +18,10 @@ __all__ = [
     "objective_multiplier",
     "objective_ridge",
     "output_scale",
+    "paper_noise",
+    "paper_samples",
+    "paper_weight",
+    "published_epsilon",
     "refuse_unkept",
     "refuse_wide",
 ]
@@ -29,8 +33,7 @@ HIGH_DIMENSION = 4
 
 def check_accounting(accounting: str) -> None:
     """Refuse an unknown way to set the noise."""
-    if accounting not in ACCOUNTINGS:
-        raise ValueError(f"accounting must be 'tight' or 'paper', got {accounting!r}.")
+    one_of(ACCOUNTINGS, accounting=accounting)
 
 
 def refuse_wide(problem: Problem) -> None:
@@ -79,6 +82,51 @@ def output_scale(law: str, budget: Budget, lipschitz: float, ridge: float) -> fl
     if law == "gaussian":
         return 4 * lipschitz * sqrt(log(1 / budget.delta) + epsilon) / (ridge * epsilon)
     return 2 * (2 * lipschitz / ridge) / epsilon
+
+
+def paper_noise(budget: Budget, sensitivity: float) -> float:
+    """Return the published Gaussian noise on last weights, sound for small epsilon.
+
+    Wu et al. (2017), after Dwork and Roth (2014), Theorem A.1.
+    """
+    if budget.delta == 0:
+        raise PlanError(
+            "accounting='paper' needs delta > 0; give a delta, or use "
+            "accounting='tight'."
+        )
+    return sensitivity * sqrt(2 * log(2 / budget.delta)) / budget.epsilon
+
+
+def published_epsilon(budget: Budget, n_steps: int) -> float:
+    """Return what noisy max with the published scale costs in each step.
+
+    The scale of Talwar, Thakurta and Zhang (2015) is ``slope x_norm radius sqrt(32
+    n_steps log(1 / delta)) / epsilon`` in sum units, and noisy max costs twice the
+    sensitivity over the scale.
+    """
+    if budget.delta == 0:
+        raise PlanError("accounting='paper' needs delta > 0; use accounting='tight'.")
+    scale = sqrt(32 * n_steps * log(1 / budget.delta)) / budget.epsilon
+    return 2 * budget.neighbors.rows_changed / scale
+
+
+def paper_weight(problem: Problem, budget: Budget) -> float:
+    """Return the weight of the entropy of Jain and Thakurta (2014), Theorem 3."""
+    logs = budget.epsilon * log(max(2, problem.n_features))
+    return float(problem.n_rows ** (2 / 3) / logs ** (1 / 3))
+
+
+def paper_samples(budget: Budget, weight: float, entry: float, kappa: float) -> int:
+    """Return the published number of samples, divided by the squared gradient bound.
+
+    ``entry`` bounds the entries of a row's gradient. The published number for delta
+    above zero lacks that factor, so that scaling the features would leave it as it is.
+    """
+    if budget.delta == 0:
+        return int(budget.epsilon * weight / entry / (4 + 2 * kappa))
+    # [entropy:paper]
+    root = budget.epsilon * weight / (entry * log(1 / budget.delta))
+    return int((root / (32 + 16 * kappa)) ** 2)
 
 
 @dataclass(frozen=True)

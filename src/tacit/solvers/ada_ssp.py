@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, sqrt
-from typing import Any
+from math import sqrt
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy import sparse
 
-from tacit.convex import Free, L2Ball, Squared
-from tacit.convex.objective import MOST_ADDITIONS, chunks
+from tacit._validate import nonnegative
+from tacit.convex import L2Ball, Squared
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian
 from tacit.mechanisms.grid import check_noise
-from tacit.privacy import (
-    Budget,
-    Composed,
-    Event,
-    GaussianNoise,
-    Neighbors,
-    calibrate,
-)
-from tacit.solvers._base import Problem, noise_assumptions
+from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
+from tacit.solvers._base import Problem, plan_assumptions, refuse_pure
+from tacit.solvers._moments import JointMoments, joint_sensitivity, moment_roundoff
 
 __all__ = ["AdaSSP", "AdaSSPPlan"]
 
@@ -75,15 +67,12 @@ class AdaSSPPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
+        return plan_assumptions(self.problem, self.noise)
 
     @property
     def noise_level(self) -> float:
         """Deviation of the noise on a diagonal entry of the second moments."""
-        mechanism = self.mechanism
-        size = (self.problem.n_features + 1) * (self.problem.n_features + 2) // 2
-        gaussian = Gaussian(mechanism.multiplier, mechanism.sensitivity, self.noise)
-        return gaussian.scale(size)
+        return self.mechanism.scale(self.problem.n_features + 1)
 
 
 @dataclass(frozen=True)
@@ -123,20 +112,20 @@ class AdaSSP:
 
     def __post_init__(self) -> None:
         check_noise(self.noise)
-        if self.ridge is not None and not (isfinite(self.ridge) and self.ridge >= 0):
-            raise ValueError(f"ridge must be a finite number >= 0, got {self.ridge!r}.")
+        if self.ridge is not None:
+            nonnegative(ridge=self.ridge)
 
     def plan(self, problem: Problem, budget: Budget) -> AdaSSPPlan:
         """Find the least noise that fits."""
         _refuse(problem, budget)
         size = problem.n_features + 1
-        roundoff = moment_roundoff(problem)
+        roundoff = moment_roundoff(problem, sqrt(2.0))
         plan = AdaSSPPlan(
             problem,
             None if self.ridge is None else max(self.ridge, problem.ridge),
             calibrate(GaussianNoise, budget),
             # [ada-ssp:moments] one row's moments, and the round-off of both sums
-            moment_sensitivity(budget.neighbors) + 2 * roundoff,
+            joint_sensitivity(budget.neighbors) + 2 * roundoff,
             # [ada-ssp:eigenvalue] Weyl, round-off of the sums and of the eigenvalues
             1.0 + 2 * (roundoff + 64 * size * UNIT * problem.most_rows),
             # a ridge that is given has nothing to adapt to
@@ -144,15 +133,15 @@ class AdaSSP:
             self.noise,
         )
         # noise too large for the grid is refused here, not after the charge
-        if not isfinite(plan.noise_level + plan.eigenvalue_mechanism.scale(1)):
-            raise PlanError("The noise is out of range; raise epsilon.")
+        plan.mechanism.scale(size)
+        plan.eigenvalue_mechanism.scale(1)
         return plan
 
     def run(self, plan: AdaSSPPlan, rows: Rows, rng: Generator) -> Array:
         """Sum the moments in one pass, add noise, and solve."""
         problem, p = plan.problem, plan.problem.n_features
         moments = rows.sum(
-            Moments(problem.bounds.x_norm, largest_target(problem), p + 1)
+            JointMoments(problem.bounds.x_norm, largest_target(problem), p)
         )[0]
         noisy = plan.mechanism(moments, rng)
         second, first = noisy[:p, :p], noisy[:p, p] * sqrt(2.0)
@@ -177,18 +166,11 @@ def _refuse(problem: Problem, budget: Budget) -> None:
             f"AdaSSP solves least squares only, got {problem.loss!r}; use AMP or "
             "NoisyGD."
         )
-    if problem.bounds.norm != "l2":
-        raise PlanError("AdaSSP needs rows bounded in norm='l2'.")
-    if not isinstance(problem.regularizer, Free | L2Ball):
-        raise PlanError(
-            "AdaSSP takes no penalty but a ridge and no set but L2Ball, got "
-            f"{problem.regularizer!r}; use FrankWolfe for sets with few corners."
-        )
-    if budget.delta == 0:
-        raise PlanError(
-            "AdaSSP needs delta > 0; give a delta, or use OutputPerturbation with a "
-            "set, or SampleAndAggregate."
-        )
+    problem.refuse_entries("AdaSSP")
+    problem.refuse_regularizer("AdaSSP", "NoisyGD with clip=, or FrankWolfe", L2Ball)
+    refuse_pure(
+        budget, "AdaSSP", "OutputPerturbation with a set, or SampleAndAggregate"
+    )
 
 
 def adapted(plan: AdaSSPPlan, second: Array, rng: Generator) -> float:
@@ -203,49 +185,6 @@ def adapted(plan: AdaSSPPlan, second: Array, rng: Generator) -> float:
 def largest_target(problem: Problem) -> float:
     """Return the largest absolute target."""
     return max(abs(end) for end in problem.bounds.y_range)
-
-
-def moment_sensitivity(neighbors: Neighbors) -> float:
-    """Return how far neighbors can move both moments together, in Frobenius norm.
-
-    Rows and targets are in units of their bounds. The matrix holds ``x x^T`` and,
-    twice, ``x y / sqrt(2)``.
-    """
-    if neighbors is Neighbors.ADD_OR_REMOVE_ONE:
-        return sqrt(2.0)
-    # [ada-ssp:joint] (2 + c^2) / sqrt(2) at c = 1, where the rows are 60 degrees apart
-    return 3 / sqrt(2.0)
-
-
-def moment_roundoff(problem: Problem) -> float:
-    """Return a bound on the error of the computed moments, in Frobenius norm."""
-    # each entry goes through two scalings, a product, the target's division by the
-    # root of two and the additions; matrices of absolute terms have norm at most
-    # sqrt(2) a row
-    operations = MOST_ADDITIONS + 16
-    return 1.01 * operations * UNIT * sqrt(2.0) * problem.most_rows
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Sum over a block of the second moments of ``(x, y)``, with a corner of zero."""
-
-    x_norm: float
-    y_max: float
-    size: int
-
-    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
-        total = np.zeros((self.size, self.size))
-        p = self.size - 1
-        for part, targets in chunks(X, y):
-            unit = part / self.x_norm
-            # targets beyond the public bound would break the promise
-            target = np.clip(targets / self.y_max, -1.0, 1.0) / sqrt(2.0)
-            gram = unit.T @ unit
-            total[:p, :p] += gram.toarray() if sparse.issparse(gram) else gram
-            total[:p, p] += unit.T @ target
-        total[p, :p] = total[:p, p]
-        return (total,)
 
 
 def solve(second: Array, first: Array, ridge: float, radius: float) -> Array:

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit.convex import L1, ElasticNet, Free, GroupL1
+from tacit.convex import GroupL1, is_set, makes_zeros
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget, Composed, Event, calibrate
-from tacit.solvers._base import Problem, noise_assumptions
+from tacit.solvers._base import Problem, plan_assumptions
 from tacit.solvers._published import AMPSplit, refuse_unkept, refuse_wide
 from tacit.solvers.objective_perturbation import (
     ObjectivePerturbation,
@@ -48,7 +48,7 @@ class AMPPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.tilted.noise)
+        return plan_assumptions(self.tilted.problem, self.tilted.noise)
 
     @property
     def event(self) -> Event:
@@ -202,12 +202,11 @@ def allowed(
     well have been zero before.
     """
     regularizer = problem.regularizer
-    if isinstance(regularizer, Free):
-        return noisy
+    if is_set(regularizer):
+        return regularizer.prox(noisy, 1.0)
     if isinstance(regularizer, GroupL1):
         kept = np.linalg.norm(noisy, axis=1) > sqrt(noisy.shape[1]) * reach
         return np.where(kept[:, None], noisy, 0.0)
-    if isinstance(regularizer, L1 | ElasticNet):
-        makes_zeros = isinstance(regularizer, L1) or regularizer.l1 > 0
-        return np.where(np.abs(noisy) > reach, noisy, 0.0) if makes_zeros else noisy
-    return regularizer.prox(noisy, 1.0)
+    if makes_zeros(regularizer):
+        return np.where(np.abs(noisy) > reach, noisy, 0.0)
+    return noisy

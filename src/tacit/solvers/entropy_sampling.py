@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, inf, isfinite, log, log1p, sqrt
+from math import ceil, inf, log, log1p, sqrt
 
 import numpy as np
 from numpy.random import Generator
@@ -20,6 +20,7 @@ from tacit.mechanisms.samples import SampleIndices
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.solvers._base import Problem, noise_assumptions
 from tacit.solvers._entropy_minimum import entropy_minimum
+from tacit.solvers._published import check_accounting, paper_samples, paper_weight
 
 __all__ = ["EntropySampling", "EntropySamplingPlan"]
 
@@ -65,7 +66,8 @@ class EntropySamplingPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
+        rows = f"there are at most {self.problem.n_rows} rows"
+        return (rows, *noise_assumptions(self.noise))
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,11 @@ class EntropySampling:
     weight
         Factor of ``sum_j w_j log w_j`` in sum units; None for the one whose bound on
         the excess risk is least.
-    noise
-        ``"grid"`` or ``"float"``.
     accounting
         ``"tight"``, or ``"paper"`` for the published weight and number of samples [1]_,
         with the factor it lacks.
+    noise
+        ``"grid"`` or ``"float"``.
 
     Notes
     -----
@@ -103,17 +105,14 @@ class EntropySampling:
     """
 
     weight: float | None = None
-    noise: str = "grid"
     accounting: str = "tight"
+    noise: str = "grid"
 
     def __post_init__(self) -> None:
         check_noise(self.noise)
         if self.weight is not None:
             positive(weight=self.weight)
-        if self.accounting not in ("tight", "paper"):
-            raise ValueError(
-                f"accounting must be 'tight' or 'paper', got {self.accounting!r}."
-            )
+        check_accounting(self.accounting)
 
     def plan(self, problem: Problem, budget: Budget) -> EntropySamplingPlan:
         """Choose the weight, then the largest number of samples that fits."""
@@ -160,7 +159,8 @@ class EntropySampling:
         kinds = (False, True) if budget.delta > 0 else (False,)
         count, bounded_range = max((largest(kind), kind) for kind in kinds)
         if paper:
-            count = min(count, paper_samples(problem, weight, budget))
+            entry, kappa = entry_bound(problem), smoothness(problem) / weight
+            count = min(count, paper_samples(budget, weight, entry, kappa))
         if count == 0:
             raise PlanError(
                 f"EntropySampling cannot draw one sample at a weight of {weight:.3g} "
@@ -199,17 +199,17 @@ def _refuse(problem: Problem, budget: Budget) -> None:
             f"{problem.regularizer!r}; use FrankWolfe for other sets."
         )
     if problem.bounds.norm != "linf":
-        raise PlanError("EntropySampling needs rows bounded in norm='linf'.")
+        raise PlanError(
+            "EntropySampling needs rows bounded in norm='linf'; bound them so, or use "
+            "NoisyGD."
+        )
     if problem.loss.n_outputs != 1:
         raise PlanError(
             f"EntropySampling needs a loss of one margin, got {problem.loss!r}; use "
             "Logistic() or Squared()."
         )
-    if not isfinite(slope(problem)) or not isfinite(problem.loss.max_curvature()):
-        raise PlanError(
-            "EntropySampling needs a smooth loss with a bounded slope on the simplex, "
-            f"got {problem.loss!r}; use Logistic() or Huber()."
-        )
+    problem.refuse_rough("EntropySampling", "Logistic() or Huber()")
+    problem.refuse_steep("EntropySampling", slope(problem), "use Logistic() or Huber()")
     if problem.ridge > 0:
         raise PlanError(
             "EntropySampling takes no ridge beside the entropy; give weight=, or use "
@@ -225,6 +225,11 @@ def _refuse(problem: Problem, budget: Budget) -> None:
 def slope(problem: Problem) -> float:
     """Return the largest slope of a row on the simplex, where margins are averages."""
     return problem.loss.max_slope(problem.bounds.x_norm, problem.bounds.y_range)
+
+
+def entry_bound(problem: Problem) -> float:
+    """Return the largest entry of the gradient of a row's loss."""
+    return slope(problem) * problem.bounds.x_norm
 
 
 def smoothness(problem: Problem) -> float:
@@ -284,7 +289,7 @@ def mirror_steps(problem: Problem, weight: float, tolerance: float) -> int:
 def weight_rule(problem: Problem, budget: Budget, tolerance: float) -> float:
     """Return the weight with the least bound on the expected excess risk."""
     p, n = problem.n_features, problem.n_rows
-    entry = slope(problem) * problem.bounds.x_norm
+    entry = entry_bound(problem)
     curved = problem.loss.max_curvature() * problem.bounds.x_norm**2
 
     def samples(weight: float) -> float:
@@ -308,24 +313,3 @@ def weight_rule(problem: Problem, budget: Budget, tolerance: float) -> float:
     start = entry * sqrt(n) * 1e-3
     trials = [start * 1.1**i for i in range(TRIALS)]
     return min(trials, key=excess)
-
-
-def paper_weight(problem: Problem, budget: Budget) -> float:
-    """Return the published weight."""
-    logs = budget.epsilon * log(max(2, problem.n_features))
-    return float(problem.n_rows ** (2 / 3) / logs ** (1 / 3))
-
-
-def paper_samples(problem: Problem, weight: float, budget: Budget) -> int:
-    """Return the published number of samples, divided by the squared gradient bound.
-
-    The published one for delta above zero lacks that factor, so that scaling the
-    features would leave it as it is.
-    """
-    kappa = smoothness(problem) / weight
-    entry = slope(problem) * problem.bounds.x_norm
-    if budget.delta == 0:
-        return int(budget.epsilon * weight / entry / (4 + 2 * kappa))
-    # [entropy:paper]
-    root = budget.epsilon * weight / (entry * log(1 / budget.delta))
-    return int((root / (32 + 16 * kappa)) ** 2)

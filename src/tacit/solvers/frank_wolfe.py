@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, isfinite, log, sqrt
+from math import log, sqrt
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._progress import steps
-from tacit._validate import at_least
+from tacit._validate import at_least, nonnegative, one_of
 from tacit.convex import L1Ball, Loss, OneVsRest, Simplex, Softmax, gradient_roundoff
 from tacit.convex.objective import MOST_ADDITIONS, chunks
 from tacit.data import Rows
@@ -31,7 +31,12 @@ from tacit.privacy import (
     Repeated,
     calibrate,
 )
-from tacit.solvers._base import Problem, noise_assumptions
+from tacit.solvers._base import Problem, plan_assumptions
+from tacit.solvers._published import (
+    check_accounting,
+    published_epsilon,
+    refuse_unkept,
+)
 
 __all__ = ["FrankWolfe", "FrankWolfePlan"]
 
@@ -42,7 +47,7 @@ SELECTIONS: dict[str, Callable[[float], Event]] = {
     "laplace": PureDP,
 }
 # Share of a step in the weights after it; the first step is always a full one
-STEPS: dict[str, Callable[[int], float]] = {
+SCHEDULES: dict[str, Callable[[int], float]] = {
     "classic": lambda t: 2 / (t + 2),
     "average": lambda t: 1 / (t + 1),
 }
@@ -62,7 +67,7 @@ class FrankWolfePlan:
     step_epsilon: float
     sensitivity: float
     selection: str = "exponential"
-    step: str = "average"
+    schedule: str = "average"
     staleness: float = 0.0
     noise: str = "grid"
 
@@ -74,7 +79,7 @@ class FrankWolfePlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
+        return plan_assumptions(self.problem, self.noise)
 
     @property
     def event(self) -> Event:
@@ -94,7 +99,7 @@ class FrankWolfePlan:
 
     def shares(self) -> Array:
         """Return the share of each step's vertex in the last weights."""
-        sizes = [STEPS[self.step](t) for t in range(self.n_steps)]
+        sizes = [SCHEDULES[self.schedule](t) for t in range(self.n_steps)]
         kept = np.cumprod([1.0, *(1 - size for size in sizes[:0:-1])])[::-1]
         return np.asarray(sizes * kept, dtype=np.float64)
 
@@ -112,7 +117,7 @@ class FrankWolfe:
     accounting
         ``"tight"``, or ``"paper"`` for the published noise of ``"laplace"``, refused
         where it does not keep the budget.
-    step
+    schedule
         ``"average"`` for shares 1/(t + 1), which averages the vertices and does better
         under noise; ``"classic"`` for 2/(t + 2), which is faster without.
     staleness
@@ -142,19 +147,17 @@ class FrankWolfe:
     n_steps: int | None = None
     selection: str = "exponential"
     accounting: str = "tight"
-    step: str = "average"
+    schedule: str = "average"
     staleness: float | None = None
     noise: str = "grid"
 
     def __post_init__(self) -> None:
         check_noise(self.noise)
-        _one_of(SELECTIONS, selection=self.selection)
-        _one_of(("tight", "paper"), accounting=self.accounting)
-        _one_of(STEPS, step=self.step)
-        if self.staleness is not None and not 0 <= self.staleness < inf:
-            raise ValueError(
-                f"staleness must be a finite number >= 0, got {self.staleness!r}."
-            )
+        check_accounting(self.accounting)
+        one_of(SELECTIONS, selection=self.selection)
+        one_of(SCHEDULES, schedule=self.schedule)
+        if self.staleness is not None:
+            nonnegative(staleness=self.staleness)
         if self.n_steps is not None:
             at_least(1, n_steps=self.n_steps)
         if self.accounting == "paper" and self.selection != "laplace":
@@ -169,15 +172,7 @@ class FrankWolfe:
         kind = SELECTIONS[self.selection]
         if self.accounting == "paper":
             epsilon = published_epsilon(budget, n_steps)
-            if (
-                not Repeated(kind(epsilon), n_steps)
-                .curve(budget.neighbors)
-                .fits(budget)
-            ):
-                raise PlanError(
-                    f"The published noise does not keep epsilon={budget.epsilon:g} at "
-                    f"delta={budget.delta:g}; use accounting='tight'."
-                )
+            refuse_unkept(Repeated(kind(epsilon), n_steps), budget)
         else:
             epsilon = 1 / calibrate(
                 lambda noise: Repeated(kind(1 / noise), n_steps), budget
@@ -193,7 +188,7 @@ class FrankWolfe:
             epsilon,
             score_sensitivity(problem, n_steps, budget.neighbors),
             self.selection,
-            self.step,
+            self.schedule,
             staleness_rule(problem, epsilon, budget.neighbors)
             if self.staleness is None
             else self.staleness,
@@ -221,7 +216,7 @@ def _walk(plan: FrankWolfePlan, rows: Rows, rng: Generator) -> list[int]:
     for t in steps(plan.n_steps, "FrankWolfe"):
         total = rows.sum(BoundedGradient(problem.loss, W, slope))[0]
         choices.append(plan.mechanism(vertices.vertex_scores(total), rng))
-        size = STEPS[plan.step](t)
+        size = SCHEDULES[plan.schedule](t)
         W = (1 - size) * W
         entry, weight = _vertex(plan, choices[-1])
         W.flat[entry] += size * weight
@@ -236,7 +231,7 @@ def _sparse_walk(plan: FrankWolfePlan, rows: HeldRows, rng: Generator) -> list[i
 
     problem = plan.problem
     vertices: Any = problem.regularizer
-    sizes = [STEPS[plan.step](t) for t in range(plan.n_steps)]
+    sizes = [SCHEDULES[plan.schedule](t) for t in range(plan.n_steps)]
     X, y = rows.held()
     gradient = SparseGradient(
         X,
@@ -340,18 +335,6 @@ def score_sensitivity(problem: Problem, n_steps: int, neighbors: Neighbors) -> f
     return moved * radius * (1 + 1e-12)
 
 
-def published_epsilon(budget: Budget, n_steps: int) -> float:
-    """Return what noisy max with the published scale costs in each step.
-
-    The scale is ``slope x_norm radius sqrt(32 n_steps log(1 / delta)) / epsilon`` in
-    sum units, and noisy max costs twice the sensitivity over the scale.
-    """
-    if budget.delta == 0:
-        raise PlanError("accounting='paper' needs delta > 0; use accounting='tight'.")
-    scale = sqrt(32 * n_steps * log(1 / budget.delta)) / budget.epsilon
-    return 2 * budget.neighbors.rows_changed / scale
-
-
 def step_rule(problem: Problem, budget: Budget) -> int:
     """Return the number of steps that balances distance from the minimum and noise.
 
@@ -367,9 +350,7 @@ def step_rule(problem: Problem, budget: Budget) -> int:
     if budget.delta == 0:  # t choices are t times worse
         wanted = (curved / off) ** (1 / 2)
     else:  # t choices are sqrt(t) times worse
-        spread = sqrt(log(1 / budget.delta) + budget.epsilon)
-        spread += sqrt(log(1 / budget.delta))
-        wanted = (curved / (off * spread / sqrt(8))) ** (2 / 3)
+        wanted = (curved / (off * root_spread(budget) / sqrt(8))) ** (2 / 3)
     # vertices chosen by noise alone average out, to margins of about radius / sqrt(t)
     quiet = min((x_norm * radius) ** 2, 500)
     steps = max(0.5 * wanted, quiet, 4)
@@ -386,10 +367,15 @@ def seen_steps(problem: Problem, budget: Budget) -> float:
     least /= WORTH * problem.n_rows
     if budget.delta == 0:
         return budget.epsilon / least
-    spread = sqrt(log(1 / budget.delta) + budget.epsilon)
-    spread += sqrt(log(1 / budget.delta))
+    squares = 8 * (budget.epsilon / root_spread(budget) / least) ** 2
     # epsilons add, or their squares do: whichever allows more
-    return max(budget.epsilon / least, 8 * (budget.epsilon / spread / least) ** 2)
+    return max(budget.epsilon / least, squares)
+
+
+def root_spread(budget: Budget) -> float:
+    """Return epsilon over the root of the zero-concentrated parameter it allows."""
+    bits = log(1 / budget.delta)
+    return sqrt(bits + budget.epsilon) + sqrt(bits)
 
 
 def staleness_rule(problem: Problem, epsilon: float, neighbors: Neighbors) -> float:
@@ -418,15 +404,4 @@ def _refuse(problem: Problem) -> None:
             "FrankWolfe takes no ridge, as the set keeps the weights small; set "
             "ridge=0, or use NoisyGD."
         )
-    if not isfinite(problem.loss.max_curvature()):
-        raise PlanError(
-            f"FrankWolfe needs a smooth loss, which {problem.loss!r} is not; use "
-            "HuberizedHinge() or Huber()."
-        )
-
-
-def _one_of(allowed: Any, **values: str) -> None:
-    for name, value in values.items():
-        if value not in allowed:
-            names = " or ".join(repr(choice) for choice in allowed)
-            raise ValueError(f"{name} must be {names}, got {value!r}.")
+    problem.refuse_rough("FrankWolfe", "HuberizedHinge() or Huber()")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -15,14 +17,20 @@ from tacit._validate import at_least, fraction, positive
 from tacit.convex import L2Ball, Loss, gradient_roundoff
 from tacit.convex.objective import MOST_ADDITIONS, chunks
 from tacit.data import Rows
-from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, Repeated, calibrate
-from tacit.solvers._base import LARGEST_MARGIN, Problem, noise_assumptions
+from tacit.solvers._base import (
+    LARGEST_MARGIN,
+    Problem,
+    plan_assumptions,
+    refuse_pure,
+)
 from tacit.solvers._rules import descent_rule
 
 __all__ = ["NoisyGD", "NoisyGDPlan"]
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class NoisyGDPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
+        return plan_assumptions(self.problem, self.noise)
 
     @property
     def event(self) -> Event:
@@ -91,8 +99,9 @@ class NoisyGD:
 
     def plan(self, problem: Problem, budget: Budget) -> NoisyGDPlan:
         """Choose the steps, then the least noise that fits."""
-        if budget.delta == 0:
-            raise PlanError("NoisyGD needs delta > 0; give a delta.")
+        refuse_pure(budget, "NoisyGD", "AMP")
+        problem.refuse_entries("NoisyGD")
+        problem.refuse_rough("NoisyGD")
         if self.clip is not None:
             positive(clip=self.clip)
         wanted = clip_for(problem, self.clip)
@@ -101,18 +110,10 @@ class NoisyGD:
         step = rule.step if self.step is None else self.step
         momentum = rule.momentum if self.momentum is None else self.momentum
         clip = rule.clip if wanted is None else wanted
-        if not isfinite(clip):
-            raise PlanError(
-                f"NoisyGD needs a bounded slope, which {problem.loss!r} has not; give "
-                "clip=, or use Huber()."
-            )
+        problem.refuse_steep("NoisyGD", clip, "give clip=, or use Huber()")
         at_least(1, n_steps=n_steps)
         positive(step=step, clip=clip)
         fraction(momentum=momentum)
-        if problem.bounds.norm != "l2":
-            raise PlanError("NoisyGD needs rows bounded in norm='l2'.")
-        if not isfinite(problem.loss.max_curvature()):
-            raise PlanError(f"NoisyGD needs a smooth loss; {problem.loss!r} is not.")
         multiplier = calibrate(
             lambda noise: Repeated(GaussianNoise(noise), n_steps), budget
         )
@@ -130,22 +131,47 @@ class NoisyGD:
         plan.mechanism.scale(problem.size)
         return plan
 
-    def run(self, plan: NoisyGDPlan, rows: Rows, rng: Generator) -> NDArray[np.float64]:
+    def run(self, plan: NoisyGDPlan, rows: Rows, rng: Generator) -> Array:
         """Take the planned number of steps."""
-        problem, penalty = plan.problem, plan.problem.regularizer
-        ball = L2Ball(largest_margin(problem) / problem.bounds.x_norm)
-        W = np.zeros(problem.shape)
+        problem = plan.problem
         limit = clip_needed(problem, plan.clip)
-        ahead = W  # where the gradient is taken: Nesterov's look ahead
-        for _ in steps(plan.n_steps, "NoisyGD"):
-            total = rows.sum(ClippedGradient(problem.loss, ahead, limit))[0]
-            gradient = plan.mechanism(total, rng) + problem.ridge * ahead
-            moved = penalty.prox(ahead - plan.step * gradient, plan.step)
-            moved = ball.prox(moved, 1.0)
-            ahead = ball.prox(moved + plan.momentum * (moved - W), 1.0)
-            W = moved
+
+        def noisy_gradient(W: Array) -> Array:
+            total = rows.sum(ClippedGradient(problem.loss, W, limit))[0]
+            return plan.mechanism(total, rng) + problem.ridge * W
+
+        (W,) = deque(descend(plan, "NoisyGD", noisy_gradient), maxlen=1)
         # once more for sets that the ball reaches out of
-        return penalty.prox(W, 0.0)
+        return problem.regularizer.prox(W, 0.0)
+
+
+class DescentPlan(Protocol):
+    """What `descend` reads of a plan."""
+
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def n_steps(self) -> int: ...
+    @property
+    def step(self) -> float: ...
+    @property
+    def momentum(self) -> float: ...
+
+
+def descend(
+    plan: DescentPlan, label: str, noisy_gradient: Callable[[Array], Array]
+) -> Iterator[Array]:
+    """Yield the weights after each of the planned steps, from zero on."""
+    problem, penalty = plan.problem, plan.problem.regularizer
+    ball = L2Ball(largest_margin(problem) / problem.bounds.x_norm)
+    W = np.zeros(problem.shape)
+    ahead = W  # where the gradient is taken: Nesterov's look ahead
+    for _ in steps(plan.n_steps, label):
+        moved = penalty.prox(ahead - plan.step * noisy_gradient(ahead), plan.step)
+        moved = ball.prox(moved, 1.0)
+        ahead = ball.prox(moved + plan.momentum * (moved - W), 1.0)
+        W = moved
+        yield W
 
 
 def clip_for(problem: Problem, clip: float | None) -> float | None:
@@ -202,10 +228,10 @@ class ClippedGradient:
     """Sum over a block of the rows' gradients, slopes shortened to ``clip``."""
 
     loss: Loss
-    W: NDArray[np.float64]
+    W: Array
     clip: float
 
-    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[NDArray[np.float64]]:
+    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
         total = np.zeros(self.W.shape)
         for part, targets in chunks(X, y):
             slope = self.loss.slope(targets, part @ self.W)
@@ -213,7 +239,7 @@ class ClippedGradient:
         return (total,)
 
 
-def shortened(slope: NDArray[np.float64], clip: float) -> NDArray[np.float64]:
+def shortened(slope: Array, clip: float) -> Array:
     """Shorten slopes to ``clip`` in place, none where it is infinite."""
     if clip < inf:
         norms = np.sqrt(np.einsum("ij,ij->i", slope, slope))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, inf, isfinite, log, sqrt
+from math import ceil, exp, inf, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._progress import steps
 from tacit._validate import at_least, fraction, positive
-from tacit.convex import L2Ball
 from tacit.data import Rows, held
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, fixed_subset, poisson_subset, spawn
@@ -34,14 +32,14 @@ from tacit.privacy import (
 )
 from tacit.privacy.profiles import SampledProfile
 from tacit.privacy.sampling import COARSE
-from tacit.solvers._base import Problem, noise_assumptions
+from tacit.solvers._base import Problem, plan_assumptions, refuse_pure
 from tacit.solvers._rules import Descent, descent_rule
 from tacit.solvers.noisy_gd import (
     ClippedGradient,
     clip_for,
     clip_needed,
+    descend,
     gradient_sensitivity,
-    largest_margin,
     shortened,
 )
 
@@ -187,7 +185,7 @@ class NoisySGDPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
+        return plan_assumptions(self.problem, self.noise)
 
     @property
     def event(self) -> Event:
@@ -282,23 +280,17 @@ class NoisySGD:
 
     def plan(self, problem: Problem, budget: Budget) -> NoisySGDPlan:
         """Choose steps and samples, then the least noise that fits."""
-        if budget.delta == 0:
-            raise PlanError("NoisySGD needs delta > 0; give a delta.")
-        if problem.bounds.norm != "l2":
-            raise PlanError("NoisySGD needs rows bounded in norm='l2'.")
-        if not isfinite(problem.loss.max_curvature()):
-            raise PlanError(f"NoisySGD needs a smooth loss; {problem.loss!r} is not.")
+        refuse_pure(budget, "NoisySGD", "AMP")
+        problem.refuse_entries("NoisySGD")
+        problem.refuse_rough("NoisySGD")
         for name in ("n_steps", "batch"):
             if getattr(self, name) is not None:
                 at_least(1, **{name: getattr(self, name)})
         if self.clip is not None:
             positive(clip=self.clip)
         wanted = clip_for(problem, self.clip)
-        if wanted is None and not isfinite(problem.slope):
-            raise PlanError(
-                f"NoisySGD needs a bounded slope, which {problem.loss!r} has not; give "
-                "clip=, or use Huber()."
-            )
+        slope = problem.slope if wanted is None else wanted
+        problem.refuse_steep("NoisySGD", slope, "give clip=, or use Huber()")
         rule = sgd_rule(problem, budget, wanted, self.n_steps)
         batch = rule.batch if self.batch is None else self.batch
         step = rule.step if self.step is None else self.step
@@ -327,27 +319,23 @@ class NoisySGD:
     ) -> NDArray[np.float64]:
         """Take the planned number of steps."""
         X, y = held(rows, "NoisySGD")
-        problem, penalty = plan.problem, plan.problem.regularizer
-        ball = L2Ball(largest_margin(problem) / problem.bounds.x_norm)
+        problem = plan.problem
         limit = clip_needed(problem, plan.clip)
         scale = max(1.0, problem.n_rows / plan.sampling.batch)
         # apart, so that what is drawn of one does not shift the other
         sampler, noise = spawn(rng, 2)
-        W = np.zeros(problem.shape)
-        ahead, mean = W, W
-        for t in steps(plan.n_steps, "NoisySGD"):
+
+        def noisy_gradient(W: Array) -> Array:
             places = plan.sampling.draw(X.shape[0], sampler)
-            clipped = ClippedGradient(problem.loss, ahead, limit)
-            total = sampled_sum(clipped, X, y, places)
-            gradient = scale * plan.mechanism(total, noise) + problem.ridge * ahead
-            moved = penalty.prox(ahead - plan.step * gradient, plan.step)
-            moved = ball.prox(moved, 1.0)
-            ahead = ball.prox(moved + plan.momentum * (moved - W), 1.0)
-            W = moved
-            done = t + 1 - plan.n_steps // 2
-            mean = W if done <= 1 else mean + (W - mean) / done
+            total = sampled_sum(ClippedGradient(problem.loss, W, limit), X, y, places)
+            return scale * plan.mechanism(total, noise) + problem.ridge * W
+
+        mean = np.zeros(problem.shape)
+        for t, W in enumerate(descend(plan, "NoisySGD", noisy_gradient)):
+            averaged = t + 1 - plan.n_steps // 2 if plan.average else 1
+            mean = W if averaged <= 1 else mean + (W - mean) / averaged
         # once more for sets that the ball reaches out of
-        return penalty.prox(mean if plan.average else W, 0.0)
+        return problem.regularizer.prox(mean, 0.0)
 
 
 def sample_sensitivity(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite, log1p, sqrt
+from math import log1p, sqrt
 
 import numpy as np
 from numpy.random import Generator
@@ -12,25 +12,13 @@ from numpy.typing import NDArray
 
 from tacit._tape import release
 from tacit._validate import positive
-from tacit.convex import (
-    L1,
-    Box,
-    ElasticNet,
-    Free,
-    GroupL1,
-    L1Ball,
-    L2Ball,
-    Objective,
-    Simplex,
-    minimize,
-)
+from tacit.convex import CERTIFIED, Free, Objective, minimize
 from tacit.data import Rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
-from tacit.solvers._base import Problem, noise_assumptions
-from tacit.solvers._laws import NoiseLaw, check_law, choose_law
+from tacit.solvers._base import Problem
+from tacit.solvers._laws import NoiseLaw, PlannedNoise, check_law, choose_law
 from tacit.solvers._published import (
     check_accounting,
     objective_multiplier,
@@ -47,9 +35,6 @@ from tacit.solvers._rules import (
 )
 
 __all__ = ["ObjectivePerturbation", "ObjectivePerturbationPlan", "tilt_offset"]
-
-# Penalties and sets whose minimizer `minimize` can certify
-CERTIFIED = (Free, L1, ElasticNet, GroupL1, L2Ball, L1Ball, Box, Simplex)
 
 
 def tilt_offset(problem: Problem, ridge: float) -> float:
@@ -85,10 +70,11 @@ def check_choices(
 def check_regularizer(problem: Problem) -> None:
     """Refuse penalties that have no certified minimizer."""
     regularizer = problem.regularizer
-    if not isinstance(regularizer, CERTIFIED):
+    if not isinstance(regularizer, (Free, *CERTIFIED)):
+        *names, last = (f"{kind.__name__}()" for kind in CERTIFIED)
         raise PlanError(
-            f"No minimum with {regularizer!r} can be certified; use a ridge, L1(), "
-            "ElasticNet(), GroupL1(), L2Ball(), L1Ball(), Box() or Simplex()."
+            f"No minimum with {regularizer!r} can be certified; use a ridge, "
+            f"{', '.join(names)} or {last}, or NoisyGD."
         )
 
 
@@ -145,7 +131,7 @@ def check_ridge(problem: Problem, budget: Budget, ridge: float) -> None:
 
 
 @dataclass(frozen=True)
-class ObjectivePerturbationPlan:
+class ObjectivePerturbationPlan(PlannedNoise):
     """Ridge and tilt, fixed without data."""
 
     problem: Problem
@@ -157,23 +143,9 @@ class ObjectivePerturbationPlan:
     law: str = "gaussian"
 
     @property
-    def noise_law(self) -> NoiseLaw:
-        """The law of the tilt."""
-        return NoiseLaw(self.law, self.problem.size, self.noise)
-
-    @property
-    def mechanism(self) -> Gaussian | L2Laplace | Laplace:
-        """What draws the tilt."""
-        return self.noise_law.mechanism(self.multiplier, self.sensitivity)
-
-    def scale(self) -> float:
-        """Return the scale of the tilt, or refuse what the grid cannot hold."""
-        return self.noise_law.scale(self.multiplier, self.sensitivity)
-
-    @property
     def assumptions(self) -> tuple[str, ...]:
         return (
-            *noise_assumptions(self.noise),
+            *super().assumptions,
             "arithmetic is exact: the last digits of the weights tell rows apart; AMP "
             "covers them",
         )
@@ -262,11 +234,7 @@ class ObjectivePerturbation:
         """
         sensitivity = problem.sensitivity(budget.neighbors)
         check_regularizer(problem)
-        if not isfinite(problem.smoothness):
-            raise PlanError(
-                f"Objective perturbation needs a smooth loss; {problem.loss!r} is not. "
-                "Use NoisyGD, or a smooth loss."
-            )
+        problem.refuse_rough("ObjectivePerturbation")
         law = choose_law(self.law, budget, problem.size, self.noise)
         if self.ridge is not None:
             ridge = self.ridge

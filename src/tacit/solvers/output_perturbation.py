@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit.convex import L1, ElasticNet, GroupL1, Objective, minimize
+from tacit.convex import Objective, is_set, minimize
 from tacit.data import Rows
-from tacit.exceptions import PlanError
-from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.mechanisms.grid import check_noise
-from tacit.privacy import Budget, Event, calibrate
-from tacit.solvers._base import Problem, noise_assumptions
-from tacit.solvers._laws import NoiseLaw, choose_law
+from tacit.privacy import Budget, calibrate
+from tacit.solvers._base import Problem
+from tacit.solvers._laws import PlannedNoise, choose_law
 from tacit.solvers._published import output_scale, refuse_unkept
 from tacit.solvers._rules import gradient_tolerance, ridge_for_weights
 from tacit.solvers.objective_perturbation import (
@@ -33,7 +30,7 @@ USUAL_MARGIN = 10.0
 
 
 @dataclass(frozen=True)
-class OutputPerturbationPlan:
+class OutputPerturbationPlan(PlannedNoise):
     """Ridge and noise, fixed without data."""
 
     problem: Problem
@@ -43,24 +40,6 @@ class OutputPerturbationPlan:
     gradient_tolerance: float
     noise: str = "grid"
     law: str = "gaussian"
-
-    @property
-    def noise_law(self) -> NoiseLaw:
-        """The law of the noise."""
-        return NoiseLaw(self.law, self.problem.size, self.noise)
-
-    @property
-    def mechanism(self) -> Gaussian | L2Laplace | Laplace:
-        """What draws the noise."""
-        return self.noise_law.mechanism(self.multiplier, self.sensitivity)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
-
-    @property
-    def event(self) -> Event:
-        return self.noise_law.event(self.multiplier)
 
 
 @dataclass(frozen=True)
@@ -117,11 +96,7 @@ class OutputPerturbation:
         neighbors = budget.neighbors
         moved = problem.sensitivity(neighbors)
         check_regularizer(problem)
-        if not isfinite(problem.smoothness):
-            raise PlanError(
-                f"OutputPerturbation finds minima of smooth losses; {problem.loss!r} "
-                "is not. Use a smooth loss."
-            )
+        problem.refuse_rough("OutputPerturbation")
         law = choose_law(self.law, budget, problem.size, self.noise)
         if self.weight_norm is not None:
             check_weight_norm(problem, law)
@@ -144,7 +119,7 @@ class OutputPerturbation:
         if self.accounting == "paper":
             refuse_unkept(plan.event, budget)
         # noise too large for the grid is refused here, not after the charge
-        law.scale(multiplier, sensitivity)
+        plan.scale()
         return plan
 
     def run(
@@ -161,6 +136,6 @@ class OutputPerturbation:
             regularizer=problem.regularizer,
         )
         noisy = plan.mechanism(found.W, rng)
-        if isinstance(problem.regularizer, L1 | ElasticNet | GroupL1):
-            return noisy
-        return problem.regularizer.prox(noisy, 1.0)
+        if is_set(problem.regularizer):
+            return problem.regularizer.prox(noisy, 1.0)
+        return noisy

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import ceil, inf, isfinite, log, sqrt
+from dataclasses import dataclass, replace
+from math import ceil, inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._progress import steps as planned
-from tacit._validate import at_least, positive
+from tacit._validate import at_least, nonnegative, positive
 from tacit.convex import (
     Free,
     Huber,
@@ -28,17 +28,12 @@ from tacit.convex import (
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows, held
 from tacit.exceptions import PlanError
-from tacit.mechanisms import Gaussian, Laplace, permutation
+from tacit.mechanisms import permutation
 from tacit.mechanisms.grid import check_noise
-from tacit.privacy import (
-    Budget,
-    Event,
-    GaussianNoise,
-    LaplaceNoise,
-    Neighbors,
-    calibrate,
-)
-from tacit.solvers._base import LARGEST_MARGIN, Problem, noise_assumptions
+from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
+from tacit.solvers._base import LARGEST_MARGIN, Problem
+from tacit.solvers._laws import PlannedNoise, choose_law
+from tacit.solvers._published import check_accounting, paper_noise, refuse_unkept
 from tacit.solvers._rules import gradient_unit
 
 __all__ = ["PermutedSGD", "PermutedSGDPlan", "largest_influence"]
@@ -50,7 +45,7 @@ DURATION = 2.0
 
 
 @dataclass(frozen=True)
-class PermutedSGDPlan:
+class PermutedSGDPlan(PlannedNoise):
     """Passes, steps and the noise at their end, fixed without data.
 
     ``step`` is None for steps that fall with the number of updates.
@@ -63,26 +58,8 @@ class PermutedSGDPlan:
     ridge: float
     multiplier: float
     sensitivity: float
-    pure: bool = False
     noise: str = "grid"
-
-    @property
-    def mechanism(self) -> Gaussian | Laplace:
-        """What draws the noise."""
-        if self.pure:
-            # [permuted:pure] in L1 a vector is at most so many times longer
-            reach = sqrt(self.problem.size) * self.sensitivity
-            return Laplace(self.multiplier, reach * (1 + 1e-12), self.noise)
-        return Gaussian(self.multiplier, self.sensitivity, self.noise)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
-
-    @property
-    def event(self) -> Event:
-        kind = LaplaceNoise if self.pure else GaussianNoise
-        return kind(self.multiplier)
+    law: str = "gaussian"
 
     @property
     def n_batches(self) -> int:
@@ -209,8 +186,8 @@ class PermutedSGD:
         Constant step on that average. None falls as one over the number of updates
         with a ridge, and follows the rule without one.
     ridge
-        Ridge penalty in sum units, at least that of the problem; zero for none, None
-        for the rule.
+        Ridge penalty in sum units, where above that of the problem. None for the
+        problem's, raised to the rule where it is not zero.
     accounting
         ``"tight"`` for the least noise that fits, ``"paper"`` for the published
         formula where it fits.
@@ -245,45 +222,28 @@ class PermutedSGD:
 
     def __post_init__(self) -> None:
         check_noise(self.noise)
-        if self.accounting not in ("tight", "paper"):
-            raise ValueError(
-                f"accounting must be 'tight' or 'paper', got {self.accounting!r}."
-            )
+        check_accounting(self.accounting)
 
     def plan(self, problem: Problem, budget: Budget) -> PermutedSGDPlan:
         """Choose passes and steps, then the least noise that fits."""
         check_problem(problem, budget)
         chosen = self._chosen(problem, budget)
         sensitivity = last_weights_sensitivity(chosen)
-        pure = budget.delta == 0
         if self.accounting == "paper":
-            multiplier = paper_noise(chosen, budget) / sensitivity
+            multiplier = paper_noise(budget, closed_form(chosen)) / sensitivity
         else:
-            multiplier = calibrate(LaplaceNoise if pure else GaussianNoise, budget)
-        plan = PermutedSGDPlan(
-            problem,
-            chosen.n_passes,
-            chosen.batch,
-            chosen.step,
-            chosen.ridge,
-            multiplier,
-            sensitivity,
-            pure,
-            self.noise,
-        )
-        if not plan.event.curve(budget.neighbors).fits(budget):
-            raise PlanError(
-                f"The published noise does not keep epsilon={budget.epsilon:g}; use "
-                "accounting='tight'."
-            )
+            multiplier = calibrate(chosen.noise_law.event, budget)
+        plan = replace(chosen, multiplier=multiplier, sensitivity=sensitivity)
+        if self.accounting == "paper":
+            refuse_unkept(plan.event, budget)
         # noise too large for the grid is refused here, not after the charge
-        plan.mechanism.scale(problem.size)
+        plan.scale()
         return plan
 
     def _chosen(self, problem: Problem, budget: Budget) -> PermutedSGDPlan:
         """Return a plan of the steps, whose noise is still to be found."""
-        if self.ridge is not None and self.ridge != 0:
-            positive(ridge=self.ridge)
+        if self.ridge is not None:
+            nonnegative(ridge=self.ridge)
         rule = permuted_rule(problem, budget)
         n_passes = rule.n_passes if self.n_passes is None else self.n_passes
         batch = rule.batch if self.batch is None else min(self.batch, problem.n_rows)
@@ -306,7 +266,18 @@ class PermutedSGD:
                     f"PermutedSGD needs a step of at most {longest:.4g} for this loss, "
                     f"got {step:.4g}; NoisySGD takes any."
                 )
-        return PermutedSGDPlan(problem, n_passes, batch, step, ridge, 1.0, 1.0)
+        law = choose_law(None, budget, problem.size, self.noise)
+        return PermutedSGDPlan(
+            problem,
+            n_passes,
+            batch,
+            step,
+            ridge,
+            multiplier=1.0,
+            sensitivity=1.0,
+            noise=self.noise,
+            law=law.law,
+        )
 
     def run(
         self, plan: PermutedSGDPlan, rows: Rows, rng: Generator
@@ -324,36 +295,22 @@ def check_problem(problem: Problem, budget: Budget) -> None:
             "PermutedSGD holds under neighbors='replace_one' only; use NoisyGD or AMP "
             "for 'add_or_remove_one'."
         )
-    if problem.bounds.norm != "l2":
-        raise PlanError("PermutedSGD needs rows bounded in norm='l2'.")
-    if not isinstance(problem.regularizer, Free | L2Ball):
-        raise PlanError(
-            "PermutedSGD takes no penalty but a ridge and an L2Ball, got "
-            f"{problem.regularizer!r}; use NoisySGD or NoisyGD."
-        )
-    if not isfinite(largest_slope(problem)):
-        raise PlanError(
-            f"PermutedSGD needs a bounded slope, which {problem.loss!r} has not; use "
-            "Huber(), or keep the weights in an L2Ball()."
-        )
-    if not isfinite(problem.smoothness):
-        raise PlanError(
-            f"PermutedSGD needs a smooth loss; {problem.loss!r} is not. Use a smooth "
-            "one, such as HuberizedHinge()."
-        )
+    problem.refuse_entries("PermutedSGD")
+    problem.refuse_regularizer("PermutedSGD", "NoisySGD or NoisyGD", L2Ball)
+    problem.refuse_steep(
+        "PermutedSGD",
+        largest_slope(problem),
+        "use Huber(), or keep the weights in an L2Ball()",
+    )
+    problem.refuse_rough("PermutedSGD")
 
 
-def paper_noise(plan: PermutedSGDPlan, budget: Budget) -> float:
-    """Return the noise of the published formulas, sound for small epsilon."""
-    if budget.delta == 0:
-        raise PlanError("accounting='paper' needs delta > 0; give a delta.")
-    problem = plan.problem
-    lipschitz = largest_slope(problem) * problem.bounds.x_norm
+def closed_form(plan: PermutedSGDPlan) -> float:
+    """Return the published sensitivity of the last weights, in exact arithmetic."""
+    lipschitz = largest_slope(plan.problem) * plan.problem.bounds.x_norm
     if plan.step is None:
-        sensitivity = 2 * lipschitz / plan.ridge
-    else:
-        sensitivity = 2 * plan.n_passes * lipschitz * plan.step / plan.batch
-    return sensitivity * sqrt(2 * log(2 / budget.delta)) / budget.epsilon
+        return 2 * lipschitz / plan.ridge
+    return 2 * plan.n_passes * lipschitz * plan.step / plan.batch
 
 
 def last_weights(

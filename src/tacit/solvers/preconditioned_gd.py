@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
-from math import isfinite, sqrt
-from typing import Any
+from math import sqrt
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._progress import steps
 from tacit._validate import at_least, positive
-from tacit.convex import L2Ball
-from tacit.convex.objective import MOST_ADDITIONS, chunks
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian
 from tacit.mechanisms.grid import check_noise
-from tacit.privacy import (
-    Budget,
-    Composed,
-    Event,
-    GaussianNoise,
-    Neighbors,
-    Repeated,
-    calibrate,
-)
-from tacit.solvers._base import LARGEST_MARGIN, Problem, noise_assumptions
+from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
+from tacit.solvers._base import Problem, plan_assumptions, refuse_pure
+from tacit.solvers._moments import Moments, moment_roundoff, moment_sensitivity
 from tacit.solvers._rules import at_zero, gradient_unit, noise_level
-from tacit.solvers.noisy_gd import ClippedGradient, clip_needed, gradient_sensitivity
+from tacit.solvers.noisy_gd import (
+    ClippedGradient,
+    clip_needed,
+    descend,
+    gradient_sensitivity,
+)
 
-__all__ = ["MOST_FEATURES", "Moments", "PreconditionedGD", "PreconditionedGDPlan"]
+__all__ = ["MOST_FEATURES", "PreconditionedGD", "PreconditionedGDPlan"]
+
+Array = NDArray[np.float64]
 
 # Columns up to which a matrix of second moments is worth its noise, time and memory
 MOST_FEATURES = 2000
@@ -74,7 +71,7 @@ class PreconditionedGDPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
+        return plan_assumptions(self.problem, self.noise)
 
     @property
     def event(self) -> Event:
@@ -129,11 +126,7 @@ class PreconditionedGD:
             positive(clip=self.clip)
         start = at_zero(problem)
         clip = start.shrink * start.typical if self.clip is None else self.clip
-        if not isfinite(clip):
-            raise PlanError(
-                f"PreconditionedGD needs a bounded slope, which {problem.loss!r} has "
-                "not; give clip=, or use Huber()."
-            )
+        problem.refuse_steep("PreconditionedGD", clip, "give clip=, or use Huber()")
         many = problem.loss.n_outputs > 1
         n_steps = self.n_steps
         if n_steps is None:
@@ -143,6 +136,11 @@ class PreconditionedGD:
         if damping is None:
             damping = damping_rule(problem, budget, n_steps, clip)
         positive(damping=damping)
+
+        squared = problem.bounds.x_norm**2
+        # the rows changed, and the round-off of both sums
+        moved = moment_sensitivity(budget.neighbors) * squared
+        moved += 2 * moment_roundoff(problem, squared)
 
         def planned(multiplier: float) -> PreconditionedGDPlan:
             # one Gaussian mechanism of this multiplier, cut in a small and a large part
@@ -155,7 +153,7 @@ class PreconditionedGD:
                 damping,
                 start.curvature,
                 multiplier / sqrt(MOMENT_SHARE),
-                moment_sensitivity(problem, budget.neighbors),
+                moved,
                 multiplier * sqrt(n_steps / (1 - MOMENT_SHARE)),
                 gradient_sensitivity(problem, clip, budget.neighbors),
                 self.noise,
@@ -164,58 +162,45 @@ class PreconditionedGD:
         plan = planned(calibrate(lambda noise: planned(noise).event, budget))
         # noise too large for the grid is refused here, not after the charge
         plan.mechanism.scale(problem.size)
-        Gaussian(plan.moment_multiplier, plan.moment_sensitivity, self.noise).scale(
-            problem.n_features**2
-        )
+        plan.moments.scale(problem.n_features)
         return plan
 
     def _refuse(self, problem: Problem, budget: Budget) -> None:
         problem.refuse_regularizer("PreconditionedGD", "NoisyGD or AMP")
-        if budget.delta == 0:
-            raise PlanError(
-                "PreconditionedGD needs delta > 0; give a delta, or use AMP."
-            )
-        if problem.bounds.norm != "l2":
-            raise PlanError("PreconditionedGD needs rows bounded in norm='l2'.")
-        if not isfinite(problem.loss.max_curvature()):
-            raise PlanError(
-                f"PreconditionedGD needs a smooth loss; {problem.loss!r} is not."
-            )
+        refuse_pure(budget, "PreconditionedGD", "AMP")
+        problem.refuse_entries("PreconditionedGD")
+        problem.refuse_rough("PreconditionedGD")
         if problem.n_features > MOST_FEATURES:
             raise PlanError(
                 f"PreconditionedGD takes up to {MOST_FEATURES} columns, got "
                 f"{problem.n_features}; use NoisyGD."
             )
 
-    def run(
-        self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator
-    ) -> NDArray[np.float64]:
+    def run(self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator) -> Array:
         """Release the moments, then take the planned number of steps."""
         problem = plan.problem
         direction = self._preconditioner(plan, rows, rng)
-        ball = L2Ball(LARGEST_MARGIN / problem.bounds.x_norm)
         limit = clip_needed(problem, plan.clip)
-        W = np.zeros(problem.shape)
-        ahead = W  # where the gradient is taken: Nesterov's look ahead
-        for _ in steps(plan.n_steps, "PreconditionedGD"):
-            total = rows.sum(ClippedGradient(problem.loss, ahead, limit))[0]
-            gradient = plan.mechanism(total, rng) + problem.ridge * ahead
-            moved = ball.prox(ahead - plan.step * (direction @ gradient), 1.0)
-            ahead = ball.prox(moved + plan.momentum * (moved - W), 1.0)
-            W = moved
+
+        def noisy_direction(W: Array) -> Array:
+            total = rows.sum(ClippedGradient(problem.loss, W, limit))[0]
+            gradient = plan.mechanism(total, rng) + problem.ridge * W
+            return np.asarray(direction @ gradient, dtype=np.float64)
+
+        (W,) = deque(descend(plan, "PreconditionedGD", noisy_direction), maxlen=1)
         return W
 
     def _preconditioner(
         self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator
-    ) -> NDArray[np.float64]:
+    ) -> Array:
         """Return the inverse of the noisy Hessian at zero weights, damped."""
         problem = plan.problem
-        noisy = plan.moments(rows.sum(Moments())[0], rng)
+        noisy = plan.moments(rows.sum(Moments(problem.n_features))[0], rng)
         spread, axes = np.linalg.eigh(noisy)
         # the exact moments have no negative eigenvalue
         spread = np.maximum(spread, 0.0) + plan.damping * problem.n_rows
         curved = plan.curvature * spread + problem.ridge
-        inverse: NDArray[np.float64] = (axes / curved) @ axes.T
+        inverse: Array = (axes / curved) @ axes.T
         return inverse
 
 
@@ -235,26 +220,3 @@ def damping_rule(problem: Problem, budget: Budget, n_steps: int, clip: float) ->
     reach = STEP * n_steps / ((1 - MOMENTUM) * start.curvature)
     quiet = reach * (0.04 * share + share**2) * clip / typical
     return 0.5 * moments + quiet * squared
-
-
-def moment_sensitivity(problem: Problem, neighbors: Neighbors) -> float:
-    """Return how far neighbors can move computed second moments, in Frobenius norm."""
-    squared = problem.bounds.x_norm**2
-    # every entry is off by at most this part of the sum of products of absolute values
-    unit = MOST_ADDITIONS * float(np.finfo(np.float64).eps)
-    roundoff = unit * problem.most_rows * squared
-    # [moments:sensitivity] two matrices x x^T are at most orthogonal
-    return sqrt(neighbors.rows_changed) * squared + 2 * roundoff
-
-
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Sum over a block of ``x x^T``."""
-
-    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[NDArray[np.float64]]:
-        p = X.shape[1]
-        total = np.zeros((p, p))
-        for part, _ in chunks(X, y):
-            gram = part.T @ part
-            total += gram if isinstance(gram, np.ndarray) else gram.toarray()
-        return (total,)

@@ -14,67 +14,44 @@ from numpy.typing import NDArray
 
 from tacit._progress import steps
 from tacit._validate import at_least, positive
-from tacit.convex import Free, Objective, minimize
+from tacit.convex import Free, Objective, is_set, minimize
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows
 from tacit.data.rows import ArrayRows, held
 from tacit.exceptions import PlanError
-from tacit.mechanisms import Gaussian, L2Laplace, Laplace, random_blocks
+from tacit.mechanisms import random_blocks
 from tacit.mechanisms.grid import check_noise
-from tacit.privacy import (
-    Budget,
-    Event,
-    GaussianNoise,
-    L2LaplaceNoise,
-    LaplaceNoise,
-    calibrate,
-)
-from tacit.solvers._base import Problem, noise_assumptions
+from tacit.privacy import Budget, calibrate
+from tacit.solvers._base import Problem
+from tacit.solvers._laws import PlannedNoise, check_law, choose_law
 
 __all__ = ["SampleAndAggregate", "SampleAndAggregatePlan"]
 
 Array = NDArray[np.float64]
 Estimate = Callable[[Any, NDArray[Any]], Any]
 
-LAWS = ("gaussian", "laplace", "l2laplace")
 # Length of the weights in the rule, in units that make a margin as large as a target
 REACH = 4.0
 
 
 @dataclass(frozen=True)
-class SampleAndAggregatePlan:
+class SampleAndAggregatePlan(PlannedNoise):
     """Blocks, length of an estimate and noise, fixed without data."""
 
     problem: Problem
     estimate: Estimate
     n_blocks: int
     radius: float
-    law: str
     multiplier: float
     sensitivity: float
     noise: str = "grid"
-
-    @property
-    def mechanism(self) -> Gaussian | Laplace | L2Laplace:
-        """What draws the noise on the average."""
-        size = self.problem.size
-        if self.law == "gaussian":
-            return Gaussian(self.multiplier, self.sensitivity, self.noise)
-        if self.law == "l2laplace":
-            return L2Laplace(self.multiplier, self.sensitivity, size, self.noise)
-        # [aggregate:l1] the L1 norm is at most so many times the L2 norm
-        in_l1 = sqrt(size) * self.sensitivity * (1 + 4 * UNIT)
-        return Laplace(self.multiplier, in_l1, self.noise)
-
-    @property
-    def event(self) -> Event:
-        return self.mechanism.event
+    law: str = "gaussian"
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         own = isinstance(self.estimate, BlockMinimizer)
         return (
-            *noise_assumptions(self.noise),
+            *super().assumptions,
             *(() if own else ("estimate keeps nothing from block to block",)),
         )
 
@@ -100,7 +77,7 @@ class SampleAndAggregate:
         Ridge penalty of a block, in sum units, for the estimate that is built in; None
         for the curvature of one row.
     law
-        ``"gaussian"``, ``"laplace"`` or ``"l2laplace"``, which has less noise than the
+        ``"gaussian"``, ``"laplace"`` or ``"gamma"``, which has less noise than the
         second and needs a delta, if only of 1e-20; None for the first where delta is
         positive and the second where it is zero.
     noise
@@ -137,27 +114,18 @@ class SampleAndAggregate:
         for name in ("radius", "ridge"):
             if getattr(self, name) is not None:
                 positive(**{name: getattr(self, name)})
-        if self.law not in (None, *LAWS):
-            raise ValueError(f"law must be one of {LAWS} or None, got {self.law!r}.")
+        check_law(self.law)
 
     def plan(self, problem: Problem, budget: Budget) -> SampleAndAggregatePlan:
         """Choose blocks and radius, then the least noise that fits."""
-        law = self.law
-        if law is None:
-            law = "gaussian" if budget.delta > 0 else "laplace"
-        if law != "laplace" and budget.delta == 0:
-            raise PlanError(
-                f"law={law!r} needs delta > 0; give a delta, or law='laplace'."
-            )
-        if not isinstance(problem.regularizer, Free) and not hasattr(
-            problem.regularizer, "lmo"
-        ):
+        law = choose_law(self.law, budget, problem.size, self.noise)
+        if not (isinstance(problem.regularizer, Free) or is_set(problem.regularizer)):
             raise PlanError(
                 "SampleAndAggregate takes sets and a ridge, got "
                 f"{problem.regularizer!r}; give an estimate with that penalty and "
                 "Free() as the regularizer, or use FrankWolfe with a set."
             )
-        multiplier = _least_noise(law, problem.size, budget)
+        multiplier = calibrate(law.event, budget)
         n_blocks = self.n_blocks
         if n_blocks is None:
             n_blocks = block_rule(problem, multiplier)
@@ -170,17 +138,13 @@ class SampleAndAggregate:
             estimate,
             n_blocks,
             radius,
-            law,
             multiplier,
             average_sensitivity(n_blocks, radius),
             self.noise,
+            law.law,
         )
         # noise too large for the grid is refused here, not after the charge
-        mechanism = plan.mechanism
-        if isinstance(mechanism, L2Laplace):
-            mechanism.scale()
-        else:
-            mechanism.scale(problem.size)
+        plan.scale()
         return plan
 
     def _radius(self, problem: Problem) -> float:
@@ -222,14 +186,6 @@ class SampleAndAggregate:
             total += shortened(estimate, plan.radius)
         noisy = plan.mechanism(total / k, rng)
         return problem.regularizer.prox(noisy, 1.0)
-
-
-def _least_noise(law: str, size: int, budget: Budget) -> float:
-    if law == "gaussian":
-        return calibrate(GaussianNoise, budget)
-    if law == "laplace":
-        return calibrate(LaplaceNoise, budget)
-    return calibrate(lambda noise: L2LaplaceNoise(noise, size), budget)
 
 
 def average_sensitivity(n_blocks: int, radius: float) -> float:

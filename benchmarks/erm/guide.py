@@ -1,0 +1,104 @@
+"""Put the measured table and one plot into the guide to choosing a solver.
+
+``python -m benchmarks.erm.guide`` rewrites what stands between the two marks of
+``docs/guide/choosing_a_solver.md`` and the picture beside it.
+"""
+
+from __future__ import annotations
+
+import sys
+from math import inf
+from pathlib import Path
+from statistics import mean
+
+from benchmarks.erm import report, results
+from benchmarks.erm.columns import COLUMNS
+from benchmarks.erm.data import SETS
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
+PAGE, PICTURE = GUIDE / "choosing_a_solver.md", GUIDE / "accuracy.png"
+OPEN, CLOSE = "<!-- measured -->\n", "<!-- /measured -->\n"
+
+SHOWN = (
+    "non_private",
+    "default",
+    "amp",
+    "hf_amp",
+    "noisy_gd",
+    "noisy_sgd",
+    "psgd",
+    "scpsgd",
+    "frank_wolfe_1",
+    "diffprivlib",
+)
+# sets and epsilons of the table: those published, and the text at one
+LEVELS = {"covertype": (0.1, 1.0), "mnist": (1.0,), "newsgroups20": (1.0, 10.0)}
+PANELS = ("adult", "covertype", "mnist", "synthetic_h")
+
+
+def table(lines) -> str:
+    """Return the accuracy of logistic regression, a row a set and epsilon."""
+    accuracies = report.grouped(lines)
+    rows = []
+    for name in SETS:
+        for epsilon in LEVELS.get(name, (0.1, 1.0)):
+            cells = []
+            for column in SHOWN:
+                level = epsilon if COLUMNS[column].private else inf
+                found = accuracies.get((name, "logistic", column, level))
+                cells.append(report.cell(found) if found else "refused")
+            rows.append([name.replace("_", " "), epsilon, *cells])
+    head = ["set", "ε", *(COLUMNS[column].title for column in SHOWN)]
+    return report.table(head, rows)
+
+
+def plot(lines) -> None:
+    """Draw accuracy against epsilon, a panel a set."""
+    import matplotlib  # noqa: PLC0415 - only for plots
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot  # noqa: PLC0415
+
+    accuracies = report.grouped(lines)
+    figure, axes = pyplot.subplots(1, len(PANELS), figsize=(13, 3.4))
+    for axis, name in zip(axes, PANELS, strict=True):
+        for place, column in enumerate(SHOWN):
+            found = sorted(
+                (key[3], 100 * mean(values))
+                for key, values in accuracies.items()
+                if key[:3] == (name, "logistic", column)
+            )
+            if not found:
+                continue
+            label = COLUMNS[column].title.replace("*", "")
+            if not COLUMNS[column].private:
+                axis.axhline(found[0][1], color="gray", ls=":", label=label)
+                continue
+            width = 2.6 if column == "default" else 1.1
+            axis.plot(
+                *zip(*found, strict=True), color=f"C{place}", lw=width, label=label
+            )
+        axis.set(xscale="log", xlabel="ε", title=name.replace("_", " "))
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("test accuracy, %")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="lower center", ncols=len(SHOWN) // 2, fontsize=8
+    )
+    figure.tight_layout(rect=(0, 0.16, 1, 1))
+    figure.savefig(PICTURE, dpi=110)
+
+
+def main() -> int:
+    lines = results.read()
+    text = PAGE.read_text()
+    before, rest = text.split(OPEN)
+    _, after = rest.split(CLOSE)
+    block = f"\n{table(lines)}\n\n![Accuracy against epsilon](accuracy.png)\n\n"
+    PAGE.write_text(before + OPEN + block + CLOSE + after)
+    plot(lines)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
