@@ -1,27 +1,51 @@
 """Checks of parameters, with one form of message."""
 
 from collections.abc import Iterable
+from dataclasses import fields
 from math import isfinite
 from numbers import Integral, Real
+from typing import Any
 
-__all__ = ["at_least", "fraction", "nonnegative", "one_of", "positive"]
+__all__ = ["at_least", "fraction", "nonnegative", "one_of", "plain", "positive"]
+
+
+def plain(instance: Any) -> None:
+    """Turn the numbers of a frozen dataclass into Python's own.
+
+    Sums and products of narrow numbers are rounded to their own few digits, and bounds
+    that privacy rests on with them.
+    """
+    for field in fields(instance):
+        value = getattr(instance, field.name)
+        if type(value) in (bool, int, float):
+            continue
+        if isinstance(value, Integral):
+            object.__setattr__(instance, field.name, int(value))
+        elif isinstance(value, Real):
+            object.__setattr__(instance, field.name, float(value))
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Return whether this is a finite number, and no truth value."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return isfinite(value)
+    except OverflowError:  # an integer beyond all floats
+        return False
 
 
 def positive(**named: object) -> None:
     """Refuse whatever is not a finite number above zero."""
     for name, value in named.items():
-        if not (_is_number(value) and isfinite(value) and value > 0):  # type: ignore[arg-type, operator]
+        if not (_is_number(value) and value > 0):  # type: ignore[operator]
             raise ValueError(f"{name} must be a finite number > 0, got {value!r}.")
 
 
 def nonnegative(**named: object) -> None:
     """Refuse whatever is not a finite number of at least zero."""
     for name, value in named.items():
-        if not (_is_number(value) and isfinite(value) and value >= 0):  # type: ignore[arg-type, operator]
+        if not (_is_number(value) and value >= 0):  # type: ignore[operator]
             raise ValueError(f"{name} must be a finite number >= 0, got {value!r}.")
 
 
@@ -49,7 +73,8 @@ def one_of(allowed: Iterable[object], **named: object) -> None:
     """Refuse whatever is not among the choices."""
     choices = tuple(allowed)
     for name, value in named.items():
-        if value not in choices:
+        # an array compares entry by entry, so equality alone would not do
+        if not isinstance(value, str | int | float | None) or value not in choices:
             *others, last = map(repr, choices)
             raise ValueError(
                 f"{name} must be {', '.join(others)} or {last}, got {value!r}."

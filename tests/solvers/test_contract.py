@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import is_dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -178,6 +179,17 @@ def test_plans_say_what_the_number_of_rows_matters_for(solver):
     assert plan.assumptions.count(plan.assumptions[0]) == 1
 
 
+@each_solver
+@pytest.mark.parametrize("narrow", [np.float16, np.float32, np.longdouble, Fraction])
+def test_narrow_numbers_do_not_narrow_the_plan(solver, narrow):
+    loss, plain = HuberizedHinge(narrow(0.5)), HuberizedHinge(0.5)
+    problem = replace(problem_of(loss), ridge=narrow(3.0))
+    plan = solver.plan(problem, Budget(1.0, 1e-5))
+    assert plan == solver.plan(replace(problem_of(plain), ridge=3.0), Budget(1.0, 1e-5))
+    tilted = getattr(plan, "tilted", plan)
+    assert type(tilted.sensitivity) is float
+
+
 def test_a_box_of_another_size_is_no_problem_at_all():
     with pytest.raises(PlanError, match="size=2"):
         replace(problem_of(Squared()), regularizer=Box(-1.0, 1.0, size=1))
@@ -251,7 +263,9 @@ def test_tilted_minimum_tends_to_the_minimum_without_privacy(
         W = solver.run(plan, rows, as_generator(seed))
         gaps.append(np.max(np.abs(W - exact)))
     assert gaps[0] > gaps[1] > gaps[2]
-    assert gaps[2] <= 1e-6
+    # where the number of rows is private, the certificate provides for millions
+    tilted = getattr(plan, "tilted", plan)
+    assert gaps[2] <= max(1e-6, tilted.gradient_tolerance / tilted.ridge)
 
 
 @pytest.mark.parametrize("kind", [ObjectivePerturbation, AMP])

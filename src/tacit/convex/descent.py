@@ -58,7 +58,7 @@ class Certificate:
 
     def gradient(self, W: Array) -> tuple[Array, float, float]:
         """Return the gradient, its computed norm, and its round-off bound."""
-        n = self.rows.n_rows
+        n = max(1, self.rows.n_rows)
         G, added, products, blocks = self.rows.sum(Gradient(self.objective.loss, W))
         G += self.objective.linear(W)
         norm = float(np.linalg.norm(G))

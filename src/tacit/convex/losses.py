@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tacit._validate import at_least, positive
+from tacit._validate import at_least, plain, positive
 from tacit.convex._protocols import Array
 
 __all__ = ["Huber", "HuberizedHinge", "Logistic", "Softmax", "Squared"]
@@ -65,6 +65,7 @@ class Logistic(_OneMargin):
     cap: float = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         if not 0.5 <= self.cap <= 1:
             raise ValueError(f"cap must be in [1/2, 1], got {self.cap!r}.")
 
@@ -146,6 +147,7 @@ class Softmax:
     n_classes: int
 
     def __post_init__(self) -> None:
+        plain(self)
         at_least(2, n_classes=self.n_classes)
 
     @property
@@ -255,6 +257,7 @@ class Huber(_OneMargin):
     threshold: float = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(threshold=self.threshold)
 
     def value(self, y: NDArray[Any], Z: Array) -> Array:
@@ -308,6 +311,7 @@ class HuberizedHinge(_OneMargin):
     h: float = 0.5
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(h=self.h)
         if not isfinite(1.0 / self.h):
             raise ValueError(

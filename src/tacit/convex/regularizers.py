@@ -6,7 +6,7 @@ from math import copysign, inf, log
 import numpy as np
 from scipy.special import wrightomega, xlogy
 
-from tacit._validate import nonnegative, positive
+from tacit._validate import nonnegative, plain, positive
 from tacit.convex._protocols import Array, Regularizer
 from tacit.convex.sets import L1Ball, Simplex
 
@@ -64,6 +64,7 @@ class L1:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(weight=self.weight)
 
     @property
@@ -106,6 +107,7 @@ class ElasticNet:
     l2: float = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         nonnegative(l1=self.l1, l2=self.l2)
 
     @property
@@ -152,6 +154,7 @@ class GroupL1:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(weight=self.weight)
 
     @property
@@ -198,6 +201,7 @@ class Entropy:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(weight=self.weight)
 
     @property

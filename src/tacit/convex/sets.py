@@ -11,7 +11,7 @@ from math import inf, isfinite, log, pi, sqrt
 import numpy as np
 from scipy.linalg import svd
 
-from tacit._validate import at_least, positive
+from tacit._validate import at_least, plain, positive
 from tacit.convex._protocols import Array
 
 __all__ = ["Box", "L1Ball", "L2Ball", "NuclearBall", "Simplex"]
@@ -69,6 +69,7 @@ class L2Ball:
     radius: float = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(radius=self.radius)
 
     def value(self, W: Array) -> float:
@@ -115,6 +116,7 @@ class L1Ball:
     radius: float = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(radius=self.radius)
 
     def value(self, W: Array) -> float:
@@ -228,6 +230,7 @@ class Box:
     size: int | None = None
 
     def __post_init__(self) -> None:
+        plain(self)
         if not (isfinite(self.low) and isfinite(self.high) and self.low < self.high):
             raise ValueError(
                 "low must be a finite number below high, "
@@ -288,6 +291,7 @@ class NuclearBall:
     radius: float = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(radius=self.radius)
 
     def value(self, W: Array) -> float:

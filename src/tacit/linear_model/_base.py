@@ -17,16 +17,7 @@ from tacit.linear_model._erm import checked_features, private_erm
 from tacit.privacy import Ledger
 from tacit.solvers import INTERCEPT_SHARE
 
-__all__ = ["PrivateLinearModel", "one_of"]
-
-
-def one_of(allowed, **given):
-    """Return the one string given, or refuse it by name."""
-    ((name, value),) = given.items()
-    if not isinstance(value, str) or value not in allowed:
-        names = ", ".join(repr(option) for option in allowed)
-        raise ValueError(f"{name} must be one of {names}, got {value!r}.")
-    return value
+__all__ = ["PrivateLinearModel"]
 
 
 class PrivateLinearModel(BaseEstimator):

@@ -10,9 +10,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from tacit._estimators import promised_budget
+from tacit._validate import one_of
 from tacit.convex import L1Ball
 from tacit.data import RowBounds
-from tacit.linear_model._base import one_of
 from tacit.linear_model._erm import planning_rows
 from tacit.linear_model._penalty import checked_penalty
 from tacit.solvers import auto_norm
@@ -56,7 +56,8 @@ class PrivateClassifierMixin(ClassifierMixin):
 
     def _chosen_norm(self, X):
         """Return the norm in which rows are bounded, from public facts."""
-        norm = one_of(("auto", "l2", "linf"), bound_norm=self.bound_norm)
+        norm = self.bound_norm
+        one_of(("auto", "l2", "linf"), bound_norm=norm)
         if norm != "auto":
             return norm
         own_choice = isinstance(self.solver, str) and self.solver == "auto"

@@ -100,11 +100,7 @@ def private_erm(
         )
     rng = as_generator(random_state)
 
-    told = (
-        *assumptions,
-        f"planned for {problem.n_rows} rows; another number costs accuracy only",
-        *plan.assumptions,
-    )
+    told = (*assumptions, *getattr(plan, "assumptions", ()))
     account = open_account(ledger, budget, plan.event, label)
     X = checked_features(X)
     entry = account.charge(

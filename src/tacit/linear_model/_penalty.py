@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.convex import (
+    CERTIFIED,
     L1,
     Box,
     ElasticNet,
@@ -18,15 +19,13 @@ from tacit.convex import (
 
 __all__ = ["checked_penalty", "rescaled_penalty"]
 
-PENALTIES = (L1, ElasticNet, GroupL1, L2Ball, L1Ball, Box, Simplex)
-
 
 def checked_penalty(penalty: Regularizer | None, fit_intercept: bool) -> Regularizer:
     """Return the penalty of the problem, or refuse what no problem can have."""
     if penalty is None:
         return Free()
-    if not isinstance(penalty, PENALTIES):
-        names = ", ".join(kind.__name__ for kind in PENALTIES)
+    if not isinstance(penalty, CERTIFIED):
+        names = ", ".join(kind.__name__ for kind in CERTIFIED)
         raise ValueError(
             f"penalty must be None or one of {names} from tacit.convex, got "
             f"{type(penalty).__name__}."

@@ -8,8 +8,8 @@ from numbers import Real
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from tacit._validate import one_of
 from tacit.data import RowBounds
-from tacit.linear_model._base import one_of
 from tacit.linear_model._penalty import checked_penalty, rescaled_penalty
 
 __all__ = ["PrivateRegressorMixin", "nonnegative", "numeric", "public_range"]
@@ -21,8 +21,8 @@ class PrivateRegressorMixin(RegressorMixin):
     def _fit(self, X, y, ledger):
         y = numeric(y)
         low, high = public_range(self.y_range)
-        norm = one_of(("l2", "linf"), bound_norm=self.bound_norm)
-        bounds = RowBounds(self.x_norm, norm, y_range=(-1.0, 1.0))
+        one_of(("l2", "linf"), bound_norm=self.bound_norm)
+        bounds = RowBounds(self.x_norm, self.bound_norm, y_range=(-1.0, 1.0))
         intercept = self._intercept(bounds)
         # without an intercept zero must stay zero
         center = 0.0 if intercept is None else low + (high - low) / 2

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, nonnegative
+from tacit._validate import at_least, nonnegative, plain
 from tacit.convex import Free, Loss, Regularizer
 from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
@@ -64,6 +64,7 @@ class Problem:
     regularizer: Regularizer = field(default_factory=Free)
 
     def __post_init__(self) -> None:
+        plain(self)
         at_least(1, n_rows=self.n_rows, n_features=self.n_features)
         nonnegative(ridge=self.ridge)
         size = getattr(self.regularizer, "size", None)

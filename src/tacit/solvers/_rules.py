@@ -18,11 +18,9 @@ from tacit.convex import (
     OneVsRest,
     Softmax,
     Squared,
-    gradient_roundoff,
 )
-from tacit.convex.objective import MOST_ADDITIONS
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
-from tacit.solvers._base import LARGEST_MARGIN, Problem
+from tacit.solvers._base import Problem
 
 __all__ = [
     "INTERCEPT_SHARE",
@@ -33,7 +31,6 @@ __all__ = [
     "cheap_ridge",
     "descent_rule",
     "general_ridge_rule",
-    "gradient_tolerance",
     "gradient_unit",
     "noise_level",
     "ridge_for_weights",
@@ -45,9 +42,6 @@ INTERCEPT_SHARE = 0.25
 
 # Where the noise is less than this part of the gradient, there is nothing to save
 NEGLIGIBLE = 1e-5
-
-# Entries of more rows than this, zeros left out, fill a thousand gigabytes
-MOST_ENTRIES = 2**36
 
 
 def noise_level(problem: Problem, budget: Budget, slope: float) -> float:
@@ -172,44 +166,6 @@ def residual_duration(problem: Problem, noise: float) -> float:
     off = sqrt(size) * noise / (problem.n_rows * gradient_unit(problem))
     learned = size / (problem.n_rows * x_norm**2)
     return learned * max(1.0, 0.3 / off) / (1 + 11 * off**2)
-
-
-def gradient_tolerance(
-    problem: Problem,
-    neighbors: Neighbors,
-    sensitivity: float,
-    *,
-    ridge: float = 0.0,
-    tilt_norm: float = 0.0,
-) -> float:
-    """Return the gradient norm to certify: far below the noise, above round-off.
-
-    Where the number of rows is private it must be within reach for any number of them,
-    or failing would tell. ``tilt_norm`` is hardly ever passed by the norm of the tilt.
-    """
-    private = neighbors is Neighbors.ADD_OR_REMOVE_ONE
-    n_rows = problem.most_rows if private else max(problem.n_rows, 2**20)
-    x_norm = problem.bounds.x_norm
-    # weights of this norm have margins far beyond any useful model
-    w_norm = LARGEST_MARGIN / x_norm
-    if ridge > 0:
-        # a tilt alone moves them so far, and with all rows no further than that
-        w_norm = min(w_norm, n_rows * problem.lipschitz / ridge) + tilt_norm / ridge
-    w_norm = min(w_norm, problem.regularizer.radius)
-    roundoff = gradient_roundoff(
-        n_rows=n_rows,
-        shape=problem.shape,
-        additions=MOST_ADDITIONS,
-        x_norm=x_norm,
-        slope=problem.loss.max_slope(x_norm * w_norm, problem.bounds.y_range),
-        curvature=problem.loss.max_curvature(),
-        w_norm=w_norm,
-        ridge=ridge,
-        tilt_norm=tilt_norm,
-        # rows so long that all of them together would not fit in memory are not there
-        products=min(problem.n_features, max(1024, MOST_ENTRIES // n_rows)),
-    )
-    return max(1e-6 * sensitivity, 2 * roundoff)
 
 
 def cheap_ridge(problem: Problem, epsilon: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import nonnegative
+from tacit._validate import nonnegative, plain
 from tacit.convex import L2Ball, Squared
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows
@@ -111,6 +111,7 @@ class AdaSSP:
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         check_noise(self.noise)
         if self.ridge is not None:
             nonnegative(ridge=self.ridge)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._validate import plain
 from tacit.convex import GroupL1, is_set, makes_zeros
 from tacit.data import Rows
 from tacit.exceptions import PlanError
@@ -131,6 +132,7 @@ class AMP:
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         check_noise(self.noise)
         check_choices(self.ridge, self.weight_norm, self.law, self.accounting)
         shares = self.output_share is not None or self.tilt_share is not None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import positive
+from tacit._validate import plain, positive
 from tacit.convex import Simplex
 from tacit.convex.objective import MOST_ADDITIONS
 from tacit.convex.roundoff import SLOPE_UNITS, UNIT
@@ -109,6 +109,7 @@ class EntropySampling:
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         check_noise(self.noise)
         if self.weight is not None:
             positive(weight=self.weight)
@@ -279,7 +280,9 @@ def mirror_steps(problem: Problem, weight: float, tolerance: float) -> int:
     shrink = kappa / (1 + kappa)
     pinsker = sqrt(2 * log(max(2, problem.n_features)))
     first = problem.n_rows * slope(problem) * problem.bounds.x_norm / weight
-    start = first + pinsker / (1 - sqrt(shrink)) + kappa * pinsker
+    # one over 1 - sqrt(shrink), without cancellation
+    settled = pinsker * (1 + kappa) * (1 + sqrt(shrink))
+    start = first + settled + kappa * pinsker
     # the last iterates need half the tolerance, round-off has the other
     needed = log(max(2.0, 2 * weight * start / tolerance))
     # [entropy:steps] log((1 + kappa) / kappa) without cancellation

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._progress import steps
-from tacit._validate import at_least, nonnegative, one_of
+from tacit._validate import at_least, nonnegative, one_of, plain
 from tacit.convex import L1Ball, Loss, OneVsRest, Simplex, Softmax, gradient_roundoff
 from tacit.convex.objective import MOST_ADDITIONS, chunks
 from tacit.data import Rows
@@ -152,6 +152,7 @@ class FrankWolfe:
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         check_noise(self.noise)
         check_accounting(self.accounting)
         one_of(SELECTIONS, selection=self.selection)

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._progress import steps
-from tacit._validate import at_least, fraction, positive
+from tacit._validate import at_least, fraction, plain, positive
 from tacit.convex import L2Ball, Loss, gradient_roundoff
 from tacit.convex.objective import MOST_ADDITIONS, chunks
 from tacit.data import Rows
@@ -95,6 +95,7 @@ class NoisyGD:
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         check_noise(self.noise)
 
     def plan(self, problem: Problem, budget: Budget) -> NoisyGDPlan:

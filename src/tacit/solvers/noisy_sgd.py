@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._validate import at_least, fraction, positive
+from tacit._validate import at_least, fraction, plain, positive
 from tacit.data import Rows, held
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, fixed_subset, poisson_subset, spawn
@@ -276,6 +276,7 @@ class NoisySGD:
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         check_noise(self.noise)
 
     def plan(self, problem: Problem, budget: Budget) -> NoisySGDPlan:

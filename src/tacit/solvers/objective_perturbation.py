@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log1p, sqrt
+from math import inf, log1p, sqrt
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._tape import release
-from tacit._validate import positive
-from tacit.convex import CERTIFIED, Free, Objective, minimize
+from tacit._validate import plain, positive
+from tacit.convex import CERTIFIED, Free, Objective
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers._base import Problem
 from tacit.solvers._laws import NoiseLaw, PlannedNoise, check_law, choose_law
+from tacit.solvers._minimum import (
+    certified_minimum,
+    gradient_tolerance,
+    largest_weights,
+)
 from tacit.solvers._published import (
     check_accounting,
     objective_multiplier,
@@ -29,7 +34,6 @@ from tacit.solvers._published import (
 from tacit.solvers._rules import (
     cheap_ridge,
     general_ridge_rule,
-    gradient_tolerance,
     ridge_for_weights,
     ridge_rule,
 )
@@ -141,6 +145,7 @@ class ObjectivePerturbationPlan(PlannedNoise):
     gradient_tolerance: float
     noise: str = "grid"
     law: str = "gaussian"
+    reach: float = inf  # norm that weights are kept to
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -205,6 +210,7 @@ class ObjectivePerturbation:
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         check_noise(self.noise)
         check_choices(self.ridge, self.weight_norm, self.law, self.accounting)
 
@@ -252,15 +258,17 @@ class ObjectivePerturbation:
         check_ridge(problem, budget, ridge)
 
         def planned(multiplier: float) -> ObjectivePerturbationPlan:
-            tolerance = gradient_tolerance(
-                problem,
-                budget.neighbors,
-                sensitivity,
-                ridge=ridge,
-                tilt_norm=sensitivity * law.norm(multiplier),
-            )
+            tilt_norm = sensitivity * law.norm(multiplier)
+            facts = problem, budget.neighbors
             return ObjectivePerturbationPlan(
-                problem, ridge, multiplier, sensitivity, tolerance, self.noise, law.law
+                problem,
+                ridge,
+                multiplier,
+                sensitivity,
+                gradient_tolerance(*facts, sensitivity, ridge, tilt_norm),
+                self.noise,
+                law.law,
+                largest_weights(*facts, ridge, tilt_norm),
             )
 
         return planned
@@ -285,14 +293,11 @@ def tilted_minimum(
         value=lambda W: data.gradient(rows, W),
         sensitivity=plan.sensitivity,
         norm="l2",
-        draw=lambda: (
-            minimize(
-                Objective(problem.loss, plan.ridge, tilt),
-                rows,
-                tolerance=plan.gradient_tolerance,
-                x_norm=problem.bounds.x_norm,
-                y_range=problem.bounds.y_range,
-                regularizer=problem.regularizer,
-            ).W
+        draw=lambda: certified_minimum(
+            problem,
+            Objective(problem.loss, plan.ridge, tilt),
+            rows,
+            plan.gradient_tolerance,
+            plan.reach,
         ),
     )

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit.convex import Objective, is_set, minimize
+from tacit._validate import plain
+from tacit.convex import Objective, is_set
 from tacit.data import Rows
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import Problem
 from tacit.solvers._laws import PlannedNoise, choose_law
+from tacit.solvers._minimum import (
+    certified_minimum,
+    gradient_tolerance,
+    largest_weights,
+)
 from tacit.solvers._published import output_scale, refuse_unkept
-from tacit.solvers._rules import gradient_tolerance, ridge_for_weights
+from tacit.solvers._rules import ridge_for_weights
 from tacit.solvers.objective_perturbation import (
     check_choices,
     check_regularizer,
@@ -40,6 +47,7 @@ class OutputPerturbationPlan(PlannedNoise):
     gradient_tolerance: float
     noise: str = "grid"
     law: str = "gaussian"
+    reach: float = inf  # norm that weights are kept to
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,7 @@ class OutputPerturbation:
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         check_noise(self.noise)
         check_choices(self.ridge, self.weight_norm, self.law, self.accounting)
 
@@ -107,14 +116,21 @@ class OutputPerturbation:
             noise = law.deviation(multiplier)
             ridge = ridge_for_weights(problem, neighbors, weight_norm, noise)
         ridge = max(problem.ridge, ridge)
-        tolerance = gradient_tolerance(problem, neighbors, moved, ridge=ridge)
+        tolerance = gradient_tolerance(problem, neighbors, moved, ridge)
         # [output:sensitivity] the rows changed, and the distance of both points found
         sensitivity = (moved + 2 * tolerance) / ridge
         if self.accounting == "paper":
             published = output_scale(law.law, budget, problem.lipschitz, ridge)
             multiplier = published / sensitivity
         plan = OutputPerturbationPlan(
-            problem, ridge, multiplier, sensitivity, tolerance, self.noise, law.law
+            problem,
+            ridge,
+            multiplier,
+            sensitivity,
+            tolerance,
+            self.noise,
+            law.law,
+            largest_weights(problem, neighbors, ridge),
         )
         if self.accounting == "paper":
             refuse_unkept(plan.event, budget)
@@ -127,15 +143,14 @@ class OutputPerturbation:
     ) -> NDArray[np.float64]:
         """Minimize, add the noise, and move back into the set if there is one."""
         problem = plan.problem
-        found = minimize(
+        W = certified_minimum(
+            problem,
             Objective(problem.loss, plan.ridge),
             rows,
-            tolerance=plan.gradient_tolerance,
-            x_norm=problem.bounds.x_norm,
-            y_range=problem.bounds.y_range,
-            regularizer=problem.regularizer,
+            plan.gradient_tolerance,
+            plan.reach,
         )
-        noisy = plan.mechanism(found.W, rng)
+        noisy = plan.mechanism(W, rng)
         if is_set(problem.regularizer):
             return problem.regularizer.prox(noisy, 1.0)
         return noisy

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._progress import steps as planned
-from tacit._validate import at_least, nonnegative, positive
+from tacit._validate import at_least, nonnegative, plain, positive
 from tacit.convex import (
     Free,
     Huber,
@@ -221,6 +221,7 @@ class PermutedSGD:
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         check_noise(self.noise)
         check_accounting(self.accounting)
 

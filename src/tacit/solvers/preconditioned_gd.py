@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, positive
+from tacit._validate import at_least, plain, positive
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian
@@ -117,6 +117,7 @@ class PreconditionedGD:
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         check_noise(self.noise)
 
     def plan(self, problem: Problem, budget: Budget) -> PreconditionedGDPlan:

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._progress import steps
-from tacit._validate import at_least, positive
+from tacit._validate import at_least, plain, positive
 from tacit.convex import Free, Objective, is_set, minimize
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows
@@ -108,6 +108,7 @@ class SampleAndAggregate:
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         check_noise(self.noise)
         if self.n_blocks is not None:
             at_least(1, n_blocks=self.n_blocks)

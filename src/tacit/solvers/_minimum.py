@@ -1,0 +1,122 @@
+"""A certified minimum that is found whatever the rows are.
+
+An error after the charge would tell of the rows, so what is asked of the minimizer
+must be within reach for all of them: the weights are kept in a public ball, and the
+tolerance is planned above the round-off of gradients inside it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.convex import (
+    Free,
+    L2Ball,
+    Objective,
+    Regularizer,
+    gradient_roundoff,
+    is_set,
+    minimize,
+)
+from tacit.convex.objective import MOST_ADDITIONS
+from tacit.data import Rows
+from tacit.privacy import Neighbors
+from tacit.solvers._base import LARGEST_MARGIN, Problem
+
+__all__ = ["certified_minimum", "gradient_tolerance", "largest_weights"]
+
+# Entries of more rows than this, zeros left out, fill a thousand gigabytes
+MOST_ENTRIES = 2**36
+# Units of round-off of a proximal map, by the norm of what it returns: of a ball, which
+# `certified_minimum` may fall back on, and of any other penalty or set
+BALL_UNITS, PROXIMAL_UNITS = 24, 128
+UNIT = float(np.finfo(np.float64).eps) / 2
+
+
+def _rows(problem: Problem, neighbors: Neighbors) -> int:
+    private = neighbors is Neighbors.ADD_OR_REMOVE_ONE
+    return problem.most_rows if private else problem.n_rows
+
+
+def largest_weights(
+    problem: Problem, neighbors: Neighbors, ridge: float, tilt_norm: float = 0.0
+) -> float:
+    """Return the norm to which weights are kept, or that they cannot pass.
+
+    A set has its own. Penalties are least at zero, where no gradient is longer than all
+    rows and the tilt together, and the ridge outweighs that from here on. Without a
+    penalty shorter weights will do, which have margins far beyond any useful model:
+    `certified_minimum` then stays within them.
+    """
+    if is_set(problem.regularizer):
+        return problem.regularizer.radius
+    pulled = _rows(problem, neighbors) * problem.lipschitz / ridge
+    if isinstance(problem.regularizer, Free):
+        pulled = min(pulled, LARGEST_MARGIN / problem.bounds.x_norm)
+    return pulled + tilt_norm / ridge
+
+
+def gradient_tolerance(
+    problem: Problem,
+    neighbors: Neighbors,
+    sensitivity: float,
+    ridge: float,
+    tilt_norm: float = 0.0,
+) -> float:
+    """Return the gradient norm to certify: far below the noise, above round-off.
+
+    Where the number of rows is private it must be within reach for any number of them,
+    or failing would tell. ``tilt_norm`` is hardly ever passed by the norm of the tilt.
+    """
+    n_rows = max(_rows(problem, neighbors), 2**20)
+    x_norm = problem.bounds.x_norm
+    w_norm = largest_weights(problem, neighbors, ridge, tilt_norm)
+    roundoff = gradient_roundoff(
+        n_rows=n_rows,
+        shape=problem.shape,
+        additions=MOST_ADDITIONS,
+        x_norm=x_norm,
+        slope=problem.loss.max_slope(x_norm * w_norm, problem.bounds.y_range),
+        curvature=problem.loss.max_curvature(),
+        w_norm=w_norm,
+        ridge=ridge,
+        tilt_norm=tilt_norm,
+        # rows so long that all of them together would not fit in memory are not there
+        products=min(problem.n_features, max(1024, MOST_ENTRIES // n_rows)),
+    )
+    curved = 3 * ridge + 2 * n_rows * problem.smoothness
+    free = isinstance(problem.regularizer, Free)
+    roundoff += (BALL_UNITS if free else PROXIMAL_UNITS) * UNIT * w_norm * curved
+    return max(1e-6 * sensitivity, 2 * roundoff)
+
+
+def certified_minimum(
+    problem: Problem, objective: Objective, rows: Rows, tolerance: float, reach: float
+) -> NDArray[np.float64]:
+    """Return the minimizer among weights of norm at most ``reach``.
+
+    Where no penalty bounds the weights, those of all norms are tried first: a minimum
+    that is short enough is also the one in the ball. It is the ball's minimum that
+    is released in either case, so which way it was found does not matter.
+    """
+
+    def found(regularizer: Regularizer) -> NDArray[np.float64]:
+        return minimize(
+            objective,
+            rows,
+            tolerance=tolerance,
+            x_norm=problem.bounds.x_norm,
+            y_range=problem.bounds.y_range,
+            regularizer=regularizer,
+        ).W
+
+    if not isinstance(problem.regularizer, Free):
+        return found(problem.regularizer)
+    try:
+        W = found(problem.regularizer)
+    except RuntimeError:  # so long that its gradient cannot be certified
+        W = None
+    if W is not None and float(np.linalg.norm(W)) <= reach:
+        return W
+    return found(L2Ball(reach))
