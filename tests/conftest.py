@@ -4,6 +4,11 @@ import os
 import secrets
 
 import pytest
+from hypothesis import settings
+
+# a busy machine is no reason for a test to fail
+settings.register_profile("tacit", deadline=None)
+settings.load_profile("tacit")
 
 # scipy reads it on import, which comes later: lets scikit-learn check array API input
 os.environ.setdefault("SCIPY_ARRAY_API", "1")

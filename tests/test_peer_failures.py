@@ -17,7 +17,7 @@ from tests.solvers.densities import worst_line_ratio
 from tacit._random import as_generator
 from tacit._tape import recording
 from tacit.audit import assert_replays, precision_attack
-from tacit.convex import Logistic, Softmax
+from tacit.convex import Logistic, Softmax, composite
 from tacit.convex import minimize as minimizer
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import BudgetExceeded
@@ -293,8 +293,9 @@ def test_the_tilt_is_drawn_exactly_once_however_hard_the_minimum_is():
 
 @pytest.mark.parametrize("solver", ["amp", ObjectivePerturbation()])
 def test_a_minimum_that_is_not_reached_is_never_released(solver, monkeypatch):
-    # one Newton step is not enough for anything
+    # one Newton step is not enough for anything, nor are none in the ball
     monkeypatch.setattr(sys.modules[minimizer.__module__], "NEWTON_STEPS", 1)
+    monkeypatch.setattr(composite, "NEWTON_STEPS", 0)
     X, y = data(n=200)
     ledger = Ledger(Budget(2.0, 1e-3))
     model = LogisticRegression(1.0, 1e-5, solver=solver)

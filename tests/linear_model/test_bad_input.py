@@ -215,8 +215,8 @@ CASES = [
     *cases(
         "delta zero",
         (LinearRegression, Ridge),
-        PlanError,
-        "use a loss that has, such as Huber(), or keep the weights in a set",
+        ValueError,
+        "delta=0.0 needs weights in a set",
         delta=0.0,
     ),
     *cases(

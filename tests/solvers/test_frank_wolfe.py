@@ -155,7 +155,7 @@ def test_published_noise_keeps_one_and_not_ten():
         (
             problem_of(Logistic(), bounds=RowBounds()),
             BUDGET,
-            r"RowBounds\(norm='linf'\)",
+            "bound_norm='linf'",
         ),
         (
             Problem(Logistic(), BOUNDS, 9, 2, ridge=1.0, regularizer=L1Ball()),

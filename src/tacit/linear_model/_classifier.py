@@ -22,6 +22,9 @@ __all__ = ["PrivateClassifierMixin"]
 # Radius of the L1 ball for rows bounded entry by entry, by the bound on an entry; the
 # best of 1, 5 and 20 on synthetic problems with few features that matter
 RADIUS = 5.0
+# Solvers that bound entries, and those that then want weights in the ball
+BY_ENTRIES = ("frank_wolfe", "entropy_sampling")
+BALL_SOLVERS = ("auto", "frank_wolfe")
 
 
 class PrivateClassifierMixin(ClassifierMixin):
@@ -60,8 +63,10 @@ class PrivateClassifierMixin(ClassifierMixin):
         one_of(("auto", "l2", "linf"), bound_norm=norm)
         if norm != "auto":
             return norm
-        own_choice = isinstance(self.solver, str) and self.solver == "auto"
-        if self.penalty is not None or not own_choice:
+        name = self.solver if isinstance(self.solver, str) else ""
+        if name in BY_ENTRIES:
+            return "linf"
+        if self.penalty is not None or name != "auto":
             return "l2"
         budget = promised_budget(self.epsilon, self.delta, self.neighbors, X.shape[0])
         n_rows = planning_rows(budget, X.shape[0], self.expected_rows)
@@ -69,7 +74,8 @@ class PrivateClassifierMixin(ClassifierMixin):
 
     def _penalty(self, bounds):
         """Return the penalty given, or the ball that bounded entries ask for."""
-        if self.penalty is None and bounds.norm == "linf":
+        by_entries = isinstance(self.solver, str) and self.solver in BALL_SOLVERS
+        if self.penalty is None and bounds.norm == "linf" and by_entries:
             return L1Ball(RADIUS / bounds.x_norm)
         return checked_penalty(self.penalty, self.fit_intercept)
 

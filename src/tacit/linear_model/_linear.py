@@ -55,7 +55,7 @@ class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
         None for the operating system's randomness. A seed is for tests only, and is
         flagged in the report.
     verbose
-        1 for a bar that counts planned steps, 0 for silence.
+        1 for a bar that counts planned steps, where there are any; 0 for silence.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class Ridge(PrivateRegressorMixin, PrivateLinearModel):
         None for the operating system's randomness. A seed is for tests only, and is
         flagged in the report.
     verbose
-        1 for a bar that counts planned steps, 0 for silence.
+        1 for a bar that counts planned steps, where there are any; 0 for silence.
 
     Attributes
     ----------

@@ -31,8 +31,10 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         prediction alike. It must not be read off the data.
     bound_norm
         ``"l2"`` if ``x_norm`` bounds the Euclidean norm, ``"linf"`` if it bounds the
-        largest entry. ``"auto"`` is ``"l2"``, but for dense rows with more columns
-        than rows and a budget that is small for them.
+        largest entry; the weights are then kept in ``L1Ball(5 / x_norm)`` unless
+        another penalty is given. ``"auto"`` is ``"l2"``, but for solvers that bound
+        entries, and for dense rows with more columns than rows and a budget that is
+        small for them.
     ridge
         Least ridge penalty, in units of the summed loss (scikit-learn's ``1 / C``).
         The plan takes more when privacy or accuracy ask for it.
@@ -66,7 +68,7 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         None for the operating system's randomness. A seed is for tests only, and is
         flagged in the report.
     verbose
-        1 for a bar that counts planned steps, 0 for silence.
+        1 for a bar that counts planned steps, where there are any; 0 for silence.
 
     Attributes
     ----------

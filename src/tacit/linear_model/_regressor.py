@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from tacit._validate import one_of
+from tacit.convex import Squared, is_set
 from tacit.data import RowBounds
 from tacit.linear_model._penalty import checked_penalty, rescaled_penalty
 
@@ -28,10 +29,16 @@ class PrivateRegressorMixin(RegressorMixin):
         center = 0.0 if intercept is None else low + (high - low) / 2
         scale = max(high - center, center - low)
         penalty = checked_penalty(self.penalty, self.fit_intercept)
+        loss = self._loss(low, high, scale)
+        if isinstance(loss, Squared) and self.delta == 0 and not is_set(penalty):
+            raise ValueError(
+                "delta=0.0 needs weights in a set, such as penalty=L2Ball(radius) with "
+                "a radius in units of the targets, or HuberRegressor; or give a delta."
+            )
         weights, intercepts = self._minimize(
             X,
             bounds.clip_target((np.clip(y, low, high) - center) / scale),
-            loss=self._loss(low, high, scale),
+            loss=loss,
             bounds=bounds,
             intercept=intercept,
             ridge=self._ridge(),

@@ -51,7 +51,7 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
         None for the operating system's randomness. A seed is for tests only, and is
         flagged in the report.
     verbose
-        1 for a bar that counts planned steps, 0 for silence.
+        1 for a bar that counts planned steps, where there are any; 0 for silence.
 
     Attributes
     ----------

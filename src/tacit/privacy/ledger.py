@@ -191,10 +191,14 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
             asked = f" (epsilon={promise.epsilon:g} at delta={promise.delta:.3g})"
             if promise.delta > budget.delta:
                 asked += ", whose delta alone is above the ledger's,"
+        spent = self.spent()
+        cure = ""
+        if promise is not None and spent + promise.epsilon <= budget.epsilon:
+            cure = "; the deltas are what does not fit: give smaller ones to the fits"
         return (
             f"Charging {label!r}{asked} would pass the budget of "
             f"epsilon={budget.epsilon:g} at delta={budget.delta:g}, of which "
-            f"{self.spent():.4g} is spent; nothing was charged or released."
+            f"{spent:.4g} is spent{cure}; nothing was charged or released."
         )
 
     def _admits(self, total: _Total, epsilon: float) -> bool:

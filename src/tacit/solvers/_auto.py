@@ -32,6 +32,8 @@ __all__ = [
 # the descent it competes with
 QUIET = {PreconditionedGD: 0.0003, NoisyGD: 0.01}
 QUIET_RESIDUALS = 0.003
+# and up to which preconditioned descent is more accurate than plain, for least squares
+QUIET_TARGETS = 0.02
 
 # Slopes of the squared loss are cut here, in units of the largest target: residuals
 # are rarely larger, and the noise of descent is in proportion
@@ -39,7 +41,7 @@ SQUARED_CLIP = 0.25
 
 # Least squares come from noisy moments where those are this exact, and have no more
 # than this many features, as the time to invert them grows with the cube
-QUIET_MOMENTS = 0.02
+QUIET_MOMENTS = 0.004
 MOST_MOMENTS = 500
 
 SOLVERS: dict[str, type[Any]] = {
@@ -128,9 +130,8 @@ def auto_norm(n_rows: int, n_features: int, is_sparse: bool, budget: Budget) -> 
 def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
     """Return the solver that is best for least squares.
 
-    Little noise: `AdaSSP`, which reads the rows once and is exact but for it. More, or
-    a penalty, or many features: `NoisyGD`, whose noise grows with the number of weights
-    and not with its square.
+    Next to no noise: `AdaSSP`, which reads the rows once and is exact but for it. Some:
+    `PreconditionedGD`. Much, or a penalty, or many features: `NoisyGD`.
     """
     simple = isinstance(problem.regularizer, Free | L2Ball)
     if simple and problem.n_features <= MOST_MOMENTS:
@@ -138,7 +139,13 @@ def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
         level = noise_level(problem, budget, slope=1.0) / problem.bounds.x_norm
         if level * problem.n_features / problem.n_rows < QUIET_MOMENTS:
             return AdaSSP(noise=noise)
-    return NoisyGD(noise=noise, clip=_clip(problem))
+    clip = _clip(problem)
+    plain = isinstance(problem.regularizer, Free)
+    if clip is not None and plain and problem.n_features <= MOST_FEATURES:
+        share = noise_level(problem, budget, clip) / problem.n_rows
+        if share / gradient_unit(problem) < QUIET_TARGETS:
+            return PreconditionedGD(noise=noise, clip=clip)
+    return NoisyGD(noise=noise, clip=clip)
 
 
 def _clip(problem: Problem) -> float | None:

@@ -128,8 +128,8 @@ class Problem:
         """Refuse rows that are bounded entry by entry."""
         if self.bounds.norm != "l2":
             raise PlanError(
-                f"{solver} needs rows bounded in norm='l2'; bound them so, or use "
-                "FrankWolfe."
+                f"{solver} needs rows bounded in norm='l2', bound_norm='l2' of an "
+                "estimator; bound them so, or use FrankWolfe."
             )
 
     def refuse_rough(self, solver: str, instead: str = "HuberizedHinge()") -> None:

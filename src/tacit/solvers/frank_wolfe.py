@@ -397,8 +397,8 @@ def _refuse(problem: Problem) -> None:
         )
     if problem.bounds.norm != "linf":
         raise PlanError(
-            "FrankWolfe needs rows bounded in the largest entry; use "
-            "RowBounds(norm='linf')."
+            "FrankWolfe needs rows bounded in the largest entry: norm='linf', or "
+            "bound_norm='linf' of an estimator."
         )
     if problem.ridge > 0:
         raise PlanError(
