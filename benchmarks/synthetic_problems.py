@@ -34,7 +34,7 @@ class Drawn:
         return 100 * float(np.mean(self.P_test.max(axis=1) - got))
 
 
-def labelled(X, W, n, rng, signal=(1, 6)):
+def labeled(X, W, n, rng, signal=(1, 6)):
     """Draw labels from a softmax of centered features; rows within norm one."""
     Z = (X - X.mean(axis=0)) @ W
     Z *= np.exp(rng.uniform(*np.log(signal))) / Z.std()
@@ -59,7 +59,7 @@ def mixed(seed, n_classes, most=40_000):
     X += rng.uniform(0, 1) * np.abs(rng.standard_normal(p)) * spectrum
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     W = rng.standard_normal((p, n_classes)) * rng.uniform(0.3, 1, size=(p, 1))
-    return labelled(X, W, n, rng)
+    return labeled(X, W, n, rng)
 
 
 def table(seed, n_classes, most=40_000):
@@ -71,7 +71,7 @@ def table(seed, n_classes, most=40_000):
     X = factors @ loadings / np.sqrt(3) + rng.standard_normal((n + TEST_ROWS, p))
     X = np.clip(0.15 * X + rng.uniform(0.1, 0.9, p), 0, 1)
     W = loadings.T @ rng.standard_normal((3, n_classes))
-    return labelled(X, W + 0.5 * rng.standard_normal(W.shape), n, rng)
+    return labeled(X, W + 0.5 * rng.standard_normal(W.shape), n, rng)
 
 
 def survey(seed, n_classes, most=40_000):
@@ -93,7 +93,7 @@ def survey(seed, n_classes, most=40_000):
             chosen = (odds + rng.gumbel(size=odds.shape)).argmax(axis=1)
             columns.append(np.eye(m)[chosen])
     X = np.concatenate(columns, axis=1)
-    return labelled(X, rng.standard_normal((X.shape[1], n_classes)), n, rng)
+    return labeled(X, rng.standard_normal((X.shape[1], n_classes)), n, rng)
 
 
 FAMILIES = {"mixed": mixed, "table": table, "survey": survey}

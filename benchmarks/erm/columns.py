@@ -5,7 +5,6 @@ A column that cannot run says why; nothing is left out silently.
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,11 +18,12 @@ from benchmarks.peers import client
 from sklearn.linear_model import LogisticRegression as PlainLogistic
 from sklearn.svm import LinearSVC as PlainSVC
 
-from tacit import linear_model
 from tacit.convex import L1Ball
 from tacit.exceptions import PlanError
+from tacit.linear_model import LinearSVC, LogisticRegression
+from tacit.solvers import AMP, FrankWolfe, NoisyGD, NoisySGD, PermutedSGD
 
-# ridge of the non-private models, 1 / C in scikit-learn's terms
+# weight of the loss of non-private models, one over the ridge
 PLAIN_C = 100.0
 # radii of the L1 ball that were published; each has a column, none is chosen
 RADII = (1.0, 10.0)
@@ -84,7 +84,7 @@ def _guarded(action, epsilons):
             return action()
     except (PlanError, Refused, client.PeerRefused) as error:
         status, reason = "refused", str(error)
-    except Exception as error:  # an unwritten or broken column must not stop the rest
+    except Exception as error:  # a broken column must not stop the rest
         status, reason = "failed", f"{type(error).__name__}: {error}"
     took = process_time() - start
     return [Fit(epsilon, None, took, _line(reason), status) for epsilon in epsilons]
@@ -115,42 +115,26 @@ def majority(split, loss, epsilon, seed):
     return np.full(len(split.y_test), np.bincount(split.y).argmax()), ""
 
 
-def default(split, loss, epsilon, seed):
-    name = "LogisticRegression" if loss == "logistic" else "LinearSVC"
-    estimator = _named(linear_model, name)
-    model = estimator(epsilon, classes=range(split.n_classes), random_state=seed)
-    return model.fit(split.X, split.y).predict(split.X_test), ""
-
-
-def bounded_entries(split, loss, epsilon, seed):
-    """The estimator for rows bounded entry by entry, and nothing else set."""
-    name = "LogisticRegression" if loss == "logistic" else "LinearSVC"
-    model = _named(linear_model, name)(
-        epsilon,
-        bound_norm="linf",
-        classes=range(split.n_classes),
-        random_state=seed,
-    )
-    return model.fit(split.X, split.y).predict(split.X_test), ""
-
-
-def with_solver(module, name, options=None, **given):
-    """Return a fit by the solver of this name, made when it is needed."""
+def estimator(**given):
+    """Return a fit by the estimator of the loss, nothing set but what is given."""
 
     def fit(split, loss, epsilon, seed):
-        solver = _named(importlib.import_module(f"tacit.solvers.{module}"), name)
-        return solver_fit(
-            solver(**(options or {})), split, loss, epsilon, seed, **given
+        kind = LogisticRegression if loss == "logistic" else LinearSVC
+        model = kind(
+            epsilon, classes=range(split.n_classes), random_state=seed, **given
         )
+        return model.fit(split.X, split.y).predict(split.X_test), ""
 
     return fit
 
 
-def _named(module, name):
-    found = getattr(module, name, None)
-    if found is None:
-        raise ImportError(f"{module.__name__} has no {name} in this version.")
-    return found
+def with_solver(solver, **given):
+    """Return a fit by this solver."""
+
+    def fit(split, loss, epsilon, seed):
+        return solver_fit(solver, split, loss, epsilon, seed, **given)
+
+    return fit
 
 
 def diffprivlib(split, loss, epsilons, seed):
@@ -173,34 +157,24 @@ COLUMNS: dict[str, Column] = {
     for column in (
         Column("non_private", "non-private", plain, private=False),
         Column("majority", "largest class", majority, private=False),
-        Column("default", "**tacit, default**", default),
-        Column("entries", "tacit, bound_norm='linf'", bounded_entries),
+        Column("default", "**tacit, default**", estimator()),
+        Column("entries", "tacit, bound_norm='linf'", estimator(bound_norm="linf")),
         Column(
             "hf_amp",
             "H-F AMP as published",
-            with_solver("amp", "AMP", {"accounting": "paper"}, published=True),
+            with_solver(AMP(accounting="paper"), published=True),
         ),
-        Column("amp", "AMP, tight", with_solver("amp", "AMP")),
-        Column("noisy_gd", "noisy GD", with_solver("noisy_gd", "NoisyGD")),
-        Column("noisy_sgd", "P-SGD", with_solver("noisy_sgd", "NoisySGD")),
-        Column(
-            "psgd",
-            "P-PSGD",
-            with_solver("permuted_sgd", "PermutedSGD", {"ridge": 0.0}),
-        ),
-        Column(
-            "scpsgd",
-            "P-SCPSGD",
-            # any ridge asks for the strongly convex version, whose rule sets its own
-            with_solver("permuted_sgd", "PermutedSGD", ridge=1e-6),
-        ),
+        Column("amp", "AMP, tight", with_solver(AMP())),
+        Column("noisy_gd", "noisy GD", with_solver(NoisyGD())),
+        Column("noisy_sgd", "P-SGD", with_solver(NoisySGD())),
+        Column("psgd", "P-PSGD", with_solver(PermutedSGD(ridge=0.0))),
+        # any ridge asks for the strongly convex version, whose rule sets its own
+        Column("scpsgd", "P-SCPSGD", with_solver(PermutedSGD(), ridge=1e-6)),
         *(
             Column(
                 f"frank_wolfe_{radius:g}",
                 f"P-FW, radius {radius:g}",
-                with_solver(
-                    "frank_wolfe", "FrankWolfe", norm="linf", regularizer=L1Ball(radius)
-                ),
+                with_solver(FrankWolfe(), norm="linf", regularizer=L1Ball(radius)),
             )
             for radius in RADII
         ),

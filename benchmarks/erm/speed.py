@@ -1,7 +1,7 @@
 """Time of a default private fit against the same fit elsewhere, in the same minutes.
 
 Read the ratios: seconds depend on the machine and on what else it does. scikit-learn
-gets the ridge of our plan, and the same clipped rows. The other private libraries run
+gets the same ridge and the same clipped rows. The other private libraries run
 in their own processes and time their own fit: loading data and compiling are left out,
 their batch loaders are not. Where steps have a learning rate, the best of three on the
 test rows is taken, in their favor, and the cheapest number of passes that reaches our
@@ -23,15 +23,11 @@ from benchmarks.erm.report import table
 from benchmarks.peers import client
 from sklearn.linear_model import LogisticRegression as Plain
 
-from tacit.convex import Logistic, Softmax
-from tacit.data import RowBounds
 from tacit.linear_model import LogisticRegression
-from tacit.privacy import Budget
-from tacit.solvers import INTERCEPT_SHARE, Problem, capped_where_noisy
-from tacit.solvers.amp import AMP
 
 SETS = ("adult", "kddcup99", "covertype_binary", "covertype", "mnist")
 EPSILON = 1.0
+RIDGE = 1.0  # of both, scikit-learn's default
 # how far below ours an accuracy may be and still count as equal
 EQUAL = 0.003
 PASSES = (2, 5, 10, 20)
@@ -51,16 +47,6 @@ def rows_of(name):
     )
 
 
-def planned_ridge(rows):
-    """Return the ridge of the plan with a tilt, which scikit-learn is given."""
-    budget = Budget(EPSILON, rows.delta)
-    bounds = RowBounds(1.0).with_intercept(INTERCEPT_SHARE)
-    loss = Logistic() if rows.n_classes == 2 else Softmax(rows.n_classes)
-    problem = Problem(loss, bounds, rows.n_rows, rows.X.shape[1] + 1)
-    problem = replace(problem, loss=capped_where_noisy(problem, budget))
-    return AMP().plan(problem, budget).tilted.ridge
-
-
 def timed(action, *given):
     start = process_time()
     action(*given)
@@ -73,10 +59,9 @@ def plain_fits(names, repeats):
     for name in names:
         rows = rows_of(name)
         X, X_test = rows.clipped()
-        ours = LogisticRegression(EPSILON, classes=range(rows.n_classes))
-        ridge = planned_ridge(rows)
+        ours = LogisticRegression(EPSILON, ridge=RIDGE, classes=range(rows.n_classes))
         rivals = {
-            solver: Plain(C=1 / ridge, solver=solver, max_iter=1000)
+            solver: Plain(C=1 / RIDGE, solver=solver, max_iter=1000)
             for solver in ("lbfgs", "newton-cholesky")
         }
         for model in (ours, *rivals.values()):  # compile and load once
