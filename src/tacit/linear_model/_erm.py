@@ -13,7 +13,7 @@ from tacit._estimators import checked_values, open_account, report_of
 from tacit._progress import progress
 from tacit._random import as_generator, is_seeded
 from tacit._validate import at_least
-from tacit.convex import Box, Loss, Regularizer
+from tacit.convex import Loss, Regularizer
 from tacit.data import RowBounds, bounded_rows
 from tacit.data.bounds import canonical
 from tacit.mechanisms.grid import check_noise
@@ -86,10 +86,6 @@ def private_erm(
         ridge=ridge,
         regularizer=regularizer,
     )
-    if isinstance(regularizer, Box) and regularizer.size is None:
-        # how far its corners are is known only now
-        sized = replace(regularizer, size=problem.size)
-        problem = replace(problem, regularizer=sized)
     problem = replace(problem, loss=capped_where_noisy(problem, budget))
     chosen = _solver(solver, noise, problem, budget)
     plan = chosen.plan(problem, budget)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Protocol, TypeVar
 
@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import at_least, nonnegative, plain
-from tacit.convex import Free, Loss, Regularizer
+from tacit.convex import Box, Free, Loss, Regularizer
 from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Event, Neighbors
@@ -67,12 +67,16 @@ class Problem:
         plain(self)
         at_least(1, n_rows=self.n_rows, n_features=self.n_features)
         nonnegative(ridge=self.ridge)
-        size = getattr(self.regularizer, "size", None)
-        if size not in (None, self.size):
-            # its radius would be another one, and with it the bound on slopes
+        if isinstance(self.regularizer, Box):
+            self._fit_box(self.regularizer)
+
+    def _fit_box(self, box: Box) -> None:
+        """Give the box the size that its radius, and so the bound on slopes, needs."""
+        if box.size is None:
+            object.__setattr__(self, "regularizer", replace(box, size=self.size))
+        elif box.size != self.size:
             raise PlanError(
-                f"{self.regularizer!r} is not for {self.size} weights; give "
-                f"size={self.size}."
+                f"{box!r} is not for {self.size} weights; give size={self.size}."
             )
 
     @property
