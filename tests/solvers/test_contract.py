@@ -18,6 +18,8 @@ from tacit.convex import (
     Box,
     Huber,
     HuberizedHinge,
+    L1Ball,
+    L2Ball,
     Logistic,
     Objective,
     Softmax,
@@ -188,6 +190,12 @@ def test_narrow_numbers_do_not_narrow_the_plan(solver, narrow):
     assert plan == solver.plan(replace(problem_of(plain), ridge=3.0), Budget(1.0, 1e-5))
     tilted = getattr(plan, "tilted", plan)
     assert type(tilted.sensitivity) is float
+
+
+@pytest.mark.parametrize("kind", [L1Ball, L2Ball])
+def test_a_set_beyond_all_numbers_is_no_problem_at_all(kind):
+    with pytest.raises(PlanError, match="smaller set"):
+        replace(problem_of(Squared()), regularizer=kind(1e160))
 
 
 def test_a_box_of_another_size_is_no_problem_at_all():

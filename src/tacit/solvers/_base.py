@@ -69,6 +69,11 @@ class Problem:
         nonnegative(ridge=self.ridge)
         if isinstance(self.regularizer, Box):
             self._fit_box(self.regularizer)
+        reach = self.regularizer.radius * self.bounds.x_norm
+        if isfinite(self.regularizer.radius) and not reach <= 1e100:
+            raise PlanError(
+                f"{self.regularizer!r} reaches margins above 1e100; give a smaller set."
+            )
 
     def _fit_box(self, box: Box) -> None:
         """Give the box the size that its radius, and so the bound on slopes, needs."""

@@ -33,7 +33,8 @@ Array = NDArray[np.float64]
 # Columns up to which a matrix of second moments is worth its noise, time and memory
 MOST_FEATURES = 2000
 
-# The rule, fitted on synthetic problems by benchmarks/fit_rule.py
+# The rule: the best of a random search over problems like those of
+# benchmarks/synthetic_problems.py; fit_rule.py there prints what lies around it
 MOMENT_SHARE = 0.02  # of the squared privacy parameter
 STEP = 0.8  # of a Newton step at zero weights
 MOMENTUM = 0.8
