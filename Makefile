@@ -38,7 +38,7 @@ $(INSTALLED): pyproject.toml Makefile
 	fi
 	echo "Setting up $(VENV) with $$($(BIN)/python --version)."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  --editable '.[parquet,test,lint]'
+	  --editable '.[test,lint]'
 	touch $@
 
 $(INSTALLED_DOCS): $(INSTALLED)

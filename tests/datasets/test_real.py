@@ -32,7 +32,6 @@ def needs(file):
 
 
 def raw(file):
-    pytest.importorskip("pyarrow", reason="needs the extra tacit[parquet]")
     return _real._read_columns(_real._data_folder() / file)
 
 
@@ -68,7 +67,6 @@ def test_adult_is_complete_and_in_its_stated_ranges():
 
 @needs("a9a/X.npz")
 def test_a9a_has_at_most_fourteen_ones_a_row():
-    pytest.importorskip("pyarrow", reason="needs the extra tacit[parquet]")
     a9a = load_a9a()
     assert_public(a9a, 48_842, 123, {0: 37_155, 1: 11_687})
     assert set(np.unique(a9a.X)) == {0, 1}
@@ -106,7 +104,6 @@ def test_kddcup99_is_in_its_stated_ranges():
 
 @needs("newsgroups20/X.npz")
 def test_newsgroups_are_counts_of_words_over_their_norm():
-    pytest.importorskip("pyarrow", reason="needs the extra tacit[parquet]")
     counts = sp.csr_array(sp.load_npz(_real._data_folder() / "newsgroups20/X.npz"))
     posts = load_newsgroups20()
     sizes = np.bincount(posts.y)
@@ -122,7 +119,6 @@ def test_newsgroups_are_counts_of_words_over_their_norm():
 
 @needs("reuters_moneyfx/X.npz")
 def test_reuters_rows_have_norm_one():
-    pytest.importorskip("pyarrow", reason="needs the extra tacit[parquet]")
     reuters = load_reuters_moneyfx()
     assert_public(reuters, 11_069, 8_315, {0: 10_352, 1: 717})
     squares = np.asarray((reuters.X * reuters.X).sum(axis=1))
@@ -181,7 +177,7 @@ def no_folder(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("no_folder")
 def test_downloaded_adult_reads_like_the_file(monkeypatch):
-    pandas = pytest.importorskip("pandas", reason="needs the extra tacit[parquet]")
+    pandas = pytest.importorskip("pandas", reason="needs the extra tacit[pandas]")
     row = {
         name.replace("_", "-"): labels[0] for name, labels in ADULT_CATEGORIES.items()
     }

@@ -293,12 +293,8 @@ def _find(file: str, download: bool) -> Path | None:
 
 def _read_columns(path: Path) -> Columns:
     """Return the columns of a Parquet file as arrays; strings as objects."""
-    try:
-        from pyarrow import parquet  # noqa: PLC0415  (optional, for these sets alone)
-    except ImportError as error:
-        raise ImportError(
-            "Reading this data set needs pyarrow: install tacit[parquet]."
-        ) from error
+    from pyarrow import parquet  # noqa: PLC0415 - half a second that few need
+
     table = parquet.read_table(path)
     return {name: table[name].to_numpy() for name in table.column_names}
 

@@ -34,6 +34,7 @@ __all__ = [
     "Repeated",
     "TiltedMinimum",
     "describe",
+    "restore",
 ]
 
 
@@ -336,3 +337,39 @@ def describe(event: Any) -> Any:
         }
         return {"type": type(event).__name__, **fields}
     return event
+
+
+def restore(data: Any) -> Event:
+    """Return the event that `describe` wrote; refuse what it cannot have written."""
+    parts = dict(data) if isinstance(data, dict) else {}
+    name = parts.pop("type", data)
+    kind = next((kind for kind in _KINDS if kind.__name__ == name), None)
+    if kind is None:
+        raise ValueError(
+            f"{name!r} is no event this version knows; use the version that wrote it."
+        )
+    if set(parts) != set(kind.__dataclass_fields__) or None in parts.values():
+        raise ValueError(f"{name} has other parts in this version.")
+    event: Event = kind(**{part: _restored(value) for part, value in parts.items()})
+    return event
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_restored, value))
+    return restore(value) if isinstance(value, dict) else value
+
+
+_KINDS: tuple[Any, ...] = (
+    ApproxDP,
+    BoundedRange,
+    Composed,
+    FixedSizeSampled,
+    GaussianNoise,
+    L2LaplaceNoise,
+    LaplaceNoise,
+    PoissonSampled,
+    PureDP,
+    Repeated,
+    TiltedMinimum,
+)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from itertools import groupby
 from typing import Any
 
-from tacit.privacy.budget import Budget
-from tacit.privacy.events import Event, describe
+from tacit.privacy.budget import Budget, Neighbors
+from tacit.privacy.events import Event, describe, restore
 
 __all__ = ["Entry", "PrivacyReport"]
 
@@ -81,6 +81,27 @@ class PrivacyReport:
             "assumptions": list(self.assumptions),
             "seeded": self.seeded,
         }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "PrivacyReport":
+        """Return the report that `to_dict` wrote; KeyError or ValueError if none."""
+        promise = data["promise"]
+        return cls(
+            Budget(
+                promise["epsilon"], promise["delta"], Neighbors(promise["neighbors"])
+            ),
+            float(data["spent"]["epsilon"]),
+            tuple(
+                Entry(
+                    entry["label"],
+                    restore(entry["event"]),
+                    entry["epsilon"],
+                    entry["seeded"],
+                )
+                for entry in data["entries"]
+            ),
+            tuple(data["assumptions"]),
+        )
 
     def to_json(self) -> str:
         """Return the report as JSON."""

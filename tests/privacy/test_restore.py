@@ -1,0 +1,71 @@
+"""Events and reports written as plain data come back as they were."""
+
+import json
+
+import pytest
+
+from tacit.privacy import (
+    ApproxDP,
+    BoundedRange,
+    Budget,
+    Composed,
+    FixedSizeSampled,
+    GaussianNoise,
+    L2LaplaceNoise,
+    LaplaceNoise,
+    Ledger,
+    PoissonSampled,
+    PrivacyReport,
+    PureDP,
+    Repeated,
+    TiltedMinimum,
+)
+from tacit.privacy.events import describe, restore
+
+NOISE = GaussianNoise(1.2345678901234567)
+EVENTS = [
+    NOISE,
+    LaplaceNoise(0.1),
+    L2LaplaceNoise(3.0, 7),
+    PureDP(1e-9),
+    ApproxDP(0.5, 1e-7),
+    BoundedRange(0.3),
+    TiltedMinimum(0.1, 4.0, rank=3),
+    PoissonSampled(NOISE, 0.01),
+    FixedSizeSampled(NOISE, 10, 1000),
+    Repeated(PoissonSampled(NOISE, 0.01), 500),
+    Composed((NOISE, Repeated(Composed((PureDP(0.1), NOISE)), 2))),
+]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_an_event_goes_through_json(event):
+    assert restore(json.loads(json.dumps(describe(event)))) == event
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        "GaussianNoise",
+        {},
+        {"type": "Budget", "epsilon": 1.0, "delta": 0.0},
+        {"type": "GaussianNoise"},
+        {"type": "GaussianNoise", "multiplier": 1.0, "extra": 2},
+        {"type": "GaussianNoise", "multiplier": None},
+        {"type": "GaussianNoise", "multiplier": -1.0},
+        {"type": "Repeated", "event": {"type": "os.system"}, "count": 2},
+        {"type": ["GaussianNoise"], "multiplier": 1.0},
+    ],
+)
+def test_what_was_not_written_by_describe_is_refused(data):
+    with pytest.raises(ValueError, match=r"\."):
+        restore(data)
+
+
+def test_a_report_goes_through_json():
+    ledger = Ledger(Budget(1.0, 1e-6, "add_or_remove_one"))
+    ledger.charge(PoissonSampled(GaussianNoise(20.0), 0.01), "counts", seeded=True)
+    report = ledger.report(("the number of rows is guessed",))
+    assert PrivacyReport.from_dict(json.loads(report.to_json())) == report
