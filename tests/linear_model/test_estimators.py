@@ -234,3 +234,37 @@ def test_fitting_is_silent(model, capfd):
     X, y = data(model)
     model.fit(X, y).predict(X)
     assert capfd.readouterr() == ("", "")
+
+
+PLANNED = [
+    LogisticRegression(1.0, classes=[0, 1]),
+    LogisticRegression(0.5, classes=range(3), solver="amp"),
+    LinearSVC(1.0, classes=[0, 1], solver="noisy_gd"),
+    LinearRegression(1.0, y_range=(0, 10)),
+    Ridge(1.0, alpha=2.0, y_range=(0, 10), solver="ada_ssp"),
+    HuberRegressor(1.0, y_range=(0, 10)),
+    SimplexRegressor(1.0, y_range=(0, 10)),
+]
+
+
+@pytest.mark.parametrize("model", PLANNED, ids=lambda model: type(model).__name__)
+def test_a_plan_without_rows_is_what_a_fit_is_charged(model):
+    rng = as_generator(0)
+    X = rng.uniform(-1, 1, size=(300, 4))
+    y = rng.integers(0, 2, size=300)
+    planned = model.plan(*X.shape)
+    report = clone(model).fit(X, y).privacy_
+    assert report.entries[0].event == planned.event
+    assert report.promise == planned.budget
+    assert set(planned.assumptions) <= set(report.assumptions)
+
+
+def test_a_plan_of_a_classifier_needs_its_classes():
+    with pytest.raises(ValueError, match="classes must be given"):
+        LogisticRegression(1.0).plan(100, 3)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (10, 0), (10.5, 3), (10, True)])
+def test_a_plan_needs_a_shape(shape):
+    with pytest.raises(ValueError, match="n_rows|n_features"):
+        LinearRegression(1.0, y_range=(0, 1)).plan(*shape)

@@ -12,12 +12,18 @@ from tacit._estimators import (
     checked_targets,
     promised_budget,
 )
+from tacit._validate import at_least
 from tacit.data import RowBounds
-from tacit.linear_model._erm import checked_features, private_erm
+from tacit.linear_model._erm import (
+    PlannedFit,
+    checked_features,
+    planned_fit,
+    private_erm,
+)
 from tacit.privacy import Ledger
 from tacit.solvers import INTERCEPT_SHARE
 
-__all__ = ["PrivateLinearModel"]
+__all__ = ["PrivateLinearModel", "bounds_in_words"]
 
 
 class PrivateLinearModel(BaseEstimator):
@@ -43,6 +49,35 @@ class PrivateLinearModel(BaseEstimator):
             )
             return self._fit(X, checked_targets(y, n_rows), ledger)
 
+    def plan(self, n_rows, n_features, *, sparse=False) -> PlannedFit:
+        """Return what `fit` will do and spend on rows of this shape; reads no row.
+
+        Parameters
+        ----------
+        n_rows
+            Number of rows, which is public or a guess.
+        n_features
+            Number of columns.
+        sparse
+            Whether rows will come as a sparse matrix.
+        """
+        at_least(1, n_features=n_features)
+        at_least(2, n_rows=n_rows)
+        return self._planned(
+            self._setting(n_rows, n_features, sparse), n_rows, n_features
+        )
+
+    def _planned(self, setting, n_rows, n_features):
+        return planned_fit(
+            setting,
+            n_rows,
+            n_features,
+            solver=self.solver,
+            noise=self.noise,
+            budget=promised_budget(self.epsilon, self.delta, self.neighbors, n_rows),
+            expected_rows=self.expected_rows,
+        )
+
     def _intercept(self, bounds: RowBounds) -> float | None:
         """Return the value of the constant feature, or None."""
         if not isinstance(self.fit_intercept, bool | np.bool_):
@@ -54,47 +89,24 @@ class PrivateLinearModel(BaseEstimator):
         # entry by entry, a constant as large as the bound costs nothing
         return bounds.x_norm * (INTERCEPT_SHARE if bounds.norm == "l2" else 1.0)
 
-    def _minimize(
-        self,
-        X,
-        y,
-        *,
-        loss,
-        bounds,
-        intercept,
-        ridge,
-        regularizer,
-        ledger,
-        assumptions,
-        scale=1.0,
-    ):
+    def _minimize(self, X, y, setting, ledger):
         """Set bounds, loss and report; return weights (p, k) and intercepts (k,)."""
-        budget = promised_budget(self.epsilon, self.delta, self.neighbors, X.shape[0])
-        size = "norm" if bounds.norm == "l2" else "largest entry"
-        bounded = f"rows are shortened to {size} {bounds.x_norm:g}"
-        W, self.loss_, self.privacy_ = private_erm(
+        planned = self._planned(setting, *X.shape)
+        W, self.privacy_ = private_erm(
             X,
             y,
-            loss=loss,
-            bounds=bounds,
-            intercept=intercept,
-            ridge=ridge,
-            regularizer=regularizer,
-            solver=self.solver,
-            noise=self.noise,
-            budget=budget,
+            setting,
+            planned,
             ledger=ledger,
-            expected_rows=self.expected_rows,
             random_state=self.random_state,
             verbose=self.verbose,
             label=type(self).__name__,
-            assumptions=(f"{bounded}, set without the data", *assumptions),
-            scale=scale,
         )
-        self.bounds_ = bounds
-        if intercept is None:
+        self.loss_ = planned.problem.loss
+        self.bounds_ = setting.bounds
+        if setting.intercept is None:
             return W, np.zeros(W.shape[1])
-        return W[:-1], W[-1] * intercept
+        return W[:-1], W[-1] * setting.intercept
 
     def _scores(self, X):
         """Return the margins of rows within the bounds."""
@@ -110,3 +122,9 @@ class PrivateLinearModel(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def bounds_in_words(bounds: RowBounds) -> str:
+    """Return what a report says of the bound on rows."""
+    size = "norm" if bounds.norm == "l2" else "largest entry"
+    return f"rows are shortened to {size} {bounds.x_norm:g}, set without the data"

@@ -13,7 +13,8 @@ from tacit._estimators import promised_budget
 from tacit._validate import one_of
 from tacit.convex import L1Ball
 from tacit.data import RowBounds
-from tacit.linear_model._erm import planning_rows
+from tacit.linear_model._base import bounds_in_words
+from tacit.linear_model._erm import Setting, planning_rows
 from tacit.linear_model._penalty import checked_penalty
 from tacit.solvers import auto_norm
 
@@ -36,28 +37,37 @@ class PrivateClassifierMixin(ClassifierMixin):
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(y)
         classes = self._public_classes(y)
-        bounds = RowBounds(
-            self.x_norm, self._chosen_norm(X), classes=tuple(classes.tolist())
-        )
-        codes = bounds.codes(y)
-        binary = len(classes) == 2
-        note = "the set of labels is public (taken from y; give classes=)"
+        setting = self._setting(*X.shape, sparse.issparse(X), classes)
+        codes = setting.bounds.codes(y)
         weights, intercepts = self._minimize(
-            X,
-            2.0 * codes - 1.0 if binary else codes,
-            loss=self._loss(len(classes)),
-            bounds=bounds,
-            intercept=self._intercept(bounds),
-            ridge=self.ridge,
-            regularizer=self._penalty(bounds),
-            ledger=ledger,
-            assumptions=(note,) if self.classes is None else (),
+            X, 2.0 * codes - 1.0 if len(classes) == 2 else codes, setting, ledger
         )
         self.classes_ = classes
         self.coef_, self.intercept_ = weights.T.copy(), intercepts
         return self
 
-    def _chosen_norm(self, X):
+    def _setting(self, n_rows, n_features, is_sparse, classes=None):
+        note = "the set of labels is public (taken from y; give classes=)"
+        if classes is None:
+            classes = self._public_classes()
+        bounds = RowBounds(
+            self.x_norm,
+            self._chosen_norm(n_rows, n_features, is_sparse),
+            classes=tuple(classes.tolist()),
+        )
+        return Setting(
+            loss=self._loss(len(classes)),
+            bounds=bounds,
+            intercept=self._intercept(bounds),
+            ridge=self.ridge,
+            regularizer=self._penalty(bounds),
+            assumptions=(
+                bounds_in_words(bounds),
+                *((note,) if self.classes is None else ()),
+            ),
+        )
+
+    def _chosen_norm(self, n_rows, n_features, is_sparse):
         """Return the norm in which rows are bounded, from public facts."""
         norm = self.bound_norm
         one_of(("auto", "l2", "linf"), bound_norm=norm)
@@ -68,9 +78,9 @@ class PrivateClassifierMixin(ClassifierMixin):
             return "linf"
         if self.penalty is not None or name != "auto":
             return "l2"
-        budget = promised_budget(self.epsilon, self.delta, self.neighbors, X.shape[0])
-        n_rows = planning_rows(budget, X.shape[0], self.expected_rows)
-        return auto_norm(n_rows, X.shape[1], sparse.issparse(X), budget)
+        budget = promised_budget(self.epsilon, self.delta, self.neighbors, n_rows)
+        planned = planning_rows(budget, n_rows, self.expected_rows)
+        return auto_norm(planned, n_features, is_sparse, budget)
 
     def _penalty(self, bounds):
         """Return the penalty given, or the ball that bounded entries ask for."""
@@ -79,8 +89,10 @@ class PrivateClassifierMixin(ClassifierMixin):
             return L1Ball(RADIUS / bounds.x_norm)
         return checked_penalty(self.penalty, self.fit_intercept)
 
-    def _public_classes(self, y):
+    def _public_classes(self, y=None):
         """Return the sorted labels, given or taken from ``y``."""
+        if self.classes is None and y is None:
+            raise ValueError("classes must be given for a plan, which sees no labels.")
         if self.classes is None:
             classes = np.unique(y)
             if len(classes) < 2:

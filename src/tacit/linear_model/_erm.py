@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from tacit.convex import Loss, Regularizer
 from tacit.data import RowBounds, bounded_rows
 from tacit.data.bounds import canonical
 from tacit.mechanisms.grid import check_noise
-from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
+from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import (
     SOLVER_NAMES,
     EntropySampling,
@@ -26,7 +26,14 @@ from tacit.solvers import (
     named_solver,
 )
 
-__all__ = ["checked_features", "planning_rows", "private_erm"]
+__all__ = [
+    "PlannedFit",
+    "Setting",
+    "checked_features",
+    "planned_fit",
+    "planning_rows",
+    "private_erm",
+]
 
 
 # Rows that anyone plans for: more do not fit in memory
@@ -50,65 +57,119 @@ def planning_rows(budget: Budget, n_rows: int, expected_rows: int | None) -> int
     return int(min(MOST_EXPECTED, max(2, budget.delta**-0.5)))
 
 
-def private_erm(
-    X: Any,
-    y: NDArray[Any],
-    *,
-    loss: Loss,
-    bounds: RowBounds,
-    intercept: float | None,
-    ridge: float,
-    regularizer: Regularizer,
-    solver: Any,
-    noise: str,
-    budget: Budget,
-    ledger: Ledger | None,
-    expected_rows: int | None,
-    random_state: Any,
-    verbose: int,
-    label: str,
-    assumptions: tuple[str, ...],
-    scale: float = 1.0,
-) -> tuple[NDArray[np.float64], Loss, PrivacyReport]:
-    """Plan, refuse an overspend, check the values, charge, clip, run, report.
+@dataclass(frozen=True)
+class Setting:
+    """What an estimator asks for, from its parameters and the public labels alone.
 
     ``scale`` multiplies the clipped rows; the bounds are those before.
     """
+
+    loss: Loss
+    bounds: RowBounds
+    intercept: float | None
+    ridge: float
+    regularizer: Regularizer
+    assumptions: tuple[str, ...]
+    scale: float = 1.0
+
+    @property
+    def scaled_bounds(self) -> RowBounds:
+        """Bounds of the rows as the solver sees them, without the constant."""
+        return replace(self.bounds, x_norm=self.bounds.x_norm * self.scale)
+
+
+@dataclass(frozen=True)
+class PlannedFit:
+    """What a fit will do and what it will spend, before any row is read.
+
+    Parameters
+    ----------
+    budget
+        What the fit promises.
+    problem
+        Public facts that the plan was made from.
+    solver
+        Algorithm that was chosen.
+    plan
+        Its noise levels and steps.
+    assumptions
+        What the promise rests on, in words.
+    """
+
+    budget: Budget
+    problem: Problem
+    solver: Any
+    plan: Any
+    assumptions: tuple[str, ...]
+
+    @property
+    def event(self) -> Event:
+        """What the ledger is charged."""
+        return self.plan.event
+
+
+def planned_fit(
+    setting: Setting,
+    n_rows: int,
+    n_features: int,
+    *,
+    solver: Any,
+    noise: str,
+    budget: Budget,
+    expected_rows: int | None,
+) -> PlannedFit:
+    """Choose a solver and make its plan, from public facts alone."""
     check_noise(noise)
-    if not isinstance(verbose, bool):
-        at_least(0, verbose=verbose)
-    scaled = replace(bounds, x_norm=bounds.x_norm * scale)
+    bounds, intercept = setting.scaled_bounds, setting.intercept
     problem = Problem(
-        loss=loss,
-        bounds=scaled if intercept is None else scaled.with_intercept(intercept),
-        n_rows=planning_rows(budget, X.shape[0], expected_rows),
-        n_features=X.shape[1] + (intercept is not None),
-        ridge=ridge,
-        regularizer=regularizer,
+        loss=setting.loss,
+        bounds=bounds if intercept is None else bounds.with_intercept(intercept),
+        n_rows=planning_rows(budget, n_rows, expected_rows),
+        n_features=n_features + (intercept is not None),
+        ridge=setting.ridge,
+        regularizer=setting.regularizer,
     )
     problem = replace(problem, loss=capped_where_noisy(problem, budget))
     chosen = _solver(solver, noise, problem, budget)
     plan = chosen.plan(problem, budget)
-    if isinstance(chosen, EntropySampling) and X.shape[0] > problem.n_rows:
+    if isinstance(chosen, EntropySampling) and n_rows > problem.n_rows:
         raise ValueError(
             "expected_rows must be at least the number of rows for EntropySampling, "
             f"whose privacy rests on it, got {expected_rows!r}."
         )
+    told = (*setting.assumptions, *getattr(plan, "assumptions", ()))
+    return PlannedFit(budget, problem, chosen, plan, told)
+
+
+def private_erm(
+    X: Any,
+    y: NDArray[Any],
+    setting: Setting,
+    planned: PlannedFit,
+    *,
+    ledger: Ledger | None,
+    random_state: Any,
+    verbose: int,
+    label: str,
+) -> tuple[NDArray[np.float64], PrivacyReport]:
+    """Refuse an overspend, check the values, charge, clip, run, report."""
+    if not isinstance(verbose, bool):
+        at_least(0, verbose=verbose)
     rng = as_generator(random_state)
 
-    told = (*assumptions, *getattr(plan, "assumptions", ()))
+    budget, plan = planned.budget, planned.plan
     account = open_account(ledger, budget, plan.event, label)
     X = checked_features(X)
     entry = account.charge(
         plan.event, label, promise=budget, seeded=is_seeded(random_state)
     )
 
-    if scale != 1.0:
-        X = bounds.clip(X) * scale
-    rows = bounded_rows(X, y, scaled, intercept)
+    if setting.scale != 1.0:
+        X = setting.bounds.clip(X) * setting.scale
+    rows = bounded_rows(X, y, setting.scaled_bounds, setting.intercept)
     with progress(bool(verbose)):
-        W = chosen.run(plan, rows, rng)
-    return W, problem.loss, report_of(entry, budget, ledger, told)
+        W = planned.solver.run(plan, rows, rng)
+    return W, report_of(entry, budget, ledger, planned.assumptions)
 
 
 def checked_features(X: Any) -> Any:

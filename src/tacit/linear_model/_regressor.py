@@ -6,11 +6,14 @@ from math import isfinite
 from numbers import Real
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import RegressorMixin
 
 from tacit._validate import one_of
 from tacit.convex import Squared, is_set
 from tacit.data import RowBounds
+from tacit.linear_model._base import bounds_in_words
+from tacit.linear_model._erm import Setting
 from tacit.linear_model._penalty import checked_penalty, rescaled_penalty
 
 __all__ = ["PrivateRegressorMixin", "nonnegative", "numeric", "public_range"]
@@ -21,13 +24,32 @@ class PrivateRegressorMixin(RegressorMixin):
 
     def _fit(self, X, y, ledger):
         y = numeric(y)
+        setting = self._setting(*X.shape, sparse.issparse(X))
+        low, high = public_range(self.y_range)
+        center, scale = self._unit()
+        weights, intercepts = self._minimize(
+            X,
+            setting.bounds.clip_target((np.clip(y, low, high) - center) / scale),
+            setting,
+            ledger,
+        )
+        self.coef_ = weights[:, 0] * scale
+        self.intercept_ = float(center + intercepts[0] * scale)
+        return self
+
+    def _unit(self):
+        """Return the target that counts as zero inside, and the width of a unit."""
+        low, high = public_range(self.y_range)
+        # without an intercept zero must stay zero
+        center = low + (high - low) / 2 if self.fit_intercept else 0.0
+        return center, max(high - center, center - low)
+
+    def _setting(self, n_rows, n_features, is_sparse):
         low, high = public_range(self.y_range)
         one_of(("l2", "linf"), bound_norm=self.bound_norm)
         bounds = RowBounds(self.x_norm, self.bound_norm, y_range=(-1.0, 1.0))
         intercept = self._intercept(bounds)
-        # without an intercept zero must stay zero
-        center = 0.0 if intercept is None else low + (high - low) / 2
-        scale = max(high - center, center - low)
+        _, scale = self._unit()
         penalty = checked_penalty(self.penalty, self.fit_intercept)
         loss = self._loss(low, high, scale)
         if isinstance(loss, Squared) and self.delta == 0 and not is_set(penalty):
@@ -35,20 +57,17 @@ class PrivateRegressorMixin(RegressorMixin):
                 "delta=0.0 needs weights in a set, such as penalty=L2Ball(radius) with "
                 "a radius in units of the targets, or HuberRegressor; or give a delta."
             )
-        weights, intercepts = self._minimize(
-            X,
-            bounds.clip_target((np.clip(y, low, high) - center) / scale),
+        return Setting(
             loss=loss,
             bounds=bounds,
             intercept=intercept,
             ridge=self._ridge(),
             regularizer=rescaled_penalty(penalty, scale),
-            ledger=ledger,
-            assumptions=(f"targets are cut to [{low:g}, {high:g}]",),
+            assumptions=(
+                bounds_in_words(bounds),
+                f"targets are cut to [{low:g}, {high:g}]",
+            ),
         )
-        self.coef_ = weights[:, 0] * scale
-        self.intercept_ = float(center + intercepts[0] * scale)
-        return self
 
     def predict(self, X):
         """Return the predicted target of each row, shortened to ``x_norm``."""

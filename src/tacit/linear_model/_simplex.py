@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from scipy import sparse
 from sklearn.base import RegressorMixin
 
 from tacit._validate import positive
 from tacit.convex import Simplex, Squared
 from tacit.data import RowBounds
-from tacit.linear_model._base import PrivateLinearModel
+from tacit.linear_model._base import PrivateLinearModel, bounds_in_words
+from tacit.linear_model._erm import Setting
 from tacit.linear_model._regressor import numeric, public_range
 
 __all__ = ["SimplexRegressor"]
@@ -112,12 +114,16 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
 
     def _fit(self, X, y, ledger):
         y = numeric(y)
+        setting = self._setting(*X.shape, sparse.issparse(X))
+        weights, _ = self._minimize(X, setting.bounds.clip_target(y), setting, ledger)
+        self.coef_, self.intercept_ = weights[:, 0] * self.radius, 0.0
+        return self
+
+    def _setting(self, n_rows, n_features, is_sparse):
         y_range = public_range(self.y_range)
         positive(x_max=self.x_max, radius=self.radius)
         bounds = RowBounds(self.x_max, "linf", y_range)
-        weights, _ = self._minimize(
-            X,
-            bounds.clip_target(y),
+        return Setting(
             loss=Squared(),
             bounds=bounds,
             # weights that sum to one, of features that are this much larger
@@ -125,11 +131,11 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
             intercept=None,
             ridge=0.0,
             regularizer=Simplex(),
-            ledger=ledger,
-            assumptions=("targets are cut to [{:g}, {:g}]".format(*y_range),),
+            assumptions=(
+                bounds_in_words(bounds),
+                "targets are cut to [{:g}, {:g}]".format(*y_range),
+            ),
         )
-        self.coef_, self.intercept_ = weights[:, 0] * self.radius, 0.0
-        return self
 
     def predict(self, X):
         """Return the predicted target of each row, entries cut to ``x_max``."""
