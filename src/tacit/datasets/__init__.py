@@ -4,7 +4,8 @@ Every column is scaled by a range written in the code, so that loading other row
 not change it.
 """
 
-from tacit.datasets._census import Census, make_census
+from tacit.datasets._census import Census, make_census, make_census_table
+from tacit.datasets._imagined import imagined_rows
 from tacit.datasets._real import (
     Dataset,
     load_a9a,
@@ -19,6 +20,7 @@ from tacit.datasets._real import (
 __all__ = [
     "Census",
     "Dataset",
+    "imagined_rows",
     "load_a9a",
     "load_adult",
     "load_covertype",
@@ -27,4 +29,5 @@ __all__ = [
     "load_newsgroups20",
     "load_reuters_moneyfx",
     "make_census",
+    "make_census_table",
 ]

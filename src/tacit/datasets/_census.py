@@ -164,6 +164,41 @@ def make_census(
     )
 
 
+def make_census_table(
+    n_rows: int = 50_000, random_state: int = 0
+) -> dict[str, NDArray[Any]]:
+    """Return the census of `make_census` as it was answered: numbers and words.
+
+    Parameters
+    ----------
+    n_rows
+        Number of persons.
+    random_state
+        Seed. The same seed gives the persons of `make_census`.
+
+    Returns
+    -------
+    dict of str to ndarray
+        One array a column, ``high_income`` last.
+
+    Examples
+    --------
+    >>> from tacit.datasets import make_census_table
+    >>> list(make_census_table(n_rows=3))[:3]
+    ['age', 'hours_per_week', 'household_size']
+    """
+    numeric, codes = _draw_answers(n_rows, as_generator(random_state))
+    table: dict[str, NDArray[Any]] = {
+        name: numeric[:, place].astype(np.int64) for place, name in enumerate(RANGES)
+    }
+    table["female"] = np.where(table["female"] == 1, "yes", "no")
+    for question, answers in CATEGORIES.items():
+        table[question] = np.array(answers)[codes[question]]
+    y = make_census(n_rows, random_state).y
+    table["high_income"] = np.where(y == 1, "yes", "no")
+    return table
+
+
 def _draw_answers(
     n: int, rng: np.random.Generator
 ) -> tuple[FloatArray, dict[str, NDArray[np.int64]]]:

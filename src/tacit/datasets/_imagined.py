@@ -1,0 +1,74 @@
+"""Rows made up from public facts alone, to see what a plan would do on real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._random import as_generator
+
+__all__ = ["imagined_rows"]
+
+Floats = NDArray[np.float64]
+
+
+def imagined_rows(
+    n_rows: int,
+    widths: Sequence[int],
+    *,
+    n_classes: int = 0,
+    strength: float = 2.0,
+    random_state: Any = 0,
+) -> tuple[Floats, NDArray[Any]]:
+    """Draw encoded rows of a table that is known by its columns only.
+
+    Parameters
+    ----------
+    n_rows
+        Number of rows.
+    widths
+        One entry a column: 1 for a number, spread evenly over -1 to 1; more for the
+        indicators of so many categories, of which the first are the most frequent.
+    n_classes
+        Labels to draw, from a softmax of linear scores; 0 for targets in -1 to 1.
+    strength
+        Standard deviation of the linear scores: how much the columns tell. For
+        targets, ratio of signal to noise.
+    random_state
+        Seed or generator.
+
+    Returns
+    -------
+    X : ndarray of shape (n_rows, sum of widths)
+        Features.
+    y : ndarray of shape (n_rows,)
+        Codes of labels, or targets.
+
+    Notes
+    -----
+    The rows are invented, so reading them costs no privacy.
+    """
+    rng = as_generator(random_state)
+    blocks = []
+    for width in widths:
+        if width == 1:
+            blocks.append(rng.uniform(-1.0, 1.0, size=(n_rows, 1)))
+            continue
+        # a few answers are common and the others rare, as in most questionnaires
+        common = np.cumsum(1.0 / np.arange(1, width + 1))
+        codes = np.searchsorted(common[:-1], rng.random(n_rows) * common[-1])
+        blocks.append(np.eye(width)[codes])
+    X = np.hstack(blocks)
+    effects = rng.normal(size=(X.shape[1], max(n_classes, 1)))
+    scores = X @ effects
+    scores -= scores.mean(axis=0)
+    scores *= strength / max(float(scores.std()), 1e-12)
+    if n_classes:
+        # the largest of scores plus Gumbel noise is a draw from their softmax
+        return X, np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+    targets = scores[:, 0] + rng.normal(size=n_rows)
+    # the range is three deviations to both sides; what is beyond would be cut
+    return X, np.clip(targets / (3 * np.hypot(strength, 1.0)), -1.0, 1.0)
