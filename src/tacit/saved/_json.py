@@ -1,0 +1,145 @@
+"""JSON that says exactly one thing, and no more of it than expected."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from tacit.saved._errors import ModelFileError
+
+__all__ = [
+    "canonical",
+    "checked_keys",
+    "checksum",
+    "dumped",
+    "parsed",
+    "plain",
+    "whole",
+]
+
+DEEPEST = 50
+LARGEST = 2**128
+
+
+def plain(value: Any, name: str, depth: int = 0) -> Any:
+    """Return a value as what JSON can hold, or refuse it by the name of its place."""
+    if depth > DEEPEST:
+        raise ModelFileError(f"{name} is nested more than {DEEPEST} deep.")
+    if value is None or isinstance(value, bool | np.bool_):
+        return None if value is None else bool(value)
+    if isinstance(value, str):
+        return text(value, name)
+    if isinstance(value, Integral):
+        return whole(int(value), name)
+    if isinstance(value, Real):
+        return finite(float(value), name)
+    if isinstance(value, list | tuple):
+        return [plain(part, name, depth + 1) for part in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {
+            text(key, name): plain(part, f"{name}[{key!r}]", depth + 1)
+            for key, part in value.items()
+        }
+    raise ModelFileError(
+        f"{name} must hold plain data (text, finite numbers, truth values, lists and "
+        f"dicts with text as keys), got {type(value).__name__}."
+    )
+
+
+def text(value: str, name: str) -> str:
+    """Return text that can be written as UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ModelFileError(f"{name} holds text that is no valid Unicode.") from None
+    return str(value)
+
+
+def finite(value: float, name: str) -> float:
+    """Return a number that JSON can hold."""
+    if not isfinite(value):
+        raise ModelFileError(f"{name} must be finite, got {value!r}.")
+    return value
+
+
+def whole(value: int, name: str) -> int:
+    """Return a whole number of so many digits that any reader takes it."""
+    if abs(value) > LARGEST:
+        raise ModelFileError(f"{name} has a whole number beyond all bounds.")
+    return value
+
+
+def dumped(data: Any) -> bytes:
+    """Return plain data as JSON for people."""
+    return (
+        json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    ).encode()
+
+
+def canonical(data: Any) -> str:
+    """Return plain data as text that is equal only for equal data of equal types."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def checksum(data: dict[str, Any]) -> str:
+    """Return the digest of all of a mapping but its own ``sha256``."""
+    rest = {key: value for key, value in data.items() if key != "sha256"}
+    return sha256(canonical(rest).encode()).hexdigest()
+
+
+def parsed(content: bytes, name: str) -> dict[str, Any]:
+    """Return the object that a file holds; refuse all that is not plain JSON."""
+    try:
+        data = json.loads(
+            content.decode(),
+            parse_float=_finite,
+            parse_constant=_no_constant,
+            object_pairs_hook=_once,
+        )
+    except RecursionError:
+        raise ModelFileError(f"{name} is nested too deep to be read.") from None
+    except ModelFileError as error:
+        raise ModelFileError(f"{name} {error}") from None
+    except ValueError:  # also of bytes that are no text, or of endless integers
+        raise ModelFileError(f"{name} is damaged: it is no valid JSON.") from None
+    if not isinstance(data, dict):
+        raise ModelFileError(f"{name} must hold a JSON object.")
+    # text with halves of characters and deep nests are found on the way
+    checked: dict[str, Any] = plain(data, name)
+    return checked
+
+
+def checked_keys(
+    data: Any, required: set[str], name: str, optional: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """Return an object with these keys and no others."""
+    if not isinstance(data, dict):
+        raise ModelFileError(f"{name} must hold a JSON object.")
+    for key in required - set(data):
+        raise ModelFileError(f"{name} lacks {key!r}.")
+    for key in set(data) - required - optional:
+        raise ModelFileError(f"{name} has {key!r}, which this version does not know.")
+    return data
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not isfinite(value):
+        raise ModelFileError("holds a number beyond all floats.")
+    return value
+
+
+def _no_constant(name: str) -> float:
+    raise ModelFileError(f"holds {name}, which is no number.")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ModelFileError("names a key twice.")
+    return found

@@ -1,0 +1,133 @@
+"""Linear models as plain data and arrays, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.convex import Huber, HuberizedHinge, Logistic, OneVsRest, Softmax, Squared
+from tacit.data import RowBounds
+from tacit.linear_model._base import CoefficientNoise
+from tacit.saved._arrays import Arrays
+from tacit.saved._errors import ModelFileError
+from tacit.saved._json import checked_keys
+from tacit.saved._values import array_from, array_to, decode, encode
+
+__all__ = [
+    "CLASSIFIER",
+    "NOISE_WEIGHTS",
+    "REGRESSOR",
+    "WEIGHTS",
+    "capture_linear",
+    "restore_linear",
+]
+
+WEIGHTS = ("coef", "intercept")
+# Where a fit knows how far noise moved it
+NOISE_WEIGHTS = ("noise_coef", "noise_intercept")
+LAWS = ("gaussian", "laplace", "gamma")
+
+REGRESSOR = ("bounds", "loss", "noise")
+CLASSIFIER = (*REGRESSOR, "classes")
+
+# The losses that an estimator can have minimized; in one against the rest, the inner
+LOSSES: dict[str, tuple[type, ...]] = {
+    "HuberRegressor": (Huber,),
+    "LinearRegression": (Squared,),
+    "LinearSVC": (HuberizedHinge,),
+    "LogisticRegression": (Logistic, Softmax),
+    "Ridge": (Squared,),
+    "SimplexRegressor": (Squared,),
+}
+
+
+def capture_linear(estimator: Any) -> tuple[dict[str, Any], Arrays]:
+    """Return what was fitted."""
+    bounds = estimator.bounds_
+    low, high = map(float, bounds.y_range)
+    fitted = {
+        # the classes of the bounds are the labels, told once
+        "bounds": {
+            "x_norm": bounds.x_norm,
+            "norm": bounds.norm,
+            "y_range": [low, high],
+        },
+        "loss": encode(estimator.loss_, "loss_"),
+    }
+    if hasattr(estimator, "classes_"):
+        fitted["classes"] = array_to(estimator.classes_, "classes")
+    arrays = {
+        "coef": np.asarray(estimator.coef_),
+        "intercept": np.asarray(estimator.intercept_),
+    }
+    noise = getattr(estimator, "noise_", None)
+    fitted["noise"] = None if noise is None else {"how": noise.how, "law": noise.law}
+    if noise is not None:
+        arrays["noise_coef"] = np.asarray(noise.coef)
+        arrays["noise_intercept"] = np.asarray(noise.intercept)
+    return fitted, arrays
+
+
+def restore_linear(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
+    """Give an estimator with its columns its weights, bounds, loss and labels."""
+    coef, intercept = arrays["coef"], arrays["intercept"]
+    p = estimator.n_features_in_
+    labels = None
+    if "classes" in fitted:
+        labels = array_from(fitted["classes"], "'classes'")
+        order = np.unique(labels)
+        if len(labels) < 2 or len(order) != len(labels) or (order != labels).any():
+            raise ModelFileError("'classes' must be two labels or more, in order.")
+        rows = 1 if len(labels) == 2 else len(labels)
+        expected: tuple[tuple[int, ...], tuple[int, ...]] = (rows, p), (rows,)
+    else:
+        expected = (p,), ()
+    if (coef.shape, intercept.shape) != expected:
+        raise ModelFileError("weights.npz does not fit the features and the classes.")
+    estimator.bounds_ = _bounds(fitted["bounds"], labels)
+    estimator.loss_ = _loss(estimator, fitted["loss"], labels)
+    estimator.coef_ = coef
+    estimator.intercept_ = float(intercept) if labels is None else intercept
+    estimator.noise_ = _noise(estimator, fitted["noise"], arrays)
+    if labels is not None:
+        estimator.classes_ = labels
+
+
+def _noise(estimator: Any, data: Any, arrays: Arrays) -> CoefficientNoise | None:
+    if (data is None) != (NOISE_WEIGHTS[0] not in arrays):
+        raise ModelFileError("'noise' does not fit weights.npz.")
+    if data is None:
+        return None
+    parts = checked_keys(data, {"how", "law"}, "'noise'")
+    coef, intercept = (arrays[name] for name in NOISE_WEIGHTS)
+    shapes = estimator.coef_.shape, np.shape(estimator.intercept_)
+    if (coef.shape, intercept.shape) != shapes or coef.min() < 0 or intercept.min() < 0:
+        raise ModelFileError("'noise' does not fit the weights.")
+    if not isinstance(parts["how"], str) or parts["law"] not in LAWS:
+        raise ModelFileError("'noise' must say how it was found and name a law.")
+    plain = float(intercept) if intercept.ndim == 0 else intercept
+    return CoefficientNoise(coef, plain, parts["how"], parts["law"])
+
+
+def _bounds(data: Any, labels: Any) -> RowBounds:
+    parts = checked_keys(data, {"x_norm", "norm", "y_range"}, "'bounds'")
+    ends = parts["y_range"]
+    pair = isinstance(ends, list) and len(ends) == 2
+    if not pair or any(type(end) is not float for end in [parts["x_norm"], *ends]):
+        raise ModelFileError("'bounds' must hold a norm and two ends, as floats.")
+    if not isinstance(parts["norm"], str):
+        raise ModelFileError("'bounds' must name a norm.")
+    classes = None if labels is None else tuple(labels.tolist())
+    return RowBounds(parts["x_norm"], parts["norm"], (ends[0], ends[1]), classes)
+
+
+def _loss(estimator: Any, data: Any, labels: Any) -> Any:
+    loss = decode(data, "loss")
+    allowed = LOSSES[type(estimator).__name__]
+    several = labels is not None and len(labels) > 2
+    inner = loss.loss if several and isinstance(loss, OneVsRest) else loss
+    outputs = 1 if not several else len(labels)
+    if not isinstance(inner, allowed) or loss.n_outputs != outputs:
+        raise ModelFileError("'loss' is none that this estimator minimizes.")
+    return loss

@@ -1,0 +1,235 @@
+"""Constructor parameters as plain data, and back, by a fixed table of types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from tacit import convex, solvers
+from tacit.privacy import Neighbors
+from tacit.saved._errors import ModelFileError, refused_as
+from tacit.saved._json import (
+    DEEPEST,
+    canonical,
+    checked_keys,
+    finite,
+    plain,
+    text,
+    whole,
+)
+
+__all__ = ["array_from", "array_to", "decode", "encode", "restored_parameter"]
+
+# What a parameter or a fitted model may be made of. A name from a file is looked up
+# here and nowhere else.
+PARTS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        convex.Box,
+        convex.ElasticNet,
+        convex.Entropy,
+        convex.Free,
+        convex.GroupL1,
+        convex.Huber,
+        convex.HuberizedHinge,
+        convex.L1,
+        convex.L1Ball,
+        convex.L2Ball,
+        convex.Logistic,
+        convex.NuclearBall,
+        convex.OneVsRest,
+        convex.Simplex,
+        convex.Softmax,
+        convex.Squared,
+        solvers.AMP,
+        solvers.AdaSSP,
+        solvers.EntropySampling,
+        solvers.FrankWolfe,
+        solvers.NoisyGD,
+        solvers.NoisySGD,
+        solvers.ObjectivePerturbation,
+        solvers.OutputPerturbation,
+        solvers.PermutedSGD,
+        solvers.PreconditionedGD,
+        solvers.SampleAndAggregate,
+    )
+}
+
+# Labels and lists that fit in memory many times over
+LONGEST = 10_000_000
+WIDEST_TEXT = 4096
+NUMBERS = {f"<{kind}" for kind in ("i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4")}
+DTYPES = NUMBERS | {"|b1", "|i1", "|u1", "<f8", "|O"}
+
+
+def encode(value: Any, name: str, depth: int = 0) -> Any:
+    """Return a parameter as plain data, or say that it cannot be written."""
+    if depth > DEEPEST:
+        raise ModelFileError(
+            f"{name} cannot be written: it is nested more than {DEEPEST} deep."
+        )
+    if value is None or isinstance(value, bool | np.bool_):
+        return None if value is None else bool(value)
+    if isinstance(value, Neighbors):
+        return {"type": "Neighbors", "value": value.value}
+    if isinstance(value, str):
+        return text(value, name)
+    # a span of time is an integer to numpy
+    if isinstance(value, Integral) and not isinstance(value, np.timedelta64):
+        return whole(int(value), name)
+    if isinstance(value, Real) and isinstance(value, float | np.floating):
+        return finite(float(value), name)
+    if type(value) is list:
+        return [encode(part, name, depth + 1) for part in value]
+    if type(value) is tuple:
+        return {
+            "type": "tuple",
+            "items": [encode(part, name, depth + 1) for part in value],
+        }
+    if isinstance(value, range):
+        ends = {"start": value.start, "stop": value.stop, "step": value.step}
+        return {"type": "range", **ends}
+    if isinstance(value, np.ndarray):
+        return {"type": "array", **array_to(value, name)}
+    if isinstance(value, Mapping):
+        pairs = [
+            [encode(key, name, depth + 1), encode(part, name, depth + 1)]
+            for key, part in value.items()
+        ]
+        return {"type": "dict", "items": pairs}
+    if PARTS.get(type(value).__name__) is type(value):
+        parts = {
+            f.name: encode(getattr(value, f.name), f"{name}.{f.name}", depth + 1)
+            for f in fields(value)
+        }
+        return {"type": type(value).__name__, **parts}
+    raise ModelFileError(
+        f"{name} cannot be written: {type(value).__name__} is neither plain data nor a "
+        "part of tacit; give such data, or set it to its default before saving."
+    )
+
+
+def decode(data: Any, name: str) -> Any:
+    """Return the parameter that `encode` wrote."""
+    if isinstance(data, list):
+        return [decode(part, name) for part in data]
+    if not isinstance(data, dict):
+        return data
+    parts = dict(data)
+    kind = parts.pop("type", None)
+    if isinstance(kind, str) and kind in _DECODERS:
+        keys, decoder = _DECODERS[kind]
+        with refused_as(name):
+            return decoder(checked_keys(parts, keys, name), name)
+    if not (isinstance(kind, str) and kind in PARTS):
+        raise ModelFileError(f"{name} has a type that this version does not know.")
+    known = {f.name for f in fields(PARTS[kind])}
+    checked_keys(parts, set(), f"{name} ({kind})", frozenset(known))
+    with refused_as(name):
+        return PARTS[kind](
+            **{key: decode(part, f"{name}.{key}") for key, part in parts.items()}
+        )
+
+
+def restored_parameter(name: str, data: Any) -> Any:
+    """Return a parameter of an estimator from the plain data of ``model.json``.
+
+    Parameters
+    ----------
+    name
+        What the parameter is called, for messages.
+    data
+        Plain data. An object is a part of tacit, as ``{"type": "L1", "weight": 2.0}``,
+        or a tuple, range, dict or array.
+
+    Examples
+    --------
+    >>> from tacit.saved import restored_parameter
+    >>> restored_parameter("penalty", {"type": "L1", "weight": 2.0})
+    L1(weight=2.0)
+    """
+    return decode(plain(data, name), name)
+
+
+def array_to(array: np.ndarray, name: str) -> dict[str, Any]:
+    """Return a vector of labels or numbers as plain data with its type."""
+    dtype = array.dtype.newbyteorder("<")
+    if array.ndim != 1 or not _writable(dtype.str):
+        raise ModelFileError(
+            f"{name} cannot be written: an array must be a vector of numbers, truth "
+            "values or text."
+        )
+    values = array.tolist()
+    if not all(type(value) in (bool, int, float, str) for value in values):
+        raise ModelFileError(
+            f"{name} cannot be written: its entries must be numbers, truth values or "
+            "text."
+        )
+    return {
+        "dtype": dtype.str,
+        "values": [encode(value, name) for value in values],
+    }
+
+
+def array_from(data: Any, name: str) -> np.ndarray:
+    """Return the vector that `array_to` wrote."""
+    parts = checked_keys(data, {"dtype", "values"}, name)
+    dtype, values = parts["dtype"], parts["values"]
+    scalars = isinstance(values, list) and not any(
+        isinstance(value, list | dict | None) for value in values
+    )
+    if not scalars or not isinstance(dtype, str) or not _writable(dtype):
+        raise ModelFileError(f"{name} must be a vector of numbers or text.")
+    # wide text is padded, so that its size must be known beforehand
+    if np.dtype(dtype).itemsize * len(values) > 64 * LONGEST:
+        raise ModelFileError(f"{name} is too long.")
+    with refused_as(name), np.errstate(all="ignore"):
+        array = np.array(values, dtype=dtype)
+        # what numpy had to round, cut or convert was not written by this library
+        if canonical(array.tolist()) != canonical(values):
+            raise ModelFileError(f"{name} does not hold what its dtype says.")
+    return array
+
+
+def _writable(dtype: str) -> bool:
+    if dtype in DTYPES:
+        return True
+    width = dtype.removeprefix("<U")
+    digits = width.isascii() and width.isdigit() and len(width) <= 4
+    return dtype.startswith("<U") and digits and 0 < int(width) <= WIDEST_TEXT
+
+
+def _items(parts: dict[str, Any], name: str) -> list[Any]:
+    if not isinstance(parts["items"], list):
+        raise ModelFileError(f"{name} must list its items.")
+    return [decode(part, name) for part in parts["items"]]
+
+
+def _mapping(parts: dict[str, Any], name: str) -> dict[Any, Any]:
+    pairs = _items(parts, name)
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise ModelFileError(f"{name} must list pairs of a key and a value.")
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ModelFileError(f"{name} names a key twice.")
+    return found
+
+
+def _range(parts: dict[str, Any], name: str) -> range:
+    if any(isinstance(end, bool) for end in parts.values()):
+        raise ModelFileError(f"{name} must have whole numbers as ends.")
+    return range(parts["start"], parts["stop"], parts["step"])
+
+
+Decoder = Callable[[dict[str, Any], str], Any]
+_DECODERS: dict[str, tuple[set[str], Decoder]] = {
+    "Neighbors": ({"value"}, lambda parts, name: Neighbors(parts["value"])),
+    "array": ({"dtype", "values"}, array_from),
+    "dict": ({"items"}, _mapping),
+    "range": ({"start", "stop", "step"}, _range),
+    "tuple": ({"items"}, lambda parts, name: tuple(_items(parts, name))),
+}

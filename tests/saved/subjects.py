@@ -1,0 +1,117 @@
+"""Fitted models that the tests of model folders share."""
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+
+from tacit._random import as_generator
+from tacit.convex import L1, Box, ElasticNet, L1Ball, L2Ball
+from tacit.linear_model import (
+    HuberRegressor,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    Ridge,
+    SimplexRegressor,
+)
+from tacit.preprocessing import (
+    PrivateQuantileBounds,
+    PrivateStandardScaler,
+    PublicOneHot,
+    PublicScaler,
+)
+from tacit.privacy import Neighbors
+from tacit.solvers import AMP, NoisyGD
+
+N, P = 60, 3
+NAMES = ["age", "Größe", "y = x"]
+Y_RANGE = (-4.0, 6.0)
+
+
+def rows(seed=0):
+    rng = as_generator(seed)
+    return rng.normal(size=(N, P)) / 3
+
+
+def targets(model, X, labels=None):
+    scores = X @ [[3.0, -1.0, 0.0], [1.0, 0.0, 0.5], [-2.0, 1.0, 0.0]]
+    if not is_classifier(model):
+        return scores[:, 0] + 1.0
+    labels = np.arange(3) if labels is None else np.asarray(labels)
+    if len(labels) == 2:
+        return labels[(scores[:, 0] > 0).astype(int)]
+    return labels[scores.argmax(axis=1)]
+
+
+def fitted(model, labels=None, *, names=False):
+    X = rows()
+    given = pd.DataFrame(X, columns=NAMES) if names else X
+    return model.fit(given, targets(model, X, labels))
+
+
+def table(model, X):
+    """Return rows with names where the model was fitted on such."""
+    named = hasattr(model, "feature_names_in_")
+    return pd.DataFrame(X, columns=model.feature_names_in_) if named else X
+
+
+def linear_models():
+    """Return fitted models of all kinds, with all sorts of parameters and labels."""
+    text, numbers, truth = ["no", "yes"], np.array([1, 5, 9], np.int16), [False, True]
+    return {
+        "logistic": fitted(LogisticRegression(1.0), [0, 1], names=True),
+        "softmax": fitted(LogisticRegression(2.0, classes=range(3)), [0, 1, 2]),
+        "rest": fitted(
+            LogisticRegression(
+                np.float32(0.7),
+                1e-5,
+                classes=numbers,
+                multi_class="one_vs_rest",
+                neighbors=Neighbors.ADD_OR_REMOVE_ONE,
+            ),
+            numbers,
+        ),
+        "svc": fitted(LinearSVC(1.0, penalty=L1(np.float64(0.5)), classes=text), text),
+        "svc of three": fitted(LinearSVC(1.0, ridge=2), list("abc"), names=True),
+        "objects": fitted(LogisticRegression(1.0), np.array(text, dtype=object)),
+        "truth": fitted(LogisticRegression(1.0, solver=AMP(ridge=3.0)), truth),
+        "linear": fitted(LinearRegression(1.0, y_range=Y_RANGE), names=True),
+        "ridge": fitted(
+            Ridge(1, alpha=np.int64(2), y_range=list(Y_RANGE), penalty=L2Ball(9.0))
+        ),
+        "huber": fitted(
+            HuberRegressor(
+                1.0,
+                y_range=np.array(Y_RANGE),
+                solver=NoisyGD(n_steps=5),
+                penalty=Box(-3.0, 3.0),
+                fit_intercept=False,
+            )
+        ),
+        "pure huber": fitted(
+            HuberRegressor(1.0, 0.0, y_range=Y_RANGE, penalty=ElasticNet(0.1, 0.2))
+        ),
+        "output": fitted(
+            LogisticRegression(1.0, solver="output_perturbation"), [0, 1, 2]
+        ),
+        "moments": fitted(Ridge(1.0, y_range=Y_RANGE, solver="ada_ssp")),
+        "simplex": fitted(SimplexRegressor(1.0, y_range=Y_RANGE, radius=2)),
+        "entries": fitted(
+            LogisticRegression(1.0, penalty=L1Ball(2.0), bound_norm="linf"), [0, 1]
+        ),
+    }
+
+
+def steps():
+    """Return fitted steps of preprocessing."""
+    ranges = dict.fromkeys(NAMES, (-1, 1))
+    named = pd.DataFrame(rows(), columns=NAMES)
+    return {
+        "scaler": PublicScaler([(-1, 1), (-2.0, 2.0), (0, 3)], missing=0).fit(rows()),
+        "named scaler": PublicScaler(ranges, target=(0, 1)).fit(named),
+        "one hot": PublicOneHot([["a", "b"], [1, 2], [True, False]]).fit(
+            np.zeros((1, P))
+        ),
+        "standard": PrivateStandardScaler(1.0, ranges=ranges).fit(named),
+        "quantiles": PrivateQuantileBounds(1.0, 0.0, ranges=(-1, 1)).fit(rows()),
+    }
