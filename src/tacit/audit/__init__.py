@@ -1,7 +1,8 @@
 """Judging privacy claims from outside.
 
 `replay` finds leaks around the mechanisms, in milliseconds and without chance;
-`audit` finds mechanisms with too little noise, by training many times; the
+`audit` finds mechanisms with too little noise, by training many times, and
+`audit_estimator` does so for an estimator, by what its parameters promise; the
 `precision_attack` finds noise whose last digits betray the value. None of them proves
 privacy: they refute false claims. The package takes callables and arrays and shares no
 code with what it judges, save the tape on which mechanisms note their releases.
@@ -17,6 +18,7 @@ from tacit.audit.bounds import (
     gaussian_delta,
     gaussian_epsilon,
 )
+from tacit.audit.estimators import EstimatorAudit, audit_estimator
 from tacit.audit.pairs import (
     Pair,
     PrecisionAttack,
@@ -29,12 +31,14 @@ from tacit.audit.run import AuditResult, audit
 __all__ = [
     "AuditResult",
     "EpsilonBound",
+    "EstimatorAudit",
     "Pair",
     "PrecisionAttack",
     "ReplayEntry",
     "ReplayReport",
     "assert_replays",
     "audit",
+    "audit_estimator",
     "clopper_pearson_bound",
     "clopper_pearson_lower",
     "clopper_pearson_upper",

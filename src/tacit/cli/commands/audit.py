@@ -1,0 +1,184 @@
+"""``tacit audit``: attack an installed estimator and bound its epsilon from below."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from tacit.cli._console import Refused, json_option, out
+from tacit.cli._options import given_settings
+
+if TYPE_CHECKING:
+    from tacit.audit._trainings import Progress
+
+REFUTED = 5  # exit code
+
+
+@click.command()
+@click.argument("path", metavar="PACKAGE.MODULE:CLASS")
+@click.option("--epsilon", type=float, default=1.0, show_default=True)
+@click.option("--delta", type=float, help="Its own default unless given.")
+@click.option(
+    "--neighbors",
+    type=click.Choice(["replace_one", "add_or_remove_one"]),
+    help="What the promise holds for; replace_one unless given.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Another parameter of the estimator; the value is JSON or plain text.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(20),
+    default=1000,
+    show_default=True,
+    help="Trainings on each of the two data sets.",
+)
+@click.option("--rows", type=click.IntRange(4), default=10, show_default=True)
+@click.option("--features", type=click.IntRange(2), default=2, show_default=True)
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+)
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "clopper-pearson", "gaussian"]),
+    default="auto",
+    show_default=True,
+    help="gaussian needs fewer runs and takes the noise to be Gaussian; auto does so "
+    "where the estimator's report claims it.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=min(2, os.cpu_count() or 1),
+    show_default=True,
+    help="Processes that train.",
+)
+@click.option("--seed", type=click.IntRange(0), help="Repeat an audit exactly.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+@json_option
+def command(
+    path: str,
+    epsilon: float,
+    delta: float | None,
+    neighbors: str | None,
+    settings: tuple[str, ...],
+    runs: int,
+    rows: int,
+    features: int,
+    confidence: float,
+    method: Any,
+    jobs: int,
+    seed: int | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Attack an estimator, such as tacit.linear_model:LogisticRegression.
+
+    It is trained many times on two made-up data sets that differ in one row, the one
+    that shows most at its public bounds. How well the results can be told apart bounds
+    its epsilon from below.
+
+    The audit can refute a promise and never prove one: a better attack, other rows or
+    more runs may show more. The exit code is 5 when the promise is refuted. No row of
+    yours is read and nothing is charged.
+    """
+    from tacit.audit import audit_estimator
+
+    estimator = _estimator(
+        path,
+        given_settings(settings),
+        {"epsilon": epsilon, "delta": delta, "neighbors": neighbors},
+    )
+    with _bar(shown=not (quiet or as_json)) as on_run:
+        found = audit_estimator(
+            estimator,
+            n_rows=rows,
+            n_features=features,
+            runs=runs,
+            confidence=confidence,
+            neighbors=neighbors,
+            delta=delta,
+            method=method,
+            jobs=jobs,
+            random_state=seed,
+            on_run=on_run,
+        )
+
+    def human(console: Console) -> None:
+        lower, promised = found.epsilon_lower, found.epsilon
+        console.print(f"promised     epsilon {promised:g} at delta {found.delta:.3g}")
+        console.print(f"shown        epsilon of at least {lower:.3g}")
+        console.print(f"trainings    {runs} on each side, {found.result.method}")
+        console.print(found.verdict, markup=False)
+
+    out(as_json, found.to_dict(), human)
+    if found.refuted:
+        click.get_current_context().exit(REFUTED)
+
+
+def _estimator(path: str, settings: dict[str, Any], options: dict[str, Any]) -> Any:
+    """Return the estimator of an import path, with these parameters."""
+    from importlib import import_module
+
+    from tacit.saved import restored_parameter
+
+    module, colon, name = path.partition(":")
+    if not (module and colon and name):
+        raise Refused(f"The estimator must have the form MODULE:CLASS, got {path!r}.")
+    # also what lies in this folder, but nothing there hides what is installed
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        kind = getattr(import_module(module), name)
+    except ImportError as error:
+        raise Refused(f"{module} cannot be imported: {error}.") from error
+    except AttributeError:
+        raise Refused(f"{module} has no class {name!r}.") from None
+    if not isinstance(kind, type):
+        raise Refused(f"{path} is not a class.")
+    given = {key: restored_parameter(key, value) for key, value in settings.items()}
+    for option in options:
+        if option in given:
+            raise Refused(f"--set {option} is not for that; use --{option}.")
+    try:
+        estimator = kind(**given)
+        known = estimator.get_params(deep=False)
+        chosen = {key: value for key, value in options.items() if value is not None}
+        # a foreign estimator may have no delta and no neighbors to set
+        estimator.set_params(**{k: v for k, v in chosen.items() if k in known})
+    except (AttributeError, TypeError) as error:
+        raise Refused(
+            f"{name} cannot be made with these parameters: {error}."
+        ) from error
+    return estimator
+
+
+@contextmanager
+def _bar(shown: bool) -> Iterator[Progress | None]:
+    """Give a function that moves a bar, or None where there is nobody to see it."""
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    if not (shown and console.is_terminal):
+        yield None
+        return
+    with Bar(console=console, transient=True) as bar:
+        task = bar.add_task("trainings", total=None)
+
+        def on_run(done: int, planned: int) -> None:
+            bar.update(task, completed=done, total=planned)
+
+        yield on_run

@@ -1,0 +1,251 @@
+"""Audits of estimators: an honest one passes, one with half the noise does not.
+
+An honest promise is refuted with probability at most P_FAIL an audit, and the controls
+are refuted with room to spare.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from tests.stat import P_FAIL
+
+from tacit._random import as_generator
+from tacit.audit import audit_estimator
+from tacit.audit.estimators import _gaussian_only, _pair, _prepared
+from tacit.linear_model import (
+    HuberRegressor,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    Ridge,
+    SimplexRegressor,
+)
+from tacit.mechanisms import Laplace
+from tacit.solvers import OutputPerturbation
+
+ESTIMATORS = [
+    LogisticRegression(1.0),
+    LogisticRegression(1.0, 0.0),
+    LogisticRegression(1.0, classes=["a", "b", "c"]),
+    LogisticRegression(1.0, 1e-4, neighbors="add_or_remove_one"),
+    LogisticRegression(1.0, bound_norm="linf", x_norm=2.0),
+    LinearSVC(1.0),
+    LinearRegression(1.0),
+    Ridge(1.0, y_range=(0, 10), fit_intercept=False),
+    HuberRegressor(1.0),
+    SimplexRegressor(1.0, radius=3.0),
+]
+
+
+class NoisySum(ClassifierMixin, BaseEstimator):
+    """Someone else's classifier, with a share of the noise that it should add."""
+
+    def __init__(self, epsilon=1.0, data_norm=None, share=1.0, random_state=None):
+        self.epsilon = epsilon
+        self.data_norm = data_norm
+        self.share = share
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        assert np.abs(X).sum(axis=1).max() <= self.data_norm
+        self.classes_ = np.unique(y)
+        signs = np.where(y == self.classes_[1], 1.0, -1.0)
+        noise = Laplace(self.share / self.epsilon, 2 * self.data_norm)
+        self.coef_ = noise(X.T @ signs, as_generator(self.random_state))[None]
+        return self
+
+
+class HalfNoise(NoisySum):
+    """The same, broken."""
+
+    def __init__(self, epsilon=1.0, data_norm=None, share=0.5, random_state=None):
+        super().__init__(epsilon, data_norm, share, random_state)
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """A solver of ours that runs with a share of the noise that it planned."""
+
+    solver: Any
+    share: float
+
+    def plan(self, problem, budget):
+        return self.solver.plan(problem, budget)
+
+    def run(self, plan, rows, rng):
+        quiet = replace(plan, multiplier=plan.multiplier * self.share)
+        return self.solver.run(quiet, rows, rng)
+
+
+@pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
+def test_every_estimator_can_be_audited_and_few_runs_refute_none(model, seed):
+    before = model.get_params()
+    found = audit_estimator(
+        model, n_rows=10, runs=20, confidence=1 - P_FAIL, random_state=seed
+    )
+    assert not found.refuted
+    assert found.verdict.startswith("Not refuted")
+    assert "proves nothing" in found.verdict
+    assert found.epsilon == 1.0
+    assert model.get_params() == before
+    assert not hasattr(model, "coef_")
+    assert json.loads(json.dumps(found.to_dict()))["refuted"] is False
+
+
+# so many that half the noise of a pure promise of one shows at P_FAIL
+FOREIGN = {"n_rows": 4, "runs": 1500, "confidence": 1 - P_FAIL}
+
+
+@pytest.mark.statistical
+def test_a_foreign_estimator_passes(seed):
+    found = audit_estimator(NoisySum(1.0), random_state=seed, **FOREIGN)
+    assert not found.refuted
+    # and not for want of power
+    assert found.epsilon_lower > 0.25
+
+
+@pytest.mark.statistical
+def test_half_the_noise_of_a_foreign_estimator_is_refuted(seed):
+    model = HalfNoise(1.0, data_norm=3.0)
+    found = audit_estimator(model, random_state=seed, **FOREIGN)
+    assert found.refuted
+    assert found.verdict.startswith("Refuted: HalfNoise promises epsilon 1 at delta 0")
+    assert found.result.method == "clopper-pearson"
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_our_estimator_passes_and_half_its_noise_is_refuted(seed):
+    options = {"runs": 800, "confidence": 1 - P_FAIL, "random_state": seed}
+    # a heavy ridge keeps the margins small, where the hinge is steepest
+    model, solver = LinearSVC(10.0, 1e-5), OutputPerturbation(ridge=200.0)
+    honest = audit_estimator(model.set_params(solver=Quiet(solver, 1.0)), **options)
+    broken = audit_estimator(model.set_params(solver=Quiet(solver, 0.5)), **options)
+    assert (honest.refuted, broken.refuted) == (False, True)
+    assert honest.result.method == "gaussian"
+    assert "as its report claims" in broken.verdict
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC, Ridge, HuberRegressor])
+def test_defaults_show_a_part_of_a_large_promise(kind, seed):
+    options = {"n_rows": 4, "runs": 400, "confidence": 1 - P_FAIL}
+    found = audit_estimator(kind(8.0), random_state=seed, **options)
+    assert 1.0 < found.epsilon_lower < 8.0
+
+
+def test_a_seed_fixes_the_outcome():
+    first, second, other = (
+        audit_estimator(NoisySum(1.0), n_rows=4, runs=40, random_state=s).result
+        for s in (1, 1, 2)
+    )
+    assert first == second
+    assert first != other
+
+
+def test_without_a_seed_the_noise_is_fresh():
+    model = NoisySum(1.0, random_state=0)
+    found = audit_estimator(model, n_rows=4, runs=100, confidence=0.5)
+    # with one and the same noise in all runs, the sides would be told apart for sure
+    assert 0 < found.result.hits[0] + found.result.hits[1] < 100
+    assert model.random_state == 0
+
+
+def test_progress_counts_trainings():
+    seen = []
+    audit_estimator(
+        NoisySum(1.0),
+        n_rows=4,
+        runs=50,
+        on_run=lambda done, planned: seen.append((done, planned)),
+    )
+    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+    assert seen[-1] == (100, 100)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (LogisticRegression, "instance"),
+        (object(), "instance"),
+        (LogisticRegression("a"), "epsilon"),
+        (LogisticRegression(-1.0), "epsilon"),
+        (LogisticRegression(x_norm=-1.0), "bound on a row"),
+        (LogisticRegression(classes=[1]), "2 labels"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused(model, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        audit_estimator(model, runs=20)
+
+
+def test_an_estimator_without_bounds_is_refused():
+    class Unbounded(BaseEstimator):
+        def __init__(self, epsilon=1.0):
+            self.epsilon = epsilon
+
+        def fit(self, X, y): ...
+
+    with pytest.raises(ValueError, match="x_norm, data_norm, x_max"):
+        audit_estimator(Unbounded())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_rows", 3),
+        ("n_features", 1),
+        ("runs", 19),
+        ("jobs", 0),
+        ("confidence", 1.0),
+        ("method", "guess"),
+        ("neighbors", "strangers"),
+    ],
+)
+def test_a_bad_option_is_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=name):
+        audit_estimator(NoisySum(1.0), **{name: value})
+
+
+@pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
+def test_pairs_keep_the_public_bounds_and_change_one_row(model):
+    subject = _prepared(model)
+    given = subject.get_params()
+    relation, norm = given["neighbors"], given.get("bound_norm", "linf")
+    norm = "linf" if norm == "linf" else "l2"
+    (X, y), (other_X, other_y) = _pair(subject, 10, 3, relation, norm)
+    bound = given.get("x_norm", given.get("x_max"))
+    order = np.inf if norm == "linf" else 2
+    assert np.linalg.norm(X, order, axis=1).max() == bound
+    if relation == "add_or_remove_one":
+        np.testing.assert_array_equal(other_X, X[1:])
+        np.testing.assert_array_equal(other_y, y[1:])
+    else:
+        np.testing.assert_array_equal(other_X[1:], X[1:])
+        np.testing.assert_array_equal(other_y[1:], y[1:])
+        assert other_y[0] != y[0] or (other_X[0] != X[0]).any()
+    if "y_range" in given:
+        low, high = given["y_range"]
+        assert (y.max(), other_y.min()) == (high, low)
+
+
+def test_only_gaussian_noise_is_gaussian():
+    gaussian = {"type": "GaussianNoise", "multiplier": 1.0}
+    repeated = {"type": "Repeated", "event": gaussian, "count": 3}
+    pure = {"type": "PureDP", "epsilon": 1.0}
+    assert _gaussian_only({"type": "Composed", "events": [gaussian, repeated]})
+    assert not _gaussian_only({"type": "Composed", "events": [gaussian, pure]})
+    assert not _gaussian_only({"type": "PoissonSampled", "event": gaussian})
+
+
+@pytest.mark.slow
+def test_processes_give_what_one_process_gives(seed):
+    # two fresh interpreters take seconds to start
+    options = {"n_rows": 4, "runs": 60, "random_state": seed}
+    alone = audit_estimator(SimplexRegressor(1.0), **options)
+    assert audit_estimator(SimplexRegressor(1.0), jobs=2, **options) == alone

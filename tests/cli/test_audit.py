@@ -1,0 +1,71 @@
+"""``tacit audit``: exit code 5 for a refuted promise, and no other claim."""
+
+import pytest
+
+OURS = "tacit.linear_model:SimplexRegressor"
+HERE = "tests.audit.test_estimators"
+FAST = ("--rows", 4, "--jobs", 1, "--quiet", "--seed", 0)
+
+
+def test_an_honest_estimator_is_not_refuted(run):
+    answer = run("audit", OURS, "--epsilon", 2, "--runs", 40, *FAST)
+    assert answer.code == 0, answer.err
+    assert "promised     epsilon 2 at delta 0.0625" in answer.out
+    assert "Not refuted: SimplexRegressor" in answer.out
+    assert "proves nothing" in answer.out
+
+
+def test_json_has_the_bound_and_the_promise(run):
+    answer = run("audit", OURS, "--runs", 40, "--json", *FAST)
+    assert answer.code == 0
+    assert answer.data["refuted"] is False
+    assert answer.data["promise"]["epsilon"] == 1.0
+    assert answer.data["epsilon_lower"] <= 1.0
+    assert answer.data["runs"] == 40
+    assert answer.err == ""
+
+
+def test_half_the_noise_is_refuted_with_a_code_of_its_own(run):
+    # noise for an epsilon of 4 where 2 is promised
+    answer = run(
+        "audit", f"{HERE}:HalfNoise", "--epsilon", 2, "--runs", 400, "--json", *FAST
+    )
+    assert answer.code == 5
+    assert answer.data["refuted"] is True
+    assert answer.data["promise"]["delta"] == 0.0
+
+
+def test_settings_reach_the_estimator(run):
+    answer = run(
+        "audit", f"{HERE}:HalfNoise", "--set", "share=1.0", "--runs", 40, *FAST
+    )
+    assert answer.code == 0
+    ridge = ("--set", "y_range=[0, 9]", "--set", "solver=output_perturbation")
+    penalty = ("--set", 'penalty={"type": "L2Ball", "radius": 3.0}')
+    answer = run(
+        "audit", "tacit.linear_model:Ridge", *ridge, *penalty, "--runs", 20, *FAST
+    )
+    assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("tacit.linear_model",), "MODULE:CLASS"),
+        (("no.such.module:Thing",), "cannot be imported"),
+        (("tacit.linear_model:Lasso",), "no class 'Lasso'"),
+        (("tacit.linear_model:__doc__",), "not a class"),
+        (("tacit.convex:L1",), "cannot be made"),
+        ((OURS, "--set", "bogus=1"), "bogus"),
+        ((OURS, "--set", "epsilon=1"), "--epsilon"),
+        ((OURS, "--set", "radius"), "NAME=VALUE"),
+        ((OURS, "--epsilon", "-1"), "epsilon"),
+        ((OURS, "--runs", "3"), "runs"),
+        ((f"{HERE}:Quiet",), "cannot be made"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused_in_a_sentence(arguments, words, run):
+    answer = run("audit", *arguments, "--quiet")
+    assert answer.code == 2
+    assert words in answer.err
+    assert "Traceback" not in answer.err
