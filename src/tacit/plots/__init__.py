@@ -1,0 +1,20 @@
+"""Plots for notebooks, with matplotlib; install the extra ``plots``.
+
+Every function draws on the Axes it is given as ``ax``, or on new ones, and returns
+them. Nothing here reads rows of a data set or draws noise: what is plotted was released
+before, and plotting it costs no budget.
+"""
+
+from tacit.plots._attacker import TradeOff
+from tacit.plots._models import coefficients, privacy_utility
+from tacit.plots._privacy import audit_roc, ledger, privacy_curve, trade_off
+
+__all__ = [
+    "TradeOff",
+    "audit_roc",
+    "coefficients",
+    "ledger",
+    "privacy_curve",
+    "privacy_utility",
+    "trade_off",
+]

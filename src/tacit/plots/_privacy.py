@@ -1,0 +1,249 @@
+"""Plots of promises: what holds, what it leaves to an attacker, what was spent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit._validate import fraction, positive
+from tacit.plots._attacker import TradeOff, curve_of, epsilon_grid, promise_of
+from tacit.plots._axes import ACCENT, FORBIDDEN, MUTED, axes_for, quiet
+from tacit.privacy import Budget, Neighbors, PrivacyReport
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["audit_roc", "ledger", "privacy_curve", "trade_off"]
+
+# Deltas below this are not drawn: no promise is that small
+LOWEST_DELTA = 1e-12
+
+COIN = "toss of a coin"
+
+
+def privacy_curve(
+    subject: Any,
+    *,
+    neighbors: Neighbors | str = Neighbors.REPLACE_ONE,
+    ax: Axes | None = None,
+    label: str | None = None,
+    **line: Any,
+) -> Axes:
+    """Draw every (epsilon, delta) that holds, and mark the one that was promised.
+
+    Parameters
+    ----------
+    subject
+        A `PrivacyReport`, an event, a `PrivacyCurve`, a `Budget` or a `Ledger`.
+    neighbors
+        Relation between data sets for an event; the others have their own.
+    ax
+        Axes to draw on; None makes new ones.
+    label
+        Name in the legend.
+    **line
+        Passed to `matplotlib.axes.Axes.plot`.
+
+    Notes
+    -----
+    **Bound.** The entries of a report are composed as if fixed before the first of
+    them. For charges chosen after seeing outputs, what holds is the promise.
+
+    Examples
+    --------
+    >>> from tacit.plots import privacy_curve
+    >>> from tacit.privacy import GaussianNoise
+    >>> ax = privacy_curve(GaussianNoise(multiplier=2.0))  # doctest: +SKIP
+    """
+    curve = curve_of(subject, neighbors)
+    promise = promise_of(subject)
+    smallest = LOWEST_DELTA
+    if promise is not None and promise.delta > 0:
+        smallest = promise.delta / 1000
+    epsilons = epsilon_grid(curve, smallest)
+    deltas = np.array([curve.delta(float(e)) for e in epsilons])
+    shown = deltas >= min(smallest, LOWEST_DELTA)  # a log axis has no place for zero
+    ax = quiet(axes_for(ax))
+    line = {"color": ACCENT, **line}
+    ax.plot(epsilons[shown], deltas[shown], label=label, **line)
+    if promise is not None:
+        height = promise.delta or float(deltas[shown].min())
+        ax.plot(
+            [promise.epsilon],
+            [height],
+            marker="o",
+            linestyle="none",
+            color=FORBIDDEN,
+            label=f"promise: epsilon {promise.epsilon:g}, delta {promise.delta:.3g}",
+        )
+    ax.set(yscale="log", xlabel="epsilon", ylabel="delta", title="What holds")
+    ax.set_xlim(left=0.0)
+    if label is not None or promise is not None:
+        ax.legend(frameon=False)
+    return ax
+
+
+def trade_off(
+    subject: Any,
+    *,
+    neighbors: Neighbors | str = Neighbors.REPLACE_ONE,
+    ax: Axes | None = None,
+    label: str | None = None,
+    **line: Any,
+) -> Axes:
+    """Draw the ROC curve that no attacker can exceed, and the toss of a coin.
+
+    Parameters
+    ----------
+    subject, neighbors, ax, label, **line
+        As for `privacy_curve`.
+
+    Notes
+    -----
+    **Bound.** The largest true-positive rate at each false-positive rate, of a test
+    that tells two neighboring data sets apart; see `TradeOff`.
+    """
+    bound = TradeOff.of(subject, neighbors)
+    rates = _rates()
+    ax = quiet(axes_for(ax))
+    name = label or f"best attacker: right {bound.accuracy():.1%} of the time"
+    ax.plot(rates, bound.power(rates), label=name, **{"color": ACCENT, **line})
+    _frame(ax, "What is left to an attacker")
+    return ax
+
+
+def audit_roc(
+    scores_in: ArrayLike,
+    scores_out: ArrayLike,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    *,
+    ax: Axes | None = None,
+    label: str | None = None,
+    **line: Any,
+) -> Axes:
+    """Draw the ROC curve of an audit's scores over what the promise forbids.
+
+    Parameters
+    ----------
+    scores_in, scores_out
+        One score a training, with and without the row; higher speaks for its presence.
+    epsilon, delta
+        Promise whose forbidden region is shaded; None shades nothing.
+    ax, label, **line
+        As for `privacy_curve`.
+
+    Notes
+    -----
+    The curve of few trainings enters the region by chance. What counts as a refutation
+    is a confidence bound: see `tacit.audit.audit`.
+    """
+    present, absent = _scores("scores_in", scores_in), _scores("scores_out", scores_out)
+    # each distinct score is a threshold, so that ties move both rates at once
+    cuts = np.unique(np.concatenate([present, absent]))[::-1]
+    false = np.searchsorted(np.sort(-absent), -cuts, side="right") / len(absent)
+    true = np.searchsorted(np.sort(-present), -cuts, side="right") / len(present)
+    ax = quiet(axes_for(ax))
+    if epsilon is not None:
+        positive(epsilon=epsilon)
+        fraction(delta=delta)
+        bound = TradeOff.of(Budget(epsilon, delta))
+        rates = _rates()
+        forbidden: dict[str, Any] = {"color": FORBIDDEN, "alpha": 0.15, "linewidth": 0}
+        ax.fill_between(
+            rates,
+            bound.power(rates),
+            1.0,
+            label=f"forbidden by epsilon {epsilon:g}, delta {delta:.3g}",
+            **forbidden,
+        )
+        ax.fill_between(rates, 0.0, 1 - bound.power(1 - rates), **forbidden)
+    ax.plot(
+        np.concatenate([[0.0], false]),
+        np.concatenate([[0.0], true]),
+        label=label or f"attack, {len(present)} and {len(absent)} trainings",
+        **{"color": ACCENT, "drawstyle": "steps-post", **line},
+    )
+    _frame(ax, "What an attack achieved")
+    return ax
+
+
+def ledger(subject: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the charges of a ledger, what they spent together, and the budget.
+
+    Parameters
+    ----------
+    subject
+        A `Ledger`, or the `PrivacyReport` of one.
+    ax
+        Axes to draw on; None makes new ones.
+
+    Notes
+    -----
+    A stem is what one charge would promise alone. The stems do not add up: together
+    the charges spend what the solid line says.
+    """
+    report = subject if isinstance(subject, PrivacyReport) else subject.report()
+    own = np.array([entry.epsilon for entry in report.entries], dtype=float)
+    seeded = np.array([entry.seeded for entry in report.entries], dtype=bool)
+    place = np.arange(1, len(own) + 1)
+    ax = quiet(axes_for(ax), grid="y")
+    for chosen, color, name in (
+        (~seeded, ACCENT, "each charge alone"),
+        (seeded, FORBIDDEN, "FIXED SEED: not private"),
+    ):
+        if chosen.any():
+            ax.vlines(
+                place[chosen], 0.0, own[chosen], color=color, label=name, linewidth=3
+            )
+    ax.axhline(report.spent, color=ACCENT, label=f"spent: {report.spent:.4g}")
+    ax.axhline(
+        report.promise.epsilon,
+        color=FORBIDDEN,
+        linestyle="--",
+        label=f"budget: {report.promise.epsilon:g}",
+    )
+    if 0 < len(own) <= 12:
+        ax.set_xticks(
+            place, [entry.label.replace("$", r"\$") for entry in report.entries]
+        )
+        ax.tick_params(axis="x", rotation=30)
+    ax.set(
+        xlabel="charge",
+        ylabel=f"epsilon at delta {report.promise.delta:.3g}",
+        title="Spend",
+    )
+    ax.set_xlim(0.5, max(len(own), 1) + 0.5)
+    ax.set_ylim(bottom=0.0)
+    ax.legend(frameon=False)
+    return ax
+
+
+def _rates() -> Any:
+    """Return false-positive rates, dense at the small ones that matter."""
+    return np.unique(
+        np.concatenate([[0.0], np.logspace(-4, -1, 60), np.linspace(0.1, 1, 91)])
+    )
+
+
+def _scores(name: str, values: ArrayLike) -> Any:
+    scores = np.asarray(values, dtype=np.float64).ravel()
+    if scores.size == 0 or not np.isfinite(scores).all():
+        raise ValueError(f"{name} must hold at least one score, and only finite ones.")
+    return scores
+
+
+def _frame(ax: Axes, title: str) -> None:
+    if COIN not in {line.get_label() for line in ax.get_lines()}:
+        ax.plot([0, 1], [0, 1], color=MUTED, linestyle=":", label=COIN)
+    ax.set(
+        xlim=(0, 1),
+        ylim=(0, 1),
+        aspect="equal",
+        xlabel="false-positive rate",
+        ylabel="true-positive rate",
+        title=title,
+    )
+    ax.legend(frameon=False, loc="lower right")

@@ -1,0 +1,9 @@
+"""Reports that people read: one HTML page, and a model card.
+
+They are made from plain facts that are public already, read no rows and cost no budget.
+A page holds its charts as SVG and loads nothing: no script, no font, no picture.
+"""
+
+from tacit.reports._pages import card_html, card_markdown, report_html
+
+__all__ = ["card_html", "card_markdown", "report_html"]

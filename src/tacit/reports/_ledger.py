@@ -1,0 +1,188 @@
+"""The account of a data set, for a page: steps, marks and a table that stay small."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.reports._words import NOTHING, TIMES, clean, number, stamp
+
+__all__ = ["Account", "account_of", "thinned"]
+
+# Beyond these a chart or a table is thinned, and says so
+MOST_STEPS = 480
+MOST_MARKS = 80
+MOST_ROWS = 60
+FIRST_ROWS = 10
+MOST_PEOPLE = 40
+
+_MARKED = ("charge", "reserve", "cancel", "void", "allow")
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the page shows of a ledger."""
+
+    dataset: str
+    budget: dict[str, Any]
+    spent: float
+    n_records: int
+    steps: list[Row]
+    marks: list[Row]
+    kinds: list[tuple[str, int]]
+    people: list[Row]
+    n_people: int
+    rows: list[Row]
+    n_hidden: int
+    head: str | None
+    last: int
+
+    @property
+    def is_thinned(self) -> bool:
+        """Whether the chart shows fewer steps than there are records."""
+        return len(self.steps) < self.n_records
+
+    @property
+    def hides_marks(self) -> bool:
+        """Whether some records have a step but no mark."""
+        marked = sum(n for kind, n in self.kinds if kind in _MARKED)
+        return len(self.marks) < marked
+
+
+def account_of(ledger: dict[str, Any] | None) -> Account | None:
+    """Return the account from the entry ``ledger`` of the facts."""
+    if ledger is None:
+        return None
+    records = list(ledger.get("records") or ())
+    steps = _steps(records)
+    people = _people(records)
+    hidden = max(0, len(records) - MOST_ROWS)
+    shown = (
+        records
+        if not hidden
+        else records[:FIRST_ROWS] + records[-(MOST_ROWS - FIRST_ROWS) :]
+    )
+    rows = [_row(record) for record in shown]
+    if hidden:
+        rows[FIRST_ROWS]["gap"] = hidden
+    return Account(
+        dataset=clean(ledger["dataset"]),
+        budget=ledger["budget"],
+        spent=float(ledger["spent"]),
+        n_records=len(records),
+        steps=thinned(steps),
+        marks=_marks(steps),
+        kinds=Counter(clean(r.get("kind", "")) for r in records).most_common(),
+        people=people[:MOST_PEOPLE],
+        n_people=len(people),
+        rows=rows,
+        n_hidden=hidden,
+        head=_head(records),
+        last=max((step["seq"] for step in steps), default=0),
+    )
+
+
+def _head(records: list[Row]) -> str | None:
+    """Return number and hash of the last record, as ``tacit ledger verify`` takes them.
+
+    What is copied into a command line must not be anything but a hash.
+    """
+    if not records:
+        return None
+    seq, digest = records[-1].get("seq"), str(records[-1].get("hash"))
+    if seq is None or not re.fullmatch("[0-9a-fA-F]{8,128}", digest):
+        return None
+    return f"{int(seq)}:{digest}"
+
+
+def _steps(records: list[Row]) -> list[Row]:
+    """Return the spend after each record; one that says none leaves it as it was."""
+    spent = 0.0
+    steps = []
+    for place, record in enumerate(records):
+        after = record.get("spent_after")
+        spent = spent if after is None else float(after)
+        seq = record.get("seq")
+        steps.append(
+            {
+                "seq": place if seq is None else int(seq),
+                "spent": spent,
+                "kind": clean(record.get("kind", "")),
+            }
+        )
+    return steps
+
+
+def thinned(steps: list[Row], most: int = MOST_STEPS) -> list[Row]:
+    """Return at most ``most`` steps: of each run its first, lowest, highest and last.
+
+    No rise or fall of the spend is lost to the eye; only its place within a run is.
+    """
+    if len(steps) <= most:
+        return steps
+    n_runs = most // 4
+    kept: list[Row] = []
+    for run in range(n_runs):
+        part = steps[len(steps) * run // n_runs : len(steps) * (run + 1) // n_runs]
+        by_spend = sorted(range(len(part)), key=lambda i, part=part: part[i]["spent"])  # type: ignore[misc]
+        places = {0, by_spend[0], by_spend[-1], len(part) - 1}
+        kept += [part[i] for i in sorted(places)]
+    return kept
+
+
+def _marks(steps: list[Row]) -> list[Row]:
+    """Return the records drawn as marks: without charges when there are many."""
+    marked = [step for step in steps if step["kind"] in _MARKED]
+    if len(marked) <= MOST_MARKS:
+        return marked
+    rare = [step for step in marked if step["kind"] != "charge"]
+    return rare[-MOST_MARKS:]
+
+
+def _people(records: list[Row]) -> list[Row]:
+    """Return who made how many charges, reservations and voids, busiest first."""
+    found: dict[tuple[str, str], Row] = {}
+    for record in records:
+        who = (
+            clean(record.get("who") or NOTHING),
+            clean(record.get("analyst") or NOTHING),
+        )
+        person = found.setdefault(
+            who,
+            {"who": who[0], "analyst": who[1], "kinds": Counter(), "last": ""},
+        )
+        person["kinds"][clean(record.get("kind", ""))] += 1
+        person["last"] = record.get("when") or person["last"]
+    people = sorted(found.values(), key=lambda p: -p["kinds"].total())
+    for person in people:
+        person["last"] = stamp(person["last"]) if person["last"] else NOTHING
+        kinds: Counter[str] = person["kinds"]
+        person["did"] = ", ".join(
+            f"{kind} {TIMES} {n:,}" for kind, n in kinds.most_common()
+        )
+    return people
+
+
+def _row(record: Row) -> Row:
+    notes = []
+    if record.get("refers_to") is not None:
+        notes.append(f"refers to record {record['refers_to']}")
+    if record.get("reason"):
+        notes.append(clean(record["reason"]))
+    return {
+        "seq": record.get("seq"),
+        "kind": clean(record.get("kind", "")),
+        "when": stamp(record.get("when") or NOTHING),
+        "who": clean(record.get("who") or NOTHING),
+        "analyst": clean(record.get("analyst") or NOTHING),
+        "label": clean(record.get("label") or NOTHING),
+        "epsilon": number(record.get("epsilon")),
+        "spent": number(record.get("spent_after")),
+        "seeded": bool(record.get("seeded")),
+        "notes": "; ".join(notes),
+        "gap": 0,
+    }

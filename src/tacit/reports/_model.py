@@ -1,0 +1,158 @@
+"""Coefficients and schema of a model, for a page: readable and small at any width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.reports._facts import Facts
+from tacit.reports._words import NOTHING, clean, number, shortened
+
+__all__ = ["Panel", "SchemaTable", "panels_of", "parameters_of", "schema_of"]
+
+# Of one output: drawn, listed when there are more than MOST_LISTED, and outputs shown
+MOST_DRAWN = 30
+MOST_LISTED = 200
+FEWER_LISTED = 50
+MOST_PANELS = 20
+MOST_COLUMNS = 300
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The coefficients of one output, largest first."""
+
+    name: str
+    intercept: float
+    rows: list[Row]
+    n_features: int
+
+    @property
+    def drawn(self) -> list[Row]:
+        """Rows of the chart."""
+        return self.rows[:MOST_DRAWN]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the table lists fewer columns than the model has."""
+        return len(self.rows) < self.n_features
+
+
+def panels_of(facts: Facts) -> tuple[list[Panel], int]:
+    """Return panels of the outputs, and how many outputs have none."""
+    outputs, p = facts.coef.shape
+    listed = p if p <= MOST_LISTED else FEWER_LISTED
+    names = _output_names(facts)
+    panels = []
+    for k in range(min(outputs, MOST_PANELS)):
+        sizes = np.nan_to_num(np.abs(facts.coef[k]), nan=-1.0)
+        largest = np.argsort(-sizes, kind="stable")[:listed]
+        rows = []
+        for j in map(int, largest):
+            low, high = (
+                None if end is None else float(end[k, j])
+                for end in (facts.low, facts.high)
+            )
+            value = float(facts.coef[k, j])
+            covers_zero = (
+                None
+                if low is None or high is None
+                else bool(np.isfinite(low) and low <= 0 <= high)
+            )
+            rows.append(
+                {
+                    "name": shortened(facts.features[j], 80),
+                    "value": value,
+                    "low": low,
+                    "high": high,
+                    "covers_zero": covers_zero,
+                }
+            )
+        panels.append(Panel(names[k], float(facts.intercept[k]), rows, p))
+    return panels, max(0, outputs - MOST_PANELS)
+
+
+def _output_names(facts: Facts) -> list[str]:
+    outputs = len(facts.coef)
+    classes = facts.plain["classes"]
+    if classes is None:
+        return (
+            ["prediction"] if outputs == 1 else [f"output {k}" for k in range(outputs)]
+        )
+    labels = [shortened(label, 60) for label in classes]
+    if outputs == 1 and len(labels) == 2:
+        return [f"{labels[1]} rather than {labels[0]}"]
+    if outputs == len(labels):
+        return labels
+    return [f"output {k}" for k in range(outputs)]
+
+
+def parameters_of(facts: Facts) -> list[tuple[str, str]]:
+    """Return the public parameters as text; a seed is not shown."""
+    shown = []
+    for name, value in sorted((facts.plain["parameters"] or {}).items()):
+        text = shortened(value if isinstance(value, str) else repr(value), 160)
+        if name == "random_state" and value is not None:
+            # who has the seed can take the noise off again
+            text = "fixed; the seed is not shown"
+        shown.append((clean(name), text))
+    return shown
+
+
+@dataclass(frozen=True)
+class SchemaTable:
+    """What was public about the columns."""
+
+    heads: list[str]
+    rows: list[list[str]]
+    n_columns: int
+    others: list[tuple[str, str]]
+
+
+def schema_of(schema: dict[str, Any] | None) -> SchemaTable | None:
+    """Return a table of the columns of a schema, whatever their fields are."""
+    if schema is None:
+        return None
+    columns = schema.get("columns")
+    if isinstance(columns, dict):
+        columns = [
+            {"name": name, **(column if isinstance(column, dict) else {"is": column})}
+            for name, column in columns.items()
+        ]
+    columns = [c for c in columns or () if isinstance(c, dict)]
+    # fields in the order in which they first appear; the name first
+    heads = list(dict.fromkeys(["name", *(key for c in columns for key in c)]))
+    heads = [h for h in heads if any(c.get(h) is not None for c in columns)]
+    rows = [[_cell(column.get(head)) for head in heads] for column in columns]
+    others = [
+        (clean(key), _cell(value))
+        for key, value in schema.items()
+        if key not in ("columns", "version")
+    ]
+    return SchemaTable(
+        [clean(h) for h in heads], rows[:MOST_COLUMNS], len(rows), others
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return number(float(value), 6)
+    if isinstance(value, list | tuple):
+        numbers = all(
+            isinstance(v, int | float) and not isinstance(v, bool) for v in value
+        )
+        if numbers and len(value) == 2:
+            return f"{number(value[0], 6)} to {number(value[1], 6)}"
+        return shortened(", ".join(map(_cell, value)), 160)
+    if isinstance(value, dict):
+        parts = (f"{clean(key)}: {_cell(item)}" for key, item in value.items())
+        return shortened("; ".join(parts), 160)
+    return shortened(value, 160)

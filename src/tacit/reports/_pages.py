@@ -1,0 +1,250 @@
+"""The pages: facts in, text out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tacit.plots._attacker import TradeOff
+from tacit.privacy import Budget
+from tacit.privacy.events import describe
+from tacit.reports import _charts, _words
+from tacit.reports._facts import Facts
+from tacit.reports._ledger import account_of
+from tacit.reports._markdown import markdown_text
+from tacit.reports._model import panels_of, parameters_of, schema_of
+from tacit.reports._odds import CHANCES, RATES, curve_points, odds_of, roc_points
+from tacit.reports._svg import drawing
+
+__all__ = ["card_html", "card_markdown", "report_html"]
+
+# Charts are drawn twice, for a desk and for a telephone; style.css shows one of them.
+# The panels of many classes are drawn once, in between
+WIDE, NARROW, BETWEEN = 720, 340, 480
+MOST_CLASS_CHARTS = 6
+
+_FILTERS = {
+    "at_most": _words.at_most,
+    "count": _words.count,
+    "event": _words.event_words,
+    "factor": _words.factor,
+    "figure": str,
+    "fixed": _words.fixed,
+    "moment": _words.moment,
+    "number": _words.number,
+    "one_in": _words.one_in,
+    "percent": _words.percent,
+    "text": _words.clean,
+    "tiny": _words.tiny,
+}
+
+
+def report_html(facts: Mapping[str, Any]) -> str:
+    """Return the report of a fitted model as one self-contained HTML page.
+
+    Parameters
+    ----------
+    facts
+        Plain public data about the model, as the guide lists it. Every text in it is
+        shown as text, whatever it contains.
+
+    Notes
+    -----
+    **Guarantee.** The page is a function of ``facts`` alone, so it is as private as
+    they are. It contains no script and loads nothing. Under ``add_or_remove_one`` the
+    number of rows is left out, and the value of a fixed seed always is.
+
+    Examples
+    --------
+    >>> from tacit.privacy import Budget, GaussianNoise, Ledger
+    >>> from tacit.reports import card_markdown
+    >>> ledger = Ledger(Budget(epsilon=1.0, delta=1e-6))
+    >>> entry = ledger.charge(GaussianNoise(multiplier=10.0), "risk score")
+    >>> facts = {
+    ...     "title": "Risk score",
+    ...     "estimator": "Ridge",
+    ...     "privacy": ledger.report().to_dict(),
+    ...     "features": ["age", "dose"],
+    ...     "coef": [[0.2, -1.0]],
+    ...     "intercept": [0.1],
+    ... }
+    >>> print(card_markdown(facts).splitlines()[0])
+    # Model card: Risk score
+    """
+    known = Facts.of(facts)
+    context = _context(known)
+    context["charts"] = _drawn(known, context)
+    return _environment(html=True).get_template("report.html").render(context)
+
+
+def card_html(facts: Mapping[str, Any]) -> str:
+    """Return the model card as one self-contained HTML page.
+
+    Parameters
+    ----------
+    facts
+        As for `report_html`.
+    """
+    context = _context(Facts.of(facts))
+    return _environment(html=True).get_template("card.html").render(context)
+
+
+def card_markdown(facts: Mapping[str, Any]) -> str:
+    """Return the model card in Markdown.
+
+    Parameters
+    ----------
+    facts
+        As for `report_html`. Pipes, backticks, brackets and markup in it are escaped.
+    """
+    context = _context(Facts.of(facts))
+    return _environment(html=False).get_template("card.md").render(context)
+
+
+@lru_cache(maxsize=2)
+def _environment(html: bool) -> Environment:
+    environment = Environment(
+        loader=PackageLoader("tacit.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # applied to every expression, so that no template can forget it
+        finalize=None if html else markdown_text,
+    )
+    environment.filters |= _FILTERS if html else _safe(_FILTERS)
+    return environment
+
+
+def _safe(filters: dict[str, Any]) -> dict[str, Any]:
+    """Return filters whose figures Markdown leaves as they are.
+
+    Those that pass on text of the facts are not among them.
+    """
+    figures = set(filters) - {"event", "moment", "text"}
+
+    def safe(function: Any) -> Any:
+        return lambda *args: Markup(function(*args))
+
+    return {
+        name: safe(function) if name in figures else function
+        for name, function in filters.items()
+    }
+
+
+def _context(facts: Facts) -> dict[str, Any]:
+    privacy, plain = facts.privacy, facts.plain
+    account = account_of(plain["ledger"])
+    whole = None
+    if account is not None:
+        stated = account.budget
+        whole = Budget(stated["epsilon"], stated["delta"], stated["neighbors"])
+    fit_bound = TradeOff.of(privacy)
+    whole_bound = None if whole is None else TradeOff.of(whole)
+    panels, hidden_panels = panels_of(facts)
+    return {
+        "facts": plain,
+        "title": plain["title"],
+        "promise": privacy.promise,
+        "spent": privacy.spent,
+        "assumptions": privacy.assumptions,
+        "entries": [
+            {
+                "label": entry.label,
+                "event": describe(entry.event),
+                "epsilon": entry.epsilon,
+                "seeded": entry.seeded,
+            }
+            for entry in privacy.entries
+        ],
+        "seeded": facts.seeded,
+        "fit_seeded": privacy.seeded,
+        "replaces": facts.replaces,
+        "rows": facts.rows,
+        "n_features": len(facts.features),
+        "parameters": parameters_of(facts),
+        "odds": odds_of(fit_bound),
+        "whole": whole,
+        "whole_odds": None if whole_bound is None else odds_of(whole_bound),
+        "bounds": (fit_bound, whole_bound),
+        "rates": RATES,
+        "chances": CHANCES,
+        "curve": curve_points(privacy),
+        "account": account,
+        "panels": panels,
+        "hidden_panels": hidden_panels,
+        "noise": plain["noise"],
+        "score": plain["score"],
+        "schema": schema_of(plain["schema"]),
+    }
+
+
+def _drawn(facts: Facts, context: dict[str, Any]) -> dict[str, Any]:
+    """Return the charts by name, each a list of (class of its width, drawing)."""
+    promise = context["promise"]
+    point = {"epsilon": promise.epsilon, "delta": promise.delta}
+    fit, whole = context["bounds"]
+    rocs = roc_points(fit), None if whole is None else roc_points(whole)
+    account, panels = context["account"], context["panels"]
+    charts: dict[str, Any] = {}
+
+    def draw(name: str, title: str, text: str, spec: Any, *widths: int) -> None:
+        charts[name] = [
+            (
+                {WIDE: "wide", NARROW: "narrow", BETWEEN: "between"}[width],
+                drawing(spec(width), name=f"{name}-{width}", title=title, text=text),
+            )
+            for width in widths
+        ]
+
+    both = (WIDE, NARROW)
+    draw(
+        "attacker",
+        "What is left to an attacker",
+        "The largest share of people an attacker can rightly find, against the share "
+        "wrongly accused. The table below gives the figures.",
+        lambda width: _charts.attacker_chart(*rocs, min(width, BETWEEN)),
+        *both,
+    )
+    if context["curve"]:
+        draw(
+            "curve",
+            "Every epsilon and delta that hold for this fit",
+            "Delta falls as epsilon grows; the promise is marked. The table below "
+            "gives the figures.",
+            lambda width: _charts.curve_chart(context["curve"], point, width),
+            *both,
+        )
+    if account is not None and account.steps:
+        draw(
+            "spend",
+            "Spend of the whole data set",
+            "Epsilon spent after each record of the ledger, and the budget as a line. "
+            "The table below gives the figures.",
+            lambda width: _charts.spend_chart(
+                account.steps,
+                account.marks,
+                account.budget["epsilon"],
+                account.last,
+                width,
+            ),
+            *both,
+        )
+    several = len(panels) > 1
+    for place, panel in enumerate(panels[: MOST_CLASS_CHARTS if several else 1]):
+        if panel.drawn:
+            draw(
+                f"coefficients{place}",
+                f"Largest coefficients: {panel.name}",
+                "Dots are coefficients; bars, where drawn, their noise. The table "
+                "below gives the figures.",
+                lambda width, panel=panel: _charts.coefficient_chart(
+                    panel.drawn, width
+                ),
+                *((BETWEEN,) if several else both),
+            )
+    return charts

@@ -1,0 +1,188 @@
+"""Numbers, dates and events as people read them."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import UTC, datetime
+from math import ceil, exp, floor, isfinite, log10
+from typing import Any
+
+__all__ = [
+    "NOTHING",
+    "TIMES",
+    "at_most",
+    "clean",
+    "count",
+    "event_words",
+    "factor",
+    "fixed",
+    "moment",
+    "number",
+    "one_in",
+    "percent",
+    "shortened",
+    "stamp",
+    "tiny",
+]
+
+# What stands for no value, and between a count and what is counted
+NOTHING, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SCALES = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+
+
+def clean(value: Any) -> str:
+    """Return text on one line, without control characters or changes of direction.
+
+    They are not markup, so escaping leaves them in; XML forbids some, and others make a
+    name look like a different one.
+    """
+    text = str(value)
+    if text.isascii() and text.isprintable():
+        return text
+    kept = []
+    for sign in text:
+        category = unicodedata.category(sign)
+        if sign in "\t\r\n":
+            kept.append(" ")
+        elif category in ("Cc", "Cf", "Cs", "Cn", "Zl", "Zp"):
+            kept.append("\N{REPLACEMENT CHARACTER}")
+        else:
+            kept.append(sign)
+    return "".join(kept)
+
+
+def shortened(value: Any, length: int = 120) -> str:
+    """Return clean text of at most this length."""
+    text = clean(value)
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def count(n: float) -> str:
+    """Return a whole number with separators."""
+    return f"{n:,.0f}"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a few significant digits, without an exponent where people expect none."""
+    if value is None:
+        return NOTHING
+    if not isfinite(value):
+        return "infinite" if value > 0 else NOTHING
+    if value == 0:
+        return "0"
+    size = floor(log10(abs(value)))
+    if size < -4:
+        return tiny(value)
+    if size >= digits:
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:.{max(digits - 1 - size, 0)}f}"
+        if "." in text:
+            text = text.rstrip("0").rstrip(".")
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def fixed(value: float | None, places: int = 3) -> str:
+    """Return a score with as many decimals as its neighbors."""
+    if value is None or not isfinite(value):
+        return NOTHING
+    return f"{value:,.{places}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def tiny(value: float) -> str:
+    """Return a number as a power of ten."""
+    if value == 0:
+        return "0"
+    mantissa, power = f"{value:.2e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".")
+    ten = "10" + str(int(power)).translate(_RAISED)
+    if mantissa == "1":
+        return ten
+    return f"{mantissa} {TIMES} {ten}".replace("-", "\N{MINUS SIGN}")
+
+
+def one_in(probability: float) -> str:
+    """Return a small probability as ``1 in N``, with N rounded down."""
+    if probability <= 0:
+        return "never"
+    if probability >= 1:
+        return "always"
+    n = 1 / probability * (1 + 1e-9)
+    if n >= 1e15:
+        return f"1 in {tiny(float(f'{n:.2e}'))}"
+    for scale, name in _SCALES:
+        if n >= scale:
+            figure = f"{floor(n / scale * 100) / 100:.2f}".rstrip("0").rstrip(".")
+            return f"1 in {figure} {name}"
+    return f"1 in {floor(n):,}" if n >= 10 else f"1 in {floor(n * 10) / 10:g}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share in percent, rounded."""
+    return f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") + "%"
+
+
+def at_most(share: float) -> str:
+    """Return an upper bound on a share in percent, rounded up."""
+    places = 1 if share >= 0.0095 else 2
+    scale = 10.0**places
+    figure = min(ceil(100 * share * scale - 1e-6) / scale, 100.0)
+    return f"{figure:.{places}f}".removesuffix(".0") + "%"
+
+
+def factor(epsilon: float) -> str:
+    """Return e to the power epsilon, rounded up."""
+    if epsilon > 20:
+        return f"e to the power {number(epsilon)}"
+    grown = exp(epsilon)
+    places = 2 if grown < 100 else 0
+    return f"{ceil(grown * 10**places - 1e-9) / 10**places:,.{places}f}"
+
+
+def moment(text: Any) -> str:
+    """Return an ISO time for reading, in UTC; other text as it is."""
+    when = _utc(text)
+    return clean(text) if when is None else f"{when.day} {when:%B %Y, %H:%M} UTC"
+
+
+def stamp(text: Any) -> str:
+    """Return an ISO time for a table, in UTC; other text as it is."""
+    when = _utc(text)
+    return clean(text) if when is None else f"{when:%Y-%m-%d %H:%M}"
+
+
+def _utc(text: Any) -> datetime | None:
+    try:
+        when = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return when if when.tzinfo is None else when.astimezone(UTC)
+
+
+def event_words(data: Any) -> str:
+    """Return a described event as a phrase."""
+    if not isinstance(data, dict):
+        return clean(data)
+    parts = dict(data)
+    kind = parts.pop("type", "event")
+    if kind == "Composed":
+        return "; then ".join(map(event_words, parts.get("events", ())))
+    if kind == "Repeated":
+        return f"{count(parts['count'])} times: {event_words(parts['event'])}"
+    if kind == "GaussianNoise":
+        return f"Gaussian noise of {number(parts['multiplier'])} times the sensitivity"
+    if kind == "LaplaceNoise":
+        return f"Laplace noise of {number(parts['multiplier'])} times the sensitivity"
+    if kind == "PoissonSampled":
+        rate = percent(parts["rate"], 3)
+        return f"{event_words(parts['event'])}, on a random {rate} of the rows"
+    if kind == "FixedSizeSampled":
+        sizes = f"{count(parts['size'])} of {count(parts['n_rows'])} rows"
+        return f"{event_words(parts['event'])}, on {sizes} drawn at random"
+    figures = ", ".join(
+        f"{name} {number(value) if isinstance(value, int | float) else clean(value)}"
+        for name, value in parts.items()
+    )
+    return f"{kind}({figures})"

@@ -1,0 +1,284 @@
+"""What the pages say, and that they stay small."""
+
+import pytest
+from tests.reports.examples import facts, ledger, privacy, record, weights
+from tests.reports.test_hostile import Skeleton
+
+from tacit.plots import TradeOff
+from tacit.privacy import (
+    ApproxDP,
+    Budget,
+    GaussianNoise,
+    PoissonSampled,
+    PrivacyReport,
+    PureDP,
+    Repeated,
+)
+from tacit.reports import card_html, card_markdown, report_html
+from tacit.reports._words import TIMES, at_most
+
+CARDS = [card_html, card_markdown]
+
+
+def words(page):
+    return " ".join("".join(Skeleton(page).text).split())  # hard spaces too
+
+
+@pytest.fixture(scope="module")
+def page():
+    return report_html(facts())
+
+
+def test_the_page_stands_alone(page):
+    seen = Skeleton(page)
+    assert all(link.startswith("#") for link in seen.links)
+    targets = {link[1:] for link in seen.links}
+    assert targets <= set(seen.ids)
+    assert {tag for tag, *_ in seen.parts}.isdisjoint(
+        {"script", "link", "img", "iframe", "object", "embed", "form"}
+    )
+    assert "@import" not in page
+    assert "url(http" not in page
+    assert "default-src 'none'" in page
+
+
+def test_identifiers_are_unique_and_every_drawing_has_a_title(page):
+    seen = Skeleton(page)
+    assert len(seen.ids) == len(set(seen.ids))
+    drawings = [part for part in seen.parts if part[0] == "svg"]
+    assert len(drawings) == 8  # four charts, for a desk and for a telephone
+    assert all("aria-labelledby" in part for part in drawings)
+    assert all("viewbox" in part and "width" not in part for part in drawings)
+
+
+def test_the_promise_is_told_in_words(page):
+    told = words(page)
+    assert "factor of at most 2.72 (ε = 1)" in told
+    assert "1 in 1 million" in told
+    assert "had that row been replaced by any other" in told
+
+
+def test_the_odds_are_those_of_the_exact_curve_and_of_the_budget(page):
+    told = words(page)
+    fit = TradeOff.of(PrivacyReport.from_dict(privacy()))
+    whole = TradeOff.of(Budget(3.0, 1e-6))
+    for bound in (fit, whole):
+        assert at_most(bound.accuracy()) in told
+        for rate in (0.001, 0.01, 0.1):
+            assert at_most(float(bound.power(rate))) in told
+            assert at_most(float(bound.precision(rate))) in told
+        for chance in (0.05, 0.001):
+            assert at_most(bound.posterior(chance)) in told
+    assert "Wasserman and Zhou" in told
+
+
+def test_the_ledger_shows_who_did_what_and_what_was_undone(page):
+    told = words(page)
+    for part in (
+        "m.keller",
+        "quality",
+        "refers to record 2",
+        "computed on the wrong export",
+        "reservation cancelled",
+        "52.7%",
+        f"--head 8:{8:064x}",
+    ):
+        assert part in told
+
+
+@pytest.mark.parametrize("render", CARDS)
+def test_a_card_names_the_head_of_the_ledger(render):
+    assert f"--head 8:{8:064x}" in render(facts())
+
+
+@pytest.mark.parametrize("digest", ["; rm -rf ~", "$(x)", "abcdef12; x", "", None])
+def test_only_a_hash_goes_into_a_command_line(digest):
+    account = ledger()
+    account["records"][-1]["hash"] = digest
+    for render in CARDS:
+        assert "--head" not in render(facts(ledger=account))
+
+
+def test_accuracy_is_told_only_if_it_was_paid_for(page):
+    assert "paid for with ε" in words(page)
+    without = words(report_html(facts(score=None)))
+    assert "It was not measured." in without
+    assert "private_score" in without
+
+
+@pytest.mark.parametrize("render", [report_html, *CARDS])
+def test_a_fixed_seed_is_told_loudly_and_its_value_not_at_all(render):
+    seeded = render(
+        facts(privacy=privacy(seeded=True), parameters={"random_state": 987123})
+    )
+    assert "FIXED SEED: NOT PRIVATE" in seeded
+    assert "987123" not in seeded
+
+
+def test_without_a_fixed_seed_there_is_no_alarm(page):
+    assert "FIXED SEED" not in page
+    for render in CARDS:
+        assert "FIXED SEED" not in render(facts())
+
+
+@pytest.mark.parametrize("render", [report_html, *CARDS])
+def test_a_seeded_charge_elsewhere_in_the_ledger_is_told_too(render):
+    account = ledger()
+    account["records"][2]["seeded"] = True
+    told = render(facts(ledger=account))
+    assert "FIXED SEED: NOT PRIVATE" in told
+    assert "Some charges in the ledger" in told
+
+
+@pytest.mark.parametrize("render", [report_html, *CARDS])
+def test_the_number_of_rows_is_left_out_where_it_is_private(render):
+    budget = Budget(1.0, 1e-6, "add_or_remove_one")
+    report = privacy(budget=budget)
+    report["assumptions"] = []
+    told = render(facts(privacy=report, rows=31337, ledger=None))
+    assert "31,337" not in told
+    assert "31337" not in told
+    assert "not been in the data" in told
+
+
+def test_the_number_of_rows_is_told_where_it_is_public(page):
+    assert "48,211 rows" in words(page)
+    for render in CARDS:
+        assert "48,211 rows" in render(facts())
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        privacy(budget=Budget(1.0), event=PureDP(1.0)),
+        privacy(budget=Budget(2.0, 0.1), event=ApproxDP(1.0, 0.05)),
+        privacy(budget=Budget(1e5, 1e-6), event=PureDP(1e4)),
+        privacy(budget=Budget(1e-7), event=PureDP(1e-8)),
+        privacy(
+            budget=Budget(1.0, 1e-9, "add_or_remove_one"),
+            event=Repeated(PoissonSampled(GaussianNoise(3.0), 0.01), 10),
+        ),
+    ],
+    ids=["pure", "approximate", "huge", "tiny", "sampled"],
+)
+def test_unusual_promises_have_a_page(report):
+    told = words(report_html(facts(privacy=report, ledger=None)))
+    assert "Every point on or above the line holds." in told
+    assert "nan" not in told.lower().split()
+    assert "undefined" not in told
+
+
+def test_facts_may_be_few():
+    few = {
+        key: facts()[key]
+        for key in ("title", "estimator", "privacy", "features", "coef", "intercept")
+    }
+    told = words(report_html(few))
+    assert "No ledger was given" in told
+    assert "No bars are drawn, because" in told
+    assert "No schema was saved" in told
+    assert "No." not in words(card_html(few))
+    assert card_markdown(few).startswith("# Model card: Readmission")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"coef": [[1.0]]}, "one column for each of the 18 features"),
+        ({"intercept": [1.0, 2.0]}, "must have 1 entries"),
+        ({"privacy": {}}, "what PrivacyReport.to_dict returned"),
+        (
+            {"noise": {"low": [[0.0]], "high": [[0.0]]}},
+            "must have the shape of facts",
+        ),
+    ],
+)
+def test_facts_that_do_not_fit_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        report_html(facts(**change))
+    with pytest.raises(ValueError, match="must have the entry 'title'"):
+        report_html({})
+
+
+def test_a_wide_model_stays_small():
+    p = 10_000
+    page = report_html(
+        facts(features=[f"word {j}" for j in range(p)], coef=[weights(p)], noise=None)
+    )
+    assert len(page) < 200_000
+    told = words(page)
+    assert "The largest 30 of 10,000 columns" in told
+    assert "the largest 50 of 10,000 columns" in told
+    assert "weights.npz" in told
+    assert page.count('<td class="name">word ') == 50
+
+
+def test_every_class_has_its_panel_and_many_classes_stay_small():
+    k, p = 30, 300
+    page = report_html(
+        facts(
+            features=[f"pixel {j}" for j in range(p)],
+            classes=[f"digit {c}" for c in range(k)],
+            coef=[weights(p, c) for c in range(k)],
+            intercept=[0.0] * k,
+            noise=None,
+        )
+    )
+    assert len(page) < 500_000
+    told = words(page)
+    assert "digit 0" in told
+    assert "digit 19" in told
+    assert "10 more classes are not shown" in told
+
+
+def test_every_coefficient_of_a_small_model_is_in_the_table(page):
+    told = words(page)
+    for name in facts()["features"]:
+        assert name in told
+    assert page.count("<td>uncertain</td>") + page.count("<td>clear</td>") == 18
+    low = facts()["noise"]["low"][0]
+    high = facts()["noise"]["high"][0]
+    crossing = sum(a <= 0 <= b for a, b in zip(low, high, strict=True))
+    assert page.count("<td>uncertain</td>") == crossing > 0
+
+
+def test_a_long_ledger_stays_small_and_says_what_it_leaves_out():
+    n = 5000
+    account = ledger() | {
+        "records": [
+            record(
+                i, "charge" if i % 50 else "void", spent_after=3 * i / n, epsilon=0.1
+            )
+            for i in range(n)
+        ]
+    }
+    page = report_html(facts(ledger=account))
+    assert len(page) < 300_000
+    told = words(page)
+    assert "of 5,000 records" in told
+    assert "4,940 records are left out here" in told
+    assert f"charge {TIMES} 4,900" in told
+    assert "of these the last 80" in told
+
+
+def test_a_ledger_without_records_has_a_page():
+    empty = ledger() | {"records": [], "spent": 0.0}
+    assert "0 records" in words(report_html(facts(ledger=empty)))
+
+
+def test_cards_mark_what_the_team_fills_in():
+    for render in CARDS:
+        card = render(facts())
+        assert card.count("To be filled in by the team") == 4
+        assert "tacit ledger verify" in card
+        for section in ("Intended use", "Limitations", "Ethical considerations"):
+            assert section in card
+
+
+def test_a_markdown_card_has_a_table_of_columns():
+    lines = card_markdown(facts()).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("| name |"))
+    bars = [line.count("|") for line in lines[start : start + 5]]
+    assert len(set(bars)) == 1
+    assert lines[start + 1].startswith("|---|")
+    assert lines[start + 2].startswith("| age | number | 0 to 120 |")

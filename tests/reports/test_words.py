@@ -1,0 +1,143 @@
+"""Numbers as people read them; bounds are rounded towards the safe side."""
+
+import pytest
+
+from tacit.privacy.events import (
+    Composed,
+    FixedSizeSampled,
+    GaussianNoise,
+    LaplaceNoise,
+    PoissonSampled,
+    PureDP,
+    Repeated,
+    describe,
+)
+from tacit.reports._words import (
+    NOTHING,
+    TIMES,
+    at_most,
+    clean,
+    count,
+    event_words,
+    factor,
+    fixed,
+    moment,
+    number,
+    one_in,
+    percent,
+    shortened,
+    stamp,
+    tiny,
+)
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1"),
+        (0.99998825, "1"),
+        (0.5, "0.5"),
+        (-1.25, f"{MINUS}1.25"),
+        (0.00012345, "0.0001234"),
+        (1e-7, "10⁻⁷"),
+        (123456.7, "123,457"),
+        (0.0, "0"),
+        (None, NOTHING),
+        (float("inf"), "infinite"),
+        (float("nan"), NOTHING),
+    ],
+)
+def test_numbers_have_four_digits_and_no_exponent_where_none_is_expected(value, text):
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("probability", "text"),
+    [
+        (1e-6, "1 in 1 million"),
+        (1 / 3000**2, "1 in 9 million"),
+        (1 / 48211, "1 in 48,211"),
+        (3e-10, "1 in 3.33 billion"),
+        (0.05, "1 in 20"),
+        (0.3, "1 in 3.3"),
+        (1e-20, "1 in 10²⁰"),
+        (0.0, "never"),
+        (1.0, "always"),
+    ],
+)
+def test_small_probabilities_are_one_in_so_many(probability, text):
+    assert one_in(probability) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.5, "50%"),
+        (0.73106, "73.2%"),
+        (0.0027, "0.27%"),
+        (0.00271, "0.28%"),
+        (0.9999, "100%"),
+        (1.0, "100%"),
+    ],
+)
+def test_bounds_are_rounded_up(share, text):
+    assert at_most(share) == text
+
+
+def test_factors_are_rounded_up_and_stay_readable():
+    assert factor(1.0) == "2.72"
+    assert factor(5.0) == "149"
+    assert factor(50.0) == "e to the power 50"
+
+
+def test_other_figures():
+    assert count(48211) == "48,211"
+    assert percent(0.527) == "52.7%"
+    assert percent(0.001) == "0.1%"
+    assert fixed(0.8) == "0.800"
+    assert fixed(-0.5) == f"{MINUS}0.500"
+    assert tiny(2.5e-9) == f"2.5 {TIMES} 10⁻⁹"
+    assert tiny(0.0) == "0"
+
+
+def test_times_are_told_in_utc():
+    assert moment("2026-11-15T14:03:22+02:00") == "15 November 2026, 12:03 UTC"
+    assert moment("2026-11-05T14:03:22Z") == "5 November 2026, 14:03 UTC"
+    assert moment("last week") == "last week"
+    assert stamp("2026-11-15T14:03:22+02:00") == "2026-11-15 12:03"
+    assert stamp("last week") == "last week"
+
+
+def test_control_signs_and_changes_of_direction_are_made_visible():
+    assert clean("a\nb\tc") == "a b c"
+    assert clean("evil\u202egpj.exe\x00\x1b[31m\u2028") == "evil�gpj.exe��[31m�"
+    assert clean("Müller 患者 é") == "Müller 患者 é"
+    assert shortened("x" * 200, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (GaussianNoise(2.0), "Gaussian noise of 2 times the sensitivity"),
+        (LaplaceNoise(0.5), "Laplace noise of 0.5 times the sensitivity"),
+        (PureDP(1.5), "PureDP(epsilon 1.5)"),
+        (
+            Repeated(PoissonSampled(GaussianNoise(2.0), 0.01), 1200),
+            "1,200 times: Gaussian noise of 2 times the sensitivity, on a random 1% of "
+            "the rows",
+        ),
+        (
+            FixedSizeSampled(GaussianNoise(2.0), 10, 1000),
+            "Gaussian noise of 2 times the sensitivity, on 10 of 1,000 rows drawn at "
+            "random",
+        ),
+        (
+            Composed((PureDP(1.0), PureDP(2.0))),
+            "PureDP(epsilon 1); then PureDP(epsilon 2)",
+        ),
+    ],
+)
+def test_events_are_phrases(event, text):
+    assert event_words(describe(event)) == text
