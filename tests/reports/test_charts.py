@@ -3,8 +3,7 @@
 import pytest
 from tests.reports.examples import ledger, privacy, record
 
-from tacit.plots import TradeOff
-from tacit.privacy import Budget, GaussianNoise, PrivacyReport
+from tacit.privacy import Budget, GaussianNoise, PrivacyReport, TradeOff
 from tacit.reports._charts import coefficient_chart, curve_chart, spend_chart
 from tacit.reports._ledger import account_of, thinned
 from tacit.reports._odds import curve_points, odds_of, roc_points

@@ -4,7 +4,6 @@ import pytest
 from tests.reports.examples import facts, ledger, privacy, record, weights
 from tests.reports.test_hostile import Skeleton
 
-from tacit.plots import TradeOff
 from tacit.privacy import (
     ApproxDP,
     Budget,
@@ -13,6 +12,7 @@ from tacit.privacy import (
     PrivacyReport,
     PureDP,
     Repeated,
+    TradeOff,
 )
 from tacit.reports import card_html, card_markdown, report_html
 from tacit.reports._words import TIMES, at_most

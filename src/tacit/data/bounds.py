@@ -101,14 +101,18 @@ class RowBounds:
         """Return the place of each label among the public classes."""
         classes = np.asarray(self.classes)
         order = np.argsort(classes)
-        found = np.searchsorted(classes, y, sorter=order)
-        codes = order[np.minimum(found, len(classes) - 1)]
-        if not np.array_equal(classes[codes], y):
-            raise ValueError(
-                "y holds labels outside the public classes; map them to one of "
-                "classes before the fit."
-            )
-        return np.asarray(codes, dtype=np.int64)
+        codes = np.empty(len(y), dtype=np.int64)
+        for start in range(0, len(y), PIECE):  # so that little is held besides
+            piece = y[start : start + PIECE]
+            found = np.searchsorted(classes, piece, sorter=order)
+            places = order[np.minimum(found, len(classes) - 1)]
+            if not np.array_equal(classes[places], piece):
+                raise ValueError(
+                    "y holds labels outside the public classes; map them to one of "
+                    "classes before the fit."
+                )
+            codes[start : start + PIECE] = places
+        return codes
 
     def with_intercept(self, value: float) -> RowBounds:
         """Return the bounds of rows with one more feature, always ``value``.

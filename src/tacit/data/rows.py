@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,18 @@ from tacit.data.bounds import RowBounds
 __all__ = [
     "ArrayRows",
     "BlockFunction",
+    "DiskRows",
     "HeldRows",
     "Rows",
     "bounded_rows",
     "cut",
     "held",
+    "is_on_disk",
+    "refuse_on_disk",
 ]
 
 BlockFunction = Callable[[Any, NDArray[Any]], tuple[Any, ...]]
+Stretch = tuple[RowBounds, float]
 
 # Entries of a block: small enough to stay in cache between its two uses
 BLOCK_ENTRIES = 2**20
@@ -55,31 +59,35 @@ class HeldRows(Rows, Protocol):
 def held(rows: Rows, solver: str) -> tuple[Any, NDArray[Any]]:
     """Return features and targets of rows in memory, or say which solver needs them."""
     if not isinstance(rows, HeldRows):
-        raise ValueError(
-            f"{solver} needs rows in memory; NoisyGD reads them in blocks."
-        )
-    return rows.held()
+        refuse_on_disk(solver)
+    held_rows: HeldRows = rows
+    return held_rows.held()
 
 
-class ArrayRows:
-    """Rows of an array or a CSR matrix in memory.
+def refuse_on_disk(solver: str) -> NoReturn:
+    """Say which solver needs rows in memory."""
+    raise ValueError(f"{solver} needs rows in memory; NoisyGD reads them in blocks.")
 
-    Parameters
-    ----------
-    X
-        Features, one row a person, already within their bounds.
-    y
-        Targets.
-    """
 
-    def __init__(self, X: Any, y: NDArray[Any]) -> None:
+def is_on_disk(X: Any) -> bool:
+    """Whether features are a map of a file, to be read block by block."""
+    return isinstance(X, np.memmap) and X.ndim == 2 and X.dtype == np.float64
+
+
+class _BlockRows:
+    """Rows that are summed block by block, whatever a block is cut from."""
+
+    def __init__(self, X: Any, y: NDArray[Any], wide: int) -> None:
         self._private_X = X
         self._private_y = y
-        wide = max(1, X.shape[1])
-        per_row = (
-            wide if not sparse.issparse(X) else max(1, X.nnz // max(1, X.shape[0]))
-        )
+        self._wide = wide
+        per_row = max(1, wide)
+        if sparse.issparse(X):
+            per_row = max(1, X.nnz // max(1, X.shape[0]))
         self._block_rows = int(np.clip(BLOCK_ENTRIES // per_row, 64, MOST_BLOCK_ROWS))
+
+    def _cut(self, start: int, stop: int) -> Any:
+        return cut(self._private_X, start, stop)
 
     @property
     def n_rows(self) -> int:
@@ -87,7 +95,7 @@ class ArrayRows:
 
     @property
     def n_features(self) -> int:
-        return int(self._private_X.shape[1])
+        return self._wide
 
     @property
     def block_rows(self) -> int:
@@ -98,7 +106,7 @@ class ArrayRows:
         X, y = self._private_X, self._private_y
         for start in range(0, X.shape[0], self._block_rows):
             stop = min(start + self._block_rows, X.shape[0])
-            yield cut(X, start, stop), y[start:stop]
+            yield self._cut(start, stop), y[start:stop]
 
     def sum(self, function: BlockFunction) -> tuple[Any, ...]:
         """Return the sum over blocks of the arrays that ``function`` returns.
@@ -118,18 +126,71 @@ class ArrayRows:
                 count //= 2
             waiting.append(part)
         if not waiting:  # no rows sum to nothing, and that there are none must not show
-            return function(cut(self._private_X, 0, 0), self._private_y[:0])
+            return function(self._cut(0, 0), self._private_y[:0])
         total = waiting.pop()
         while waiting:
             total = _add(waiting.pop(), total)
         return total
 
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        return f"{kind}({self.n_rows} rows, {self.n_features} features)"
+
+
+class ArrayRows(_BlockRows):
+    """Rows of an array or a CSR matrix in memory.
+
+    Parameters
+    ----------
+    X
+        Features, one row a person, already within their bounds.
+    y
+        Targets.
+    """
+
+    def __init__(self, X: Any, y: NDArray[Any]) -> None:
+        super().__init__(X, y, int(X.shape[1]))
+
     def held(self) -> tuple[Any, NDArray[Any]]:
         """Return features and targets, which must not be written to."""
         return self._private_X, self._private_y
 
-    def __repr__(self) -> str:
-        return f"ArrayRows({self.n_rows} rows, {self.n_features} features)"
+
+class DiskRows(_BlockRows):
+    """Rows of a file, brought within their bounds whenever a block is read.
+
+    Sums are those of the same rows in memory, bit for bit.
+
+    Parameters
+    ----------
+    X
+        Map of a file with features, one row a person.
+    y
+        Targets, in memory.
+    bounds
+        Bounds to cut each row to.
+    intercept
+        Value of the constant feature, or None.
+    stretch
+        Bounds to cut rows to before that, and what to multiply them by then.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        bounds: RowBounds,
+        intercept: float | None = None,
+        stretch: Stretch | None = None,
+    ) -> None:
+        # a plain view: each slice of a map drags its file along
+        features = np.asarray(X)
+        super().__init__(features, y, X.shape[1] + (intercept is not None))
+        self._bounds, self._intercept, self._stretch = bounds, intercept, stretch
+
+    def _cut(self, start: int, stop: int) -> Any:
+        block = self._private_X[start:stop]
+        return _bounded(block, self._bounds, self._intercept, self._stretch)
 
 
 def _add(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -149,15 +210,34 @@ def cut(X: Any, start: int, stop: int) -> Any:
 
 
 def bounded_rows(
-    X: Any, y: NDArray[Any], bounds: RowBounds, intercept: float | None = None
-) -> ArrayRows:
-    """Clip to the bounds, append the constant feature, and close the door."""
+    X: Any,
+    y: NDArray[Any],
+    bounds: RowBounds,
+    intercept: float | None = None,
+    stretch: Stretch | None = None,
+) -> ArrayRows | DiskRows:
+    """Clip to the bounds, append the constant feature, and close the door.
+
+    Rows of a file stay there. ``stretch`` is a pair of bounds to clip to before, and
+    of what to multiply by then.
+    """
+    if is_on_disk(X):
+        return DiskRows(X, y, bounds, intercept, stretch)
+    return ArrayRows(_bounded(X, bounds, intercept, stretch), y)
+
+
+def _bounded(
+    X: Any, bounds: RowBounds, intercept: float | None, stretch: Stretch | None
+) -> Any:
+    if stretch is not None:
+        before, factor = stretch
+        X = before.clip(X) * factor
     if intercept is None:
-        return ArrayRows(bounds.clip(X), y)
+        return bounds.clip(X)
     if sparse.issparse(X):
         constant = sparse.csr_array(np.full((X.shape[0], 1), intercept))
         joined = sparse.hstack([bounds.clip(X), constant], format="csr")
-        return ArrayRows(sparse.csr_array(joined), y)
+        return sparse.csr_array(joined)
     joined = np.empty((X.shape[0], X.shape[1] + 1))  # float64 whatever X is
     joined[:, -1] = intercept
     if bounds.norm == "linf":
@@ -165,4 +245,4 @@ def bounded_rows(
         np.clip(joined[:, :-1], -bounds.x_norm, bounds.x_norm, out=joined[:, :-1])
     else:
         np.multiply(X, bounds.factors(X)[:, None], out=joined[:, :-1])
-    return ArrayRows(joined, y)
+    return joined

@@ -5,12 +5,10 @@ them. Nothing here reads rows of a data set or draws noise: what is plotted was 
 before, and plotting it costs no budget.
 """
 
-from tacit.plots._attacker import TradeOff
 from tacit.plots._models import coefficients, privacy_utility
 from tacit.plots._privacy import audit_roc, ledger, privacy_curve, trade_off
 
 __all__ = [
-    "TradeOff",
     "audit_roc",
     "coefficients",
     "ledger",

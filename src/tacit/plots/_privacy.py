@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit._validate import fraction, positive
-from tacit.plots._attacker import TradeOff, curve_of, epsilon_grid, promise_of
 from tacit.plots._axes import ACCENT, FORBIDDEN, MUTED, axes_for, quiet
 from tacit.privacy import Budget, Neighbors, PrivacyReport
+from tacit.privacy.attacker import TradeOff, curve_of, epsilon_grid, promise_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

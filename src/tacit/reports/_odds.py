@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.plots._attacker import TradeOff, curve_of, epsilon_grid
 from tacit.privacy import Budget, PrivacyCurve, PrivacyReport
+from tacit.privacy.attacker import TradeOff, curve_of, epsilon_grid
 
 __all__ = ["CHANCES", "RATES", "Odds", "curve_points", "odds_of", "roc_points"]
 

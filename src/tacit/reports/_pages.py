@@ -9,8 +9,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tacit.plots._attacker import TradeOff
 from tacit.privacy import Budget
+from tacit.privacy.attacker import TradeOff
 from tacit.privacy.events import describe
 from tacit.reports import _charts, _words
 from tacit.reports._facts import Facts

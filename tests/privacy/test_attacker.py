@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.plots import TradeOff
-from tacit.plots._attacker import curve_of
 from tacit.privacy import (
     ApproxDP,
     Budget,
@@ -16,7 +14,9 @@ from tacit.privacy import (
     PureDP,
     Repeated,
     TiltedMinimum,
+    TradeOff,
 )
+from tacit.privacy.attacker import curve_of
 
 RATES = np.array([0.0, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0])
 

@@ -1,0 +1,228 @@
+"""What is publicly known of one column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from typing import Any
+
+from tacit.preprocessing._columns import checked_pair
+from tacit.tables._errors import TableError
+from tacit.tables._text import canonical, labels, runs_as_formula
+
+__all__ = ["OTHER", "Column", "column_of", "refuse_unknown", "writable"]
+
+KINDS = ("number", "category", "ignore")
+SOURCES = ("data", "public")
+OTHER = "other"
+# What a table of the file may hold, by kind
+KEYS = {
+    "number": ("kind", "range", "missing", "source", "confirmed_by", "note"),
+    "category": ("kind", "categories", "unseen", "source", "confirmed_by", "note"),
+    "ignore": ("kind", "note"),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is publicly known of one column.
+
+    Parameters
+    ----------
+    name
+        Name in the header of the table.
+    kind
+        ``"number"``, ``"category"`` or ``"ignore"``.
+    range
+        Lowest and highest value of a number; None until a person fills it in.
+    categories
+        Texts of a category, in the order of their indicators; none until a person
+        fills them in.
+    missing
+        Public number that stands for a missing one; None refuses them.
+    unseen
+        ``"refuse"``, or ``"other"`` for one more indicator: of all values that are not
+        listed, and of missing ones.
+    source
+        ``"data"`` while the facts are only what was read off the rows, ``"public"``
+        once a person has confirmed or replaced them.
+    confirmed_by
+        Who has.
+    note
+        A remark for people.
+    """
+
+    name: str
+    kind: str
+    range: tuple[float, float] | None = None
+    categories: tuple[str, ...] = ()
+    missing: float | None = None
+    unseen: str = "refuse"
+    source: str = "public"
+    confirmed_by: str = ""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        self._check_texts()
+        if self.kind not in KINDS:
+            self._refuse("kind", 'must be "number", "category" or "ignore"')
+        if self.source not in SOURCES:
+            self._refuse("source", 'must be "data" or "public"')
+        if self.unseen not in ("refuse", OTHER):
+            self._refuse("unseen", 'must be "refuse" or "other"')
+        if self.range is not None:
+            self._check_range(self.range)
+        if self.missing is not None and not _is_number(self.missing):
+            self._refuse("missing", 'must be "refuse" or a finite number')
+        self._check_categories()
+
+    def _refuse(self, key: str, words: str) -> None:
+        raise TableError(f"{key} of column {self.name!r} {words}.")
+
+    def _check_texts(self) -> None:
+        if not isinstance(self.name, str) or not self.name or not writable(self.name):
+            raise TableError("name of a column must be text that is not empty.")
+        if runs_as_formula(self.name):
+            raise TableError(
+                f"name of column {self.name!r} would run as a formula where a "
+                "spreadsheet opens a report; rename the column."
+            )
+        for key in ("kind", "source", "unseen", "confirmed_by", "note"):
+            value = getattr(self, key)
+            if not isinstance(value, str) or not writable(value):
+                self._refuse(key, "must be text")
+
+    def _check_range(self, ends: Any) -> None:
+        try:
+            low, high = checked_pair(ends, "range")
+        except ValueError:
+            low = high = 0.0
+        if not low < high:
+            self._refuse(
+                "range",
+                "must be two finite numbers that differ, the lower first, such as "
+                "[0, 100]",
+            )
+        object.__setattr__(self, "range", (low, high))
+
+    def _check_categories(self) -> None:
+        if isinstance(self.categories, str) or not isinstance(
+            self.categories, list | tuple
+        ):
+            self._refuse("categories", 'must be a list of texts, such as ["no", "yes"]')
+        found = tuple(map(_as_text, self.categories))
+        if not all(found) or not all(map(writable, found)):
+            self._refuse("categories", "must be texts that are not empty")
+        if len(set(map(canonical, found))) < len(found):
+            self._refuse("categories", "must differ from each other")
+        if any(map(runs_as_formula, found)):
+            self._refuse(
+                "categories",
+                "must not begin with =, +, -, @ or a tab unless they are numbers: a "
+                "spreadsheet that opens a report would run them as a formula; leave "
+                'them out and set unseen = "other", or rename them',
+            )
+        object.__setattr__(self, "categories", found)
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the facts its kind needs are there."""
+        if self.kind == "number":
+            return self.range is not None
+        return self.kind == "ignore" or bool(self.categories)
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether a person stands behind the facts."""
+        return self.kind == "ignore" or (self.is_filled and self.source == "public")
+
+    @cached_property
+    def indicators(self) -> tuple[str, ...]:
+        """Categories in the order of their indicators, that of all others included."""
+        joins = self.unseen == "refuse" or OTHER in self.categories
+        return self.categories if joins else (*self.categories, OTHER)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features that this column becomes."""
+        if self.kind == "category":
+            return tuple(f"{self.name}={category}" for category in self.indicators)
+        return (self.name,) if self.kind == "number" else ()
+
+    @property
+    def labels(self) -> list[Any] | None:
+        """What the categories stand for as labels; None for a number."""
+        return labels(self.categories) if self.kind == "category" else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as plain data, as in the file."""
+        found: dict[str, Any] = {"kind": self.kind}
+        if self.kind == "number":
+            found["range"] = list(self.range or ())
+            found["missing"] = "refuse" if self.missing is None else self.missing
+        if self.kind == "category":
+            found["categories"] = list(self.categories)
+            found["unseen"] = self.unseen
+        if self.kind != "ignore":
+            found["source"] = self.source
+        for key in ("confirmed_by", "note"):
+            if getattr(self, key):
+                found[key] = getattr(self, key)
+        return found
+
+
+def column_of(name: str, table: Any) -> Column:
+    """Return the column that a table of the file describes."""
+    if not isinstance(table, Mapping):
+        raise TableError("must be a table with a kind.")
+    kind = table.get("kind")
+    if kind not in KINDS:
+        raise TableError('kind must be "number", "category" or "ignore".')
+    refuse_unknown(table, KEYS[kind])
+    facts = dict(table)
+    if "range" in facts:
+        ends = facts["range"]
+        facts["range"] = None if ends == [] else ends
+    if facts.get("missing") == "refuse":
+        facts["missing"] = None
+    elif isinstance(facts.get("missing"), str):
+        raise TableError('missing must be "refuse" or a finite number.')
+    return Column(name, **facts)
+
+
+def refuse_unknown(table: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Refuse keys that mean nothing, such as those with a typing error."""
+    known = tuple(known)
+    for key in table:
+        if key not in known:
+            raise TableError(
+                f"{key!r} is not a key here; the keys are {', '.join(known)}."
+            )
+
+
+def _as_text(value: Any) -> str:
+    """Return a category as text, and nothing for what is none."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return canonical(str(value)) if isfinite(value) else ""
+    return value if isinstance(value, str) else ""
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and isfinite(value)
+    )
+
+
+def writable(text: str) -> bool:
+    """Whether a file can hold the text: halves of characters cannot be written."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,255 @@
+"""Record batches as rows of features, by public facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import compute, types
+
+from tacit.tables._column import OTHER, Column
+from tacit.tables._csv import as_number
+from tacit.tables._errors import TableError
+from tacit.tables._schema import Schema
+from tacit.tables._text import canonical
+
+__all__ = ["Encoder", "text_of"]
+
+Floats = NDArray[np.float64]
+
+# Rows encoded together, column by column, and rows of those that are then written row
+# by row: so many that either fit in the caches of one core
+PIECE, PART = 8192, 2048
+UNSEEN, MISSING = -1, -2
+# Up to so many indicators are found by comparing, more by their places
+FEW = 16
+# Whole numbers that are at most so far apart are counted off
+SPAN = 1024
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Features and targets of batches.
+
+    Parameters
+    ----------
+    path
+        File that messages name.
+    schema
+        Facts of the columns.
+    texts
+        Columns of numbers that come as text, since they are passed through as well.
+    """
+
+    path: Path
+    schema: Schema
+    texts: frozenset[str] = frozenset()
+
+    @cached_property
+    def n_features(self) -> int:
+        return len(self.schema.feature_names)
+
+    @cached_property
+    def _places(self) -> dict[str, dict[str, int]]:
+        """Return the place of each category by its text, of every column."""
+        target = () if self.schema.target is None else (self.schema.target,)
+        return {
+            column.name: {canonical(c): i for i, c in enumerate(column.indicators)}
+            for column in (*self.schema.columns, *target)
+        }
+
+    def encode(self, batch: Any, out: Floats) -> None:
+        """Write the features of a batch to ``out``, one row a row."""
+        for start in range(0, batch.num_rows, PIECE):
+            piece = batch.slice(start, PIECE)
+            features = np.empty((self.n_features, piece.num_rows))
+            for column, places in self._slots:
+                values = piece.column(column.name)
+                if column.kind == "number":
+                    self._fill(column, values, features[places][0])
+                else:
+                    self._indicate(column, values, features[places])
+            for places, lows, highs in self._scales:
+                _stretch(features[places], lows, highs)
+            rows = out[start : start + piece.num_rows]
+            for low in range(0, piece.num_rows, PART):
+                part = rows[low : low + PART]
+                for place, values in enumerate(features[:, low : low + PART]):
+                    part[:, place] = values
+
+    @cached_property
+    def _slots(self) -> list[tuple[Column, slice]]:
+        """Return each column with the places of its features."""
+        found, first = [], 0
+        for column in self.schema.columns:
+            wide = len(column.features)
+            if wide:
+                found.append((column, slice(first, first + wide)))
+            first += wide
+        return found
+
+    @cached_property
+    def _scales(self) -> list[tuple[slice, Floats, Floats]]:
+        """Return runs of numbers that are next to each other, with their ranges."""
+        runs: list[tuple[int, list[tuple[float, float]]]] = []
+        for column, places in self._slots:
+            if column.kind != "number" or column.range is None:
+                continue
+            if runs and runs[-1][0] + len(runs[-1][1]) == places.start:
+                runs[-1][1].append(column.range)
+            else:
+                runs.append((places.start, [column.range]))
+        return [
+            (slice(start, start + len(ends)), *np.array(ends).T[..., None])
+            for start, ends in runs
+        ]
+
+    def targets(self, batch: Any) -> NDArray[Any]:
+        """Return the places of labels among the categories, or numbers."""
+        target = self.schema.target
+        assert target is not None
+        values = batch.column(target.name)
+        if target.kind == "number":
+            return self._numbers(target, values)
+        codes = self._codes(target, values)
+        return codes.astype(np.min_scalar_type(len(target.categories)))
+
+    def _fill(self, column: Column, values: Any, out: Floats) -> None:
+        """Write numbers as they are."""
+        if types.is_integer(values.type) and not values.null_count:
+            out[:] = values.to_numpy()  # nothing can be missing or infinite
+        else:
+            out[:] = self._numbers(column, values)
+
+    def _numbers(self, column: Column, values: Any) -> Floats:
+        if column.name in self.texts:
+            values = as_number(self.path, column.name, values)
+        kind = values.type
+        if types.is_dictionary(kind):
+            values = values.dictionary_decode()
+            kind = values.type
+        if not types.is_float64(kind):
+            if not _is_numeric(kind):
+                self._refuse(column, "holds no numbers, where the schema has some")
+            # whole numbers beyond 2^53 are rounded
+            values = compute.cast(values, pa.float64(), safe=False)
+        found: Floats = values.to_numpy(zero_copy_only=False)
+        if np.isfinite(found).all():
+            return found
+        if np.isinf(found).any():
+            self._refuse(column, "holds infinite numbers; mend the file")
+        if column.missing is None:
+            self._refuse(
+                column,
+                "has missing values; set missing in the schema to a public number that "
+                "stands for them"
+                if column is not self.schema.target
+                else "is the target and has missing values; leave such rows out",
+            )
+        filled: Floats = np.where(np.isnan(found), column.missing or 0.0, found)
+        return filled
+
+    def _indicate(self, column: Column, values: Any, out: Floats) -> None:
+        codes = self._codes(column, values)
+        if len(out) <= FEW:
+            for place, row in enumerate(out):
+                np.equal(codes, place, out=row, casting="unsafe")
+        else:
+            out[:] = 0.0
+            out[codes, np.arange(len(codes))] = 1.0
+
+    def _codes(self, column: Column, values: Any) -> NDArray[np.int32]:
+        """Return the place of each value among the indicators."""
+        texts, indices = self._listed(column, values)
+        places = self._places[column.name]
+        other = column.unseen == OTHER
+        unseen, missing = (places[OTHER],) * 2 if other else (UNSEEN, MISSING)
+        lookup = [
+            missing if text == "" else places.get(canonical(text), unseen)
+            for text in texts
+        ]
+        codes: NDArray[np.int32] = np.array(lookup, dtype=np.int32)[indices]
+        if not other and codes.min(initial=0) < 0:
+            self._refuse_codes(column, codes)
+        return codes
+
+    def _listed(self, column: Column, values: Any) -> tuple[list[str], NDArray[Any]]:
+        """Return the texts there are, and which of them each value is."""
+        kind = values.type
+        if types.is_boolean(kind):
+            values, texts = values.cast(pa.uint8()), ["false", "true"]
+            return [*texts, ""], values.fill_null(2).to_numpy()
+        if types.is_integer(kind) and not values.null_count:
+            numbers = values.to_numpy()
+            low, high = int(numbers.min()), int(numbers.max())
+            if high - low < SPAN:  # counted off, which is much faster than looked up
+                shifted = np.subtract(numbers, low, dtype=np.int64, casting="unsafe")
+                return list(map(str, range(low, high + 1))), shifted
+        if not types.is_dictionary(kind):
+            if not _is_listable(kind):
+                self._refuse(column, "holds neither text nor numbers")
+            values = values.dictionary_encode()
+        elif len(values.dictionary) > len(values):
+            # a piece of a column with very many values: only those of the piece
+            values = values.dictionary_decode().dictionary_encode()
+        texts = list(map(text_of, values.dictionary.to_pylist()))
+        indices = values.indices.fill_null(len(texts))
+        return [*texts, ""], indices.to_numpy(zero_copy_only=False)
+
+    def _refuse_codes(self, column: Column, codes: NDArray[np.int32]) -> None:
+        if column is self.schema.target:
+            words = "is the target and has {}; leave such rows out, or mend the schema"
+        else:
+            words = 'has {}; mend the schema, or set unseen = "other" in it'
+        missing = MISSING in codes
+        what = "missing values" if missing else "values outside its categories"
+        self._refuse(column, words.format(what))
+
+    def _refuse(self, column: Column, words: str) -> None:
+        raise TableError(f"{self.path}: column {column.name!r} {words}.")
+
+
+def _stretch(values: Floats, lows: Floats, highs: Floats) -> None:
+    """Bring ranges to -1 to 1, cutting what is outside.
+
+    The steps are those of PublicScaler, in its order, so that results are the same.
+    """
+    # np.clip with a range for each column is several times slower
+    np.maximum(values, lows, out=values)
+    np.minimum(values, highs, out=values)
+    values -= lows
+    values *= 2.0 / (highs - lows)
+    values += -1.0
+    np.maximum(values, -1.0, out=values)
+    np.minimum(values, 1.0, out=values)
+
+
+def _is_numeric(kind: Any) -> bool:
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
+        or types.is_null(kind)
+    )
+
+
+def _is_listable(kind: Any) -> bool:
+    texts = types.is_string(kind) or types.is_large_string(kind)
+    return bool(
+        texts or types.is_string_view(kind) or _is_numeric(kind) or types.is_date(kind)
+    )
+
+
+def text_of(value: Any) -> str:
+    """Return a value as the text that a CSV file would have of it."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+        return str(int(value))
+    return str(value)

@@ -1,0 +1,348 @@
+"""Tables as arrays, whole or block by block."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._validate import at_least
+from tacit.tables import _memory
+from tacit.tables._encode import Encoder
+from tacit.tables._errors import TableError
+from tacit.tables._files import TableFile, open_table
+from tacit.tables._schema import Schema
+from tacit.tables._store import RowStore
+
+__all__ = ["Block", "LabeledBlock", "Rows", "batches", "check", "read_rows"]
+
+Floats = NDArray[np.float64]
+
+# Rows of a batch, where the file lets us choose
+BATCH = 2**15
+
+
+class Rows(NamedTuple):
+    """Encoded features, one row a row, and labels or targets; None without a target."""
+
+    X: Floats
+    y: NDArray[Any] | None
+
+
+class Block(NamedTuple):
+    """Some rows: features, and a pyarrow batch of the columns kept, or None."""
+
+    X: Floats
+    kept: Any
+
+
+class LabeledBlock(NamedTuple):
+    """Some rows as in `Block`, and their labels or targets."""
+
+    X: Floats
+    kept: Any
+    y: NDArray[Any]
+
+
+def read_rows(
+    path: str | os.PathLike[str],
+    schema: Schema,
+    *,
+    with_target: bool = True,
+    progress: bool = False,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    memory: int | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+) -> Rows:
+    """Return a table, encoded by its schema.
+
+    Parameters
+    ----------
+    path
+        CSV, Parquet or Arrow file, or a folder of Parquet files.
+    schema
+        Public facts; each must be confirmed.
+    with_target
+        Whether to read the target.
+    progress
+        Whether to show a bar.
+    encoding, delimiter
+        Of a CSV file. None finds out whether fields are separated by comma, semicolon
+        or tab.
+    memory
+        Bytes that features may take in memory; None for a third of what is available
+        under the limits set for this process. Where they take more they are written
+        once to a file without a name in ``scratch``, and ``X`` is a read-only
+        `numpy.memmap` of it.
+    scratch
+        Folder for that file; None for the usual one.
+
+    Returns
+    -------
+    Rows
+        Features in float64, and labels or numbers.
+
+    Notes
+    -----
+    **Guarantee.** Each row of ``X`` depends on that row of the file and the schema
+    alone. A file that does not agree with the schema is refused in one sentence that
+    names the column and quotes no value.
+    """
+    schema.require_confirmed()
+    if memory is not None:
+        at_least(0, memory=memory)
+    table = _Table.open(path, schema, with_target, (), encoding, delimiter)
+    limit = _memory.share() if memory is None else memory
+    store = RowStore(table.encoder.n_features, table.file.n_rows, limit, scratch)
+    found = _Targets(table) if with_target else None
+    try:
+        with _bar(progress, table.file.n_rows) as advance:
+            for batch in table.batches(BATCH):
+                table.encoder.encode(batch, store.block(batch.num_rows))
+                store.add(batch.num_rows)
+                if found is not None:
+                    found.add(batch)
+                advance(batch.num_rows)
+        X = store.finish()
+    except BaseException:
+        store.close()
+        raise
+    return Rows(X, None if found is None else found.finish())
+
+
+def batches(
+    path: str | os.PathLike[str],
+    schema: Schema,
+    rows: int = 65536,
+    with_target: bool = False,
+    *,
+    keep: Sequence[str] = (),
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+) -> Iterator[Block | LabeledBlock]:
+    """Yield a table block by block, encoded by its schema.
+
+    Parameters
+    ----------
+    path
+        CSV, Parquet or Arrow file, or a folder of Parquet files.
+    schema
+        Public facts; each must be confirmed.
+    rows
+        Most rows of a block.
+    with_target
+        Whether to read the target, which the file need not have otherwise.
+    keep
+        Columns to pass through as they are, whether the schema names them or not.
+    encoding, delimiter
+        Of a CSV file, as in `read_rows`.
+
+    Yields
+    ------
+    Block or LabeledBlock
+        ``X, kept``: features, and a pyarrow batch of the columns kept, or None. And
+        ``y`` after them with the target.
+    """
+    at_least(1, rows=rows)
+    schema.require_confirmed()
+    table = _Table.open(path, schema, with_target, keep, encoding, delimiter)
+    return _blocks(table, rows, with_target, list(keep))
+
+
+def _blocks(
+    table: _Table, rows: int, with_target: bool, keep: list[str]
+) -> Iterator[Block | LabeledBlock]:
+    for batch in table.batches(rows):
+        for start in range(0, batch.num_rows, rows):
+            piece = batch.slice(start, rows)
+            X = np.empty((piece.num_rows, table.encoder.n_features))
+            table.encoder.encode(piece, X)
+            kept = piece.select(keep) if keep else None
+            if with_target:
+                y = table.labels(table.encoder.targets(piece))
+                yield LabeledBlock(X, kept, y)
+            else:
+                yield Block(X, kept)
+
+
+def check(
+    path: str | os.PathLike[str],
+    schema: Schema,
+    *,
+    with_target: bool = True,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+) -> None:
+    """Read a table through, and refuse it where it does not agree with its schema.
+
+    Parameters
+    ----------
+    path
+        CSV, Parquet or Arrow file, or a folder of Parquet files.
+    schema
+        Facts, confirmed or not, but all filled in.
+    with_target
+        Whether the file must have the target.
+    encoding, delimiter
+        Of a CSV file, as in `read_rows`.
+    """
+    target = () if schema.target is None else (schema.target,)
+    for column in (*schema.columns, *target):
+        if not column.is_filled:
+            raise TableError(
+                f"The schema has no range or categories for {column.name!r}; fill them "
+                "in first."
+            )
+    with_target = with_target and schema.target is not None
+    table = _Table.open(path, schema, with_target, (), encoding, delimiter)
+    for _ in _blocks(table, BATCH, with_target, []):
+        pass
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A file whose columns are those of the schema."""
+
+    path: Path
+    file: TableFile
+    encoder: Encoder
+    kinds: dict[str, str]
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        schema: Schema,
+        with_target: bool,
+        keep: Sequence[str],
+        encoding: str,
+        delimiter: str | None,
+    ) -> _Table:
+        if with_target and schema.target is None:
+            raise TableError(
+                "The schema has no target; add a table [target] with its name and kind."
+            )
+        file = open_table(path, encoding=encoding, delimiter=delimiter)
+        columns = [column for column in schema.columns if column.kind != "ignore"]
+        if with_target and schema.target is not None:
+            columns.append(schema.target)
+        kinds = {column.name: column.kind for column in columns}
+        _check_names(Path(path), file.names, schema, [*kinds, *keep])
+        texts = frozenset(n for n in keep if kinds.get(n) == "number" and _is_csv(file))
+        kinds |= dict.fromkeys(keep, "raw")
+        return cls(Path(path), file, Encoder(Path(path), schema, texts), kinds)
+
+    def batches(self, rows: int) -> Iterator[Any]:
+        """Yield the batches of a file that stays as it is meanwhile."""
+        before, seen = _state(self.path), 0
+        for batch in self.file.read(self.kinds, rows):
+            seen += batch.num_rows
+            if batch.num_rows:
+                yield batch
+        known = self.file.n_rows
+        if before != _state(self.path) or known not in (None, seen):
+            raise TableError(
+                f"{self.path}: the file changed while it was read; read it again when "
+                "nothing writes to it."
+            )
+        if not seen:
+            raise TableError(f"{self.path}: the table has a header and no rows.")
+
+    def labels(self, found: NDArray[Any]) -> NDArray[Any]:
+        """Return what places among the categories stand for; numbers as they are."""
+        target = self.encoder.schema.target
+        labels = None if target is None else target.labels
+        return found if labels is None else np.array(labels)[found]
+
+
+class _Targets:
+    """Labels or numbers gathered batch by batch, without a second copy of them."""
+
+    def __init__(self, table: _Table) -> None:
+        self._table = table
+        self._codes: list[NDArray[Any]] = []
+        self._numbers: RowStore | None = None
+        target = table.encoder.schema.target
+        if target is not None and target.kind == "number":
+            self._numbers = RowStore(1, table.file.n_rows, sys.maxsize)
+
+    def add(self, batch: Any) -> None:
+        found = self._table.encoder.targets(batch)
+        if self._numbers is None:
+            self._codes.append(found)  # a byte each, mostly
+        else:
+            self._numbers.block(len(found))[:, 0] = found
+            self._numbers.add(len(found))
+
+    def finish(self) -> NDArray[Any]:
+        if self._numbers is not None:
+            return self._numbers.finish()[:, 0]
+        labels = self._table.labels(self._codes[0][:0])
+        n_rows, filled = sum(map(len, self._codes)), 0
+        found = np.empty(n_rows, dtype=labels.dtype)
+        for codes in self._codes:
+            found[filled : filled + len(codes)] = self._table.labels(codes)
+            filled += len(codes)
+        return found
+
+
+def _is_csv(file: TableFile) -> bool:
+    return hasattr(file, "delimiter")
+
+
+def _check_names(
+    path: Path, names: list[str], schema: Schema, needed: Iterable[str]
+) -> None:
+    """Refuse a header that is not that of the schema.
+
+    Names that the file alone has are shown last: where the schema's are there, the
+    header is one, and no row.
+    """
+    target = () if schema.target is None else (schema.target.name,)
+    known = {column.name for column in schema.columns} | set(target)
+    for name in needed:
+        if name not in names:
+            raise TableError(
+                f"{path}: the table has no column {name!r}; its header must name every "
+                "column of the schema that is not ignored."
+            )
+        if names.count(name) > 1:
+            raise TableError(f"{path}: the table has the column {name!r} twice.")
+    known |= set(needed)
+    for name in names:
+        if name not in known:
+            raise TableError(
+                f"{path}: the schema does not name the column {name!r}; add it, with "
+                'kind = "ignore" to leave it out.'
+            )
+
+
+def _state(path: Path) -> list[tuple[str, int, int]]:
+    """Return what changes when somebody writes to a file or folder."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    try:
+        states = [(str(file), file.stat()) for file in files]
+    except OSError:
+        return []
+    return [(name, state.st_size, state.st_mtime_ns) for name, state in states]
+
+
+@contextmanager
+def _bar(shown: bool, n_rows: int | None) -> Iterator[Any]:
+    """Show how far reading has come, where the file tells how long it is."""
+    if not shown:
+        yield lambda _: None
+        return
+    from rich.progress import Progress  # noqa: PLC0415 - loaded for those who look
+
+    with Progress() as bar:
+        task = bar.add_task("Reading", total=n_rows)
+        yield lambda rows: bar.advance(task, rows)

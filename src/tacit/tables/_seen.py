@@ -1,0 +1,125 @@
+"""What one pass over a column shows, for a draft."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import compute, types
+
+from tacit.tables._csv import NULLS
+from tacit.tables._encode import text_of
+from tacit.tables._text import canonical
+
+__all__ = ["MOST_CATEGORIES", "Seen"]
+
+# Texts of a column that are remembered; more are no categories
+MOST_CATEGORIES = 50
+# A number that begins with zeros is a code, such as that of a town
+CODE = "^[+-]?0[0-9]"
+
+
+class Seen:
+    """The kind, range and texts of the values of a column, batch by batch."""
+
+    def __init__(self) -> None:
+        self.n_rows = self.n_missing = 0
+        self.low, self.high = inf, -inf
+        self.texts: set[str] | None = set()
+        self.is_number = self.is_whole = self.is_date = self.counts_rows = True
+        self.is_other = False
+        self._last: float | None = None
+
+    def add(self, values: Any) -> None:
+        """Take a batch into account."""
+        if types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        self.n_rows += len(values)
+        kind = values.type
+        if types.is_string(kind) or types.is_large_string(kind):
+            self._add_texts(values)
+        elif types.is_boolean(kind):
+            self._no_numbers()
+            self.is_date = False
+            self._remember(compute.unique(values.drop_null()))
+            self.n_missing += values.null_count
+        elif (
+            types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+        ):
+            self.is_date = False
+            self._remember(compute.unique(values.drop_null()))
+            self._add_numbers(compute.cast(values, pa.float64(), safe=False))
+        elif types.is_null(kind):
+            self.n_missing += len(values)
+        else:
+            self._no_numbers()
+            self.is_date = self.is_date and types.is_temporal(kind)
+            self.is_other = self.is_other or not types.is_temporal(kind)
+
+    def _add_texts(self, values: Any) -> None:
+        present = compute.not_equal(compute.utf8_trim_whitespace(values), "")
+        texts = values.filter(compute.fill_null(present, False))
+        self.n_missing += len(values) - len(texts)
+        different = compute.unique(texts)
+        if len(different) < len(texts):  # and most of the work is saved
+            self.counts_rows = False
+        self._remember(different)
+        if self.is_number:
+            self._add_written_numbers(texts, different)
+        if self.is_date and len(different):
+            dates = not self.is_number and _cast(different, pa.timestamp("us"))
+            self.is_date = bool(dates)
+
+    def _add_written_numbers(self, texts: Any, different: Any) -> None:
+        nulls = pa.array(NULLS, texts.type)
+        listed = compute.is_in(different, value_set=nulls)
+        plain = compute.utf8_trim_whitespace(different.filter(compute.invert(listed)))
+        coded = compute.any(compute.match_substring_regex(plain, CODE)).as_py()
+        numbers = None if coded else _cast(plain, pa.float64())
+        if numbers is None:
+            self._no_numbers()
+            return
+        if len(plain) < len(different):
+            missing = compute.sum(compute.is_in(texts, value_set=nulls)).as_py()
+            self.n_missing += missing
+            self.counts_rows = False
+        self._add_numbers(numbers)
+
+    def _add_numbers(self, numbers: Any) -> None:
+        found = numbers.to_numpy(zero_copy_only=False)
+        finite = found[(found == found) & (abs(found) < inf)]
+        self.n_missing += len(found) - len(finite)
+        if not len(finite):
+            return
+        self.low = min(self.low, float(finite.min()))
+        self.high = max(self.high, float(finite.max()))
+        self.is_whole = self.is_whole and bool((finite == finite.round()).all())
+        if not self.is_whole or len(finite) < len(found):
+            self.counts_rows = False
+        if self.counts_rows:
+            first = finite[0] if self._last is None else self._last + 1
+            rises = (finite[1:] - finite[:-1] == 1).all()
+            self.counts_rows = bool(finite[0] == first and rises)
+            self._last = float(finite[-1])
+
+    def _remember(self, values: Any) -> None:
+        if self.texts is None:
+            return
+        for value in values[: MOST_CATEGORIES + 1].to_pylist():
+            text = text_of(value)
+            if text:
+                self.texts.add(canonical(text))
+        if len(self.texts) > MOST_CATEGORIES:
+            self.texts = None
+
+    def _no_numbers(self) -> None:
+        self.is_number = self.is_whole = self.counts_rows = False
+
+
+def _cast(texts: Any, kind: Any) -> Any:
+    """Return the texts as this kind, or None where one of them is not."""
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        return None

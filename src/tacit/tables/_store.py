@@ -1,0 +1,168 @@
+"""Where encoded rows are gathered: in memory, or on disk where they do not fit."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import tempfile
+from os import PathLike
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.tables._errors import TableError
+
+__all__ = ["RowStore"]
+
+Floats = NDArray[np.float64]
+
+# Rows to make room for at first, and the share by which room grows
+FIRST = 2**14
+GROWTH = 1 / 8
+
+
+class RowStore:
+    """Rows that are appended block by block.
+
+    Parameters
+    ----------
+    n_features
+        Entries of a row.
+    n_rows
+        Rows to expect, or None where nobody knows.
+    limit
+        Bytes that rows may take in memory. More go to a file that has no name, so that
+        nothing is left of it however the process ends, and that only its owner could
+        have opened.
+    scratch
+        Folder of that file; None for the usual one.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_rows: int | None,
+        limit: int,
+        scratch: str | PathLike[str] | None = None,
+    ) -> None:
+        self._wide = n_features
+        self._limit = limit
+        self._scratch = tempfile.gettempdir() if scratch is None else scratch
+        self._filled = 0
+        self._file: IO[bytes] | None = None
+        self._buffer: Floats = np.empty((0, n_features))
+        if n_rows is not None and self._bytes(n_rows) > limit:
+            self._open(self._bytes(n_rows))
+        else:
+            self._make_room(n_rows if n_rows is not None else 0)
+
+    def __len__(self) -> int:
+        return self._filled
+
+    def _bytes(self, rows: int) -> int:
+        return rows * self._wide * 8
+
+    def block(self, rows: int) -> Floats:
+        """Return room for the next rows, to be written to before `add`."""
+        needed = self._filled + rows
+        if self._file is None:
+            self._provide(needed)
+        if self._file is None:
+            return self._buffer[self._filled : needed]
+        if len(self._buffer) < rows:
+            self._buffer = np.empty((rows, self._wide))
+        return self._buffer[:rows]
+
+    def _provide(self, needed: int) -> None:
+        """Make room in memory, or go to disk."""
+        if self._bytes(needed) > self._limit:
+            self._spill()
+        elif needed > len(self._buffer):
+            most = self._limit // max(1, self._bytes(1))
+            grown = max(FIRST, needed + int(GROWTH * needed))
+            self._make_room(max(needed, min(grown, most)))
+
+    def add(self, rows: int) -> None:
+        """Count the rows written to the last block."""
+        if self._file is not None:
+            self._write(self._buffer[:rows])
+        self._filled += rows
+
+    def finish(self) -> Floats:
+        """Return all rows: an array, or a read-only map of the file."""
+        if self._file is None:
+            self._make_room(self._filled)
+            return self._buffer
+        with self._file as file, self._explained():
+            file.flush()
+            return np.memmap(
+                file, dtype=np.float64, mode="r", shape=(self._filled, self._wide)
+            )
+
+    def close(self) -> None:
+        """Give the file back, where reading was broken off."""
+        if self._file is not None:
+            self._file.close()
+
+    def _make_room(self, rows: int) -> None:
+        try:
+            if not self._filled:
+                self._buffer = np.empty((rows, self._wide))
+                return
+            # in place: a block this large is moved by changing the page table, so
+            # that there are never two of it. No view of it is alive by now
+            self._buffer.resize((rows, self._wide), refcheck=False)
+        except MemoryError:
+            if self._file is None:
+                self._spill()
+
+    def _spill(self) -> None:
+        held, self._buffer = self._buffer, np.empty((0, self._wide))
+        self._open(self._bytes(self._filled))
+        self._write(held[: self._filled])
+
+    def _open(self, needed: int) -> None:
+        with self._explained():
+            free = shutil.disk_usage(self._scratch).free
+            if free < needed:
+                raise OSError(errno.ENOSPC, "")
+            self._file = tempfile.TemporaryFile(dir=self._scratch)  # noqa: SIM115
+
+    def _write(self, rows: Floats) -> None:
+        assert self._file is not None
+        if not len(rows):
+            return
+        with self._explained():
+            self._file.write(rows.data.cast("B"))
+
+    def _explained(self) -> Any:
+        return _Explained(str(self._scratch))
+
+
+class _Explained:
+    """Turn what goes wrong with the file into one sentence."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if not isinstance(error, OSError):
+            return
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        if full:
+            words = "has no room for the encoded rows, which do not fit in memory"
+        elif error.errno == errno.ENOMEM:
+            words = (
+                "holds encoded rows that the limit on addresses forbids to map; raise "
+                "that limit (ulimit -v)"
+            )
+        else:
+            words = "cannot take the encoded rows, which do not fit in memory"
+        raise TableError(
+            f"The scratch folder {self._folder} {words}; give another as scratch, or "
+            "leave columns out of the schema."
+        ) from None

@@ -1,0 +1,112 @@
+"""Schemas as TOML, written for people."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tacit.tables._errors import TableError
+
+__all__ = ["read", "write"]
+
+HEADER = """\
+# What is publicly known of a table. Nothing is read by it until every entry has
+# source = "public": compare each range and list of categories with public knowledge,
+# and replace what differs. An entry with source = "data" was read off the rows, and
+# using it as it is would release something of them.
+"""
+UNFILLED = {
+    "range": "  # fill in: the lowest and highest value there can be",
+    "categories": "  # fill in: the values there can be",
+}
+BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+SHORT |= {'"': '\\"', "\\": "\\\\"}
+# Lists longer than this are broken into lines
+WIDTH = 88
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the tables of a file, or say in one sentence why there are none."""
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+        return tomllib.loads(text)
+    except OSError as error:
+        raise TableError(f"{path}: {(error.strerror or 'cannot be read')}.") from None
+    except UnicodeDecodeError:
+        raise TableError(f"{path}: a schema must be UTF-8 text.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise TableError(f"{path}: not valid TOML: {error}.") from None
+
+
+def write(path: str | os.PathLike[str], facts: Mapping[str, Any]) -> None:
+    """Write a schema whole or not at all."""
+    target = Path(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text_of(facts))
+        # a new file is for its owner alone, and an old one for whom it was
+        if target.exists():
+            os.chmod(name, target.stat().st_mode & 0o777)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def text_of(facts: Mapping[str, Any]) -> str:
+    """Return the TOML of plain data of a schema."""
+    parts = [HEADER]
+    parts += [_line(k, v) for k, v in facts.items() if not isinstance(v, Mapping)]
+    if "target" in facts:
+        parts += ["\n[target]\n", *map(_line, *_pairs(facts["target"]))]
+    for name, table in facts["columns"].items():
+        parts += [f"\n[columns.{_key(name)}]\n", *map(_line, *_pairs(table))]
+    return "".join(parts)
+
+
+def _pairs(table: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
+    return list(table), list(table.values())
+
+
+def _line(key: str, value: Any) -> str:
+    comment = UNFILLED.get(key, "") if value == [] else ""
+    if key == "source" and value == "data":
+        comment = "  # read off the rows"
+    line = f"{key} = {_value(value)}"
+    if isinstance(value, list) and len(line) > WIDTH:
+        items = "".join(f"  {_value(item)},\n" for item in value)
+        line = f"{key} = [\n{items}]"
+    return f"{line}{comment}\n"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return repr(value)
+
+
+def _key(name: str) -> str:
+    return name if BARE.fullmatch(name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(letter: str) -> str:
+    if letter in SHORT:
+        return SHORT[letter]
+    if ord(letter) < 0x20 or ord(letter) == 0x7F:
+        return f"\\u{ord(letter):04X}"
+    return letter
