@@ -148,3 +148,12 @@ def test_ranges_are_rounded_outwards_by_little(first, second, whole):
         width = max(width, 2.5)
         assert left == round(left)
     assert right - left <= 2 * width + slack
+
+
+def test_zeros_and_ones_stay_as_they_are_but_for_the_target(tmp_path):
+    path = tmp_path / "flags.csv"
+    path.write_text("a,y\n" + "0,1\n1,0\n" * 10, "utf-8")
+    schema = draft(path, target="y")
+    assert schema.column("a").scaled == (0, 1)
+    assert schema.column("a").source == "data"
+    assert schema.target.categories == ("0", "1")

@@ -285,3 +285,31 @@ def test_a_bar_is_shown_to_those_who_look(tmp_path, capsys):
     for kind in KINDS:
         read_rows(write(TABLE, tmp_path / f"t.{kind}"), SCHEMA, progress=True)
     assert "Reading" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("ends", "zero", "scaled"),
+    [((0, 1), 0, (0, 1)), ((0, 10), 10, (-1, 0)), ((-2, 8), 0, (-0.25, 1))],
+)
+def test_a_number_may_be_zero_elsewhere_than_in_the_middle(
+    tmp_path, ends, zero, scaled
+):
+    column = Column("x", "number", ends, zero=zero)
+    assert column.scaled == scaled
+    path = tmp_path / "t.parquet"
+    cells = [*ends, zero, ends[0] - 5, ends[1] + 5, (ends[0] + ends[1]) / 2]
+    parquet.write_table(pa.table({"x": pa.array(cells, pa.float64())}), path)
+    X, _ = read_rows(path, Schema((column,)), with_target=False)
+    expected = PublicScaler([ends], target=scaled).fit_transform(
+        np.array(cells, dtype=float)[:, None]
+    )
+    np.testing.assert_array_equal(X, expected)
+    assert X[2, 0] == pytest.approx(0.0, abs=1e-15)
+    spread = np.linspace(*scaled, 10_001)
+    assert column.mean_square == pytest.approx(np.mean(spread**2), rel=1e-3)
+
+
+@pytest.mark.parametrize("zero", [-1, 11, "0", True, float("nan")])
+def test_a_zero_outside_of_the_range_is_refused(zero):
+    with pytest.raises(TableError, match="zero of column 'x'"):
+        Column("x", "number", (0, 10), zero=zero)

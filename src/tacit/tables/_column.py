@@ -19,7 +19,7 @@ SOURCES = ("data", "public")
 OTHER = "other"
 # What a table of the file may hold, by kind
 KEYS = {
-    "number": ("kind", "range", "missing", "source", "confirmed_by", "note"),
+    "number": ("kind", "range", "zero", "missing", "source", "confirmed_by", "note"),
     "category": ("kind", "categories", "unseen", "source", "confirmed_by", "note"),
     "ignore": ("kind", "note"),
 }
@@ -52,6 +52,10 @@ class Column:
         Who has.
     note
         A remark for people.
+    zero
+        Number that the feature is 0 at; None for the middle of the range. A flag that
+        is mostly 0 is best left at 0: what all rows have in common makes them long
+        without telling them apart.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Column:
     source: str = "public"
     confirmed_by: str = ""
     note: str = ""
+    zero: float | None = None
 
     def __post_init__(self) -> None:
         self._check_texts()
@@ -74,6 +79,8 @@ class Column:
             self._refuse("unseen", 'must be "refuse" or "other"')
         if self.range is not None:
             self._check_range(self.range)
+        if self.zero is not None:
+            self._check_zero(self.zero)
         if self.missing is not None and not _is_number(self.missing):
             self._refuse("missing", 'must be "refuse" or a finite number')
         self._check_categories()
@@ -106,6 +113,12 @@ class Column:
                 "[0, 100]",
             )
         object.__setattr__(self, "range", (low, high))
+
+    def _check_zero(self, zero: Any) -> None:
+        low, high = self.range or (zero, zero)
+        if not _is_number(zero) or not low <= zero <= high:
+            self._refuse("zero", "must be a number in its range")
+        object.__setattr__(self, "zero", float(zero))
 
     def _check_categories(self) -> None:
         if isinstance(self.categories, str) or not isinstance(
@@ -152,6 +165,23 @@ class Column:
         return (self.name,) if self.kind == "number" else ()
 
     @property
+    def scaled(self) -> tuple[float, float]:
+        """What the ends of the range become: one of them is 1 or -1."""
+        if self.range is None or self.zero is None:
+            return -1.0, 1.0
+        low, high = self.range
+        unit = max(high - self.zero, self.zero - low)
+        return (low - self.zero) / unit, (high - self.zero) / unit
+
+    @property
+    def mean_square(self) -> float:
+        """Of the features, if numbers are spread evenly over their range."""
+        if self.kind != "number":
+            return float(self.kind == "category")  # one of the indicators is 1
+        low, high = self.scaled
+        return (low**2 + low * high + high**2) / 3
+
+    @property
     def labels(self) -> list[Any] | None:
         """What the categories stand for as labels; None for a number."""
         return labels(self.categories) if self.kind == "category" else None
@@ -161,6 +191,8 @@ class Column:
         found: dict[str, Any] = {"kind": self.kind}
         if self.kind == "number":
             found["range"] = list(self.range or ())
+            if self.zero is not None:
+                found["zero"] = self.zero
             found["missing"] = "refuse" if self.missing is None else self.missing
         if self.kind == "category":
             found["categories"] = list(self.categories)

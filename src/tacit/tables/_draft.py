@@ -82,6 +82,7 @@ def draft(
             name: _drafted(name, seen) for name, seen in _seen(path, table).items()
         }
     goal = found.pop(target) if target is not None else None
+    found = {name: _flag(column) for name, column in found.items()}
     if goal is not None and (goal.kind == "ignore" or goal.unseen == OTHER):
         raise TableError(
             f"{path}: column {target!r} cannot be the target: "
@@ -144,6 +145,13 @@ def _category(name: str, texts: set[str], seen: Seen) -> Column:
         unseen=OTHER if others else "refuse",
         source="data",
     )
+
+
+def _flag(column: Column) -> Column:
+    """Return zeros and ones as one number that stays as it is."""
+    if set(column.categories) != {"0", "1"} or column.unseen == OTHER:
+        return column
+    return Column(column.name, "number", range=(0, 1), zero=0, source=column.source)
 
 
 def _reason_to_ignore(name: str, seen: Seen) -> str:

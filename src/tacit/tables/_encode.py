@@ -74,8 +74,8 @@ class Encoder:
                     self._fill(column, values, features[places][0])
                 else:
                     self._indicate(column, values, features[places])
-            for places, lows, highs in self._scales:
-                _stretch(features[places], lows, highs)
+            for places, ends in self._scales:
+                _stretch(features[places], *ends)
             rows = out[start : start + piece.num_rows]
             for low in range(0, piece.num_rows, PART):
                 part = rows[low : low + PART]
@@ -94,18 +94,22 @@ class Encoder:
         return found
 
     @cached_property
-    def _scales(self) -> list[tuple[slice, Floats, Floats]]:
-        """Return runs of numbers that are next to each other, with their ranges."""
-        runs: list[tuple[int, list[tuple[float, float]]]] = []
+    def _scales(self) -> list[tuple[slice, Floats]]:
+        """Return runs of numbers that are next to each other, with their ends.
+
+        Those are the lowest and highest of the range, and what they become.
+        """
+        runs: list[tuple[int, list[tuple[float, ...]]]] = []
         for column, places in self._slots:
             if column.kind != "number" or column.range is None:
                 continue
+            ends = (*column.range, *column.scaled)
             if runs and runs[-1][0] + len(runs[-1][1]) == places.start:
-                runs[-1][1].append(column.range)
+                runs[-1][1].append(ends)
             else:
-                runs.append((places.start, [column.range]))
+                runs.append((places.start, [ends]))
         return [
-            (slice(start, start + len(ends)), *np.array(ends).T[..., None])
+            (slice(start, start + len(ends)), np.array(ends).T[..., None])
             for start, ends in runs
         ]
 
@@ -214,8 +218,10 @@ class Encoder:
         raise TableError(f"{self.path}: column {column.name!r} {words}.")
 
 
-def _stretch(values: Floats, lows: Floats, highs: Floats) -> None:
-    """Bring ranges to -1 to 1, cutting what is outside.
+def _stretch(
+    values: Floats, lows: Floats, highs: Floats, floors: Floats, tops: Floats
+) -> None:
+    """Bring ranges to where they belong, cutting what is outside.
 
     The steps are those of PublicScaler, in its order, so that results are the same.
     """
@@ -223,10 +229,10 @@ def _stretch(values: Floats, lows: Floats, highs: Floats) -> None:
     np.maximum(values, lows, out=values)
     np.minimum(values, highs, out=values)
     values -= lows
-    values *= 2.0 / (highs - lows)
-    values += -1.0
-    np.maximum(values, -1.0, out=values)
-    np.minimum(values, 1.0, out=values)
+    values *= (tops - floors) / (highs - lows)
+    values += floors
+    np.maximum(values, floors, out=values)
+    np.minimum(values, tops, out=values)
 
 
 def _is_numeric(kind: Any) -> bool:

@@ -112,12 +112,12 @@ class Schema:
 
         Left out of the schema, it is the root mean square length of a row whose
         numbers are spread evenly over their ranges: a number has then a mean square
-        of 1/3, and a category exactly one indicator that is 1.
+        of 1/3, whether zero is in the middle or at an end, and a category exactly one
+        indicator that is 1.
         """
         if self.norm is not None:
             return self.norm
-        kinds = [column.kind for column in self.columns]
-        return sqrt(kinds.count("number") / 3 + kinds.count("category"))
+        return sqrt(sum(column.mean_square for column in self.columns))
 
     @property
     def widths(self) -> list[int]:
