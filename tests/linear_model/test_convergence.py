@@ -5,10 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 from sklearn import linear_model as peers
+from sklearn.base import clone
 from sklearn.multiclass import OneVsRestClassifier
 
 from tacit._random import as_generator
 from tacit.convex import (
+    L1,
     Box,
     Huber,
     HuberizedHinge,
@@ -176,3 +178,17 @@ def test_sets_are_in_the_units_of_the_targets(seed):
         random_state=seed,
     ).fit(X, y)
     assert_allclose(positive.coef_, nnls(X, y)[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [1e2, 1e3, 1e4])
+def test_a_large_budget_does_not_lose_the_weights_of_a_penalty(epsilon):
+    rng = as_generator(0)
+    X = rng.uniform(-0.5, 0.5, size=(3000, 4))
+    y = rng.random(3000) < 1 / (1 + np.exp(-6 * X[:, 0]))
+    model = LogisticRegression(
+        epsilon, 1e-8, penalty=L1(50.0), solver="amp", classes=[False, True]
+    )
+    descent = clone(model).set_params(solver="noisy_gd", random_state=0)
+    found = model.set_params(random_state=0).fit(X, y).coef_
+    assert found[0, 1:].tolist() == [0, 0, 0]
+    assert found[0, 0] == pytest.approx(descent.fit(X, y).coef_[0, 0], rel=0.05)

@@ -33,6 +33,10 @@ __all__ = ["AMP", "AMPPlan"]
 # the others, which costs one in a hundred.
 OUTPUT_RATIO = 20.0
 PURE_OUTPUT_RATIO = 100.0
+# Most final noise on a margin where a penalty makes zeros, and the largest ridge, in
+# units of the curvature of all rows, that is taken for it
+MOST_OUTPUT = 0.05
+MOST_RIDGE = 0.01
 
 
 @dataclass(frozen=True)
@@ -156,18 +160,25 @@ class AMP:
         if self.accounting == "paper":
             plan = self._published(problem, budget)
         else:
-            tilted = self._objective.with_ridge(problem, budget)
-
-            def planned(multiplier: float) -> AMPPlan:
-                tilt = tilted(multiplier)
-                gaussian = tilt.law == "gaussian"
-                ratio = OUTPUT_RATIO if gaussian else PURE_OUTPUT_RATIO
-                return AMPPlan(tilt, ratio * multiplier)
-
-            plan = planned(calibrate(lambda noise: planned(noise).event, budget))
+            plan = self._tight(problem, budget)
+            while self.ridge is None and hides_weights(plan):
+                problem = replace(problem, ridge=2 * plan.tilted.ridge)
+                plan = self._tight(problem, budget)
         # noise too large for the grid is refused here, not after the charge
         plan.output_scale()
         return plan
+
+    def _tight(self, problem: Problem, budget: Budget) -> AMPPlan:
+        """Return the plan with the least tilt that fits with the final noise."""
+        tilted = self._objective.with_ridge(problem, budget)
+
+        def planned(multiplier: float) -> AMPPlan:
+            tilt = tilted(multiplier)
+            gaussian = tilt.law == "gaussian"
+            ratio = OUTPUT_RATIO if gaussian else PURE_OUTPUT_RATIO
+            return AMPPlan(tilt, ratio * multiplier)
+
+        return planned(calibrate(lambda noise: planned(noise).event, budget))
 
     def _published(self, problem: Problem, budget: Budget) -> AMPPlan:
         """Return the plan with published constants, where they keep the budget."""
@@ -193,6 +204,22 @@ class AMP:
         noisy = plan.mechanism(W, rng)
         reach = plan.tilted.noise_law.furthest(plan.output_scale())
         return allowed(plan.tilted.problem, noisy, reach)
+
+
+def hides_weights(plan: AMPPlan) -> bool:
+    """Return whether more ridge is worth it, as final noise would hide the weights.
+
+    A penalty loosens the tolerance as the ridge falls, so that with a large budget,
+    which asks for hardly any ridge, the final noise would be the larger for it.
+    """
+    problem = plan.tilted.problem
+    if not (
+        makes_zeros(problem.regularizer) or isinstance(problem.regularizer, GroupL1)
+    ):
+        return False
+    most = MOST_RIDGE * problem.n_rows * problem.smoothness
+    loud = plan.output_scale() * problem.bounds.x_norm > MOST_OUTPUT
+    return loud and plan.tilted.ridge < most
 
 
 def allowed(
