@@ -71,8 +71,8 @@ audits: $(INSTALLED)
 	  --log-cli-level=INFO --log-cli-format='%(message)s'
 
 docs: $(INSTALLED_DOCS)
-	@rm -rf docs/api/generated docs/_build
-	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	@rm -rf docs/api/generated docs/gallery docs/sg_execution_times.rst docs/_build
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	echo "Open docs/_build/html/index.html."
 
 bench-quick: $(INSTALLED)
@@ -102,5 +102,6 @@ format: $(INSTALLED)
 clean:
 	@rm -rf $(VENV) .peers .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	  .import_linter_cache docs/_build docs/api/generated docs/api/tacit.*.rst \
-	  docs/api/index.rst build dist benchmarks/outputs
+	  docs/api/index.rst docs/gallery docs/sg_execution_times.rst demo build dist \
+	  benchmarks/outputs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
+    "sphinx_gallery.gen_gallery",
 ]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
@@ -37,7 +38,48 @@ autodoc_default_options = {
     ),
 }
 
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"^(?!plot_)",
+    "subsection_order": [
+        f"../examples/{name}"
+        for name in ("models", "columns", "budgets", "commands", "research")
+    ],
+    "within_subsection_order": "FileNameSortKey",
+    "doc_module": ("tacit",),
+    "reference_url": {"tacit": None},
+    "backreferences_dir": "gallery/backreferences",
+    "download_all_examples": False,
+    "show_signature": False,
+    "parallel": 2,
+}
+
 API = Path(__file__).parent / "api"
+
+
+# described in the guide to the command line, and not called from Python
+COMMAND_LINE = "tacit.cli"
+
+
+def public_modules() -> list[str]:
+    """Return the modules of the package, and the packages inside these, by name.
+
+    A module inside a package is left out: what is public of it is listed there.
+    """
+
+    def inside(path, prefix):
+        for info in pkgutil.iter_modules(path, prefix):
+            if "._" in info.name or info.name == COMMAND_LINE:
+                continue
+            if prefix == "tacit." or info.ispkg:
+                yield info.name
+            if info.ispkg:
+                package = importlib.import_module(info.name)
+                yield from inside(package.__path__, f"{info.name}.")
+
+    return sorted(inside(tacit.__path__, "tacit."))
 
 
 def write_api_pages() -> None:
@@ -46,20 +88,18 @@ def write_api_pages() -> None:
     for old in API.glob("*.rst"):
         old.unlink()
     pages = []
-    for info in pkgutil.iter_modules(tacit.__path__, prefix="tacit."):
-        if "._" in info.name:
-            continue
-        names = getattr(importlib.import_module(info.name), "__all__", [])
+    for module in public_modules():
+        names = getattr(importlib.import_module(module), "__all__", [])
         if not names:
             continue
         lines = [
-            info.name,
-            "=" * len(info.name),
+            module,
+            "=" * len(module),
             "",
-            f".. automodule:: {info.name}",
+            f".. automodule:: {module}",
             "   :no-members:",
             "",
-            f".. currentmodule:: {info.name}",
+            f".. currentmodule:: {module}",
             "",
             ".. autosummary::",
             "   :toctree: generated",
@@ -67,8 +107,8 @@ def write_api_pages() -> None:
             "",
             *(f"   {name}" for name in sorted(names)),
         ]
-        (API / f"{info.name}.rst").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        pages.append(info.name)
+        (API / f"{module}.rst").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        pages.append(module)
     lines = ["API", "===", "", ".. toctree::", "   :maxdepth: 1", ""]
     lines += [f"   {page}" for page in pages]
     (API / "index.rst").write_text("\n".join(lines) + "\n", encoding="utf-8")

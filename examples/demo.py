@@ -1,58 +1,87 @@
-"""A first private model, on digits and on a synthetic census. Under 30 seconds.
+"""The whole story on a made-up census, with the commands a person would type.
 
-Seeds are fixed so that the figures repeat; a fixed seed is for demonstrations only.
+A table, a schema of public facts, a ledger, a plan, a private model with its report, a
+second fit that the ledger refuses, and predictions. Under 60 seconds. Everything is
+written to the folder ``demo`` beside where it is run, which is made anew.
 """
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from time import perf_counter
 
-from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression as Plain
-from sklearn.model_selection import train_test_split
+import pyarrow.csv
 
-from tacit.datasets import make_census
-from tacit.linear_model import LogisticRegression
-
-EPSILONS = (0.1, 1.0, 3.0)
+FOLDER = Path("demo")
+LEDGER = ("--ledger", "sqlite:///budget.db")
+FIT = ("--schema", "census.toml", "--epsilon", "1", "--delta", "1e-7")
+REFUSED = 3
 
 
-def compare(name, X, y, x_norm):
-    """Fit with and without privacy; print a line and return the last private model."""
-    split = train_test_split(X / x_norm, y, test_size=0.2, random_state=0)
-    X_train, X_test, y_train, y_test = split
-    plain = Plain(C=100.0, max_iter=2000)
-    start = perf_counter()
-    plain.fit(X_train, y_train)
-    plain_time = perf_counter() - start
-    cells = [f"{plain.score(X_test, y_test):8.1%}"]
-    for epsilon in EPSILONS:
-        model = LogisticRegression(epsilon, classes=sorted(set(y)), random_state=0)
-        start = perf_counter()
-        model.fit(X_train, y_train)
-        private_time = perf_counter() - start
-        cells.append(f"{model.score(X_test, y_test):8.1%}")
-    print(
-        f"{name:22} {len(y_train):7} {' '.join(cells)} "
-        f"{plain_time:8.2f} s {private_time:8.2f} s"
-    )
-    return model
+def tacit(*arguments, expected=0):
+    """Show a command, run it, and stop unless it ends as the story says."""
+    print("\n$ tacit", *arguments, flush=True)
+    done = subprocess.run([sys.executable, "-m", "tacit", *arguments], cwd=FOLDER)
+    if done.returncode != expected:
+        sys.exit(f"expected exit code {expected}, got {done.returncode}")
+
+
+def tell(text):
+    print(f"\n# {text}", flush=True)
+
+
+def split_of(table):
+    """Set the last fifth of the made-up persons aside, to look at the model with."""
+    kept = len(table) * 4 // 5
+    pyarrow.csv.write_csv(table[:kept], FOLDER / "train.csv")
+    pyarrow.csv.write_csv(table[kept:], FOLDER / "new.csv")
+
+
+def right_answers():
+    truth = pyarrow.csv.read_csv(FOLDER / "new.csv")["high_income"]
+    found = pyarrow.csv.read_csv(FOLDER / "predictions.csv")["high_income"]
+    return sum(a == b for a, b in zip(truth, found, strict=True)) / len(truth)
 
 
 def main():
-    heads = " ".join(f"eps {epsilon:g}".rjust(8) for epsilon in EPSILONS)
-    print(
-        f"{'test accuracy':22} {'rows':>7} {'plain':>8} {heads} "
-        f"{'plain':>10} {'private':>10}"
+    start = perf_counter()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir()
+
+    tell("Nobody in this table exists; yours would be rows of real people.")
+    tacit("example", "census.csv", "--rows", "40000")
+    split_of(pyarrow.csv.read_csv(FOLDER / "census.csv"))
+
+    tell("A draft of what is public. A person has to confirm what was read off rows.")
+    tacit(
+        "schema", "init", "train.csv", "--target", "high_income", "--out", "census.toml"
     )
-    # loading compiled code takes a second, once
-    warm = load_digits()
-    LogisticRegression(10.0, random_state=0).fit(warm.data[:200], warm.target[:200])
-    # pixels are 0 to 16; rows longer than 1 after that are shortened by the model
-    compare("digits, 10 classes", warm.data, warm.target, x_norm=16.0)
-    census = make_census()
-    model = compare("census, 2 classes", census.X, census.y, census.x_norm)
-    print(f"\nbest possible on the census: {census.bayes_accuracy:.1%}")
-    print("\nprivacy report of the last fit")
-    print(model.privacy_)
+    tacit("plan", *FIT, "--rows", "32000", expected=2)
+    tacit("schema", "confirm", "census.toml", "--all")
+
+    tell("What all models on this table may spend together.")
+    tacit("ledger", "init", *LEDGER, "--dataset", "census", "--epsilon", "1.5",
+          "--delta", "1e-6")  # fmt: skip
+
+    tell("What to expect of a fit, before it reads a row or charges anything.")
+    tacit("plan", *FIT, "--rows", "32000", *LEDGER)
+
+    tell("The fit, charged first, with a tenth more for a private measure of accuracy.")
+    tacit("fit", "train.csv", *FIT, *LEDGER, "--measure", "0.1", "--out", "model")
+
+    tell("The same again would pass the budget. It is refused and releases nothing.")
+    tacit("fit", "train.csv", *FIT, *LEDGER, "--out", "model2", expected=REFUSED)
+
+    tell("The account, and whether anyone changed it.")
+    tacit("ledger", "history", *LEDGER)
+    tacit("ledger", "verify", *LEDGER)
+
+    tell("Predictions for persons the model never saw.")
+    tacit("predict", "model", "new.csv", "--out", "predictions.csv")
+    print(f"\n{right_answers():.1%} of 8000 answers are right.")
+    print(f"Open {FOLDER / 'model' / 'report.html'} in a browser.")
+    print(f"{perf_counter() - start:.0f} seconds.")
 
 
 if __name__ == "__main__":

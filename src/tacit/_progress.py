@@ -29,6 +29,8 @@ def steps(count: int, label: str) -> Iterator[int]:
     if not _SHOWN.get():
         yield from range(count)
         return
-    from rich.progress import track  # noqa: PLC0415 - loaded for those who look
+    from rich.console import Console  # noqa: PLC0415 - loaded for those who look
+    from rich.progress import track  # noqa: PLC0415
 
-    yield from track(range(count), description=label)
+    # results go to standard output, and may be read by a program
+    yield from track(range(count), description=label, console=Console(stderr=True))

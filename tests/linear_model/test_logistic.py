@@ -39,6 +39,7 @@ FITTED = {
     "coef_",
     "intercept_",
     "loss_",
+    "noise_",
     "privacy_",
     "n_features_in_",
 }

@@ -1,0 +1,67 @@
+"""
+A table and its public facts: tacit schema
+==========================================
+
+A file of rows is there, and a private model is wanted. Which facts about its columns
+are needed, and who says that they are public? ``tacit schema`` drafts a list of them,
+and a person has to confirm it.
+
+``tacit example`` writes the table, of people who do not exist.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import mkdtemp
+
+FOLDER = Path(mkdtemp())
+
+
+def tacit(line, exit_code=0):
+    """Type a command, show what it says, and check how it ends."""
+    print(f"$ tacit {line}")
+    done = subprocess.run(
+        [sys.executable, "-m", "tacit", *shlex.split(line)],
+        cwd=FOLDER,
+        env={**os.environ, "COLUMNS": "88"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    print(done.stdout)
+    assert done.returncode == exit_code, f"exit code {done.returncode}"
+
+
+# %%
+# Any CSV, Parquet or Arrow file will do. This one is made up.
+
+tacit("example census.csv --rows 10000")
+
+# %%
+# The draft proposes a kind, a range or a list of categories for each column. It was
+# read off the rows, and says so: until someone confirms an entry, no fit will use it.
+
+tacit("schema init census.csv --target high_income")
+
+# %%
+# Go through the entries and ask what you would have written without seeing the rows.
+# The questionnaire was for people of 18 to 90, so the range of the draft is replaced.
+# The survey team finds the other ranges wide enough and the lists as they were printed.
+
+tacit("schema confirm census.toml age --range 18 90 --by 'the survey team'")
+tacit("schema confirm census.toml --all --by 'the survey team'")
+
+# %%
+# ``check`` says whether all is confirmed and whether a file agrees with it. A file that
+# does not agree is refused in one sentence that names the column and no value.
+
+(FOLDER / "other.csv").write_text("age,sector\n44,finance\n")
+tacit("schema check census.toml other.csv", exit_code=2)
+
+# %%
+# The schema is a text file, to be kept with the code.
+
+print((FOLDER / "census.toml").read_text()[:700], "...")

@@ -1,0 +1,138 @@
+"""The gallery and the pages on migrating: complete, readable and running."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
+import sklearn
+
+import tacit.linear_model
+import tacit.preprocessing
+
+ROOT = Path(__file__).resolve().parents[1]
+GALLERY = ROOT / "examples"
+EXAMPLES = sorted(GALLERY.glob("*/plot_*.py"))
+SECTIONS = sorted(path for path in GALLERY.iterdir() if path.is_dir())
+PAGES = sorted((ROOT / "docs" / "migrating").glob("from_*.md"))
+MOST_SECONDS = 30
+
+
+def named(path):
+    return path.relative_to(GALLERY).as_posix()
+
+
+def commands():
+    """Return the names of the commands, found as the command line finds them."""
+    if find_spec("tacit.cli") is None:
+        return []
+    found = find_spec("tacit.cli.commands")
+    return sorted(
+        module.name for module in iter_modules(found.submodule_search_locations)
+    )
+
+
+def names_used(source):
+    """Return the names that a script imports from tacit."""
+    return {
+        alias.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tacit")
+        for alias in node.names
+    }
+
+
+def commands_run(source):
+    """Return the first words of what a script hands to its function ``tacit``."""
+    return {
+        str(node.args[0].value).split()[0]
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "tacit"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    }
+
+
+@pytest.mark.parametrize(
+    "name", [*tacit.linear_model.__all__, *tacit.preprocessing.__all__]
+)
+def test_every_estimator_is_used_in_the_gallery(name):
+    assert any(name in names_used(path.read_text("utf-8")) for path in EXAMPLES)
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_is_run_in_the_gallery(name):
+    paths = (GALLERY / "commands").glob("plot_*.py")
+    assert any(name in commands_run(path.read_text("utf-8")) for path in paths)
+
+
+def test_what_a_script_uses_is_read_off_its_code():
+    assert names_used("from tacit.privacy import Budget\nfrom os import path") == {
+        "Budget"
+    }
+    assert names_used("# Ridge\n'from tacit import Ridge'") == set()
+    assert commands_run("tacit('plan --rows 3')\ntacit(x)\nother('fit')") == {"plan"}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=named)
+def test_example_compiles_and_says_what_it_asks(path):
+    source = path.read_text("utf-8")
+    told = ast.get_docstring(compile(source, path, "exec", ast.PyCF_ONLY_AST))
+    title, line, *text = told.splitlines()
+    assert line == "=" * len(title)
+    assert any("?" in sentence for sentence in [title, *text]), "no question is asked"
+    assert len(source.splitlines()) <= 350
+    if "random_state=" in source or "as_generator(0)" in source:
+        assert re.search(r"[Ss]eeds? (are|is)\s+fixed", told), "seeds are not explained"
+
+
+@pytest.mark.parametrize("path", SECTIONS, ids=lambda path: path.name)
+def test_section_of_the_gallery_has_a_header_and_an_example(path):
+    assert (path / "GALLERY_HEADER.rst").is_file()
+    assert list(path.glob("plot_*.py"))
+
+
+def test_sections_are_those_that_the_documentation_orders():
+    configuration = (ROOT / "docs" / "conf.py").read_text("utf-8")
+    for section in SECTIONS:
+        assert f'"{section.name}"' in configuration
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_code_on_a_page_about_migrating_runs(path):
+    # what another library would run is in blocks of another kind
+    blocks = re.findall(r"^```python\n(.*?)^```$", path.read_text("utf-8"), re.S | re.M)
+    assert blocks
+    scope = {}
+    with sklearn.config_context():
+        exec(compile("\n".join(blocks), path, "exec"), scope)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=named)
+def test_example_runs_in_time(path, tmp_path):
+    before = seconds_of_children()
+    done = subprocess.run(
+        [sys.executable, "-W", "error::FutureWarning", path],
+        cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=10 * MOST_SECONDS,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    # of the processor, as other work on the machine is not the example's fault
+    assert seconds_of_children() - before < MOST_SECONDS
+
+
+def seconds_of_children():
+    times = os.times()
+    return times.children_user + times.children_system
