@@ -202,9 +202,7 @@ def open_account(
         return Ledger(budget)
     if not isinstance(ledger, Ledger):
         raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
-    if not ledger.admits(event, budget):
-        # refused in the ledger's own words; what is spent only grows
-        ledger.charge(event, label, promise=budget)
+    ledger.require(event, label, promise=budget)
     return ledger
 
 

@@ -1,5 +1,7 @@
 """Promises and spends: budgets, curves, events, the ledger. No noise, no data."""
 
+from tacit.privacy._labels import labelled
+from tacit.privacy.attacker import TradeOff
 from tacit.privacy.budget import Budget, Neighbors
 from tacit.privacy.calibrate import calibrate
 from tacit.privacy.curve import PrivacyCurve
@@ -40,5 +42,7 @@ __all__ = [
     "Repeated",
     "Shares",
     "TiltedMinimum",
+    "TradeOff",
     "calibrate",
+    "labelled",
 ]

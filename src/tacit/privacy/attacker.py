@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit._validate import fraction
 from tacit.exceptions import PlanError
-from tacit.privacy import Budget, Neighbors, PrivacyCurve, PrivacyReport
+from tacit.privacy.budget import Budget, Neighbors
+from tacit.privacy.curve import PrivacyCurve
 from tacit.privacy.events import ApproxDP, PureDP
+from tacit.privacy.report import PrivacyReport
 
 __all__ = ["TradeOff", "curve_of", "epsilon_grid", "promise_of"]
 
@@ -120,7 +122,7 @@ class TradeOff:
 
     Examples
     --------
-    >>> from tacit.plots import TradeOff
+    >>> from tacit.privacy import TradeOff
     >>> from tacit.privacy import GaussianNoise
     >>> bound = TradeOff.of(GaussianNoise(multiplier=2.0))
     >>> print(f"{float(bound.power(0.01)):.4f} {bound.accuracy():.4f}")

@@ -8,18 +8,18 @@ from typing import Any
 from tacit.privacy.budget import Budget, Neighbors
 from tacit.privacy.events import Event, describe, restore
 
-__all__ = ["Entry", "PrivacyReport"]
+__all__ = ["Entry", "PrivacyReport", "brief"]
 
 
-def _brief(value: Any) -> str:
+def brief(value: Any) -> str:
     """Return an event in a few digits."""
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, tuple):
-        return " + ".join(map(_brief, value))
+        return " + ".join(map(brief, value))
     if not is_dataclass(value):
         return repr(value)
-    parts = (f"{f.name}={_brief(getattr(value, f.name))}" for f in fields(value))
+    parts = (f"{f.name}={brief(getattr(value, f.name))}" for f in fields(value))
     return f"{type(value).__name__}({', '.join(parts)})"
 
 
@@ -120,7 +120,7 @@ class PrivacyReport:
             lines.append(
                 f"charge       {entry.label}: epsilon {entry.epsilon:.4g}{times}"
             )
-            lines.append(f"             {_brief(entry.event)}")
+            lines.append(f"             {brief(entry.event)}")
         lines += [f"assumes      {assumption}" for assumption in self.assumptions]
         lines.append(
             "randomness   "

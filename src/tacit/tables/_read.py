@@ -341,8 +341,9 @@ def _bar(shown: bool, n_rows: int | None) -> Iterator[Any]:
     if not shown:
         yield lambda _: None
         return
-    from rich.progress import Progress  # noqa: PLC0415 - loaded for those who look
+    from rich.console import Console  # noqa: PLC0415 - loaded for those who look
+    from rich.progress import Progress  # noqa: PLC0415
 
-    with Progress() as bar:
+    with Progress(console=Console(stderr=True)) as bar:
         task = bar.add_task("Reading", total=n_rows)
         yield lambda rows: bar.advance(task, rows)

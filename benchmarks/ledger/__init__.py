@@ -1,0 +1,1 @@
+"""Durable ledgers under load and under faults."""

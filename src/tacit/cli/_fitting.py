@@ -1,0 +1,250 @@
+"""The steps of ``tacit fit``, in the order in which they must happen."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from tacit import __version__
+from tacit._progress import progress
+from tacit.cli._console import Refused
+from tacit.cli._reporting import write_reports
+from tacit.inference import (
+    Intervals,
+    PrivateScore,
+    coefficient_intervals,
+    hold_out,
+    private_score,
+)
+from tacit.privacy import (
+    Budget,
+    Event,
+    GaussianNoise,
+    PureDP,
+    calibrate,
+    labelled,
+)
+from tacit.privacy.store import StoredLedger
+from tacit.saved import SavedModel, digest, is_model
+from tacit.saved import write as write_model
+from tacit.tables import Schema, read_rows
+
+__all__ = [
+    "Extras",
+    "Fitted",
+    "fitted",
+    "read",
+    "refuse_folder",
+    "refuse_overspend",
+    "write",
+]
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What is paid for besides the fit: epsilons, and the share of rows set aside."""
+
+    measure: float | None = None
+    set_aside: float = 0.2
+    intervals: float | None = None
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to fit on, and rows to measure on if that was asked for."""
+
+    X: Any
+    y: Any
+    X_aside: Any = None
+    y_aside: Any = None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model and what was released beside it."""
+
+    model: Any
+    n_rows: int
+    extras: Extras
+    score: PrivateScore | None
+    intervals: Intervals | None
+
+
+def refuse_folder(folder: Path, overwrite: bool) -> None:
+    """Refuse a folder that cannot be written, while nothing is charged yet."""
+    if folder.exists() and not overwrite:
+        raise Refused(f"{folder} is there already; give another --out, or --overwrite.")
+    if folder.exists() and not is_model(folder):
+        raise Refused(
+            f"{folder} is no model, and so is not overwritten; give another --out."
+        )
+    parent = folder.absolute().parent
+    if not parent.is_dir():
+        raise Refused(f"{parent} is no folder; make it, or give another --out.")
+    # trying beats asking: quotas and mounts have rules of their own
+    with TemporaryDirectory(dir=parent, prefix=".tacit-") as trial:
+        Path(trial, "trial").write_bytes(os.urandom(2**16))
+
+
+def read(
+    data: Path,
+    schema: Schema,
+    model: Any,
+    extras: Extras,
+    *,
+    encoding: str,
+    scratch: Path | None,
+    shown: bool,
+) -> Split:
+    """Return the rows of a file, some of them set aside by their places alone."""
+    X, y = read_rows(data, schema, encoding=encoding, scratch=scratch, progress=shown)
+    if extras.measure is None:
+        return Split(X, y)
+    if isinstance(X, np.memmap):
+        raise Refused(
+            "--measure needs rows that fit in memory; leave it out, and measure on a "
+            "file of its own with tacit.inference.private_score."
+        )
+    fit, aside = hold_out(
+        len(X),
+        extras.set_aside,
+        neighbors=model.neighbors,
+        random_state=model.random_state,
+    )
+    assert y is not None  # read with its target
+    return Split(X[fit], y[fit], X[aside], y[aside])
+
+
+def refuse_overspend(
+    model: Any, rows: Split, extras: Extras, ledger: StoredLedger | None, label: str
+) -> None:
+    """Refuse what the ledger cannot pay in all, before a part of it is charged."""
+    planned = model.plan(*rows.X.shape)
+    if ledger is None:
+        return
+    budget = planned.budget
+    charges: list[tuple[Event, str, Budget | None]] = [
+        (planned.event, type(model).__name__, budget)
+    ]
+    if extras.intervals is not None:
+        part = replace(budget, epsilon=extras.intervals)
+        noise = GaussianNoise(calibrate(GaussianNoise, part))
+        charges.append((noise, "intervals", part))
+    if extras.measure is not None:
+        part = replace(budget, epsilon=extras.measure, delta=0.0)
+        charges.append((PureDP(extras.measure), "score", part))
+    with labelled(label):
+        ledger.require_all(charges)
+
+
+def fitted(
+    model: Any,
+    rows: Split,
+    extras: Extras,
+    ledger: StoredLedger | None,
+    label: str,
+    shown: bool,
+) -> Fitted:
+    """Fit, then measure what was paid for; each is charged before it is run."""
+    seed = model.random_state
+    with progress(shown), labelled(label):
+        model.set_params(verbose=shown).fit(rows.X, rows.y, ledger=ledger)
+        model.set_params(verbose=0)
+        intervals = score = None
+        if extras.intervals is not None:
+            intervals = coefficient_intervals(
+                model,
+                rows.X,
+                rows.y,
+                epsilon=extras.intervals,
+                ledger=ledger,
+                random_state=seed,
+            )
+        if extras.measure is not None:
+            score = private_score(
+                model,
+                rows.X_aside,
+                rows.y_aside,
+                epsilon=extras.measure,
+                ledger=ledger,
+                random_state=seed,
+            )
+    return Fitted(model, len(rows.X), extras, score, intervals)
+
+
+def write(
+    folder: Path,
+    result: Fitted,
+    schema: Schema,
+    ledger: StoredLedger | None,
+    label: str,
+    overwrite: bool,
+) -> dict[str, Any]:
+    """Write the model, its report and its card; note the model in the ledger."""
+    model = result.model
+    counted = model.privacy_.promise.neighbors.value == "replace_one"
+    facts = {
+        "label": label,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "tacit": __version__,
+        "rows": result.n_rows if counted else None,
+        "features": schema.feature_names,
+        "score": _score(result.score, result.extras),
+        "intervals": _intervals(result.intervals),
+        "ledger": None
+        if ledger is None
+        else {"dataset": ledger.dataset, "head": list(ledger.head)},
+    }
+    saved = SavedModel(model, model.privacy_, schema.to_dict(), facts)
+    write_model(folder, saved, overwrite=overwrite)
+    model_digest = digest(folder)
+    if ledger is not None:
+        ledger.note(f"{label}: model.json has sha256 {model_digest}")
+    reports = write_reports(folder, saved, ledger)
+    account = None
+    if ledger is not None:
+        account = {
+            "dataset": ledger.dataset,
+            "budget": ledger.budget.epsilon,
+            "spent": ledger.spent(),
+        }
+    return {
+        **facts,
+        **reports,
+        "folder": str(folder),
+        "digest": model_digest,
+        "privacy": model.privacy_.to_dict(),
+        "ledger": account,
+    }
+
+
+def _score(score: PrivateScore | None, extras: Extras) -> dict[str, Any] | None:
+    if score is None:
+        return None
+    return {
+        "measure": score.measure,
+        "value": score.value,
+        "low": score.low,
+        "high": score.high,
+        "epsilon": score.privacy.promise.epsilon,
+        "rows": f"{extras.set_aside:.0%} of the rows, set aside by their places alone",
+    }
+
+
+def _intervals(intervals: Intervals | None) -> dict[str, Any] | None:
+    if intervals is None:
+        return None
+    return {
+        "level": intervals.level,
+        "low": np.atleast_2d(intervals.low).tolist(),
+        "high": np.atleast_2d(intervals.high).tolist(),
+        "covers": intervals.covers,
+        "how": intervals.how,
+        "epsilon": intervals.privacy.promise.epsilon,
+    }

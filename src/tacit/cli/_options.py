@@ -1,0 +1,190 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from tacit.cli._console import Refused
+
+__all__ = [
+    "DEFAULT_ESTIMATORS",
+    "estimator_for",
+    "estimator_options",
+    "given_settings",
+    "ledger_options",
+    "opened_ledger",
+    "schema_for",
+]
+
+# What a target of each kind is fitted with unless another estimator is named
+DEFAULT_ESTIMATORS = {"category": "LogisticRegression", "number": "LinearRegression"}
+# Parameters with an option or a line of the schema of their own
+FIXED = {
+    "epsilon": "--epsilon",
+    "delta": "--delta",
+    "neighbors": "--neighbors",
+    "expected_rows": "--expected-rows",
+    "solver": "--solver",
+    "x_norm": "row_norm in the schema",
+    "x_max": "ranges in the schema",
+    "classes": "the target's categories in the schema",
+    "y_range": "the target's range in the schema",
+    "verbose": "--quiet",
+}
+
+
+def _all(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+ledger_options = _all(
+    click.option(
+        "--ledger",
+        "ledger_url",
+        envvar="TACIT_LEDGER",
+        metavar="URL",
+        help="Ledger to charge, such as sqlite:///budget.db or postgresql://host/db.",
+    ),
+    click.option(
+        "--dataset",
+        envvar="TACIT_DATASET",
+        help="Account in the ledger; may be left out when there is one only.",
+    ),
+    click.option("--analyst", help="Name of the sub-budget to charge."),
+)
+
+estimator_options = _all(
+    click.option(
+        "--schema",
+        "schema_path",
+        required=True,
+        type=click.Path(exists=True, dir_okay=False),
+        help="Public facts about the columns; see 'tacit schema init'.",
+    ),
+    click.option("--target", help="Column to predict; the schema's unless given."),
+    click.option("--epsilon", type=float, required=True, help="Budget of the fit."),
+    click.option("--delta", type=float, help="1 / rows^2 unless given."),
+    click.option(
+        "--estimator",
+        metavar="NAME",
+        help="A class of tacit.linear_model; LogisticRegression for categories and "
+        "LinearRegression for numbers unless given.",
+    ),
+    click.option("--solver", default="auto", show_default=True),
+    click.option(
+        "--neighbors",
+        type=click.Choice(["replace_one", "add_or_remove_one"]),
+        default="replace_one",
+        show_default=True,
+        help="What a neighboring table is; with replace_one the row count is public.",
+    ),
+    click.option(
+        "--expected-rows", type=int, help="Public guess where the count is private."
+    ),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Another parameter of the estimator; the value is JSON or plain text.",
+    ),
+)
+
+
+def opened_ledger(ledger_url: str, dataset: str | None, analyst: str | None) -> Any:
+    """Return the ledger, or refuse when it cannot be told which account is meant."""
+    from tacit.privacy import Ledger  # noqa: PLC0415 - keeps the command line light
+    from tacit.privacy.store import datasets  # noqa: PLC0415
+
+    if dataset is None:
+        names = datasets(ledger_url)
+        if len(names) != 1:
+            known = ", ".join(names) if names else "none yet"
+            raise Refused(
+                f"--dataset must say which account of the ledger to use: {known}."
+            )
+        (dataset,) = names
+    return Ledger.open(ledger_url, dataset=dataset, analyst=analyst)
+
+
+def schema_for(path: str, target: str | None) -> Any:
+    """Return a schema that a person has confirmed, with the target asked for."""
+    from tacit.tables import Schema  # noqa: PLC0415
+
+    schema = Schema.load(path)
+    if target is not None:
+        schema = schema.with_target(target)
+    schema.require_confirmed()
+    return schema
+
+
+def given_settings(settings: tuple[str, ...]) -> dict[str, Any]:
+    """Return what ``--set`` gave, by name."""
+    found: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise Refused(f"--set must have the form NAME=VALUE, got {setting!r}.")
+        if name in found:
+            raise Refused(f"--set gives {name!r} twice.")
+        try:
+            found[name] = json.loads(text)
+        except ValueError:
+            found[name] = text
+    return found
+
+
+def estimator_for(
+    schema: Any,
+    *,
+    estimator: str | None,
+    settings: dict[str, Any],
+    **parameters: Any,
+) -> Any:
+    """Return the estimator for a schema's target, or refuse what does not fit it."""
+    from sklearn.base import is_classifier  # noqa: PLC0415
+
+    from tacit import linear_model  # noqa: PLC0415
+    from tacit.saved import restored_parameter  # noqa: PLC0415
+
+    target = schema.target
+    name = DEFAULT_ESTIMATORS[target.kind] if estimator is None else estimator
+    if name not in linear_model.__all__:
+        raise Refused(
+            f"--estimator must be one of {', '.join(linear_model.__all__)}, "
+            f"got {name!r}."
+        )
+    model = getattr(linear_model, name)()
+    if is_classifier(model) != (target.kind == "category"):
+        wanted = "categories" if is_classifier(model) else "a number"
+        raise Refused(
+            f"{name} predicts {wanted}, and the target {target.name!r} is a "
+            f"{target.kind}; give another --estimator."
+        )
+    known = model.get_params(deep=False)
+    for setting in settings:
+        if setting in FIXED:
+            raise Refused(f"--set {setting} is not for that; use {FIXED[setting]}.")
+        if setting not in known:
+            raise Refused(f"{name} has no parameter {setting!r}.")
+    public = {
+        "x_norm": schema.row_norm,
+        "x_max": 1.0,  # numbers are scaled to -1 to 1, and indicators are 0 or 1
+        "classes": target.labels,
+        "y_range": target.range,
+    }
+    model.set_params(
+        **parameters,
+        **{key: value for key, value in public.items() if key in known},
+        **{key: restored_parameter(key, value) for key, value in settings.items()},
+    )
+    return model

@@ -1,0 +1,135 @@
+"""``tacit fit``: a private model from a file, charged, written and reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from tacit.cli._console import Refused, json_option, out
+from tacit.cli._options import (
+    estimator_for,
+    estimator_options,
+    given_settings,
+    ledger_options,
+    opened_ledger,
+    schema_for,
+)
+
+
+@click.command()
+@click.argument("data", type=click.Path(path_type=Path))
+@estimator_options
+@ledger_options
+@click.option(
+    "--no-ledger",
+    is_flag=True,
+    help="Keep no account: this promise does not add up with any other.",
+)
+@click.option(
+    "--out",
+    "folder",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder to write the model, its report and its card to.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace a model that is there.")
+@click.option("--label", help="Name of the charge in the ledger.")
+@click.option(
+    "--measure",
+    type=click.FloatRange(0, min_open=True),
+    metavar="EPSILON",
+    help="Measure the score on rows set aside, for so much more epsilon.",
+)
+@click.option(
+    "--set-aside",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.2,
+    show_default=True,
+    help="Share of the rows to measure on.",
+)
+@click.option(
+    "--intervals",
+    type=click.FloatRange(0, min_open=True),
+    metavar="EPSILON",
+    help="Confidence intervals of the coefficients, for so much more epsilon.",
+)
+@click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file.")
+@click.option(
+    "--scratch",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder for rows that do not fit in memory.",
+)
+@click.option("--quiet", is_flag=True, help="No progress bars.")
+@json_option
+def command(
+    data: Path,
+    schema_path: str,
+    target: str | None,
+    settings: tuple[str, ...],
+    ledger_url: str | None,
+    dataset: str | None,
+    analyst: str | None,
+    no_ledger: bool,
+    folder: Path,
+    overwrite: bool,
+    label: str | None,
+    measure: float | None,
+    set_aside: float,
+    intervals: float | None,
+    encoding: str,
+    scratch: Path | None,
+    quiet: bool,
+    as_json: bool,
+    **parameters: Any,
+) -> None:
+    """Fit a private model to DATA (CSV, Parquet file or folder, Arrow).
+
+    Charges the ledger first and fits then. What is wrong with the files, the schema or
+    the budget is said before anything is charged.
+    """
+    if ledger_url is None and not no_ledger:
+        raise Refused(
+            "--ledger must name the ledger to charge, or --no-ledger say that no "
+            "account is kept."
+        )
+    from tacit.cli import _fitting as fitting
+
+    fitting.refuse_folder(folder, overwrite)
+    schema = schema_for(schema_path, target)
+    model = estimator_for(schema, settings=given_settings(settings), **parameters)
+    ledger = None
+    if not no_ledger and ledger_url is not None:
+        ledger = opened_ledger(ledger_url, dataset, analyst)
+    extras = fitting.Extras(measure, set_aside, intervals)
+    shown = not (quiet or as_json)
+    label = schema.target.name if label is None else label
+    rows = fitting.read(
+        data, schema, model, extras, encoding=encoding, scratch=scratch, shown=shown
+    )
+    fitting.refuse_overspend(model, rows, extras, ledger, label)
+    fitted = fitting.fitted(model, rows, extras, ledger, label, shown)
+    written = fitting.write(folder, fitted, schema, ledger, label, overwrite)
+    out(as_json, written, lambda console: _show(console, fitted, written))
+
+
+def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
+    console.print(str(fitted.model.privacy_), markup=False)
+    score = written["score"]
+    if score is not None:
+        console.print(
+            f"measured     {score['measure']} {score['value']:.4g}, between "
+            f"{score['low']:.4g} and {score['high']:.4g} with 95% confidence, for "
+            f"epsilon {score['epsilon']:g} more"
+        )
+    console.print(f"model        {written['folder']}", markup=False)
+    console.print(f"report       {written['report']}", markup=False)
+    ledger = written["ledger"]
+    if ledger is not None:
+        console.print(
+            f"ledger       {ledger['dataset']}: epsilon {ledger['spent']:.4g} of "
+            f"{ledger['budget']:g} is spent",
+            markup=False,
+        )

@@ -1,0 +1,353 @@
+"""``tacit ledger``: open, read, check and govern the account of a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tacit.cli._console import Refused, json_option, out
+from tacit.cli._options import opened_ledger
+
+if TYPE_CHECKING:
+    from tacit.privacy import Budget
+    from tacit.privacy.store import StoredLedger, Verification
+
+DAMAGED = 4
+# of a table in a pipe, where there is no screen to fit
+WIDE = 1000
+
+
+def _which(function: Any) -> Any:
+    """Add the options that say which account is meant."""
+    for option in (
+        click.option(
+            "--dataset",
+            envvar="TACIT_DATASET",
+            help="Account in the ledger; may be left out when there is one only.",
+        ),
+        click.option(
+            "--ledger",
+            "url",
+            envvar="TACIT_LEDGER",
+            metavar="URL",
+            help="sqlite:///budget.db or postgresql://user@host/db; or TACIT_LEDGER.",
+        ),
+        json_option,
+    ):
+        function = option(function)
+    return function
+
+
+def _promised(function: Any) -> Any:
+    """Add the options of a budget."""
+    for option in (
+        click.option("--delta", type=float, default=0.0, show_default=True),
+        click.option("--epsilon", type=float),
+    ):
+        function = option(function)
+    return function
+
+
+def _opened(url: str | None, dataset: str | None) -> StoredLedger:
+    if url is None:
+        raise Refused("--ledger must name the ledger, or TACIT_LEDGER.")
+    ledger: StoredLedger = opened_ledger(url, dataset, None)
+    return ledger
+
+
+@click.group()
+def command() -> None:
+    """Open, read, check and govern the account of a data set."""
+
+
+@command.command()
+@_promised
+@click.option(
+    "--neighbors",
+    type=click.Choice(["replace_one", "add_or_remove_one"]),
+    default="replace_one",
+    show_default=True,
+    help="What a neighboring table is; with replace_one the row count is public.",
+)
+@_which
+def init(
+    url: str | None,
+    dataset: str | None,
+    epsilon: float | None,
+    delta: float,
+    neighbors: str,
+    as_json: bool,
+) -> None:
+    """Open the account of a data set. Its budget cannot be changed later."""
+    from tacit.privacy import Budget, Ledger, Neighbors
+
+    if url is None or dataset is None or epsilon is None:
+        raise Refused("--ledger, --dataset and --epsilon must be given.")
+    budget = Budget(epsilon, delta, Neighbors.of(neighbors))
+    ledger = Ledger.open(url, dataset=dataset, budget=budget)
+    _print_account(ledger, as_json)
+
+
+@command.command()
+@_which
+def show(url: str | None, dataset: str | None, as_json: bool) -> None:
+    """Budget, spend, allowances and reservations that stand."""
+    _print_account(_opened(url, dataset), as_json)
+
+
+def _print_account(ledger: StoredLedger, as_json: bool) -> None:
+    budget, spent, head = ledger.budget, ledger.spent(), ledger.head
+    allowed, held = ledger.allowances(), ledger.reservations()
+    report = ledger.report()
+    data = {
+        "dataset": ledger.dataset,
+        "ledger": ledger.url,
+        "owner": ledger.owner,
+        "budget": _plain(budget),
+        "spent": spent,
+        "charges": sum(not e.label.endswith("(reserved)") for e in report.entries),
+        "reservations": [record.to_dict() for record in held],
+        "allowances": {
+            name: None if own is None else _plain(own) for name, own in allowed.items()
+        },
+        "assumptions": list(report.assumptions),
+        "head": list(head),
+    }
+
+    def human(console: Console) -> None:
+        lines = [
+            f"dataset      {ledger.dataset}, owner {ledger.owner}",
+            f"budget       {_words(budget)}, neighbors {budget.neighbors.value}",
+            f"spent        epsilon {spent:.4g} by {data['charges']} charge(s)",
+            *(f"reserved     {r.seq}: {r.label} by {r.who}" for r in held),
+            *(
+                f"allowed      {name}: {'nothing' if own is None else _words(own)}"
+                for name, own in allowed.items()
+            ),
+            *(f"assumes      {assumption}" for assumption in report.assumptions),
+            f"head         {head[0]} {head[1]}",
+        ]
+        for line in lines:
+            console.print(_clean(line), markup=False)
+
+    out(as_json, data, human)
+
+
+@command.command()
+@click.option("--last", type=click.IntRange(1), help="Only so many records.")
+@_which
+def history(
+    url: str | None, dataset: str | None, last: int | None, as_json: bool
+) -> None:
+    """All records, and what was spent after each."""
+    ledger = _opened(url, dataset)
+    records = ledger.spending()[-last if last else 0 :]
+
+    def human(console: Console) -> None:
+        table = Table(box=None, pad_edge=False)
+        for name in ("seq", "when", "kind", "who", "analyst", "what", "epsilon"):
+            table.add_column(name, no_wrap=name in ("seq", "kind", "when"))
+        table.add_column("spent")
+        for record in records:
+            table.add_row(*map(_cell, _line(record)))
+        if not console.is_terminal:
+            console.width = WIDE
+        console.print(table)
+
+    out(as_json, {"dataset": ledger.dataset, "records": records}, human)
+
+
+def _line(record: dict[str, Any]) -> tuple[object, ...]:
+    about = record["refers_to"]
+    words = [record["label"], record["reason"]]
+    if record["kind"] in ("void", "cancel", "note") and about is not None:
+        words.append(f"(of {about})")
+    if record["kind"] in ("open", "allow"):
+        own = record["promise"]
+        words.append("nothing" if own is None else _words_of(own))
+    if record["seeded"]:
+        words.append("FIXED SEED")
+    return (
+        record["seq"],
+        record["when"][:19].replace("T", " "),
+        record["kind"],
+        record["who"],
+        record["analyst"],
+        " ".join(filter(None, words)),
+        "" if record["epsilon"] is None else f"{record['epsilon']:.4g}",
+        f"{record['spent_after']:.4g}",
+    )
+
+
+@command.command()
+@click.option(
+    "--export",
+    "path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Check a file that 'tacit ledger export' wrote instead of a database.",
+)
+@click.option(
+    "--head",
+    "witness",
+    metavar="SEQ:HASH",
+    help="A head kept elsewhere, which must still be in the chain.",
+)
+@_which
+@click.pass_context
+def verify(
+    ctx: click.Context,
+    url: str | None,
+    dataset: str | None,
+    path: Path | None,
+    witness: str | None,
+    as_json: bool,
+) -> None:
+    """Read everything again and check it. Ends with code 4 if something is wrong."""
+    from tacit.privacy.store import read_export
+
+    head = None if witness is None else _head(witness)
+    if path is not None:
+        result = read_export(path).verify(head=head)
+    else:
+        result = _opened(url, dataset).verify(head=head)
+
+    out(as_json, result.to_dict(), lambda console: _print_result(console, result))
+    if not result.ok:
+        ctx.exit(DAMAGED)
+
+
+def _print_result(console: Console, result: Verification) -> None:
+    state = "sound" if result.ok else "NOT SOUND"
+    lines = [
+        f"{result.dataset}: {state}, {result.records} record(s), spent epsilon "
+        f"{result.spent:.4g}",
+        *(f"wrong        {finding}" for finding in result.findings),
+        *(f"note         {note}" for note in result.notes),
+    ]
+    if result.head is not None:
+        lines.append(f"head         {result.head[0]}:{result.head[1]}")
+    for line in lines:
+        console.print(_clean(line), markup=False)
+
+
+def _head(text: str) -> tuple[int, str]:
+    seq, colon, digest = text.partition(":")
+    if not colon or not seq.isdigit():
+        raise Refused("--head must have the form SEQ:HASH, as 'verify' prints it.")
+    return int(seq), digest.strip()
+
+
+@command.command()
+@click.option(
+    "--out",
+    "path",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write; with the ending .json as a whole, else one line a record.",
+)
+@_which
+def export(url: str | None, dataset: str | None, path: Path, as_json: bool) -> None:
+    """Write everything to a file that can be checked without the database."""
+    ledger = _opened(url, dataset)
+    written = ledger.export()
+    written.write(path, lines=path.suffix != ".json")
+    data = {"path": str(path), "records": len(written.rows), "head": list(written.head)}
+
+    def human(console: Console) -> None:
+        console.print(f"{len(written.rows)} record(s) in {path}", markup=False)
+        console.print(f"head         {written.head[0]}:{written.head[1]}")
+
+    out(as_json, data, human)
+
+
+@command.command()
+@click.argument("analyst")
+@_promised
+@click.option("--nothing", is_flag=True, help="Allow this analyst nothing.")
+@_which
+def allow(
+    url: str | None,
+    dataset: str | None,
+    analyst: str,
+    epsilon: float | None,
+    delta: float,
+    nothing: bool,
+    as_json: bool,
+) -> None:
+    """Limit what ANALYST may charge, as the owner; '*' is each of those not named."""
+    from tacit.privacy import Budget
+
+    if nothing == (epsilon is not None):
+        raise Refused("--epsilon must be given, or --nothing, and not both.")
+    ledger = _opened(url, dataset)
+    budget = None
+    if epsilon is not None:
+        budget = Budget(epsilon, delta, ledger.budget.neighbors)
+    _done(as_json, lambda: ledger.allow(analyst, budget).to_dict())
+
+
+@command.command()
+@click.argument("seq", type=int)
+@click.option("--reason", required=True, help="Why the charge released nothing.")
+@_which
+def void(
+    url: str | None, dataset: str | None, seq: int, reason: str, as_json: bool
+) -> None:
+    """State as the owner that charge SEQ released nothing: it stops counting."""
+    ledger = _opened(url, dataset)
+    _done(as_json, lambda: ledger.void(seq, reason).to_dict())
+
+
+@command.command()
+@click.argument("seq", type=int)
+@click.option("--reason", default="", help="Why, for the history.")
+@_which
+def cancel(
+    url: str | None, dataset: str | None, seq: int, reason: str, as_json: bool
+) -> None:
+    """Give back the room of reservation SEQ, whose run released nothing."""
+    ledger = _opened(url, dataset)
+    _done(as_json, lambda: ledger.cancel(seq, reason).to_dict())
+
+
+def _done(as_json: bool, action: Callable[[], dict[str, Any]]) -> None:
+    try:
+        record = action()
+    except PermissionError as error:
+        raise Refused(str(error)) from None
+    out(
+        as_json,
+        record,
+        lambda console: console.print(f"record       {record['seq']}"),
+    )
+
+
+def _clean(text: str) -> str:
+    """Return text without characters that would steer the terminal."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def _cell(value: object) -> Text:
+    return Text(_clean(str(value)))  # not markup, whatever a label looks like
+
+
+def _plain(budget: Budget) -> dict[str, Any]:
+    return {
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "neighbors": budget.neighbors.value,
+    }
+
+
+def _words(budget: Budget) -> str:
+    return _words_of(_plain(budget))
+
+
+def _words_of(budget: dict[str, Any]) -> str:
+    return f"epsilon {budget['epsilon']:g}, delta {budget['delta']:g}"

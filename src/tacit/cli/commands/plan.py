@@ -1,0 +1,164 @@
+"""``tacit plan``: what a fit will do, cost and be worth, before any row is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from tacit.cli._console import json_option, out
+from tacit.cli._options import (
+    estimator_for,
+    estimator_options,
+    given_settings,
+    ledger_options,
+    opened_ledger,
+    schema_for,
+)
+
+
+@click.command()
+@estimator_options
+@click.option(
+    "--rows",
+    type=click.IntRange(2),
+    required=True,
+    help="Number of rows there are, or that you expect.",
+)
+@ledger_options
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.02,
+    show_default=True,
+    help="Loss of accuracy that the least number of rows allows.",
+)
+@click.option("--quiet", is_flag=True, help="No progress bars.")
+@json_option
+def command(
+    schema_path: str,
+    target: str | None,
+    rows: int,
+    ledger_url: str | None,
+    dataset: str | None,
+    analyst: str | None,
+    tolerance: float,
+    settings: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+    **parameters: Any,
+) -> None:
+    """Say what a fit would do, spend and be worth. Reads no row and charges nothing.
+
+    Scores are those of private fits on made-up rows with the columns of the schema, for
+    a target that the columns tell little, something or much about. Real rows may be
+    easier or harder: what carries over is the distance to a fit without privacy.
+    """
+    from tacit._progress import progress
+    from tacit.forecast import expected_score, least_rows
+    from tacit.privacy.report import brief
+
+    schema = schema_for(schema_path, target)
+    model = estimator_for(schema, settings=given_settings(settings), **parameters)
+    planned = model.plan(rows, len(schema.feature_names))
+    cost = None
+    if ledger_url is not None:
+        ledger = opened_ledger(ledger_url, dataset, analyst)
+        cost = _cost(ledger, planned)
+    shape: dict[str, Any] = {
+        "widths": schema.widths,
+        "n_classes": len(schema.target.labels or ()),
+    }
+    with progress(not (quiet or as_json)):
+        forecast = expected_score(model, rows, **shape)
+        least = least_rows(model, tolerance=tolerance, **shape)
+    budget = planned.budget
+    data = {
+        "estimator": type(model).__name__,
+        "solver": type(planned.solver).__name__,
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "neighbors": budget.neighbors.value,
+        "rows": rows,
+        "columns": len(schema.feature_names),
+        "row_norm": schema.row_norm,
+        "noise": brief(planned.event),
+        "assumptions": list(planned.assumptions),
+        "measure": forecast.measure,
+        "expected": [
+            {
+                "signal": outlook.signal,
+                "without_privacy": outlook.plain,
+                "low": outlook.low,
+                "high": outlook.high,
+            }
+            for outlook in forecast.outlooks
+        ],
+        "least_rows": {"tolerance": tolerance, "rows": least},
+        "ledger": cost,
+    }
+    out(as_json, data, lambda console: _show(console, data))
+
+
+def _cost(ledger: Any, planned: Any) -> dict[str, Any]:
+    """Return what the ledger would say to the charge."""
+    fits = ledger.admits(planned.event, planned.budget)
+    return {
+        "dataset": ledger.dataset,
+        "budget": ledger.budget.epsilon,
+        "spent": ledger.spent(),
+        "spent_after": ledger.spent_with(planned.event, planned.budget)
+        if fits
+        else None,
+        "fits": fits,
+    }
+
+
+def _show(console: Console, data: dict[str, Any]) -> None:
+    console.print(
+        f"[bold]{data['estimator']}[/] by {data['solver']}, {data['rows']} rows of "
+        f"{data['columns']} encoded columns, row norm {data['row_norm']:.4g}"
+    )
+    console.print(
+        f"promise      epsilon {data['epsilon']:g}, delta {data['delta']:.3g}, "
+        f"neighbors {data['neighbors']}"
+    )
+    console.print(f"noise        {data['noise']}", markup=False)
+    for assumption in data["assumptions"]:
+        console.print(f"assumes      {assumption}", markup=False)
+    table = Table(title=f"{data['measure']} on made-up rows like these", box=None)
+    table.add_column("the columns tell")
+    table.add_column("without privacy", justify="right")
+    table.add_column("private", justify="right")
+    for row in data["expected"]:
+        table.add_row(
+            {"weak": "little", "middling": "something", "strong": "much"}[
+                row["signal"]
+            ],
+            f"{row['without_privacy']:.1%}",
+            f"{row['low']:.1%} to {row['high']:.1%}",
+        )
+    console.print(table)
+    least = data["least_rows"]
+    within = f"within {least['tolerance']:.1%} of the fit without privacy"
+    if least["rows"] is None:
+        console.print(f"least rows   no number of rows up to 2^26 comes {within}")
+    else:
+        console.print(f"least rows   about {least['rows']} to come {within}")
+    cost = data["ledger"]
+    if cost is None:
+        console.print("ledger       none given")
+    elif cost["fits"]:
+        console.print(
+            f"ledger       {cost['dataset']}: epsilon {cost['spent']:.4g} of "
+            f"{cost['budget']:g} is spent, {cost['spent_after']:.4g} after this",
+            markup=False,
+        )
+    else:
+        console.print(
+            f"ledger       {cost['dataset']}: epsilon {cost['spent']:.4g} of "
+            f"{cost['budget']:g} is spent; this fit would be refused",
+            markup=False,
+        )

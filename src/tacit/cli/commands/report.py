@@ -1,0 +1,44 @@
+"""``tacit report``: write the report and the card of a model again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from tacit.cli._console import json_option, out
+from tacit.cli._options import ledger_options, opened_ledger
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@ledger_options
+@json_option
+def command(
+    folder: Path,
+    ledger_url: str | None,
+    dataset: str | None,
+    analyst: str | None,
+    as_json: bool,
+) -> None:
+    """Write report.html and the card of the model in FOLDER again.
+
+    With --ledger the report shows the account as it is now. No row is read and nothing
+    is charged.
+    """
+    from tacit.cli._reporting import write_reports
+    from tacit.saved import read
+
+    saved = read(folder)
+    ledger = None
+    if ledger_url is not None:
+        dataset = dataset or (saved.facts.get("ledger") or {}).get("dataset")
+        ledger = opened_ledger(ledger_url, dataset, analyst)
+    pages = write_reports(folder, saved, ledger)
+
+    def human(console: Console) -> None:
+        for page in pages.values():
+            console.print(page, markup=False)
+
+    out(as_json, pages, human)

@@ -1,0 +1,262 @@
+"""What a chain of records adds up to. No database here."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tacit.exceptions import BudgetExceeded
+from tacit.privacy._filter import NOTHING, Filter, Total
+from tacit.privacy.budget import Budget
+from tacit.privacy.curve import PrivacyCurve
+from tacit.privacy.events import Event, restore
+from tacit.privacy.report import Entry
+from tacit.privacy.store._records import (
+    Record,
+    Row,
+    Terms,
+    canonical,
+    chained,
+    read_body,
+    restored_budget,
+    user_of,
+)
+
+__all__ = ["EVERYONE", "Account", "Counted"]
+
+EVERYONE = "*"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A charge or a reservation that counts against the budget."""
+
+    record: Record
+    entry: Entry
+    curve: PrivacyCurve
+    promise: Budget | None
+    alone: float  # epsilon it promises by itself
+
+    @property
+    def held(self) -> bool:
+        """Whether it is only reserved."""
+        return self.record.kind == "reserve"
+
+
+@lru_cache(maxsize=4096)
+def _checked(
+    text: str, promise: Budget | None, rule: Filter
+) -> tuple[Event, PrivacyCurve, Budget | None, float]:
+    """Return event, curve, true promise, epsilon; long series repeat few events."""
+    event: Event = restore(json.loads(text))
+    curve, promise = rule.checked(event.curve(rule.budget.neighbors), promise)
+    return event, curve, promise, rule.alone(curve, promise)
+
+
+class Account:
+    """What stands after the records read so far.
+
+    `follow` takes the next row of the chain. `room` says whether a record would fit
+    the budget, and `follow` does not ask: what was written is a fact.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.filter = Filter(terms.budget, terms.shares)
+        self.seq = -1
+        self.hash = terms.genesis
+        self.when = ""
+        self.total = NOTHING
+        self.allowed: dict[str, Budget | None] = {}
+        self.voided: list[int] = []
+        self._totals: dict[str, Total] = {}
+        # in the order in which room was taken; a reservation keeps its place
+        self._counted: dict[int, Counted] = {}
+        self._place: dict[int, int] = {}  # of a charge that was reserved before
+
+    @property
+    def counted(self) -> tuple[Counted, ...]:
+        """Charges and reservations that count, in order."""
+        return tuple(self._counted.values())
+
+    @property
+    def held(self) -> int:
+        """Number of reservations that stand."""
+        return sum(item.held for item in self._counted.values())
+
+    def spent(self) -> float:
+        """Return the least epsilon that admits what counts."""
+        return self.filter.spent(self.total)
+
+    def follow(self, row: Row) -> Record:
+        """Take the next row; ValueError says why it cannot be the next."""
+        if row.seq != self.seq + 1:
+            raise ValueError(f"record {self.seq + 1} is missing")
+        if row.previous != self.hash or row.hash != chained(row.previous, row.body):
+            raise ValueError(f"record {row.seq} does not follow from the one before")
+        try:
+            record = read_body(row)
+            self.apply(record)
+        except (ValueError, PermissionError) as error:
+            raise ValueError(f"record {row.seq}: {error}") from None
+        return record
+
+    def apply(self, record: Record) -> None:
+        """Count a record after checking references and rights, not the budget."""
+        self.permit(record)
+        if record.kind == "charge" and record.refers_to is not None:
+            place = record.refers_to
+            held = self._counted[place]
+            entry = replace(held.entry, seeded=record.seeded)
+            self._counted[place] = replace(held, record=record, entry=entry)
+            self._place[record.seq] = place
+        elif record.kind in ("charge", "reserve"):
+            item = self.item(record)
+            self._counted[record.seq] = item
+            self.total = self.total.plus(item.curve, item.promise)
+            if record.analyst in self._totals:
+                own = self._totals[record.analyst].plus(item.curve, item.promise)
+                self._totals[record.analyst] = own
+        elif record.kind in ("cancel", "void"):
+            assert record.refers_to is not None
+            place = self._place.get(record.refers_to, record.refers_to)
+            self._recount(without=place)
+            if record.kind == "void":
+                self.voided.append(record.refers_to)
+        elif record.kind == "allow":
+            budget = None if record.promise is None else restored_budget(record.promise)
+            self.allowed[record.analyst] = budget
+        self.seq, self.hash, self.when = record.seq, record.hash, record.when
+
+    def _recount(self, without: int) -> None:
+        """Add up again: sums of floats cannot be undone exactly."""
+        self._totals.pop(self._counted.pop(without).record.analyst, None)
+        self.total = NOTHING
+        for item in self._counted.values():
+            self.total = self.total.plus(item.curve, item.promise)
+
+    def _total_of(self, analyst: str) -> Total:
+        """Return what counts of one analyst; kept once it was asked for."""
+        if analyst not in self._totals:
+            own = NOTHING
+            for item in self._counted.values():
+                if item.record.analyst == analyst:
+                    own = own.plus(item.curve, item.promise)
+            self._totals[analyst] = own
+        return self._totals[analyst]
+
+    def item(self, record: Record) -> Counted:
+        """Return what a charge or reservation counts as; ValueError if it is none."""
+        if record.event is None or record.epsilon is None:
+            raise ValueError(f"a {record.kind} must have an event and an epsilon")
+        given = None if record.promise is None else restored_budget(record.promise)
+        event, curve, promise, alone = _checked(
+            canonical(record.event), given, self.filter
+        )
+        entry = Entry(record.label, event, record.epsilon, record.seeded)
+        return Counted(record, entry, curve, promise, alone)
+
+    def permit(self, record: Record) -> None:
+        """Refuse what refers to the wrong record, or is for others to do."""
+        kind, user, owner = record.kind, user_of(record.who), self.terms.owner
+        if (kind == "open") != (record.seq == 0):
+            raise ValueError("the account is opened by its first record and no other")
+        if kind in ("void", "allow") and user != owner:
+            raise PermissionError(
+                f"Only the owner {owner!r} of {self.terms.name!r} may {kind}, and this "
+                f"is {user!r}."
+            )
+        if kind == "void" and not record.reason.strip():
+            raise ValueError("reason must say why the charge released nothing.")
+        if kind == "allow" and record.promise is not None:
+            given = restored_budget(record.promise).neighbors
+            if given is not self.terms.budget.neighbors:
+                raise ValueError(
+                    f"budget must be for neighbors="
+                    f"{self.terms.budget.neighbors.value!r}, as the data set's is."
+                )
+        if kind == "void":
+            self._standing(record.refers_to, held=False)
+        elif kind == "cancel":
+            made = self._standing(record.refers_to, held=True).record.who
+            if user not in (user_of(made), owner):
+                raise PermissionError(
+                    f"Only {user_of(made)!r}, who made the reservation, or the owner "
+                    f"{owner!r} may cancel it, and this is {user!r}."
+                )
+        elif kind == "charge" and record.refers_to is not None:
+            held = self._standing(record.refers_to, held=True).record
+            same = ("label", "event", "promise", "analyst", "epsilon")
+            if any(getattr(held, k) != getattr(record, k) for k in same) or (
+                user != user_of(held.who)
+            ):
+                raise ValueError("the charge is not the one that was reserved")
+        elif kind == "note" and record.refers_to is not None:
+            if not 0 <= record.refers_to < record.seq:
+                raise ValueError(f"refers_to must be a record, got {record.refers_to}.")
+        elif kind != "note" and record.refers_to is not None:
+            raise ValueError(f"a {kind} refers to no other record")
+
+    def _standing(self, seq: int | None, *, held: bool) -> Counted:
+        place = -1 if seq is None else self._place.get(seq, seq)
+        found = self._counted.get(place)
+        if found is None or found.record.seq != seq or found.held != held:
+            what = "reservation" if held else "charge"
+            raise ValueError(f"seq must be a {what} that stands, and {seq} is none.")
+        return found
+
+    def room(self, *records: Record) -> None:
+        """Raise `BudgetExceeded` if the data set or an analyst has no room for them."""
+        total, owns = self.total, dict[str, Total]()
+        for record in records:
+            if record.kind not in ("charge", "reserve") or record.refers_to is not None:
+                continue  # what was reserved has its room
+            item = self.item(record)
+            more = total.plus(item.curve, item.promise)
+            if not self.filter.admits(more):
+                held = self.held
+                also = f", with {held} reservation(s) that stand" if held else ""
+                raise BudgetExceeded(
+                    self.filter.refusal(record.label, item.promise, total, also=also)
+                )
+            total = more
+            rule = self.allowance(record.analyst)
+            if rule is not None:
+                own = owns.get(record.analyst) or self._total_of(record.analyst)
+                owns[record.analyst] = self._allowed(rule, own, item)
+
+    def _allowed(self, rule: Filter | str, own: Total, item: Counted) -> Total:
+        """Return an analyst's own total with one more, if the allowance has room."""
+        analyst = item.record.analyst
+        if isinstance(rule, str):
+            raise BudgetExceeded(rule)
+        more = own.plus(item.curve, item.promise)
+        if not rule.admits(more):
+            raise BudgetExceeded(
+                rule.refusal(
+                    item.record.label,
+                    item.promise,
+                    own,
+                    f"the allowance of {analyst!r}",
+                )
+            )
+        return more
+
+    def spent_with(self, record: Record) -> float:
+        """Return the least epsilon that admits what counts and this charge."""
+        item = self.item(record)
+        return self.filter.spent(self.total.plus(item.curve, item.promise))
+
+    def allowance(self, analyst: str) -> Filter | str | None:
+        """Return an analyst's own filter, why there is none, or None for no limit."""
+        for name in (analyst, EVERYONE):
+            if name in self.allowed:
+                budget = self.allowed[name]
+                if budget is None:
+                    return (
+                        f"Analyst {analyst!r} is allowed nothing on "
+                        f"{self.terms.name!r}; nothing was charged or released."
+                    )
+                return Filter(budget, self.terms.shares)
+        return None

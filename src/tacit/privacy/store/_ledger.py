@@ -1,0 +1,373 @@
+"""The account of a data set that lives in a database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from tacit.exceptions import BudgetExceeded
+from tacit.privacy._labels import full_label
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.report import Entry, PrivacyReport
+from tacit.privacy.store._account import Account
+from tacit.privacy.store._chain import Chain
+from tacit.privacy.store._database import Database, shown
+from tacit.privacy.store._export import Export
+from tacit.privacy.store._people import checked_text, host
+from tacit.privacy.store._records import (
+    Record,
+    Terms,
+    event_text,
+    plain_budget,
+    read_body,
+)
+from tacit.privacy.store._reservation import Reservation, settled
+from tacit.privacy.store._verify import Head, Verification, spent_after
+
+__all__ = ["StoredLedger"]
+
+
+class StoredLedger(Ledger):
+    """A ledger in a database, shared by processes and people; see `Ledger.open`.
+
+    Notes
+    -----
+    **Guarantee.** The same admission rule as `Ledger`, and each charge is one
+    serializable transaction, committed to the disk before it is returned. So the
+    promise holds for all processes together, and a process that is killed leaves at
+    most a charge too many, never one too few. See the page on durable ledgers of the
+    guarantees.
+
+    It may be pickled and copied, and used by threads and after a fork: the state is in
+    the database. A password is left out of the pickle.
+    """
+
+    def __init__(
+        self, database: Database, terms: Terms, user: str, analyst: str
+    ) -> None:
+        super().__init__(terms.budget, shares=terms.shares)
+        self._chain = Chain(database, terms)
+        self._user = user
+        self._analyst = analyst
+
+    @property
+    def dataset(self) -> str:
+        """Name of the data set."""
+        return self._chain.terms.name
+
+    @property
+    def url(self) -> str:
+        """Where the ledger lives, without a password."""
+        return shown(self._chain.database.url)
+
+    @property
+    def owner(self) -> str:
+        """User who opened the account, and who may void and allow."""
+        return self._chain.terms.owner
+
+    @property
+    def terms(self) -> Terms:
+        """What was fixed when the account was opened."""
+        return self._chain.terms
+
+    @property
+    def analyst(self) -> str:
+        """Name under which charges are made here."""
+        return self._analyst
+
+    @property
+    def head(self) -> Head:
+        """Place and hash of the last record. Kept elsewhere, it is a witness."""
+        return self._chain.known(lambda account: (account.seq, account.hash))
+
+    def charge(
+        self,
+        event: Event,
+        label: str,
+        promise: Budget | None = None,
+        *,
+        seeded: bool = False,
+    ) -> Entry:
+        """Record ``event`` durably, or refuse and record nothing.
+
+        Parameters
+        ----------
+        event
+            What is about to be done to the data.
+        label
+            Name under which the report lists it.
+        promise
+            Budget the event was planned for, if any: lets epsilons simply add up.
+        seeded
+            Whether the randomness comes from a fixed seed, for the report.
+
+        Raises
+        ------
+        BudgetExceeded
+            When the budget of the data set, or the analyst's own, would be passed.
+        LedgerUnavailable
+            When the database cannot be written; the message says whether the charge
+            may stand. Do not run anything.
+        LedgerDamaged
+            When the records were changed outside of the ledger.
+        """
+        draft = self._draft("charge", event, label, promise, seeded=bool(seeded))
+        record = self._chain.append(draft)
+        return self._chain.account.item(record).entry
+
+    def reserve(
+        self, event: Event, label: str, promise: Budget | None = None
+    ) -> Reservation:
+        """Hold room for a charge that comes later, for a long run.
+
+        Use it in a ``with`` block, call its ``charge`` before anything is released, and
+        leave the block without it to give the room back. A reservation counts like a
+        charge. It does not expire: clocks go back, and a run that takes longer than
+        somebody thought would then release without room. What a killed process leaves
+        standing is freed by `cancel`.
+
+        Parameters
+        ----------
+        event, label, promise
+            As for `charge`.
+        """
+        record = self._chain.append(self._draft("reserve", event, label, promise))
+        return Reservation(self, record)
+
+    def admits(self, event: Event, promise: Budget | None = None) -> bool:
+        """Whether `charge` would take this now; charges nothing."""
+        try:
+            self.require(event, "", promise)
+        except BudgetExceeded:
+            return False
+        return True
+
+    def require_all(self, charges: Iterable[tuple[Event, str, Budget | None]]) -> None:
+        """Raise `BudgetExceeded` where one of several charges would; charges none."""
+        drafts = [self._draft("charge", *charge) for charge in charges]
+        self._chain.known(lambda account: account.room(*drafts))
+
+    def spent_with(self, event: Event, promise: Budget | None = None) -> float:
+        """Return what `spent` would say after this charge; charges nothing."""
+        draft = self._draft("charge", event, "", promise)
+        return self._chain.known(lambda account: account.spent_with(draft))
+
+    def spent(self) -> float:
+        """Return the least epsilon, at the budget's delta, that admits what counts.
+
+        Reservations that stand count too.
+        """
+        return self._chain.known(lambda account: account.spent())
+
+    def report(self, assumptions: tuple[str, ...] = ()) -> PrivacyReport:
+        """Return promise, spend and entries so far."""
+
+        def made(account: Account) -> PrivacyReport:
+            entries = tuple(
+                Entry(
+                    f"{item.entry.label} (reserved)",
+                    item.entry.event,
+                    item.entry.epsilon,
+                    item.entry.seeded,
+                )
+                if item.held
+                else item.entry
+                for item in account.counted
+            )
+            voided = ", ".join(map(str, account.voided))
+            stated = (
+                (
+                    f"the owner {self.owner!r} states that the voided charges released "
+                    f"nothing: records {voided}",
+                )
+                if voided
+                else ()
+            )
+            return PrivacyReport(
+                self.budget, account.spent(), entries, (*assumptions, *stated)
+            )
+
+        return self._chain.known(made)
+
+    def history(self) -> tuple[Record, ...]:
+        """Return all records, from the first on."""
+        rows = self._chain.database.read(self._chain.rows)
+        try:
+            return tuple(map(read_body, rows))
+        except ValueError as error:
+            raise self._chain.damage(error) from None
+
+    def spending(self) -> list[dict[str, Any]]:
+        """Return the history as plain data, with what was spent after each record."""
+        records = self.history()
+        try:
+            spent = spent_after(self.terms, records)
+        except (ValueError, PermissionError) as error:
+            raise self._chain.damage(error) from None
+        return [
+            {**record.to_dict(), "spent_after": after}
+            for record, after in zip(records, spent, strict=True)
+        ]
+
+    def cancel(self, seq: int, reason: str = "") -> Record:
+        """Give back the room of a reservation whose charge never came.
+
+        For who made it, or the owner. Only when nothing of that run was or will be
+        released.
+
+        Parameters
+        ----------
+        seq
+            Place of the reservation in the history.
+        reason
+            Why, for the history.
+        """
+        return self._chain.append(self._plain("cancel", refers_to=seq, reason=reason))
+
+    def void(self, seq: int, reason: str) -> Record:
+        """State as the owner that a charge released nothing, so that it stops counting.
+
+        The charge and the statement stay in the history, and every later report says
+        that it rests on the statement. Void only a run that never began: one that read
+        the rows and failed has told something about them by failing.
+
+        Parameters
+        ----------
+        seq
+            Place of the charge in the history.
+        reason
+            Why nothing was released; needed.
+        """
+        return self._chain.append(self._plain("void", refers_to=seq, reason=reason))
+
+    def allow(self, analyst: str, budget: Budget | None) -> Record:
+        """Limit what one analyst may charge, as the owner.
+
+        A charge then needs room in the data set's budget and in the analyst's own.
+
+        Parameters
+        ----------
+        analyst
+            Name of the analyst, or ``"*"`` for each of those not named.
+        budget
+            What this analyst may spend in all; None for nothing.
+        """
+        checked_text(analyst=analyst)
+        if budget is not None and not isinstance(budget, Budget):
+            raise TypeError(
+                f"budget must be a Budget or None, got {type(budget).__name__}."
+            )
+        promise = None if budget is None else plain_budget(budget)
+        return self._chain.append(
+            self._plain("allow", analyst=analyst, promise=promise)
+        )
+
+    def note(self, text: str, refers_to: int | None = None) -> Record:
+        """Append a remark, such as the digest of the model a charge paid for.
+
+        Parameters
+        ----------
+        text
+            What to keep. It is read by everyone who reads the ledger.
+        refers_to
+            Record it is about, if any.
+        """
+        return self._chain.append(self._plain("note", refers_to=refers_to, reason=text))
+
+    def allowances(self) -> dict[str, Budget | None]:
+        """Return what `allow` has set, by analyst."""
+        return self._chain.known(lambda account: dict(account.allowed))
+
+    def reservations(self) -> tuple[Record, ...]:
+        """Return the reservations that stand."""
+        return self._chain.known(
+            lambda account: tuple(c.record for c in account.counted if c.held)
+        )
+
+    def verify(self, *, head: Head | None = None) -> Verification:
+        """Read everything again and check it, step by step.
+
+        Parameters
+        ----------
+        head
+            Place and hash of a record seen earlier and kept elsewhere. It finds a
+            ledger that was cut short or written anew as a whole, which nothing inside
+            the database can.
+        """
+        return self._chain.verify(head)
+
+    def export(self) -> Export:
+        """Return everything as stored, to be written to a file and checked there."""
+        rows = tuple(self._chain.database.read(self._chain.rows))
+        if not rows:
+            raise self._chain.damage("record 0 is missing")
+        head = (rows[-1].seq, rows[-1].hash)
+        return Export(self._chain.terms.text, self._chain.terms.genesis, rows, head)
+
+    def close(self) -> None:
+        """Close the connection. The next use opens another."""
+        self._chain.database.close()
+
+    # Drafts have no place yet: the chain gives it in the transaction.
+
+    def _settle(self, held: Record, seeded: bool) -> Entry:
+        """Charge what was reserved."""
+        record = self._chain.append(settled(held, self._who, seeded))
+        return self._chain.account.item(record).entry
+
+    @property
+    def _who(self) -> str:
+        return f"{self._user}@{host()}"
+
+    def _plain(self, kind: str, **parts: Any) -> Record:
+        checked_text(reason=parts.get("reason", ""), empty=True)
+        refers_to = parts.get("refers_to")
+        if refers_to is not None and (
+            isinstance(refers_to, bool) or not isinstance(refers_to, int)
+        ):
+            raise TypeError("the record must be given by its place, an integer.")
+        parts.setdefault("analyst", self._analyst)
+        return Record(-1, kind, "", self._who, **parts)
+
+    def _draft(
+        self,
+        kind: str,
+        event: Event,
+        label: str,
+        promise: Budget | None,
+        seeded: bool = False,
+    ) -> Record:
+        label = full_label(label)
+        checked_text(label=label, empty=True)
+        draft = self._plain(
+            kind,
+            label=label,
+            event=json.loads(event_text(event)),
+            promise=None if promise is None else plain_budget(promise),
+            seeded=seeded,
+            epsilon=0.0,
+        )
+        # infinite where no epsilon would do: then it is refused, and never stored
+        return replace(draft, epsilon=self._chain.account.item(draft).alone)
+
+    def __repr__(self) -> str:
+        return f"StoredLedger({self.url!r}, dataset={self.dataset!r}, {self.budget!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:  # type: ignore[override]
+        analyst = None if self._analyst == self._user else self._analyst
+        from tacit.privacy.store._open import reopened  # noqa: PLC0415 - a cycle
+
+        return reopened, (self.url, self.dataset, analyst, self._chain.terms.genesis)
+
+    def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:  # type: ignore[override]
+        return self.__reduce__()
+
+    def __copy__(self) -> StoredLedger:  # type: ignore[override]
+        return self
+
+    def __deepcopy__(self, _: Any) -> StoredLedger:  # type: ignore[override]
+        return self

@@ -1,0 +1,251 @@
+"""Records of a ledger, the text they are stored as, and the chain through them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+from tacit.privacy._filter import Shares
+from tacit.privacy.budget import Budget, Neighbors
+from tacit.privacy.events import Event, describe, restore
+
+__all__ = [
+    "KINDS",
+    "Record",
+    "Row",
+    "Terms",
+    "canonical",
+    "chained",
+    "event_text",
+    "plain_budget",
+    "read_body",
+    "restored_budget",
+    "user_of",
+]
+
+KINDS = ("open", "charge", "reserve", "cancel", "void", "allow", "note")
+
+
+class Row(NamedTuple):
+    """One row of the table of records, as stored."""
+
+    seq: int
+    token: str
+    body: str
+    previous: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of a ledger's history.
+
+    Parameters
+    ----------
+    seq
+        Its place, counted from zero without gaps.
+    kind
+        ``open``, ``charge``, ``reserve``, ``cancel``, ``void``, ``allow`` or ``note``.
+    when
+        Time of the writer's clock, UTC. Nothing rests on it.
+    who
+        Real user and host of the writer.
+    analyst
+        Name the charge is made for, or whom an ``allow`` concerns.
+    label
+        Name of the charge.
+    epsilon
+        What the charge promises alone.
+    event
+        Plain data of the event, see `tacit.privacy.events.restore`.
+    promise
+        Budget the charge was planned for, or the allowance.
+    seeded
+        Whether the randomness came from a fixed seed.
+    refers_to
+        Record that is voided, cancelled, turned into a charge or remarked on.
+    reason
+        Why, or the text of a note.
+    hash
+        Hash of this record and of all before it.
+    """
+
+    seq: int
+    kind: str
+    when: str
+    who: str
+    analyst: str
+    label: str = ""
+    epsilon: float | None = None
+    event: dict[str, Any] | None = None
+    promise: dict[str, Any] | None = None
+    seeded: bool = False
+    refers_to: int | None = None
+    reason: str = ""
+    hash: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain data."""
+        return asdict(self)
+
+    def body(self, token: str) -> str:
+        """Return the text that is stored and hashed."""
+        parts = {**vars(self), "token": token}
+        del parts["hash"]
+        return canonical(parts)
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "seq": (int,),
+    "kind": (str,),
+    "when": (str,),
+    "who": (str,),
+    "analyst": (str,),
+    "label": (str,),
+    "epsilon": (float, type(None)),
+    "event": (dict, type(None)),
+    "promise": (dict, type(None)),
+    "seeded": (bool,),
+    "refers_to": (int, type(None)),
+    "reason": (str,),
+    "token": (str,),
+}
+
+
+def canonical(data: Any) -> str:
+    """Return JSON with one spelling: sorted names, no spaces, ASCII."""
+    return json.dumps(
+        data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+
+
+def chained(previous: str, body: str) -> str:
+    """Return the hash of a record that follows ``previous``."""
+    # [store:chain] the length of the first part is fixed, so the pair is unambiguous
+    return sha256(f"{previous}{body}".encode()).hexdigest()
+
+
+def read_body(row: Row) -> Record:
+    """Return the record of a row, or raise ValueError in words that say what is odd."""
+    try:
+        parts = json.loads(row.body)
+    except ValueError:
+        raise ValueError("its text is not JSON") from None
+    if not isinstance(parts, dict) or set(parts) != set(_TYPES):
+        raise ValueError("its text has other parts than a record")
+    for name, types in _TYPES.items():
+        if type(parts[name]) not in types:
+            raise ValueError(f"its part {name!r} is of another type")
+    if parts["kind"] not in KINDS:
+        raise ValueError(f"its kind {parts['kind']!r} is not known")
+    if parts["seq"] != row.seq or parts.pop("token") != row.token:
+        raise ValueError("its text is that of another record")
+    return Record(**parts, hash=row.hash)
+
+
+def _plain(data: Any) -> Any:
+    """Return plain data with Python's own numbers, as JSON gives them back."""
+    if isinstance(data, Mapping):
+        return {name: _plain(part) for name, part in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain(part) for part in data]
+    if isinstance(data, bool | str | None):
+        return data
+    if isinstance(data, Integral):
+        return int(data)
+    if isinstance(data, Real):
+        return float(data)
+    raise TypeError
+
+
+def event_text(event: Event) -> str:
+    """Return the canonical text of an event that can be read back from it.
+
+    A mechanism is stored as its event. What is neither is refused, because nobody
+    could later say what was charged.
+    """
+    for candidate in (event, getattr(event, "event", None)):
+        try:
+            text = canonical(_plain(describe(candidate)))
+            restore(json.loads(text))
+        except (TypeError, ValueError):
+            continue
+        return text
+    raise ValueError(
+        f"event must be one of tacit.privacy's own to be kept in a database, got "
+        f"{type(event).__name__}; bound it by PureDP or ApproxDP."
+    )
+
+
+def plain_budget(budget: Budget) -> dict[str, Any]:
+    """Return a budget as plain data."""
+    return {
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "neighbors": budget.neighbors.value,
+    }
+
+
+def restored_budget(data: Mapping[str, Any]) -> Budget:
+    """Return the budget that `plain_budget` wrote."""
+    return Budget(data["epsilon"], data["delta"], Neighbors(data["neighbors"]))
+
+
+def user_of(who: str) -> str:
+    """Return the user of ``user@host``."""
+    return who.rpartition("@")[0]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is fixed when the account of a data set is opened."""
+
+    name: str
+    budget: Budget
+    shares: Shares
+    owner: str
+    created: str
+    nonce: str  # so that no two accounts have the same chain
+
+    @property
+    def text(self) -> str:
+        """The text that is stored and hashed."""
+        return canonical(
+            {
+                "format": "tacit ledger 1",
+                "name": self.name,
+                "budget": plain_budget(self.budget),
+                "shares": {k: float(v) for k, v in asdict(self.shares).items()},
+                "owner": self.owner,
+                "created": self.created,
+                "nonce": self.nonce,
+            }
+        )
+
+    @property
+    def genesis(self) -> str:
+        """The hash the chain starts from."""
+        return sha256(self.text.encode()).hexdigest()
+
+    @classmethod
+    def read(cls, text: str) -> Terms:
+        """Return the terms of a stored text; ValueError if it is none."""
+        try:
+            data = json.loads(text)
+            terms: Terms | None = cls(
+                data["name"],
+                restored_budget(data["budget"]),
+                Shares(**data["shares"]),
+                data["owner"],
+                data["created"],
+                data["nonce"],
+            )
+        except (KeyError, TypeError, ValueError):
+            terms = None
+        if terms is None or terms.text != text:
+            raise ValueError("the terms of the account are not what tacit writes")
+        return terms

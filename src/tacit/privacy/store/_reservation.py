@@ -1,0 +1,94 @@
+"""Room held for a charge that comes later."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from tacit.privacy.report import Entry
+from tacit.privacy.store._records import Record
+
+if TYPE_CHECKING:
+    from tacit.privacy.store._ledger import StoredLedger
+
+__all__ = ["Reservation", "settled"]
+
+
+class Reservation:
+    """Room in a ledger's budget, until it is charged or given back.
+
+    Made by `StoredLedger.reserve`. Leaving its ``with`` block without a charge gives
+    the room back, also by an error. A process that is killed leaves it standing.
+
+    Notes
+    -----
+    **Guarantee.** A reservation counts like a charge from the moment it is made, so its
+    own charge always fits, and is made at most once. Nothing may be released before
+    `charge`.
+    """
+
+    def __init__(self, ledger: StoredLedger, record: Record) -> None:
+        self._ledger = ledger
+        self._record = record
+        self._closed = False
+
+    @property
+    def seq(self) -> int:
+        """Place of the reservation in the ledger's history."""
+        return self._record.seq
+
+    def charge(self, *, seeded: bool = False) -> Entry:
+        """Turn the reservation into the charge, once.
+
+        Parameters
+        ----------
+        seeded
+            Whether the randomness comes from a fixed seed, for the report.
+        """
+        self._open()
+        entry = self._ledger._settle(self._record, bool(seeded))
+        self._closed = True
+        return entry
+
+    def cancel(self, reason: str = "") -> None:
+        """Give the room back; nothing of the run was or will be released."""
+        self._open()
+        self._ledger.cancel(self.seq, reason)
+        self._closed = True
+
+    def _open(self) -> None:
+        if self._closed:
+            raise ValueError(
+                f"The reservation {self.seq} was charged or cancelled before."
+            )
+
+    def __enter__(self) -> Reservation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._closed:
+            # not by which error: that may tell about the rows
+            self.cancel("left without a charge")
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "open"
+        return f"Reservation(seq={self.seq}, label={self._record.label!r}, {state})"
+
+
+def settled(record: Record, who: str, seeded: bool) -> Record:
+    """Return the draft of the charge that a reservation was made for."""
+    return replace(
+        record,
+        seq=-1,
+        kind="charge",
+        who=who,
+        seeded=seeded,
+        refers_to=record.seq,
+        hash="",
+    )

@@ -1,0 +1,151 @@
+"""Reading a whole chain again, and what is wrong with it in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.exceptions import BudgetExceeded
+from tacit.privacy.store._account import Account
+from tacit.privacy.store._records import Record, Row, Terms, chained, read_body
+
+__all__ = ["Head", "Verification", "examine", "spent_after"]
+
+Head = tuple[int, str]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a check of a ledger found.
+
+    Parameters
+    ----------
+    dataset
+        Name of the data set.
+    records
+        How many records there are.
+    head
+        Place and hash of the last one: keep it elsewhere, and give it to a later check.
+    spent
+        Epsilon spent by what counts, at the budget's delta.
+    findings
+        What is wrong, in words. Empty for a sound ledger.
+    notes
+        What is odd but harmless, such as a clock that went back.
+    """
+
+    dataset: str
+    records: int
+    head: Head | None
+    spent: float
+    findings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "dataset": self.dataset,
+            "ok": self.ok,
+            "records": self.records,
+            "head": None if self.head is None else list(self.head),
+            "spent": self.spent,
+            "findings": list(self.findings),
+            "notes": list(self.notes),
+        }
+
+
+def examine(
+    terms_text: str,
+    genesis: str,
+    rows: Iterable[Row],
+    *,
+    name: str | None = None,
+    head: Head | None = None,
+) -> Verification:
+    """Check terms, chain, sequence, references, rights and the budget at each step.
+
+    ``head`` is a place and a hash seen earlier, which must still be in the chain.
+    """
+    findings: list[str] = []
+    notes: list[str] = []
+    try:
+        terms = Terms.read(terms_text)
+    except ValueError as error:
+        return Verification(name or "", 0, None, 0.0, (f"{error}",))
+    if terms.genesis != genesis:
+        findings.append("the terms of the account do not have the hash kept with them")
+    if name is not None and terms.name != name:
+        findings.append(f"the account of {name!r} has the terms of {terms.name!r}")
+    account = Account(terms)
+    account.hash = genesis
+    expected, last, when = 0, genesis, ""
+    tokens: set[str] = set()
+    witness = None
+    for row in rows:
+        if row.seq != expected:
+            findings.append(
+                f"record {expected} is missing"
+                if row.seq > expected
+                else f"record {row.seq} is out of order"
+            )
+        # [store:verify] the chain: what a record says, and that it follows the last
+        if row.previous != last:
+            findings.append(f"record {row.seq} does not follow from the one before")
+        if row.hash != chained(row.previous, row.body):
+            findings.append(f"record {row.seq} is not what its hash was made of")
+        if row.token in tokens:
+            findings.append(f"record {row.seq} is there twice")
+        tokens.add(row.token)
+        try:
+            record = read_body(row)
+            # as if it came now: enough room, the right person, a fitting reference
+            account.room(record)
+        except BudgetExceeded:
+            findings.append(f"record {row.seq} passes the budget")
+        except ValueError as error:
+            findings.append(f"record {row.seq}: {error}")
+            record = None
+        if record is not None:
+            try:
+                account.apply(record)
+            except (ValueError, PermissionError) as error:
+                findings.append(f"record {row.seq}: {error}")
+            if record.when < when:
+                notes.append(f"the clock went back before record {row.seq}")
+            when = record.when
+        if head is not None and row.seq == head[0]:
+            witness = row.hash
+        expected, last = row.seq + 1, row.hash
+    if expected == 0:
+        findings.append("record 0 is missing")
+    if head is not None and witness != head[1]:
+        findings.append(
+            f"record {head[0]} is not the one seen earlier: the ledger was cut short "
+            "or written anew"
+        )
+    return Verification(
+        terms.name,
+        expected,
+        (expected - 1, last) if expected else None,
+        account.spent(),
+        tuple(findings),
+        tuple(notes),
+    )
+
+
+def spent_after(terms: Terms, records: Iterable[Record]) -> list[float]:
+    """Return what was spent after each of the records, from the first on."""
+    account = Account(terms)
+    spent, now = [], 0.0
+    for record in records:
+        account.apply(record)
+        if record.kind in ("charge", "reserve", "cancel", "void"):
+            now = account.spent()
+        spent.append(now)
+    return spent

@@ -1,0 +1,242 @@
+"""From a file to a model folder: charged first, refused early, written whole."""
+
+import json
+
+import numpy as np
+import pyarrow.csv
+import pytest
+
+from tacit.privacy import Ledger
+from tacit.saved import read
+
+
+def fit_arguments(folder, *more, epsilon=1, out="model"):
+    return (
+        ("fit", folder / "census.csv", "--schema", folder / "census.toml")
+        + ("--epsilon", epsilon, "--delta", 1e-7, "--out", folder / out, "--quiet")
+        + ("--ledger", f"sqlite:///{folder / 'budget.db'}")
+        + more
+    )
+
+
+def ledger_of(folder):
+    return Ledger.open(f"sqlite:///{folder / 'budget.db'}", dataset="census")
+
+
+def spent(folder):
+    return ledger_of(folder).spent()
+
+
+def test_a_fit_is_charged_written_and_reported(census, run):
+    answer = run(*fit_arguments(census, "--label", "income", "--json"))
+    assert answer.code == 0, answer.err
+    data = answer.data
+    assert data["ledger"]["dataset"] == "census"
+    assert data["rows"] == 3000
+    assert data["score"] is None
+    model = read(census / "model")
+    assert model.privacy.promise.epsilon == 1
+    assert model.estimator.classes_.tolist() == ["no", "yes"]
+    assert len(model.facts["features"]) == model.estimator.coef_.shape[1]
+    assert (census / "model" / "report.html").stat().st_size > 10_000
+    assert "income" in (census / "model" / "card.md").read_text("utf-8")
+    charge, note = ledger_of(census).history()[-2:]
+    assert charge.kind == "charge"
+    assert "income" in charge.label
+    assert data["digest"] in note.reason + note.label
+    # at the ledger's delta, which is larger, the charge alone needs a little less
+    assert 0.8 < spent(census) <= 1.0
+
+
+def test_a_fit_for_people_prints_the_promise_and_where_things_are(census, run):
+    answer = run(*fit_arguments(census))
+    assert answer.code == 0, answer.err
+    assert "promise      epsilon 1" in answer.out
+    assert "report.html" in answer.out
+
+
+def test_a_fit_over_budget_is_refused_and_leaves_nothing(census, run):
+    assert run(*fit_arguments(census, epsilon=2.9)).code == 0
+    before = ledger_of(census).head
+    answer = run(*fit_arguments(census, epsilon=2, out="second"))
+    assert answer.code == 3
+    assert "would pass the budget" in answer.err
+    assert ledger_of(census).head == before
+    assert not (census / "second").exists()
+    assert sorted(path.name for path in census.iterdir() if path.is_dir()) == ["model"]
+
+
+def test_accuracy_can_be_paid_for(census, run):
+    answer = run(*fit_arguments(census, "--measure", 0.5, "--json"))
+    assert answer.code == 0, answer.err
+    score = answer.data["score"]
+    assert score["measure"] == "accuracy"
+    assert score["low"] <= score["value"] <= score["high"]
+    assert answer.data["rows"] == 2400
+    assert 1.3 < spent(census) <= 1.5
+
+
+def test_parts_that_do_not_fit_together_are_refused_before_the_first(census, run):
+    answer = run(*fit_arguments(census, "--measure", 1.0, epsilon=2.9))
+    assert answer.code == 3
+    assert spent(census) == 0
+    assert not (census / "model").exists()
+
+
+def test_intervals_can_be_paid_for(census, run):
+    more = ("--intervals", 1.0, "--solver", "output_perturbation", "--json")
+    answer = run(*fit_arguments(census, *more))
+    assert answer.code == 0, answer.err
+    intervals = answer.data["intervals"]
+    assert np.all(np.array(intervals["low"]) < np.array(intervals["high"]))
+
+
+def test_intervals_that_no_theory_gives_are_refused_before_the_charge(census, run):
+    answer = run(*fit_arguments(census, "--intervals", 0.5))
+    assert answer.code == 2
+    assert spent(census) == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--estimator", "RandomForest"), "--estimator must be one of"),
+        (("--estimator", "Ridge"), "predicts a number"),
+        (("--set", "epsilon=3"), "use --epsilon"),
+        (("--set", "depth=3"), "no parameter 'depth'"),
+        (("--set", "ridge"), "NAME=VALUE"),
+        (("--set", "ridge=1", "--set", "ridge=2"), "twice"),
+        (("--set", "ridge=-1"), "ridge"),
+        (("--solver", "magic"), "solver"),
+        (("--target", "wealth"), "wealth"),
+        (("--neighbors", "friends"), "neighbors"),
+        (("--analyst", ""), "analyst"),
+    ],
+)
+def test_bad_parameters_are_named_and_charge_nothing(census, run, more, words):
+    answer = run(*fit_arguments(census, *more))
+    assert answer.code == 2, answer.out
+    assert words in answer.err
+    assert answer.err.count("\n") == 1
+    assert spent(census) == 0
+    assert not (census / "model").exists()
+
+
+def test_a_fit_needs_a_ledger_or_a_word_that_there_is_none(census, run):
+    most = fit_arguments(census)
+    without = most[: most.index("--ledger")]
+    answer = run(*without)
+    assert answer.code == 2
+    assert "--no-ledger" in answer.err
+    answer = run(*without, "--no-ledger", "--json")
+    assert answer.code == 0
+    assert answer.data["ledger"] is None
+
+
+def test_a_schema_nobody_confirmed_stops_everything(census, run):
+    schema = census / "draft.toml"
+    table = census / "census.csv"
+    assert run("schema", "init", table, "--target", "female", "--out", schema).code == 0
+    answer = run(*fit_arguments(census, "--schema", schema))
+    assert answer.code == 2
+    assert "confirm" in answer.err
+    assert spent(census) == 0
+
+
+def test_an_output_folder_that_is_there_is_left_alone(census, run):
+    (census / "model").mkdir()
+    (census / "model" / "thesis.txt").write_text("years of work")
+    answer = run(*fit_arguments(census))
+    assert answer.code == 2
+    assert spent(census) == 0
+    answer = run(*fit_arguments(census, "--overwrite"))
+    assert answer.code == 2  # not a model, so nothing to overwrite
+    assert (census / "model" / "thesis.txt").read_text() == "years of work"
+    assert spent(census) == 0
+
+
+def test_a_model_can_be_overwritten(census, run):
+    assert run(*fit_arguments(census)).code == 0
+    first = (census / "model" / "weights.npz").read_bytes()
+    assert run(*fit_arguments(census, "--overwrite")).code == 0
+    assert (census / "model" / "weights.npz").read_bytes() != first
+
+
+def test_another_target_and_a_penalty(census, run):
+    more = ("--target", "age", "--estimator", "Ridge", "--set", "alpha=2", "--json")
+    answer = run(*fit_arguments(census, *more))
+    assert answer.code == 0, answer.err
+    assert read(census / "model").estimator.alpha == 2
+    ball = '{"type": "L1Ball", "radius": 5.0}'
+    more = ("--set", f"penalty={ball}", "--set", "bound_norm=linf")
+    answer = run(*fit_arguments(census, *more, "--solver", "frank_wolfe", out="sparse"))
+    assert answer.code == 0, answer.err
+    assert read(census / "sparse").estimator.penalty.radius == 5.0
+
+
+def test_a_model_predicts_files_it_never_saw(census, run):
+    assert run(*fit_arguments(census, epsilon=3)).code == 0
+    assert run("example", census / "new.csv", "--rows", 500, "--seed", 1).code == 0
+    out = census / "predictions.csv"
+    model, new = census / "model", census / "new.csv"
+    keep = ("--keep", "age", "--probabilities")
+    answer = run("predict", model, new, "--out", out, *keep, "--json")
+    assert answer.code == 0, answer.err
+    assert answer.data["rows"] == 500
+    found = pyarrow.csv.read_csv(out)
+    assert found.column_names[:2] == ["age", "high_income"]
+    truth = pyarrow.csv.read_csv(new)
+    assert found["age"] == truth["age"]
+    right = np.mean(found["high_income"].to_numpy() == truth["high_income"].to_numpy())
+    assert right > 0.75
+    total = found["high_income=no"].to_numpy() + found["high_income=yes"].to_numpy()
+    np.testing.assert_allclose(total, 1.0)
+
+
+def test_predictions_are_written_whole_or_not_at_all(census, run):
+    assert run(*fit_arguments(census, epsilon=3)).code == 0
+    bad = census / "bad.csv"
+    lines = (census / "census.csv").read_text("utf-8").splitlines()
+    bad.write_text("\n".join([*lines[:50], lines[50].replace(",", ",x", 1)]), "utf-8")
+    before = sorted(census.iterdir())
+    answer = run("predict", census / "model", bad, "--out", census / "p.csv")
+    assert answer.code == 2
+    assert sorted(census.iterdir()) == before
+
+
+def test_a_report_is_written_again_with_the_account_as_it_is(census, run):
+    assert run(*fit_arguments(census, "--label", "first")).code == 0
+    assert run(*fit_arguments(census, "--label", "later", out="other")).code == 0
+    report = census / "model" / "report.html"
+    assert "later" not in report.read_text("utf-8")
+    url = f"sqlite:///{census / 'budget.db'}"
+    answer = run("report", census / "model", "--ledger", url, "--json")
+    assert answer.code == 0, answer.err
+    assert "later" in report.read_text("utf-8")
+
+
+def test_a_plan_reads_no_row_and_charges_nothing(census, run):
+    (census / "census.csv").unlink()
+    url = f"sqlite:///{census / 'budget.db'}"
+    arguments = ("plan", "--schema", census / "census.toml", "--epsilon", 1)
+    arguments += ("--delta", 1e-7, "--rows", 3000, "--ledger", url)
+    answer = run(*arguments, "--json")
+    assert answer.code == 0, answer.err
+    data = answer.data
+    assert data["ledger"]["fits"] is True
+    assert 0.8 < data["ledger"]["spent_after"] <= 1.0
+    assert len(data["expected"]) == 3
+    assert data["least_rows"]["rows"] >= 64
+    assert spent(census) == 0
+    people = run(*arguments, "--quiet")
+    assert "made-up rows" in people.out
+    assert "least rows" in people.out
+
+
+def test_what_is_planned_is_what_is_charged(census, run):
+    schema = ("--schema", census / "census.toml", "--epsilon", 1, "--delta", 1e-7)
+    plan = run("plan", *schema, "--rows", 3000, "--json").data
+    data = run(*fit_arguments(census, "--json")).data
+    report = json.loads((census / "model" / "privacy.json").read_text("utf-8"))
+    assert report["promise"]["epsilon"] == plan["epsilon"]
+    assert set(plan["assumptions"]) <= set(data["privacy"]["assumptions"])

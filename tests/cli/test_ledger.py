@@ -1,0 +1,164 @@
+"""``tacit ledger``: what it prints, what it refuses, and its exit codes."""
+
+import json
+import sqlite3
+
+import pytest
+
+from tacit.privacy import Budget, Ledger, PureDP
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path / 'budget.db'}"
+
+
+@pytest.fixture
+def ledger(url, monkeypatch, run):  # after run, which clears the variable
+    monkeypatch.setenv("TACIT_LEDGER", url)
+    return Ledger.open(url, dataset="patients", budget=Budget(1.0, 1e-6))
+
+
+def test_init_opens_an_account_that_show_finds(run, url):
+    given = ("--ledger", url, "--dataset", "patients")
+    answer = run("ledger", "init", *given, "--epsilon", "2", "--delta", "1e-6")
+    assert answer.code == 0
+    assert "epsilon 2, delta 1e-06, neighbors replace_one" in answer.out
+    answer = run("ledger", "show", "--ledger", url, "--json")
+    assert answer.code == 0
+    assert answer.data["budget"]["epsilon"] == 2.0
+    assert answer.data["spent"] == 0.0
+    assert answer.data["head"][0] == 0
+
+
+def test_another_budget_is_bad_input(run, url):
+    given = ("ledger", "init", "--ledger", url, "--dataset", "x", "--epsilon")
+    assert run(*given, "2").code == 0
+    answer = run(*given, "3")
+    assert answer.code == 2
+    assert "budget must be that of the account" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("init", "--epsilon", "1"), "--ledger, --dataset and --epsilon"),
+        (("show",), "--ledger must name"),
+        (("verify", "--head", "x", "--ledger", "sqlite:///x"), "SEQ:HASH"),
+        (("show", "--ledger", "sqlite:///no/such.db"), "no ledger at"),
+        (("show", "--ledger", "mysql://x"), "url must be like"),
+        (("allow", "ann", "--ledger", "sqlite:///x"), "--nothing"),
+    ],
+)
+def test_what_is_left_out_is_named(run, given, said):
+    answer = run("ledger", *given)
+    assert answer.code == 2
+    assert said in answer.err
+
+
+def test_with_two_accounts_the_data_set_must_be_named(run, ledger, url):
+    Ledger.open(url, dataset="other", budget=Budget(1.0))
+    answer = run("ledger", "show")
+    assert answer.code == 2
+    assert "other, patients" in answer.err
+    assert run("ledger", "show", "--dataset", "other").code == 0
+
+
+def test_history_shows_what_was_spent_after_each_record(run, ledger):
+    ledger.charge(PureDP(0.25), "mean [red]age[/red]", seeded=True)
+    ledger.charge(PureDP(0.25), "mean \x1b[2Jincome")
+    ledger.void(2, "never ran")
+    answer = run("ledger", "history", "--json")
+    assert [r["spent_after"] for r in answer.data["records"]] == pytest.approx(
+        [0, 0.25, 0.5, 0.25], rel=1e-4
+    )
+    text = run("ledger", "history").out
+    for word in (
+        "mean [red]age[/red]",
+        "FIXED SEED",
+        r"\x1b[2J",
+        "never ran (of 2)",
+        "spent",
+    ):
+        assert word in text
+    assert "\x1b" not in text
+    last = run("ledger", "history", "--last", "1", "--json").data["records"]
+    assert [record["kind"] for record in last] == ["void"]
+
+
+def test_reservations_are_shown_and_cancelled(run, ledger):
+    ledger.reserve(PureDP(0.5), "left standing")
+    assert "left standing by" in run("ledger", "show").out
+    answer = run("ledger", "cancel", "1", "--reason", "the machine is gone", "--json")
+    assert answer.code == 0
+    assert answer.data["refers_to"] == 1
+    assert ledger.spent() == 0
+    answer = run("ledger", "cancel", "1")
+    assert answer.code == 2
+    assert "must be a reservation that stands" in answer.err
+
+
+def test_a_charge_is_voided_with_a_reason(run, ledger):
+    ledger.charge(PureDP(0.5), "query")
+    assert run("ledger", "void", "1").code == 2
+    assert run("ledger", "void", "1", "--reason", "never ran").code == 0
+    assert "voided charges released nothing" in run("ledger", "show").out
+
+
+def test_allowances_are_set_and_shown(run, ledger):
+    assert run("ledger", "allow", "ann", "--epsilon", "0.5").code == 0
+    assert run("ledger", "allow", "*", "--nothing").code == 0
+    text = run("ledger", "show").out
+    assert "ann: epsilon 0.5, delta 0" in text
+    assert "*: nothing" in text
+    assert run("ledger", "show", "--json").data["allowances"]["*"] is None
+
+
+@pytest.mark.parametrize("name", ["ledger.jsonl", "ledger.json"])
+def test_an_export_is_checked_offline_against_a_head(run, ledger, tmp_path, name):
+    ledger.charge(PureDP(0.5), "query")
+    path = tmp_path / name
+    head = run("ledger", "export", "--out", path, "--json").data["head"]
+    assert head == list(ledger.head)
+    witness = f"{head[0]}:{head[1]}"
+    answer = run("ledger", "verify", "--export", path, "--head", witness)
+    assert answer.code == 0
+    assert "sound, 2 record(s)" in answer.out
+    path.write_text(path.read_text().replace("query", "other"))
+    answer = run("ledger", "verify", "--export", path, "--json")
+    assert answer.code == 4
+    assert answer.data["ok"] is False
+    assert answer.data["findings"]
+
+
+def test_verify_ends_with_code_4_when_something_is_wrong(run, ledger, tmp_path):
+    ledger.charge(PureDP(0.5), "query")
+    assert run("ledger", "verify").code == 0
+    other = f"1:{'0' * 64}"
+    answer = run("ledger", "verify", "--head", other)
+    assert answer.code == 4
+    assert "is not the one seen earlier" in answer.out
+    ledger.close()
+    with sqlite3.connect(tmp_path / "budget.db") as broken:
+        broken.execute("DROP TRIGGER tacit_record_update")
+        broken.execute("UPDATE tacit_record SET body = '{}' WHERE seq = 1")
+    broken.close()
+    answer = run("ledger", "verify")
+    assert answer.code == 4
+    assert "NOT SOUND" in answer.out
+    assert "record 1 is not what its hash was made of" in answer.out
+    assert run("ledger", "show").code == 4
+    assert run("ledger", "history").code == 4
+
+
+def test_a_text_file_is_code_4(run, tmp_path):
+    (tmp_path / "notes.txt").write_text("not a ledger\n" * 100)
+    answer = run("ledger", "show", "--ledger", f"sqlite:///{tmp_path}/notes.txt")
+    assert answer.code == 4
+    assert "no SQLite database" in answer.err
+
+
+def test_refusals_are_json_where_asked(run, ledger):
+    answer = run("ledger", "void", "7", "--reason", "x", "--json")
+    assert answer.code == 2
+    assert json.loads(answer.out)["exit_code"] == 2
