@@ -267,5 +267,5 @@ def test_a_plan_of_a_classifier_needs_its_classes():
 
 @pytest.mark.parametrize("shape", [(1, 3), (10, 0), (10.5, 3), (10, True)])
 def test_a_plan_needs_a_shape(shape):
-    with pytest.raises(ValueError, match="n_rows|n_features"):
+    with pytest.raises(ValueError, match=r"n_rows|n_features"):
         LinearRegression(1.0, y_range=(0, 1)).plan(*shape)

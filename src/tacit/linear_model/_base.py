@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +18,7 @@ from tacit._estimators import (
 from tacit._validate import at_least
 from tacit.data import RowBounds
 from tacit.linear_model._erm import (
+    FittedFacts,
     PlannedFit,
     checked_features,
     planned_fit,
@@ -23,7 +27,33 @@ from tacit.linear_model._erm import (
 from tacit.privacy import Ledger
 from tacit.solvers import INTERCEPT_SHARE
 
-__all__ = ["PrivateLinearModel", "bounds_in_words"]
+__all__ = ["CoefficientNoise", "PrivateLinearModel", "bounds_in_words"]
+
+
+@dataclass(frozen=True, eq=False)
+class CoefficientNoise:
+    """How much of each coefficient is noise, given the rows.
+
+    It is computed from what the fit released and from its plan, so it costs nothing. It
+    says how far another fit of the same rows would be off, not how far other rows of
+    the same kind would.
+
+    Parameters
+    ----------
+    coef
+        Standard deviations, of the shape of ``coef_``.
+    intercept
+        That of each intercept, of the shape of ``intercept_``; zero without one.
+    how
+        Where the numbers come from, and how good they are.
+    law
+        Law of the noise in a coefficient: ``"gaussian"``, ``"laplace"`` or ``"gamma"``.
+    """
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64] | float
+    how: str
+    law: str = "gaussian"
 
 
 class PrivateLinearModel(BaseEstimator):
@@ -92,7 +122,7 @@ class PrivateLinearModel(BaseEstimator):
     def _minimize(self, X, y, setting, ledger):
         """Set bounds, loss and report; return weights (p, k) and intercepts (k,)."""
         planned = self._planned(setting, *X.shape)
-        W, self.privacy_ = private_erm(
+        W, noise, self.privacy_ = private_erm(
             X,
             y,
             setting,
@@ -104,9 +134,25 @@ class PrivateLinearModel(BaseEstimator):
         )
         self.loss_ = planned.problem.loss
         self.bounds_ = setting.bounds
-        if setting.intercept is None:
+        self.noise_ = None
+        self._facts = FittedFacts(setting, planned, noise)
+        return self._parts(W)
+
+    def _parts(self, W):
+        """Return the weights of the features and the intercepts, from all weights."""
+        constant = self._facts.setting.intercept
+        if constant is None:
             return W, np.zeros(W.shape[1])
-        return W[:-1], W[-1] * setting.intercept
+        return W[:-1], W[-1] * constant
+
+    def _coefficient_noise(self, shaped):
+        """Return the noise of the coefficients, where ``shaped`` gives their form."""
+        noise = self._facts.noise
+        if noise is None:
+            return None
+        return CoefficientNoise(
+            *shaped(*self._parts(noise.deviation)), noise.how, noise.law
+        )
 
     def _scores(self, X):
         """Return the margins of rows within the bounds."""

@@ -38,13 +38,22 @@ class PrivateClassifierMixin(ClassifierMixin):
             check_classification_targets(y)
         classes = self._public_classes(y)
         setting = self._setting(*X.shape, sparse.issparse(X), classes)
-        codes = setting.bounds.codes(y)
         weights, intercepts = self._minimize(
-            X, 2.0 * codes - 1.0 if len(classes) == 2 else codes, setting, ledger
+            X, self._solver_targets(y, setting), setting, ledger
         )
         self.classes_ = classes
-        self.coef_, self.intercept_ = weights.T.copy(), intercepts
+        self.coef_, self.intercept_ = self._shaped(weights, intercepts)
+        self.noise_ = self._coefficient_noise(self._shaped)
         return self
+
+    def _solver_targets(self, y, setting):
+        """Return labels -1 and 1 of two classes, or codes of more."""
+        codes = setting.bounds.codes(y)
+        return 2.0 * codes - 1.0 if len(setting.bounds.classes) == 2 else codes
+
+    def _shaped(self, weights, intercepts):
+        """Return numbers of weights and intercepts in the form of the attributes."""
+        return weights.T.copy(), intercepts
 
     def _setting(self, n_rows, n_features, is_sparse, classes=None):
         note = "the set of labels is public (taken from y; give classes=)"

@@ -16,17 +16,23 @@ from tacit._validate import at_least
 from tacit.convex import Loss, Regularizer
 from tacit.data import RowBounds, bounded_rows
 from tacit.data.bounds import canonical
+from tacit.data.rows import is_on_disk, refuse_on_disk
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import (
     SOLVER_NAMES,
     EntropySampling,
+    NoisySGD,
+    PermutedSGD,
     Problem,
+    SampleAndAggregate,
     capped_where_noisy,
     named_solver,
 )
+from tacit.solvers._base import WeightNoise
 
 __all__ = [
+    "FittedFacts",
     "PlannedFit",
     "Setting",
     "checked_features",
@@ -36,6 +42,11 @@ __all__ = [
 ]
 
 
+# Solvers that walk through rows in an order of their own, so that they need them in
+# memory
+WALKERS = (NoisySGD, PermutedSGD, SampleAndAggregate)
+# Rows on disk whose values are checked together
+CHECKED_ROWS = 2**14
 # Rows that anyone plans for: more do not fit in memory
 MOST_EXPECTED = 2**31
 
@@ -108,6 +119,25 @@ class PlannedFit:
         return self.plan.event
 
 
+@dataclass(frozen=True, eq=False)
+class FittedFacts:
+    """How the weights of a fitted model came about, all of it public or released.
+
+    Parameters
+    ----------
+    setting
+        What the estimator asked for.
+    planned
+        What was done.
+    noise
+        How far noise moves the weights, where the solver knows.
+    """
+
+    setting: Setting
+    planned: PlannedFit
+    noise: WeightNoise | None
+
+
 def planned_fit(
     setting: Setting,
     n_rows: int,
@@ -128,6 +158,7 @@ def planned_fit(
         n_features=n_features + (intercept is not None),
         ridge=setting.ridge,
         regularizer=setting.regularizer,
+        constant=intercept,
     )
     problem = replace(problem, loss=capped_where_noisy(problem, budget))
     chosen = _solver(solver, noise, problem, budget)
@@ -151,10 +182,12 @@ def private_erm(
     random_state: Any,
     verbose: int,
     label: str,
-) -> tuple[NDArray[np.float64], PrivacyReport]:
+) -> tuple[NDArray[np.float64], WeightNoise | None, PrivacyReport]:
     """Refuse an overspend, check the values, charge, clip, run, report."""
     if not isinstance(verbose, bool):
         at_least(0, verbose=verbose)
+    if is_on_disk(X) and isinstance(planned.solver, WALKERS):
+        refuse_on_disk(type(planned.solver).__name__)  # before the charge
     rng = as_generator(random_state)
 
     budget, plan = planned.budget, planned.plan
@@ -164,18 +197,37 @@ def private_erm(
         plan.event, label, promise=budget, seeded=is_seeded(random_state)
     )
 
-    if setting.scale != 1.0:
-        X = setting.bounds.clip(X) * setting.scale
-    rows = bounded_rows(X, y, setting.scaled_bounds, setting.intercept)
+    stretch = None if setting.scale == 1.0 else (setting.bounds, setting.scale)
+    rows = bounded_rows(X, y, setting.scaled_bounds, setting.intercept, stretch)
     with progress(bool(verbose)):
-        W = planned.solver.run(plan, rows, rng)
-    return W, report_of(entry, budget, ledger, planned.assumptions)
+        if _knows_noise(planned.solver):
+            W, noise = planned.solver.run_with_noise(plan, rows, rng)
+        else:
+            W, noise = planned.solver.run(plan, rows, rng), None
+    return W, noise, report_of(entry, budget, ledger, planned.assumptions)
+
+
+def _knows_noise(solver: Any) -> bool:
+    """Return whether ``run_with_noise`` belongs to this ``run``.
+
+    A class that changes ``run`` alone means that to be what runs.
+    """
+    for kind in type(solver).__mro__:
+        if "run_with_noise" in vars(kind):
+            return True
+        if "run" in vars(kind):
+            return False
+    return False
 
 
 def checked_features(X: Any) -> Any:
     """Return features in floats, every entry of a sparse row stored once."""
     if sparse.issparse(X) and X.dtype.kind in "fiub":
         X = canonical(X.astype(np.float64))  # entries stored twice may add up to inf
+    if is_on_disk(X):
+        for start in range(0, X.shape[0], CHECKED_ROWS):
+            checked_values(X[start : start + CHECKED_ROWS])
+        return X
     return checked_values(X, accept_sparse=True)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from math import isfinite
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import RegressorMixin
 
@@ -23,19 +25,27 @@ class PrivateRegressorMixin(RegressorMixin):
     """A public range of the targets, inside which the fit has its own unit."""
 
     def _fit(self, X, y, ledger):
-        y = numeric(y)
+        y = numeric(y)  # before the plan, as bad targets are the simpler mistake
         setting = self._setting(*X.shape, sparse.issparse(X))
+        weights, intercepts = self._minimize(
+            X, self._solver_targets(y, setting), setting, ledger
+        )
+        self.coef_, moved = self._shaped(weights, intercepts)
+        self.intercept_ = float(self._unit()[0] + moved)
+        self.noise_ = self._coefficient_noise(self._shaped)
+        return self
+
+    def _solver_targets(self, y, setting):
+        """Return targets cut to the range, in the unit of the fit."""
         low, high = public_range(self.y_range)
         center, scale = self._unit()
-        weights, intercepts = self._minimize(
-            X,
-            setting.bounds.clip_target((np.clip(y, low, high) - center) / scale),
-            setting,
-            ledger,
-        )
-        self.coef_ = weights[:, 0] * scale
-        self.intercept_ = float(center + intercepts[0] * scale)
-        return self
+        moved = (np.clip(numeric(y), low, high) - center) / scale
+        return setting.bounds.clip_target(moved)
+
+    def _shaped(self, weights, intercepts):
+        """Return weights and intercept in the unit of the targets."""
+        _, scale = self._unit()
+        return weights[:, 0] * scale, float(intercepts[0] * scale)
 
     def _unit(self):
         """Return the target that counts as zero inside, and the width of a unit."""
@@ -80,7 +90,7 @@ class PrivateRegressorMixin(RegressorMixin):
         return tags
 
 
-def numeric(y):
+def numeric(y: NDArray[Any]) -> NDArray[np.float64]:
     """Return targets in float64, or refuse them without showing any."""
     if y.dtype.kind in "fiub":
         y = y.astype(np.float64)
@@ -98,7 +108,7 @@ def numeric(y):
     return y
 
 
-def public_range(y_range):
+def public_range(y_range: Any) -> tuple[float, float]:
     """Return the two ends, which the user must know without the data."""
     if y_range is None:
         raise ValueError(

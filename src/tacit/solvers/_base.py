@@ -20,6 +20,7 @@ __all__ = [
     "Plan",
     "Problem",
     "Solver",
+    "WeightNoise",
     "noise_assumptions",
     "plan_assumptions",
     "refuse_pure",
@@ -54,6 +55,9 @@ class Problem:
         Least ridge penalty; solvers may need more.
     regularizer
         Any other convex penalty, or the set the weights must be in.
+    constant
+        Value of the last feature where it is the same in every row, or None. It tells
+        noisy second moments the mean of the other features; no plan depends on it.
     """
 
     loss: Loss
@@ -62,6 +66,7 @@ class Problem:
     n_features: int
     ridge: float = 0.0
     regularizer: Regularizer = field(default_factory=Free)
+    constant: float | None = None
 
     def __post_init__(self) -> None:
         plain(self)
@@ -195,11 +200,42 @@ def plan_assumptions(problem: Problem, noise: str) -> tuple[str, ...]:
     return (rows, *noise_assumptions(noise))
 
 
+@dataclass(frozen=True, eq=False)
+class WeightNoise:
+    """How far noise moves weights on the same rows, from what is released anyway.
+
+    Parameters
+    ----------
+    deviation
+        Standard deviation of each weight, of the shape of the weights.
+    how
+        Where the number comes from, and how good it is.
+    law
+        Law of each weight: ``"gaussian"``, ``"laplace"`` or ``"gamma"``.
+    response
+        Released matrix whose inverse turns a pull on the gradient into a move of the
+        weights, where the solver has one.
+    pull
+        Covariance of the noise that pulls on the gradient, with ``response``.
+    """
+
+    deviation: NDArray[np.float64]
+    how: str
+    law: str = "gaussian"
+    response: NDArray[np.float64] | None = None
+    pull: NDArray[np.float64] | None = None
+
+
 P = TypeVar("P", bound=Plan)
 
 
 class Solver(Protocol[P]):
-    """One private algorithm: ``plan`` never sees a row, ``run`` never sees a budget."""
+    """One private algorithm: ``plan`` never sees a row, ``run`` never sees a budget.
+
+    A solver that knows how far its noise moves the weights also has
+    ``run_with_noise(plan, rows, rng)``, which returns the weights of ``run`` and a
+    `WeightNoise` or None, and draws nothing more.
+    """
 
     def plan(self, problem: Problem, budget: Budget) -> P: ...
     def run(self, plan: P, rows: Rows, rng: Generator) -> NDArray[np.float64]: ...

@@ -17,7 +17,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
-from tacit.solvers._base import Problem, plan_assumptions, refuse_pure
+from tacit.solvers._base import Problem, WeightNoise, plan_assumptions, refuse_pure
 from tacit.solvers._moments import JointMoments, joint_sensitivity, moment_roundoff
 
 __all__ = ["AdaSSP", "AdaSSPPlan"]
@@ -73,6 +73,11 @@ class AdaSSPPlan:
     def noise_level(self) -> float:
         """Deviation of the noise on a diagonal entry of the second moments."""
         return self.mechanism.scale(self.problem.n_features + 1)
+
+    @property
+    def unit(self) -> float:
+        """Weight that turns the longest row into the largest target."""
+        return largest_target(self.problem) / self.problem.bounds.x_norm
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,12 @@ class AdaSSP:
 
     def run(self, plan: AdaSSPPlan, rows: Rows, rng: Generator) -> Array:
         """Sum the moments in one pass, add noise, and solve."""
+        return self.run_with_noise(plan, rows, rng)[0]
+
+    def run_with_noise(
+        self, plan: AdaSSPPlan, rows: Rows, rng: Generator
+    ) -> tuple[Array, WeightNoise | None]:
+        """Return the weights and the noise in them, to first order."""
         problem, p = plan.problem, plan.problem.n_features
         moments = rows.sum(
             JointMoments(problem.bounds.x_norm, largest_target(problem), p)
@@ -156,9 +167,13 @@ class AdaSSP:
             if plan.adaptive:
                 wanted = adapted(plan, moments[:p, :p], rng)
             ridge = max(ridge, wanted)
-        scale = largest_target(problem) / problem.bounds.x_norm
-        radius = problem.regularizer.radius / scale
-        return scale * solve(second, first, ridge, radius)[:, None]
+        radius = problem.regularizer.radius / plan.unit
+        w = solve(second, first, ridge, radius)
+        noise = None
+        # on the surface of a ball, noise moves weights along it alone
+        if float(np.linalg.norm(w)) < (1 - 1e-9) * radius:
+            noise = _moment_noise(plan, second, ridge, w)
+        return plan.unit * w[:, None], noise
 
 
 def _refuse(problem: Problem, budget: Budget) -> None:
@@ -181,6 +196,34 @@ def adapted(plan: AdaSSPPlan, second: Array, rng: Generator) -> float:
     least = mechanism(eigenvalues[:1], rng)
     surely = max(float(least[0]) - 2 * mechanism.scale(1), 0.0)
     return max(sqrt(2 * len(second)) * plan.noise_level - surely, 0.0)
+
+
+def _moment_noise(
+    plan: AdaSSPPlan, second: Array, ridge: float, w: Array
+) -> WeightNoise | None:
+    """Return the noise of weights that solve ``(S + ridge) w = first``.
+
+    With E and e the noise of the two moments, the weights are off those without noise
+    by exactly ``(S + E + ridge)^-1 (e - E w)``, w those without; here those with noise.
+    """
+    values, axes = np.linalg.eigh(second)
+    curved = np.maximum(values, 0.0) + ridge
+    if not curved.min() > 1e-14 * curved.max():
+        return None
+    # the entries of E have half the variance off the diagonal
+    level = plan.noise_level**2
+    pull = level * ((1 + w @ w / 2) * np.eye(len(w)) + np.outer(w, w) / 2)
+    if plan.adaptive:  # the ridge has noise as well
+        pull += plan.eigenvalue_mechanism.scale(1) ** 2 * np.outer(w, w)
+    inverse = (axes / curved) @ axes.T
+    deviation = plan.unit * np.sqrt(np.diag(inverse @ pull @ inverse))
+    x_norm = plan.problem.bounds.x_norm
+    return WeightNoise(
+        deviation[:, None],
+        "to first order, from the noise of the moments and the noisy moments",
+        response=x_norm**2 * ((axes * curved) @ axes.T),
+        pull=(plan.unit * x_norm**2) ** 2 * pull,
+    )
 
 
 def largest_target(problem: Problem) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, sqrt
 
 import numpy as np
 from numpy.random import Generator
@@ -14,7 +14,7 @@ from tacit.convex import Objective, is_set
 from tacit.data import Rows
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate
-from tacit.solvers._base import Problem
+from tacit.solvers._base import Problem, WeightNoise
 from tacit.solvers._laws import PlannedNoise, choose_law
 from tacit.solvers._minimum import (
     certified_minimum,
@@ -142,6 +142,12 @@ class OutputPerturbation:
         self, plan: OutputPerturbationPlan, rows: Rows, rng: Generator
     ) -> NDArray[np.float64]:
         """Minimize, add the noise, and move back into the set if there is one."""
+        return self.run_with_noise(plan, rows, rng)[0]
+
+    def run_with_noise(
+        self, plan: OutputPerturbationPlan, rows: Rows, rng: Generator
+    ) -> tuple[NDArray[np.float64], WeightNoise | None]:
+        """Return the weights and the noise in them, known unless a set cuts it."""
         problem = plan.problem
         W = certified_minimum(
             problem,
@@ -152,5 +158,17 @@ class OutputPerturbation:
         )
         noisy = plan.mechanism(W, rng)
         if is_set(problem.regularizer):
-            return problem.regularizer.prox(noisy, 1.0)
-        return noisy
+            return problem.regularizer.prox(noisy, 1.0), None
+        return noisy, _added(plan)
+
+
+def _added(plan: OutputPerturbationPlan) -> WeightNoise:
+    """Return the noise as planned: nothing else moves the weights of given rows."""
+    # a coordinate of the gamma law has the variance of size + 1 normals
+    units = {"gaussian": 1.0, "laplace": sqrt(2), "gamma": sqrt(plan.problem.size + 1)}
+    deviation = plan.scale() * units[plan.law]
+    return WeightNoise(
+        np.full(plan.problem.shape, deviation),
+        f"exact: the {plan.law} noise that was added to the weights",
+        plan.law,
+    )

@@ -16,7 +16,8 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
-from tacit.solvers._base import Problem, plan_assumptions, refuse_pure
+from tacit.solvers._base import Problem, WeightNoise, plan_assumptions, refuse_pure
+from tacit.solvers._descent_noise import Landing, descent_noise
 from tacit.solvers._moments import Moments, moment_roundoff, moment_sensitivity
 from tacit.solvers._rules import at_zero, gradient_unit, noise_level
 from tacit.solvers.noisy_gd import (
@@ -180,8 +181,15 @@ class PreconditionedGD:
 
     def run(self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator) -> Array:
         """Release the moments, then take the planned number of steps."""
+        return self.run_with_noise(plan, rows, rng)[0]
+
+    def run_with_noise(
+        self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator
+    ) -> tuple[Array, WeightNoise | None]:
+        """Return the weights and about how much noise is in them, where that shows."""
         problem = plan.problem
-        direction = self._preconditioner(plan, rows, rng)
+        noisy = plan.moments(rows.sum(Moments(problem.n_features))[0], rng)
+        direction = _preconditioner(plan, noisy)
         limit = clip_needed(problem, plan.clip)
 
         def noisy_direction(W: Array) -> Array:
@@ -190,20 +198,24 @@ class PreconditionedGD:
             return np.asarray(direction @ gradient, dtype=np.float64)
 
         (W,) = deque(descend(plan, "PreconditionedGD", noisy_direction), maxlen=1)
-        return W
+        landing = Landing(
+            W,
+            direction,
+            noisy,
+            plan.moments.scale(problem.n_features),
+            plan.mechanism.scale(problem.size),
+        )
+        return W, descent_noise(plan, landing)
 
-    def _preconditioner(
-        self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator
-    ) -> Array:
-        """Return the inverse of the noisy Hessian at zero weights, damped."""
-        problem = plan.problem
-        noisy = plan.moments(rows.sum(Moments(problem.n_features))[0], rng)
-        spread, axes = np.linalg.eigh(noisy)
-        # the exact moments have no negative eigenvalue
-        spread = np.maximum(spread, 0.0) + plan.damping * problem.n_rows
-        curved = plan.curvature * spread + problem.ridge
-        inverse: Array = (axes / curved) @ axes.T
-        return inverse
+
+def _preconditioner(plan: PreconditionedGDPlan, noisy: Array) -> Array:
+    """Return the inverse of the noisy Hessian at zero weights, damped."""
+    spread, axes = np.linalg.eigh(noisy)
+    # the exact moments have no negative eigenvalue
+    spread = np.maximum(spread, 0.0) + plan.damping * plan.problem.n_rows
+    curved = plan.curvature * spread + plan.problem.ridge
+    inverse: Array = (axes / curved) @ axes.T
+    return inverse
 
 
 def damping_rule(problem: Problem, budget: Budget, n_steps: int, clip: float) -> float:
