@@ -1,9 +1,9 @@
 """``tacit fit`` against the library call plus reading the file, on Covertype.
 
 Both sides are processes of their own, one after the other, several times. The library
-side reads the same Parquet file, brings its columns to the same ranges and fits the same
-model; it writes nothing. ``tacit fit`` also checks the values, charges a ledger on disk,
-and writes the model, its report and its card.
+side reads the same Parquet file, brings its columns to the same ranges and fits the
+same model; it writes nothing. ``tacit fit`` also checks the values, charges a ledger on
+disk, and writes the model, its report and its card.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ def main() -> None:
             rows.append((call, loading, whole, command))
             print(f"library call and reading {call:.2f} s (imports {loading:.2f} s, "
                   f"whole process {whole:.2f} s), tacit fit {command:.2f} s")  # fmt: skip
-    call, loading, whole, command = (median(column) for column in zip(*rows, strict=True))
+    call, loading, whole, command = (
+        median(column) for column in zip(*rows, strict=True)
+    )
     figures = {
         "library call and reading, s": call,
         "library process, s": whole,

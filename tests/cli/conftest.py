@@ -41,13 +41,12 @@ def census(tmp_path, run):
     """A folder with census.csv, a confirmed census.toml and a ledger of epsilon 3."""
     table = tmp_path / "census.csv"
     schema = tmp_path / "census.toml"
-    ledger = f"sqlite:///{tmp_path / 'budget.db'}"
+    account = ("--ledger", f"sqlite:///{tmp_path / 'budget.db'}", "--dataset", "census")
     steps = [
         ("example", table, "--rows", 3000),
         ("schema", "init", table, "--target", "high_income", "--out", schema),
         ("schema", "confirm", schema, "--all"),
-        ("ledger", "init", "--ledger", ledger, "--dataset", "census")
-        + ("--epsilon", 3, "--delta", 1e-6),
+        ("ledger", "init", *account, "--epsilon", 3, "--delta", 1e-6),
     ]
     for step in steps:
         answer = run(*step)

@@ -11,12 +11,10 @@ from tacit.saved import read
 
 
 def fit_arguments(folder, *more, epsilon=1, out="model"):
-    return (
-        ("fit", folder / "census.csv", "--schema", folder / "census.toml")
-        + ("--epsilon", epsilon, "--delta", 1e-7, "--out", folder / out, "--quiet")
-        + ("--ledger", f"sqlite:///{folder / 'budget.db'}")
-        + more
-    )
+    files = (folder / "census.csv", "--schema", folder / "census.toml")
+    ledger = ("--ledger", f"sqlite:///{folder / 'budget.db'}")
+    budget = ("--epsilon", epsilon, "--delta", 1e-7)
+    return ("fit", *files, *budget, "--out", folder / out, "--quiet", *ledger, *more)
 
 
 def ledger_of(folder):
@@ -124,7 +122,8 @@ def test_bad_parameters_are_named_and_charge_nothing(census, run, more, words):
 
 def test_a_fit_needs_a_ledger_or_a_word_that_there_is_none(census, run):
     most = fit_arguments(census)
-    without = most[: most.index("--ledger")]
+    at = most.index("--ledger")
+    without = (*most[:at], *most[at + 2 :])
     answer = run(*without)
     assert answer.code == 2
     assert "--no-ledger" in answer.err

@@ -222,8 +222,8 @@ def test_bar_shows_the_same_for_other_rows_and_is_off_by_default(capfd):
         model = LogisticRegression(solver=Stepping(n_steps=40), verbose=verbose)
         model.fit(X, y)
         out, err = capfd.readouterr()
-        assert err == ""
-        shown.append(without_time(out))
+        assert out == ""
+        shown.append(without_time(err))
     assert "Stepping" in shown[0]
     assert shown[0] == shown[1]
     assert shown[2:] == ["", ""]

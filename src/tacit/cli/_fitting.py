@@ -15,12 +15,14 @@ from tacit import __version__
 from tacit._progress import progress
 from tacit.cli._console import Refused
 from tacit.cli._reporting import write_reports
+from tacit.exceptions import BudgetExceeded
 from tacit.inference import (
     Intervals,
     PrivateScore,
     coefficient_intervals,
     hold_out,
     private_score,
+    require_theory,
 )
 from tacit.privacy import (
     Budget,
@@ -40,8 +42,8 @@ __all__ = [
     "Fitted",
     "fitted",
     "read",
+    "refuse_early",
     "refuse_folder",
-    "refuse_overspend",
     "write",
 ]
 
@@ -72,8 +74,9 @@ class Fitted:
     model: Any
     n_rows: int
     extras: Extras
-    score: PrivateScore | None
-    intervals: Intervals | None
+    failed: dict[str, str]
+    score: PrivateScore | None = None
+    intervals: Intervals | None = None
 
 
 def refuse_folder(folder: Path, overwrite: bool) -> None:
@@ -121,11 +124,13 @@ def read(
     return Split(X[fit], y[fit], X[aside], y[aside])
 
 
-def refuse_overspend(
+def refuse_early(
     model: Any, rows: Split, extras: Extras, ledger: StoredLedger | None, label: str
 ) -> None:
-    """Refuse what the ledger cannot pay in all, before a part of it is charged."""
+    """Refuse what cannot be done or paid in all, before a part of it is charged."""
     planned = model.plan(*rows.X.shape)
+    if extras.intervals is not None:
+        require_theory(planned)
     if ledger is None:
         return
     budget = planned.budget
@@ -153,29 +158,24 @@ def fitted(
 ) -> Fitted:
     """Fit, then measure what was paid for; each is charged before it is run."""
     seed = model.random_state
+    paid: dict[str, Any] = {}
+    failed: dict[str, str] = {}
     with progress(shown), labelled(label):
         model.set_params(verbose=shown).fit(rows.X, rows.y, ledger=ledger)
         model.set_params(verbose=0)
-        intervals = score = None
-        if extras.intervals is not None:
-            intervals = coefficient_intervals(
-                model,
-                rows.X,
-                rows.y,
-                epsilon=extras.intervals,
-                ledger=ledger,
-                random_state=seed,
-            )
-        if extras.measure is not None:
-            score = private_score(
-                model,
-                rows.X_aside,
-                rows.y_aside,
-                epsilon=extras.measure,
-                ledger=ledger,
-                random_state=seed,
-            )
-    return Fitted(model, len(rows.X), extras, score, intervals)
+        account = {"ledger": ledger, "random_state": seed}
+        # by now the fit is paid for, so that nothing may lose it
+        for name, epsilon, release, arguments in (
+            ("intervals", extras.intervals, coefficient_intervals, (rows.X, rows.y)),
+            ("score", extras.measure, private_score, (rows.X_aside, rows.y_aside)),
+        ):
+            if epsilon is None:
+                continue
+            try:
+                paid[name] = release(model, *arguments, epsilon=epsilon, **account)
+            except (ValueError, BudgetExceeded) as error:
+                failed[name] = str(error)
+    return Fitted(model, len(rows.X), extras, failed=failed, **paid)
 
 
 def write(
@@ -219,6 +219,7 @@ def write(
         **reports,
         "folder": str(folder),
         "digest": model_digest,
+        "failed": result.failed,
         "privacy": model.privacy_.to_dict(),
         "ledger": account,
     }

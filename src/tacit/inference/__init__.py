@@ -4,7 +4,7 @@
 and are charged like any fit.
 """
 
-from tacit.inference._intervals import coefficient_intervals
+from tacit.inference._intervals import coefficient_intervals, require_theory
 from tacit.inference._noise import Intervals, noise_intervals
 from tacit.inference._score import PrivateScore, private_score
 from tacit.inference._split import hold_out
@@ -18,4 +18,5 @@ __all__ = [
     "hold_out",
     "noise_intervals",
     "private_score",
+    "require_theory",
 ]

@@ -24,7 +24,7 @@ from tacit.inference._alone import plain_rows
 from tacit.inference._curvature import CurvaturePlan, plan_curvature
 from tacit.inference._noise import Intervals
 from tacit.linear_model._base import PrivateLinearModel
-from tacit.linear_model._erm import FittedFacts, checked_features
+from tacit.linear_model._erm import FittedFacts, PlannedFit, checked_features
 from tacit.privacy import Budget, Ledger, Neighbors
 from tacit.solvers import (
     AdaSSPPlan,
@@ -33,7 +33,7 @@ from tacit.solvers import (
     OutputPerturbationPlan,
 )
 
-__all__ = ["coefficient_intervals"]
+__all__ = ["coefficient_intervals", "require_theory"]
 
 Array = NDArray[np.float64]
 
@@ -123,7 +123,7 @@ def coefficient_intervals(
     """
     fraction(closed=False, level=level)
     facts = _facts(model)
-    noise = _fit_noise(facts, model)
+    noise = _fit_noise(facts)
     if not hasattr(X, "shape"):
         X = np.asarray(X)
     n_rows, _ = checked_shape(model, X, fitting=False, accept_sparse=True)
@@ -187,7 +187,19 @@ def _facts(model: Any) -> FittedFacts:
             "model must be as fit left it: a model read from a folder does not hold "
             "the plan of its fit; fit it again."
         )
-    problem = facts.planned.problem
+    require_theory(facts.planned)
+    return facts
+
+
+def require_theory(planned: PlannedFit) -> None:
+    """Refuse a fit that no theory gives intervals for, before it is charged.
+
+    Parameters
+    ----------
+    planned
+        What ``plan`` of an estimator returns.
+    """
+    problem, plan = planned.problem, planned.plan
     if not isinstance(problem.regularizer, Free):
         raise ValueError(
             f"Intervals take no penalty but the ridge, got {problem.regularizer!r}; "
@@ -197,29 +209,37 @@ def _facts(model: Any) -> FittedFacts:
         raise ValueError(
             f"Intervals take up to {MOST_WEIGHTS} weights, got {problem.size}."
         )
-    return facts
-
-
-def _fit_noise(facts: FittedFacts, model: Any) -> _Noise:
-    """Return the noise of the fit, where theory gives intervals."""
-    plan, size = facts.planned.plan, facts.planned.problem.size
     tilted = plan.tilted if isinstance(plan, AMPPlan) else plan
-    match plan:
-        case AdaSSPPlan(adaptive=False) if facts.noise is not None:
-            noise = facts.noise
-            if noise.response is not None and noise.pull is not None:
-                return _Noise(0.0, noise.pull, 0.0, noise.response)
-        case OutputPerturbationPlan(law="gaussian"):
-            return _Noise(plan.ridge, np.zeros((size, size)), plan.scale())
-        case AMPPlan() | ObjectivePerturbationPlan() if tilted.law == "gaussian":
-            output = plan.output_scale() if isinstance(plan, AMPPlan) else 0.0
-            pull = tilted.scale() ** 2 * np.eye(size)
-            return _Noise(tilted.ridge, pull, output)
+    match tilted:
+        case AdaSSPPlan(adaptive=False):
+            return
+        case OutputPerturbationPlan() | ObjectivePerturbationPlan() if (
+            tilted.law == "gaussian"
+        ):
+            return
     raise ValueError(
         "Intervals need a fit by OutputPerturbation, ObjectivePerturbation or AMP with "
-        "Gaussian noise, or by AdaSSP with adaptive=False; this model was fitted by "
-        f"{facts.planned.solver!r}. Set solver=."
+        "Gaussian noise, or by AdaSSP with adaptive=False; this one is by "
+        f"{planned.solver!r}. Set solver=."
     )
+
+
+def _fit_noise(facts: FittedFacts) -> _Noise:
+    """Return the noise of a fit that `require_theory` has taken."""
+    plan, size = facts.planned.plan, facts.planned.problem.size
+    if isinstance(plan, OutputPerturbationPlan):
+        return _Noise(plan.ridge, np.zeros((size, size)), plan.scale())
+    if isinstance(plan, AMPPlan | ObjectivePerturbationPlan):
+        tilted = plan.tilted if isinstance(plan, AMPPlan) else plan
+        output = plan.output_scale() if isinstance(plan, AMPPlan) else 0.0
+        return _Noise(tilted.ridge, tilted.scale() ** 2 * np.eye(size), output)
+    noise = facts.noise
+    if noise is None or noise.response is None or noise.pull is None:
+        raise ValueError(
+            "The moments that this fit released are too noisy for intervals; fit with "
+            "more epsilon."
+        )
+    return _Noise(0.0, noise.pull, 0.0, noise.response)
 
 
 def _refuse_other_rows(given: int, fitted: int) -> None:

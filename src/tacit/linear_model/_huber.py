@@ -80,6 +80,8 @@ class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
         Loss that was minimized, of targets scaled to [-1, 1].
     privacy_ : PrivacyReport
         Promise, spend and assumptions.
+    noise_ : CoefficientNoise or None
+        How much of each coefficient is noise, where the solver tells.
 
     Notes
     -----

@@ -69,6 +69,8 @@ class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
         Loss that was minimized, of targets scaled to [-1, 1].
     privacy_ : PrivacyReport
         Promise, spend and assumptions.
+    noise_ : CoefficientNoise or None
+        How much of each coefficient is noise, where the solver tells.
 
     Notes
     -----
@@ -190,6 +192,8 @@ class Ridge(PrivateRegressorMixin, PrivateLinearModel):
         Loss that was minimized, of targets scaled to [-1, 1].
     privacy_ : PrivacyReport
         Promise, spend and assumptions.
+    noise_ : CoefficientNoise or None
+        How much of each coefficient is noise, where the solver tells.
 
     Notes
     -----

@@ -84,6 +84,8 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
         Loss that was minimized; its slope is capped when that saves noise.
     privacy_ : PrivacyReport
         Promise, spend and assumptions.
+    noise_ : CoefficientNoise or None
+        How much of each coefficient is noise, where the solver tells.
 
     Notes
     -----

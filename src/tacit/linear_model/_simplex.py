@@ -67,6 +67,8 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
         Loss that was minimized.
     privacy_ : PrivacyReport
         Promise, spend and assumptions.
+    noise_ : CoefficientNoise or None
+        How much of each coefficient is noise, where the solver tells.
 
     Notes
     -----

@@ -81,6 +81,8 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         Loss that was minimized.
     privacy_ : PrivacyReport
         Promise, spend and assumptions.
+    noise_ : CoefficientNoise or None
+        How much of each coefficient is noise, where the solver tells.
 
     Notes
     -----

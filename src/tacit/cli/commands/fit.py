@@ -109,7 +109,7 @@ def command(
     rows = fitting.read(
         data, schema, model, extras, encoding=encoding, scratch=scratch, shown=shown
     )
-    fitting.refuse_overspend(model, rows, extras, ledger, label)
+    fitting.refuse_early(model, rows, extras, ledger, label)
     fitted = fitting.fitted(model, rows, extras, ledger, label, shown)
     written = fitting.write(folder, fitted, schema, ledger, label, overwrite)
     out(as_json, written, lambda console: _show(console, fitted, written))
@@ -124,6 +124,8 @@ def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
             f"{score['low']:.4g} and {score['high']:.4g} with 95% confidence, for "
             f"epsilon {score['epsilon']:g} more"
         )
+    for name, why in written["failed"].items():
+        console.print(f"{name:12} not released: {why}", markup=False)
     console.print(f"model        {written['folder']}", markup=False)
     console.print(f"report       {written['report']}", markup=False)
     ledger = written["ledger"]
