@@ -85,11 +85,11 @@ def main() -> None:
                 [*tacit, "fit", data, "--schema", schema, "--ledger", ledger, *fit]
             )
             rows.append((call, loading, whole, command))
-            print(f"library call and reading {call:.2f} s (imports {loading:.2f} s, "
-                  f"whole process {whole:.2f} s), tacit fit {command:.2f} s")  # fmt: skip
-    call, loading, whole, command = (
-        median(column) for column in zip(*rows, strict=True)
-    )
+            print(
+                f"library call and reading {call:.2f} s (imports {loading:.2f} s, "
+                f"whole process {whole:.2f} s), tacit fit {command:.2f} s"
+            )
+    call, loading, whole, command = map(median, zip(*rows, strict=True))
     figures = {
         "library call and reading, s": call,
         "library process, s": whole,

@@ -1,4 +1,4 @@
-"""The gallery and the pages on migrating: complete, readable and running."""
+"""The gallery and the code on pages: complete, readable and running."""
 
 import ast
 import os
@@ -19,7 +19,13 @@ ROOT = Path(__file__).resolve().parents[1]
 GALLERY = ROOT / "examples"
 EXAMPLES = sorted(GALLERY.glob("*/plot_*.py"))
 SECTIONS = sorted(path for path in GALLERY.iterdir() if path.is_dir())
-PAGES = sorted((ROOT / "docs" / "migrating").glob("from_*.md"))
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
+PAGES = [
+    page
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*/*.md"))]
+    + [ROOT / "docs" / "get_started.md"]
+    if PYTHON.search(page.read_text("utf-8"))
+]
 MOST_SECONDS = 30
 
 
@@ -106,13 +112,12 @@ def test_sections_are_those_that_the_documentation_orders():
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_code_on_a_page_about_migrating_runs(path):
+def test_code_on_a_page_runs(path, tmp_path, monkeypatch):
     # what another library would run is in blocks of another kind
-    blocks = re.findall(r"^```python\n(.*?)^```$", path.read_text("utf-8"), re.S | re.M)
-    assert blocks
-    scope = {}
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(PYTHON.findall(path.read_text("utf-8")))
     with sklearn.config_context():
-        exec(compile("\n".join(blocks), path, "exec"), scope)
+        exec(compile(code, path, "exec"), {})
 
 
 @pytest.mark.slow
