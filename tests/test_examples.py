@@ -22,9 +22,8 @@ SECTIONS = sorted(path for path in GALLERY.iterdir() if path.is_dir())
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
 PAGES = [
     page
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*/*.md"))]
-    + [ROOT / "docs" / "get_started.md"]
-    if PYTHON.search(page.read_text("utf-8"))
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    if "_build" not in page.parts and PYTHON.search(page.read_text("utf-8"))
 ]
 MOST_SECONDS = 30
 

@@ -284,7 +284,7 @@ def test_what_is_not_confirmed_is_not_read(tmp_path):
 def test_a_bar_is_shown_to_those_who_look(tmp_path, capsys):
     for kind in KINDS:
         read_rows(write(TABLE, tmp_path / f"t.{kind}"), SCHEMA, progress=True)
-    assert "Reading" in capsys.readouterr().out
+    assert "Reading" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
