@@ -122,7 +122,7 @@ def test_control_signs_and_changes_of_direction_are_made_visible():
     [
         (GaussianNoise(2.0), "Gaussian noise of 2 times the sensitivity"),
         (LaplaceNoise(0.5), "Laplace noise of 0.5 times the sensitivity"),
-        (PureDP(1.5), "PureDP(epsilon 1.5)"),
+        (PureDP(1.5), "PureDP(epsilon=1.5)"),
         (
             Repeated(PoissonSampled(GaussianNoise(2.0), 0.01), 1200),
             "1,200 times: Gaussian noise of 2 times the sensitivity, on a random 1% of "
@@ -135,7 +135,7 @@ def test_control_signs_and_changes_of_direction_are_made_visible():
         ),
         (
             Composed((PureDP(1.0), PureDP(2.0))),
-            "PureDP(epsilon 1); then PureDP(epsilon 2)",
+            "PureDP(epsilon=1); then PureDP(epsilon=2)",
         ),
     ],
 )

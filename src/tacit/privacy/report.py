@@ -6,21 +6,52 @@ from itertools import groupby
 from typing import Any
 
 from tacit.privacy.budget import Budget, Neighbors
-from tacit.privacy.events import Event, describe, restore
+from tacit.privacy.events import (
+    Composed,
+    Event,
+    FixedSizeSampled,
+    GaussianNoise,
+    LaplaceNoise,
+    PoissonSampled,
+    Repeated,
+    describe,
+    restore,
+)
 
-__all__ = ["Entry", "PrivacyReport", "brief"]
+__all__ = ["Entry", "PrivacyReport", "in_words"]
 
 
-def brief(value: Any) -> str:
-    """Return an event in a few digits."""
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, tuple):
-        return " + ".join(map(brief, value))
-    if not is_dataclass(value):
-        return repr(value)
-    parts = (f"{f.name}={brief(getattr(value, f.name))}" for f in fields(value))
-    return f"{type(value).__name__}({', '.join(parts)})"
+def in_words(event: Event) -> str:
+    """Return an event as a phrase, with a few digits of its numbers.
+
+    Examples
+    --------
+    >>> from tacit.privacy import GaussianNoise, Repeated
+    >>> in_words(Repeated(GaussianNoise(multiplier=2.5), 30))
+    '30 times: Gaussian noise of 2.5 times the sensitivity'
+    """
+    match event:
+        case Composed():
+            return "; then ".join(map(in_words, event.events))
+        case Repeated():
+            return f"{event.count:,} times: {in_words(event.event)}"
+        case GaussianNoise():
+            return f"Gaussian noise of {event.multiplier:.4g} times the sensitivity"
+        case LaplaceNoise():
+            return f"Laplace noise of {event.multiplier:.4g} times the sensitivity"
+        case PoissonSampled():
+            return f"{in_words(event.event)}, on a random {100 * event.rate:.3g}% of the rows"
+        case FixedSizeSampled():
+            part = f"{event.size:,} of {event.n_rows:,} rows"
+            return f"{in_words(event.event)}, on {part} drawn at random"
+    if not is_dataclass(event):
+        return repr(event)
+    values = ((f.name, getattr(event, f.name)) for f in fields(event))
+    figures = ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value!r}"
+        for name, value in values
+    )
+    return f"{type(event).__name__}({figures})"
 
 
 @dataclass(frozen=True)
@@ -120,7 +151,7 @@ class PrivacyReport:
             lines.append(
                 f"charge       {entry.label}: epsilon {entry.epsilon:.4g}{times}"
             )
-            lines.append(f"             {brief(entry.event)}")
+            lines.append(f"             {in_words(entry.event)}")
         lines += [f"assumes      {assumption}" for assumption in self.assumptions]
         lines.append(
             "randomness   "

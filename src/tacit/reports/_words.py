@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 from math import ceil, exp, floor, isfinite, log10
 from typing import Any
 
+from tacit.privacy.events import restore
+from tacit.privacy.report import in_words
+
 __all__ = [
     "NOTHING",
     "TIMES",
@@ -163,26 +166,4 @@ def _utc(text: Any) -> datetime | None:
 
 def event_words(data: Any) -> str:
     """Return a described event as a phrase."""
-    if not isinstance(data, dict):
-        return clean(data)
-    parts = dict(data)
-    kind = parts.pop("type", "event")
-    if kind == "Composed":
-        return "; then ".join(map(event_words, parts.get("events", ())))
-    if kind == "Repeated":
-        return f"{count(parts['count'])} times: {event_words(parts['event'])}"
-    if kind == "GaussianNoise":
-        return f"Gaussian noise of {number(parts['multiplier'])} times the sensitivity"
-    if kind == "LaplaceNoise":
-        return f"Laplace noise of {number(parts['multiplier'])} times the sensitivity"
-    if kind == "PoissonSampled":
-        rate = percent(parts["rate"], 3)
-        return f"{event_words(parts['event'])}, on a random {rate} of the rows"
-    if kind == "FixedSizeSampled":
-        sizes = f"{count(parts['size'])} of {count(parts['n_rows'])} rows"
-        return f"{event_words(parts['event'])}, on {sizes} drawn at random"
-    figures = ", ".join(
-        f"{name} {number(value) if isinstance(value, int | float) else clean(value)}"
-        for name, value in parts.items()
-    )
-    return f"{kind}({figures})"
+    return clean(in_words(restore(data)))

@@ -58,7 +58,7 @@ def command(
     """
     from tacit._progress import progress
     from tacit.forecast import expected_score, least_rows
-    from tacit.privacy.report import brief
+    from tacit.privacy.report import in_words
 
     schema = schema_for(schema_path, target)
     model = estimator_for(schema, settings=given_settings(settings), **parameters)
@@ -84,7 +84,7 @@ def command(
         "rows": rows,
         "columns": len(schema.feature_names),
         "row_norm": schema.row_norm,
-        "noise": brief(planned.event),
+        "noise": in_words(planned.event),
         "assumptions": list(planned.assumptions),
         "measure": forecast.measure,
         "expected": [
