@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow.csv
 import pytest
 
+import tacit.linear_model
+from tacit.cli._options import MODELS
 from tacit.privacy import Ledger
 from tacit.saved import read
 
@@ -98,8 +100,8 @@ def test_intervals_that_no_theory_gives_are_refused_before_the_charge(census, ru
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--estimator", "RandomForest"), "--estimator must be one of"),
-        (("--estimator", "Ridge"), "predicts a number"),
+        (("--model", "forest"), "--model"),
+        (("--model", "ridge"), "predicts a number"),
         (("--set", "epsilon=3"), "use --epsilon"),
         (("--set", "depth=3"), "no parameter 'depth'"),
         (("--set", "ridge"), "NAME=VALUE"),
@@ -162,7 +164,7 @@ def test_a_model_can_be_overwritten(census, run):
 
 
 def test_another_target_and_a_penalty(census, run):
-    more = ("--target", "age", "--estimator", "Ridge", "--set", "alpha=2", "--json")
+    more = ("--target", "age", "--model", "ridge", "--set", "alpha=2", "--json")
     answer = run(*fit_arguments(census, *more))
     assert answer.code == 0, answer.err
     assert read(census / "model").estimator.alpha == 2
@@ -239,3 +241,7 @@ def test_what_is_planned_is_what_is_charged(census, run):
     report = json.loads((census / "model" / "privacy.json").read_text("utf-8"))
     assert report["promise"]["epsilon"] == plan["epsilon"]
     assert set(plan["assumptions"]) <= set(data["privacy"]["assumptions"])
+
+
+def test_every_estimator_has_a_name_at_the_command_line():
+    assert sorted(MODELS.values()) == sorted(tacit.linear_model.__all__)

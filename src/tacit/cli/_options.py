@@ -11,7 +11,8 @@ import click
 from tacit.cli._console import Refused
 
 __all__ = [
-    "DEFAULT_ESTIMATORS",
+    "DEFAULT_MODELS",
+    "MODELS",
     "estimator_for",
     "estimator_options",
     "given_settings",
@@ -20,8 +21,17 @@ __all__ = [
     "schema_for",
 ]
 
-# What a target of each kind is fitted with unless another estimator is named
-DEFAULT_ESTIMATORS = {"category": "LogisticRegression", "number": "LinearRegression"}
+# Names of models, and the classes of `tacit.linear_model` they are
+MODELS = {
+    "logistic": "LogisticRegression",
+    "svm": "LinearSVC",
+    "linear": "LinearRegression",
+    "ridge": "Ridge",
+    "huber": "HuberRegressor",
+    "simplex": "SimplexRegressor",
+}
+# What a target of each kind is fitted with unless another model is named
+DEFAULT_MODELS = {"category": "logistic", "number": "linear"}
 # Parameters with an option or a line of the schema of their own
 FIXED = {
     "epsilon": "--epsilon",
@@ -74,10 +84,10 @@ estimator_options = _all(
     click.option("--epsilon", type=float, required=True, help="Budget of the fit."),
     click.option("--delta", type=float, help="1 / rows^2 unless given."),
     click.option(
-        "--estimator",
-        metavar="NAME",
-        help="A class of tacit.linear_model; LogisticRegression for categories and "
-        "LinearRegression for numbers unless given.",
+        "--model",
+        "model_name",
+        type=click.Choice(list(MODELS)),
+        help="What to fit: logistic for categories, linear for numbers unless given.",
     ),
     click.option("--solver", default="auto", show_default=True),
     click.option(
@@ -146,7 +156,7 @@ def given_settings(settings: tuple[str, ...]) -> dict[str, Any]:
 def estimator_for(
     schema: Any,
     *,
-    estimator: str | None,
+    model_name: str | None,
     settings: dict[str, Any],
     **parameters: Any,
 ) -> Any:
@@ -157,18 +167,13 @@ def estimator_for(
     from tacit.saved import restored_parameter  # noqa: PLC0415
 
     target = schema.target
-    name = DEFAULT_ESTIMATORS[target.kind] if estimator is None else estimator
-    if name not in linear_model.__all__:
-        raise Refused(
-            f"--estimator must be one of {', '.join(linear_model.__all__)}, "
-            f"got {name!r}."
-        )
+    name = MODELS[model_name or DEFAULT_MODELS[target.kind]]
     model = getattr(linear_model, name)()
     if is_classifier(model) != (target.kind == "category"):
         wanted = "categories" if is_classifier(model) else "a number"
         raise Refused(
             f"{name} predicts {wanted}, and the target {target.name!r} is a "
-            f"{target.kind}; give another --estimator."
+            f"{target.kind}; give another --model."
         )
     known = model.get_params(deep=False)
     for setting in settings:

@@ -40,7 +40,8 @@ def in_words(event: Event) -> str:
         case LaplaceNoise():
             return f"Laplace noise of {event.multiplier:.4g} times the sensitivity"
         case PoissonSampled():
-            return f"{in_words(event.event)}, on a random {100 * event.rate:.3g}% of the rows"
+            part = f"a random {100 * event.rate:.3g}% of the rows"
+            return f"{in_words(event.event)}, on {part}"
         case FixedSizeSampled():
             part = f"{event.size:,} of {event.n_rows:,} rows"
             return f"{in_words(event.event)}, on {part} drawn at random"
