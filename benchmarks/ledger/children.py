@@ -28,10 +28,10 @@ class Child:
         return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
 
 
-def spend(ledger, event, name, file, until, count=None):
-    """Charge until a time, a number or the end of the budget."""
+def spend(ledger, event, name, tell, until):
+    """Charge until a time or the end of the budget."""
     made = 0
-    while time.monotonic() < until and made != count:
+    while time.monotonic() < until:
         try:
             ledger.charge(event, f"{name}/{made}")
         except BudgetExceeded:
@@ -41,11 +41,11 @@ def spend(ledger, event, name, file, until, count=None):
             made += "may stand" in str(error)
             continue
         made += 1
-        os.write(file, b"x")
+        tell()
 
 
-def start(ledger, event, name, folder, until=float("inf"), count=None):
-    """Fork a child that charges; what it is told goes to a file at once."""
+def forked(work, name, folder):
+    """Fork a child for ``work``; what that tells goes to a file at once."""
     path = folder / name
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     process = os.fork()
@@ -54,10 +54,15 @@ def start(ledger, event, name, folder, until=float("inf"), count=None):
         return Child(name, process, path)
     code = 1
     try:
-        spend(ledger, event, name, file, until, count)
+        work(lambda: os.write(file, b"x"))
         code = 0
     finally:
         os._exit(code)
+
+
+def start(ledger, event, name, folder, until=float("inf")):
+    """Fork a child that charges."""
+    return forked(lambda tell: spend(ledger, event, name, tell, until), name, folder)
 
 
 def lost_and_more(ledger, children):

@@ -17,11 +17,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from benchmarks.ledger import children
-from benchmarks.ledger.server import running
+from tests.privacy.store.server import Server
 
 from tacit.exceptions import LedgerUnavailable
 from tacit.privacy import Budget, Ledger, PureDP
@@ -143,24 +143,18 @@ def disk_full(folder):
     url = f"sqlite:///{disk}/budget.db"
     with small_disk(disk) as (how, fill, grow):
         ledger = Ledger.open(url, dataset="full", budget=PLENTY)
-        path = folder / "d0"
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        process = os.fork()
-        if process == 0:
-            code = 1
+
+        def fill_up(tell):
+            fill()
             try:
-                fill()
-                made = 0
-                while made < 10_000:
+                for made in range(10_000):
                     ledger.charge(SMALL, f"d0/{made}" + "x" * 1000)
-                    made += 1
-                    os.write(file, b"x")
+                    tell()
             except LedgerUnavailable:
-                code = 0
-            finally:
-                os._exit(code)
-        os.close(file)
-        child = children.Child("d0", process, path)
+                return
+            raise AssertionError("the disk was not full")
+
+        child = children.forked(fill_up, "d0", folder)
         code = child.wait()
         grow()
         ledger.charge(SMALL, "after/0")
@@ -187,7 +181,7 @@ def clock(url, charges):
 
 
 def restarts(server, folder, processes, times):
-    url = server.url()
+    url, _ = server.schema()
     ledger = Ledger.open(url, dataset="restarts", budget=PLENTY)
     until = time.monotonic() + 4.0 * (times + 1)
     workers = [
@@ -230,7 +224,7 @@ def main():
     seconds = given.seconds or (4.0 if quick else 60.0)
     points = given.points or (40 if quick else 1000)
     results = []
-    with tempfile.TemporaryDirectory() as name, running() as server:
+    with tempfile.TemporaryDirectory() as name, closing(Server()) as server:
         home = Path(name)
         for kind in ("sqlite", "postgresql"):
             for case, *more in (
@@ -241,7 +235,7 @@ def main():
                 folder = home / f"{kind}-{case.__name__}"
                 folder.mkdir()
                 sqlite = f"sqlite:///{folder}/budget.db"
-                url = sqlite if kind == "sqlite" else server.url()
+                url = sqlite if kind == "sqlite" else server.schema()[0]
                 results.append(case(url, folder, *more))
                 print(table(results[-1:]).splitlines()[1], file=sys.stderr, flush=True)
         results.append(disk_full(home))

@@ -9,31 +9,9 @@ and a person has to confirm it.
 ``tacit example`` writes the table, of people who do not exist.
 """
 
-import os
-import shlex
-import subprocess
-import sys
-from pathlib import Path
-from tempfile import mkdtemp
+from _shell import Shell
 
-FOLDER = Path(mkdtemp())
-
-
-def tacit(line, exit_code=0):
-    """Type a command, show what it says, and check how it ends."""
-    print(f"$ tacit {line}")
-    done = subprocess.run(
-        [sys.executable, "-m", "tacit", *shlex.split(line)],
-        cwd=FOLDER,
-        env={**os.environ, "COLUMNS": "88"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    print(done.stdout)
-    assert done.returncode == exit_code, f"exit code {done.returncode}"
-
+tacit = Shell()
 
 # %%
 # Any CSV, Parquet or Arrow file will do. This one is made up.
@@ -58,10 +36,10 @@ tacit("schema confirm census.toml --all --by 'the survey team'")
 # ``check`` says whether all is confirmed and whether a file agrees with it. A file that
 # does not agree is refused in one sentence that names the column and no value.
 
-(FOLDER / "other.csv").write_text("age,sector\n44,finance\n")
+(tacit.folder / "other.csv").write_text("age,sector\n44,finance\n")
 tacit("schema check census.toml other.csv", exit_code=2)
 
 # %%
 # The schema is a text file, to be kept with the code.
 
-print((FOLDER / "census.toml").read_text()[:700], "...")
+print((tacit.folder / "census.toml").read_text()[:700], "...")

@@ -7,47 +7,15 @@ Is a budget of 0.5 enough for ten thousand rows? Trying it would cost the budget
 schema, the number of rows and the budget alone.
 """
 
-import os
-import shlex
-import subprocess
-import sys
-from pathlib import Path
-from tempfile import mkdtemp
+from _shell import Shell, census_files
 
-import pyarrow as pa
-from pyarrow.csv import write_csv
-
-from tacit.datasets import make_census_table
-from tacit.tables import draft
-
-FOLDER = Path(mkdtemp())
-ROWS = 10_000
-
-
-def tacit(line, exit_code=0):
-    """Type a command, show what it says, and check how it ends."""
-    print(f"$ tacit {line}")
-    done = subprocess.run(
-        [sys.executable, "-m", "tacit", *shlex.split(line)],
-        cwd=FOLDER,
-        env={**os.environ, "COLUMNS": "88"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    print(done.stdout)
-    assert done.returncode == exit_code, f"exit code {done.returncode}"
-
+tacit = Shell()
 
 # %%
 # The table and the schema of public facts, as in the example on schemas. Nobody in the
 # table exists.
 
-write_csv(pa.table(make_census_table(ROWS, 0)), FOLDER / "census.csv")
-draft(FOLDER / "census.csv", "high_income").confirm(by="us").save(
-    FOLDER / "census.toml"
-)
+census_files(tacit.folder)
 
 # %%
 # The scores are of private fits on made-up rows with the same columns. What carries

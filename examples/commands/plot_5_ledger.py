@@ -7,44 +7,21 @@ anyone notice if an entry had been changed by hand? The account is in a database
 ``tacit ledger`` opens it, shows it and checks it.
 """
 
-import os
-import shlex
 import sqlite3
-import subprocess
-import sys
-from pathlib import Path
-from tempfile import mkdtemp
+
+from _shell import Shell
 
 from tacit import BudgetExceeded, Ledger
 from tacit.privacy import GaussianNoise
 
-FOLDER = Path(mkdtemp())
-
-
-def tacit(line, exit_code=0):
-    """Type a command, show what it says, and check how it ends."""
-    print(f"$ tacit {line}")
-    done = subprocess.run(
-        [sys.executable, "-m", "tacit", *shlex.split(line)],
-        cwd=FOLDER,
-        env={**os.environ, "COLUMNS": "88"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    print(done.stdout)
-    assert done.returncode == exit_code, f"exit code {done.returncode}"
-
+tacit = Shell()
 
 # %%
 # One account for the table, with all that may ever be spent on it. The owner gives one
 # analyst a part of it.
 
 LEDGER = "--ledger sqlite:///budget.db"
-tacit(
-    "ledger init --ledger sqlite:///budget.db --dataset census --epsilon 2 --delta 1e-6"
-)
+tacit(f"ledger init {LEDGER} --dataset census --epsilon 2 --delta 1e-6")
 tacit(f"ledger allow ann --epsilon 0.5 --delta 1e-7 {LEDGER}")
 
 # %%
@@ -52,7 +29,7 @@ tacit(f"ledger allow ann --epsilon 0.5 --delta 1e-7 {LEDGER}")
 # ledger like any other. Here two analysts are about to release counts with noise. A
 # charge beyond what an analyst may spend is refused.
 
-url = f"sqlite:///{FOLDER / 'budget.db'}"
+url = f"sqlite:///{tacit.folder / 'budget.db'}"
 for analyst, label, multiplier in (
     ("ann", "counts by region", 20.0),
     ("bob", "counts by sector", 10.0),
@@ -74,7 +51,7 @@ tacit(f"ledger history {LEDGER}")
 # Now someone with access to the file makes the second charge smaller than it was. The
 # database has a rule against that, which whoever owns the file can take away.
 
-with sqlite3.connect(FOLDER / "budget.db") as database:
+with sqlite3.connect(tacit.folder / "budget.db") as database:
     database.execute("DROP TRIGGER tacit_record_update")
     database.execute(
         "UPDATE tacit_record SET body = replace(body, '10.0', '99.0') WHERE seq = 3"

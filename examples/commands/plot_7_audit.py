@@ -7,31 +7,9 @@ many times to two tables that differ in one row, tries to tell them apart, and p
 lower bound on epsilon. The rows are its own, so nothing is charged.
 """
 
-import os
-import shlex
-import subprocess
-import sys
-from pathlib import Path
-from tempfile import mkdtemp
+from _shell import Shell
 
-FOLDER = Path(mkdtemp())
-
-
-def tacit(line, exit_code=0):
-    """Type a command, show what it says, and check how it ends."""
-    print(f"$ tacit {line}")
-    done = subprocess.run(
-        [sys.executable, "-m", "tacit", *shlex.split(line)],
-        cwd=FOLDER,
-        env={**os.environ, "COLUMNS": "88"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    print(done.stdout)
-    assert done.returncode == exit_code, f"exit code {done.returncode}"
-
+tacit = Shell()
 
 # %%
 # Few runs, so that this page is quick. More of them bring the bound closer to the

@@ -1,12 +1,12 @@
-"""A bar that counts steps that were public before the run began."""
+"""Bars: steps that were public before the run began, rows read, trainings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["progress", "steps"]
+__all__ = ["bar", "progress", "steps"]
 
 _SHOWN: ContextVar[bool] = ContextVar("tacit_progress", default=False)
 
@@ -26,11 +26,38 @@ def steps(count: int, label: str) -> Iterator[int]:
 
     The bar shows the planned count and the time, nothing that depends on a row.
     """
-    if not _SHOWN.get():
-        yield from range(count)
+    with bar(label, count, shown=_SHOWN.get()) as move:
+        for step in range(count):
+            yield step
+            move(step + 1)
+
+
+@contextmanager
+def bar(
+    label: str, total: int | None = None, *, shown: bool = True, transient: bool = False
+) -> Iterator[Callable[..., None]]:
+    """Give a function that moves a bar to ``(done)``, or to ``(done, total)``.
+
+    Parameters
+    ----------
+    label
+        What is counted.
+    total
+        Where the bar ends, or None while nobody knows.
+    shown
+        Whether there is a bar at all.
+    transient
+        Whether it goes away at the end.
+    """
+    if not shown:
+        yield lambda done, total=None: None
         return
     from rich.console import Console  # noqa: PLC0415 - loaded for those who look
-    from rich.progress import track  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
 
     # results go to standard output, and may be read by a program
-    yield from track(range(count), description=label, console=Console(stderr=True))
+    with Progress(console=Console(stderr=True), transient=transient) as shown_bar:
+        task = shown_bar.add_task(label, total=total)
+        yield lambda done, total=None: shown_bar.update(
+            task, completed=done, total=total
+        )

@@ -45,7 +45,7 @@ def matrices_attack(budget, n_runs, seed):
     first = np.array([[1.0, 0.0]])
     second = np.array([[0.0, 1.0]]) if budget.neighbors is REPLACE else np.zeros((1, 2))
     problem = Problem(Squared(), RowBounds(), 1, 2)
-    plan = plan_curvature(problem, W, budget, with_hessian=True, noise="grid")
+    plan = plan_curvature(problem, W, budget, with_hessian=True)
 
     def epsilon(noise):
         quieter = replace(plan, multiplier=noise * plan.multiplier)

@@ -8,9 +8,7 @@ import sys
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from tests.cli.test_fit import fit_arguments, ledger_of
-
-from tacit.privacy import Ledger
+from tests.cli.story import fit_arguments, ledger_of
 
 
 def text(path):
@@ -143,9 +141,7 @@ def test_a_full_disk_for_the_model_is_said_before_the_charge(census, run, monkey
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
 def test_an_interrupted_fit_leaves_a_sound_ledger_and_no_half_model(census):
-    # the descent is slow enough to be caught after the charge
-    steps = ("--solver", "noisy_gd", "--set", 'noise="grid"')
-    arguments = [str(part) for part in fit_arguments(census, *steps)]
+    arguments = map(str, fit_arguments(census, "--solver", "noisy_gd"))
     before = ledger_of(census).head
     process = subprocess.Popen(
         [sys.executable, "-c", SLOW_FIT, *arguments],
@@ -158,13 +154,13 @@ def test_an_interrupted_fit_leaves_a_sound_ledger_and_no_half_model(census):
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "stays charged" in said
-    ledger = Ledger.open(f"sqlite:///{census / 'budget.db'}", dataset="census")
+    ledger = ledger_of(census)
     assert ledger.verify().findings == ()
     assert ledger.head[0] == before[0] + 1
     assert [path.name for path in census.iterdir() if path.is_dir()] == []
 
 
-# Says when the charge is made, and then takes a minute for a step
+# the charge comes first; the run then takes a minute
 SLOW_FIT = """
 import sys, time
 from tacit.cli import main

@@ -5,26 +5,11 @@ import json
 import numpy as np
 import pyarrow.csv
 import pytest
+from tests.cli.story import fit_arguments, ledger_of, spent
 
 import tacit.linear_model
 from tacit.cli._options import MODELS
-from tacit.privacy import Ledger
 from tacit.saved import read
-
-
-def fit_arguments(folder, *more, epsilon=1, out="model"):
-    files = (folder / "census.csv", "--schema", folder / "census.toml")
-    ledger = ("--ledger", f"sqlite:///{folder / 'budget.db'}")
-    budget = ("--epsilon", epsilon, "--delta", 1e-7)
-    return ("fit", *files, *budget, "--out", folder / out, "--quiet", *ledger, *more)
-
-
-def ledger_of(folder):
-    return Ledger.open(f"sqlite:///{folder / 'budget.db'}", dataset="census")
-
-
-def spent(folder):
-    return ledger_of(folder).spent()
 
 
 def test_a_fit_is_charged_written_and_reported(census, run):
@@ -150,7 +135,7 @@ def test_an_output_folder_that_is_there_is_left_alone(census, run):
     answer = run(*fit_arguments(census))
     assert answer.code == 2
     assert spent(census) == 0
-    answer = run(*fit_arguments(census, "--overwrite"))
+    answer = run(*fit_arguments(census, "--force"))
     assert answer.code == 2  # not a model, so nothing to overwrite
     assert (census / "model" / "thesis.txt").read_text() == "years of work"
     assert spent(census) == 0
@@ -159,7 +144,7 @@ def test_an_output_folder_that_is_there_is_left_alone(census, run):
 def test_a_model_can_be_overwritten(census, run):
     assert run(*fit_arguments(census)).code == 0
     first = (census / "model" / "weights.npz").read_bytes()
-    assert run(*fit_arguments(census, "--overwrite")).code == 0
+    assert run(*fit_arguments(census, "--force")).code == 0
     assert (census / "model" / "weights.npz").read_bytes() != first
 
 

@@ -53,7 +53,7 @@ def test_no_row_moves_the_matrices_by_more_than_declared(loss, neighbors):
     for _ in range(60):
         W = rng.standard_normal((3, loss.n_outputs)) * rng.choice([0.01, 0.3, 3.0])
         plan = plan_curvature(
-            problem, W, Budget(1.0, 1e-6, neighbors), with_hessian=True, noise="grid"
+            problem, W, Budget(1.0, 1e-6, neighbors), with_hessian=True
         )
         directions = rng.standard_normal((2, 3))
         X = 2.0 * directions / np.linalg.norm(directions, axis=1, keepdims=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tacit.linear_model._base import CoefficientNoise
 from tacit.plots import (
     audit_roc,
     coefficients,
@@ -180,7 +181,7 @@ def test_coefficients_are_drawn_largest_on_top(ax):
     ],
 )
 def test_noise_bars_cover_the_level_asked(ax, law, width):
-    noise = SimpleNamespace(coef=np.array([[0.1, 0.2, 0.3, 0.4]]), **law)
+    noise = CoefficientNoise(np.array([[0.1, 0.2, 0.3, 0.4]]), 0.0, "made up", **law)
     coefficients(model(noise_=noise), level=0.9, ax=ax)
     ends = np.array([s[:, 0] for s in segments(ax)])
     expected = [(0.0, 0.4), (0.5, 0.1), (1.0, 0.3), (-3.0, 0.2)]

@@ -11,31 +11,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.privacy.strategies import EVENTS
 
 from tacit.exceptions import BudgetExceeded
 from tacit.privacy import (
     ApproxDP,
     Budget,
     GaussianNoise,
-    LaplaceNoise,
     Ledger,
     Neighbors,
     PureDP,
     Shares,
-    TiltedMinimum,
     calibrate,
 )
 from tacit.privacy.profiles import gaussian_delta
 
 BUDGET = Budget(1.0, 1e-6)
-
-EVENTS = st.one_of(
-    st.floats(1.0, 100.0).map(GaussianNoise),
-    st.floats(1.0, 100.0).map(LaplaceNoise),
-    st.floats(0.01, 1.0).map(PureDP),
-    st.builds(ApproxDP, st.floats(0.01, 1.0), st.floats(0, 1e-7)),
-    st.builds(TiltedMinimum, st.floats(0.0, 0.1), st.floats(2.0, 50.0)),
-)
 
 
 @given(st.lists(EVENTS, max_size=8))

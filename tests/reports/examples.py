@@ -1,6 +1,7 @@
 """Facts of models that were never trained, for pages to be made of."""
 
 from tacit.privacy import Budget, Composed, GaussianNoise, Ledger, Repeated
+from tacit.tables import Schema
 
 FEATURES = [
     "age", "sex=female", "sex=male", "systolic_pressure", "heart_rate", "creatinine",
@@ -8,6 +9,41 @@ FEATURES = [
     "diabetes", "heart_failure", "copd", "days_in_hospital", "medicines",
     "discharge=home", "discharge=care_home", "distance_km",
 ]  # fmt: skip
+
+SCHEMA = Schema.from_dict(
+    {
+        "version": 1,
+        "row_norm": 3.0,
+        "target": {
+            "name": "readmitted",
+            "kind": "category",
+            "categories": ["stayed home", "readmitted"],
+        },
+        "columns": {
+            "age": {
+                "kind": "number",
+                "range": [0, 120],
+                "missing": "refuse",
+                "source": "public",
+                "confirmed_by": "m.keller",
+            },
+            "sex": {
+                "kind": "category",
+                "categories": ["female", "male"],
+                "unseen": "refuse",
+                "source": "public",
+                "confirmed_by": "m.keller",
+            },
+            "creatinine": {
+                "kind": "number",
+                "range": [0.2, 15.0],
+                "missing": 1.0,
+                "source": "public",
+                "confirmed_by": "lab handbook",
+            },
+        },
+    }
+).to_dict()
 
 FIT = Composed((GaussianNoise(29.9), Repeated(GaussianNoise(23.5), 30)))
 
@@ -109,36 +145,5 @@ def facts(**changes):
             "rows": "rows held out before the fit",
         },
         "ledger": ledger(),
-        "schema": {
-            "version": 1,
-            "row_norm": 3.0,
-            "target": {
-                "name": "readmitted",
-                "kind": "category",
-                "categories": ["stayed home", "readmitted"],
-            },
-            "columns": {
-                "age": {
-                    "kind": "number",
-                    "range": [0, 120],
-                    "missing": "refuse",
-                    "source": "public",
-                    "confirmed_by": "m.keller",
-                },
-                "sex": {
-                    "kind": "category",
-                    "categories": ["female", "male"],
-                    "unseen": "zeros",
-                    "source": "public",
-                    "confirmed_by": "m.keller",
-                },
-                "creatinine": {
-                    "kind": "number",
-                    "range": [0.2, 15.0],
-                    "missing": 1.0,
-                    "source": "public",
-                    "confirmed_by": "lab handbook",
-                },
-            },
-        },
+        "schema": SCHEMA,
     } | changes

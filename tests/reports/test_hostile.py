@@ -1,11 +1,11 @@
 """Names that try to be markup stay text, wherever they stand."""
 
-from html.parser import HTMLParser
 from itertools import cycle
 
 import pytest
 from markdown_it import MarkdownIt
 from tests.reports.examples import facts, ledger, privacy
+from tests.reports.skeleton import Skeleton
 
 from tacit.reports import card_html, card_markdown, report_html
 from tacit.reports._markdown import markdown_text
@@ -24,27 +24,6 @@ HOSTILE = [
     "*a* _b_ ~~c~~ $d$ \\",
     "' or names[0] + datum.value",
 ]
-
-
-class Skeleton(HTMLParser):
-    """Tags and names of attributes, in order, and every link."""
-
-    def __init__(self, page):
-        super().__init__(convert_charrefs=True)
-        self.parts, self.links, self.ids, self.text = [], [], [], []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.parts.append((tag, *sorted(name for name, _ in attrs)))
-        for name, value in attrs:
-            if name in ("href", "src", "srcset", "action", "xlink:href", "poster"):
-                self.links.append(value)
-            if name == "id":
-                self.ids.append(value)
-
-    def handle_data(self, data):
-        self.text.append(data)
 
 
 def poisoned(*texts):

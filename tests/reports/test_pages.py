@@ -2,7 +2,7 @@
 
 import pytest
 from tests.reports.examples import facts, ledger, privacy, record, weights
-from tests.reports.test_hostile import Skeleton
+from tests.reports.skeleton import Skeleton
 
 from tacit.privacy import (
     ApproxDP,
@@ -18,6 +18,7 @@ from tacit.reports import card_html, card_markdown, report_html
 from tacit.reports._words import TIMES, at_most
 
 CARDS = [card_html, card_markdown]
+NEEDED = ["title", "estimator", "privacy", "features", "coef", "intercept"]
 
 
 def words(page):
@@ -169,16 +170,28 @@ def test_unusual_promises_have_a_page(report):
 
 
 def test_facts_may_be_few():
-    few = {
-        key: facts()[key]
-        for key in ("title", "estimator", "privacy", "features", "coef", "intercept")
-    }
+    few = {key: facts()[key] for key in NEEDED}
     told = words(report_html(few))
     assert "No ledger was given" in told
     assert "No bars are drawn, because" in told
     assert "No schema was saved" in told
-    assert "No." not in words(card_html(few))
     assert card_markdown(few).startswith("# Model card: Readmission")
+
+
+@pytest.mark.parametrize("render", CARDS)
+@pytest.mark.parametrize(
+    ("missing", "left_out"),
+    [
+        ("ledger", "The whole data set has a budget"),
+        ("schema", "confirmed"),
+        ("score", "Privately measured accuracy"),
+        ("classes", "readmitted"),
+    ],
+)
+def test_a_card_leaves_out_what_was_not_given(render, missing, left_out):
+    given = facts(schema=None) if missing == "classes" else facts()
+    assert left_out in words(render(given))
+    assert left_out not in words(render(given | {missing: None}))
 
 
 @pytest.mark.parametrize(
@@ -196,8 +209,13 @@ def test_facts_may_be_few():
 def test_facts_that_do_not_fit_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         report_html(facts(**change))
-    with pytest.raises(ValueError, match="must have the entry 'title'"):
-        report_html({})
+
+
+@pytest.mark.parametrize("entry", NEEDED)
+def test_facts_that_lack_an_entry_are_refused_by_its_name(entry):
+    few = {key: value for key, value in facts().items() if key != entry}
+    with pytest.raises(ValueError, match=f"must have the entry '{entry}'"):
+        report_html(few)
 
 
 def test_a_wide_model_stays_small():

@@ -6,7 +6,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
-from tacit.tables import Column, Schema, TableError, _files, batches, draft, read_rows
+from tacit.tables import (
+    Column,
+    Schema,
+    TableError,
+    _files,
+    batches,
+    check,
+    draft,
+    read_rows,
+)
 
 SCHEMA = Schema(
     (
@@ -68,7 +77,7 @@ def test_a_wrong_csv_file_is_refused(tmp_path, case):
     path = tmp_path / "t.csv"
     path.write_text(text, "utf-8")
     refused(path, words)
-    refused(path, words, batches, with_target=True)
+    refused(path, words, check)
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le"])

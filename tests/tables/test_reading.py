@@ -134,7 +134,7 @@ def test_encoding_is_that_of_the_transformers_whatever_the_file_and_blocks(
             X, y = read_rows(path, MIXED)
             assert np.array_equal(X, expected)
             assert np.array_equal(y, table["y"].to_numpy())
-            blocks = list(batches(path, MIXED, rows, with_target=True, keep=["w"]))
+            blocks = list(batches(path, MIXED, rows, keep=["w"]))
             assert np.array_equal(np.vstack([block.X for block in blocks]), expected)
             assert max(len(block.X) for block in blocks) <= rows
             kept = [word or None for b in blocks for word in b.kept["w"].to_pylist()]

@@ -186,7 +186,7 @@ def test_a_schema_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatc
     before = path.read_bytes()
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("no")))
     with pytest.raises(OSError, match="no"):
-        replace(SCHEMA, norm=3.0).save(path)
+        replace(SCHEMA, given_norm=3.0).save(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["s.toml"]
 
@@ -225,7 +225,7 @@ def test_confirming_a_column_that_is_not_there_is_refused():
 
 def test_the_row_norm_is_that_of_numbers_spread_evenly():
     assert SCHEMA.row_norm == sqrt(1 / 3 + 1)
-    assert replace(SCHEMA, norm=5).row_norm == 5.0
+    assert replace(SCHEMA, given_norm=5).row_norm == 5.0
 
 
 def test_another_column_can_be_the_target():

@@ -13,24 +13,24 @@ from rich.console import Console
 
 from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
 
-__all__ = ["Refused", "explained", "json_option", "out"]
+__all__ = ["REFUTED", "UNSOUND", "Refused", "explained", "json_option", "out"]
 
 
 class Refused(click.ClickException):
     """Something the user gave cannot be used; the message says what to do."""
 
-    exit_code = 2
+    exit_code = 2  # bad input
 
 
+UNEXPECTED, BAD_INPUT, OVER_BUDGET, UNSOUND, REFUTED, INTERRUPTED = 1, 2, 3, 4, 5, 130
 # The kinds of refusal, most particular first
 EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
-    (BudgetExceeded, 3),
-    (LedgerUnavailable, 4),
-    (LedgerDamaged, 4),
-    (ValueError, 2),
-    (OSError, 2),
+    (BudgetExceeded, OVER_BUDGET),
+    (LedgerUnavailable, UNSOUND),
+    (LedgerDamaged, UNSOUND),
+    (ValueError, BAD_INPUT),
+    (OSError, BAD_INPUT),
 )
-INTERRUPTED = 130
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object, for programs."
@@ -76,9 +76,9 @@ def explained(group: click.Group, arguments: list[str]) -> int:
             arguments,
             f"Unexpected {type(error).__name__}. Set TACIT_DEBUG=1 to see where; the "
             "message may then quote rows.",
-            1,
+            UNEXPECTED,
         )
-        return 1
+        return UNEXPECTED
     return result if isinstance(result, int) else 0
 
 

@@ -79,13 +79,13 @@ class Fitted:
     intervals: Intervals | None = None
 
 
-def refuse_folder(folder: Path, overwrite: bool) -> None:
+def refuse_folder(folder: Path, force: bool) -> None:
     """Refuse a folder that cannot be written, while nothing is charged yet."""
-    if folder.exists() and not overwrite:
-        raise Refused(f"{folder} is there already; give another --out, or --overwrite.")
+    if folder.exists() and not force:
+        raise Refused(f"{folder} is there already; give another --out, or --force.")
     if folder.exists() and not is_model(folder):
         raise Refused(
-            f"{folder} is no model, and so is not overwritten; give another --out."
+            f"{folder} is no model, and so is not replaced; give another --out."
         )
     parent = folder.absolute().parent
     if not parent.is_dir():
@@ -142,6 +142,7 @@ def refuse_early(
         noise = GaussianNoise(calibrate(GaussianNoise, part))
         charges.append((noise, "intervals", part))
     if extras.measure is not None:
+        # whatever the score will be charged as, it is no more than this
         part = replace(budget, epsilon=extras.measure, delta=0.0)
         charges.append((PureDP(extras.measure), "score", part))
     with labelled(label):
@@ -184,10 +185,12 @@ def write(
     schema: Schema,
     ledger: StoredLedger | None,
     label: str,
-    overwrite: bool,
+    force: bool,
 ) -> dict[str, Any]:
     """Write the model, its report and its card; note the model in the ledger."""
     model = result.model
+    part = f"{result.extras.set_aside:.0%} of the rows"
+    aside = {"rows": f"{part}, set aside by their places alone"}
     counted = model.privacy_.promise.neighbors.value == "replace_one"
     facts = {
         "label": label,
@@ -195,14 +198,14 @@ def write(
         "tacit": __version__,
         "rows": result.n_rows if counted else None,
         "features": schema.feature_names,
-        "score": _score(result.score, result.extras),
-        "intervals": _intervals(result.intervals),
+        "score": None if result.score is None else {**result.score.to_dict(), **aside},
+        "intervals": None if result.intervals is None else result.intervals.to_dict(),
         "ledger": None
         if ledger is None
         else {"dataset": ledger.dataset, "head": list(ledger.head)},
     }
     saved = SavedModel(model, model.privacy_, schema.to_dict(), facts)
-    write_model(folder, saved, overwrite=overwrite)
+    write_model(folder, saved, overwrite=force)
     model_digest = digest(folder)
     if ledger is not None:
         ledger.note(f"{label}: model.json has sha256 {model_digest}")
@@ -211,7 +214,7 @@ def write(
     if ledger is not None:
         account = {
             "dataset": ledger.dataset,
-            "budget": ledger.budget.epsilon,
+            "budget": ledger.budget.to_dict(),
             "spent": ledger.spent(),
         }
     return {
@@ -222,30 +225,4 @@ def write(
         "failed": result.failed,
         "privacy": model.privacy_.to_dict(),
         "ledger": account,
-    }
-
-
-def _score(score: PrivateScore | None, extras: Extras) -> dict[str, Any] | None:
-    if score is None:
-        return None
-    return {
-        "measure": score.measure,
-        "value": score.value,
-        "low": score.low,
-        "high": score.high,
-        "epsilon": score.privacy.promise.epsilon,
-        "rows": f"{extras.set_aside:.0%} of the rows, set aside by their places alone",
-    }
-
-
-def _intervals(intervals: Intervals | None) -> dict[str, Any] | None:
-    if intervals is None:
-        return None
-    return {
-        "level": intervals.level,
-        "low": np.atleast_2d(intervals.low).tolist(),
-        "high": np.atleast_2d(intervals.high).tolist(),
-        "covers": intervals.covers,
-        "how": intervals.how,
-        "epsilon": intervals.privacy.promise.epsilon,
     }

@@ -66,25 +66,14 @@ def _noise(model: Any, intervals: dict[str, Any] | None) -> dict[str, Any] | Non
         return {name: intervals[name] for name in BARS}
     if getattr(model, "noise_", None) is None:
         return None
-    bars = noise_intervals(model)
-    return {
-        "level": bars.level,
-        "low": np.atleast_2d(bars.low).tolist(),
-        "high": np.atleast_2d(bars.high).tolist(),
-        "covers": bars.covers,
-        "how": bars.how,
-    }
+    bars = noise_intervals(model).to_dict()
+    return {name: bars[name] for name in BARS}
 
 
 def _account(ledger: StoredLedger) -> dict[str, Any]:
-    budget = ledger.budget
     return {
         "dataset": ledger.dataset,
-        "budget": {
-            "epsilon": budget.epsilon,
-            "delta": budget.delta,
-            "neighbors": budget.neighbors.value,
-        },
+        "budget": ledger.budget.to_dict(),
         "spent": ledger.spent(),
         "records": ledger.spending(),
     }

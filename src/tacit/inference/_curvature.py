@@ -42,13 +42,12 @@ class CurvaturePlan:
     hessian_sensitivity: float
     gradient_sensitivity: float
     with_hessian: bool
-    noise: str = "grid"
 
     @property
     def hessian(self) -> SymmetricGaussian:
         """What releases the sum of Hessians, the ridge left out."""
         return SymmetricGaussian(
-            self.multiplier / sqrt(HESSIAN_SHARE), self.hessian_sensitivity, self.noise
+            self.multiplier / sqrt(HESSIAN_SHARE), self.hessian_sensitivity
         )
 
     @property
@@ -56,7 +55,7 @@ class CurvaturePlan:
         """What releases the sum of outer products of gradients."""
         share = 1 - HESSIAN_SHARE if self.with_hessian else 1.0
         return SymmetricGaussian(
-            self.multiplier / sqrt(share), self.gradient_sensitivity, self.noise
+            self.multiplier / sqrt(share), self.gradient_sensitivity
         )
 
     @property
@@ -75,7 +74,7 @@ class CurvaturePlan:
 
 
 def plan_curvature(
-    problem: Problem, W: Array, budget: Budget, *, with_hessian: bool, noise: str
+    problem: Problem, W: Array, budget: Budget, *, with_hessian: bool
 ) -> CurvaturePlan:
     """Return the plan with the least noise that fits the budget.
 
@@ -101,7 +100,6 @@ def plan_curvature(
         # [intervals:gradients] one row's squared gradient, and as much round-off
         (slope * x_norm) ** 2 * (apart + 2 * rounding),
         with_hessian,
-        noise,
     )
     # noise too large for the grid is refused here, not after the charge
     plan.hessian.scale(problem.size)

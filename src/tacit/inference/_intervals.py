@@ -142,7 +142,6 @@ def coefficient_intervals(
         _weights(model, facts),
         budget,
         with_hessian=noise.response is None,
-        noise="grid",
     )
     rng = as_generator(random_state)
 

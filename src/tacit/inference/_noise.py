@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._validate import fraction
 from tacit.linear_model._base import CoefficientNoise
 from tacit.privacy import PrivacyReport
 
-__all__ = ["Intervals", "noise_intervals", "quantile"]
+__all__ = ["Intervals", "noise_intervals"]
 
 Array = NDArray[np.float64]
 
@@ -49,6 +47,17 @@ class Intervals:
     covers: str
     how: str
     privacy: PrivacyReport
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the intervals as plain data, one list an output."""
+        return {
+            "level": self.level,
+            "low": np.atleast_2d(self.low).tolist(),
+            "high": np.atleast_2d(self.high).tolist(),
+            "covers": self.covers,
+            "how": self.how,
+            "epsilon": self.privacy.promise.epsilon,
+        }
 
 
 def noise_intervals(model: Any, level: float = 0.95) -> Intervals:
@@ -86,7 +95,7 @@ def noise_intervals(model: Any, level: float = 0.95) -> Intervals:
             "model must know its noise: noise_ is None or missing. OutputPerturbation "
             "and AdaSSP tell it, PreconditionedGD for two classes where it can."
         )
-    factor = quantile(noise.law, 1 - level)
+    factor = noise.deviations(level)
     wide, moved = factor * noise.coef, factor * noise.intercept
     return Intervals(
         level,
@@ -97,16 +106,4 @@ def noise_intervals(model: Any, level: float = 0.95) -> Intervals:
         "noise",
         noise.how,
         model.privacy_,
-    )
-
-
-def quantile(law: str, alpha: float) -> float:
-    """Return what noise of deviation one passes with probability ``alpha`` at most."""
-    if law == "laplace":
-        return log(1 / alpha) / sqrt(2)
-    if law == "gaussian":
-        return float(-ndtri(alpha / 2))
-    raise ValueError(
-        "noise_intervals needs Gaussian or Laplace noise; use law='gaussian' or "
-        "'laplace' in the solver."
     )

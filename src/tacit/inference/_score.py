@@ -66,6 +66,17 @@ class PrivateScore:
     privacy: PrivacyReport
     level: float = 0.95
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the score as plain data."""
+        return {
+            "measure": self.measure,
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "level": self.level,
+            "epsilon": self.privacy.promise.epsilon,
+        }
+
 
 @dataclass(frozen=True)
 class ScorePlan:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -54,6 +56,14 @@ class CoefficientNoise:
     intercept: NDArray[np.float64] | float
     how: str
     law: str = "gaussian"
+
+    def deviations(self, level: float) -> float:
+        """Return how many deviations cover ``level`` of the noise, at least."""
+        if self.law == "gaussian":
+            return float(ndtri((1 + level) / 2))
+        if self.law == "laplace":
+            return log(1 / (1 - level)) / sqrt(2)
+        return 1 / sqrt(1 - level)  # Chebyshev's bound, for every law
 
 
 class PrivateLinearModel(BaseEstimator):

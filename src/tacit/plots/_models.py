@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from tacit._validate import at_least, fraction
 from tacit.plots._axes import ACCENT, MUTED, axes_for, quiet
@@ -163,20 +162,10 @@ def _bars(
     noise: Any = getattr(model, "noise_", None)
     if getattr(noise, "coef", None) is None:
         return None, None, " (noise not known for this solver)"
-    factor = _quantile(getattr(noise, "law", "gaussian"), level)
-    wide = factor * np.asarray(noise.coef, dtype=np.float64)
+    wide = noise.deviations(level) * np.asarray(noise.coef, dtype=np.float64)
     center = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     wide = np.broadcast_to(wide, shape)
     return center - wide, center + wide, f" and {level:.0%} of the noise"
-
-
-def _quantile(law: str, level: float) -> float:
-    """Return how many deviations cover ``level`` of the noise, at least."""
-    if law == "gaussian":
-        return float(special.ndtri((1 + level) / 2))
-    if law == "laplace":
-        return float(np.log(1 / (1 - level)) / np.sqrt(2))
-    return float(1 / np.sqrt(1 - level))  # Chebyshev's bound, for every law
 
 
 def _ends(intervals: Any) -> tuple[Any, Any]:

@@ -10,15 +10,12 @@ from numpy.typing import ArrayLike
 from tacit._validate import fraction, positive
 from tacit.plots._axes import ACCENT, FORBIDDEN, MUTED, axes_for, quiet
 from tacit.privacy import Budget, Neighbors, PrivacyReport
-from tacit.privacy.attacker import TradeOff, curve_of, epsilon_grid, promise_of
+from tacit.privacy.attacker import TradeOff, curve_grid, promise_of, rate_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["audit_roc", "ledger", "privacy_curve", "trade_off"]
-
-# Deltas below this are not drawn: no promise is that small
-LOWEST_DELTA = 1e-12
 
 COIN = "toss of a coin"
 
@@ -57,19 +54,13 @@ def privacy_curve(
     >>> from tacit.privacy import GaussianNoise
     >>> ax = privacy_curve(GaussianNoise(multiplier=2.0))  # doctest: +SKIP
     """
-    curve = curve_of(subject, neighbors)
+    epsilons, deltas = curve_grid(subject, neighbors)
     promise = promise_of(subject)
-    smallest = LOWEST_DELTA
-    if promise is not None and promise.delta > 0:
-        smallest = promise.delta / 1000
-    epsilons = epsilon_grid(curve, smallest)
-    deltas = np.array([curve.delta(float(e)) for e in epsilons])
-    shown = deltas >= min(smallest, LOWEST_DELTA)  # a log axis has no place for zero
     ax = quiet(axes_for(ax))
     line = {"color": ACCENT, **line}
-    ax.plot(epsilons[shown], deltas[shown], label=label, **line)
+    ax.plot(epsilons, deltas, label=label, **line)
     if promise is not None:
-        height = promise.delta or float(deltas[shown].min())
+        height = promise.delta or float(deltas.min())
         ax.plot(
             [promise.epsilon],
             [height],
@@ -106,7 +97,7 @@ def trade_off(
     that tells two neighboring data sets apart; see `TradeOff`.
     """
     bound = TradeOff.of(subject, neighbors)
-    rates = _rates()
+    rates = rate_grid()
     ax = quiet(axes_for(ax))
     name = label or f"best attacker: right {bound.accuracy():.1%} of the time"
     ax.plot(rates, bound.power(rates), label=name, **{"color": ACCENT, **line})
@@ -150,7 +141,7 @@ def audit_roc(
         positive(epsilon=epsilon)
         fraction(delta=delta)
         bound = TradeOff.of(Budget(epsilon, delta))
-        rates = _rates()
+        rates = rate_grid()
         forbidden: dict[str, Any] = {"color": FORBIDDEN, "alpha": 0.15, "linewidth": 0}
         ax.fill_between(
             rates,
@@ -219,13 +210,6 @@ def ledger(subject: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(bottom=0.0)
     ax.legend(frameon=False)
     return ax
-
-
-def _rates() -> Any:
-    """Return false-positive rates, dense at the small ones that matter."""
-    return np.unique(
-        np.concatenate([[0.0], np.logspace(-4, -1, 60), np.linspace(0.1, 1, 91)])
-    )
 
 
 def _scores(name: str, values: ArrayLike) -> Any:

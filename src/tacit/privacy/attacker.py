@@ -19,7 +19,7 @@ from tacit.privacy.curve import PrivacyCurve
 from tacit.privacy.events import ApproxDP, PureDP
 from tacit.privacy.report import PrivacyReport
 
-__all__ = ["TradeOff", "curve_of", "epsilon_grid", "promise_of"]
+__all__ = ["TradeOff", "curve_grid", "curve_of", "promise_of", "rate_grid"]
 
 Floats = NDArray[np.float64]
 
@@ -80,7 +80,33 @@ def promise_of(subject: Any) -> Budget | None:
     return None
 
 
-def epsilon_grid(
+def curve_grid(
+    subject: Any,
+    neighbors: Neighbors | str = Neighbors.REPLACE_ONE,
+    n: int = N_EPSILONS,
+) -> tuple[Floats, Floats]:
+    """Return epsilons and deltas of a curve, to well below the delta promised.
+
+    Points of a delta near zero are left out: a logarithmic axis has no place for them.
+    """
+    curve, promise = curve_of(subject, neighbors), promise_of(subject)
+    smallest = SMALLEST_DELTA
+    if promise is not None and promise.delta > 0:
+        smallest = promise.delta / 100
+    epsilons = _epsilon_grid(curve, smallest, n)
+    deltas = np.array([curve.delta(float(e)) for e in epsilons])
+    shown = deltas >= min(smallest, SMALLEST_DELTA)
+    return epsilons[shown], deltas[shown]
+
+
+def rate_grid() -> Floats:
+    """Return false-positive rates, dense at the small ones that matter."""
+    return np.unique(
+        np.concatenate([[0.0], np.logspace(-4, -1.3, 25), np.linspace(0.05, 1, 58)])
+    )
+
+
+def _epsilon_grid(
     curve: PrivacyCurve, smallest: float = SMALLEST_DELTA, n: int = N_EPSILONS
 ) -> Floats:
     """Return epsilons from zero to where delta falls to ``smallest``."""
@@ -138,7 +164,7 @@ class TradeOff:
     ) -> TradeOff:
         """Return the trade-off of whatever `privacy_curve` draws."""
         curve = curve_of(subject, neighbors)
-        epsilons = epsilon_grid(curve)
+        epsilons = _epsilon_grid(curve)
         return cls(epsilons, np.array([curve.delta(float(e)) for e in epsilons]))
 
     def power(self, false_positives: ArrayLike) -> Floats:

@@ -1,9 +1,11 @@
 """What is promised: a relation between data sets, epsilon and delta."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from math import fsum, nextafter
+from typing import Any
 
 from tacit._validate import fraction, positive
 
@@ -64,6 +66,19 @@ class Budget:
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
         object.__setattr__(self, "neighbors", Neighbors.of(self.neighbors))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the budget as plain data."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbors": self.neighbors.value,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Budget":
+        """Return the budget that `to_dict` wrote; KeyError or ValueError if none."""
+        return cls(data["epsilon"], data["delta"], Neighbors(data["neighbors"]))
 
     def split(self, *shares: float) -> tuple["Budget", ...]:
         """Return budgets in proportion to ``shares``, which never add up to more.

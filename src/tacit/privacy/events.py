@@ -344,7 +344,7 @@ def restore(data: Any) -> Event:
     parts = dict(data) if isinstance(data, dict) else {}
     name = parts.pop("type", data)
     kind = next((kind for kind in _KINDS if kind.__name__ == name), None)
-    if kind is None:
+    if kind is None or not isinstance(data, dict):
         raise ValueError(
             f"{name!r} is no event this version knows; use the version that wrote it."
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from itertools import groupby
 from typing import Any
 
-from tacit.privacy.budget import Budget, Neighbors
+from tacit.privacy.budget import Budget
 from tacit.privacy.events import (
     Composed,
     Event,
@@ -95,11 +95,7 @@ class PrivacyReport:
     def to_dict(self) -> dict[str, object]:
         """Return the report as plain data."""
         return {
-            "promise": {
-                "epsilon": self.promise.epsilon,
-                "delta": self.promise.delta,
-                "neighbors": self.promise.neighbors.value,
-            },
+            "promise": self.promise.to_dict(),
             "spent": {"epsilon": self.spent, "delta": self.promise.delta},
             "entries": [
                 {
@@ -117,11 +113,8 @@ class PrivacyReport:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "PrivacyReport":
         """Return the report that `to_dict` wrote; KeyError or ValueError if none."""
-        promise = data["promise"]
         return cls(
-            Budget(
-                promise["epsilon"], promise["delta"], Neighbors(promise["neighbors"])
-            ),
+            Budget.from_dict(data["promise"]),
             float(data["spent"]["epsilon"]),
             tuple(
                 Entry(

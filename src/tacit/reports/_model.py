@@ -114,19 +114,17 @@ class SchemaTable:
 
 
 def schema_of(schema: dict[str, Any] | None) -> SchemaTable | None:
-    """Return a table of the columns of a schema, whatever their fields are."""
+    """Return a table of the columns of a schema, which is plain data."""
     if schema is None:
         return None
-    columns = schema.get("columns")
-    if isinstance(columns, dict):
-        columns = [
-            {"name": name, **(column if isinstance(column, dict) else {"is": column})}
-            for name, column in columns.items()
-        ]
-    columns = [c for c in columns or () if isinstance(c, dict)]
+    try:
+        columns = [{"name": name, **c} for name, c in schema["columns"].items()]
+    except (AttributeError, KeyError, TypeError):
+        raise ValueError(
+            "facts['schema'] must be what Schema.to_dict returned."
+        ) from None
     # fields in the order in which they first appear; the name first
-    heads = list(dict.fromkeys(["name", *(key for c in columns for key in c)]))
-    heads = [h for h in heads if any(c.get(h) is not None for c in columns)]
+    heads = list(dict.fromkeys(key for column in columns for key in column))
     rows = [[_cell(column.get(head)) for head in heads] for column in columns]
     others = [
         (clean(key), _cell(value))
@@ -140,18 +138,12 @@ def schema_of(schema: dict[str, Any] | None) -> SchemaTable | None:
 
 def _cell(value: Any) -> str:
     if value is None:
-        return NOTHING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+        return NOTHING  # a fact that other kinds of columns have
     if isinstance(value, int | float):
         return number(float(value), 6)
-    if isinstance(value, list | tuple):
-        numbers = all(
-            isinstance(v, int | float) and not isinstance(v, bool) for v in value
-        )
-        if numbers and len(value) == 2:
-            return f"{number(value[0], 6)} to {number(value[1], 6)}"
-        return shortened(", ".join(map(_cell, value)), 160)
+    if isinstance(value, list):
+        between = ", " if all(isinstance(part, str) for part in value) else " to "
+        return shortened(between.join(map(_cell, value)), 160)
     if isinstance(value, dict):
         parts = (f"{clean(key)}: {_cell(item)}" for key, item in value.items())
         return shortened("; ".join(parts), 160)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from tacit.privacy import Budget, PrivacyCurve, PrivacyReport
-from tacit.privacy.attacker import TradeOff, curve_of, epsilon_grid
+from tacit.privacy import PrivacyReport
+from tacit.privacy.attacker import TradeOff, curve_grid, rate_grid
 
 __all__ = ["CHANCES", "RATES", "Odds", "curve_points", "odds_of", "roc_points"]
 
@@ -52,25 +51,17 @@ def odds_of(bound: TradeOff) -> Odds:
 
 def roc_points(bound: TradeOff) -> list[dict[str, float]]:
     """Return points of the largest ROC curve, dense where it bends."""
-    rates = np.unique(
-        np.concatenate([[0.0], np.logspace(-4, -1.3, 25), np.linspace(0.05, 1, 58)])
-    )
-    power = bound.power(rates)
+    rates = rate_grid()
     return [
         {"false": round(float(a), 6), "true": round(float(b), 6)}
-        for a, b in zip(rates, power, strict=True)
+        for a, b in zip(rates, bound.power(rates), strict=True)
     ]
 
 
 def curve_points(report: PrivacyReport) -> list[dict[str, float]]:
     """Return points of the privacy curve of a fit, to well below its promised delta."""
-    curve: PrivacyCurve = curve_of(report)
-    promise: Budget = report.promise
-    smallest = promise.delta / 100 if promise.delta > 0 else 1e-12
-    epsilons = epsilon_grid(curve, smallest, n=90)
-    points: list[dict[str, Any]] = []
-    for epsilon in epsilons:
-        delta = curve.delta(float(epsilon))
-        if delta >= min(smallest, 1e-12):
-            points.append({"epsilon": float(epsilon), "delta": delta})
-    return points
+    epsilons, deltas = curve_grid(report, n=90)
+    return [
+        {"epsilon": float(e), "delta": float(d)}
+        for e, d in zip(epsilons, deltas, strict=True)
+    ]

@@ -75,9 +75,8 @@ def report_html(facts: Mapping[str, Any]) -> str:
     >>> print(card_markdown(facts).splitlines()[0])
     # Model card: Risk score
     """
-    known = Facts.of(facts)
-    context = _context(known)
-    context["charts"] = _drawn(known, context)
+    context = _context(Facts.of(facts))
+    context["charts"] = _drawn(context)
     return _environment(html=True).get_template("report.html").render(context)
 
 
@@ -183,7 +182,7 @@ def _context(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _drawn(facts: Facts, context: dict[str, Any]) -> dict[str, Any]:
+def _drawn(context: dict[str, Any]) -> dict[str, Any]:
     """Return the charts by name, each a list of (class of its width, drawing)."""
     promise = context["promise"]
     point = {"epsilon": promise.epsilon, "delta": promise.delta}

@@ -6,8 +6,7 @@ it was fitted on). Reading runs no code from the folder.
 """
 
 from tacit.saved._errors import ModelFileError
-from tacit.saved._values import restored_parameter
-from tacit.saved.folder import (
+from tacit.saved._folder import (
     SavedModel,
     digest,
     is_model,
@@ -16,6 +15,7 @@ from tacit.saved.folder import (
     save_model,
     write,
 )
+from tacit.saved._values import restored_parameter
 
 __all__ = [
     "ModelFileError",

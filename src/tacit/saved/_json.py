@@ -5,73 +5,20 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 from math import isfinite
-from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
+from tacit import _json
 from tacit.saved._errors import ModelFileError
 
-__all__ = [
-    "canonical",
-    "checked_keys",
-    "checksum",
-    "dumped",
-    "parsed",
-    "plain",
-    "whole",
-]
-
-DEEPEST = 50
-LARGEST = 2**128
+__all__ = ["checked_keys", "checksum", "dumped", "parsed", "plain"]
 
 
-def plain(value: Any, name: str, depth: int = 0) -> Any:
+def plain(value: Any, name: str) -> Any:
     """Return a value as what JSON can hold, or refuse it by the name of its place."""
-    if depth > DEEPEST:
-        raise ModelFileError(f"{name} is nested more than {DEEPEST} deep.")
-    if value is None or isinstance(value, bool | np.bool_):
-        return None if value is None else bool(value)
-    if isinstance(value, str):
-        return text(value, name)
-    if isinstance(value, Integral):
-        return whole(int(value), name)
-    if isinstance(value, Real):
-        return finite(float(value), name)
-    if isinstance(value, list | tuple):
-        return [plain(part, name, depth + 1) for part in value]
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {
-            text(key, name): plain(part, f"{name}[{key!r}]", depth + 1)
-            for key, part in value.items()
-        }
-    raise ModelFileError(
-        f"{name} must hold plain data (text, finite numbers, truth values, lists and "
-        f"dicts with text as keys), got {type(value).__name__}."
-    )
-
-
-def text(value: str, name: str) -> str:
-    """Return text that can be written as UTF-8."""
     try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ModelFileError(f"{name} holds text that is no valid Unicode.") from None
-    return str(value)
-
-
-def finite(value: float, name: str) -> float:
-    """Return a number that JSON can hold."""
-    if not isfinite(value):
-        raise ModelFileError(f"{name} must be finite, got {value!r}.")
-    return value
-
-
-def whole(value: int, name: str) -> int:
-    """Return a whole number of so many digits that any reader takes it."""
-    if abs(value) > LARGEST:
-        raise ModelFileError(f"{name} has a whole number beyond all bounds.")
-    return value
+        return _json.plain(value, name)
+    except ValueError as error:
+        raise ModelFileError(str(error)) from None
 
 
 def dumped(data: Any) -> bytes:
@@ -81,15 +28,10 @@ def dumped(data: Any) -> bytes:
     ).encode()
 
 
-def canonical(data: Any) -> str:
-    """Return plain data as text that is equal only for equal data of equal types."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
 def checksum(data: dict[str, Any]) -> str:
     """Return the digest of all of a mapping but its own ``sha256``."""
     rest = {key: value for key, value in data.items() if key != "sha256"}
-    return sha256(canonical(rest).encode()).hexdigest()
+    return sha256(_json.canonical(rest).encode()).hexdigest()
 
 
 def parsed(content: bytes, name: str) -> dict[str, Any]:

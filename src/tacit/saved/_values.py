@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from tacit import convex, solvers
+from tacit._json import DEEPEST, canonical
 from tacit.privacy import Neighbors
 from tacit.saved._errors import ModelFileError, refused_as
-from tacit.saved._json import (
-    DEEPEST,
-    canonical,
-    checked_keys,
-    finite,
-    plain,
-    text,
-    whole,
-)
+from tacit.saved._json import checked_keys, plain
 
 __all__ = ["array_from", "array_to", "decode", "encode", "restored_parameter"]
 
@@ -59,6 +52,7 @@ PARTS: dict[str, Any] = {
     )
 }
 
+SCALARS = (type(None), bool, np.bool_, str, Integral, float, np.floating)
 # Labels and lists that fit in memory many times over
 LONGEST = 10_000_000
 WIDEST_TEXT = 4096
@@ -72,17 +66,11 @@ def encode(value: Any, name: str, depth: int = 0) -> Any:
         raise ModelFileError(
             f"{name} cannot be written: it is nested more than {DEEPEST} deep."
         )
-    if value is None or isinstance(value, bool | np.bool_):
-        return None if value is None else bool(value)
     if isinstance(value, Neighbors):
         return {"type": "Neighbors", "value": value.value}
-    if isinstance(value, str):
-        return text(value, name)
     # a span of time is an integer to numpy
-    if isinstance(value, Integral) and not isinstance(value, np.timedelta64):
-        return whole(int(value), name)
-    if isinstance(value, Real) and isinstance(value, float | np.floating):
-        return finite(float(value), name)
+    if isinstance(value, SCALARS) and not isinstance(value, np.timedelta64):
+        return plain(value, name)
     if type(value) is list:
         return [encode(part, name, depth + 1) for part in value]
     if type(value) is tuple:

@@ -8,21 +8,13 @@ from tacit.tables._schema import Schema
 
 if TYPE_CHECKING:
     from tacit.tables._draft import draft
-    from tacit.tables._read import (
-        Block,
-        LabeledBlock,
-        Rows,
-        batches,
-        check,
-        read_rows,
-    )
+    from tacit.tables._read import Block, Table, batches, check, read_rows
 
 __all__ = [
     "Block",
     "Column",
-    "LabeledBlock",
-    "Rows",
     "Schema",
+    "Table",
     "TableError",
     "batches",
     "check",

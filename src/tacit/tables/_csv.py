@@ -53,14 +53,14 @@ class CSVFile:
             bare = re.sub(r'"[^"]*"', "", header)
             delimiter = max(DELIMITERS, key=bare.count)
         file = cls(path, [], encoding, delimiter)
-        with file._explained(), file._reader(csv.ConvertOptions(), BLOCK) as reader:
+        with file._explained(), file._reader(csv.ConvertOptions()) as reader:
             names = list(reader.schema.names)
         return cls(path, names, encoding, delimiter)
 
     @property
     def schema(self) -> Any:
         """Types as the beginning of the file looks."""
-        with self._explained(), self._reader(csv.ConvertOptions(), BLOCK) as reader:
+        with self._explained(), self._reader(csv.ConvertOptions()) as reader:
             return reader.schema
 
     def read(self, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
@@ -75,15 +75,15 @@ class CSVFile:
             include_columns=list(kinds),
             null_values=NULLS,
         )
-        with self._explained(), self._reader(options, BLOCK) as reader:
+        with self._explained(), self._reader(options) as reader:
             for batch in reader:
                 if batch.num_rows:
                     yield batch
 
-    def _reader(self, options: Any, block: int) -> Any:
+    def _reader(self, options: Any) -> Any:
         return csv.open_csv(
             self.path,
-            read_options=csv.ReadOptions(encoding=self.encoding, block_size=block),
+            read_options=csv.ReadOptions(encoding=self.encoding, block_size=BLOCK),
             parse_options=csv.ParseOptions(
                 delimiter=self.delimiter, newlines_in_values=True
             ),

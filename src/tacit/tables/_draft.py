@@ -14,15 +14,13 @@ from pyarrow import types
 from tacit.tables._column import OTHER, Column
 from tacit.tables._csv import NULLS
 from tacit.tables._errors import TableError
-from tacit.tables._files import TableFile, open_table
+from tacit.tables._files import BATCH, TableFile, open_table
 from tacit.tables._schema import Schema
 from tacit.tables._seen import MOST_CATEGORIES, Seen
 from tacit.tables._text import WHOLE, runs_as_formula
 
 __all__ = ["draft", "nice_range"]
 
-# Rows of a batch, where the file lets us choose
-BATCH = 2**15
 # Whole numbers with at most so many values are taken for codes of categories
 MOST_CODES = 10
 # A column of texts in which so many rows all differ is taken for an identifier
@@ -34,6 +32,10 @@ IDENTIFIER = re.compile(
 CAMEL = re.compile(r"[a-z]I[dD]$")
 READ = 'Drafted from {}: entries with source = "data" were read off its rows.'
 NAMED = "Drafted from the header of {}: fill in ranges and categories."
+# Why a column is ignored, whether its values were read or its type alone
+NEITHER = "It holds neither numbers nor text."
+DATES = "Dates: make a number of them, such as an age, to learn from it."
+IS_IDENTIFIER = "Its name is that of an identifier."
 
 
 def draft(
@@ -156,15 +158,15 @@ def _flag(column: Column) -> Column:
 
 def _reason_to_ignore(name: str, seen: Seen) -> str:
     if seen.is_other:
-        return "It holds neither numbers nor text."
+        return NEITHER
     if seen.n_rows == seen.n_missing:
         return "It has no values."
     if seen.is_date:
-        return "Dates: make a number of them, such as an age, to learn from it."
+        return DATES
     if seen.texts is not None and len(seen.texts) == 1:
         return "It has the same value in all rows."
     if _is_identifier(name) and (seen.is_whole or not seen.is_number):
-        return "Its name is that of an identifier."
+        return IS_IDENTIFIER
     if seen.counts_rows and seen.n_rows >= LEAST_NAMES:
         return "It numbers the rows."
     if seen.is_number:
@@ -190,10 +192,7 @@ def _named(table: TableFile) -> Iterator[tuple[str, Column]]:
         number = types.is_integer(kind) or types.is_floating(kind)
         text = types.is_string(kind) or types.is_large_string(kind)
         if _is_identifier(name) and (text or types.is_integer(kind)):
-            yield (
-                name,
-                Column(name, "ignore", note="Its name is that of an identifier."),
-            )
+            yield name, Column(name, "ignore", note=IS_IDENTIFIER)
         elif types.is_boolean(kind):
             yield name, Column(name, "category", categories=("false", "true"))
         elif number or types.is_decimal(kind):
@@ -201,11 +200,9 @@ def _named(table: TableFile) -> Iterator[tuple[str, Column]]:
         elif text or types.is_null(kind):
             yield name, Column(name, "category")
         elif types.is_temporal(kind):
-            why = "Dates: make a number of them, such as an age, to learn from it."
-            yield name, Column(name, "ignore", note=why)
+            yield name, Column(name, "ignore", note=DATES)
         else:
-            why = "It holds neither numbers nor text."
-            yield name, Column(name, "ignore", note=why)
+            yield name, Column(name, "ignore", note=NEITHER)
 
 
 def nice_range(low: float, high: float, *, whole: bool = False) -> tuple[float, float]:

@@ -57,10 +57,9 @@ class Encoder:
     @cached_property
     def _places(self) -> dict[str, dict[str, int]]:
         """Return the place of each category by its text, of every column."""
-        target = () if self.schema.target is None else (self.schema.target,)
         return {
             column.name: {canonical(c): i for i, c in enumerate(column.indicators)}
-            for column in (*self.schema.columns, *target)
+            for column in self.schema.every_column
         }
 
     def encode(self, batch: Any, out: Floats) -> None:

@@ -15,8 +15,10 @@ from pyarrow import ipc, parquet
 from tacit.tables._csv import CSVFile
 from tacit.tables._errors import TableError
 
-__all__ = ["TableFile", "open_table"]
+__all__ = ["BATCH", "TableFile", "open_table"]
 
+# Rows of a batch, where the file lets us choose
+BATCH = 2**15
 CSV = (".csv", ".tsv")
 ARROW = (".arrow", ".feather", ".ipc")
 PARQUET = (".parquet", ".pq")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,23 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._progress import bar
 from tacit._validate import at_least
 from tacit.tables import _memory
 from tacit.tables._encode import Encoder
 from tacit.tables._errors import TableError
-from tacit.tables._files import TableFile, open_table
+from tacit.tables._files import BATCH, TableFile, open_table
 from tacit.tables._schema import Schema
 from tacit.tables._store import RowStore
 
-__all__ = ["Block", "LabeledBlock", "Rows", "batches", "check", "read_rows"]
+__all__ = ["Block", "Table", "batches", "check", "read_rows"]
 
 Floats = NDArray[np.float64]
 
-# Rows of a batch, where the file lets us choose
-BATCH = 2**15
 
-
-class Rows(NamedTuple):
+class Table(NamedTuple):
     """Encoded features, one row a row, and labels or targets; None without a target."""
 
     X: Floats
@@ -43,14 +40,6 @@ class Block(NamedTuple):
     kept: Any
 
 
-class LabeledBlock(NamedTuple):
-    """Some rows as in `Block`, and their labels or targets."""
-
-    X: Floats
-    kept: Any
-    y: NDArray[Any]
-
-
 def read_rows(
     path: str | os.PathLike[str],
     schema: Schema,
@@ -61,7 +50,7 @@ def read_rows(
     delimiter: str | None = None,
     memory: int | None = None,
     scratch: str | os.PathLike[str] | None = None,
-) -> Rows:
+) -> Table:
     """Return a table, encoded by its schema.
 
     Parameters
@@ -87,7 +76,7 @@ def read_rows(
 
     Returns
     -------
-    Rows
+    Table
         Features in float64, and labels or numbers.
 
     Notes
@@ -99,36 +88,37 @@ def read_rows(
     schema.require_confirmed()
     if memory is not None:
         at_least(0, memory=memory)
-    table = _Table.open(path, schema, with_target, (), encoding, delimiter)
+    source = _Source.open(path, schema, with_target, (), encoding, delimiter)
     limit = _memory.share() if memory is None else memory
-    store = RowStore(table.encoder.n_features, table.file.n_rows, limit, scratch)
-    found = _Targets(table) if with_target else None
+    store = RowStore(source.encoder.n_features, source.file.n_rows, limit, scratch)
+    found = _Targets(source) if with_target else None
     try:
-        with _bar(progress, table.file.n_rows) as advance:
-            for batch in table.batches(BATCH):
-                table.encoder.encode(batch, store.block(batch.num_rows))
+        with bar("Reading", source.file.n_rows, shown=progress) as move:
+            for batch in source.batches(BATCH):
+                source.encoder.encode(batch, store.block(batch.num_rows))
                 store.add(batch.num_rows)
                 if found is not None:
                     found.add(batch)
-                advance(batch.num_rows)
+                move(len(store))
         X = store.finish()
     except BaseException:
         store.close()
         raise
-    return Rows(X, None if found is None else found.finish())
+    return Table(X, None if found is None else found.finish())
 
 
 def batches(
     path: str | os.PathLike[str],
     schema: Schema,
     rows: int = 65536,
-    with_target: bool = False,
     *,
     keep: Sequence[str] = (),
     encoding: str = "utf-8",
     delimiter: str | None = None,
-) -> Iterator[Block | LabeledBlock]:
+) -> Iterator[Block]:
     """Yield a table block by block, encoded by its schema.
+
+    The target is not read, and the file need not have it.
 
     Parameters
     ----------
@@ -138,8 +128,6 @@ def batches(
         Public facts; each must be confirmed.
     rows
         Most rows of a block.
-    with_target
-        Whether to read the target, which the file need not have otherwise.
     keep
         Columns to pass through as they are, whether the schema names them or not.
     encoding, delimiter
@@ -147,37 +135,33 @@ def batches(
 
     Yields
     ------
-    Block or LabeledBlock
-        ``X, kept``: features, and a pyarrow batch of the columns kept, or None. And
-        ``y`` after them with the target.
+    Block
+        Features, and a pyarrow batch of the columns kept, or None.
     """
     at_least(1, rows=rows)
     schema.require_confirmed()
-    table = _Table.open(path, schema, with_target, keep, encoding, delimiter)
-    return _blocks(table, rows, with_target, list(keep))
+    names = list(keep)
+    source = _Source.open(path, schema, False, names, encoding, delimiter)
+    return (
+        Block(X, piece.select(names) if names else None)
+        for piece, X in _pieces(source, rows)
+    )
 
 
-def _blocks(
-    table: _Table, rows: int, with_target: bool, keep: list[str]
-) -> Iterator[Block | LabeledBlock]:
-    for batch in table.batches(rows):
+def _pieces(source: _Source, rows: int) -> Iterator[tuple[Any, Floats]]:
+    """Yield batches of at most so many rows, and their features."""
+    for batch in source.batches(rows):
         for start in range(0, batch.num_rows, rows):
             piece = batch.slice(start, rows)
-            X = np.empty((piece.num_rows, table.encoder.n_features))
-            table.encoder.encode(piece, X)
-            kept = piece.select(keep) if keep else None
-            if with_target:
-                y = table.labels(table.encoder.targets(piece))
-                yield LabeledBlock(X, kept, y)
-            else:
-                yield Block(X, kept)
+            X = np.empty((piece.num_rows, source.encoder.n_features))
+            source.encoder.encode(piece, X)
+            yield piece, X
 
 
 def check(
     path: str | os.PathLike[str],
     schema: Schema,
     *,
-    with_target: bool = True,
     encoding: str = "utf-8",
     delimiter: str | None = None,
 ) -> None:
@@ -189,26 +173,24 @@ def check(
         CSV, Parquet or Arrow file, or a folder of Parquet files.
     schema
         Facts, confirmed or not, but all filled in.
-    with_target
-        Whether the file must have the target.
     encoding, delimiter
         Of a CSV file, as in `read_rows`.
     """
-    target = () if schema.target is None else (schema.target,)
-    for column in (*schema.columns, *target):
+    for column in schema.every_column:
         if not column.is_filled:
             raise TableError(
                 f"The schema has no range or categories for {column.name!r}; fill them "
                 "in first."
             )
-    with_target = with_target and schema.target is not None
-    table = _Table.open(path, schema, with_target, (), encoding, delimiter)
-    for _ in _blocks(table, BATCH, with_target, []):
-        pass
+    with_target = schema.target is not None
+    source = _Source.open(path, schema, with_target, (), encoding, delimiter)
+    for piece, _ in _pieces(source, BATCH):
+        if with_target:
+            source.encoder.targets(piece)
 
 
 @dataclass(frozen=True)
-class _Table:
+class _Source:
     """A file whose columns are those of the schema."""
 
     path: Path
@@ -225,7 +207,7 @@ class _Table:
         keep: Sequence[str],
         encoding: str,
         delimiter: str | None,
-    ) -> _Table:
+    ) -> _Source:
         if with_target and schema.target is None:
             raise TableError(
                 "The schema has no target; add a table [target] with its name and kind."
@@ -266,16 +248,16 @@ class _Table:
 class _Targets:
     """Labels or numbers gathered batch by batch, without a second copy of them."""
 
-    def __init__(self, table: _Table) -> None:
-        self._table = table
+    def __init__(self, source: _Source) -> None:
+        self._source = source
         self._codes: list[NDArray[Any]] = []
         self._numbers: RowStore | None = None
-        target = table.encoder.schema.target
+        target = source.encoder.schema.target
         if target is not None and target.kind == "number":
-            self._numbers = RowStore(1, table.file.n_rows, sys.maxsize)
+            self._numbers = RowStore(1, source.file.n_rows, sys.maxsize)
 
     def add(self, batch: Any) -> None:
-        found = self._table.encoder.targets(batch)
+        found = self._source.encoder.targets(batch)
         if self._numbers is None:
             self._codes.append(found)  # a byte each, mostly
         else:
@@ -285,11 +267,11 @@ class _Targets:
     def finish(self) -> NDArray[Any]:
         if self._numbers is not None:
             return self._numbers.finish()[:, 0]
-        labels = self._table.labels(self._codes[0][:0])
+        labels = self._source.labels(self._codes[0][:0])
         n_rows, filled = sum(map(len, self._codes)), 0
         found = np.empty(n_rows, dtype=labels.dtype)
         for codes in self._codes:
-            found[filled : filled + len(codes)] = self._table.labels(codes)
+            found[filled : filled + len(codes)] = self._source.labels(codes)
             filled += len(codes)
         return found
 
@@ -306,8 +288,6 @@ def _check_names(
     Names that the file alone has are shown last: where the schema's are there, the
     header is one, and no row.
     """
-    target = () if schema.target is None else (schema.target.name,)
-    known = {column.name for column in schema.columns} | set(target)
     for name in needed:
         if name not in names:
             raise TableError(
@@ -316,7 +296,7 @@ def _check_names(
             )
         if names.count(name) > 1:
             raise TableError(f"{path}: the table has the column {name!r} twice.")
-    known |= set(needed)
+    known = {*(column.name for column in schema.every_column), *needed}
     for name in names:
         if name not in known:
             raise TableError(
@@ -333,17 +313,3 @@ def _state(path: Path) -> list[tuple[str, int, int]]:
     except OSError:
         return []
     return [(name, state.st_size, state.st_mtime_ns) for name, state in states]
-
-
-@contextmanager
-def _bar(shown: bool, n_rows: int | None) -> Iterator[Any]:
-    """Show how far reading has come, where the file tells how long it is."""
-    if not shown:
-        yield lambda _: None
-        return
-    from rich.console import Console  # noqa: PLC0415 - loaded for those who look
-    from rich.progress import Progress  # noqa: PLC0415
-
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("Reading", total=n_rows)
-        yield lambda rows: bar.advance(task, rows)

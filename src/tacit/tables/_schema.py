@@ -34,7 +34,7 @@ class Schema:
         Columns to learn from, and those to leave out, in the order of the features.
     target
         Column to predict, or None.
-    norm
+    given_norm
         Bound on the norm of an encoded row; None derives it from the columns.
     note
         A remark for people.
@@ -62,19 +62,19 @@ class Schema:
 
     columns: tuple[Column, ...]
     target: Column | None = None
-    norm: float | None = None
+    given_norm: float | None = None
     note: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         if not isinstance(self.note, str) or not writable(self.note):
             raise TableError("note must be text.")
-        if self.norm is not None:
+        if self.given_norm is not None:
             try:
-                positive(row_norm=self.norm)
+                positive(row_norm=self.given_norm)
             except ValueError as error:
                 raise TableError(str(error)) from None
-            object.__setattr__(self, "norm", float(self.norm))
+            object.__setattr__(self, "given_norm", float(self.given_norm))
         if not any(column.kind != "ignore" for column in self.columns):
             raise TableError(
                 "The schema has no columns to learn from; give at least one of kind "
@@ -102,6 +102,11 @@ class Schema:
             )
 
     @property
+    def every_column(self) -> tuple[Column, ...]:
+        """The columns, and after them the target where there is one."""
+        return self.columns if self.target is None else (*self.columns, self.target)
+
+    @property
     def feature_names(self) -> list[str]:
         """Names of the encoded features, ``column=category`` for indicators."""
         return [name for column in self.columns for name in column.features]
@@ -115,8 +120,8 @@ class Schema:
         of 1/3, whether zero is in the middle or at an end, and a category exactly one
         indicator that is 1.
         """
-        if self.norm is not None:
-            return self.norm
+        if self.given_norm is not None:
+            return self.given_norm
         return sqrt(sum(column.mean_square for column in self.columns))
 
     @property
@@ -126,8 +131,7 @@ class Schema:
 
     def unconfirmed(self) -> list[str]:
         """Return the columns whose facts no person stands behind yet."""
-        every = (*self.columns, *(() if self.target is None else (self.target,)))
-        return [column.name for column in every if not column.is_confirmed]
+        return [column.name for column in self.every_column if not column.is_confirmed]
 
     def require_confirmed(self) -> None:
         """Refuse a schema with facts that are only what was read off the rows."""
@@ -169,8 +173,8 @@ class Schema:
 
     def column(self, name: str) -> Column:
         """Return the column, or the target, of this name."""
-        for column in (*self.columns, self.target):
-            if column is not None and column.name == name:
+        for column in self.every_column:
+            if column.name == name:
                 return column
         raise TableError(f"The schema has no column {name!r}.")
 
@@ -204,8 +208,8 @@ class Schema:
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain data, as in the file."""
         found: dict[str, Any] = {"version": VERSION}
-        if self.norm is not None:
-            found["row_norm"] = self.norm
+        if self.given_norm is not None:
+            found["row_norm"] = self.given_norm
         if self.note:
             found["note"] = self.note
         if self.target is not None:

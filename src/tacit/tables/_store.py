@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,33 +138,24 @@ class RowStore:
         with self._explained():
             self._file.write(rows.data.cast("B"))
 
-    def _explained(self) -> Any:
-        return _Explained(str(self._scratch))
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what goes wrong with the file into one sentence."""
+        try:
+            yield
+        except OSError as error:
+            raise TableError(
+                f"The scratch folder {self._scratch} {_trouble(error)}; give another "
+                "as scratch, or leave columns out of the schema."
+            ) from None
 
 
-class _Explained:
-    """Turn what goes wrong with the file into one sentence."""
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if not isinstance(error, OSError):
-            return
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        if full:
-            words = "has no room for the encoded rows, which do not fit in memory"
-        elif error.errno == errno.ENOMEM:
-            words = (
-                "holds encoded rows that the limit on addresses forbids to map; raise "
-                "that limit (ulimit -v)"
-            )
-        else:
-            words = "cannot take the encoded rows, which do not fit in memory"
-        raise TableError(
-            f"The scratch folder {self._folder} {words}; give another as scratch, or "
-            "leave columns out of the schema."
-        ) from None
+def _trouble(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "has no room for the encoded rows, which do not fit in memory"
+    if error.errno == errno.ENOMEM:
+        return (
+            "holds encoded rows that the limit on addresses forbids to map; raise "
+            "that limit (ulimit -v)"
+        )
+    return "cannot take the encoded rows, which do not fit in memory"

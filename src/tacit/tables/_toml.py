@@ -50,7 +50,7 @@ def write(path: str | os.PathLike[str], facts: Mapping[str, Any]) -> None:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text_of(facts))
+            file.write(dumps(facts))
         # a new file is for its owner alone, and an old one for whom it was
         if target.exists():
             os.chmod(name, target.stat().st_mode & 0o777)
@@ -60,7 +60,7 @@ def write(path: str | os.PathLike[str], facts: Mapping[str, Any]) -> None:
         raise
 
 
-def text_of(facts: Mapping[str, Any]) -> str:
+def dumps(facts: Mapping[str, Any]) -> str:
     """Return the TOML of plain data of a schema."""
     parts = [HEADER]
     parts += [_line(k, v) for k, v in facts.items() if not isinstance(v, Mapping)]

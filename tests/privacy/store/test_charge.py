@@ -11,32 +11,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.privacy.strategies import EVENTS
 
 from tacit.exceptions import BudgetExceeded, LedgerDamaged
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms import Gaussian
 from tacit.privacy import (
-    ApproxDP,
     Budget,
     Composed,
     GaussianNoise,
-    LaplaceNoise,
     Ledger,
     PureDP,
     Repeated,
-    TiltedMinimum,
 )
 from tacit.privacy.store._database import _databases
 
 BUDGET = Budget(1.0, 1e-6)
 
-EVENTS = st.one_of(
-    st.floats(1.0, 100.0).map(GaussianNoise),
-    st.floats(1.0, 100.0).map(LaplaceNoise),
-    st.floats(0.01, 1.0).map(PureDP),
-    st.builds(ApproxDP, st.floats(0.01, 1.0), st.floats(0, 1e-7)),
-    st.builds(TiltedMinimum, st.floats(0.0, 0.1), st.floats(2.0, 50.0)),
-)
 # charges, and releases of the n-th thing that counts, by void or by cancelling
 STEPS = st.lists(st.one_of(EVENTS, st.integers(0, 3)), max_size=6)
 

@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from sqlalchemy import create_engine, text
+from tests.privacy.store.server import run_sql
 
 from tacit.exceptions import LedgerDamaged
 from tacit.privacy import Budget, Ledger, PureDP
@@ -41,14 +41,7 @@ def filled(url):
 
 
 def run(ledger, *statements):
-    """Run SQL as somebody who can write the database."""
-    engine = create_engine(parsed(ledger.url), isolation_level="AUTOCOMMIT")
-    try:
-        with engine.connect() as connection:
-            for statement in statements:
-                connection.execute(text(statement))
-    finally:
-        engine.dispose()
+    run_sql(parsed(ledger.url), *statements)
 
 
 def drop_guards(ledger):

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.console import Console
 
+from tacit._progress import bar
 from tacit.cli._console import Refused, json_option, out
 from tacit.cli._options import given_settings
-
-if TYPE_CHECKING:
-    from tacit.audit._trainings import Progress
 
 REFUTED = 5  # exit code
 
@@ -102,7 +98,9 @@ def command(
         given_settings(settings),
         {"epsilon": epsilon, "delta": delta, "neighbors": neighbors},
     )
-    with _bar(shown=not (quiet or as_json)) as on_run:
+    # a bar only where somebody sees it
+    shown = not (quiet or as_json) and Console(stderr=True).is_terminal
+    with bar("trainings", shown=shown, transient=True) as on_run:
         found = audit_estimator(
             estimator,
             n_rows=rows,
@@ -164,21 +162,3 @@ def _estimator(path: str, settings: dict[str, Any], options: dict[str, Any]) -> 
             f"{name} cannot be made with these parameters: {error}."
         ) from error
     return estimator
-
-
-@contextmanager
-def _bar(shown: bool) -> Iterator[Progress | None]:
-    """Give a function that moves a bar, or None where there is nobody to see it."""
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    if not (shown and console.is_terminal):
-        yield None
-        return
-    with Bar(console=console, transient=True) as bar:
-        task = bar.add_task("trainings", total=None)
-
-        def on_run(done: int, planned: int) -> None:
-            bar.update(task, completed=done, total=planned)
-
-        yield on_run

@@ -35,7 +35,7 @@ from tacit.cli._options import (
     type=click.Path(path_type=Path),
     help="Folder to write the model, its report and its card to.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a model that is there.")
+@click.option("--force", is_flag=True, help="Replace a model that is there.")
 @click.option("--label", help="Name of the charge in the ledger.")
 @click.option(
     "--measure",
@@ -74,7 +74,7 @@ def command(
     analyst: str | None,
     no_ledger: bool,
     folder: Path,
-    overwrite: bool,
+    force: bool,
     label: str | None,
     measure: float | None,
     set_aside: float,
@@ -97,7 +97,7 @@ def command(
         )
     from tacit.cli import _fitting as fitting
 
-    fitting.refuse_folder(folder, overwrite)
+    fitting.refuse_folder(folder, force)
     schema = schema_for(schema_path, target)
     model = estimator_for(schema, settings=given_settings(settings), **parameters)
     ledger = None
@@ -111,7 +111,7 @@ def command(
     )
     fitting.refuse_early(model, rows, extras, ledger, label)
     fitted = fitting.fitted(model, rows, extras, ledger, label, shown)
-    written = fitting.write(folder, fitted, schema, ledger, label, overwrite)
+    written = fitting.write(folder, fitted, schema, ledger, label, force)
     out(as_json, written, lambda console: _show(console, fitted, written))
 
 
@@ -132,6 +132,6 @@ def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
     if ledger is not None:
         console.print(
             f"ledger       {ledger['dataset']}: epsilon {ledger['spent']:.4g} of "
-            f"{ledger['budget']:g} is spent",
+            f"{ledger['budget']['epsilon']:g} is spent",
             markup=False,
         )

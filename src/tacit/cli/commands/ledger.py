@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tacit.cli._console import Refused, json_option, out
+from tacit.cli._console import UNSOUND, Refused, json_option, out
 from tacit.cli._options import opened_ledger
 
 if TYPE_CHECKING:
     from tacit.privacy import Budget
-    from tacit.privacy.store import StoredLedger, Verification
+    from tacit.privacy.store import Record, StoredLedger, Verification
 
-DAMAGED = 4
 # of a table in a pipe, where there is no screen to fit
 WIDE = 1000
 
@@ -109,12 +107,13 @@ def _print_account(ledger: StoredLedger, as_json: bool) -> None:
         "dataset": ledger.dataset,
         "ledger": ledger.url,
         "owner": ledger.owner,
-        "budget": _plain(budget),
+        "budget": budget.to_dict(),
         "spent": spent,
-        "charges": sum(not e.label.endswith("(reserved)") for e in report.entries),
+        "charges": len(report.entries) - len(held),
         "reservations": [record.to_dict() for record in held],
         "allowances": {
-            name: None if own is None else _plain(own) for name, own in allowed.items()
+            name: None if own is None else own.to_dict()
+            for name, own in allowed.items()
         },
         "assumptions": list(report.assumptions),
         "head": list(head),
@@ -131,7 +130,7 @@ def _print_account(ledger: StoredLedger, as_json: bool) -> None:
                 for name, own in allowed.items()
             ),
             *(f"assumes      {assumption}" for assumption in report.assumptions),
-            f"head         {head[0]} {head[1]}",
+            _head_line(head),
         ]
         for line in lines:
             console.print(_clean(line), markup=False)
@@ -219,7 +218,7 @@ def verify(
 
     out(as_json, result.to_dict(), lambda console: _print_result(console, result))
     if not result.ok:
-        ctx.exit(DAMAGED)
+        ctx.exit(UNSOUND)
 
 
 def _print_result(console: Console, result: Verification) -> None:
@@ -231,9 +230,14 @@ def _print_result(console: Console, result: Verification) -> None:
         *(f"note         {note}" for note in result.notes),
     ]
     if result.head is not None:
-        lines.append(f"head         {result.head[0]}:{result.head[1]}")
+        lines.append(_head_line(result.head))
     for line in lines:
         console.print(_clean(line), markup=False)
+
+
+def _head_line(head: tuple[int, str]) -> str:
+    """Return the head in the form that ``--head`` takes."""
+    return f"head         {head[0]}:{head[1]}"
 
 
 def _head(text: str) -> tuple[int, str]:
@@ -261,7 +265,7 @@ def export(url: str | None, dataset: str | None, path: Path, as_json: bool) -> N
 
     def human(console: Console) -> None:
         console.print(f"{len(written.rows)} record(s) in {path}", markup=False)
-        console.print(f"head         {written.head[0]}:{written.head[1]}")
+        console.print(_head_line(written.head))
 
     out(as_json, data, human)
 
@@ -289,7 +293,7 @@ def allow(
     budget = None
     if epsilon is not None:
         budget = Budget(epsilon, delta, ledger.budget.neighbors)
-    _done(as_json, lambda: ledger.allow(analyst, budget).to_dict())
+    _print_record(ledger.allow(analyst, budget), as_json)
 
 
 @command.command()
@@ -301,7 +305,7 @@ def void(
 ) -> None:
     """State as the owner that charge SEQ released nothing: it stops counting."""
     ledger = _opened(url, dataset)
-    _done(as_json, lambda: ledger.void(seq, reason).to_dict())
+    _print_record(ledger.void(seq, reason), as_json)
 
 
 @command.command()
@@ -313,18 +317,14 @@ def cancel(
 ) -> None:
     """Give back the room of reservation SEQ, whose run released nothing."""
     ledger = _opened(url, dataset)
-    _done(as_json, lambda: ledger.cancel(seq, reason).to_dict())
+    _print_record(ledger.cancel(seq, reason), as_json)
 
 
-def _done(as_json: bool, action: Callable[[], dict[str, Any]]) -> None:
-    try:
-        record = action()
-    except PermissionError as error:
-        raise Refused(str(error)) from None
+def _print_record(record: Record, as_json: bool) -> None:
     out(
         as_json,
-        record,
-        lambda console: console.print(f"record       {record['seq']}"),
+        record.to_dict(),
+        lambda console: console.print(f"record       {record.seq}"),
     )
 
 
@@ -337,16 +337,8 @@ def _cell(value: object) -> Text:
     return Text(_clean(str(value)))  # not markup, whatever a label looks like
 
 
-def _plain(budget: Budget) -> dict[str, Any]:
-    return {
-        "epsilon": budget.epsilon,
-        "delta": budget.delta,
-        "neighbors": budget.neighbors.value,
-    }
-
-
 def _words(budget: Budget) -> str:
-    return _words_of(_plain(budget))
+    return _words_of(budget.to_dict())
 
 
 def _words_of(budget: dict[str, Any]) -> str:

@@ -107,7 +107,7 @@ def _cost(ledger: Any, planned: Any) -> dict[str, Any]:
     fits = ledger.admits(planned.event, planned.budget)
     return {
         "dataset": ledger.dataset,
-        "budget": ledger.budget.epsilon,
+        "budget": ledger.budget.to_dict(),
         "spent": ledger.spent(),
         "spent_after": ledger.spent_with(planned.event, planned.budget)
         if fits
@@ -150,15 +150,13 @@ def _show(console: Console, data: dict[str, Any]) -> None:
     cost = data["ledger"]
     if cost is None:
         console.print("ledger       none given")
-    elif cost["fits"]:
-        console.print(
-            f"ledger       {cost['dataset']}: epsilon {cost['spent']:.4g} of "
-            f"{cost['budget']:g} is spent, {cost['spent_after']:.4g} after this",
-            markup=False,
-        )
+        return
+    if cost["fits"]:
+        after = f", {cost['spent_after']:.4g} after this"
     else:
-        console.print(
-            f"ledger       {cost['dataset']}: epsilon {cost['spent']:.4g} of "
-            f"{cost['budget']:g} is spent; this fit would be refused",
-            markup=False,
-        )
+        after = "; this fit would be refused"
+    console.print(
+        f"ledger       {cost['dataset']}: epsilon {cost['spent']:.4g} of "
+        f"{cost['budget']['epsilon']:g} is spent{after}",
+        markup=False,
+    )

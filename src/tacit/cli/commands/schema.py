@@ -186,9 +186,10 @@ def _show(console: Console, schema: Any) -> None:
     table = Table(box=None, pad_edge=False)
     for head in ("column", "kind", "facts", "source"):
         table.add_column(head)
-    target = () if schema.target is None else (schema.target,)
-    for column in (*target, *schema.columns):
-        name = f"{column.name} (target)" if column in target else column.name
+    # the target first
+    for column in sorted(schema.every_column, key=lambda c: c is not schema.target):
+        is_target = column is schema.target
+        name = f"{column.name} (target)" if is_target else column.name
         source = "" if column.kind == "ignore" else column.source
         table.add_row(escape(name), column.kind, escape(_facts(column)), source)
     console.print(table)

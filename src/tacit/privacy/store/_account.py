@@ -19,7 +19,6 @@ from tacit.privacy.store._records import (
     canonical,
     chained,
     read_body,
-    restored_budget,
     user_of,
 )
 
@@ -66,7 +65,6 @@ class Account:
         self.filter = Filter(terms.budget, terms.shares)
         self.seq = -1
         self.hash = terms.genesis
-        self.when = ""
         self.total = NOTHING
         self.allowed: dict[str, Budget | None] = {}
         self.voided: list[int] = []
@@ -125,7 +123,9 @@ class Account:
             if record.kind == "void":
                 self.voided.append(record.refers_to)
         elif record.kind == "allow":
-            budget = None if record.promise is None else restored_budget(record.promise)
+            budget = (
+                None if record.promise is None else Budget.from_dict(record.promise)
+            )
             self.allowed[record.analyst] = budget
         self.seq, self.hash, self.when = record.seq, record.hash, record.when
 
@@ -150,7 +150,7 @@ class Account:
         """Return what a charge or reservation counts as; ValueError if it is none."""
         if record.event is None or record.epsilon is None:
             raise ValueError(f"a {record.kind} must have an event and an epsilon")
-        given = None if record.promise is None else restored_budget(record.promise)
+        given = None if record.promise is None else Budget.from_dict(record.promise)
         event, curve, promise, alone = _checked(
             canonical(record.event), given, self.filter
         )
@@ -170,7 +170,7 @@ class Account:
         if kind == "void" and not record.reason.strip():
             raise ValueError("reason must say why the charge released nothing.")
         if kind == "allow" and record.promise is not None:
-            given = restored_budget(record.promise).neighbors
+            given = Budget.from_dict(record.promise).neighbors
             if given is not self.terms.budget.neighbors:
                 raise ValueError(
                     f"budget must be for neighbors="

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +40,7 @@ class Export:
         own = examine(self.terms, self.genesis, self.rows, head=head)
         if own.head != self.head:
             ends = "the file does not end with the head it states"
-            return Verification(
-                own.dataset,
-                own.records,
-                own.head,
-                own.spent,
-                (*own.findings, ends),
-                own.notes,
-            )
+            return replace(own, findings=(*own.findings, ends))
         return own
 
     def write(self, path: str | Path, *, lines: bool = True) -> Path:

@@ -22,7 +22,6 @@ from tacit.privacy.store._records import (
     Record,
     Terms,
     event_text,
-    plain_budget,
     read_body,
 )
 from tacit.privacy.store._reservation import Reservation, settled
@@ -168,12 +167,7 @@ class StoredLedger(Ledger):
 
         def made(account: Account) -> PrivacyReport:
             entries = tuple(
-                Entry(
-                    f"{item.entry.label} (reserved)",
-                    item.entry.event,
-                    item.entry.epsilon,
-                    item.entry.seeded,
-                )
+                replace(item.entry, label=f"{item.entry.label} (reserved)")
                 if item.held
                 else item.entry
                 for item in account.counted
@@ -261,7 +255,7 @@ class StoredLedger(Ledger):
             raise TypeError(
                 f"budget must be a Budget or None, got {type(budget).__name__}."
             )
-        promise = None if budget is None else plain_budget(budget)
+        promise = None if budget is None else budget.to_dict()
         return self._chain.append(
             self._plain("allow", analyst=analyst, promise=promise)
         )
@@ -347,7 +341,7 @@ class StoredLedger(Ledger):
             kind,
             label=label,
             event=json.loads(event_text(event)),
-            promise=None if promise is None else plain_budget(promise),
+            promise=None if promise is None else promise.to_dict(),
             seeded=seeded,
             epsilon=0.0,
         )

@@ -12,7 +12,7 @@ from tacit.privacy.budget import Budget
 from tacit.privacy.store._database import Database, parsed, shown
 from tacit.privacy.store._ledger import StoredLedger
 from tacit.privacy.store._people import checked_text, host, now, system_user, token
-from tacit.privacy.store._records import Record, Row, Terms, chained, plain_budget
+from tacit.privacy.store._records import Record, Row, Terms, chained
 from tacit.privacy.store._schema import DATASETS, RECORDS, migrate, outdated, version_of
 
 __all__ = ["datasets", "open_ledger", "reopened"]
@@ -157,7 +157,7 @@ def _founded(connection: Connection, wanted: Terms) -> Terms:
         wanted.created,
         f"{wanted.owner}@{host()}",
         wanted.owner,
-        promise=plain_budget(wanted.budget),
+        promise=wanted.budget.to_dict(),
     )
     mark = token()
     body = first.body(mark)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from numbers import Integral, Real
 from typing import Any, NamedTuple
 
+from tacit._json import canonical, plain
 from tacit.privacy._filter import Shares
-from tacit.privacy.budget import Budget, Neighbors
+from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, describe, restore
 
 __all__ = [
@@ -21,9 +20,7 @@ __all__ = [
     "canonical",
     "chained",
     "event_text",
-    "plain_budget",
     "read_body",
-    "restored_budget",
     "user_of",
 ]
 
@@ -116,13 +113,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def canonical(data: Any) -> str:
-    """Return JSON with one spelling: sorted names, no spaces, ASCII."""
-    return json.dumps(
-        data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    )
-
-
 def chained(previous: str, body: str) -> str:
     """Return the hash of a record that follows ``previous``."""
     # [store:chain] the length of the first part is fixed, so the pair is unambiguous
@@ -147,21 +137,6 @@ def read_body(row: Row) -> Record:
     return Record(**parts, hash=row.hash)
 
 
-def _plain(data: Any) -> Any:
-    """Return plain data with Python's own numbers, as JSON gives them back."""
-    if isinstance(data, Mapping):
-        return {name: _plain(part) for name, part in data.items()}
-    if isinstance(data, list | tuple):
-        return [_plain(part) for part in data]
-    if isinstance(data, bool | str | None):
-        return data
-    if isinstance(data, Integral):
-        return int(data)
-    if isinstance(data, Real):
-        return float(data)
-    raise TypeError
-
-
 def event_text(event: Event) -> str:
     """Return the canonical text of an event that can be read back from it.
 
@@ -170,7 +145,7 @@ def event_text(event: Event) -> str:
     """
     for candidate in (event, getattr(event, "event", None)):
         try:
-            text = canonical(_plain(describe(candidate)))
+            text = canonical(plain(describe(candidate), "event"))
             restore(json.loads(text))
         except (TypeError, ValueError):
             continue
@@ -179,20 +154,6 @@ def event_text(event: Event) -> str:
         f"event must be one of tacit.privacy's own to be kept in a database, got "
         f"{type(event).__name__}; bound it by PureDP or ApproxDP."
     )
-
-
-def plain_budget(budget: Budget) -> dict[str, Any]:
-    """Return a budget as plain data."""
-    return {
-        "epsilon": budget.epsilon,
-        "delta": budget.delta,
-        "neighbors": budget.neighbors.value,
-    }
-
-
-def restored_budget(data: Mapping[str, Any]) -> Budget:
-    """Return the budget that `plain_budget` wrote."""
-    return Budget(data["epsilon"], data["delta"], Neighbors(data["neighbors"]))
 
 
 def user_of(who: str) -> str:
@@ -218,7 +179,7 @@ class Terms:
             {
                 "format": "tacit ledger 1",
                 "name": self.name,
-                "budget": plain_budget(self.budget),
+                "budget": self.budget.to_dict(),
                 "shares": {k: float(v) for k, v in asdict(self.shares).items()},
                 "owner": self.owner,
                 "created": self.created,
@@ -238,7 +199,7 @@ class Terms:
             data = json.loads(text)
             terms: Terms | None = cls(
                 data["name"],
-                restored_budget(data["budget"]),
+                Budget.from_dict(data["budget"]),
                 Shares(**data["shares"]),
                 data["owner"],
                 data["created"],

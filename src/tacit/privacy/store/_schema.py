@@ -52,27 +52,19 @@ RECORDS = Table(
     Column("hash", String(64), nullable=False),
 )
 
-TRIGGERS = (
-    "tacit_record_update",
-    "tacit_record_delete",
-    "tacit_record_append",
-    "tacit_dataset_update",
-    "tacit_dataset_delete",
-)
-
 _FORBIDDEN = "tacit: a ledger is append-only"
 
 # [store:append] the database itself refuses all but the next record of a chain; also
 # for INSERT OR REPLACE, which deletes without asking the other triggers
-_SQLITE = (
-    *(
-        f"CREATE TRIGGER tacit_{table}_{verb} BEFORE {verb.upper()} ON tacit_{table} "
+_SQLITE = {
+    **{
+        f"tacit_{table}_{verb}": f"BEFORE {verb.upper()} ON tacit_{table} "
         f"BEGIN SELECT RAISE(ABORT, '{_FORBIDDEN}'); END"
         for table in ("record", "dataset")
         for verb in ("update", "delete")
-    ),
-    f"""
-    CREATE TRIGGER tacit_record_append BEFORE INSERT ON tacit_record
+    },
+    "tacit_record_append": f"""
+    BEFORE INSERT ON tacit_record
     WHEN NEW.seq <> (SELECT coalesce(max(seq), -1) + 1 FROM tacit_record
                      WHERE dataset = NEW.dataset)
       OR NEW.previous <> coalesce(
@@ -82,17 +74,17 @@ _SQLITE = (
       OR EXISTS (SELECT 1 FROM tacit_record WHERE token = NEW.token)
     BEGIN SELECT RAISE(ABORT, '{_FORBIDDEN}'); END
     """,
-    f"""
-    CREATE TRIGGER tacit_dataset_append BEFORE INSERT ON tacit_dataset
+    "tacit_dataset_append": f"""
+    BEFORE INSERT ON tacit_dataset
     WHEN EXISTS (SELECT 1 FROM tacit_dataset WHERE name = NEW.name)
     BEGIN SELECT RAISE(ABORT, '{_FORBIDDEN}'); END
     """,
-)
+}
 
 # In PostgreSQL the session's role is known to the server, so it can also see to it that
 # nobody writes under another's name and that only owners void and allow. A record that
 # takes a place already taken is left to the primary key: that is a race, not an attack.
-_POSTGRESQL = (
+_FUNCTIONS = (
     f"""
     CREATE FUNCTION tacit_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION '{_FORBIDDEN}'; END $$
@@ -120,25 +112,32 @@ _POSTGRESQL = (
       RETURN NEW;
     END $$
     """,
-    """
-    CREATE TRIGGER tacit_record_append BEFORE INSERT ON tacit_record
-    FOR EACH ROW EXECUTE FUNCTION tacit_append()
-    """,
-    *(
-        f"CREATE TRIGGER tacit_{table}_{verb} BEFORE {verb.upper()} ON tacit_{table} "
-        f"FOR EACH STATEMENT EXECUTE FUNCTION tacit_refuse()"
+)
+_POSTGRESQL = {
+    "tacit_record_append": "BEFORE INSERT ON tacit_record "
+    "FOR EACH ROW EXECUTE FUNCTION tacit_append()",
+    **{
+        f"tacit_{table}_{verb}": f"BEFORE {verb.upper()} ON tacit_{table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION tacit_refuse()"
         for table in ("record", "dataset")
         for verb in ("update", "delete", "truncate")
-    ),
-)
+    },
+}
+
+
+def _triggers(connection: Connection) -> dict[str, str]:
+    """Return what keeps the tables append-only, by name."""
+    return _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL
 
 
 def _first(connection: Connection) -> None:
     """From an empty database to version 1."""
     META.create_all(connection, checkfirst=False)
-    sqlite = connection.dialect.name == "sqlite"
-    for statement in _SQLITE if sqlite else _POSTGRESQL:
-        connection.exec_driver_sql(statement)
+    if connection.dialect.name != "sqlite":
+        for function in _FUNCTIONS:
+            connection.exec_driver_sql(function)
+    for name, rule in _triggers(connection).items():
+        connection.exec_driver_sql(f"CREATE TRIGGER {name} {rule}")
     connection.execute(VERSIONS.insert().values(version=1))
 
 
@@ -194,6 +193,6 @@ def missing_guards(connection: Connection) -> list[str]:
     found = set(connection.exec_driver_sql(names).scalars())
     return wrong + [
         f"the trigger {name}, which keeps the ledger append-only, is missing"
-        for name in TRIGGERS
+        for name in _triggers(connection)
         if name not in found
     ]

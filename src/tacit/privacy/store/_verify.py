@@ -83,7 +83,6 @@ def examine(
     if name is not None and terms.name != name:
         findings.append(f"the account of {name!r} has the terms of {terms.name!r}")
     account = Account(terms)
-    account.hash = genesis
     expected, last, when = 0, genesis, ""
     tokens: set[str] = set()
     witness = None

@@ -12,6 +12,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from tacit import __version__
+from tacit._json import canonical
 from tacit.privacy import PrivacyReport
 from tacit.saved import _arrays, _json
 from tacit.saved._errors import ModelFileError, refused_as
@@ -92,9 +93,10 @@ def write(
 
     Notes
     -----
-    **Guarantee.** The files are written beside the folder, read back, and renamed as
-    a whole. What fails or is interrupted leaves what was there. The seed of a fit is
-    not written, as whoever knows it can take the noise away.
+    **Guarantee.** What is written can be read again, which is tried before anything
+    is. The files are written beside the folder and renamed as a whole. What fails or
+    is interrupted leaves what was there. The seed of a fit is not written, as whoever
+    knows it can take the noise away.
     """
     files = _contents(saved)
     _opened(files)  # never leave what could not be read again
@@ -280,12 +282,12 @@ def _report(content: bytes) -> PrivacyReport:
     with refused_as(PRIVACY):
         report = PrivacyReport.from_dict(data)
         # what comes back otherwise was not written by this library
-        same = _json.canonical(_json.plain(report.to_dict(), PRIVACY))
+        same = canonical(_json.plain(report.to_dict(), PRIVACY))
         words = [*report.assumptions, *(entry.label for entry in report.entries)]
         flags = [entry.seeded for entry in report.entries]
         numbers = [entry.epsilon for entry in report.entries]
         known = (
-            same == _json.canonical(data)
+            same == canonical(data)
             and all(isinstance(word, str) for word in words)
             and all(isinstance(flag, bool) for flag in flags)
             and all(type(number) in (int, float) for number in numbers)

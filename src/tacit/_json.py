@@ -1,0 +1,67 @@
+"""Plain data, and JSON that says it in one way only."""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+__all__ = ["DEEPEST", "canonical", "plain"]
+
+# Beyond these, readers of JSON differ
+DEEPEST = 50
+LARGEST = 2**128
+
+
+def canonical(data: Any) -> str:
+    """Return plain data as text that is equal only for equal data of equal types.
+
+    Names are sorted, nothing is spaced, and all of it is ASCII.
+    """
+    return json.dumps(
+        data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+
+
+def plain(value: Any, name: str, depth: int = 0) -> Any:
+    """Return a value as what JSON gives back, with Python's own numbers.
+
+    What JSON cannot hold is a ValueError that begins with the name of its place.
+    """
+    if depth > DEEPEST:
+        raise ValueError(f"{name} is nested more than {DEEPEST} deep.")
+    if value is None or isinstance(value, bool | np.bool_):
+        return None if value is None else bool(value)
+    if isinstance(value, str):
+        return _text(value, name)
+    if isinstance(value, Integral):
+        if abs(int(value)) > LARGEST:
+            raise ValueError(f"{name} has a whole number beyond all bounds.")
+        return int(value)
+    if isinstance(value, Real):
+        if not isfinite(value):
+            raise ValueError(f"{name} must be finite, got {float(value)!r}.")
+        return float(value)
+    if isinstance(value, list | tuple):
+        return [plain(part, name, depth + 1) for part in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {
+            _text(key, name): plain(part, f"{name}[{key!r}]", depth + 1)
+            for key, part in value.items()
+        }
+    raise ValueError(
+        f"{name} must hold plain data (text, finite numbers, truth values, lists and "
+        f"dicts with text as keys), got {type(value).__name__}."
+    )
+
+
+def _text(value: str, name: str) -> str:
+    """Return text that can be written as UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} holds text that is no valid Unicode.") from None
+    return str(value)
