@@ -53,10 +53,14 @@ def bar(
         yield lambda done, total=None: None
         return
     from rich.console import Console  # noqa: PLC0415 - loaded for those who look
-    from rich.progress import Progress  # noqa: PLC0415
+    from rich.progress import Progress, TimeRemainingColumn  # noqa: PLC0415
 
+    # the time left, and at the end the time taken
+    *columns, _ = Progress.get_default_columns()
+    columns.append(TimeRemainingColumn(elapsed_when_finished=True))
     # results go to standard output, and may be read by a program
-    with Progress(console=Console(stderr=True), transient=transient) as shown_bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=transient) as shown_bar:
         task = shown_bar.add_task(label, total=total)
         yield lambda done, total=None: shown_bar.update(
             task, completed=done, total=total

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+from sklearn.base import clone
 
 from tacit import Budget, Ledger
 from tacit._random import as_generator
@@ -26,6 +27,7 @@ from tacit.linear_model import (
     LogisticRegression,
     SimplexRegressor,
 )
+from tacit.solvers import SOLVER_NAMES
 from tacit.tables import Column, Schema, TableError, _memory, _read, read_rows
 from tacit.tables._store import RowStore
 
@@ -253,12 +255,26 @@ def test_regressions_read_rows_on_disk(tmp_path, model):
     assert np.array_equal(model.fit(mapped(X, tmp_path), X[:, 0]).coef_, held)
 
 
-@pytest.mark.parametrize("name", ["noisy_sgd", "permuted_sgd", "sample_and_aggregate"])
-def test_solvers_that_need_rows_in_memory_refuse_before_the_charge(tmp_path, name):
+IN_MEMORY = ("noisy_sgd", "permuted_sgd", "sample_and_aggregate")
+# Solvers that are not for labels
+REGRESSORS = {
+    "ada_ssp": LinearRegression(1.0, y_range=(-1, 1)),
+    "entropy_sampling": SimplexRegressor(1.0, y_range=(-1, 1)),
+    "frank_wolfe": SimplexRegressor(1.0, y_range=(-1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", SOLVER_NAMES)
+def test_a_solver_reads_rows_on_disk_or_refuses_before_the_charge(tmp_path, name):
     X = as_generator(0).uniform(-1, 1, (500, 3))
-    y = X[:, 0] > 0
+    y = X[:, 0] if name in REGRESSORS else X[:, 0] > 0
+    model = clone(REGRESSORS.get(name, LogisticRegression(1.0, ridge=1.0)))
+    model.set_params(solver=name, delta=1e-6)
     ledger = Ledger(Budget(1.0, 1e-6))
-    model = LogisticRegression(1.0, 1e-6, solver=name, classes=[False, True], ridge=1.0)
+    if name not in IN_MEMORY:
+        model.fit(mapped(X, tmp_path), y, ledger=ledger)
+        assert ledger.spent() > 0
+        return
     with pytest.raises(ValueError, match="needs rows in memory; NoisyGD reads them"):
         model.fit(mapped(X, tmp_path), y, ledger=ledger)
     assert ledger.spent() == 0
