@@ -82,8 +82,19 @@ def test_a_regression_is_measured_by_r2_and_the_model_is_left_alone():
     before = model.get_params()
     forecast = expected_score(model, 5_000, WIDTHS)
     assert forecast.measure == "R2"
-    assert 0.5 < forecast.outlooks[1].plain < 1
+    assert 0.4 < forecast.outlooks[1].plain < 1
     assert model.get_params() == before
+
+
+def test_a_target_that_fills_little_of_its_range_is_expected_to_cost_more():
+    model = LinearRegression(0.5, x_norm=1.5, y_range=(0, 100))
+    *_, whole, _, tenth = expected_score(model, 5_000, WIDTHS).outlooks
+    assert "tenth" in tenth.signal
+    assert tenth.plain == pytest.approx(whole.plain, abs=0.05)
+    assert tenth.loss > whole.loss + 0.1
+    _, y = imagined_rows(1000, WIDTHS, spread=0.1)
+    assert y.min() >= -1
+    assert y.max() <= -0.8
 
 
 def test_the_census_is_also_a_table_of_answers():

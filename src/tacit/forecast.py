@@ -18,8 +18,25 @@ from tacit.privacy import Budget, GaussianNoise, calibrate
 
 __all__ = ["Forecast", "Outlook", "expected_score", "least_rows"]
 
-# How much the columns tell: deviation of the linear scores
-STRENGTHS = {"weak": 1.0, "middling": 2.0, "strong": 4.0}
+
+@dataclass(frozen=True)
+class _Signal:
+    """How much the columns tell, and how much of their range targets fill."""
+
+    words: str
+    strength: float
+    spread: float = 1.0
+
+
+# For labels the deviation of linear scores; for targets the ratio to the noise, so that
+# the best R2 is 0.2, 0.5 and 0.8
+LABELS = (_Signal("little", 1.0), _Signal("something", 2.0), _Signal("much", 4.0))
+TARGETS = (
+    _Signal("little", 0.5),
+    _Signal("something", 1.0),
+    _Signal("much", 2.0),
+    _Signal("something, of a tenth of the range", 1.0, 0.1),
+)
 # Made-up rows to fit on; more are stood for by less noise
 MOST_ROWS = 16_384
 FEW_ROWS = 4_096
@@ -49,7 +66,6 @@ class Forecast:
 
     measure: str
     outlooks: tuple[Outlook, ...]
-    simulated_rows: int
 
 
 def expected_score(
@@ -81,29 +97,30 @@ def expected_score(
     Notes
     -----
     Accuracy for labels and R2 for targets, on rows that were not fitted. Only the
-    shape of the table and the budget enter: real rows may be easier or harder, and what
-    carries over is the distance to the fit without privacy. More than 16,384 rows are
-    stood for by fewer, with the noise reduced in the same proportion.
+    shape of the table and the budget enter: real rows may be easier or harder. Noise in
+    a regression is in proportion to the width of ``y_range``, so one forecast is for a
+    target that fills a tenth of it, at its low end, as durations and amounts often do.
+    More than 16,384 rows are stood for by fewer, with the noise reduced in the same
+    proportion.
     """
     at_least(2, n_rows=n_rows)
     at_least(1, repeats=repeats)
     outlooks = []
-    for place, (signal, strength) in zip(
-        steps(len(STRENGTHS), "made-up rows"), STRENGTHS.items(), strict=True
-    ):
+    signals = LABELS if n_classes else TARGETS
+    for place, signal in zip(steps(len(signals), "made-up rows"), signals, strict=True):
         plain, scores = _scores(
             model,
             n_rows,
             widths,
             n_classes,
-            strength,
+            signal,
             MOST_ROWS,
             repeats,
             random_state + place,
         )
-        outlooks.append(Outlook(signal, plain, min(scores), max(scores)))
+        outlooks.append(Outlook(signal.words, plain, min(scores), max(scores)))
     measure = "accuracy" if is_classifier(model) else "R2"
-    return Forecast(measure, tuple(outlooks), min(n_rows, MOST_ROWS))
+    return Forecast(measure, tuple(outlooks))
 
 
 def least_rows(
@@ -116,7 +133,8 @@ def least_rows(
 ) -> int | None:
     """Return the power of two of rows from which privacy costs at most ``tolerance``.
 
-    Measured as in `expected_score` with a middling signal. None when even a hundred
+    Measured as in `expected_score`, for a target that the columns tell something about
+    and that fills its range. None when even a hundred
     million rows are too few.
     """
     fraction(tolerance=tolerance, closed=False)
@@ -127,7 +145,7 @@ def least_rows(
             2**exponent,
             widths,
             n_classes,
-            STRENGTHS["middling"],
+            (LABELS if n_classes else TARGETS)[1],
             FEW_ROWS,
             3,
             random_state,
@@ -148,7 +166,7 @@ def _scores(
     n_rows: int,
     widths: Sequence[int],
     n_classes: int,
-    strength: float,
+    signal: _Signal,
     most_rows: int,
     repeats: int,
     seed: int,
@@ -159,7 +177,8 @@ def _scores(
         n_fit + TEST_ROWS,
         widths,
         n_classes=n_classes,
-        strength=strength,
+        strength=signal.strength,
+        spread=signal.spread,
         random_state=seed,
     )
     X_fit, y_fit, X_test, y_test = X[:n_fit], y[:n_fit], X[n_fit:], y[n_fit:]

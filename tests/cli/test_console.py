@@ -97,6 +97,13 @@ def test_commands_end_in_json_for_programs():
         assert "--json" in options, " ".join(path)
 
 
+def test_nothing_to_do_shows_the_help(capsys):
+    with pytest.raises(SystemExit) as end:
+        main([])
+    assert end.value.code == 2
+    assert capsys.readouterr().err.startswith("Usage: tacit")
+
+
 def test_a_typo_is_no_command(capsys):
     with pytest.raises(SystemExit) as end:
         main(["fitt"])

@@ -9,6 +9,7 @@ from tests.cli.story import fit_arguments, ledger_of, spent
 
 import tacit.linear_model
 from tacit.cli._options import MODELS
+from tacit.exceptions import LedgerUnavailable
 from tacit.saved import read
 
 
@@ -230,3 +231,85 @@ def test_what_is_planned_is_what_is_charged(census, run):
 
 def test_every_estimator_has_a_name_at_the_command_line():
     assert sorted(MODELS.values()) == sorted(tacit.linear_model.__all__)
+
+
+def test_a_schema_without_a_target_is_named(census, run):
+    schema = census / "no_target.toml"
+    assert run("schema", "init", census / "census.csv", "--out", schema).code == 0
+    assert run("schema", "confirm", schema, "--all").code == 0
+    answer = run(*fit_arguments(census, "--schema", schema))
+    assert answer.code == 2
+    assert "names no target" in answer.err
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, "nan"])
+def test_a_budget_that_is_none_is_refused_before_reading(census, run, epsilon):
+    (census / "census.csv").unlink()
+    answer = run(*fit_arguments(census, epsilon=epsilon))
+    assert answer.code == 2
+    assert "epsilon must be" in answer.err
+
+
+@pytest.mark.parametrize("label", ["", "x" * 201, "two\nlines", "\udcff"])
+def test_a_label_that_cannot_be_written_is_refused_before_the_charge(
+    census, run, label
+):
+    answer = run(*fit_arguments(census, "--label", label))
+    assert answer.code == 2
+    assert "--label" in answer.err
+    assert spent(census) == 0
+
+
+def test_what_a_fit_reads_or_charges_is_not_replaced_by_its_model(census, run):
+    assert run(*fit_arguments(census)).code == 0
+    inside = census / "model" / "budget.db"
+    inside.write_bytes((census / "budget.db").read_bytes())
+    arguments = fit_arguments(census, "--force", "--ledger", f"sqlite:///{inside}")
+    answer = run(*arguments)
+    assert answer.code == 2
+    assert "is inside --out" in answer.err
+    assert inside.exists()
+
+
+def test_a_ledger_that_goes_away_after_the_charge_does_not_lose_the_fit(
+    census, run, monkeypatch
+):
+    def gone(self, *arguments, **more):
+        raise LedgerUnavailable("The database is gone.")
+
+    monkeypatch.setattr("tacit.privacy.store.StoredLedger.note", gone)
+    answer = run(*fit_arguments(census, "--json"))
+    assert answer.code == 0
+    assert "the charge stands" in answer.data["failed"]["ledger"]
+    assert read(census / "model").privacy.promise.epsilon == 1
+
+
+def test_the_model_is_noted_beside_its_charge(census, run):
+    data = run(*fit_arguments(census, "--json")).data
+    charge, note = ledger_of(census).history()[-2:]
+    assert note.refers_to == charge.seq == data["charge"]
+    assert [release["promise"]["epsilon"] for release in data["releases"]] == [1]
+
+
+def test_everything_that_was_released_is_in_the_folder(census, run):
+    more = ("--solver", "amp", "--intervals", 0.7, "--measure", 0.2)
+    assert run(*fit_arguments(census, *more)).code == 0
+    releases = read(census / "model").facts["releases"]
+    assert [part["promise"]["epsilon"] for part in releases] == [1, 0.7, 0.2]
+
+
+def test_a_refused_plan_says_why(census, run):
+    assert run(*fit_arguments(census, epsilon=2.9)).code == 0
+    url = f"sqlite:///{census / 'budget.db'}"
+    schema = ("--schema", census / "census.toml", "--epsilon", 2, "--delta", 1e-7)
+    answer = run("plan", *schema, "--rows", 3000, "--ledger", url, "--json")
+    assert answer.code == 0
+    assert answer.data["ledger"]["fits"] is False
+    assert "would pass the budget" in answer.data["ledger"]["why_not"]
+
+
+def test_fields_may_be_separated_by_anything(census, run):
+    path = census / "census.csv"
+    path.write_text(path.read_text("utf-8").replace(",", "|"), "utf-8")
+    assert run(*fit_arguments(census)).code == 2
+    assert run(*fit_arguments(census, "--delimiter", "|")).code == 0

@@ -13,7 +13,15 @@ from rich.console import Console
 
 from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
 
-__all__ = ["REFUTED", "UNSOUND", "Refused", "explained", "json_option", "out"]
+__all__ = [
+    "REFUTED",
+    "UNSOUND",
+    "Refused",
+    "clean",
+    "explained",
+    "json_option",
+    "out",
+]
 
 
 class Refused(click.ClickException):
@@ -47,6 +55,11 @@ def out(as_json: bool, data: dict[str, Any], human: Callable[[Console], None]) -
     human(console)
 
 
+def clean(text: str) -> str:
+    """Return text without characters that would steer the terminal."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def explained(group: click.Group, arguments: list[str]) -> int:
     """Run a command and return its exit code, with one sentence for what went wrong."""
     try:
@@ -56,6 +69,9 @@ def explained(group: click.Group, arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         _say(arguments, "Interrupted. What was charged stays charged.", INTERRUPTED)
         return INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "", err=True)
+        return BAD_INPUT
     except click.ClickException as error:
         usage = getattr(error, "ctx", None)
         hint = f" See '{usage.command_path} --help'." if usage is not None else ""

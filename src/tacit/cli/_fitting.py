@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from tacit import __version__
 from tacit._progress import progress
 from tacit.cli._console import Refused
 from tacit.cli._reporting import write_reports
-from tacit.exceptions import BudgetExceeded
+from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
 from tacit.inference import (
     Intervals,
     PrivateScore,
@@ -28,6 +29,7 @@ from tacit.privacy import (
     Budget,
     Event,
     GaussianNoise,
+    Neighbors,
     PureDP,
     calibrate,
     labelled,
@@ -44,8 +46,13 @@ __all__ = [
     "read",
     "refuse_early",
     "refuse_folder",
+    "refuse_label",
     "write",
 ]
+
+# What may go wrong once a fit is paid for, and must not lose it
+TROUBLE = (ValueError, BudgetExceeded, LedgerUnavailable, LedgerDamaged)
+LONGEST_LABEL = 200
 
 
 @dataclass(frozen=True)
@@ -79,8 +86,15 @@ class Fitted:
     intervals: Intervals | None = None
 
 
-def refuse_folder(folder: Path, force: bool) -> None:
-    """Refuse a folder that cannot be written, while nothing is charged yet."""
+def refuse_folder(folder: Path, force: bool, used: Iterable[Path]) -> None:
+    """Refuse a folder that cannot be written, while nothing is charged yet.
+
+    What is ``used`` must not be in it: the whole folder is replaced.
+    """
+    place = folder.resolve()
+    for path in used:
+        if path.resolve().is_relative_to(place):
+            raise Refused(f"{path} is inside --out, which is replaced as a whole.")
     if folder.exists() and not force:
         raise Refused(f"{folder} is there already; give another --out, or --force.")
     if folder.exists() and not is_model(folder):
@@ -95,18 +109,19 @@ def refuse_folder(folder: Path, force: bool) -> None:
         Path(trial, "trial").write_bytes(os.urandom(2**16))
 
 
+def refuse_label(label: str) -> None:
+    """Refuse a label that could not be written or shown once the fit is paid for."""
+    if not 0 < len(label) <= LONGEST_LABEL or not label.isprintable():
+        raise Refused(
+            f"--label must be 1 to {LONGEST_LABEL} characters that can be printed."
+        )
+
+
 def read(
-    data: Path,
-    schema: Schema,
-    model: Any,
-    extras: Extras,
-    *,
-    encoding: str,
-    scratch: Path | None,
-    shown: bool,
+    data: Path, schema: Schema, model: Any, extras: Extras, **reading: Any
 ) -> Split:
     """Return the rows of a file, some of them set aside by their places alone."""
-    X, y = read_rows(data, schema, encoding=encoding, scratch=scratch, progress=shown)
+    X, y = read_rows(data, schema, **reading)
     if extras.measure is None:
         return Split(X, y)
     if isinstance(X, np.memmap):
@@ -174,7 +189,7 @@ def fitted(
                 continue
             try:
                 paid[name] = release(model, *arguments, epsilon=epsilon, **account)
-            except (ValueError, BudgetExceeded) as error:
+            except TROUBLE as error:
                 failed[name] = str(error)
     return Fitted(model, len(rows.X), extras, failed=failed, **paid)
 
@@ -187,42 +202,75 @@ def write(
     label: str,
     force: bool,
 ) -> dict[str, Any]:
-    """Write the model, its report and its card; note the model in the ledger."""
+    """Write the model, its report and its card; note the model in the ledger.
+
+    The fit is paid for: what goes wrong with the ledger now is told, and loses nothing.
+    """
     model = result.model
-    part = f"{result.extras.set_aside:.0%} of the rows"
-    aside = {"rows": f"{part}, set aside by their places alone"}
-    counted = model.privacy_.promise.neighbors.value == "replace_one"
+    counted = model.privacy_.promise.neighbors is Neighbors.REPLACE_ONE
     facts = {
         "label": label,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "tacit": __version__,
         "rows": result.n_rows if counted else None,
         "features": schema.feature_names,
-        "score": None if result.score is None else {**result.score.to_dict(), **aside},
+        "score": _score(result),
         "intervals": None if result.intervals is None else result.intervals.to_dict(),
-        "ledger": None
-        if ledger is None
-        else {"dataset": ledger.dataset, "head": list(ledger.head)},
+        "releases": [
+            release.to_dict()
+            for release in (
+                model.privacy_,
+                *(
+                    extra.privacy
+                    for extra in (result.intervals, result.score)
+                    if extra is not None
+                ),
+            )
+        ],
+        "charge": ledger.made[0] if ledger is not None else None,
+        "ledger": _witness(ledger, result.failed),
     }
     saved = SavedModel(model, model.privacy_, schema.to_dict(), facts)
     write_model(folder, saved, overwrite=force)
-    model_digest = digest(folder)
-    if ledger is not None:
-        ledger.note(f"{label}: model.json has sha256 {model_digest}")
-    reports = write_reports(folder, saved, ledger)
-    account = None
-    if ledger is not None:
-        account = {
-            "dataset": ledger.dataset,
-            "budget": ledger.budget.to_dict(),
-            "spent": ledger.spent(),
-        }
-    return {
+    found = {
         **facts,
-        **reports,
         "folder": str(folder),
-        "digest": model_digest,
-        "failed": result.failed,
+        "digest": digest(folder),
         "privacy": model.privacy_.to_dict(),
-        "ledger": account,
+        "ledger": None,
+        "failed": result.failed,
     }
+    if ledger is not None:
+        try:
+            text = f"{label}: model.json has sha256 {found['digest']}"
+            ledger.note(text, refers_to=ledger.made[0])
+            found["ledger"] = {
+                "dataset": ledger.dataset,
+                "budget": ledger.budget.to_dict(),
+                "spent": ledger.spent(),
+            }
+        except TROUBLE as error:
+            result.failed["ledger"] = f"the charge stands; {error}"
+            ledger = None
+    return {**found, **write_reports(folder, saved, ledger)}
+
+
+def _score(result: Fitted) -> dict[str, Any] | None:
+    if result.score is None:
+        return None
+    part = f"{result.extras.set_aside:.0%} of the rows"
+    rows = f"{part}, set aside by their places alone"
+    return {**result.score.to_dict(), "rows": rows}
+
+
+def _witness(
+    ledger: StoredLedger | None, failed: dict[str, str]
+) -> dict[str, Any] | None:
+    """Return what a model keeps of the ledger that paid for it."""
+    if ledger is None:
+        return None
+    try:
+        return {"dataset": ledger.dataset, "head": list(ledger.head)}
+    except TROUBLE as error:
+        failed["ledger"] = f"the charge stands; {error}"
+        return {"dataset": ledger.dataset, "head": None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,9 +14,11 @@ from tacit.cli._console import Refused
 __all__ = [
     "DEFAULT_MODELS",
     "MODELS",
+    "csv_options",
     "estimator_for",
     "estimator_options",
     "given_settings",
+    "ledger_files",
     "ledger_options",
     "opened_ledger",
     "schema_for",
@@ -62,14 +65,23 @@ ledger_options = _all(
         "ledger_url",
         envvar="TACIT_LEDGER",
         metavar="URL",
-        help="Ledger to charge, such as sqlite:///budget.db or postgresql://host/db.",
+        help="Ledger of the table: sqlite:///budget.db or postgresql://user@host/db.",
     ),
     click.option(
         "--dataset",
         envvar="TACIT_DATASET",
         help="Account in the ledger; may be left out when there is one only.",
     ),
-    click.option("--analyst", help="Name of the sub-budget to charge."),
+    click.option("--analyst", help="Whose allowance is charged; yours unless given."),
+)
+
+csv_options = _all(
+    click.option(
+        "--encoding", default="utf-8", show_default=True, help="Of a CSV file."
+    ),
+    click.option(
+        "--delimiter", help="Of a CSV file; comma, semicolon and tab are recognized."
+    ),
 )
 
 estimator_options = _all(
@@ -126,6 +138,12 @@ def opened_ledger(ledger_url: str, dataset: str | None, analyst: str | None) -> 
     return Ledger.open(ledger_url, dataset=dataset, analyst=analyst)
 
 
+def ledger_files(ledger_url: str | None) -> list[Path]:
+    """Return the file that a ledger lives in, if it is one."""
+    _, is_file, name = (ledger_url or "").partition("sqlite:///")
+    return [Path(name)] if is_file else []
+
+
 def schema_for(path: str, target: str | None) -> Any:
     """Return a schema that a person has confirmed, with the target asked for."""
     from tacit.tables import Schema  # noqa: PLC0415
@@ -133,7 +151,17 @@ def schema_for(path: str, target: str | None) -> Any:
     schema = Schema.load(path)
     if target is not None:
         schema = schema.with_target(target)
-    schema.require_confirmed()
+    if schema.target is None:
+        raise Refused(
+            f"{path} names no target; give --target, or draft the schema with one."
+        )
+    waiting = schema.unconfirmed()
+    if waiting:
+        names = ", ".join(map(repr, waiting))
+        raise Refused(
+            f"The schema is not confirmed for {names}: compare each entry with what is "
+            f"publicly known, then run 'tacit schema confirm {path}'."
+        )
     return schema
 
 
@@ -164,6 +192,7 @@ def estimator_for(
     from sklearn.base import is_classifier  # noqa: PLC0415
 
     from tacit import linear_model  # noqa: PLC0415
+    from tacit.privacy import Budget  # noqa: PLC0415
     from tacit.saved import restored_parameter  # noqa: PLC0415
 
     target = schema.target
@@ -181,6 +210,9 @@ def estimator_for(
             raise Refused(f"--set {setting} is not for that; use {FIXED[setting]}.")
         if setting not in known:
             raise Refused(f"{name} has no parameter {setting!r}.")
+    # refused here, before anything is read
+    delta = parameters.get("delta")
+    Budget(parameters["epsilon"], 0.0 if delta is None else delta)
     public = {
         "x_norm": schema.row_norm,
         "x_max": 1.0,  # numbers are scaled to -1 to 1, and indicators are 0 or 1

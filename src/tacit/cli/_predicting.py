@@ -22,7 +22,7 @@ def predictions(
     data: Path,
     keep: tuple[str, ...],
     probabilities: bool,
-    encoding: str,
+    **reading: Any,
 ) -> Iterator[pa.Table]:
     """Yield tables of kept columns and predictions."""
     assert saved.schema is not None
@@ -34,7 +34,7 @@ def predictions(
         added += [f"{name}={label}" for label in model.classes_]
     if set(added) & set(keep):
         raise Refused(f"--keep cannot keep {name!r}, which is what is predicted.")
-    for block in batches(data, schema, keep=keep, encoding=encoding):
+    for block in batches(data, schema, keep=keep, **reading):
         columns: dict[str, Any] = {key: block.kept[key] for key in keep}
         columns[name] = pa.array(model.predict(block.X))
         if probabilities:

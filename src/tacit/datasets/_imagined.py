@@ -21,6 +21,7 @@ def imagined_rows(
     *,
     n_classes: int = 0,
     strength: float = 2.0,
+    spread: float = 1.0,
     random_state: Any = 0,
 ) -> tuple[Floats, NDArray[Any]]:
     """Draw encoded rows of a table that is known by its columns only.
@@ -37,6 +38,9 @@ def imagined_rows(
     strength
         Standard deviation of the linear scores: how much the columns tell. For
         targets, ratio of signal to noise.
+    spread
+        Part of their range that targets fill, from its low end on; most amounts and
+        durations fill little of it.
     random_state
         Seed or generator.
 
@@ -70,5 +74,6 @@ def imagined_rows(
         # the largest of scores plus Gumbel noise is a draw from their softmax
         return X, np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
     targets = scores[:, 0] + rng.normal(size=n_rows)
-    # the range is three deviations to both sides; what is beyond would be cut
-    return X, np.clip(targets / (3 * np.hypot(strength, 1.0)), -1.0, 1.0)
+    # three deviations to both sides; what is beyond would be cut
+    filled = np.clip(targets / (3 * np.hypot(strength, 1.0)), -1.0, 1.0)
+    return X, spread * (1.0 + filled) - 1.0

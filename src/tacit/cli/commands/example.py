@@ -14,8 +14,10 @@ SUFFIXES = (".csv", ".parquet", ".arrow")
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--rows", type=click.IntRange(2, 10_000_000), default=50_000)
-@click.option("--seed", type=click.IntRange(0), default=0)
+@click.option(
+    "--rows", type=click.IntRange(2, 10_000_000), default=50_000, show_default=True
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @json_option
 def command(path: Path, rows: int, seed: int, force: bool, as_json: bool) -> None:

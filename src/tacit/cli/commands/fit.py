@@ -10,9 +10,11 @@ from rich.console import Console
 
 from tacit.cli._console import Refused, json_option, out
 from tacit.cli._options import (
+    csv_options,
     estimator_for,
     estimator_options,
     given_settings,
+    ledger_files,
     ledger_options,
     opened_ledger,
     schema_for,
@@ -56,7 +58,7 @@ from tacit.cli._options import (
     metavar="EPSILON",
     help="Confidence intervals of the coefficients, for so much more epsilon.",
 )
-@click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file.")
+@csv_options
 @click.option(
     "--scratch",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -80,6 +82,7 @@ def command(
     set_aside: float,
     intervals: float | None,
     encoding: str,
+    delimiter: str | None,
     scratch: Path | None,
     quiet: bool,
     as_json: bool,
@@ -97,7 +100,8 @@ def command(
         )
     from tacit.cli import _fitting as fitting
 
-    fitting.refuse_folder(folder, force)
+    used = [data, Path(schema_path), *ledger_files(ledger_url)]
+    fitting.refuse_folder(folder, force, used)
     schema = schema_for(schema_path, target)
     model = estimator_for(schema, settings=given_settings(settings), **parameters)
     ledger = None
@@ -106,8 +110,16 @@ def command(
     extras = fitting.Extras(measure, set_aside, intervals)
     shown = not (quiet or as_json)
     label = schema.target.name if label is None else label
+    fitting.refuse_label(label)
     rows = fitting.read(
-        data, schema, model, extras, encoding=encoding, scratch=scratch, shown=shown
+        data,
+        schema,
+        model,
+        extras,
+        encoding=encoding,
+        delimiter=delimiter,
+        scratch=scratch,
+        progress=shown,
     )
     fitting.refuse_early(model, rows, extras, ledger, label)
     fitted = fitting.fitted(model, rows, extras, ledger, label, shown)
@@ -124,8 +136,14 @@ def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
             f"{score['low']:.4g} and {score['high']:.4g} with 95% confidence, for "
             f"epsilon {score['epsilon']:g} more"
         )
+    if written["rows"] is not None and fitted.model.privacy_.promise.delta > (
+        1 / written["rows"]
+    ):
+        console.print(
+            "warning      delta is above one over the number of rows; take less"
+        )
     for name, why in written["failed"].items():
-        console.print(f"{name:12} not released: {why}", markup=False)
+        console.print(f"{name:12} FAILED: {why}", markup=False)
     console.print(f"model        {written['folder']}", markup=False)
     console.print(f"report       {written['report']}", markup=False)
     ledger = written["ledger"]

@@ -17,6 +17,7 @@ from tacit.cli._options import (
     opened_ledger,
     schema_for,
 )
+from tacit.exceptions import BudgetExceeded
 
 
 @click.command()
@@ -54,7 +55,8 @@ def command(
 
     Scores are those of private fits on made-up rows with the columns of the schema, for
     a target that the columns tell little, something or much about. Real rows may be
-    easier or harder: what carries over is the distance to a fit without privacy.
+    easier or harder. For a number, noise is in proportion to the width of its range:
+    narrow it where the target fills little of it.
     """
     from tacit._progress import progress
     from tacit.forecast import expected_score, least_rows
@@ -65,8 +67,7 @@ def command(
     planned = model.plan(rows, len(schema.feature_names))
     cost = None
     if ledger_url is not None:
-        ledger = opened_ledger(ledger_url, dataset, analyst)
-        cost = _cost(ledger, planned)
+        cost = _cost(opened_ledger(ledger_url, dataset, analyst), planned)
     shape: dict[str, Any] = {
         "widths": schema.widths,
         "n_classes": len(schema.target.labels or ()),
@@ -104,15 +105,19 @@ def command(
 
 def _cost(ledger: Any, planned: Any) -> dict[str, Any]:
     """Return what the ledger would say to the charge."""
-    fits = ledger.admits(planned.event, planned.budget)
+    why = after = None
+    try:
+        ledger.require(planned.event, "This fit", planned.budget)
+        after = ledger.spent_with(planned.event, planned.budget)
+    except BudgetExceeded as error:
+        why = str(error)
     return {
         "dataset": ledger.dataset,
         "budget": ledger.budget.to_dict(),
         "spent": ledger.spent(),
-        "spent_after": ledger.spent_with(planned.event, planned.budget)
-        if fits
-        else None,
-        "fits": fits,
+        "spent_after": after,
+        "fits": why is None,
+        "why_not": why,
     }
 
 
@@ -151,12 +156,11 @@ def _show(console: Console, data: dict[str, Any]) -> None:
     if cost is None:
         console.print("ledger       none given")
         return
-    if cost["fits"]:
-        after = f", {cost['spent_after']:.4g} after this"
-    else:
-        after = "; this fit would be refused"
+    after = f", {cost['spent_after']:.4g} after this" if cost["fits"] else ""
     console.print(
         f"ledger       {cost['dataset']}: epsilon {cost['spent']:.4g} of "
         f"{cost['budget']['epsilon']:g} is spent{after}",
         markup=False,
     )
+    if not cost["fits"]:
+        console.print(f"REFUSED      {cost['why_not']}", markup=False)

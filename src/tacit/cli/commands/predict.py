@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from tacit.cli._console import Refused, json_option, out
+from tacit.cli._options import csv_options
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -24,7 +25,7 @@ SUFFIXES = (".csv", ".parquet")
 )
 @click.option("--keep", multiple=True, help="Column of DATA to copy, such as a key.")
 @click.option("--probabilities", is_flag=True, help="One more column a class.")
-@click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file.")
+@csv_options
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @json_option
 def command(
@@ -34,6 +35,7 @@ def command(
     keep: tuple[str, ...],
     probabilities: bool,
     encoding: str,
+    delimiter: str | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -56,7 +58,9 @@ def command(
     if probabilities and not hasattr(saved.estimator, "predict_proba"):
         name = type(saved.estimator).__name__
         raise Refused(f"--probabilities are not known to a model of {name}.")
-    blocks = predictions(saved, data, keep, probabilities, encoding)
+    blocks = predictions(
+        saved, data, keep, probabilities, encoding=encoding, delimiter=delimiter
+    )
     rows = write_table(path, blocks)
 
     def human(console: Console) -> None:
