@@ -133,7 +133,8 @@ def _show(console: Console, data: dict[str, Any]) -> None:
     console.print(f"noise        {data['noise']}", markup=False)
     for assumption in data["assumptions"]:
         console.print(f"assumes      {assumption}", markup=False)
-    table = Table(title=f"{data['measure']} on made-up rows like these", box=None)
+    console.print(f"{data['measure']} on made-up rows like these")
+    table = Table(box=None)
     table.add_column("the columns tell")
     table.add_column("without privacy", justify="right")
     table.add_column("private", justify="right")
