@@ -140,9 +140,7 @@ def _show(console: Console, data: dict[str, Any]) -> None:
     table.add_column("private", justify="right")
     for row in data["expected"]:
         table.add_row(
-            {"weak": "little", "middling": "something", "strong": "much"}[
-                row["signal"]
-            ],
+            row["signal"],
             f"{row['without_privacy']:.1%}",
             f"{row['low']:.1%} to {row['high']:.1%}",
         )
