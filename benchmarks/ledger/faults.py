@@ -181,7 +181,7 @@ def clock(url, charges):
 
 
 def restarts(server, folder, processes, times):
-    url, _ = server.schema()
+    url = server.database()
     ledger = Ledger.open(url, dataset="restarts", budget=PLENTY)
     until = time.monotonic() + 4.0 * (times + 1)
     workers = [
@@ -235,7 +235,7 @@ def main():
                 folder = home / f"{kind}-{case.__name__}"
                 folder.mkdir()
                 sqlite = f"sqlite:///{folder}/budget.db"
-                url = sqlite if kind == "sqlite" else server.schema()[0]
+                url = sqlite if kind == "sqlite" else server.database()
                 results.append(case(url, folder, *more))
                 print(table(results[-1:]).splitlines()[1], file=sys.stderr, flush=True)
         results.append(disk_full(home))

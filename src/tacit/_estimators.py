@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -61,8 +61,12 @@ def checked_shape(
     """Check shape, kind and names of the columns, and read no value.
 
     What scikit-learn says of such input quotes it, so it is refused here, in words
-    that do not.
+    that do not. Where the number of rows is private, as it is with ``least_rows=0``,
+    no message has it, and a fit takes any but none, which scikit-learn wants refused.
     """
+    relation = getattr(estimator, "neighbors", Neighbors.REPLACE_ONE)
+    added = fitting and Neighbors.of(relation) is not Neighbors.REPLACE_ONE
+    private = added or least_rows == 0
     if sparse.issparse(X) and not accept_sparse:
         raise TypeError(
             f"{type(estimator).__name__} takes no sparse X; call X.toarray() first."
@@ -75,14 +79,19 @@ def checked_shape(
         )
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ValueError("Complex data not supported: X must hold real numbers.")
+    if private and least_rows > 0:
+        if shape[0] == 0:
+            raise ValueError("X must hold rows to fit on.")
+        least_rows = 0
+    told = "" if private else shape[0]
     for count, least, unit in (
         (shape[0], least_rows, "sample"),
         (shape[1], 1, "feature"),
     ):
         if count < least:
             raise ValueError(
-                f"X has {count} {unit}(s) (shape={tuple(shape)}) while a minimum of "
-                f"{least} is required."
+                f"X has {count} {unit}(s) (shape=({told}, {shape[1]})) while a minimum "
+                f"of {least} is required."
             )
     validate_data(estimator, X, skip_check_array=True, reset=fitting)
     return int(shape[0]), int(shape[1])
@@ -154,15 +163,18 @@ def _kind_of_refusal(X: Any) -> type[Exception] | None:
     return None
 
 
-def checked_targets(y: Any, n_rows: int) -> NDArray[Any]:
-    """Return targets as a vector of one a row, or refuse them without showing any."""
+def checked_targets(y: Any, n_rows: int, *, labels: bool) -> NDArray[Any]:
+    """Return targets as a vector of one a row, or refuse them without showing any.
+
+    Labels must all be of one kind, so that none changes how another is read.
+    """
     if y is None:
         raise ValueError(
             "fit requires y to be passed, but the target y is None; give y."
         )
     if sparse.issparse(y):
         raise ValueError("y must be dense: sparse labels are not supported.")
-    array: NDArray[Any] = np.asarray(y)
+    array: NDArray[Any] = _of_one_kind(y) if labels else np.asarray(y)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers.")
     array = column_or_1d(array, warn=True)
@@ -174,6 +186,43 @@ def checked_targets(y: Any, n_rows: int) -> NDArray[Any]:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError("Input y contains NaN or infinity; leave such rows out.")
     return array
+
+
+# Kinds of labels, and those of the arrays that hold them
+_LABELS: dict[type, str] = {
+    bool: "b",
+    np.bool_: "b",
+    Integral: "iu",
+    Real: "f",
+    str: "U",
+    bytes: "S",
+}
+
+
+def _of_one_kind(y: Any) -> NDArray[Any]:
+    """Return labels as an array that holds each as it was given.
+
+    numpy reads a list with one text in it as texts, and one with one float as floats.
+    """
+    listed = not hasattr(y, "dtype")
+    array: NDArray[Any] = np.asarray(y, dtype=object if listed else None)
+    if array.dtype.kind != "O":
+        return array
+    kinds = {
+        next((_LABELS[known] for known in _LABELS if issubclass(kind, known)), kind)
+        for kind in set(map(type, array.flat))
+    }
+    if len(kinds) > 1:
+        raise ValueError(
+            "y must hold labels of one kind, got labels of different kinds; turn all "
+            "of them into integers or all into text."
+        )
+    if not listed and kinds <= {"U", "S"}:  # one long text must not make all long
+        return array
+    plain: NDArray[Any] = np.asarray(array.tolist())
+    # integers too far apart for one type would come back as floats
+    exact = all(isinstance(kind, str) and plain.dtype.kind in kind for kind in kinds)
+    return plain if exact else array
 
 
 def promised_budget(

@@ -6,13 +6,14 @@ processes that ask for a generator from OS entropy never share one.
 """
 
 import os
+from hashlib import sha256
 from numbers import Integral
 
 import numpy as np
 from numpy.random import Generator, RandomState, SeedSequence
 from randomgen import AESCounter
 
-__all__ = ["RandomSource", "as_generator", "is_seeded", "spawn"]
+__all__ = ["RandomSource", "as_generator", "generator_for", "is_seeded", "spawn"]
 
 _KEY_BYTES = 16
 
@@ -41,6 +42,30 @@ def as_generator(random_state: RandomSource) -> Generator:
     return _keyed(_key(random_state))
 
 
+def generator_for(random_state: RandomSource, *release: object) -> Generator:
+    """Return the generator of one release, another for each release with one seed.
+
+    Whoever sees two releases with the same noise can take it off, without the seed. So
+    what is public of a release goes into the key. Releases that differ in their rows
+    alone still share it: a seed remains for tests.
+
+    Parameters
+    ----------
+    random_state
+        As in `as_generator`. A ``Generator`` or a ``RandomState`` moves on, and None
+        is fresh, so that only seeds need the rest.
+    release
+        What tells this release from others, and nothing private: arrays as bytes.
+    """
+    if random_state is None or isinstance(random_state, Generator | RandomState):
+        return as_generator(random_state)
+    seed = _sequence(random_state)
+    words = np.frombuffer(sha256(repr(release).encode()).digest(), dtype="<u4")
+    return as_generator(
+        SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *words.tolist()))
+    )
+
+
 def spawn(rng: Generator, n: int) -> list[Generator]:
     """Return ``n`` generators, each keyed by 128 bits drawn from ``rng``."""
     words = rng.integers(0, 2**64, size=(n, 2), dtype=np.uint64)
@@ -57,16 +82,18 @@ def _key(random_state: object) -> bytes:
         return os.urandom(_KEY_BYTES)
     if isinstance(random_state, RandomState):
         return random_state.randint(0, 2**32, size=4, dtype=np.uint32).tobytes()
-    if isinstance(random_state, SeedSequence):
-        return random_state.generate_state(2, np.uint64).tobytes()
+    return _sequence(random_state).generate_state(2, np.uint64).tobytes()
+
+
+def _sequence(seed: object) -> SeedSequence:
+    if isinstance(seed, SeedSequence):
+        return seed
     # True and False are integers to Python, and never meant as seeds
-    if not isinstance(random_state, bool) and isinstance(random_state, Integral):
-        seed = int(random_state)
-        if seed >= 0:
-            return SeedSequence(seed).generate_state(2, np.uint64).tobytes()
+    if isinstance(seed, Integral) and not isinstance(seed, bool) and int(seed) >= 0:
+        return SeedSequence(int(seed))
     raise ValueError(
         "random_state must be None, a non-negative integer, a SeedSequence, a "
-        f"Generator or a RandomState, got {random_state!r}."
+        f"Generator or a RandomState, got {seed!r}."
     )
 
 

@@ -13,6 +13,7 @@ from tacit.audit import (
     gaussian_delta,
     gaussian_epsilon,
 )
+from tacit.audit.bounds import largest_bound
 
 CONFIDENCE = 1 - P_FAIL
 BOUNDS = [clopper_pearson_bound, gaussian_bound]
@@ -247,3 +248,17 @@ def test_bad_parameters_are_named(bound, change, message):
 def test_a_gaussian_trade_off_has_no_pure_epsilon():
     with pytest.raises(ValueError, match="delta must be > 0"):
         gaussian_bound(np.ones(4), np.ones(4), delta=0.0, confidence=0.9)
+
+
+@pytest.mark.parametrize("method", ["clopper-pearson", "gaussian"])
+@pytest.mark.parametrize("n_runs", [20, 101])
+def test_the_largest_bound_is_that_of_scores_that_never_mix(method, n_runs):
+    options = {"delta": 0.01, "confidence": 0.95}
+    bound = clopper_pearson_bound if method == "clopper-pearson" else gaussian_bound
+    found = bound(np.ones(n_runs), np.zeros(n_runs), **options).epsilon_lower
+    assert largest_bound(n_runs, method=method, **options) == pytest.approx(found)
+
+
+def test_few_runs_show_nothing():
+    options = {"confidence": 1 - 1e-6, "delta": 0.0, "method": "clopper-pearson"}
+    assert largest_bound(20, **options) == 0.0

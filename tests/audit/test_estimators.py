@@ -15,7 +15,7 @@ from tests.stat import P_FAIL
 
 from tacit._random import as_generator
 from tacit.audit import audit_estimator
-from tacit.audit.estimators import _gaussian_only, _pair, _prepared
+from tacit.audit._subjects import gaussian_only, pair_of, prepared
 from tacit.linear_model import (
     HuberRegressor,
     LinearRegression,
@@ -82,14 +82,15 @@ class Quiet:
 
 
 @pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
-def test_every_estimator_can_be_audited_and_few_runs_refute_none(model, seed):
+def test_every_estimator_can_be_audited_and_few_runs_refute_none(model):
     before = model.get_params()
-    found = audit_estimator(
-        model, n_rows=10, runs=20, confidence=1 - P_FAIL, random_state=seed
-    )
+    # a fixed seed, as so few runs can refute at a low confidence only
+    found = audit_estimator(model, n_rows=4, runs=40, random_state=0)
     assert not found.refuted
     assert found.verdict.startswith("Not refuted")
     assert "proves nothing" in found.verdict
+    assert found.leaks == ()
+    assert found.most_shown > 1.0
     assert found.epsilon == 1.0
     assert model.get_params() == before
     assert not hasattr(model, "coef_")
@@ -134,14 +135,14 @@ def test_our_estimator_passes_and_half_its_noise_is_refuted(seed):
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC, Ridge, HuberRegressor])
 def test_defaults_show_a_part_of_a_large_promise(kind, seed):
-    options = {"n_rows": 4, "runs": 400, "confidence": 1 - P_FAIL}
+    options = {"n_rows": 4, "runs": 450, "confidence": 1 - P_FAIL}
     found = audit_estimator(kind(8.0), random_state=seed, **options)
     assert 1.0 < found.epsilon_lower < 8.0
 
 
 def test_a_seed_fixes_the_outcome():
     first, second, other = (
-        audit_estimator(NoisySum(1.0), n_rows=4, runs=40, random_state=s).result
+        audit_estimator(NoisySum(1.0), n_rows=4, runs=60, random_state=s).result
         for s in (1, 1, 2)
     )
     assert first == second
@@ -151,6 +152,7 @@ def test_a_seed_fixes_the_outcome():
 def test_without_a_seed_the_noise_is_fresh():
     model = NoisySum(1.0, random_state=0)
     found = audit_estimator(model, n_rows=4, runs=100, confidence=0.5)
+    assert found.leaks == ()
     # with one and the same noise in all runs, the sides would be told apart for sure
     assert 0 < found.result.hits[0] + found.result.hits[1] < 100
     assert model.random_state == 0
@@ -214,14 +216,15 @@ def test_a_bad_option_is_refused_by_name(name, value):
 
 @pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
 def test_pairs_keep_the_public_bounds_and_change_one_row(model):
-    subject = _prepared(model)
+    subject = prepared(model)
     given = subject.get_params()
     relation, norm = given["neighbors"], given.get("bound_norm", "linf")
     norm = "linf" if norm == "linf" else "l2"
-    (X, y), (other_X, other_y) = _pair(subject, 10, 3, relation, norm)
+    (X, y), (other_X, other_y) = pair_of(subject, 10, 3, relation, norm)
     bound = given.get("x_norm", given.get("x_max"))
     order = np.inf if norm == "linf" else 2
-    assert np.linalg.norm(X, order, axis=1).max() == bound
+    assert 0.97 * bound < np.linalg.norm(X, order, axis=1).max() <= bound
+    assert X[0].all()  # a column without anything in it could be released as it is
     if relation == "add_or_remove_one":
         np.testing.assert_array_equal(other_X, X[1:])
         np.testing.assert_array_equal(other_y, y[1:])
@@ -238,9 +241,9 @@ def test_only_gaussian_noise_is_gaussian():
     gaussian = {"type": "GaussianNoise", "multiplier": 1.0}
     repeated = {"type": "Repeated", "event": gaussian, "count": 3}
     pure = {"type": "PureDP", "epsilon": 1.0}
-    assert _gaussian_only({"type": "Composed", "events": [gaussian, repeated]})
-    assert not _gaussian_only({"type": "Composed", "events": [gaussian, pure]})
-    assert not _gaussian_only({"type": "PoissonSampled", "event": gaussian})
+    assert gaussian_only({"type": "Composed", "events": [gaussian, repeated]})
+    assert not gaussian_only({"type": "Composed", "events": [gaussian, pure]})
+    assert not gaussian_only({"type": "PoissonSampled", "event": gaussian})
 
 
 @pytest.mark.slow

@@ -8,20 +8,29 @@ FAST = ("--rows", 4, "--jobs", 1, "--quiet", "--seed", 0)
 
 
 def test_an_honest_estimator_is_not_refuted(run):
-    answer = run("audit", OURS, "--epsilon", 2, "--runs", 40, *FAST)
+    answer = run("audit", OURS, "--epsilon", 2, "--runs", 80, *FAST)
     assert answer.code == 0, answer.err
     assert "promised     epsilon 2 at delta 0.0625" in answer.out
     assert "Not refuted: SimplexRegressor" in answer.out
     assert "proves nothing" in answer.out
+    assert "can show at most" in answer.out
+
+
+def test_too_few_runs_to_refute_anything_are_refused(run):
+    answer = run("audit", OURS, "--epsilon", 2, "--runs", 20, *FAST)
+    assert answer.code == 2
+    assert "runs must be more" in answer.err
 
 
 def test_json_has_the_bound_and_the_promise(run):
-    answer = run("audit", OURS, "--runs", 40, "--json", *FAST)
+    answer = run("audit", OURS, "--runs", 60, "--json", *FAST)
     assert answer.code == 0
     assert answer.data["refuted"] is False
     assert answer.data["promise"]["epsilon"] == 1.0
     assert answer.data["epsilon_lower"] <= 1.0
-    assert answer.data["runs"] == 40
+    assert answer.data["most_shown"] > 1.0
+    assert answer.data["leaks"] == []
+    assert answer.data["runs"] == 60
     assert answer.err == ""
 
 
@@ -37,13 +46,13 @@ def test_half_the_noise_is_refuted_with_a_code_of_its_own(run):
 
 def test_settings_reach_the_estimator(run):
     answer = run(
-        "audit", f"{HERE}:HalfNoise", "--set", "share=1.0", "--runs", 40, *FAST
+        "audit", f"{HERE}:HalfNoise", "--set", "share=1.0", "--runs", 60, *FAST
     )
     assert answer.code == 0
     ridge = ("--set", "y_range=[0, 9]", "--set", "solver=output_perturbation")
     penalty = ("--set", 'penalty={"type": "L2Ball", "radius": 3.0}')
     answer = run(
-        "audit", "tacit.linear_model:Ridge", *ridge, *penalty, "--runs", 20, *FAST
+        "audit", "tacit.linear_model:Ridge", *ridge, *penalty, "--runs", 60, *FAST
     )
     assert answer.code == 0, answer.err
 

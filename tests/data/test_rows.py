@@ -163,6 +163,23 @@ def test_no_rows_sum_to_nothing():
         assert total == gram.sum() == 0.0
 
 
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("stretch", [None, (RowBounds(0.5), 3.0)])
+def test_rows_of_a_file_that_stop_being_finite_count_as_zeros(
+    tmp_path, norm, value, stretch
+):
+    X, y = data(50, 3)
+    on_disk = np.memmap(tmp_path / "X", np.float64, "w+", shape=X.shape)
+    on_disk[:] = X
+    rows = bounded_rows(on_disk, y, RowBounds(1.0, norm), 2.5, stretch)
+    on_disk[7, 1] = value  # after it was checked
+    X[7] = 0.0
+    expected = bounded_rows(X, y, RowBounds(1.0, norm), 2.5, stretch).sum(sums)
+    for a, b in zip(rows.sum(sums), expected, strict=True):
+        assert np.array_equal(a, b)
+
+
 def test_the_printed_form_shows_no_data():
     rows = ArrayRows(np.full((3, 2), 123.456), np.full(3, 7.891))
     assert repr(rows) == str(rows) == "ArrayRows(3 rows, 2 features)"

@@ -220,7 +220,7 @@ def test_other_solvers_are_refused_with_the_names_of_those_that_work(model):
     X, y = sample("targets" if isinstance(model, LinearRegression) else "labels")
     model = clone(model).fit(X, y)
     ledger = Ledger(Budget(2.0, 1e-5))
-    names = "OutputPerturbation, ObjectivePerturbation or AMP .* AdaSSP"
+    names = "solver='amp' or 'output_perturbation', by 'ada_ssp' .* by [A-Za-z]*[.]$"
     with pytest.raises(ValueError, match=names):
         coefficient_intervals(model, X, y, epsilon=1.0, ledger=ledger)
     assert ledger.spent() == 0

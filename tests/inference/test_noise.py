@@ -254,3 +254,12 @@ def test_a_level_that_is_none_is_refused(level):
     model = logistic(OutputPerturbation()).fit(*labels(500, 3))
     with pytest.raises(ValueError, match="level must be"):
         noise_intervals(model, level)
+
+
+def test_noise_is_a_number_or_not_stated_whatever_the_rows():
+    rng = as_generator(0)
+    for seed in range(60):
+        X = rng.uniform(-1, 1, size=(60, 3))
+        y = rng.integers(0, 2, size=60)
+        model = LogisticRegression(1.0, classes=[0, 1], random_state=seed).fit(X, y)
+        assert model.noise_ is None or np.isfinite(model.noise_.coef).all()

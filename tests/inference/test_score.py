@@ -5,6 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 from scipy import sparse, stats
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 from tests.stat import P_FAIL
@@ -67,7 +68,9 @@ def test_without_noise_it_is_the_mean_absolute_error_cut_to_the_range(neighbors)
 def test_predictions_are_those_of_the_model(model):
     X, _ = rows(500, seed=3)
     X[0] *= 50  # longer than any row may be
-    np.testing.assert_allclose(_predictions(model, X), model.predict(X), rtol=1e-12)
+    np.testing.assert_allclose(
+        _predictions(model, X, 500), model.predict(X), rtol=1e-12
+    )
 
 
 def test_a_prediction_does_not_depend_on_other_rows():
@@ -75,7 +78,7 @@ def test_a_prediction_does_not_depend_on_other_rows():
     X = X.astype(np.float32) * 3
     for cut in (1, 3, 10):
         np.testing.assert_array_equal(
-            _predictions(model, X)[cut:], _predictions(model, X[cut:])
+            _predictions(model, X, 200)[cut:], _predictions(model, X[cut:], 200 - cut)
         )
 
 
@@ -204,6 +207,100 @@ def test_one_row_alone_is_scored():
     assert 0 <= found.low <= found.value <= found.high <= 1
 
 
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_any_number_of_rows_is_scored_where_it_is_private(n):
+    X, y = rows()
+    for model in (classifier(), regressor(), DummyClassifier().fit(X, y)):
+        found = private_score(model, X[:n], y[:n], epsilon=1.0, neighbors=ADD)
+        assert 0 <= found.low <= found.value <= found.high
+
+
+class Log(RegressorMixin, BaseEstimator):
+    y_range = (0, 3)
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def predict(self, X):
+        return np.log(X[:, 0])
+
+
+@pytest.mark.parametrize(("odd", "more"), [(-1.0, 1.0), (0.0, 0.0), (np.inf, 1.0)])
+def test_an_answer_that_is_no_number_is_one_error_at_most(odd, more):
+    X, y = np.ones((500, 1)), np.zeros(500)
+    model = Log().fit(X)
+    X[0] = odd
+    found = private_score(model, X, y, epsilon=1e6)
+    assert found.value * 500 / 3 == pytest.approx(more, abs=1e-3)
+
+
+def test_infinite_weights_move_the_sum_by_one_a_row():
+    model, (X, y) = regressor(), rows(seed=1)
+    model.coef_ = np.array([np.inf, -np.inf, 0.0])
+    X = np.abs(X)  # so that every sum is infinity less infinity
+    found = private_score(model, X, y, epsilon=1e6)
+    assert found.value == pytest.approx(2.0, abs=1e-4)
+
+
+class Listed(ClassifierMixin, BaseEstimator):
+    """Answers in a list, one of which may be of another kind."""
+
+    def fit(self, X, y=None):
+        self.classes_ = [0, 1]
+        return self
+
+    def predict(self, X):
+        return [1 if x[0] > 0 else "unsure" for x in X]
+
+
+def test_one_answer_of_another_kind_is_one_wrong_answer():
+    X, y = np.ones((100, 1)), np.ones(100, dtype=int)
+    X[0] = -1
+    found = private_score(Listed().fit(X), X, y, epsilon=1e6)
+    assert found.value == pytest.approx(0.99, abs=1e-5)
+
+
+@pytest.mark.parametrize("odd", ["unknown", 1.5, None, b"1", True, np.float64(1)])
+@pytest.mark.parametrize("form", [list, lambda y: np.array(y, dtype=object)])
+def test_labels_of_different_kinds_are_refused_before_the_charge(odd, form):
+    model, (X, y) = classifier(), rows()
+    ledger = Ledger(Budget(2.0, 1e-5))
+    with pytest.raises(ValueError, match="labels of different kinds"):
+        private_score(
+            model, X, form([odd, *y[1:].tolist()]), epsilon=1.0, ledger=ledger
+        )
+    assert ledger.spent() == 0
+
+
+def test_labels_are_compared_without_rounding():
+    X, big = rows()[0], 2**53
+    classes = [big, big + 1]
+    y = np.resize(classes, len(X))
+    model = LogisticRegression(1.0, 1e-6, classes=classes, fit_intercept=False)
+    model.fit(X, y)
+    model.coef_ = np.array([[1.0, 0.0, 0.0]])
+    X = np.abs(X)  # every answer is the second class, which no float is
+    found = private_score(model, X, np.full(len(X), float(big)), epsilon=1e6)
+    assert found.value == pytest.approx(0.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", [1, np.random.SeedSequence(1)])
+def test_two_scores_with_one_seed_share_no_noise(seed):
+    model, (X, y) = classifier(), rows(seed=1)
+    other = classifier()
+    other.coef_ = other.coef_ * (1 + 1e-12)  # another model with the same answers
+
+    def noise(model, epsilon):
+        found = private_score(model, X, y, epsilon=epsilon, random_state=seed)
+        return epsilon * (found.value - model.score(X, y)) * len(X)
+
+    once, again = noise(model, 0.5), noise(model, 0.5)
+    assert once == again
+    assert abs(once - noise(model, 1.0)) > 1e-3
+    assert abs(once - noise(other, 0.5)) > 1e-3
+
+
 REFUSED = {
     "must be a fitted classifier or regressor": lambda m, X, y: (object(), X, y),
     "X contains NaN": lambda m, X, y: (m, X * np.nan, y),
@@ -246,6 +343,12 @@ def test_one_row_more_moves_no_other_where_rows_are_added():
     _, held = hold_out(400, 0.3, neighbors=ADD, random_state=0)
     _, more = hold_out(401, 0.3, neighbors=ADD, random_state=0)
     assert set(held) == set(more) - {400}
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_any_number_of_rows_is_split_where_it_is_private(n):
+    kept, held = hold_out(n, 0.9998, neighbors=ADD)
+    assert sorted([*kept, *held]) == list(range(n))
 
 
 @pytest.mark.parametrize(

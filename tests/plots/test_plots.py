@@ -94,7 +94,7 @@ def test_the_trade_off_is_the_roc_of_the_best_attacker(ax):
         power, stats.norm.cdf(stats.norm.ppf(rates) + 1.0), atol=2e-3
     )
     assert coin.get_xydata().tolist() == [[0, 0], [1, 1]]
-    assert labels(ax)[0] == "best attacker: right 69.1% of the time"
+    assert labels(ax)[0] == "best attacker: right 69.2% of the time"
 
 
 def test_curves_on_the_same_axes_share_one_coin(ax):

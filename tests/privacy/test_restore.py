@@ -76,3 +76,50 @@ def test_a_report_goes_through_json():
     ledger.charge(PoissonSampled(GaussianNoise(20.0), 0.01), "counts", seeded=True)
     report = ledger.report(("the number of rows is guessed",))
     assert PrivacyReport.from_dict(json.loads(report.to_json())) == report
+
+
+SAMPLED = describe(PoissonSampled(NOISE, 0.01))
+
+
+def nested(depth):
+    data = {"type": "PureDP", "epsilon": 0.1}
+    for _ in range(depth):
+        data = {"type": "Repeated", "event": data, "count": 1}
+    return data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"type": "Repeated", "event": SAMPLED, "count": 10**18},
+        {
+            "type": "Repeated",
+            "event": {"type": "Repeated", "event": SAMPLED, "count": 10**4},
+            "count": 10**4,
+        },
+        {"type": "Repeated", "event": SAMPLED, "count": 2.0},
+        {"type": "Repeated", "event": SAMPLED, "count": True},
+        {"type": "TiltedMinimum", "offset": 0.1, "multiplier": 1.0, "rank": 10**18},
+        {"type": "TiltedMinimum", "offset": float("nan"), "multiplier": 1.0, "rank": 1},
+        {"type": "L2LaplaceNoise", "multiplier": 1.0, "size": 10**300},
+        {
+            "type": "PoissonSampled",
+            "event": {"type": "GaussianNoise", "multiplier": 1e-3},
+            "rate": 0.1,
+        },
+        {"type": "Composed", "events": [describe(NOISE)] * 20_000},
+        {"type": "Composed", "events": 3},
+        {"type": "Composed", "events": [3]},
+        {"type": "Repeated", "event": 3, "count": 2},
+        {"type": "PureDP", "epsilon": "1"},
+        nested(900),
+    ],
+)
+def test_what_would_take_for_ever_to_count_is_refused(data):
+    with pytest.raises(ValueError, match=r"must|may|is no event"):
+        restore(data)
+
+
+def test_what_people_charge_is_within_the_bounds():
+    assert restore(nested(10)) == restore(json.loads(json.dumps(nested(10))))
+    assert restore({"type": "Repeated", "event": SAMPLED, "count": 10**6}).count

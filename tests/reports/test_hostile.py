@@ -35,10 +35,15 @@ def poisoned(*texts):
         # the same writer throughout: one more would be one more row of a table
         record |= {"who": texts[0], "analyst": texts[-1], "label": next(turn)}
         record |= {"reason": next(turn), "hash": next(turn)}
+        record |= {"refers_to": next(turn)}
+    account["assumptions"] = [next(turn)]
+    account["as_of"] = next(turn)
     report = privacy(label=next(turn))
     report["assumptions"] = [next(turn), next(turn)]
     base = facts()
+    extra = privacy(label=next(turn))
     return base | {
+        "releases": [report, extra],
         "title": next(turn),
         "created": next(turn),
         "tacit": next(turn),
@@ -107,6 +112,14 @@ def test_escaped_markdown_shows_the_text_itself(text):
     assert "www." not in shown
     assert "e@e" not in shown
     assert "a@" not in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["16:37 UTC", "high_income=yes (no)", "don't: a + b", 'the "best"! ^', "C-3"],
+)
+def test_text_that_means_nothing_to_markdown_stays_as_it_is(text):
+    assert markdown_text(text) == text
 
 
 @pytest.mark.parametrize("text", ["1. a", "1) a", "- a", "+ a", "12. a", "=== a"])

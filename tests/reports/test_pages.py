@@ -7,6 +7,7 @@ from tests.reports.skeleton import Skeleton
 from tacit.privacy import (
     ApproxDP,
     Budget,
+    Composed,
     GaussianNoise,
     PoissonSampled,
     PrivacyReport,
@@ -15,7 +16,9 @@ from tacit.privacy import (
     TradeOff,
 )
 from tacit.reports import card_html, card_markdown, report_html
-from tacit.reports._words import TIMES, at_most
+from tacit.reports._facts import Facts
+from tacit.reports._words import NOTHING, TIMES, at_most
+from tacit.tables import Column, Schema
 
 CARDS = [card_html, card_markdown]
 NEEDED = ["title", "estimator", "privacy", "features", "coef", "intercept"]
@@ -73,6 +76,92 @@ def test_the_odds_are_those_of_the_exact_curve_and_of_the_budget(page):
     assert "Wasserman and Zhou" in told
 
 
+SCORE = privacy(budget=Budget(0.5), event=PureDP(0.5), label="private score")
+
+
+def test_figures_are_about_everything_released():
+    fit = privacy()
+    extra = privacy(
+        budget=Budget(3.0, 1e-7), event=GaussianNoise(2.0), label="intervals"
+    )
+    given = facts(releases=[fit, extra, SCORE])
+    whole = PrivacyReport.from_dict(fit).entries[0].event
+    bound = TradeOff.of(Composed((whole, GaussianNoise(2.0), PureDP(0.5))))
+    alone = TradeOff.of(PrivacyReport.from_dict(fit))
+    assert at_most(bound.accuracy()) != at_most(alone.accuracy())
+    for render in (report_html, *CARDS):
+        told = words(render(given))
+        assert f"at most {at_most(bound.accuracy())}" in told
+        assert f"at most {at_most(float(bound.power(0.01)))}" in told
+        assert f"at most {at_most(alone.accuracy())}" not in told
+        assert f"1.1 {TIMES} 10⁻⁶" in told
+        assert "factor of at most 90.02" in told  # exp(4.5)
+        assert "upper limit" in told
+        for label in ("readmission", "intervals", "private score"):
+            assert label in told
+
+
+def test_what_was_paid_for_without_a_report_is_said_to_be_uncounted():
+    for render in (report_html, *CARDS):
+        assert "about the fit alone" in words(render(facts()))
+    sampled = facts()["noise"] | {"covers": "noise and sampling"}
+    assert Facts.of(facts(score=None, noise=sampled)).uncounted
+    assert not Facts.of(facts(score=None)).uncounted
+    assert not Facts.of(facts(releases=[privacy(), SCORE])).uncounted
+
+
+@pytest.mark.parametrize(
+    ("releases", "message"),
+    [
+        ([SCORE], "begin with"),
+        ([privacy(), {}], "PrivacyReport.to_dict"),
+        (
+            [privacy(), privacy(budget=Budget(1.0, 1e-6, "add_or_remove_one"))],
+            "same neighbors",
+        ),
+        (
+            [privacy(), SCORE | {"promise": SCORE["promise"] | {"epsilon": 0.1}}],
+            "less than its charges spend",
+        ),
+    ],
+)
+def test_releases_that_do_not_fit_are_refused(releases, message):
+    with pytest.raises(ValueError, match=message):
+        report_html(facts(releases=releases))
+
+
+def test_the_owners_statement_and_the_time_of_the_account_are_told():
+    account = ledger() | {
+        "as_of": "2026-11-15T16:37:00+00:00",
+        "assumptions": ["the owner 'eve' states that nothing was released"],
+    }
+    for render in (report_html, *CARDS):
+        told = words(render(facts(ledger=account)))
+        assert "as of 15 November 2026, 16:37 UTC" in told
+        assert "the owner 'eve' states" in told
+
+
+@pytest.mark.parametrize("render", [report_html, *CARDS])
+def test_a_voided_charge_of_this_model_is_told_loudly(render):
+    alarm = "THE CHARGE OF THIS MODEL WAS VOIDED"
+    assert alarm in render(facts(charge=2))  # what record 7 voids
+    for other in (6, 7, None):
+        assert not Facts.of(facts(charge=other)).voided
+
+
+def test_an_allowance_shows_its_amount_and_is_the_owners_work():
+    account = ledger()
+    own = {"epsilon": 0.25, "delta": 1e-8, "neighbors": "replace_one"}
+    account["records"][1] |= {"who": "m.keller", "analyst": "newcomer", "promise": own}
+    account["records"][8] |= {"kind": "allow", "analyst": "stranger", "promise": None}
+    told = words(report_html(facts(ledger=account)))
+    assert "newcomer may spend ε = 0.25, δ = 10⁻⁸" in told
+    assert "stranger may spend nothing" in told
+    people = told[told.index("Who did what") : told.index("Records of the ledger")]
+    assert "newcomer" not in people
+    assert "stranger" not in people
+
+
 def test_the_ledger_shows_who_did_what_and_what_was_undone(page):
     told = words(page)
     for part in (
@@ -102,6 +191,9 @@ def test_only_a_hash_goes_into_a_command_line(digest):
 
 def test_accuracy_is_told_only_if_it_was_paid_for(page):
     assert "paid for with ε" in words(page)
+    told = words(report_html(facts(score=facts()["score"] | {"level": 0.95})))
+    assert "0.764 to 0.800, with 95% confidence" in told
+    assert "share of the most frequent answer, which was not measured" in told
     without = words(report_html(facts(score=None)))
     assert "It was not measured." in without
     assert "private_score" in without
@@ -145,7 +237,7 @@ def test_the_number_of_rows_is_left_out_where_it_is_private(render):
 def test_the_number_of_rows_is_told_where_it_is_public(page):
     assert "48,211 rows" in words(page)
     for render in CARDS:
-        assert "48,211 rows" in render(facts())
+        assert "48,211 rows were used for the fit" in render(facts())
 
 
 @pytest.mark.parametrize(
@@ -299,4 +391,36 @@ def test_a_markdown_card_has_a_table_of_columns():
     bars = [line.count("|") for line in lines[start : start + 5]]
     assert len(set(bars)) == 1
     assert lines[start + 1].startswith("|---|")
-    assert lines[start + 2].startswith("| age | number | 0 to 120 |")
+    assert lines[start] == (
+        "| name | kind | values | if missing or not listed | source | confirmed by |"
+    )
+    assert lines[start + 2].startswith("| age | number | 0 to 120 | refuse |")
+    assert lines[start + 3].startswith("| sex | category | female, male | refuse |")
+
+
+def test_a_coefficient_is_also_told_for_one_unit_of_its_column():
+    schema = Schema(
+        (
+            Column("age", "number", range=(20.0, 100.0)),
+            Column("sex", "category", categories=("f", "m")),
+            Column("dose", "number", range=(0.0, 10.0), zero=2.0),
+        ),
+        target=Column("ill", "category", categories=("no", "yes")),
+    )
+    few = {"features": schema.feature_names, "coef": [[8.0, 1.5, -1.5, 4.0]]}
+    given = facts(**few, noise=None, schema=schema.to_dict())
+    page = report_html(given)
+    assert "per half of the range" in words(page)
+    # 8 for 40 years; 4 for the eight units from 2 to 10
+    for cells in (("age", "8", "0.2"), ("dose", "4", "0.5"), ("sex=f", "1.5", NOTHING)):
+        name, *figures = cells
+        row = "".join(f'<td class="n">{figure}</td>' for figure in figures)
+        assert f'<td class="name">{name}</td>{row}' in page
+    other = words(report_html(given | {"schema": facts()["schema"]}))
+    assert "per half of the range" not in other
+
+
+@pytest.mark.parametrize("render", [report_html, *CARDS])
+def test_the_title_says_what_is_predicted(render):
+    assert "Readmission within 30 days, predicting readmitted" in words(render(facts()))
+    assert "Prediction of readmitted" in words(render(facts(title="readmitted")))

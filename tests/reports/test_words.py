@@ -21,13 +21,18 @@ from tacit.reports._words import (
     event_words,
     factor,
     fixed,
+    fixed_down,
+    fixed_up,
     moment,
     number,
+    number_down,
+    number_up,
     one_in,
     percent,
     shortened,
     stamp,
     tiny,
+    tiny_up,
 )
 
 MINUS = "\N{MINUS SIGN}"
@@ -80,10 +85,47 @@ def test_small_probabilities_are_one_in_so_many(probability, text):
         (0.00271, "0.28%"),
         (0.9999, "100%"),
         (1.0, "100%"),
+        (1e-10, "0.01%"),
+        (0.5 + 1e-12, "50.1%"),
+        (0.0, "0.00%"),
     ],
 )
 def test_bounds_are_rounded_up(share, text):
     assert at_most(share) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1"),
+        (3.6, "3.6"),
+        (1.00049, "1.001"),
+        (0.1 + 0.2, "0.3001"),
+        (9.9999, "10"),
+        (123456.2, "123,457"),
+        (1.0004e-7, f"1.01 {TIMES} 10⁻⁷"),
+        (None, NOTHING),
+    ],
+)
+def test_a_promise_never_looks_smaller_than_it_is(value, text):
+    assert number_up(value) == text
+
+
+def test_deltas_are_rounded_up_and_their_odds_down():
+    assert tiny_up(1e-6) == "10⁻⁶"
+    assert tiny_up(1.004e-6) == f"1.01 {TIMES} 10⁻⁶"
+    assert one_in(1.0000001e-6) == "1 in 999,999"
+    assert one_in(1.004e-20) == f"1 in 9.96 {TIMES} 10¹⁹"
+    assert factor(25.00001) == "e to the power 25.01"
+
+
+def test_intervals_are_rounded_outwards():
+    assert (fixed_down(0.7649), fixed_up(0.8001)) == ("0.764", "0.801")
+    assert (fixed_down(0.764), fixed_up(0.8)) == ("0.764", "0.800")
+    assert (number_down(-1.23451), number_up(-1.23451)) == (
+        f"{MINUS}1.235",
+        f"{MINUS}1.234",
+    )
 
 
 def test_factors_are_rounded_up_and_stay_readable():

@@ -180,6 +180,9 @@ def test_foreign_json_is_refused(content, words, folder):
         (put("fitted", "feature_names", value=["a", 1, "b"]), "one name a column"),
         (put("fitted", "bounds", "x_norm", value=0.0), "x_norm"),
         (put("fitted", "bounds", "x_norm", value="1"), "bounds"),
+        (put("fitted", "bounds", "x_norm", value=2.0), "not those of the fit"),
+        (put("parameters", "x_norm", value=2.0), "not those of the fit"),
+        (put("parameters", "bound_norm", value="linf"), "not those of the fit"),
         (put("fitted", "bounds", "norm", value="l9"), "norm"),
         (put("fitted", "bounds", "norm", value=[]), "norm"),
         (put("fitted", "bounds", "y_range", value=[1.0, 0.0]), "y_range"),
@@ -273,6 +276,35 @@ def test_a_member_stored_twice_is_refused(folder):
 def test_a_forged_report_is_refused(content, folder):
     forge(folder, privacy_json=content)
     refused(folder, r"privacy\.json")
+
+
+LOUD = {"type": "GaussianNoise", "multiplier": 0.5}
+
+
+def put_report(*keys, value):
+    data = MODEL.privacy_.to_dict()
+    put(*keys, value=value)(data)
+    return json.dumps(data).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (put_report("entries", value=[]), "names no charge"),
+        (put_report("entries", 0, "event", value=LOUD), "promises less"),
+        (put_report("entries", 0, "epsilon", value=0.1), "promises less"),
+        (put_report("entries", 0, "epsilon", value=-1.0), "epsilon"),
+        (put_report("spent", "epsilon", value=0.1), "another spend"),
+        (put_report("spent", "epsilon", value=-1.0), "another spend"),
+        (put_report("spent", "epsilon", value=1.5), "another spend"),
+        (put_report("seeded", value=True), "no report"),
+    ],
+)
+def test_a_report_that_its_own_charges_do_not_bear_out_is_refused(
+    content, words, folder
+):
+    forge(folder, privacy_json=content)
+    refused(folder, words)
 
 
 def test_other_files_in_the_folder_do_not_matter(folder):

@@ -2,6 +2,7 @@
 
 import os
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
@@ -41,7 +42,7 @@ CSV = {
     "a column twice": ("id,age,age,sex,ill\n1,31337,2,f,0\n", "'age' twice"),
     "too few fields": (HEADER + ROW + "2,31337\n", "as many fields as the header"),
     "too many fields": (HEADER + ROW + "2,31337,f,1,zzz\n", "as many fields"),
-    "an open quote": (HEADER + ROW + '2,31337,"secret,1\n' + ROW, "CSV|fields"),
+    "an open quote": (HEADER + ROW + '2,31337,"secret,1\n' + ROW, "quote in it"),
     "text for a number": (HEADER + ROW + "2,secret,f,1\n", "column 'age' holds text"),
     "a formula": (HEADER + "2,=1+1,f,1\n", "column 'age' holds text"),
     "a missing number": (HEADER + ROW + "2,,f,1\n", "'age' has missing values"),
@@ -93,8 +94,9 @@ def test_an_encoding_that_does_not_fit_is_refused(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes((HEADER + "1,2,f,1\n" * 9).encode() + b"\xff secret\n")
     refused(path, "not text in utf-16", encoding="utf-16")
-    with pytest.raises(TableError, match="encoding must be one that Python knows"):
-        read_rows(path, SCHEMA, encoding="klingon")
+    for unknown in ("klingon", "hex", "undefined"):
+        with pytest.raises(TableError, match="encoding must be one that Python knows"):
+            read_rows(path, SCHEMA, encoding=unknown)
     with pytest.raises(TableError, match="delimiter must be one character"):
         read_rows(path, SCHEMA, delimiter="::")
 
@@ -170,6 +172,41 @@ def test_wrong_columns_of_typed_files_are_refused(tmp_path, name):
     refused(written(path, {"id": [1]}), "no column 'age'")
     empty = pa.table({n: pa.array([], pa.float64()) for n in good})
     refused(written(path, empty.to_pydict()), "a header and no rows")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_check_names_every_column_that_is_wrong(tmp_path, name):
+    path = tmp_path / name
+    if name == "t.csv":
+        path.write_text(HEADER + ROW * 9 + "2,secret,zzz,\n")
+    else:
+        table = {"id": [1], "age": ["secret"], "sex": ["zzz"], "ill": [None]}
+        written(path, table)
+    refused(path, "'age' holds .* Also, column 'sex' has .* Also, column 'ill'", check)
+
+
+def test_every_column_that_is_not_there_is_named(tmp_path):
+    (tmp_path / "t.csv").write_text("sex,x,z\nf,1,2\n")
+    refused(tmp_path / "t.csv", "the table has no column 'age', 'ill'; its header")
+    schema = Schema((Column("sex", "category", categories=("f",)),))
+    refused(tmp_path / "t.csv", "not name the column 'x', 'z'", batches, schema)
+    names = ["x", "z", "key"]
+    refused(tmp_path / "t.csv", "no column 'key' to keep", batches, schema, keep=names)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+@pytest.mark.parametrize("read", [read_rows, batches, check])
+def test_texts_that_are_no_unicode_are_refused(tmp_path, name, read):
+    odd = pa.Array.from_buffers(
+        pa.string(),
+        1,
+        [None, pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"\xfe\xff")],
+    )
+    table = {"id": [1], "age": [31337], "sex": odd, "ill": [0]}
+    path = written(tmp_path / name, table)
+    refused(path, "damaged", read)
+    with pytest.raises(TableError, match="damaged"):
+        draft(path)
 
 
 def test_columns_twice_in_parquet_are_refused(tmp_path):

@@ -1,6 +1,7 @@
 """Drafts say what the rows look like, and that they were read off them."""
 
 import datetime
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -49,7 +50,7 @@ def test_a_draft_names_what_it_saw(path, monkeypatch, block):
     kinds = {column.name: column.kind for column in schema.columns}
     ignored = ["patient_id", "row", "name", "born", "unit", "nothing"]
     assert [name for name, kind in kinds.items() if kind == "ignore"] == ignored
-    assert all(schema.column(name).note for name in ignored)
+    assert all(schema.column(name).remark for name in ignored)
     assert schema.column("age").range == (0, 100)
     assert schema.column("dose").range == (0, 0.8)
     assert schema.column("sex").categories == ("f", "m")
@@ -57,18 +58,65 @@ def test_a_draft_names_what_it_saw(path, monkeypatch, block):
     assert schema.column("children").categories == ("0", "1", "2", "3")
     assert schema.column("town").categories == tuple(f"0{1000 + i}" for i in range(9))
     assert schema.column("paid").range == (0, 150)
-    assert "missing" in schema.column("paid").note
+    assert "missing" in schema.column("paid").remark
     assert schema.column("mood").unseen == "other"
+    assert "missing" in schema.column("mood").remark
     assert schema.column("danger").categories == ("fine", "well")
     assert schema.column("danger").unseen == "other"
     assert schema.target.categories == ("no", "yes")
 
 
 def test_what_was_read_off_the_rows_is_not_public(path):
+    for names_only in (False, True):
+        schema = draft(path, "ill", names_only=names_only)
+        assert schema.unconfirmed() == [*(c.name for c in schema.columns), "ill"]
+        assert {c.source for c in schema.every_column} == {"data"}
+
+
+def test_nothing_said_of_the_rows_outlives_confirming(path, tmp_path):
     schema = draft(path, "ill")
-    waiting = [c.name for c in schema.columns if c.kind != "ignore"]
-    assert schema.unconfirmed() == [*waiting, "ill"]
-    assert schema.column("age").source == "data"
+    paid = replace(schema.column("paid"), note="in euros", missing=0.0)
+    schema = schema.with_column(paid)
+    schema.save(tmp_path / "s.toml")
+    schema = Schema.load(tmp_path / "s.toml")
+    assert schema.column("unit").remark == "It has the same value in all rows."
+    facts = schema.confirm(by="Ada").to_dict()
+    assert "note" not in facts
+    tables = [facts["target"], *facts["columns"].values()]
+    assert not any("remark" in table for table in tables)
+    assert [table["note"] for table in tables if "note" in table] == ["in euros"]
+    # nor where a person says so in the file
+    text = (tmp_path / "s.toml").read_text().replace('"data"', '"public"')
+    (tmp_path / "s.toml").write_text(text)
+    assert Schema.load(tmp_path / "s.toml").column("unit").remark == ""
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_persons_with_several_rows_are_remarked(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(csv_module, "BLOCK", 100)
+    ids = [f"p{i}" for i in range(60)]
+    table = {"patient_id": ids, "nhs_number": [*ids[:-1], "p0"], "mrn": ids}
+    table |= {"patient": ids[::-1], "patient_age": range(60), "x": range(0, 180, 3)}
+    table = pa.table({name: list(values) for name, values in table.items()})
+    path = tmp_path / f"t.{kind}"
+    (csv.write_csv if kind == "csv" else parquet.write_table)(table, path)
+    schema = draft(path)
+    assert "several rows" in schema.column("nhs_number").remark
+    for name in ("patient_id", "mrn", "patient"):
+        assert schema.column(name).remark == "Its name is that of an identifier."
+    assert "identifier" not in schema.column("patient_age").remark
+
+
+def test_decimal_commas_are_remarked(tmp_path):
+    lines = [f"{i},{i};{i % 2};{'1,5' if i % 2 else '2'};a,{i}\n" for i in range(80)]
+    (tmp_path / "t.csv").write_text("kg;x;h;w\n" + "".join(lines))
+    schema = draft(tmp_path / "t.csv")
+    words = "Numbers with decimal commas: export with points."
+    assert schema.column("kg").remark == schema.column("h").remark == words
+    assert schema.column("w").remark != words
+    (tmp_path / "t.csv").write_text("kg;x\n1,5;2,5\n1,75;3,0\n")
+    with pytest.raises(TableError, match=words):
+        draft(tmp_path / "t.csv")
 
 
 def test_a_draft_once_confirmed_reads_its_file(path, tmp_path):

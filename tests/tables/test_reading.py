@@ -203,11 +203,27 @@ def test_labels_come_in_the_type_that_the_categories_imply(
     assert y.tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([2**63, 2**63 + 1, 2**64 - 1], pa.uint64()),
+        ([1e16, 3e16, 1e22], pa.float64()),
+    ],
+)
+def test_very_large_numbers_can_be_categories(tmp_path, values, kind):
+    texts = tuple(str(int(value)) for value in values[::-1])
+    schema = Schema((Column("x", "category", categories=texts),))
+    for some in (values, values[:2]):
+        path = write({"x": pa.array(some, kind)}, tmp_path / "t.parquet")
+        X = read_rows(path, schema, with_target=False).X
+        assert np.array_equal(X, np.eye(3)[::-1][: len(some)])
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
 def test_delimiters_line_ends_and_encodings(tmp_path, delimiter, end, encoding):
-    lines = ['"x,;"', "y"], ["1", '"é ""q"""'], ["0", f'"{end}"']
+    lines = ['"x,;"', "y"], ["1", '"é ""q"""'], ["0", '"z"']
     text = "".join(delimiter.join(line) + end for line in lines)
     path = tmp_path / ("t.tsv" if delimiter == "\t" else "t.csv")
     path.write_bytes(text.encode(encoding))

@@ -32,6 +32,7 @@ missing = "refuse"
 kind = "category"
 categories = ["f", "m"]
 unseen = "refuse"
+source = "public"
 [columns.patient_id]
 kind = "ignore"
 """
@@ -54,6 +55,13 @@ def test_a_schema_written_by_a_person_is_read(tmp_path):
     assert schema.widths == [1, 2]
 
 
+def test_a_number_or_category_without_a_source_is_not_public(tmp_path):
+    text = TEXT.replace('source = "data"\n', "").replace('source = "public"\n', "")
+    schema = load(tmp_path, text)
+    assert schema.unconfirmed() == ["age", "sex", "ill"]
+    assert schema.column("patient_id").is_confirmed
+
+
 names = st.text(min_size=1).filter(lambda name: not runs_as_formula(name))
 pairs = st.tuples(st.floats(-1e9, 1e9), st.floats(1e-2, 1e9), st.booleans()).map(
     lambda ends: (ends[0], ends[0] + ends[1] + abs(ends[0]) * 1e-6)
@@ -66,9 +74,10 @@ sources = st.sampled_from(["data", "public"])
 def columns(draw, name):
     kind = draw(st.sampled_from(["number", "category", "ignore"]))
     note = draw(notes)
-    if kind == "ignore":
-        return Column(name, kind, note=note)
     facts = {"source": draw(sources), "note": note, "confirmed_by": draw(notes)}
+    facts["remark"] = draw(notes)
+    if kind == "ignore":
+        return Column(name, kind, **facts)
     if kind == "number":
         missing = draw(st.none() | st.floats(-1e9, 1e9))
         return Column(name, kind, draw(st.none() | pairs), missing=missing, **facts)
@@ -153,6 +162,8 @@ WRONG = {
     'version = 1\n[columns.a]\nkind = "category"\ncategories = ["b"]\n'
     '[columns."a=b"]\nkind = "number"': "the feature 'a=b' twice",
     "version = ": "not valid TOML",
+    "version = 1\nnote = " + "[" * 100_000: "not valid TOML",
+    "version = " + "1" * 10_000: "not valid TOML",
     "version = 1\nversion = 1": "not valid TOML",
 }
 
@@ -192,8 +203,8 @@ def test_a_schema_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatc
 
 
 def test_numbers_and_truth_values_may_stand_for_categories():
-    column = Column("a", "category", categories=(0, 1.0, True))
-    assert column.categories == ("0", "1", "true")
+    column = Column("a", "category", categories=(0, 1.0, 1e16, True))
+    assert column.categories == ("0", "1", "10000000000000000", "true")
 
 
 def test_nothing_runs_until_all_is_confirmed():
@@ -216,6 +227,33 @@ def test_facts_to_be_filled_in_cannot_be_confirmed():
         schema.confirm("age")
     with pytest.raises(TableError, match="categories of column 'sex'"):
         schema.confirm("sex")
+
+
+def test_other_facts_are_not_confirmed_by_who_confirmed_the_old_ones():
+    schema = SCHEMA.confirm(["age", "sex"], by="Ada")
+    wider = schema.with_column(replace(schema.column("age"), range=(0, 120)))
+    assert wider.column("age").confirmed_by == ""
+    assert wider.column("sex").confirmed_by == "Ada"
+    assert wider.confirm(["age"], by="Ada").column("age").confirmed_by == "Ada"
+
+
+def test_facts_changed_by_hand_lose_the_name_of_who_confirmed_them(tmp_path):
+    SCHEMA.confirm(["age", "sex", "ill"], by="Ada").save(tmp_path / "s.toml")
+    text = (tmp_path / "s.toml").read_text()
+    schema = load(tmp_path, text.replace("[0, 100]", "[0, 1_000]"))
+    assert schema.column("age").range == (0, 1000)
+    assert schema.column("age").confirmed_by == ""
+    assert schema.column("sex").confirmed_by == schema.target.confirmed_by == "Ada"
+    schema = load(tmp_path, text.replace("[0, 100]", "[0.0, 100.0]"))
+    assert schema.column("age").confirmed_by == "Ada"
+
+
+def test_a_flag_becomes_labels_where_it_is_the_target():
+    flag = Column("dead", "number", (0, 1), zero=0, source="data")
+    target = replace(SCHEMA, columns=(AGE, flag)).with_target("dead").target
+    assert target == Column("dead", "category", None, ("0", "1"), source="data")
+    share = Column("share", "number", (0, 1))
+    assert replace(SCHEMA, columns=(AGE, share)).with_target("share").target == share
 
 
 def test_confirming_a_column_that_is_not_there_is_refused():

@@ -1,4 +1,4 @@
-"""Trainings of one estimator on two data sets, by one process or several."""
+"""Trainings of one estimator on several data sets, by one process or several."""
 
 from __future__ import annotations
 
@@ -8,36 +8,30 @@ from copy import deepcopy
 from multiprocessing import get_context
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tacit.audit._outcomes import Outcome, failed, observed
 from tacit.audit.pairs import Data
 
-__all__ = ["Progress", "release", "trained"]
+__all__ = ["Progress", "trained"]
 
-Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 CHUNK = 20  # trainings that a worker is given at once
 
 
-def release(fitted: Any) -> Floats:
-    """Return all that a fit publishes, as one vector."""
-    if not hasattr(fitted, "coef_"):
-        raise ValueError("estimator must have coef_ after fit.")
-    parts = [np.ravel(fitted.coef_), np.ravel(getattr(fitted, "intercept_", ()))]
-    return np.concatenate(parts).astype(float)
-
-
-def _train(subject: Any, data: Data, seeds: list[int | None]) -> Floats:
-    releases = []
+def _train(subject: Any, data: Data, seeds: list[int | None]) -> list[Outcome]:
+    outcomes = []
     seeded = "random_state" in subject.get_params(deep=False)
     for seed in seeds:
         model = deepcopy(subject)
         if seeded and seed is not None:
             model.set_params(random_state=seed)
-        releases.append(release(model.fit(*data)))
-    return np.stack(releases)
+        try:
+            model.fit(*data)
+        except Exception as error:  # whoever waits for the model sees it too
+            outcomes.append(failed(error))
+        else:
+            outcomes.append(observed(model))
+    return outcomes
 
 
 def trained(
@@ -45,29 +39,33 @@ def trained(
     work: list[tuple[Data, list[int | None]]],
     jobs: int,
     on_run: Progress | None,
-) -> list[Floats]:
-    """Return the releases of both sides, in order."""
+) -> list[list[Outcome]]:
+    """Return the outcomes on each of the data sets, in order."""
     planned = sum(len(seeds) for _, seeds in work)
-    chunks = [
-        (side, start, data, seeds[start : start + CHUNK])
-        for side, (data, seeds) in enumerate(work)
-        for start in range(0, len(seeds), CHUNK)
-    ]
+    # by turns, so that what merely changes with time does not tell the sides apart
+    chunks = sorted(
+        (
+            (side, start, data, seeds[start : start + CHUNK])
+            for side, (data, seeds) in enumerate(work)
+            for start in range(0, len(seeds), CHUNK)
+        ),
+        key=lambda chunk: chunk[1],
+    )
     found, done = {}, 0
-    for place, releases in _run(subject, chunks, jobs):
-        found[place] = releases
-        done += len(releases)
+    for place, outcomes in _run(subject, chunks, jobs):
+        found[place] = outcomes
+        done += len(outcomes)
         if on_run is not None:
             on_run(done, planned)
     return [
-        np.concatenate([found[key] for key in sorted(found) if key[0] == side])
-        for side in (0, 1)
+        [outcome for key in sorted(found) if key[0] == side for outcome in found[key]]
+        for side in range(len(work))
     ]
 
 
 def _run(
     subject: Any, chunks: list[Any], jobs: int
-) -> Iterator[tuple[tuple[int, int], Floats]]:
+) -> Iterator[tuple[tuple[int, int], list[Outcome]]]:
     if jobs == 1:
         for side, start, data, seeds in chunks:
             yield (side, start), _train(subject, data, seeds)

@@ -16,6 +16,7 @@ __all__ = [
     "gaussian_bound",
     "gaussian_delta",
     "gaussian_epsilon",
+    "largest_bound",
 ]
 
 Floats = NDArray[np.float64]
@@ -220,6 +221,27 @@ def gaussian_bound(
     mu = max(value, 0.0)
     epsilon = float(gaussian_epsilon(delta, mu))
     return EpsilonBound(epsilon, delta, confidence, "gaussian", *event, mu_lower=mu)
+
+
+def largest_bound(
+    n_runs: int, *, delta: float, confidence: float, method: str
+) -> float:
+    """Return the bound of an attack that is never wrong: the most that can be shown.
+
+    Parameters
+    ----------
+    n_runs
+        Trainings on each side, of which half judge.
+    delta, confidence
+        As in `clopper_pearson_bound`.
+    method
+        ``"clopper-pearson"`` or ``"gaussian"``.
+    """
+    miss = clopper_pearson_upper(0, n_runs - n_runs // 2, (1 - confidence) / 2)
+    if method == "gaussian":
+        mu = max(float(-2 * special.ndtri(miss)), 0.0)
+        return float(gaussian_epsilon(delta, mu))
+    return float(np.log(np.maximum(1 - miss - delta, miss) / miss))
 
 
 def _select_then_judge(

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from copy import deepcopy
-from dataclasses import dataclass
-from math import isfinite
-from numbers import Real
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
-from tacit.audit._trainings import Progress, release, trained
-from tacit.audit.pairs import ADD_OR_REMOVE, REPLACE, Pair, worst_case_pair
+from tacit.audit._outcomes import observed, steady_differences, table
+from tacit.audit._subjects import pair_of, prepared, promise_of, relation_of
+from tacit.audit._trainings import Progress, trained
+from tacit.audit.bounds import largest_bound
+from tacit.audit.pairs import Pair
 from tacit.audit.run import AuditResult, _seeds, audit
 
 __all__ = ["EstimatorAudit", "audit_estimator"]
 
 Method = Literal["auto", "clopper-pearson", "gaussian"]
-Floats = NDArray[np.float64]
 
-# How estimators call the public bound on a row
-NORMS = ("x_norm", "data_norm", "x_max")
+# How far a row lies outside that bound where an estimator is to clip it
+FAR = 1000.0
+MOST_RUNS = 10**9
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,16 @@ class EstimatorAudit:
     n_rows, n_features
         Shape of the attacked data set.
     result
-        The lower bound and the counts behind it.
+        The lower bound and the counts behind it, for the pair that showed most.
+    most_shown
+        The largest bound that so many runs can give, against no noise at all.
     claims_gaussian
         Whether the report of the estimator claims Gaussian noise and nothing else.
+    leaks
+        Attributes that said one thing in all runs on one side, and another in all
+        runs on the other.
+    refuses_far_rows
+        Whether it refused a row beyond its bounds, so that none was tried.
     """
 
     estimator: str
@@ -51,7 +56,10 @@ class EstimatorAudit:
     n_rows: int
     n_features: int
     result: AuditResult
+    most_shown: float
     claims_gaussian: bool = False
+    leaks: tuple[str, ...] = ()
+    refuses_far_rows: bool = False
 
     @property
     def epsilon_lower(self) -> float:
@@ -72,14 +80,19 @@ class EstimatorAudit:
         )
         found = (
             f"this attack shows that epsilon is at least {self.epsilon_lower:.3g}, "
-            f"with confidence {self.result.confidence:g}"
+            f"with confidence {self.result.confidence:g} (so many runs can show at "
+            f"most {self.most_shown:.3g})"
         )
         note = ""
+        if self.leaks:
+            note = f" Without noise: {', '.join(self.leaks)}."
         if self.result.method == "gaussian":
             why = "as its report claims" if self.claims_gaussian else "unproved"
-            note = f" The bound takes the noise to be Gaussian, {why}."
+            note += f" The bound takes the noise to be Gaussian, {why}."
         if self.refuted:
             return f"Refuted: {promise}, and {found}.{note}"
+        if self.refuses_far_rows:
+            note += " It refuses rows beyond its bounds, so none was tried."
         return (
             f"Not refuted: {promise}, and {found}.{note} This proves nothing: a better "
             "attack, other rows or more runs may show more."
@@ -95,6 +108,9 @@ class EstimatorAudit:
                 "neighbors": self.neighbors,
             },
             "epsilon_lower": self.epsilon_lower,
+            "most_shown": self.most_shown,
+            "leaks": list(self.leaks),
+            "refuses_far_rows": self.refuses_far_rows,
             "confidence": self.result.confidence,
             "method": self.result.method,
             "runs": self.result.n_runs,
@@ -124,7 +140,7 @@ def audit_estimator(
     random_state: int | np.random.SeedSequence | None = None,
     on_run: Progress | None = None,
 ) -> EstimatorAudit:
-    """Attack an estimator on the neighbors that show most, and bound its epsilon.
+    """Attack an estimator on neighbors that show much, and bound its epsilon.
 
     Parameters
     ----------
@@ -138,8 +154,8 @@ def audit_estimator(
     n_features
         Columns, at least 2.
     runs
-        Trainings on each of the two data sets, at least 20. Half choose the attack,
-        half judge it.
+        Trainings on each data set of a pair, at least 20. Half choose the attack,
+        half judge it. Too few to refute the promise even without noise are refused.
     confidence
         Probability with which the bound holds.
     neighbors
@@ -162,9 +178,12 @@ def audit_estimator(
 
     Notes
     -----
-    **Bound.** That of `clopper_pearson_bound` or `gaussian_bound`, for one pair: that
-    of `worst_case_pair` at the public bounds. A bound above the promise refutes it
-    with that confidence. A bound below proves nothing, and can never: another pair,
+    **Bound.** The larger of two, each that of `clopper_pearson_bound` or
+    `gaussian_bound` with half of the allowed failure probability. One is for the pair
+    of `worst_case_pair` at the public bounds, the other for a row a thousand times
+    beyond them, which the estimator is to clip. The attack sees every public attribute
+    that the fit sets, and an error in place of them. A bound above the promise refutes
+    it with that confidence. A bound below proves nothing, and can never: another pair,
     another attack or more runs may show more. Under a report of Gaussian noise, the
     Gaussian bound assumes no more than the report claims.
 
@@ -172,7 +191,7 @@ def audit_estimator(
     --------
     >>> from tacit.audit import audit_estimator
     >>> from tacit.linear_model import SimplexRegressor
-    >>> found = audit_estimator(SimplexRegressor(1.0), runs=20, random_state=0)
+    >>> found = audit_estimator(SimplexRegressor(1.0), runs=60, random_state=0)
     >>> found.refuted
     False
     """
@@ -188,32 +207,47 @@ def audit_estimator(
         raise ValueError(f"method must be one of {get_args(Method)}, got {method!r}.")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be > 0 and < 1, got {confidence!r}.")
-    subject = _prepared(estimator)
+    subject = prepared(estimator)
     given = subject.get_params(deep=False)
-    relation = _relation(given.get("neighbors", neighbors))
-    pair = _pair(subject, n_rows, n_features, relation, "l2")
+    relation = relation_of(given.get("neighbors", neighbors))
+    pair = pair_of(subject, n_rows, n_features, relation, "l2")
     # one fit that tells what is promised, and in which norm rows are bounded
-    probe = deepcopy(subject).fit(*pair.first)
-    release(probe)  # or say what is missing, before all else
-    promised, delta, gaussian = _promise(probe, delta)
+    probe = _probe(subject, pair)
+    observed(probe)  # or say what is missing, before all else
+    promised, delta, gaussian = promise_of(probe, delta)
     norm = getattr(getattr(probe, "bounds_", None), "norm", "l2")
-    pair = _pair(subject, n_rows, n_features, relation, norm)
+    pairs = [
+        pair_of(subject, n_rows, n_features, relation, norm, reach)
+        for reach in (1.0, FAR)
+    ]
+    refuses = not _fits(subject, pairs[1].first)
+    if refuses:  # for data within its bounds, it promises
+        del pairs[1:]
     if method == "auto":
         method = "gaussian" if gaussian and delta > 0 else "clopper-pearson"
-    seeds: list[int | None] = [None] * (2 * runs)
+    terms: dict[str, Any] = {
+        "delta": delta,
+        "confidence": 1 - (1 - confidence) / len(pairs),
+        "method": method,
+    }
+    most = largest_bound(runs, **terms)
+    if promised >= most:
+        raise ValueError(_too_few(runs, promised, most, terms))
+    tables = [data for pair in pairs for data in pair]
+    seeds: list[int | None] = [None] * (runs * len(tables))
     if random_state is not None:
-        seeds = [*_seeds(random_state, 2 * runs)]
-    work = [(pair[side], seeds[side * runs :][:runs]) for side in (0, 1)]
-    # trained beforehand, by several processes where asked, and judged in this order
-    releases = iter([r for side in trained(subject, work, jobs, on_run) for r in side])
-    result = audit(
-        lambda data, seed: next(releases),
-        pair,
-        n_runs=runs,
-        delta=delta,
-        confidence=confidence,
-        method=method,
-    )
+        seeds = [*_seeds(random_state, len(seeds))]
+    work = [(data, seeds[i * runs :][:runs]) for i, data in enumerate(tables)]
+    sides = trained(subject, work, jobs, on_run)
+    results, leaks = [], []
+    for i, pair in enumerate(pairs):
+        both = sides[2 * i], sides[2 * i + 1]
+        leaks += steady_differences(*both)
+        rows = iter(np.concatenate(table(*both)))
+        # trained already, and judged in this order
+        train = lambda data, seed, rows=rows: next(rows)  # noqa: E731
+        results.append(audit(train, pair, n_runs=runs, **terms))
+    worst = max(results, key=lambda result: result.epsilon_lower)
     return EstimatorAudit(
         type(estimator).__name__,
         promised,
@@ -221,115 +255,45 @@ def audit_estimator(
         relation,
         n_rows,
         n_features,
-        result,
+        replace(worst, confidence=confidence),
+        most,
         gaussian,
+        tuple(dict.fromkeys(leaks)),
+        refuses,
     )
 
 
-def _prepared(estimator: Any) -> Any:
-    """Return a copy in which all public bounds are set, or say what is missing."""
-    if isinstance(estimator, type) or not all(
-        hasattr(estimator, name) for name in ("fit", "get_params", "set_params")
-    ):
-        raise TypeError(
-            "estimator must be an instance with fit, get_params and set_params, got "
-            f"{type(estimator).__name__}."
-        )
-    subject = deepcopy(estimator)
-    given = subject.get_params(deep=False)
-    epsilon = given.get("epsilon")
-    number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
-    if not (number and 0 < float(epsilon) < float("inf")):
-        raise ValueError(
-            "estimator must have a parameter epsilon, a finite number > 0, got "
-            f"{epsilon!r}."
-        )
-    if not any(name in given for name in NORMS):
-        raise ValueError(
-            f"estimator must have a bound on a row as one of {', '.join(NORMS)}."
-        )
-    defaults: dict[str, Any] = dict.fromkeys(NORMS, 1.0)
-    defaults |= {"classes": [-1, 1], "y_range": (-1.0, 1.0)}
-    missing = {k: v for k, v in defaults.items() if given.get(k, v) is None}
-    if "random_state" in given:
-        missing["random_state"] = None
-    return subject.set_params(**missing)
-
-
-def _relation(neighbors: Any) -> str:
-    name = getattr(neighbors, "value", neighbors)
-    if name is None:
-        return REPLACE
-    if name not in (REPLACE, ADD_OR_REMOVE):
-        raise ValueError(
-            f"neighbors must be {REPLACE!r} or {ADD_OR_REMOVE!r}, got {neighbors!r}."
-        )
-    return str(name)
-
-
-def _pair(subject: Any, n_rows: int, n_features: int, relation: str, norm: str) -> Pair:
-    """Return the worst-case pair at the public bounds, with the labels they name."""
-    given = subject.get_params(deep=False)
-    bound = next(float(given[name]) for name in NORMS if name in given)
-    if not (isfinite(bound) and bound > 0):
-        raise ValueError(f"The bound on a row must be finite and > 0, got {bound!r}.")
-    shape = (n_rows, n_features, bound, relation)
-    if _classifies(subject):
-        labels = np.unique(np.asarray(list(given.get("classes", (-1, 1)))))
-        if len(labels) < 2:
-            raise ValueError("classes must name at least 2 labels.")
-        if len(labels) == 2:
-            pair = worst_case_pair("logistic", *shape)
-            sides = [(X, labels[(y > 0).astype(int)]) for X, y in pair]
-        else:
-            pair = worst_case_pair("softmax", *shape, n_classes=len(labels))
-            sides = [(X, labels[y]) for X, y in pair]
-    else:
-        low, high = map(float, given.get("y_range", (-1.0, 1.0)))
-        # rows of zeros tell nothing at the target that a model without weights gives
-        free = bool(given.get("fit_intercept", "radius" not in given))
-        middle = low + (high - low) / 2 if free else min(max(0.0, low), high)
-        pair = worst_case_pair("squared", *shape)
-        sides = [
-            (X, np.where(y > 0, high, np.where(y < 0, low, middle))) for X, y in pair
-        ]
-    if "x_max" in given or norm == "linf":
-        sides = [(_spread(X), y) for X, y in sides]
-    return Pair(*sides)
-
-
-def _spread(X: Floats) -> Floats:
-    """Return rows whose every entry is as large as the first, with both signs."""
-    signs = np.where(np.arange(X.shape[1]) % 2 == 0, 1.0, -1.0)
-    return X[:, :1] * signs
-
-
-def _classifies(subject: Any) -> bool:
+def _probe(subject: Any, pair: Pair) -> Any:
+    """Return a fit on either side: to fail on one of them only is for the attack."""
     try:
-        return bool(is_classifier(subject))
-    except (AttributeError, TypeError):  # what knows nothing of scikit-learn's tags
-        return hasattr(subject, "predict_proba")
+        return deepcopy(subject).fit(*pair.first)
+    except Exception:
+        if not _fits(subject, pair.second):
+            raise
+        return deepcopy(subject).fit(*pair.second)
 
 
-def _promise(fitted: Any, delta: float | None) -> tuple[float, float, bool]:
-    """Return epsilon, delta, and whether the report claims Gaussian noise only."""
-    given = fitted.get_params(deep=False)
-    report = getattr(fitted, "privacy_", None)
-    if report is None:
-        told = given.get("delta")
-        found = float(told if told is not None else delta or 0.0)
-        return float(given["epsilon"]), found, False
-    # through JSON, so that nothing is shared with what is judged
-    data = json.loads(json.dumps(report.to_dict()))
-    promise = data["promise"]
-    claims = [_gaussian_only(entry["event"]) for entry in data["entries"]]
-    return float(promise["epsilon"]), float(promise["delta"]), all(claims)
+def _fits(subject: Any, data: Any) -> bool:
+    try:
+        deepcopy(subject).fit(*data)
+    except Exception:
+        return False
+    return True
 
 
-def _gaussian_only(event: Any) -> bool:
-    kind = event["type"]
-    if kind == "Repeated":
-        return _gaussian_only(event["event"])
-    if kind == "Composed":
-        return all(map(_gaussian_only, event["events"]))
-    return bool(kind == "GaussianNoise")
+def _too_few(runs: int, promised: float, most: float, terms: dict[str, Any]) -> str:
+    """Say that the audit could not fail, and how many runs would do."""
+    said = (
+        f"runs must be more: {runs} show an epsilon of at most {most:.3g}, even "
+        f"without noise, and {promised:g} is promised"
+    )
+    few, enough = runs, runs
+    while largest_bound(enough, **terms) <= promised:
+        few, enough = enough, 2 * enough
+        if enough > MOST_RUNS:
+            return f"{said}; audit a smaller epsilon."
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        shown = largest_bound(middle, **terms) > promised
+        few, enough = (few, middle) if shown else (middle, enough)
+    return f"{said}; give at least {enough}, or audit a smaller epsilon."

@@ -109,8 +109,7 @@ def audit(
     if first.shape != second.shape:
         raise ValueError("train must return arrays of one shape on both data sets.")
     if score is None:
-        direction = _discriminant(first[: n_runs // 2], second[: n_runs // 2])
-        scores = [side.reshape(n_runs, -1) @ direction for side in (first, second)]
+        scores = _discriminant(first.reshape(n_runs, -1), second.reshape(n_runs, -1))
     else:
         scores = [np.array([float(score(r)) for r in side]) for side in (first, second)]
     bound = clopper_pearson_bound if method == "clopper-pearson" else gaussian_bound
@@ -146,15 +145,18 @@ def _train_all(
     return np.stack(releases)
 
 
-def _discriminant(first: Floats, second: Floats) -> Floats:
-    first, second = (side.reshape(len(side), -1) for side in (first, second))
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+def _discriminant(first: Floats, second: Floats) -> list[Floats]:
+    """Return scores in the direction that tells the first halves apart."""
+    half = len(first) // 2
+    if not (np.isfinite(first[:half]).all() and np.isfinite(second[:half]).all()):
         raise ValueError(
             "train must return finite numbers; give a score that maps the others to "
             "a number."
         )
-    gap = first.mean(axis=0) - second.mean(axis=0)
-    spread = first.var(axis=0) + second.var(axis=0)
+    gap = first[:half].mean(axis=0) - second[:half].mean(axis=0)
+    middle = second[:half].mean(axis=0) + gap / 2
+    spread = first[:half].var(axis=0) + second[:half].var(axis=0)
     # a coordinate without noise gets a huge weight, not an infinite one
-    floor = 1e-12 * float(np.max(spread, initial=0.0))
-    return np.asarray(gap / (spread + floor)) if floor > 0 else np.asarray(gap)
+    floored = spread + (1e-6 * gap) ** 2
+    direction = np.divide(gap, floored, out=np.zeros_like(gap), where=floored > 0)
+    return [(side - middle) @ direction for side in (first, second)]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tacit.exceptions import LedgerDamaged
 from tacit.inference import noise_intervals
 from tacit.privacy.store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
-from tacit.saved import SavedModel
+from tacit.saved import ModelFileError, SavedModel
 
-__all__ = ["report_facts", "write_reports"]
+__all__ = ["kept_account", "refuse_unsound", "report_facts", "write_reports"]
 
 REPORT, CARD = "report.html", "card"
 # What a report is told of the bars around coefficients
@@ -32,8 +37,10 @@ def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, An
             name: _readable(value) for name, value in model.get_params().items()
         },
         "rows": facts.get("rows"),
-        "dataset": (facts.get("ledger") or {}).get("dataset"),
+        "dataset": kept_account(saved).get("dataset"),
         "privacy": model.privacy_.to_dict(),
+        "releases": facts.get("releases"),
+        "charge": facts.get("charge"),
         "features": facts.get("features") or [f"x{i}" for i in range(coef.shape[1])],
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "coef": coef.tolist(),
@@ -56,8 +63,46 @@ def write_reports(
         "card_html": (f"{CARD}.html", card_html(facts)),
     }
     for name, text in pages.values():
-        (folder / name).write_text(text, encoding="utf-8")
+        _put(folder / name, text)
     return {key: str(folder / name) for key, (name, _) in pages.items()}
+
+
+def kept_account(saved: SavedModel) -> dict[str, Any]:
+    """Return what a model keeps of the ledger that paid for it."""
+    kept = saved.facts.get("ledger")
+    return kept if isinstance(kept, dict) else {}
+
+
+def refuse_unsound(saved: SavedModel, ledger: StoredLedger) -> None:
+    """Refuse a ledger that is damaged, or no longer the one the model was paid from."""
+    head = kept_account(saved).get("head")
+    if head is not None:
+        known = isinstance(head, list) and [type(part) for part in head] == [int, str]
+        if not known:
+            raise ModelFileError("'ledger' in the facts must have a number and a hash.")
+        head = tuple(head)
+    result = ledger.verify(head=head)
+    if not result.ok:
+        raise LedgerDamaged(
+            f"The ledger is not sound, and no report was written: "
+            f"{'; '.join(result.findings)}."
+        )
+
+
+def _put(path: Path, text: str) -> None:
+    """Write a file as a whole, in place of whatever has the name.
+
+    A folder may come from anyone: a link in it must not lead out, a pipe not block.
+    """
+    partial = path.with_name(f".tacit-{secrets.token_hex(8)}.partial")
+    try:
+        with open(partial, "x", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            partial.unlink()
+        raise
 
 
 def _noise(model: Any, intervals: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -76,6 +121,8 @@ def _account(ledger: StoredLedger) -> dict[str, Any]:
         "budget": ledger.budget.to_dict(),
         "spent": ledger.spent(),
         "records": ledger.spending(),
+        "as_of": datetime.now(UTC).isoformat(timespec="seconds"),
+        "assumptions": list(ledger.report().assumptions),
     }
 
 

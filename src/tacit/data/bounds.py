@@ -101,12 +101,24 @@ class RowBounds:
         """Return the place of each label among the public classes."""
         classes = np.asarray(self.classes)
         order = np.argsort(classes)
+        # numpy compares integers and floats as floats, which are exact up to 2**53;
+        # Python compares them without rounding
+        exact = classes.dtype.kind == y.dtype.kind != "O"
+        if {classes.dtype.kind, y.dtype.kind} <= set("biuf"):
+            exact |= bool((np.abs(classes.astype(np.float64)) < 2.0**53).all())
+        code = {label: place for place, label in enumerate(classes.tolist())}
         codes = np.empty(len(y), dtype=np.int64)
         for start in range(0, len(y), PIECE):  # so that little is held besides
             piece = y[start : start + PIECE]
-            found = np.searchsorted(classes, piece, sorter=order)
-            places = order[np.minimum(found, len(classes) - 1)]
-            if not np.array_equal(classes[places], piece):
+            if exact:
+                found = np.searchsorted(classes, piece, sorter=order)
+                places = order[np.minimum(found, len(classes) - 1)]
+                known = np.array_equal(classes[places], piece)
+            else:
+                labels = (code.get(label, -1) for label in piece.tolist())
+                places = np.fromiter(labels, np.int64, len(piece))
+                known = bool((places >= 0).all())
+            if not known:
                 raise ValueError(
                     "y holds labels outside the public classes; map them to one of "
                     "classes before the fit."

@@ -159,7 +159,8 @@ class ArrayRows(_BlockRows):
 class DiskRows(_BlockRows):
     """Rows of a file, brought within their bounds whenever a block is read.
 
-    Sums are those of the same rows in memory, bit for bit.
+    Sums are those of the same rows in memory, bit for bit. A row that is not finite
+    any more, since somebody wrote to the file after it was checked, counts as zeros.
 
     Parameters
     ----------
@@ -190,6 +191,9 @@ class DiskRows(_BlockRows):
 
     def _cut(self, start: int, stop: int) -> Any:
         block = self._private_X[start:stop]
+        finite = np.isfinite(block)
+        if not finite.all():
+            block = np.where(finite.all(axis=1)[:, None], block, 0.0)
         return _bounded(block, self._bounds, self._intercept, self._stretch)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
@@ -16,7 +17,7 @@ from tacit._estimators import (
     open_account,
     report_of,
 )
-from tacit._random import RandomSource, as_generator, is_seeded
+from tacit._random import RandomSource, generator_for, is_seeded
 from tacit._validate import fraction
 from tacit.convex import Free
 from tacit.data import bounded_rows
@@ -126,24 +127,23 @@ def coefficient_intervals(
     noise = _fit_noise(facts)
     if not hasattr(X, "shape"):
         X = np.asarray(X)
-    n_rows, _ = checked_shape(model, X, fitting=False, accept_sparse=True)
-    y = checked_targets(y, n_rows)
     promise = model.privacy_.promise
+    counted = promise.neighbors is Neighbors.REPLACE_ONE
+    n_rows, _ = checked_shape(
+        model, X, fitting=False, least_rows=1 if counted else 0, accept_sparse=True
+    )
+    y = checked_targets(y, n_rows, labels=is_classifier(model))
     problem = facts.planned.problem
-    if promise.neighbors is Neighbors.REPLACE_ONE and model.expected_rows is None:
+    if counted and model.expected_rows is None:
         _refuse_other_rows(n_rows, problem.n_rows)
     budget = Budget(
         epsilon, promise.delta if delta is None else delta, promise.neighbors
     )
     if budget.delta == 0:
         raise ValueError("delta must be > 0 for intervals; give delta=.")
-    plan = plan_curvature(
-        problem,
-        _weights(model, facts),
-        budget,
-        with_hessian=noise.response is None,
-    )
-    rng = as_generator(random_state)
+    W = _weights(model, facts)
+    plan = plan_curvature(problem, W, budget, with_hessian=noise.response is None)
+    rng = generator_for(random_state, LABEL, plan.event, W.tobytes())
 
     account = open_account(ledger, budget, plan.event, LABEL)
     X = plain_rows(checked_features(X))
@@ -217,9 +217,9 @@ def require_theory(planned: PlannedFit) -> None:
         ):
             return
     raise ValueError(
-        "Intervals need a fit by OutputPerturbation, ObjectivePerturbation or AMP with "
-        "Gaussian noise, or by AdaSSP with adaptive=False; this one is by "
-        f"{planned.solver!r}. Set solver=."
+        "Intervals need a fit with delta > 0 by solver='amp' or 'output_perturbation', "
+        "by 'ada_ssp' for least squares, or by an ObjectivePerturbation with Gaussian "
+        f"noise; this one is by {type(planned.solver).__name__}."
     )
 
 

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import checked_shape, checked_targets, open_account, report_of
-from tacit._random import RandomSource, as_generator, is_seeded
+from tacit._random import RandomSource, generator_for, is_seeded
 from tacit._validate import fraction
 from tacit.inference._alone import margins, pieces, plain_rows
 from tacit.linear_model._base import PrivateLinearModel
@@ -44,6 +44,10 @@ NOISE_SHARE = 0.1
 @dataclass(frozen=True)
 class PrivateScore:
     """A score with the interval that noise and sampling leave open.
+
+    Compare an accuracy with the share of the most frequent label, which answers no
+    question and may be right for most rows; an error with that of one answer for all.
+    Take that share from what is public, or pay for it: it is not part of the score.
 
     Parameters
     ----------
@@ -190,8 +194,6 @@ def private_score(
         )
     check_is_fitted(model)
     ends = None if right else public_range(getattr(last, "y_range", None))
-    n_rows = _number_of_rows(model, X)
-    y = checked_targets(y, n_rows)
     if neighbors is None:
         report = getattr(last, "privacy_", None)
         neighbors = (
@@ -199,13 +201,16 @@ def private_score(
         )
     budget = Budget(epsilon, 0.0, Neighbors.of(neighbors))
     counted = budget.neighbors is Neighbors.REPLACE_ONE
+    n_rows = _number_of_rows(model, X, 1 if counted else 0)
+    y = checked_targets(y, n_rows, labels=right)
     plan = ScorePlan(n_rows if counted else None, calibrate(LaplaceNoise, budget))
     # noise too large for the grid is refused here, not after the charge
     plan.mechanism.scale(plan.size)
-    rng = as_generator(random_state)
+    rng = generator_for(random_state, LABEL, plan, *_weights(last))
 
     account = open_account(ledger, budget, plan.event, LABEL)
-    predicted = _predictions(model, X)
+    with np.errstate(all="ignore"):  # a warning would tell of a row
+        predicted = _predictions(model, X, n_rows)
     parts = _right(predicted, y) if ends is None else _errors(predicted, y, ends)
     entry = account.charge(
         plan.event, LABEL, promise=budget, seeded=is_seeded(random_state)
@@ -229,14 +234,23 @@ def private_score(
     )
 
 
-def _number_of_rows(model: Any, X: Any) -> int:
+def _weights(model: Any) -> list[bytes]:
+    """Return the released weights, which tell models apart."""
+    if not isinstance(model, PrivateLinearModel):
+        return []
+    return [np.asarray(part).tobytes() for part in (model.coef_, model.intercept_)]
+
+
+def _number_of_rows(model: Any, X: Any, least: int) -> int:
     if not isinstance(model, PrivateLinearModel):
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        if n_rows < 1:
+        if n_rows < least:
             raise ValueError("X must hold at least one row to score on.")
         return int(n_rows)
     table = X if hasattr(X, "shape") else np.asarray(X)
-    return checked_shape(model, table, fitting=False, accept_sparse=True)[0]
+    return checked_shape(
+        model, table, fitting=False, least_rows=least, accept_sparse=True
+    )[0]
 
 
 def _assumptions(model: Any, ends: tuple[float, float] | None) -> tuple[str, ...]:
@@ -248,10 +262,18 @@ def _assumptions(model: Any, ends: tuple[float, float] | None) -> tuple[str, ...
     return tuple(told)
 
 
-def _predictions(model: Any, X: Any) -> NDArray[Any]:
+def _predictions(model: Any, X: Any, n_rows: int) -> NDArray[Any]:
     """Return the predictions, each from its own row to the last digit."""
     if not isinstance(model, PrivateLinearModel):
-        return np.asarray(model.predict(X))
+        if n_rows == 0:  # which scikit-learn's models refuse
+            return np.empty(0)
+        answers = model.predict(X)
+        listed = not hasattr(answers, "dtype")
+        # in a list, one answer of another kind must not change the others
+        predicted = np.asarray(answers, dtype=object if listed else None)
+        if predicted.size != n_rows:
+            raise ValueError("model must predict one answer for each row.")
+        return predicted.reshape(n_rows)
     X = plain_rows(checked_features(X if hasattr(X, "shape") else np.asarray(X)))
     W = np.atleast_2d(model.coef_).T
     scores = np.empty((X.shape[0], W.shape[1]))
@@ -266,8 +288,12 @@ def _predictions(model: Any, X: Any) -> NDArray[Any]:
 
 def _right(predicted: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
     """Return all parts for each right label and none for each wrong one."""
-    same = np.broadcast_to(np.asarray(predicted == y), y.shape)
-    return PARTS * same.astype(np.int64)
+    if predicted.dtype.kind == y.dtype.kind != "O":
+        return np.where(predicted == y, PARTS, 0)
+    # Python compares integers with floats without rounding, and texts with neither
+    pairs = zip(predicted.tolist(), y.tolist(), strict=True)
+    same = (PARTS * bool(answer == label) for answer, label in pairs)
+    return np.fromiter(same, np.int64, len(y))
 
 
 def _errors(
@@ -275,12 +301,12 @@ def _errors(
 ) -> NDArray[np.int64]:
     """Return the absolute errors in whole parts of the width of the range."""
     low, high = ends
-    shown = np.clip(np.asarray(predicted, dtype=np.float64).reshape(y.shape), low, high)
+    shown = np.clip(np.asarray(predicted, dtype=np.float64), low, high)
     # [score:parts] whole parts of the width, whose sums do not round
     share = np.abs(shown - np.clip(numeric(y), low, high)) / (high - low)
-    parts: NDArray[np.int64] = np.rint(np.clip(share, 0.0, 1.0) * PARTS).astype(
-        np.int64
-    )
+    # [score:nan] no answer is as wrong as any can be
+    share = np.where(np.isnan(share), 1.0, np.clip(share, 0.0, 1.0))
+    parts: NDArray[np.int64] = np.rint(share * PARTS).astype(np.int64)
     return parts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._random import RandomSource, as_generator
+from tacit._random import RandomSource, generator_for
 from tacit._validate import at_least
 from tacit._validate import fraction as part_of_one
 from tacit.mechanisms import fixed_subset, random_blocks
@@ -29,7 +29,7 @@ def hold_out(
     Parameters
     ----------
     n_rows
-        Number of rows.
+        Number of rows: at least two where it is public, and any where it is not.
     fraction
         Part of the rows that is set aside.
     neighbors
@@ -52,10 +52,11 @@ def hold_out(
     >>> len(kept), len(held)
     (750, 250)
     """
-    at_least(2, n_rows=n_rows)
+    counted = Neighbors.of(neighbors) is Neighbors.REPLACE_ONE
+    at_least(2 if counted else 0, n_rows=n_rows)
     part_of_one(closed=False, fraction=fraction)
-    rng = as_generator(random_state)
-    if Neighbors.of(neighbors) is Neighbors.REPLACE_ONE:
+    rng = generator_for(random_state, "hold out")
+    if counted:
         size = min(max(1, round(fraction * n_rows)), n_rows - 1)
         held = fixed_subset(n_rows, size, rng)
     else:

@@ -8,7 +8,7 @@ from math import log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
@@ -26,7 +26,7 @@ from tacit.linear_model._erm import (
     planned_fit,
     private_erm,
 )
-from tacit.privacy import Ledger
+from tacit.privacy import Ledger, Neighbors
 from tacit.solvers import INTERCEPT_SHARE
 
 __all__ = ["CoefficientNoise", "PrivateLinearModel", "bounds_in_words"]
@@ -84,10 +84,12 @@ class PrivateLinearModel(BaseEstimator):
         with all_or_nothing(self):
             if not hasattr(X, "shape"):
                 X = np.asarray(X)
+            least = 2 if self._counted() else 0
             n_rows, _ = checked_shape(
-                self, X, fitting=True, least_rows=2, accept_sparse=True
+                self, X, fitting=True, least_rows=least, accept_sparse=True
             )
-            return self._fit(X, checked_targets(y, n_rows), ledger)
+            y = checked_targets(y, n_rows, labels=is_classifier(self))
+            return self._fit(X, y, ledger)
 
     def plan(self, n_rows, n_features, *, sparse=False) -> PlannedFit:
         """Return what `fit` will do and spend on rows of this shape; reads no row.
@@ -102,10 +104,14 @@ class PrivateLinearModel(BaseEstimator):
             Whether rows will come as a sparse matrix.
         """
         at_least(1, n_features=n_features)
-        at_least(2, n_rows=n_rows)
+        at_least(2 if self._counted() else 0, n_rows=n_rows)
         return self._planned(
             self._setting(n_rows, n_features, sparse), n_rows, n_features
         )
+
+    def _counted(self):
+        """Return whether the number of rows is public."""
+        return Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE
 
     def _planned(self, setting, n_rows, n_features):
         return planned_fit(

@@ -20,6 +20,9 @@ from tacit.linear_model._penalty import checked_penalty, rescaled_penalty
 
 __all__ = ["PrivateRegressorMixin", "nonnegative", "numeric", "public_range"]
 
+# Targets over features: beyond, a coefficient with its noise may be infinite
+MOST_SLOPE = 1e200
+
 
 class PrivateRegressorMixin(RegressorMixin):
     """A public range of the targets, inside which the fit has its own unit."""
@@ -60,6 +63,11 @@ class PrivateRegressorMixin(RegressorMixin):
         bounds = RowBounds(self.x_norm, self.bound_norm, y_range=(-1.0, 1.0))
         intercept = self._intercept(bounds)
         _, scale = self._unit()
+        if scale / min(bounds.x_norm, 1.0) > MOST_SLOPE:
+            raise ValueError(
+                f"y_range is too wide for x_norm={bounds.x_norm:g}: coefficients would "
+                f"not be finite numbers, got {self.y_range!r}; rescale the targets."
+            )
         penalty = checked_penalty(self.penalty, self.fit_intercept)
         loss = self._loss(low, high, scale)
         if isinstance(loss, Squared) and self.delta == 0 and not is_set(penalty):

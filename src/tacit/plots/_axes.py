@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ACCENT", "FORBIDDEN", "MUTED", "axes_for", "quiet"]
+__all__ = ["ACCENT", "FORBIDDEN", "MUTED", "axes_for", "quiet", "up"]
 
 # readable in print and to color-blind eyes, on white
 ACCENT, MUTED, FORBIDDEN = "#1f5fa8", "#6b7480", "#b3261e"
@@ -29,3 +30,9 @@ def quiet(ax: Axes, *, grid: str = "both") -> Axes:
     ax.grid(axis=grid, color="0.9", linewidth=0.8)  # type: ignore[arg-type]
     ax.set_axisbelow(True)
     return ax
+
+
+def up(value: float, digits: int = 4) -> str:
+    """Return a promise with a few digits, rounded so that it never looks smaller."""
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{float(context.create_decimal(repr(float(value)))):g}"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit._validate import fraction, positive
-from tacit.plots._axes import ACCENT, FORBIDDEN, MUTED, axes_for, quiet
+from tacit.plots._axes import ACCENT, FORBIDDEN, MUTED, axes_for, quiet, up
 from tacit.privacy import Budget, Neighbors, PrivacyReport
 from tacit.privacy.attacker import TradeOff, curve_grid, promise_of, rate_grid
 
@@ -67,7 +67,7 @@ def privacy_curve(
             marker="o",
             linestyle="none",
             color=FORBIDDEN,
-            label=f"promise: epsilon {promise.epsilon:g}, delta {promise.delta:.3g}",
+            label=f"promise: epsilon {up(promise.epsilon)}, delta {up(promise.delta)}",
         )
     ax.set(yscale="log", xlabel="epsilon", ylabel="delta", title="What holds")
     ax.set_xlim(left=0.0)
@@ -99,7 +99,7 @@ def trade_off(
     bound = TradeOff.of(subject, neighbors)
     rates = rate_grid()
     ax = quiet(axes_for(ax))
-    name = label or f"best attacker: right {bound.accuracy():.1%} of the time"
+    name = label or f"best attacker: right {up(100 * bound.accuracy(), 3)}% of the time"
     ax.plot(rates, bound.power(rates), label=name, **{"color": ACCENT, **line})
     _frame(ax, "What is left to an attacker")
     return ax
@@ -147,7 +147,7 @@ def audit_roc(
             rates,
             bound.power(rates),
             1.0,
-            label=f"forbidden by epsilon {epsilon:g}, delta {delta:.3g}",
+            label=f"forbidden by epsilon {up(epsilon)}, delta {up(delta)}",
             **forbidden,
         )
         ax.fill_between(rates, 0.0, 1 - bound.power(1 - rates), **forbidden)
@@ -189,12 +189,12 @@ def ledger(subject: Any, *, ax: Axes | None = None) -> Axes:
             ax.vlines(
                 place[chosen], 0.0, own[chosen], color=color, label=name, linewidth=3
             )
-    ax.axhline(report.spent, color=ACCENT, label=f"spent: {report.spent:.4g}")
+    ax.axhline(report.spent, color=ACCENT, label=f"spent: {up(report.spent)}")
     ax.axhline(
         report.promise.epsilon,
         color=FORBIDDEN,
         linestyle="--",
-        label=f"budget: {report.promise.epsilon:g}",
+        label=f"budget: {up(report.promise.epsilon)}",
     )
     if 0 < len(own) <= 12:
         ax.set_xticks(
@@ -203,7 +203,7 @@ def ledger(subject: Any, *, ax: Axes | None = None) -> Axes:
         ax.tick_params(axis="x", rotation=30)
     ax.set(
         xlabel="charge",
-        ylabel=f"epsilon at delta {report.promise.delta:.3g}",
+        ylabel=f"epsilon at delta {up(report.promise.delta)}",
         title="Spend",
     )
     ax.set_xlim(0.5, max(len(own), 1) + 0.5)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, is_dataclass
 from math import exp
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 
-from tacit._validate import at_least, fraction, positive
+from tacit._validate import at_least, fraction, nonnegative, positive
 from tacit.exceptions import PlanError
 from tacit.privacy.budget import Neighbors
 from tacit.privacy.curve import ORDERS, PrivacyCurve
@@ -34,6 +35,7 @@ __all__ = [
     "Repeated",
     "TiltedMinimum",
     "describe",
+    "is_own",
     "restore",
 ]
 
@@ -41,6 +43,15 @@ __all__ = [
 # Below this epsilon the exact Renyi curves cancel in floating point, and the simple
 # bound is as good
 SMALL = 1e-4
+
+# What a stranger's file may ask us to compute: far beyond any use, and still done in
+# seconds
+DEEPEST = 20
+MOST_TIMES = 10**6
+MOST_PARTS = 10**4
+LARGEST_RANK = 10**8
+LARGEST_SIZE = 10**12
+LEAST_SAMPLED = 0.05  # noise multiplier below which the numerical composition is huge
 
 
 class Event(Protocol):
@@ -217,8 +228,7 @@ class TiltedMinimum:
     rank: int = 1
 
     def __post_init__(self) -> None:
-        if self.offset < 0:
-            raise ValueError(f"offset must be >= 0, got {self.offset!r}.")
+        nonnegative(offset=self.offset)
         positive(multiplier=self.multiplier)
         at_least(1, rank=self.rank)
 
@@ -339,8 +349,33 @@ def describe(event: Any) -> Any:
     return event
 
 
+def is_own(event: object) -> bool:
+    """Whether an event is one of these classes, through and through.
+
+    A subclass or a class of the same name may have another curve than what `restore`
+    makes of its description.
+    """
+    if type(event) in _KINDS:
+        return all(_is_own_part(part) for part in vars(event).values())
+    return False
+
+
+def _is_own_part(part: object) -> bool:
+    if type(part) is tuple:
+        return all(map(is_own, part))
+    return is_own(part) or isinstance(part, Real)
+
+
 def restore(data: Any) -> Event:
-    """Return the event that `describe` wrote; refuse what it cannot have written."""
+    """Return the event that `describe` wrote; refuse what it cannot have written.
+
+    ValueError also for what would take too long to count: deep nests, and numbers
+    beyond all use.
+    """
+    return _event(data, DEEPEST, MOST_TIMES)
+
+
+def _event(data: Any, depth: int, times: int) -> Event:
     parts = dict(data) if isinstance(data, dict) else {}
     name = parts.pop("type", data)
     kind = next((kind for kind in _KINDS if kind.__name__ == name), None)
@@ -350,14 +385,45 @@ def restore(data: Any) -> Event:
         )
     if set(parts) != set(kind.__dataclass_fields__) or None in parts.values():
         raise ValueError(f"{name} has other parts in this version.")
-    event: Event = kind(**{part: _restored(value) for part, value in parts.items()})
+    _refuse_excess(name, parts, depth, times)
+    below = depth - 1, times // parts.get("count", 1)
+    event: Event = kind(
+        **{part: _part(part, value, *below) for part, value in parts.items()}
+    )
+    if isinstance(event, PoissonSampled) and event.event.multiplier < LEAST_SAMPLED:
+        raise ValueError(f"{name} must have noise of at least {LEAST_SAMPLED}.")
     return event
 
 
-def _restored(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(map(_restored, value))
-    return restore(value) if isinstance(value, dict) else value
+def _part(name: str, value: Any, depth: int, times: int) -> Any:
+    if name == "events" and isinstance(value, list):
+        return tuple(_event(part, depth, times) for part in value)
+    if name == "event":
+        return _event(value, depth, times)
+    if name == "events" or type(value) not in (int, float):
+        raise ValueError(f"{name} must not be of type {type(value).__name__}.")
+    return value
+
+
+def _refuse_excess(name: str, parts: dict[str, Any], depth: int, times: int) -> None:
+    """Refuse what nobody could count in reasonable time and memory."""
+    limits = {
+        "count": times,
+        "rank": LARGEST_RANK,
+        "size": LARGEST_SIZE,
+        "n_rows": LARGEST_SIZE,
+    }
+    for part, most in limits.items():
+        value = parts.get(part, 1)
+        if type(value) is not int or not 1 <= value <= most:
+            raise ValueError(
+                f"{name} must have a whole {part} from 1 to {most}, got {value!r}."
+            )
+    events = parts.get("events", ())
+    if depth == 0 or (isinstance(events, list) and len(events) > MOST_PARTS):
+        raise ValueError(
+            f"An event may be nested {DEEPEST} deep and list {MOST_PARTS} parts."
+        )
 
 
 _KINDS: tuple[Any, ...] = (

@@ -150,7 +150,8 @@ class PrivacyReport:
         lines.append(
             "randomness   "
             + (
-                "FIXED SEED: for tests only, not private towards who knows the seed"
+                "FIXED SEED: for tests only; not private towards who knows it or sees "
+                "two releases with it"
                 if self.seeded
                 else "operating system"
             )

@@ -9,22 +9,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.privacy import Neighbors, PrivacyReport
+from tacit.privacy import Budget, Neighbors, PrivacyReport
+from tacit.privacy.attacker import curve_of
+from tacit.privacy.budget import exactly
 
 __all__ = ["Facts"]
 
 _NEEDED = ("title", "estimator", "privacy", "features", "coef", "intercept")
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
-    *("score", "ledger", "schema"),
+    *("score", "ledger", "schema", "releases", "charge"),
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What is public of a fitted model."""
+    """What is public of a fitted model.
+
+    ``privacy`` is about everything released with it, of which ``parts`` are the fit and
+    what was paid for besides.
+    """
 
     plain: dict[str, Any]
+    parts: tuple[PrivacyReport, ...]
     privacy: PrivacyReport
     features: list[str]
     coef: NDArray[np.float64]
@@ -65,15 +72,15 @@ class Facts:
                     "facts['noise'] must have the shape of facts['coef'], "
                     f"{coef.shape}, got {low.shape} and {high.shape}."
                 )
-        try:
-            privacy = PrivacyReport.from_dict(facts["privacy"])
-        except (KeyError, TypeError, AttributeError):
-            raise ValueError(
-                "facts['privacy'] must be what PrivacyReport.to_dict returned."
-            ) from None
+        fit = _restored(facts["privacy"], "privacy")
+        parts = tuple(_restored(part, "releases") for part in plain["releases"] or ())
+        if parts and parts[0] != fit:
+            raise ValueError("facts['releases'] must begin with facts['privacy'].")
+        parts = parts or (fit,)
         return cls(
             plain,
-            privacy,
+            parts,
+            _together(parts),
             features,
             coef,
             intercept,
@@ -99,3 +106,61 @@ class Facts:
         return self.privacy.seeded or any(
             record.get("seeded") for record in ledger.get("records", ())
         )
+
+    @property
+    def voided(self) -> bool:
+        """Whether the ledger says that the charge of this very fit was voided."""
+        ledger, charge = self.plain["ledger"] or {}, self.plain["charge"]
+        return charge is not None and any(
+            record.get("kind") == "void" and record.get("refers_to") == charge
+            for record in ledger.get("records", ())
+        )
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether something was paid for of which no report was given."""
+        bars = self.plain["noise"] or {}
+        paid = self.plain["score"] or bars.get("covers") == "noise and sampling"
+        return bool(paid) and len(self.parts) == 1
+
+
+def _restored(data: Any, name: str) -> PrivacyReport:
+    try:
+        report = PrivacyReport.from_dict(data)
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError(
+            f"facts[{name!r}] must be what PrivacyReport.to_dict returned."
+        ) from None
+    promise = report.promise
+    for entry in report.entries:
+        if not entry.event.curve(promise.neighbors).fits(promise):
+            raise ValueError(f"facts[{name!r}] promises less than its charges spend.")
+    return report
+
+
+def _together(parts: tuple[PrivacyReport, ...]) -> PrivacyReport:
+    """Return one report about all releases: promises and curves add up."""
+    first, *others = parts
+    if not others:
+        return first
+    if len({part.promise.neighbors for part in parts}) > 1:
+        raise ValueError("facts['releases'] must all be for the same neighbors.")
+    epsilon, delta = (
+        float(sum(exactly(getattr(part.promise, name)) for part in parts))
+        for name in ("epsilon", "delta")
+    )
+    curve = sum(map(curve_of, others), curve_of(first))
+    return PrivacyReport(
+        Budget(epsilon, delta, first.promise.neighbors),
+        min(curve.epsilon(delta), epsilon),
+        tuple(entry for part in parts for entry in part.entries),
+        (
+            *first.assumptions,
+            *dict.fromkeys(
+                words
+                for part in others
+                for words in part.assumptions
+                if words not in first.assumptions
+            ),
+        ),
+    )

@@ -7,7 +7,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.reports._words import NOTHING, TIMES, clean, number, stamp
+from tacit.reports._words import (
+    NOTHING,
+    TIMES,
+    clean,
+    number,
+    number_up,
+    stamp,
+    tiny_up,
+)
 
 __all__ = ["Account", "account_of", "thinned"]
 
@@ -40,6 +48,8 @@ class Account:
     n_hidden: int
     head: str | None
     last: int
+    as_of: str | None
+    assumptions: list[str]
 
     @property
     def is_thinned(self) -> bool:
@@ -83,6 +93,8 @@ def account_of(ledger: dict[str, Any] | None) -> Account | None:
         n_hidden=hidden,
         head=_head(records),
         last=max((step["seq"] for step in steps), default=0),
+        as_of=ledger.get("as_of"),
+        assumptions=[clean(words) for words in ledger.get("assumptions") or ()],
     )
 
 
@@ -146,11 +158,15 @@ def _marks(steps: list[Row]) -> list[Row]:
 def _people(records: list[Row]) -> list[Row]:
     """Return who made how many charges, reservations and voids, busiest first."""
     found: dict[tuple[str, str], Row] = {}
+    own: dict[str, str] = {}
     for record in records:
-        who = (
-            clean(record.get("who") or NOTHING),
-            clean(record.get("analyst") or NOTHING),
-        )
+        writer = clean(record.get("who") or NOTHING)
+        if record.get("kind") == "allow":
+            # it names who may spend, who had no part in it
+            who = writer, own.get(writer, NOTHING)
+        else:
+            who = writer, clean(record.get("analyst") or NOTHING)
+            own[writer] = who[1]
         person = found.setdefault(
             who,
             {"who": who[0], "analyst": who[1], "kinds": Counter(), "last": ""},
@@ -168,21 +184,31 @@ def _people(records: list[Row]) -> list[Row]:
 
 
 def _row(record: Row) -> Row:
+    kind = clean(record.get("kind", ""))
+    writer = clean(record.get("who") or NOTHING)
+    analyst = clean(record.get("analyst") or NOTHING)
     notes = []
+    if kind == "allow":
+        notes.append(f"{analyst} may spend {_amount(record.get('promise'))}")
     if record.get("refers_to") is not None:
-        notes.append(f"refers to record {record['refers_to']}")
+        notes.append(f"refers to record {clean(record['refers_to'])}")
     if record.get("reason"):
         notes.append(clean(record["reason"]))
     return {
-        "seq": record.get("seq"),
-        "kind": clean(record.get("kind", "")),
+        "seq": clean(NOTHING if record.get("seq") is None else record["seq"]),
+        "kind": kind,
         "when": stamp(record.get("when") or NOTHING),
-        "who": clean(record.get("who") or NOTHING),
-        "analyst": clean(record.get("analyst") or NOTHING),
-        "label": clean(record.get("label") or NOTHING),
-        "epsilon": number(record.get("epsilon")),
+        "by": writer if kind == "allow" or analyst == NOTHING else analyst,
+        "label": clean(record.get("label") or ""),
+        "epsilon": number_up(record.get("epsilon")),
         "spent": number(record.get("spent_after")),
         "seeded": bool(record.get("seeded")),
         "notes": "; ".join(notes),
         "gap": 0,
     }
+
+
+def _amount(promise: Any) -> str:
+    if promise is None:
+        return "nothing"
+    return f"ε = {number_up(promise['epsilon'])}, δ = {tiny_up(promise['delta'])}"

@@ -12,9 +12,12 @@ from tacit.reports._words import clean
 __all__ = ["markdown_text"]
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-# signs with a meaning anywhere in a line; a colon, a dot after www and an at sign are
-# what makes a link of bare text
-_SIGNS = re.compile(r"([\\`*_{}\[\]()#!|~$@:^=\"'])|(?<=www)(\.)", re.IGNORECASE)
+# signs with a meaning anywhere in a line, an underscore at the edge of a word; a colon
+# before a word, a dot after www and an at sign are what makes a link of bare text
+_SIGNS = re.compile(
+    r"[\\`*{}\[\]#|~$@]|(?<![^\W_])_|_(?![^\W_])|:(?![\s\d]|$)|(?<=www)\.",
+    re.IGNORECASE,
+)
 _NUMBERED = re.compile(r"^(\s*\d+)([.)])(?=\s|$)")
 
 
@@ -29,6 +32,6 @@ def markdown_text(value: Any) -> Markup:
     text = "".join(_ENTITIES.get(sign, sign) for sign in text)
     text = _SIGNS.sub(lambda match: "\\" + match.group(), text)
     text = _NUMBERED.sub(r"\1\\\2", text)
-    if text[:1] in ("-", "+"):  # a list, at the beginning of a line
+    if text[:1] in ("-", "+", "="):  # a list or a heading, where a line begins
         text = "\\" + text
     return Markup(text)

@@ -9,8 +9,16 @@ import numpy as np
 
 from tacit.reports._facts import Facts
 from tacit.reports._words import NOTHING, clean, number, shortened
+from tacit.tables import Schema, TableError
 
-__all__ = ["Panel", "SchemaTable", "panels_of", "parameters_of", "schema_of"]
+__all__ = [
+    "Panel",
+    "SchemaTable",
+    "panels_of",
+    "parameters_of",
+    "schema_of",
+    "target_of",
+]
 
 # Of one output: drawn, listed when there are more than MOST_LISTED, and outputs shown
 MOST_DRAWN = 30
@@ -18,6 +26,20 @@ MOST_LISTED = 200
 FEWER_LISTED = 50
 MOST_PANELS = 20
 MOST_COLUMNS = 300
+
+# Keys of a schema as heads of a table. A column has one of those that share a head
+HEADS = {
+    "range": "values",
+    "categories": "values",
+    "zero": "zero at",
+    "missing": "if missing or not listed",
+    "unseen": "if missing or not listed",
+    "confirmed_by": "confirmed by",
+    "row_norm": "longest row",
+}
+
+# What people cannot read, and what a table has no place for
+UNSHOWN = ("columns", "seal", "version")
 
 Row = dict[str, Any]
 
@@ -30,6 +52,7 @@ class Panel:
     intercept: float
     rows: list[Row]
     n_features: int
+    has_units: bool
 
     @property
     def drawn(self) -> list[Row]:
@@ -47,6 +70,7 @@ def panels_of(facts: Facts) -> tuple[list[Panel], int]:
     outputs, p = facts.coef.shape
     listed = p if p <= MOST_LISTED else FEWER_LISTED
     names = _output_names(facts)
+    slopes = _slopes(facts)
     panels = []
     for k in range(min(outputs, MOST_PANELS)):
         sizes = np.nan_to_num(np.abs(facts.coef[k]), nan=-1.0)
@@ -70,10 +94,35 @@ def panels_of(facts: Facts) -> tuple[list[Panel], int]:
                     "low": low,
                     "high": high,
                     "covers_zero": covers_zero,
+                    "per_unit": value * slopes[j] if j in slopes else None,
                 }
             )
-        panels.append(Panel(names[k], float(facts.intercept[k]), rows, p))
+        panels.append(Panel(names[k], float(facts.intercept[k]), rows, p, bool(slopes)))
     return panels, max(0, outputs - MOST_PANELS)
+
+
+def _slopes(facts: Facts) -> dict[int, float]:
+    """Return by how much a feature grows with one unit of its column, for numbers."""
+    try:
+        schema = Schema.from_dict(facts.plain["schema"])
+    except TableError:  # no schema, or one of another library
+        return {}
+    if schema.feature_names != facts.features:
+        return {}
+    found, place = {}, 0
+    for column in schema.columns:
+        if column.kind == "number" and column.range is not None:
+            (low, high), (first, last) = column.range, column.scaled
+            found[place] = (last - first) / (high - low)
+        place += len(column.features)
+    return found
+
+
+def target_of(schema: dict[str, Any] | None) -> str | None:
+    """Return the name of what is predicted, where the schema tells it."""
+    target = (schema or {}).get("target")
+    name = target.get("name") if isinstance(target, dict) else None
+    return None if name is None else shortened(name)
 
 
 def _output_names(facts: Facts) -> list[str]:
@@ -118,33 +167,39 @@ def schema_of(schema: dict[str, Any] | None) -> SchemaTable | None:
     if schema is None:
         return None
     try:
-        columns = [{"name": name, **c} for name, c in schema["columns"].items()]
+        columns = [
+            {"name": _cell(name), **_in_words(facts)}
+            for name, facts in schema["columns"].items()
+        ]
     except (AttributeError, KeyError, TypeError):
         raise ValueError(
             "facts['schema'] must be what Schema.to_dict returned."
         ) from None
-    # fields in the order in which they first appear; the name first
-    heads = list(dict.fromkeys(key for column in columns for key in column))
-    rows = [[_cell(column.get(head)) for head in heads] for column in columns]
-    others = [
-        (clean(key), _cell(value))
-        for key, value in schema.items()
-        if key not in ("columns", "version")
-    ]
-    return SchemaTable(
-        [clean(h) for h in heads], rows[:MOST_COLUMNS], len(rows), others
-    )
+    # heads in the order in which they first appear; the name first
+    heads = list(dict.fromkeys(head for column in columns for head in column))
+    rows = [[column.get(head, NOTHING) for head in heads] for column in columns]
+    others = list(_in_words(schema).items())
+    return SchemaTable(heads, rows[:MOST_COLUMNS], len(rows), others)
+
+
+def _in_words(facts: dict[str, Any]) -> dict[str, str]:
+    """Return keys and values as people read them, without those that say nothing."""
+    return {
+        clean(HEADS.get(key, key)): _cell(value)
+        for key, value in facts.items()
+        if key not in UNSHOWN and value is not None and value != "" and value != []
+    }
 
 
 def _cell(value: Any) -> str:
     if value is None:
-        return NOTHING  # a fact that other kinds of columns have
+        return NOTHING
     if isinstance(value, int | float):
         return number(float(value), 6)
     if isinstance(value, list):
         between = ", " if all(isinstance(part, str) for part in value) else " to "
         return shortened(between.join(map(_cell, value)), 160)
     if isinstance(value, dict):
-        parts = (f"{clean(key)}: {_cell(item)}" for key, item in value.items())
+        parts = (f"{key}: {item}" for key, item in _in_words(value).items())
         return shortened("; ".join(parts), 160)
     return shortened(value, 160)

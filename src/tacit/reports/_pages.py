@@ -16,7 +16,7 @@ from tacit.reports import _charts, _words
 from tacit.reports._facts import Facts
 from tacit.reports._ledger import account_of
 from tacit.reports._markdown import markdown_text
-from tacit.reports._model import panels_of, parameters_of, schema_of
+from tacit.reports._model import panels_of, parameters_of, schema_of, target_of
 from tacit.reports._odds import CHANCES, RATES, curve_points, odds_of, roc_points
 from tacit.reports._svg import drawing
 
@@ -34,12 +34,16 @@ _FILTERS = {
     "factor": _words.factor,
     "figure": str,
     "fixed": _words.fixed,
+    "fixed_down": _words.fixed_down,
+    "fixed_up": _words.fixed_up,
     "moment": _words.moment,
     "number": _words.number,
+    "number_down": _words.number_down,
+    "number_up": _words.number_up,
     "one_in": _words.one_in,
     "percent": _words.percent,
     "text": _words.clean,
-    "tiny": _words.tiny,
+    "tiny_up": _words.tiny_up,
 }
 
 
@@ -142,15 +146,31 @@ def _context(facts: Facts) -> dict[str, Any]:
     if account is not None:
         stated = account.budget
         whole = Budget(stated["epsilon"], stated["delta"], stated["neighbors"])
-    fit_bound = TradeOff.of(privacy)
+    bound = TradeOff.of(privacy)
     whole_bound = None if whole is None else TradeOff.of(whole)
     panels, hidden_panels = panels_of(facts)
+    title, target = _words.clean(plain["title"]), target_of(plain["schema"])
+    if target is not None:
+        same = title == target
+        title = f"Prediction of {target}" if same else f"{title}, predicting {target}"
     return {
         "facts": plain,
-        "title": plain["title"],
+        "title": title,
+        "releases": [
+            {
+                "label": "; ".join(entry.label for entry in part.entries),
+                "promise": part.promise,
+            }
+            for part in facts.parts
+        ],
+        "uncounted": facts.uncounted,
+        "voided": facts.voided,
         "promise": privacy.promise,
         "spent": privacy.spent,
-        "assumptions": privacy.assumptions,
+        "assumptions": [
+            *privacy.assumptions,
+            *(() if account is None else account.assumptions),
+        ],
         "entries": [
             {
                 "label": entry.label,
@@ -166,10 +186,10 @@ def _context(facts: Facts) -> dict[str, Any]:
         "rows": facts.rows,
         "n_features": len(facts.features),
         "parameters": parameters_of(facts),
-        "odds": odds_of(fit_bound),
+        "odds": odds_of(bound),
         "whole": whole,
         "whole_odds": None if whole_bound is None else odds_of(whole_bound),
-        "bounds": (fit_bound, whole_bound),
+        "bounds": (bound, whole_bound),
         "rates": RATES,
         "chances": CHANCES,
         "curve": curve_points(privacy),
@@ -177,7 +197,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "panels": panels,
         "hidden_panels": hidden_panels,
         "noise": plain["noise"],
-        "score": plain["score"],
+        "score": plain["score"] and {"level": None, "rows": None, **plain["score"]},
         "schema": schema_of(plain["schema"]),
     }
 
@@ -212,7 +232,7 @@ def _drawn(context: dict[str, Any]) -> dict[str, Any]:
     if context["curve"]:
         draw(
             "curve",
-            "Every epsilon and delta that hold for this fit",
+            "Every epsilon and delta that hold for what is released",
             "Delta falls as epsilon grows; the promise is marked. The table below "
             "gives the figures.",
             lambda width: _charts.curve_chart(context["curve"], point, width),

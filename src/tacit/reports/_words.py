@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from datetime import UTC, datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from math import ceil, exp, floor, isfinite, log10
 from typing import Any
 
@@ -19,13 +20,18 @@ __all__ = [
     "event_words",
     "factor",
     "fixed",
+    "fixed_down",
+    "fixed_up",
     "moment",
     "number",
+    "number_down",
+    "number_up",
     "one_in",
     "percent",
     "shortened",
     "stamp",
     "tiny",
+    "tiny_up",
 ]
 
 # What stands for no value, and between a count and what is counted
@@ -67,7 +73,21 @@ def count(n: float) -> str:
     return f"{n:,.0f}"
 
 
-def number(value: float | None, digits: int = 4) -> str:
+def _rounded(value: float, digits: int, rounding: str) -> float:
+    """Return the number with so many significant digits, as people read decimals."""
+    context = Context(prec=digits, rounding=rounding)
+    return float(context.create_decimal(repr(float(value))))
+
+
+def _placed(value: float, places: int, rounding: str) -> Decimal:
+    """Return the number with so many decimals."""
+    exact = Decimal(repr(float(value)))
+    return exact.quantize(Decimal(1).scaleb(-places), rounding=rounding)
+
+
+def number(
+    value: float | None, digits: int = 4, rounding: str = ROUND_HALF_EVEN
+) -> str:
     """Return a few significant digits, without an exponent where people expect none."""
     if value is None:
         return NOTHING
@@ -75,9 +95,11 @@ def number(value: float | None, digits: int = 4) -> str:
         return "infinite" if value > 0 else NOTHING
     if value == 0:
         return "0"
+    kept = max(digits, floor(log10(abs(value))) + 1)
+    value = _rounded(value, kept, rounding)
     size = floor(log10(abs(value)))
     if size < -4:
-        return tiny(value)
+        return tiny(value, rounding)
     if size >= digits:
         text = f"{value:,.0f}"
     else:
@@ -87,17 +109,38 @@ def number(value: float | None, digits: int = 4) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def fixed(value: float | None, places: int = 3) -> str:
+def number_up(value: float | None) -> str:
+    """Return a promise or an upper limit, which must not look smaller than it is."""
+    return number(value, rounding=ROUND_CEILING)
+
+
+def number_down(value: float | None) -> str:
+    """Return a lower limit, which must not look larger than it is."""
+    return number(value, rounding=ROUND_FLOOR)
+
+
+def fixed(value: float | None, places: int = 3, rounding: str = ROUND_HALF_EVEN) -> str:
     """Return a score with as many decimals as its neighbors."""
     if value is None or not isfinite(value):
         return NOTHING
-    return f"{value:,.{places}f}".replace("-", "\N{MINUS SIGN}")
+    return f"{_placed(value, places, rounding):,f}".replace("-", "\N{MINUS SIGN}")
 
 
-def tiny(value: float) -> str:
+def fixed_up(value: float | None) -> str:
+    """Return the upper end of a score."""
+    return fixed(value, rounding=ROUND_CEILING)
+
+
+def fixed_down(value: float | None) -> str:
+    """Return the lower end of a score."""
+    return fixed(value, rounding=ROUND_FLOOR)
+
+
+def tiny(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
     """Return a number as a power of ten."""
     if value == 0:
         return "0"
+    value = _rounded(value, 3, rounding)
     mantissa, power = f"{value:.2e}".split("e")
     mantissa = mantissa.rstrip("0").rstrip(".")
     ten = "10" + str(int(power)).translate(_RAISED)
@@ -106,15 +149,20 @@ def tiny(value: float) -> str:
     return f"{mantissa} {TIMES} {ten}".replace("-", "\N{MINUS SIGN}")
 
 
+def tiny_up(value: float) -> str:
+    """Return a small promise, such as a delta, as a power of ten."""
+    return tiny(value, ROUND_CEILING)
+
+
 def one_in(probability: float) -> str:
     """Return a small probability as ``1 in N``, with N rounded down."""
     if probability <= 0:
         return "never"
     if probability >= 1:
         return "always"
-    n = 1 / probability * (1 + 1e-9)
+    n = 1 / probability * (1 + 1e-14)  # one over one over n is n again
     if n >= 1e15:
-        return f"1 in {tiny(float(f'{n:.2e}'))}"
+        return f"1 in {tiny(n, ROUND_FLOOR)}"
     for scale, name in _SCALES:
         if n >= scale:
             figure = f"{floor(n / scale * 100) / 100:.2f}".rstrip("0").rstrip(".")
@@ -129,19 +177,18 @@ def percent(share: float, digits: int = 1) -> str:
 
 def at_most(share: float) -> str:
     """Return an upper bound on a share in percent, rounded up."""
-    places = 1 if share >= 0.0095 else 2
-    scale = 10.0**places
-    figure = min(ceil(100 * share * scale - 1e-6) / scale, 100.0)
-    return f"{figure:.{places}f}".removesuffix(".0") + "%"
+    places = 3 if share >= 0.0095 else 4
+    figure = 100 * min(_placed(share, places, ROUND_CEILING), Decimal(1))
+    return f"{figure:.{places - 2}f}".removesuffix(".0") + "%"
 
 
 def factor(epsilon: float) -> str:
     """Return e to the power epsilon, rounded up."""
     if epsilon > 20:
-        return f"e to the power {number(epsilon)}"
+        return f"e to the power {number_up(epsilon)}"
     grown = exp(epsilon)
     places = 2 if grown < 100 else 0
-    return f"{ceil(grown * 10**places - 1e-9) / 10**places:,.{places}f}"
+    return f"{ceil(grown * 10**places) / 10**places:,.{places}f}"
 
 
 def moment(text: Any) -> str:

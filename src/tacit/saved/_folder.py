@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from math import isclose
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit import __version__
 from tacit._json import canonical
 from tacit.privacy import PrivacyReport
+from tacit.privacy.attacker import curve_of
 from tacit.saved import _arrays, _json
 from tacit.saved._errors import ModelFileError, refused_as
 from tacit.saved._kinds import KINDS, kind_of, parameters_of, rebuilt
@@ -116,7 +118,8 @@ def read(folder: str | os.PathLike[str]) -> SavedModel:
     **Guarantee.** Nothing in the folder is executed or imported: estimators and their
     parts come from a fixed table, arrays are plain numbers, and sizes are checked
     before anything is made of them. All files of the model must be those whose
-    digests ``model.json`` holds. Who can write to the folder can put another model
+    digests ``model.json`` holds, and the promise and the spend of the report must
+    follow from its charges. Who can write to the folder can put another model
     there: keep the `digest` elsewhere where that matters.
     """
     place = Path(folder)
@@ -294,7 +297,25 @@ def _report(content: bytes) -> PrivacyReport:
         )
     if not known:
         raise ModelFileError(f"{PRIVACY} is no report that this version writes.")
+    with refused_as(PRIVACY):
+        _refuse_untrue(report)
     return report
+
+
+def _refuse_untrue(report: PrivacyReport) -> None:
+    """Refuse a report whose figures its own events do not bear out."""
+    promise = report.promise
+    if not report.entries:
+        raise ModelFileError(f"{PRIVACY} names no charge.")
+    for entry in report.entries:
+        alone = replace(promise, epsilon=entry.epsilon)
+        curve = entry.event.curve(promise.neighbors)
+        if not (curve.fits(promise) and curve.fits(alone)):
+            raise ModelFileError(f"{PRIVACY} promises less than its charges spend.")
+    spent = curve_of(report).epsilon(promise.delta)
+    # another version may compute the last digits otherwise
+    if not isclose(report.spent, spent, rel_tol=1e-6, abs_tol=1e-9):
+        raise ModelFileError(f"{PRIVACY} states another spend than its charges have.")
 
 
 def _limit(name: str) -> int:

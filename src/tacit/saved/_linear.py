@@ -86,6 +86,7 @@ def restore_linear(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> No
     if (coef.shape, intercept.shape) != expected:
         raise ModelFileError("weights.npz does not fit the features and the classes.")
     estimator.bounds_ = _bounds(fitted["bounds"], labels)
+    _refuse_other_bounds(estimator)
     estimator.loss_ = _loss(estimator, fitted["loss"], labels)
     estimator.coef_ = coef
     estimator.intercept_ = float(intercept) if labels is None else intercept
@@ -120,6 +121,20 @@ def _bounds(data: Any, labels: Any) -> RowBounds:
         raise ModelFileError("'bounds' must name a norm.")
     classes = None if labels is None else tuple(labels.tolist())
     return RowBounds(parts["x_norm"], parts["norm"], (ends[0], ends[1]), classes)
+
+
+def _refuse_other_bounds(estimator: Any) -> None:
+    """Refuse parameters that bound rows otherwise than the fit did."""
+    bounds = estimator.bounds_
+    if hasattr(estimator, "x_max"):
+        size, norm = estimator.x_max, "linf"
+    else:
+        size, norm = estimator.x_norm, estimator.bound_norm
+    if float(size) != bounds.x_norm or norm not in ("auto", bounds.norm):
+        raise ModelFileError(
+            "The bounds of rows in 'parameters' are not those of the fit, in 'bounds'; "
+            "set x_norm, x_max or bound_norm back, or fit again."
+        )
 
 
 def _loss(estimator: Any, data: Any, labels: Any) -> Any:

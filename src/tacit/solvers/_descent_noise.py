@@ -69,7 +69,8 @@ def descent_noise(plan: ClippedDescent, landing: Landing) -> WeightNoise | None:
         _deviation(plan, loss, landing, (axes * np.maximum(spread, 0.0)) @ axes.T)
         for spread in (best, best + doubt, np.maximum(best, 0.0) - doubt)
     )
-    if not bool((high <= LEAST_CERTAIN * low).all()):
+    certain = np.isfinite(stated) & (high <= LEAST_CERTAIN * low)
+    if not bool(certain.all()):
         return None
     return WeightNoise(
         stated[:, None],

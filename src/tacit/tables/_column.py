@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from math import isfinite
 from typing import Any
 
@@ -18,10 +19,11 @@ KINDS = ("number", "category", "ignore")
 SOURCES = ("data", "public")
 OTHER = "other"
 # What a table of the file may hold, by kind
+SHARED = ("source", "confirmed_by", "seal", "note", "remark")
 KEYS = {
-    "number": ("kind", "range", "zero", "missing", "source", "confirmed_by", "note"),
-    "category": ("kind", "categories", "unseen", "source", "confirmed_by", "note"),
-    "ignore": ("kind", "note"),
+    "number": ("kind", "range", "zero", "missing", *SHARED),
+    "category": ("kind", "categories", "unseen", *SHARED),
+    "ignore": ("kind", *SHARED),
 }
 
 
@@ -47,15 +49,19 @@ class Column:
         listed, and of missing ones.
     source
         ``"data"`` while the facts are only what was read off the rows, ``"public"``
-        once a person has confirmed or replaced them.
+        once a person has confirmed or replaced them. In a file, a number or a category
+        without it counts as ``"data"``.
     confirmed_by
-        Who has.
+        Who has. In a file a ``seal`` says of which facts: facts that are changed there
+        lose the name.
     note
         A remark for people.
     zero
         Number that the feature is 0 at; None for the middle of the range. A flag that
         is mostly 0 is best left at 0: what all rows have in common makes them long
         without telling them apart.
+    remark
+        What a draft has to say of the rows. It is dropped once the facts are public.
     """
 
     name: str
@@ -68,6 +74,7 @@ class Column:
     confirmed_by: str = ""
     note: str = ""
     zero: float | None = None
+    remark: str = ""
 
     def __post_init__(self) -> None:
         self._check_texts()
@@ -84,6 +91,10 @@ class Column:
         if self.missing is not None and not _is_number(self.missing):
             self._refuse("missing", 'must be "refuse" or a finite number')
         self._check_categories()
+        if self.source == "public":
+            object.__setattr__(self, "remark", "")
+        else:
+            object.__setattr__(self, "confirmed_by", "")
 
     def _refuse(self, key: str, words: str) -> None:
         raise TableError(f"{key} of column {self.name!r} {words}.")
@@ -96,7 +107,7 @@ class Column:
                 f"name of column {self.name!r} would run as a formula where a "
                 "spreadsheet opens a report; rename the column."
             )
-        for key in ("kind", "source", "unseen", "confirmed_by", "note"):
+        for key in ("kind", "source", "unseen", "confirmed_by", "note", "remark"):
             value = getattr(self, key)
             if not isinstance(value, str) or not writable(value):
                 self._refuse(key, "must be text")
@@ -149,7 +160,14 @@ class Column:
     @property
     def is_confirmed(self) -> bool:
         """Whether a person stands behind the facts."""
-        return self.kind == "ignore" or (self.is_filled and self.source == "public")
+        return self.is_filled and self.source == "public"
+
+    @property
+    def seal(self) -> str:
+        """A short hash of the facts, by which a later change of them is noticed."""
+        missing = None if self.missing is None else float(self.missing)
+        facts = (self.range, self.zero, missing, self.categories, self.unseen)
+        return sha256(repr((self.kind, *facts)).encode()).hexdigest()[:12]
 
     @cached_property
     def indicators(self) -> tuple[str, ...]:
@@ -197,11 +215,12 @@ class Column:
         if self.kind == "category":
             found["categories"] = list(self.categories)
             found["unseen"] = self.unseen
-        if self.kind != "ignore":
-            found["source"] = self.source
-        for key in ("confirmed_by", "note"):
+        found["source"] = self.source
+        for key in ("confirmed_by", "note", "remark"):
             if getattr(self, key):
                 found[key] = getattr(self, key)
+        if self.confirmed_by:
+            found["seal"] = self.seal
         return found
 
 
@@ -213,7 +232,7 @@ def column_of(name: str, table: Any) -> Column:
     if kind not in KINDS:
         raise TableError('kind must be "number", "category" or "ignore".')
     refuse_unknown(table, KEYS[kind])
-    facts = dict(table)
+    facts = {"source": "public" if kind == "ignore" else "data", **table}
     if "range" in facts:
         ends = facts["range"]
         facts["range"] = None if ends == [] else ends
@@ -221,7 +240,10 @@ def column_of(name: str, table: Any) -> Column:
         facts["missing"] = None
     elif isinstance(facts.get("missing"), str):
         raise TableError('missing must be "refuse" or a finite number.')
-    return Column(name, **facts)
+    seal = facts.pop("seal", None)
+    column = Column(name, **facts)
+    stale = seal is not None and seal != column.seal
+    return replace(column, confirmed_by="") if stale else column
 
 
 def refuse_unknown(table: Mapping[str, Any], known: Iterable[str]) -> None:
@@ -238,8 +260,10 @@ def _as_text(value: Any) -> str:
     """Return a category as text, and nothing for what is none."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if isinstance(value, int | float):
-        return canonical(str(value)) if isfinite(value) else ""
+        return str(value) if isfinite(value) else ""
     return value if isinstance(value, str) else ""
 
 

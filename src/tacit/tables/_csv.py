@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import compute, csv
 
 from tacit.tables._errors import TableError
+from tacit.tables._lines import NEWLINE, Lines, wrong_encoding
 
 __all__ = ["NULLS", "CSVFile"]
 
@@ -24,6 +26,10 @@ DELIMITERS = (",", ";", "\t")
 HEAD = 2**16
 # Bytes of the file parsed together
 BLOCK = 2**20
+NOT_CSV = (
+    "the file cannot be read as CSV; give the delimiter if it is not one of comma, "
+    "semicolon and tab."
+)
 CONVERSION = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
 
 
@@ -41,8 +47,8 @@ class CSVFile:
     def open(cls, path: Path, encoding: str, delimiter: str | None) -> CSVFile:
         """Read the header."""
         encoding = _known(encoding)
-        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\n\r'):
-            raise TableError("delimiter must be one character, and no quote.")
+        if delimiter is not None and not _separates(delimiter):
+            raise TableError("delimiter must be one character of ASCII, and no quote.")
         with open(path, "rb") as opened:
             head = opened.read(HEAD)
         header = _header(path, head, encoding)
@@ -53,15 +59,17 @@ class CSVFile:
             bare = re.sub(r'"[^"]*"', "", header)
             delimiter = max(DELIMITERS, key=bare.count)
         file = cls(path, [], encoding, delimiter)
-        with file._explained(), file._reader(csv.ConvertOptions()) as reader:
-            names = list(reader.schema.names)
-        return cls(path, names, encoding, delimiter)
+        with file._explained():
+            first, _ = next(file._blocks())
+            parsed = csv.read_csv(pa.py_buffer(first), parse_options=file._parsing)
+        return cls(path, parsed.column_names, encoding, delimiter)
 
     @property
     def schema(self) -> Any:
         """Types as the beginning of the file looks."""
-        with self._explained(), self._reader(csv.ConvertOptions()) as reader:
-            return reader.schema
+        with self._explained():
+            _, lines = next(self._blocks())
+            return self._parsed(lines, csv.ConvertOptions()).schema
 
     def read(self, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
         """Yield batches of the columns named; a block is parsed whole, however long."""
@@ -75,20 +83,31 @@ class CSVFile:
             include_columns=list(kinds),
             null_values=NULLS,
         )
-        with self._explained(), self._reader(options) as reader:
-            for batch in reader:
-                if batch.num_rows:
-                    yield batch
+        with self._explained():
+            for _, lines in self._blocks():
+                if lines:
+                    yield from self._parsed(lines, options).to_batches()
 
-    def _reader(self, options: Any) -> Any:
-        return csv.open_csv(
-            self.path,
-            read_options=csv.ReadOptions(encoding=self.encoding, block_size=BLOCK),
-            parse_options=csv.ParseOptions(
-                delimiter=self.delimiter, newlines_in_values=True
-            ),
-            convert_options=options,
-        )
+    @property
+    def _parsing(self) -> Any:
+        return csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=False)
+
+    def _blocks(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the header, and lines of rows."""
+        header = b""
+        for lines in Lines(self.path, self.encoding, self.delimiter).blocks(BLOCK):
+            end = 0 if header else lines.index(b"\n") + 1
+            header = header or lines[:end]
+            yield header, lines[end:]
+
+    def _parsed(self, lines: bytes, options: Any) -> Any:
+        """Return the table of some lines, each of which is a row of it."""
+        reading = csv.ReadOptions(column_names=self.names, block_size=len(lines) + 1)
+        table = csv.read_csv(pa.py_buffer(lines), reading, self._parsing, options)
+        n_lines = np.count_nonzero(np.frombuffer(lines, np.uint8) == NEWLINE)
+        if table.num_rows != n_lines:
+            raise TableError(f"{self.path}: {NOT_CSV}")
+        return table
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -96,7 +115,7 @@ class CSVFile:
         try:
             yield
         except UnicodeError:
-            words = _wrong_encoding(self.encoding)
+            words = wrong_encoding(self.encoding)
         except pa.ArrowException as error:
             words = self._sentence(str(error))
         else:
@@ -106,23 +125,18 @@ class CSVFile:
     def _sentence(self, message: str) -> str:
         found = CONVERSION.match(message)
         if "UTF8" in message:
-            return _wrong_encoding(self.encoding)
+            return wrong_encoding(self.encoding)
         if found and int(found.group(1)) < len(self.names):
             name = self.names[int(found.group(1))]
             return text_in_number(name)
         if "Empty CSV" in message:
             return "the table has a header and no rows."
-        if "CSV" not in message and self.encoding != "utf8":
-            return _wrong_encoding(self.encoding)
         if "Expected" in message:
             return (
                 "the rows do not all have as many fields as the header; look for "
                 "stray delimiters and quotes."
             )
-        return (
-            "the file cannot be read as CSV; look for quotes that are not closed, and "
-            "give the delimiter if it is not one of comma, semicolon and tab."
-        )
+        return NOT_CSV
 
 
 def text_in_number(name: str) -> str:
@@ -145,33 +159,31 @@ def as_number(path: Path, name: str, texts: Any) -> Any:
 
 def _known(encoding: str) -> str:
     try:
+        "a".encode(encoding)  # some that Python knows are not of text
         name = codecs.lookup(encoding).name
-    except (LookupError, TypeError):
+    except (LookupError, TypeError, UnicodeError):
         raise TableError(
             f"encoding must be one that Python knows, got {encoding!r}."
         ) from None
     return "utf8" if name in ("utf-8", "ascii", "utf-8-sig") else name
 
 
-def _wrong_encoding(encoding: str) -> str:
-    return (
-        f"the file is not text in {encoding}; give its encoding, such as latin-1 or "
-        "utf-16, or save it as UTF-8."
-    )
+def _separates(delimiter: str) -> bool:
+    return len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\n\r\0'
 
 
 def _header(path: Path, head: bytes, encoding: str) -> str:
     wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head
     if encoding == "utf8" and wide:
-        raise TableError(f"{path}: {_wrong_encoding(encoding)}")
+        raise TableError(f"{path}: {wrong_encoding(encoding)}")
     try:
         # the last character may be cut off
         text = codecs.getincrementaldecoder(encoding)().decode(head)
-        line = (text.splitlines() or [""])[0]
+        line = text.partition("\n")[0]
     except UnicodeError as error:
         # below the header, the column that is wrong can be named
         start = getattr(error, "start", 0)
         if encoding != "utf8" or b"\n" not in head[:start]:
-            raise TableError(f"{path}: {_wrong_encoding(encoding)}") from None
+            raise TableError(f"{path}: {wrong_encoding(encoding)}") from None
         line = head[: head.index(b"\n")].decode()
     return line

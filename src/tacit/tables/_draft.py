@@ -14,7 +14,7 @@ from pyarrow import types
 from tacit.tables._column import OTHER, Column
 from tacit.tables._csv import NULLS
 from tacit.tables._errors import TableError
-from tacit.tables._files import BATCH, TableFile, open_table
+from tacit.tables._files import BATCH, TableFile, open_table, reading
 from tacit.tables._schema import Schema
 from tacit.tables._seen import MOST_CATEGORIES, Seen
 from tacit.tables._text import WHOLE, runs_as_formula
@@ -26,16 +26,20 @@ MOST_CODES = 10
 # A column of texts in which so many rows all differ is taken for an identifier
 LEAST_NAMES = 5
 IDENTIFIER = re.compile(
-    r"(^|[_\W])(id|uuid|guid|index|key)$|^unnamed: 0$",
+    r"(^|[_\W])(id|uuid|guid|index|key|mrn|ssn|nhs)([_\W]?(no|nr|num|number))?$"
+    r"|^patient([_\W]?(no|nr|num|number))?$|^unnamed: 0$",
     re.IGNORECASE,
 )
 CAMEL = re.compile(r"[a-z]I[dD]$")
-READ = 'Drafted from {}: entries with source = "data" were read off its rows.'
-NAMED = "Drafted from the header of {}: fill in ranges and categories."
 # Why a column is ignored, whether its values were read or its type alone
 NEITHER = "It holds neither numbers nor text."
 DATES = "Dates: make a number of them, such as an age, to learn from it."
 IS_IDENTIFIER = "Its name is that of an identifier."
+REPEATS = (
+    "Its values repeat: if a person has several rows, the promise is about rows and "
+    "not about persons."
+)
+COMMAS = "Numbers with decimal commas: export with points."
 
 
 def draft(
@@ -50,7 +54,7 @@ def draft(
 
     Numbers get a range rounded outwards, texts and codes the values there are.
     Identifiers, dates, columns of one value and texts of too many are ignored, with a
-    note that says why.
+    remark that says why.
 
     Parameters
     ----------
@@ -67,9 +71,9 @@ def draft(
     Notes
     -----
     **Guarantee.** None: the draft is read off the rows, and is as private as they are.
-    All that it took from them has ``source="data"``, and nothing is fitted by it until
-    a person has confirmed or replaced each entry. With ``names_only`` the names and
-    types are all it took.
+    All that it took from them has ``source="data"``, columns to ignore included, and
+    nothing is fitted by it until a person has confirmed or replaced each entry, which
+    drops its remark. With ``names_only`` the names and types are all it took.
     """
     table = open_table(path, encoding=encoding, delimiter=delimiter)
     names = table.names
@@ -88,21 +92,23 @@ def draft(
     if goal is not None and (goal.kind == "ignore" or goal.unseen == OTHER):
         raise TableError(
             f"{path}: column {target!r} cannot be the target: "
-            f"{goal.note or 'some of its values are missing or no texts of labels.'}"
+            f"{goal.remark or 'some of its values are missing or no texts of labels.'}"
         )
-    note = (NAMED if names_only else READ).format(Path(path).name)
     try:
-        return Schema(tuple(found.values()), goal, note=note)
+        return Schema(tuple(found.values()), goal)
     except TableError as error:
-        raise TableError(f"{path}: {error}") from None
+        commas = any(column.remark == COMMAS for column in found.values())
+        why = f" {COMMAS}" if commas else ""
+        raise TableError(f"{path}: {error}{why}") from None
 
 
 def _seen(path: str | os.PathLike[str], table: TableFile) -> dict[str, Seen]:
-    found = {name: Seen() for name in table.names}
+    found = {name: Seen(_is_identifier(name)) for name in table.names}
     kinds = dict.fromkeys(table.names, "raw")
     for batch in table.read(kinds, BATCH):
-        for name in table.names:
-            found[name].add(batch.column(name))
+        with reading(Path(path)):
+            for name in table.names:
+                found[name].add(batch.column(name))
     if not any(seen.n_rows for seen in found.values()):
         raise TableError(f"{path}: the table has a header and no rows.")
     return found
@@ -112,7 +118,7 @@ def _drafted(name: str, seen: Seen) -> Column:
     """Return what the values of a column make of it."""
     why = _reason_to_ignore(name, seen)
     if why:
-        return Column(name, "ignore", note=why)
+        return _ignored(name, why)
     texts = seen.texts
     few = MOST_CODES if seen.is_number else MOST_CATEGORIES
     if (
@@ -121,14 +127,18 @@ def _drafted(name: str, seen: Seen) -> Column:
         and (seen.is_whole or not seen.is_number)
     ):
         return _category(name, texts, seen)
-    note = "Some values are missing: set missing to a public number."
+    remark = "Some values are missing: set missing to a public number."
     return Column(
         name,
         "number",
         range=nice_range(seen.low, seen.high, whole=seen.is_whole),
         source="data",
-        note=note if seen.n_missing else "",
+        remark=remark if seen.n_missing else "",
     )
+
+
+def _ignored(name: str, why: str) -> Column:
+    return Column(name, "ignore", source="data", remark=why)
 
 
 def _category(name: str, texts: set[str], seen: Seen) -> Column:
@@ -136,7 +146,7 @@ def _category(name: str, texts: set[str], seen: Seen) -> Column:
         texts = texts - set(NULLS)
     kept = [text for text in texts if not runs_as_formula(text)]
     if not kept:
-        return Column(name, "ignore", note="Its values would run as formulas.")
+        return _ignored(name, "Its values would run as formulas.")
     whole = all(WHOLE.fullmatch(text) for text in kept)
     kept.sort(key=(lambda text: (int(text), text)) if whole else None)
     others = bool(seen.n_missing) or len(kept) < len(texts)
@@ -146,6 +156,9 @@ def _category(name: str, texts: set[str], seen: Seen) -> Column:
         categories=tuple(kept),
         unseen=OTHER if others else "refuse",
         source="data",
+        remark="Some values are missing: they count as other."
+        if seen.n_missing
+        else "",
     )
 
 
@@ -166,11 +179,13 @@ def _reason_to_ignore(name: str, seen: Seen) -> str:
     if seen.texts is not None and len(seen.texts) == 1:
         return "It has the same value in all rows."
     if _is_identifier(name) and (seen.is_whole or not seen.is_number):
-        return IS_IDENTIFIER
+        return f"{IS_IDENTIFIER} {REPEATS}" if seen.repeats else IS_IDENTIFIER
     if seen.counts_rows and seen.n_rows >= LEAST_NAMES:
         return "It numbers the rows."
     if seen.is_number:
         return ""
+    if seen.has_decimal_commas:
+        return COMMAS
     if seen.texts is None:
         return f"Text with more than {MOST_CATEGORIES} values."
     n_texts = seen.n_rows - seen.n_missing
@@ -192,17 +207,18 @@ def _named(table: TableFile) -> Iterator[tuple[str, Column]]:
         number = types.is_integer(kind) or types.is_floating(kind)
         text = types.is_string(kind) or types.is_large_string(kind)
         if _is_identifier(name) and (text or types.is_integer(kind)):
-            yield name, Column(name, "ignore", note=IS_IDENTIFIER)
+            yield name, _ignored(name, IS_IDENTIFIER)
         elif types.is_boolean(kind):
-            yield name, Column(name, "category", categories=("false", "true"))
+            truths = ("false", "true")
+            yield name, Column(name, "category", categories=truths, source="data")
         elif number or types.is_decimal(kind):
-            yield name, Column(name, "number")
+            yield name, Column(name, "number", source="data")
         elif text or types.is_null(kind):
-            yield name, Column(name, "category")
+            yield name, Column(name, "category", source="data")
         elif types.is_temporal(kind):
-            yield name, Column(name, "ignore", note=DATES)
+            yield name, _ignored(name, DATES)
         else:
-            yield name, Column(name, "ignore", note=NEITHER)
+            yield name, _ignored(name, NEITHER)
 
 
 def nice_range(low: float, high: float, *, whole: bool = False) -> tuple[float, float]:

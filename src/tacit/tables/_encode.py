@@ -122,6 +122,16 @@ class Encoder:
         codes = self._codes(target, values)
         return codes.astype(np.min_scalar_type(len(target.categories)))
 
+    def check(self, column: Column, batch: Any) -> None:
+        """Refuse values of a column that do not agree with its facts."""
+        values = batch.column(column.name)
+        for start in range(0, len(values), PIECE):
+            piece = values.slice(start, PIECE)
+            if column.kind == "number":
+                self._numbers(column, piece)
+            else:
+                self._codes(column, piece)
+
     def _fill(self, column: Column, values: Any, out: Floats) -> None:
         """Write numbers as they are."""
         if types.is_integer(values.type) and not values.null_count:
@@ -190,7 +200,8 @@ class Encoder:
         if types.is_integer(kind) and not values.null_count:
             numbers = values.to_numpy()
             low, high = int(numbers.min()), int(numbers.max())
-            if high - low < SPAN:  # counted off, which is much faster than looked up
+            # counted off, which is much faster than looked up
+            if high - low < SPAN and high < 2**63:
                 shifted = np.subtract(numbers, low, dtype=np.int64, casting="unsafe")
                 return list(map(str, range(low, high + 1))), shifted
         if not types.is_dictionary(kind):
@@ -255,6 +266,6 @@ def text_of(value: Any) -> str:
     """Return a value as the text that a CSV file would have of it."""
     if value is None or value != value:
         return ""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+    if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

@@ -15,7 +15,7 @@ from pyarrow import ipc, parquet
 from tacit.tables._csv import CSVFile
 from tacit.tables._errors import TableError
 
-__all__ = ["BATCH", "TableFile", "open_table"]
+__all__ = ["BATCH", "TableFile", "open_table", "reading"]
 
 # Rows of a batch, where the file lets us choose
 BATCH = 2**15
@@ -53,7 +53,7 @@ class ParquetFiles:
     def open(cls, paths: Sequence[Path]) -> ParquetFiles:
         n_rows, schema = 0, None
         for path in paths:
-            with _reading(path), parquet.ParquetFile(path) as file:
+            with reading(path), parquet.ParquetFile(path) as file:
                 n_rows += file.metadata.num_rows
                 if schema is not None and file.schema_arrow.names != schema.names:
                     raise TableError(
@@ -69,7 +69,7 @@ class ParquetFiles:
 
     def read(self, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
         for path in self.paths:
-            with _reading(path):
+            with reading(path):
                 listed = _texts(parquet.read_schema(path), kinds)
                 with parquet.ParquetFile(path, read_dictionary=listed) as file:
                     yield from file.iter_batches(rows, columns=list(kinds))
@@ -94,7 +94,7 @@ class ArrowFile:
 
     @classmethod
     def open(cls, path: Path) -> ArrowFile:
-        with _reading(path), _ipc_reader(path) as reader:
+        with reading(path), _ipc_reader(path) as reader:
             return cls(path, reader.schema)
 
     @property
@@ -104,7 +104,7 @@ class ArrowFile:
     def read(self, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
         fields = [self.names.index(name) for name in kinds]
         options = ipc.IpcReadOptions(included_fields=fields)
-        with _reading(self.path), _ipc_reader(self.path, options) as reader:
+        with reading(self.path), _ipc_reader(self.path, options) as reader:
             if hasattr(reader, "get_batch"):
                 for i in range(reader.num_record_batches):
                     yield reader.get_batch(i)
@@ -140,7 +140,7 @@ def open_table(
         What is between the fields of a CSV file; None looks at its header.
     """
     path = Path(path)
-    with _reading(path):
+    with reading(path):
         if path.is_dir():
             return _checked(path, ParquetFiles.open(_parts(path)))
         size = path.stat().st_size
@@ -156,7 +156,7 @@ def open_table(
         return _checked(path, ParquetFiles.open([path]))
     if suffix in ARROW:
         return _checked(path, ArrowFile.open(path))
-    with _reading(path):
+    with reading(path):
         file = CSVFile.open(path, encoding, "\t" if suffix == ".tsv" else delimiter)
     return _checked(path, file)
 
@@ -182,7 +182,7 @@ def _checked(path: Path, table: TableFile) -> TableFile:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Turn what goes wrong with a file into one sentence that quotes nothing of it."""
     try:
         yield

@@ -17,7 +17,7 @@ from tacit._validate import at_least
 from tacit.tables import _memory
 from tacit.tables._encode import Encoder
 from tacit.tables._errors import TableError
-from tacit.tables._files import BATCH, TableFile, open_table
+from tacit.tables._files import BATCH, TableFile, open_table, reading
 from tacit.tables._schema import Schema
 from tacit.tables._store import RowStore
 
@@ -95,10 +95,11 @@ def read_rows(
     try:
         with bar("Reading", source.file.n_rows, shown=progress) as move:
             for batch in source.batches(BATCH):
-                source.encoder.encode(batch, store.block(batch.num_rows))
+                with reading(source.path):
+                    source.encoder.encode(batch, store.block(batch.num_rows))
+                    if found is not None:
+                        found.add(batch)
                 store.add(batch.num_rows)
-                if found is not None:
-                    found.add(batch)
                 move(len(store))
         X = store.finish()
     except BaseException:
@@ -154,7 +155,8 @@ def _pieces(source: _Source, rows: int) -> Iterator[tuple[Any, Floats]]:
         for start in range(0, batch.num_rows, rows):
             piece = batch.slice(start, rows)
             X = np.empty((piece.num_rows, source.encoder.n_features))
-            source.encoder.encode(piece, X)
+            with reading(source.path):
+                source.encoder.encode(piece, X)
             yield piece, X
 
 
@@ -167,6 +169,8 @@ def check(
 ) -> None:
     """Read a table through, and refuse it where it does not agree with its schema.
 
+    The refusal names every column that does not agree.
+
     Parameters
     ----------
     path
@@ -176,17 +180,28 @@ def check(
     encoding, delimiter
         Of a CSV file, as in `read_rows`.
     """
-    for column in schema.every_column:
-        if not column.is_filled:
-            raise TableError(
-                f"The schema has no range or categories for {column.name!r}; fill them "
-                "in first."
-            )
+    empty = [repr(c.name) for c in schema.every_column if not c.is_filled]
+    if empty:
+        raise TableError(
+            f"The schema has no range or categories for {', '.join(empty)}; fill them "
+            "in first."
+        )
+    # as text, so that the reader of CSV does not stop at the first that is no number
+    numbers = [c.name for c in schema.every_column if c.kind == "number"]
     with_target = schema.target is not None
-    source = _Source.open(path, schema, with_target, (), encoding, delimiter)
-    for piece, _ in _pieces(source, BATCH):
-        if with_target:
-            source.encoder.targets(piece)
+    source = _Source.open(path, schema, with_target, numbers, encoding, delimiter)
+    wrong: dict[str, str] = {}
+    for batch in source.batches(BATCH):
+        for column in schema.every_column:
+            if column.kind == "ignore" or column.name in wrong:
+                continue
+            try:
+                with reading(source.path):
+                    source.encoder.check(column, batch)
+            except TableError as error:
+                wrong[column.name] = str(error).removeprefix(f"{source.path}: ")
+    if wrong:
+        raise TableError(f"{source.path}: {' Also, '.join(wrong.values())}")
 
 
 @dataclass(frozen=True)
@@ -210,14 +225,15 @@ class _Source:
     ) -> _Source:
         if with_target and schema.target is None:
             raise TableError(
-                "The schema has no target; add a table [target] with its name and kind."
+                "The schema has no target; set it with Schema.with_target, or 'tacit "
+                "schema confirm' and its --target."
             )
         file = open_table(path, encoding=encoding, delimiter=delimiter)
         columns = [column for column in schema.columns if column.kind != "ignore"]
         if with_target and schema.target is not None:
             columns.append(schema.target)
         kinds = {column.name: column.kind for column in columns}
-        _check_names(Path(path), file.names, schema, [*kinds, *keep])
+        _check_names(Path(path), file.names, schema, list(kinds), keep)
         texts = frozenset(n for n in keep if kinds.get(n) == "number" and _is_csv(file))
         kinds |= dict.fromkeys(keep, "raw")
         return cls(Path(path), file, Encoder(Path(path), schema, texts), kinds)
@@ -281,28 +297,40 @@ def _is_csv(file: TableFile) -> bool:
 
 
 def _check_names(
-    path: Path, names: list[str], schema: Schema, needed: Iterable[str]
+    path: Path,
+    names: list[str],
+    schema: Schema,
+    needed: Sequence[str],
+    keep: Sequence[str],
 ) -> None:
     """Refuse a header that is not that of the schema.
 
     Names that the file alone has are shown last: where the schema's are there, the
     header is one, and no row.
     """
-    for name in needed:
-        if name not in names:
-            raise TableError(
-                f"{path}: the table has no column {name!r}; its header must name every "
-                "column of the schema that is not ignored."
-            )
+    for name in (*needed, *keep):
         if names.count(name) > 1:
             raise TableError(f"{path}: the table has the column {name!r} twice.")
-    known = {*(column.name for column in schema.every_column), *needed}
-    for name in names:
-        if name not in known:
-            raise TableError(
-                f"{path}: the schema does not name the column {name!r}; add it, with "
-                'kind = "ignore" to leave it out.'
-            )
+    absent = _listed(name for name in needed if name not in names)
+    if absent:
+        raise TableError(
+            f"{path}: the table has no column {absent}; its header must name every "
+            "column of the schema that is not ignored."
+        )
+    absent = _listed(name for name in keep if name not in names)
+    if absent:
+        raise TableError(f"{path}: the table has no column {absent} to keep.")
+    known = {*(column.name for column in schema.every_column), *keep}
+    unknown = _listed(name for name in names if name not in known)
+    if unknown:
+        raise TableError(
+            f"{path}: the schema does not name the column {unknown}; add it, with "
+            'kind = "ignore" to leave it out.'
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, dict.fromkeys(names)))
 
 
 def _state(path: Path) -> list[tuple[str, int, int]]:

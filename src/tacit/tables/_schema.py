@@ -165,10 +165,9 @@ class Schema:
                     f"{fact} of column {name!r} must be filled in before it is "
                     "confirmed."
                 )
-            if column.kind != "ignore":
-                schema = schema.with_column(
-                    replace(column, source="public", confirmed_by=by)
-                )
+            schema = schema.with_column(
+                replace(column, source="public", confirmed_by=by)
+            )
         return schema
 
     def column(self, name: str) -> Column:
@@ -179,8 +178,13 @@ class Schema:
         raise TableError(f"The schema has no column {name!r}.")
 
     def with_column(self, column: Column) -> Schema:
-        """Return the schema with the column of this name replaced."""
-        self.column(column.name)
+        """Return the schema with the column of this name replaced.
+
+        Who confirmed the facts it had has not confirmed others.
+        """
+        had = self.column(column.name)
+        if column != had and column.confirmed_by == had.confirmed_by:
+            column = replace(column, confirmed_by="")
         if self.target is not None and self.target.name == column.name:
             return replace(self, target=column)
         same = (column if c.name == column.name else c for c in self.columns)
@@ -189,7 +193,9 @@ class Schema:
     def with_target(self, name: str) -> Schema:
         """Return the schema with this column as the target.
 
-        The target it had is ignored then, as it may tell too much of the new one.
+        The target it had is ignored then, as it may tell too much of the new one. A
+        flag, which is a number from 0 to 1 with its zero at 0, becomes the labels 0
+        and 1.
         """
         chosen = self.column(name)
         if chosen is self.target:
@@ -203,6 +209,9 @@ class Schema:
         if self.target is not None:
             left.append(Column(self.target.name, "ignore", note="It was the target."))
         target = replace(chosen, missing=None, unseen="refuse")
+        if (target.range, target.zero) == ((0, 1), 0):
+            flag: dict[str, Any] = {"range": None, "zero": None}
+            target = replace(target, kind="category", categories=("0", "1"), **flag)
         return replace(self, columns=tuple(left), target=target)
 
     def to_dict(self) -> dict[str, Any]:

@@ -18,12 +18,21 @@ __all__ = ["MOST_CATEGORIES", "Seen"]
 MOST_CATEGORIES = 50
 # A number that begins with zeros is a code, such as that of a town
 CODE = "^[+-]?0[0-9]"
+COMMA = r"^\s*[+-]?[0-9]+(,[0-9]+)?\s*$"
 
 
 class Seen:
-    """The kind, range and texts of the values of a column, batch by batch."""
+    """The kind, range and texts of the values of a column, batch by batch.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    is_key
+        Whether to look for values that repeat, for which all must be held.
+    """
+
+    def __init__(self, is_key: bool = False) -> None:
+        self._keys: list[Any] | None = [] if is_key else None
+        self._commas, self._only_commas = False, True
         self.n_rows = self.n_missing = 0
         self.low, self.high = inf, -inf
         self.texts: set[str] | None = set()
@@ -37,6 +46,8 @@ class Seen:
             values = values.dictionary_decode()
         self.n_rows += len(values)
         kind = values.type
+        if self._keys is not None and _is_text_or_whole(kind):
+            self._keys.append(values.drop_null().cast(pa.large_string()))
         if types.is_string(kind) or types.is_large_string(kind):
             self._add_texts(values)
         elif types.is_boolean(kind):
@@ -57,6 +68,17 @@ class Seen:
             self.is_date = self.is_date and types.is_temporal(kind)
             self.is_other = self.is_other or not types.is_temporal(kind)
 
+    @property
+    def repeats(self) -> bool:
+        """Whether a value of a key is there twice."""
+        keys = pa.chunked_array(self._keys or [], pa.large_string())
+        return len(keys.unique()) < len(keys)
+
+    @property
+    def has_decimal_commas(self) -> bool:
+        """Whether all values are numbers as they are written with decimal commas."""
+        return self._commas and self._only_commas and not self.is_number
+
     def _add_texts(self, values: Any) -> None:
         present = compute.not_equal(compute.utf8_trim_whitespace(values), "")
         texts = values.filter(compute.fill_null(present, False))
@@ -65,11 +87,19 @@ class Seen:
         if len(different) < len(texts):  # and most of the work is saved
             self.counts_rows = False
         self._remember(different)
+        self._look_for_commas(different)
         if self.is_number:
             self._add_written_numbers(texts, different)
         if self.is_date and len(different):
             dates = not self.is_number and _cast(different, pa.timestamp("us"))
             self.is_date = bool(dates)
+
+    def _look_for_commas(self, texts: Any) -> None:
+        if self._only_commas and len(texts):
+            looks = compute.match_substring_regex(texts, COMMA)
+            self._only_commas = compute.all(looks).as_py()
+            commas = compute.any(compute.match_substring(texts, ",")).as_py()
+            self._commas = self._commas or commas
 
     def _add_written_numbers(self, texts: Any, different: Any) -> None:
         nulls = pa.array(NULLS, texts.type)
@@ -115,6 +145,11 @@ class Seen:
 
     def _no_numbers(self) -> None:
         self.is_number = self.is_whole = self.counts_rows = False
+
+
+def _is_text_or_whole(kind: Any) -> bool:
+    texts = types.is_string(kind) or types.is_large_string(kind)
+    return bool(texts or types.is_integer(kind))
 
 
 def _cast(texts: Any, kind: Any) -> Any:

@@ -17,8 +17,8 @@ __all__ = ["read", "write"]
 HEADER = """\
 # What is publicly known of a table. Nothing is read by it until every entry has
 # source = "public": compare each range and list of categories with public knowledge,
-# and replace what differs. An entry with source = "data" was read off the rows, and
-# using it as it is would release something of them.
+# and replace what differs. An entry with source = "data", or with none, was read off
+# the rows, and using it as it is would release something of them.
 """
 UNFILLED = {
     "range": "  # fill in: the lowest and highest value there can be",
@@ -42,6 +42,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise TableError(f"{path}: a schema must be UTF-8 text.") from None
     except tomllib.TOMLDecodeError as error:
         raise TableError(f"{path}: not valid TOML: {error}.") from None
+    except (RecursionError, ValueError):  # nested too deep, or a number too long
+        raise TableError(f"{path}: not valid TOML of a schema.") from None
 
 
 def write(path: str | os.PathLike[str], facts: Mapping[str, Any]) -> None:

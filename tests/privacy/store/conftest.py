@@ -30,7 +30,7 @@ def sqlite_url(tmp_path):
 
 @pytest.fixture
 def postgres_url(server):
-    return server.schema()[0]
+    return server.database()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

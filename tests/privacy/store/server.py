@@ -38,13 +38,21 @@ class Server:
     def run(self, *statements):
         run_sql(self.url, *statements)
 
-    def schema(self):
-        """Return a URL of a place of its own, and the name of that place."""
-        name = f"t{uuid.uuid4().hex}"
+    def database(self):
+        """Return the URL of a place of its own: a role, and a schema of that name."""
+        name = self.role(f"t{uuid.uuid4().hex}", "SUPERUSER")
         self.run(f"CREATE SCHEMA {name}")
-        url = self.url.update_query_dict({"options": f"-csearch_path={name}"})
-        url = url.set(drivername="postgresql")
-        return url.render_as_string(hide_password=False), name
+        return self.url_of(name)
+
+    def role(self, name, rights="", schema=None):
+        """Return the name of a new role that finds the tables of a schema."""
+        path = f"ALTER ROLE {name} SET search_path = {schema or name}"
+        self.run(f"CREATE ROLE {name} LOGIN {rights}", path)
+        return name
+
+    def url_of(self, role):
+        url = self.url.set(drivername="postgresql", username=role)
+        return url.render_as_string(hide_password=False)
 
     def restart(self, *, crash=False):
         if crash:

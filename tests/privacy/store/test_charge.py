@@ -4,6 +4,7 @@ import copy
 import gc
 import os
 import pickle
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ from tacit.privacy import (
     PureDP,
     Repeated,
 )
+from tacit.privacy.store._account import Account
 from tacit.privacy.store._database import _databases
 
 BUDGET = Budget(1.0, 1e-6)
@@ -147,6 +149,73 @@ def test_an_event_that_nobody_could_read_back_is_refused(sqlite_url):
     assert ledger.head[0] == 0
 
 
+class Steps(Repeated):
+    """A subclass, as people write them."""
+
+
+class Dearer(PureDP):
+    def curve(self, neighbors):
+        return PureDP(1000 * self.epsilon).curve(neighbors)
+
+
+Dearer.__name__ = "PureDP"
+
+
+@dataclass(frozen=True)
+class EachRow:
+    event: PureDP
+    count: int
+
+    def curve(self, neighbors):
+        return self.event.curve(neighbors) * self.count
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Steps(PureDP(0.1), 10**6),
+        EachRow(PureDP(0.1), 10**6),
+        Dearer(0.01),
+        Repeated(Dearer(0.01), 2),
+        Composed((PureDP(0.1), Steps(PureDP(0.1), 5))),
+    ],
+    ids=["subclass", "wrapper", "same name", "inside", "in a list"],
+)
+def test_an_event_is_never_charged_as_another(sqlite_url, event):
+    ledger = Ledger.open(sqlite_url, dataset="x", budget=BUDGET)
+    with pytest.raises(ValueError, match=r"event must be one of tacit\.privacy's"):
+        ledger.charge(event, "query")
+    assert ledger.head[0] == 0
+
+
+@pytest.mark.parametrize("event", [GaussianNoise(1e-200), PureDP(1e300)])
+def test_an_event_that_cannot_be_counted_is_one_sentence(sqlite_url, event):
+    ledger = Ledger.open(sqlite_url, dataset="x", budget=BUDGET)
+    with pytest.raises(ValueError, match="numbers that can be counted with"):
+        ledger.charge(event, "query")
+
+
+def test_an_interrupt_while_reading_leaves_no_half_account(ledger, monkeypatch):
+    other = Ledger.open(ledger.url, dataset="patients")
+    ledger.charge(PureDP(0.4), "query")
+    assert other.spent() == pytest.approx(0.4, rel=1e-4)
+    ledger.void(1, "never ran")
+    recount = Account._recount
+
+    def interrupted(self, without):
+        recount(self, without)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Account, "_recount", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            other.spent()
+    assert other.spent() == 0
+    other.charge(PureDP(0.1), "query")
+    assert ledger.spent() == other.spent() == pytest.approx(0.1, rel=1e-4)
+    other.close()
+
+
 @pytest.mark.parametrize(
     "label", ["a\tb\n", "'; DROP TABLE tacit_record; --", "🦊", ""]
 )
@@ -241,6 +310,34 @@ def test_a_ledger_goes_on_on_both_sides_of_a_fork(ledger):
     labels = {record.label for record in ledger.history()[1:]}
     assert labels == {"before", "child", "parent"}
     assert ledger.spent() == pytest.approx(0.3, rel=1e-4)
+
+
+def test_threads_may_fork_at_the_same_time(sqlite_url):
+    ledger = Ledger.open(sqlite_url, dataset="x", budget=Budget(1000.0))
+    began, done = threading.Event(), threading.Event()
+
+    def spend():
+        while not done.is_set():
+            ledger.charge(PureDP(0.001), "query")
+            began.set()
+
+    def fork():
+        began.wait(10)
+        for _ in range(40):
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+
+    threads = [threading.Thread(target=f, daemon=True) for f in (fork, fork, spend)]
+    for thread in threads:
+        thread.start()
+    for thread in threads[:2]:
+        thread.join(20)
+    done.set()
+    threads[2].join(20)
+    assert not any(thread.is_alive() for thread in threads)
+    assert ledger.verify().ok
 
 
 def test_a_fit_charges_before_it_runs_and_a_failure_stays_charged(ledger):

@@ -193,6 +193,53 @@ def test_a_file_removed_or_replaced_under_the_ledger_is_noticed(sqlite_url, tmp_
         ledger.charge(PureDP(0.9), "query")
 
 
+def test_a_file_with_a_second_name_is_refused(sqlite_url, tmp_path):
+    ledger = Ledger.open(sqlite_url, dataset="x", budget=BUDGET)
+    (tmp_path / "other.db").hardlink_to(tmp_path / "budget.db")
+    with pytest.raises(LedgerUnavailable, match="another name"):
+        ledger.charge(PureDP(0.9), "query")
+    for name in ("budget.db", "other.db"):
+        with pytest.raises(LedgerUnavailable, match="another name"):
+            Ledger.open(f"sqlite:///{tmp_path / name}", dataset="x")
+    (tmp_path / "other.db").unlink()
+    ledger.charge(PureDP(0.9), "query")
+
+
+def test_all_that_was_charged_is_in_the_file_itself(sqlite_url, tmp_path):
+    """What lies beside it may be deleted, and a killed process's file moved alone."""
+    ledger = Ledger.open(sqlite_url, dataset="x", budget=BUDGET)
+
+    def spend(tell):
+        ledger.charge(PureDP(0.9), "query")
+        tell(1)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    child, reader = in_child(spend)
+    os.waitpid(child, 0)
+    assert numbers(reader) == [1]
+    ledger.close()
+    (tmp_path / "budget.db").rename(tmp_path / "moved.db")
+    moved = Ledger.open(f"sqlite:///{tmp_path / 'moved.db'}", dataset="x")
+    with pytest.raises(BudgetExceeded):
+        moved.charge(PureDP(0.9), "again")
+    for beside in tmp_path.glob("moved.db-*"):
+        beside.unlink()
+    moved.charge(PureDP(0.05), "while nothing lies beside it")
+    moved.close()
+    assert len(Ledger.open(moved.url, dataset="x").history()) == 3
+
+
+def test_a_file_that_keeps_a_log_is_switched_over(sqlite_url, tmp_path):
+    Ledger.open(sqlite_url, dataset="x", budget=BUDGET).close()
+    other = sqlite3.connect(tmp_path / "budget.db")
+    assert other.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+    other.close()
+    ledger = Ledger.open(sqlite_url, dataset="x")
+    ledger.charge(PureDP(0.5), "query")
+    assert not (tmp_path / "budget.db-wal").exists()
+    assert ledger.verify().ok
+
+
 def test_a_damaged_file_is_one_sentence(sqlite_url, tmp_path):
     ledger = Ledger.open(sqlite_url, dataset="x", budget=LARGE)
     for _ in range(5):
@@ -275,7 +322,7 @@ def test_without_the_queue_serializable_decides(postgres_url, monkeypatch):
 
 
 def test_a_restart_of_the_server_loses_no_charge(server):
-    url, _ = server.schema()
+    url = server.database()
     ledger = Ledger.open(url, dataset="x", budget=LARGE)
     told, restarted, running = [], threading.Event(), threading.Event()
 

@@ -9,7 +9,8 @@ import pytest
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.privacy import Budget, Ledger, Neighbors, PureDP, Shares
 from tacit.privacy.store import _schema, datasets
-from tacit.privacy.store._database import Database, parsed
+from tacit.privacy.store._database import Database
+from tacit.privacy.store._url import parsed
 
 BUDGET = Budget(1.0, 1e-6)
 
@@ -122,6 +123,38 @@ def test_bad_names_and_types_are_refused(sqlite_url):
         Ledger.open(sqlite_url, dataset="x", budget=BUDGET, analyst="")
 
 
+@pytest.mark.parametrize("name", ["cafe\u0301", " census", "census ", "\u2007x"])
+def test_names_that_print_like_others_are_refused(sqlite_url, name):
+    with pytest.raises(ValueError, match="dataset must"):
+        Ledger.open(sqlite_url, dataset=name, budget=BUDGET)
+    with pytest.raises(ValueError, match="analyst must"):
+        Ledger.open(sqlite_url, dataset="x", budget=BUDGET, analyst=name)
+
+
+@pytest.mark.parametrize("name", ["PATIENTS", "patient\uff53"])
+def test_a_new_account_is_not_named_like_another(ledger, name):
+    with pytest.raises(ValueError, match="must differ from 'patients' by more than"):
+        Ledger.open(ledger.url, dataset=name, budget=BUDGET)
+    assert datasets(ledger.url) == ("patients",)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:s3@cret@h/db",
+        "postgresql://u:s3@cret/x@h/db",
+        "postgresql:///?dbname=postgresql%3A%2F%2Fu%3As3cret%40h%2Fdb",
+        "postgresql:///postgresql%3A%2F%2Fu%3As3cret%40h%2Fdb",
+        "postgresql://h/db?options=-csynchronous_commit%3Doff",
+        "postgresql://h/db?passwd=s3cret",
+    ],
+)
+def test_a_url_that_hides_things_is_refused_without_being_quoted(url):
+    with pytest.raises(ValueError, match="url must be like") as caught:
+        Ledger.open(url, dataset="x", budget=BUDGET)
+    assert "cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -139,7 +172,7 @@ def test_a_server_that_is_not_there_is_one_sentence_without_the_password(url):
 
 
 def test_no_password_is_shown_or_stored(postgres_url):
-    url = postgres_url.replace("postgres:@", "postgres:s3cret@")
+    url = postgres_url.replace(":@", ":s3cret@")
     assert "s3cret" in url
     ledger = Ledger.open(url, dataset="x", budget=BUDGET)  # the server trusts anyone
     assert "s3cret" not in repr(ledger) + ledger.url + repr(ledger.__reduce__())

@@ -2,15 +2,16 @@
 
 import dataclasses
 import json
+import sqlite3
 
 import pytest
 from tests.privacy.store.server import run_sql
 
-from tacit.exceptions import LedgerDamaged
+from tacit.exceptions import BudgetExceeded, LedgerDamaged
 from tacit.privacy import Budget, Ledger, PureDP
 from tacit.privacy.store import _chain, read_export
-from tacit.privacy.store._database import parsed
 from tacit.privacy.store._records import Row, canonical, chained, read_body
+from tacit.privacy.store._url import parsed
 from tacit.privacy.store._verify import examine
 
 BUDGET = Budget(1.0, 1e-6)
@@ -98,6 +99,76 @@ def test_missing_guards_are_found(filled):
     found = filled.verify().findings
     assert len(found) == len(GUARDS)
     assert "append-only, is missing" in found[0]
+    fresh = Ledger.open(filled.url, dataset="patients")
+    with pytest.raises(LedgerDamaged, match="is missing"):
+        fresh.charge(PureDP(0.01), "query")
+    fresh.close()
+
+
+HOLLOW = {
+    "sqlite": [
+        ("DROP TRIGGER tacit_dataset_append",),
+        (
+            "DROP TRIGGER tacit_record_delete",
+            "CREATE TRIGGER tacit_record_delete BEFORE DELETE ON tacit_record "
+            "BEGIN SELECT 1; END",
+        ),
+        (
+            "CREATE TRIGGER more BEFORE INSERT ON tacit_record "
+            "BEGIN SELECT RAISE(IGNORE); END",
+        ),
+    ],
+    "postgres": [
+        ("DROP TRIGGER tacit_record_truncate ON tacit_record",),
+        ("ALTER TABLE tacit_record DISABLE TRIGGER tacit_record_delete",),
+        (
+            "CREATE OR REPLACE FUNCTION tacit_append() RETURNS trigger "
+            "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp "
+            "AS $$BEGIN RETURN NEW; END$$",
+        ),
+        ("ALTER FUNCTION tacit_append() RESET search_path",),
+        (
+            "CREATE TRIGGER more BEFORE INSERT ON tacit_record FOR EACH ROW "
+            "EXECUTE FUNCTION tacit_refuse()",
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"), [(kind, s) for kind in HOLLOW for s in HOLLOW[kind]]
+)
+def test_hollow_guards_are_found_and_stop_charges(request, kind, change):
+    url = request.getfixturevalue(f"{kind}_url")
+    ledger = Ledger.open(url, dataset="x", budget=BUDGET)
+    assert ledger.verify().ok
+    run(ledger, *change)
+    assert any("trigger" in finding for finding in ledger.verify().findings)
+    with pytest.raises(LedgerDamaged, match="the trigger"):
+        ledger.charge(PureDP(0.1), "query")
+    ledger.close()
+
+
+def test_a_record_hidden_from_the_index_is_found(sqlite_url, tmp_path):
+    ledger = Ledger.open(sqlite_url, dataset="x", budget=BUDGET)
+    ledger.charge(PureDP(0.9), "query")
+    ledger.close()
+    name = "sqlite_autoindex_tacit_record_1"
+    with sqlite3.connect(tmp_path / "budget.db") as forger:
+        # the index by place now lists what another, empty one does
+        forger.execute("CREATE TABLE other (a, b, PRIMARY KEY (a, b))")
+        forger.execute("PRAGMA writable_schema = ON")
+        forger.execute(
+            "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master "
+            "WHERE name = 'sqlite_autoindex_other_1') WHERE name = ?",
+            (name,),
+        )
+    forger.close()
+    fresh = Ledger.open(sqlite_url, dataset="x")
+    assert "SQLite finds the file damaged" in fresh.verify().findings
+    assert fresh.verify().spent == pytest.approx(0.9, rel=1e-4)
+    with pytest.raises((LedgerDamaged, BudgetExceeded)):
+        fresh.charge(PureDP(0.9), "again")
 
 
 CHANGES = [
@@ -265,6 +336,25 @@ FORGED = [
     ({"kind": "allow", "refers_to": None, "who": "mallory@host"}, "Only the owner"),
     ({"kind": "open", "refers_to": None}, "first record and no other"),
     ({"kind": "note", "refers_to": 99}, "refers_to must be a record"),
+    (
+        {
+            "kind": "charge",
+            "refers_to": None,
+            "event": {"type": "PureDP", "epsilon": 0.5},
+            "epsilon": 0.1,
+        },
+        "states another epsilon",
+    ),
+    (
+        {
+            "kind": "charge",
+            "refers_to": None,
+            "event": {"type": "GaussianNoise", "multiplier": 1e-300},
+            "epsilon": 0.1,
+        },
+        "numbers that can be counted with",
+    ),
+    ({"kind": "note", "promise": {"epsilon": 1.0}}, "not what tacit writes"),
     ({"kind": "gift"}, "its kind 'gift' is not known"),
 ]
 
@@ -324,8 +414,38 @@ def test_an_export_is_checked_without_the_database(filled, tmp_path, lines):
     assert short.verify().findings == ("the file does not end with the head it states",)
 
 
+def test_a_record_of_a_stranger_that_cannot_be_parsed_is_a_finding(filled):
+    export = filled.export()
+    last = export.rows[-1]
+    for body in ("[" * 200_000, '{"a":' * 100_000, "1" * 10_000):
+        row = Row(last.seq + 1, "t", body, last.hash, chained(last.hash, body))
+        result = dataclasses.replace(export, rows=(*export.rows, row)).verify()
+        assert f"record {row.seq}: its text" in result.findings[0]
+
+
 @pytest.mark.parametrize(
-    "content", ["", "{}", "[]", "text", '{"format": "tacit ledger export 1"}\n{}', "3"]
+    ("part", "value"), [("seq", "1"), ("body", 3), ("token", "\ud800"), ("hash", None)]
+)
+def test_an_export_with_parts_of_other_types_is_refused(filled, tmp_path, part, value):
+    path = filled.export().write(tmp_path / "ledger.json", lines=False)
+    whole = json.loads(path.read_text())
+    whole["records"][1][part] = value
+    path.write_text(json.dumps(whole))
+    with pytest.raises(ValueError, match="is no export of a ledger"):
+        read_export(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[" * 200_000,
+        "{}",
+        "[]",
+        "text",
+        '{"format": "tacit ledger export 1"}\n{}',
+        "3",
+    ],
 )
 def test_a_file_that_is_no_export_is_refused(tmp_path, content):
     path = tmp_path / "export"

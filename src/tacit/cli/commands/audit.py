@@ -10,10 +10,8 @@ import click
 from rich.console import Console
 
 from tacit._progress import bar
-from tacit.cli._console import Refused, json_option, out
+from tacit.cli._console import REFUTED, Refused, clean, json_option, out
 from tacit.cli._options import given_settings
-
-REFUTED = 5  # exit code
 
 
 @click.command()
@@ -37,7 +35,7 @@ REFUTED = 5  # exit code
     type=click.IntRange(20),
     default=1000,
     show_default=True,
-    help="Trainings on each of the two data sets.",
+    help="Trainings on each data set of a pair; more for a larger epsilon.",
 )
 @click.option("--rows", type=click.IntRange(4), default=10, show_default=True)
 @click.option("--features", type=click.IntRange(2), default=2, show_default=True)
@@ -83,9 +81,9 @@ def command(
 ) -> None:
     """Attack an estimator, such as tacit.linear_model:LogisticRegression.
 
-    It is trained many times on two made-up data sets that differ in one row, the one
-    that shows most at its public bounds. How well the results can be told apart bounds
-    its epsilon from below.
+    It is trained many times on made-up data sets that differ in one row, once at its
+    public bounds and once far beyond them. How well what it publishes can be told apart
+    bounds its epsilon from below.
 
     The audit can refute a promise and never prove one: a better attack, other rows or
     more runs may show more. The exit code is 5 when the promise is refuted. No row of
@@ -118,9 +116,14 @@ def command(
     def human(console: Console) -> None:
         lower, promised = found.epsilon_lower, found.epsilon
         console.print(f"promised     epsilon {promised:g} at delta {found.delta:.3g}")
-        console.print(f"shown        epsilon of at least {lower:.3g}")
+        console.print(
+            f"shown        epsilon of at least {lower:.3g}, of {found.most_shown:.3g} "
+            "that so many runs can show"
+        )
+        for leak in found.leaks:
+            console.print(clean(f"no noise     {leak}"), markup=False)
         console.print(f"trainings    {runs} on each side, {found.result.method}")
-        console.print(found.verdict, markup=False)
+        console.print(clean(found.verdict), markup=False)
 
     out(as_json, found.to_dict(), human)
     if found.refuted:

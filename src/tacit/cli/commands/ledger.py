@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tacit.cli._console import UNSOUND, Refused, json_option, out
+from tacit.cli._console import UNSOUND, Refused, clean, json_option, out
 from tacit.cli._options import opened_ledger
 
 if TYPE_CHECKING:
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 # of a table in a pipe, where there is no screen to fit
 WIDE = 1000
+# of a model, named in a note; people compare the first digits
+DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 
 
 def _which(function: Any) -> Any:
@@ -42,16 +47,6 @@ def _which(function: Any) -> Any:
     return function
 
 
-def _promised(function: Any) -> Any:
-    """Add the options of a budget."""
-    for option in (
-        click.option("--delta", type=float, default=0.0, show_default=True),
-        click.option("--epsilon", type=float),
-    ):
-        function = option(function)
-    return function
-
-
 def _opened(url: str | None, dataset: str | None) -> StoredLedger:
     if url is None:
         raise Refused("--ledger must name the ledger, or TACIT_LEDGER.")
@@ -65,7 +60,13 @@ def command() -> None:
 
 
 @command.command()
-@_promised
+@click.option("--epsilon", type=float, required=True, help="All that may be spent.")
+@click.option(
+    "--delta",
+    type=float,
+    required=True,
+    help="Below 1 / rows; with 0 most fits can never be paid for.",
+)
 @click.option(
     "--neighbors",
     type=click.Choice(["replace_one", "add_or_remove_one"]),
@@ -77,7 +78,7 @@ def command() -> None:
 def init(
     url: str | None,
     dataset: str | None,
-    epsilon: float | None,
+    epsilon: float,
     delta: float,
     neighbors: str,
     as_json: bool,
@@ -85,8 +86,8 @@ def init(
     """Open the account of a data set. Its budget cannot be changed later."""
     from tacit.privacy import Budget, Ledger, Neighbors
 
-    if url is None or dataset is None or epsilon is None:
-        raise Refused("--ledger, --dataset and --epsilon must be given.")
+    if url is None or dataset is None:
+        raise Refused("--ledger and --dataset must be given.")
     budget = Budget(epsilon, delta, Neighbors.of(neighbors))
     ledger = Ledger.open(url, dataset=dataset, budget=budget)
     _print_account(ledger, as_json)
@@ -102,6 +103,7 @@ def show(url: str | None, dataset: str | None, as_json: bool) -> None:
 def _print_account(ledger: StoredLedger, as_json: bool) -> None:
     budget, spent, head = ledger.budget, ledger.spent(), ledger.head
     allowed, held = ledger.allowances(), ledger.reservations()
+    spent_by = ledger.spent_by_analyst()
     report = ledger.report()
     data = {
         "dataset": ledger.dataset,
@@ -115,6 +117,7 @@ def _print_account(ledger: StoredLedger, as_json: bool) -> None:
             name: None if own is None else own.to_dict()
             for name, own in allowed.items()
         },
+        "spent_by_analyst": spent_by,
         "assumptions": list(report.assumptions),
         "head": list(head),
     }
@@ -129,11 +132,15 @@ def _print_account(ledger: StoredLedger, as_json: bool) -> None:
                 f"allowed      {name}: {'nothing' if own is None else _words(own)}"
                 for name, own in allowed.items()
             ),
+            *(
+                f"spent by     {name}: epsilon {by:.4g}"
+                for name, by in spent_by.items()
+            ),
             *(f"assumes      {assumption}" for assumption in report.assumptions),
             _head_line(head),
         ]
         for line in lines:
-            console.print(_clean(line), markup=False)
+            console.print(clean(line), markup=False)
 
     out(as_json, data, human)
 
@@ -144,15 +151,15 @@ def _print_account(ledger: StoredLedger, as_json: bool) -> None:
 def history(
     url: str | None, dataset: str | None, last: int | None, as_json: bool
 ) -> None:
-    """All records, and what was spent after each."""
+    """All records, and what was spent after each. With --json nothing is shortened."""
     ledger = _opened(url, dataset)
     records = ledger.spending()[-last if last else 0 :]
 
     def human(console: Console) -> None:
         table = Table(box=None, pad_edge=False)
-        for name in ("seq", "when", "kind", "who", "analyst", "what", "epsilon"):
-            table.add_column(name, no_wrap=name in ("seq", "kind", "when"))
-        table.add_column("spent")
+        for name in ("seq", "when", "kind", "who", "epsilon", "spent"):
+            table.add_column(name, no_wrap=True)
+        table.add_column("what", overflow="fold")
         for record in records:
             table.add_row(*map(_cell, _line(record)))
         if not console.is_terminal:
@@ -163,24 +170,27 @@ def history(
 
 
 def _line(record: dict[str, Any]) -> tuple[object, ...]:
-    about = record["refers_to"]
+    about, analyst = record["refers_to"], record["analyst"]
+    user = record["who"].rpartition("@")[0]
     words = [record["label"], record["reason"]]
     if record["kind"] in ("void", "cancel", "note") and about is not None:
         words.append(f"(of {about})")
     if record["kind"] in ("open", "allow"):
         own = record["promise"]
+        words.append(f"{analyst}:" if record["kind"] == "allow" else "")
         words.append("nothing" if own is None else _words_of(own))
     if record["seeded"]:
         words.append("FIXED SEED")
     return (
         record["seq"],
-        record["when"][:19].replace("T", " "),
+        record["when"][:16].replace("T", " "),
         record["kind"],
-        record["who"],
-        record["analyst"],
-        " ".join(filter(None, words)),
+        user
+        if analyst == user or record["kind"] == "allow"
+        else f"{user} for {analyst}",
         "" if record["epsilon"] is None else f"{record['epsilon']:.4g}",
         f"{record['spent_after']:.4g}",
+        DIGEST.sub(r"\1", " ".join(filter(None, words))),
     )
 
 
@@ -197,6 +207,14 @@ def _line(record: dict[str, Any]) -> tuple[object, ...]:
     metavar="SEQ:HASH",
     help="A head kept elsewhere, which must still be in the chain.",
 )
+@click.option(
+    "--model",
+    "folders",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A model that was charged here: its head must be in the chain, and its digest "
+    "in a note. May be given several times.",
+)
 @_which
 @click.pass_context
 def verify(
@@ -205,16 +223,21 @@ def verify(
     dataset: str | None,
     path: Path | None,
     witness: str | None,
+    folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Read everything again and check it. Ends with code 4 if something is wrong."""
-    from tacit.privacy.store import read_export
+    from tacit.cli._checking import check_model, head_of
+    from tacit.privacy.store import Export, read_export
 
-    head = None if witness is None else _head(witness)
-    if path is not None:
-        result = read_export(path).verify(head=head)
-    else:
-        result = _opened(url, dataset).verify(head=head)
+    head = None if witness is None else head_of(witness)
+    source = _opened(url, dataset) if path is None else read_export(path)
+    result = source.verify(head=head)
+    if folders:
+        export = source if isinstance(source, Export) else source.export()
+        found = [check_model(folder, export, result.dataset) for folder in folders]
+        findings = dict.fromkeys((*result.findings, *chain(*found)))
+        result = replace(result, findings=tuple(findings))
 
     out(as_json, result.to_dict(), lambda console: _print_result(console, result))
     if not result.ok:
@@ -232,19 +255,12 @@ def _print_result(console: Console, result: Verification) -> None:
     if result.head is not None:
         lines.append(_head_line(result.head))
     for line in lines:
-        console.print(_clean(line), markup=False)
+        console.print(clean(line), markup=False)
 
 
 def _head_line(head: tuple[int, str]) -> str:
     """Return the head in the form that ``--head`` takes."""
     return f"head         {head[0]}:{head[1]}"
-
-
-def _head(text: str) -> tuple[int, str]:
-    seq, colon, digest = text.partition(":")
-    if not colon or not seq.isdigit():
-        raise Refused("--head must have the form SEQ:HASH, as 'verify' prints it.")
-    return int(seq), digest.strip()
 
 
 @command.command()
@@ -255,12 +271,17 @@ def _head(text: str) -> tuple[int, str]:
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write; with the ending .json as a whole, else one line a record.",
 )
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
 @_which
-def export(url: str | None, dataset: str | None, path: Path, as_json: bool) -> None:
+def export(
+    url: str | None, dataset: str | None, path: Path, force: bool, as_json: bool
+) -> None:
     """Write everything to a file that can be checked without the database."""
+    from tacit.cli._checking import write_export
+
     ledger = _opened(url, dataset)
     written = ledger.export()
-    written.write(path, lines=path.suffix != ".json")
+    write_export(written, path, ledger.url, force=force)
     data = {"path": str(path), "records": len(written.rows), "head": list(written.head)}
 
     def human(console: Console) -> None:
@@ -272,7 +293,10 @@ def export(url: str | None, dataset: str | None, path: Path, as_json: bool) -> N
 
 @command.command()
 @click.argument("analyst")
-@_promised
+@click.option(
+    "--epsilon", type=float, help="All that ANALYST may spend; or give --nothing."
+)
+@click.option("--delta", type=float, help="That of the account unless given.")
 @click.option("--nothing", is_flag=True, help="Allow this analyst nothing.")
 @_which
 def allow(
@@ -280,7 +304,7 @@ def allow(
     dataset: str | None,
     analyst: str,
     epsilon: float | None,
-    delta: float,
+    delta: float | None,
     nothing: bool,
     as_json: bool,
 ) -> None:
@@ -290,22 +314,42 @@ def allow(
     if nothing == (epsilon is not None):
         raise Refused("--epsilon must be given, or --nothing, and not both.")
     ledger = _opened(url, dataset)
-    budget = None
+    budget, limit = None, "nothing"
     if epsilon is not None:
-        budget = Budget(epsilon, delta, ledger.budget.neighbors)
-    _print_record(ledger.allow(analyst, budget), as_json)
+        own = ledger.budget.delta if delta is None else delta
+        budget = Budget(epsilon, own, ledger.budget.neighbors)
+        limit = f"{_words(budget)} in all"
+    record = ledger.allow(analyst, budget)
+    spent = ledger.spent_by_analyst()
+    if analyst == "*":
+        said = f"Each analyst who is not named may spend {limit}."
+    else:
+        by = spent.get(analyst, 0.0)
+        said = f"{analyst} may spend {limit}, and has spent epsilon {by:.4g} so far."
+    _print_record(ledger, record, said, as_json, spent_by_analyst=spent)
 
 
 @command.command()
 @click.argument("seq", type=int)
 @click.option("--reason", required=True, help="Why the charge released nothing.")
+@click.option(
+    "--even-if-released",
+    is_flag=True,
+    help="Also a charge that a note refers to, such as that of a model.",
+)
 @_which
 def void(
-    url: str | None, dataset: str | None, seq: int, reason: str, as_json: bool
+    url: str | None,
+    dataset: str | None,
+    seq: int,
+    reason: str,
+    even_if_released: bool,
+    as_json: bool,
 ) -> None:
     """State as the owner that charge SEQ released nothing: it stops counting."""
     ledger = _opened(url, dataset)
-    _print_record(ledger.void(seq, reason), as_json)
+    record = ledger.void(seq, reason, even_if_released=even_if_released)
+    _print_freed(ledger, record, "no longer counts", as_json)
 
 
 @command.command()
@@ -317,24 +361,36 @@ def cancel(
 ) -> None:
     """Give back the room of reservation SEQ, whose run released nothing."""
     ledger = _opened(url, dataset)
-    _print_record(ledger.cancel(seq, reason), as_json)
+    record = ledger.cancel(seq, reason)
+    _print_freed(ledger, record, "is cancelled", as_json)
 
 
-def _print_record(record: Record, as_json: bool) -> None:
-    out(
-        as_json,
-        record.to_dict(),
-        lambda console: console.print(f"record       {record.seq}"),
+def _print_freed(
+    ledger: StoredLedger, record: Record, done: str, as_json: bool
+) -> None:
+    (about,) = (r for r in ledger.history() if r.seq == record.refers_to)
+    said = (
+        f"The {about.kind} {about.seq} of epsilon {about.epsilon:.4g} for "
+        f"{about.label!r} {done}; epsilon {ledger.spent():.4g} of "
+        f"{ledger.budget.epsilon:g} is spent."
     )
+    _print_record(ledger, record, said, as_json, about=about.to_dict())
 
 
-def _clean(text: str) -> str:
-    """Return text without characters that would steer the terminal."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+def _print_record(
+    ledger: StoredLedger, record: Record, said: str, as_json: bool, **amounts: Any
+) -> None:
+    account = {"budget": ledger.budget.to_dict(), "spent": ledger.spent(), **amounts}
+
+    def human(console: Console) -> None:
+        console.print(clean(said), markup=False)
+        console.print(f"record       {record.seq}")
+
+    out(as_json, {**record.to_dict(), **account}, human)
 
 
 def _cell(value: object) -> Text:
-    return Text(_clean(str(value)))  # not markup, whatever a label looks like
+    return Text(clean(str(value)))  # not markup, whatever a label looks like
 
 
 def _words(budget: Budget) -> str:

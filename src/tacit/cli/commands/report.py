@@ -24,17 +24,18 @@ def command(
 ) -> None:
     """Write report.html and the card of the model in FOLDER again.
 
-    With --ledger the report shows the account as it is now. No row is read and nothing
-    is charged.
+    With --ledger the report shows the account as it is now, after checking it and that
+    it is still the one this model was paid from. No row is read and nothing is charged.
     """
-    from tacit.cli._reporting import write_reports
+    from tacit.cli._reporting import kept_account, refuse_unsound, write_reports
     from tacit.saved import read
 
     saved = read(folder)
     ledger = None
     if ledger_url is not None:
-        dataset = dataset or (saved.facts.get("ledger") or {}).get("dataset")
+        dataset = dataset or kept_account(saved).get("dataset")
         ledger = opened_ledger(ledger_url, dataset, analyst)
+        refuse_unsound(saved, ledger)
     pages = write_reports(folder, saved, ledger)
 
     def human(console: Console) -> None:

@@ -12,13 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tacit.cli._console import Refused, json_option, out
+from tacit.cli._console import Refused, clean, json_option, out
+from tacit.cli._options import csv_options
 
 FILE = click.Path(path_type=Path)
-
-encoding_option = click.option(
-    "--encoding", default="utf-8", show_default=True, help="Of a CSV file."
-)
 
 
 @click.group()
@@ -36,7 +33,7 @@ def command() -> None:
     help="Read names and types only, and leave the facts to you.",
 )
 @click.option("--force", is_flag=True, help="Replace the schema if it is there.")
-@encoding_option
+@csv_options
 @json_option
 def init(
     data: Path,
@@ -45,6 +42,7 @@ def init(
     names_only: bool,
     force: bool,
     encoding: str,
+    delimiter: str | None,
     as_json: bool,
 ) -> None:
     """Draft a schema of DATA for you to correct and confirm.
@@ -57,19 +55,22 @@ def init(
         raise Refused(f"{path} is there already; give another --out, or --force.")
     from tacit.tables import draft
 
-    schema = draft(data, target, names_only=names_only, encoding=encoding)
+    schema = draft(
+        data, target, names_only=names_only, encoding=encoding, delimiter=delimiter
+    )
     schema.save(path)
 
     def human(console: Console) -> None:
         _show(console, schema)
-        console.print(f"{path}: a draft.", markup=False)
-        console.print(
+        _say(console, f"{path}: a draft.")
+        _say(
+            console,
             "Fill in the facts that are missing."
             if names_only
             else "What was read off the rows is not public yet: correct it, then run "
             f"tacit schema confirm {path} COLUMN...",
-            markup=False,
         )
+        _mention_target(console, path, schema)
 
     out(as_json, _summary(path, schema), human)
 
@@ -77,9 +78,15 @@ def init(
 @command.command()
 @click.argument("path", type=FILE)
 @click.argument("data", type=FILE, required=False)
-@encoding_option
+@csv_options
 @json_option
-def check(path: Path, data: Path | None, encoding: str, as_json: bool) -> None:
+def check(
+    path: Path,
+    data: Path | None,
+    encoding: str,
+    delimiter: str | None,
+    as_json: bool,
+) -> None:
     """Check the schema in PATH, and that DATA agrees with it."""
     from tacit.tables import Schema
 
@@ -87,15 +94,13 @@ def check(path: Path, data: Path | None, encoding: str, as_json: bool) -> None:
     if data is not None:
         from tacit.tables import check
 
-        check(data, schema, encoding=encoding)
+        check(data, schema, encoding=encoding, delimiter=delimiter)
 
     def human(console: Console) -> None:
         _show(console, schema)
-        waiting = ", ".join(schema.unconfirmed())
-        told = f"still to confirm: {waiting}" if waiting else "all entries are public"
-        console.print(f"{path}: {told}.", markup=False)
+        _say(console, _standing(path, schema))
         if data is not None:
-            console.print(f"{data}: agrees with the schema.", markup=False)
+            _say(console, f"{data}: agrees with the schema.")
 
     found = _summary(path, schema)
     out(as_json, {**found, "data": None if data is None else str(data)}, human)
@@ -118,6 +123,22 @@ def check(path: Path, data: Path | None, encoding: str, as_json: bool) -> None:
     metavar="A,B,...",
     help="Public categories of the one column named.",
 )
+@click.option(
+    "--missing",
+    metavar="VALUE|refuse",
+    help="Public number that stands for a missing one of the one column named.",
+)
+@click.option(
+    "--unseen",
+    type=click.Choice(["refuse", "other"]),
+    help="What becomes of values that are not listed, of the one column named.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["number", "category", "ignore"]),
+    help="Another kind for the one column named.",
+)
+@click.option("--target", is_flag=True, help="Make the one column named the target.")
 @click.option("--by", help="Who stands behind it; the user of this machine by default.")
 @json_option
 def confirm(
@@ -126,6 +147,10 @@ def confirm(
     everything: bool,
     ends: tuple[float, float] | None,
     categories: str | None,
+    missing: str | None,
+    unseen: str | None,
+    kind: str | None,
+    target: bool,
     by: str | None,
     as_json: bool,
 ) -> None:
@@ -136,40 +161,89 @@ def confirm(
     """
     if everything == bool(columns):
         raise Refused("Name the COLUMNS to confirm, or give --all, and not both.")
-    facts = _given(ends, categories)
-    if facts and len(columns) != 1:
-        raise Refused("--range and --categories are for one column; name it.")
+    facts = _given(ends, categories, missing, unseen)
+    if (facts or kind or target) and len(columns) != 1:
+        raise Refused(
+            "--range, --categories, --missing, --unseen, --kind and --target are for "
+            "one column; name it."
+        )
     from tacit.tables import Schema
 
     schema = Schema.load(path)
-    for key, value in facts.items():
-        column = schema.column(columns[0])
-        kind = "number" if key == "range" else "category"
-        if column.kind != kind:
-            raise Refused(
-                f"--{key} is for a column of kind {kind!r}, and {column.name!r} is of "
-                f"kind {column.kind!r}; change it in {path}."
-            )
-        schema = schema.with_column(replace(column, **{key: value}))
+    if facts or kind:
+        schema = schema.with_column(_changed(schema.column(columns[0]), kind, facts))
+    if target:
+        schema = schema.with_target(columns[0])
     who = getpass.getuser() if by is None else by
     confirmed = schema.confirm(None if everything else columns, by=who)
     confirmed.save(path)
 
     def human(console: Console) -> None:
-        waiting = ", ".join(confirmed.unconfirmed())
-        told = f"still to confirm: {waiting}" if waiting else "all entries are public"
-        console.print(f"{path}: {told}.", markup=False)
+        _say(console, _standing(path, confirmed))
+        _mention_target(console, path, confirmed)
 
     out(as_json, _summary(path, confirmed), human)
 
 
-def _given(ends: tuple[float, float] | None, categories: str | None) -> dict[str, Any]:
+def _given(
+    ends: tuple[float, float] | None,
+    categories: str | None,
+    missing: str | None,
+    unseen: str | None,
+) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if ends is not None:
         found["range"] = ends
     if categories is not None:
         found["categories"] = tuple(map(str.strip, categories.split(",")))
+    if missing is not None:
+        try:
+            found["missing"] = None if missing == "refuse" else float(missing)
+        except ValueError:
+            raise Refused("--missing must be a number, or refuse.") from None
+    if unseen is not None:
+        found["unseen"] = unseen
     return found
+
+
+def _changed(column: Any, kind: str | None, facts: dict[str, Any]) -> Any:
+    """Return the column with other facts; those of another kind are not kept."""
+    if kind is not None and kind != column.kind:
+        column = type(column)(
+            column.name, kind, source="data", note=column.note, remark=column.remark
+        )
+    for key in facts:
+        wanted = "number" if key in ("range", "missing") else "category"
+        if column.kind != wanted:
+            raise Refused(
+                f"--{key} is for a column of kind {wanted!r}, and {column.name!r} is "
+                f"of kind {column.kind!r}; give --kind to change it."
+            )
+    if "range" in facts and column.zero is not None:
+        low, high = facts["range"]
+        column = replace(
+            column, zero=column.zero if low <= column.zero <= high else None
+        )
+    return replace(column, **facts)
+
+
+def _standing(path: Path, schema: Any) -> str:
+    waiting = ", ".join(schema.unconfirmed())
+    told = f"still to confirm: {waiting}" if waiting else "all entries are public"
+    return f"{path}: {told}."
+
+
+def _mention_target(console: Console, path: Path, schema: Any) -> None:
+    if schema.target is None:
+        _say(
+            console,
+            "No target is set, and a fit needs one: run tacit schema confirm "
+            f"{path} COLUMN --target.",
+        )
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(clean(text), markup=False)
 
 
 def _summary(path: Path, schema: Any) -> dict[str, Any]:
@@ -184,22 +258,34 @@ def _summary(path: Path, schema: Any) -> dict[str, Any]:
 
 def _show(console: Console, schema: Any) -> None:
     table = Table(box=None, pad_edge=False)
-    for head in ("column", "kind", "facts", "source"):
+    for head in ("column", "kind", "facts", "missing, unseen", "source"):
         table.add_column(head)
     # the target first
     for column in sorted(schema.every_column, key=lambda c: c is not schema.target):
         is_target = column is schema.target
         name = f"{column.name} (target)" if is_target else column.name
-        source = "" if column.kind == "ignore" else column.source
-        table.add_row(escape(name), column.kind, escape(_facts(column)), source)
+        cells = (name, column.kind, _facts(column), _missing(column), column.source)
+        table.add_row(*(escape(clean(cell)) for cell in cells))
     console.print(table)
+    for column in schema.every_column:
+        for words in filter(None, (column.remark, column.note)):
+            _say(console, f"{column.name}: {words}")
 
 
 def _facts(column: Any) -> str:
     if column.kind == "ignore":
-        return str(column.note)
+        return ""
     if not column.is_filled:
         return "to be filled in"
     if column.kind == "number":
         return "{:g} to {:g}".format(*column.range)
     return ", ".join(column.categories)
+
+
+def _missing(column: Any) -> str:
+    """Say what becomes of missing and unseen values."""
+    if column.kind == "ignore":
+        return ""
+    if column.kind == "category":
+        return str(column.unseen)
+    return "refuse" if column.missing is None else f"{column.missing:g}"

@@ -13,12 +13,15 @@ from tacit.privacy.curve import PrivacyCurve
 from tacit.privacy.events import Event, restore
 from tacit.privacy.report import Entry
 from tacit.privacy.store._records import (
+    UNREADABLE,
     Record,
     Row,
     Terms,
     canonical,
     chained,
     read_body,
+    said,
+    typed,
     user_of,
 )
 
@@ -49,29 +52,47 @@ def _checked(
 ) -> tuple[Event, PrivacyCurve, Budget | None, float]:
     """Return event, curve, true promise, epsilon; long series repeat few events."""
     event: Event = restore(json.loads(text))
-    curve, promise = rule.checked(event.curve(rule.budget.neighbors), promise)
-    return event, curve, promise, rule.alone(curve, promise)
+    try:
+        curve, promise = rule.checked(event.curve(rule.budget.neighbors), promise)
+        return event, curve, promise, rule.alone(curve, promise)
+    except (ArithmeticError, MemoryError):
+        raise ValueError(
+            f"event must have numbers that can be counted with, got {event}."
+        ) from None
 
 
 class Account:
     """What stands after the records read so far.
 
     `follow` takes the next row of the chain. `room` says whether a record would fit
-    the budget, and `follow` does not ask: what was written is a fact.
+    the budget, and `follow` does not ask: what was written is a fact. One that was
+    interrupted while it took a record is ``torn``, and of no further use.
     """
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.filter = Filter(terms.budget, terms.shares)
-        self.seq = -1
-        self.hash = terms.genesis
+        self.last = (-1, terms.genesis)  # place and hash of the last record
+        self.torn = False
         self.total = NOTHING
         self.allowed: dict[str, Budget | None] = {}
         self.voided: list[int] = []
+        self._cancelled: list[int] = []
+        self._noted: set[int] = set()  # what notes refer to
         self._totals: dict[str, Total] = {}
         # in the order in which room was taken; a reservation keeps its place
         self._counted: dict[int, Counted] = {}
         self._place: dict[int, int] = {}  # of a charge that was reserved before
+
+    @property
+    def seq(self) -> int:
+        """Place of the last record."""
+        return self.last[0]
+
+    @property
+    def hash(self) -> str:
+        """Hash of the last record."""
+        return self.last[1]
 
     @property
     def counted(self) -> tuple[Counted, ...]:
@@ -89,28 +110,32 @@ class Account:
 
     def follow(self, row: Row) -> Record:
         """Take the next row; ValueError says why it cannot be the next."""
-        if row.seq != self.seq + 1:
+        if typed(row).seq != self.seq + 1:
             raise ValueError(f"record {self.seq + 1} is missing")
         if row.previous != self.hash or row.hash != chained(row.previous, row.body):
             raise ValueError(f"record {row.seq} does not follow from the one before")
         try:
             record = read_body(row)
             self.apply(record)
-        except (ValueError, PermissionError) as error:
-            raise ValueError(f"record {row.seq}: {error}") from None
+        except UNREADABLE as error:
+            raise ValueError(f"record {row.seq}: {said(error)}") from None
         return record
 
     def apply(self, record: Record) -> None:
         """Count a record after checking references and rights, not the budget."""
         self.permit(record)
+        new = record.refers_to is None and record.kind in ("charge", "reserve")
+        item = self.item(record) if new else None
+        budget = None if record.promise is None else Budget.from_dict(record.promise)
+        # nothing below can fail, but Ctrl-C can come at any line
+        self.torn = True
         if record.kind == "charge" and record.refers_to is not None:
             place = record.refers_to
             held = self._counted[place]
             entry = replace(held.entry, seeded=record.seeded)
             self._counted[place] = replace(held, record=record, entry=entry)
             self._place[record.seq] = place
-        elif record.kind in ("charge", "reserve"):
-            item = self.item(record)
+        elif item is not None:
             self._counted[record.seq] = item
             self.total = self.total.plus(item.curve, item.promise)
             if record.analyst in self._totals:
@@ -120,14 +145,14 @@ class Account:
             assert record.refers_to is not None
             place = self._place.get(record.refers_to, record.refers_to)
             self._recount(without=place)
-            if record.kind == "void":
-                self.voided.append(record.refers_to)
+            ended = self.voided if record.kind == "void" else self._cancelled
+            ended.append(record.refers_to)
         elif record.kind == "allow":
-            budget = (
-                None if record.promise is None else Budget.from_dict(record.promise)
-            )
             self.allowed[record.analyst] = budget
-        self.seq, self.hash, self.when = record.seq, record.hash, record.when
+        elif record.kind == "note" and record.refers_to is not None:
+            self._noted.add(record.refers_to)
+        self.last = (record.seq, record.hash)
+        self.torn = False
 
     def _recount(self, without: int) -> None:
         """Add up again: sums of floats cannot be undone exactly."""
@@ -201,10 +226,29 @@ class Account:
     def _standing(self, seq: int | None, *, held: bool) -> Counted:
         place = -1 if seq is None else self._place.get(seq, seq)
         found = self._counted.get(place)
-        if found is None or found.record.seq != seq or found.held != held:
-            what = "reservation" if held else "charge"
-            raise ValueError(f"seq must be a {what} that stands, and {seq} is none.")
-        return found
+        if found is not None and found.record.seq == seq and found.held == held:
+            return found
+        what = "reservation" if held else "charge"
+        if seq is None or not 0 <= seq <= self.seq:
+            why = f"there is no record {seq}"
+        elif seq in self.voided:
+            why = f"record {seq} is voided already"
+        elif found is not None and found.record.seq != seq:
+            why = f"record {seq} is a reservation, charged as record {found.record.seq}"
+        elif seq in self._cancelled:
+            why = f"record {seq} is a reservation that is cancelled already"
+        else:
+            why = f"record {seq} is not a {what}"
+        raise ValueError(f"seq must be a {what} that stands, and {why}.")
+
+    def refuse_released(self, seq: int) -> None:
+        """Refuse if a note says what came of a charge."""
+        if seq in self._noted or self._place.get(seq) in self._noted:
+            raise ValueError(
+                f"A model or another result was noted for record {seq}, so it released "
+                "something and must count; give even_if_released=True only if that "
+                "was never seen by anybody."
+            )
 
     def room(self, *records: Record) -> None:
         """Raise `BudgetExceeded` if the data set or an analyst has no room for them."""
@@ -247,6 +291,11 @@ class Account:
         """Return the least epsilon that admits what counts and this charge."""
         item = self.item(record)
         return self.filter.spent(self.total.plus(item.curve, item.promise))
+
+    def spent_by_analyst(self) -> dict[str, float]:
+        """Return what counts of each analyst, at the data set's delta."""
+        names = sorted({item.record.analyst for item in self._counted.values()})
+        return {name: self.filter.spent(self._total_of(name)) for name in names}
 
     def allowance(self, analyst: str) -> Filter | str | None:
         """Return an analyst's own filter, why there is none, or None for no limit."""

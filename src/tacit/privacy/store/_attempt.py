@@ -31,12 +31,10 @@ class Attempt:
         sqlite: bool,
         write: bool,
         key: int,
-        first: str,
         check: Callable[[], None],
     ) -> None:
         self.key = key if write and not sqlite else 0
         self.committing = False
-        self.first = first
         self.check = check
         if sqlite:
             self.begin = "BEGIN IMMEDIATE" if write else "BEGIN"
@@ -54,8 +52,6 @@ class Attempt:
         with engine.connect() as connection:
             queued = self.key and self._queue(connection)
             try:
-                if self.first:
-                    connection.exec_driver_sql(self.first)
                 self._begin(connection)
                 self.check()
                 result = work(connection, doubt)

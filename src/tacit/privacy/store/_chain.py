@@ -13,7 +13,7 @@ from tacit.privacy.store._account import Account
 from tacit.privacy.store._database import Database
 from tacit.privacy.store._people import now, token
 from tacit.privacy.store._records import Record, Row, Terms, chained, read_body
-from tacit.privacy.store._schema import DATASETS, RECORDS, missing_guards
+from tacit.privacy.store._schema import DATASETS, RECORDS, damage, missing_guards
 from tacit.privacy.store._verify import Head, Verification, examine
 
 __all__ = ["Chain"]
@@ -24,6 +24,10 @@ _ALL = select(*(RECORDS.c[name] for name in Row._fields))
 _SINCE = _ALL.where(
     RECORDS.c.dataset == bindparam("name"), RECORDS.c.seq >= bindparam("since")
 ).order_by(RECORDS.c.seq)
+# An index may be damaged or forged. Who reads everything reads the table itself: no
+# index is on a column with something added
+_EVERY = _ALL.where(RECORDS.c.dataset + "" == bindparam("name")).order_by(RECORDS.c.seq)
+_TERMS = select(DATASETS).where(DATASETS.c.name + "" == bindparam("name"))
 _MARKED = _ALL.where(RECORDS.c.token == bindparam("mark"))
 _NEXT = RECORDS.insert()
 
@@ -45,8 +49,13 @@ class Chain:
         # what writers queue for: any number that differs between data sets
         self._key = int(terms.genesis[:15], 16)
 
-    def append(self, draft: Record) -> Record:
-        """Return the record as written next, or raise and have nothing written."""
+    def append(
+        self, draft: Record, permit: Callable[[Account], None] | None = None
+    ) -> Record:
+        """Return the record as written next, or raise and have nothing written.
+
+        ``permit`` may refuse by raising, on what the chain says at that place.
+        """
         mark = token()
 
         def work(connection: Connection, doubt: bool) -> Record:
@@ -59,7 +68,10 @@ class Chain:
             record = replace(draft, seq=account.seq + 1, when=now())
             # [store:admit] the account is that of all committed records
             account.permit(record)
+            if permit is not None:
+                permit(account)
             account.room(record)
+            self._require_guards(connection)
             body = record.body(mark)
             row = Row(record.seq, mark, body, account.hash, chained(account.hash, body))
             connection.execute(_NEXT, {"dataset": self.terms.name, **row._asdict()})
@@ -67,39 +79,51 @@ class Chain:
 
         return self.database.write(work, key=self._key)
 
+    def _require_guards(self, connection: Connection) -> None:
+        """Refuse a database that does not guard the chain; asked once a connection."""
+        if not self.database.guarded:
+            wrong = missing_guards(connection)
+            if wrong:
+                raise self.damage(wrong[0])
+            self.database.guarded = True
+
     def known(self, work: Callable[[Account], Result]) -> Result:
         """Return what ``work`` makes of the account as of now."""
         return self.database.read(lambda connection: work(self._read_on(connection)))
 
     def rows(self, connection: Connection, since: int = -1) -> list[Row]:
-        """Return the records from one on, which must be there."""
-        found = connection.execute(_SINCE, {"name": self.terms.name, "since": since})
+        """Return the records from one on, which must be there; by default all."""
+        wanted = {"name": self.terms.name, "since": since}
+        found = connection.execute(_SINCE if since >= 0 else _EVERY, wanted)
         rows = [Row(*row) for row in found]
         if since >= 0 and (not rows or rows[0].seq != since):
             raise self.damage(f"record {since} is gone")
         return rows
 
     def _read_on(self, connection: Connection) -> Account:
-        account = self.account
+        account, (seq, last) = self.account, self.account.last
+        if account.torn:
+            account = Account(self.terms)  # and read from the beginning
         for row in self.rows(connection, since=account.seq):
             # [store:cache] what was counted before is still what the chain says
-            if row.seq == account.seq:
-                if row.hash != account.hash:
-                    raise self.damage(f"record {row.seq} was changed")
+            if row.seq == seq and row.hash != last:
+                raise self.damage(f"record {row.seq} was changed")
+            if row.seq == account.seq >= 0:
                 continue
             try:
                 account.follow(row)
             except ValueError as error:
                 raise self.damage(error) from None
+        if account.seq < seq:
+            raise self.damage(f"record {seq} is gone")
+        self.account = account
         return account
 
     def verify(self, head: Head | None) -> Verification:
         """Read everything anew, trusting nothing that was read before."""
 
         def work(connection: Connection) -> Verification:
-            found = connection.execute(
-                select(DATASETS).where(DATASETS.c.name == self.terms.name)
-            ).one_or_none()
+            found = connection.execute(_TERMS, {"name": self.terms.name}).one_or_none()
             if found is None:
                 raise self.damage("the account is gone")
             result = examine(
@@ -109,7 +133,7 @@ class Chain:
                 name=found.name,
                 head=head,
             )
-            also = missing_guards(connection)
+            also = damage(connection) + missing_guards(connection)
             if found.owner != self.terms.owner or found.terms != self.terms.text:
                 also.append("the terms of the account are not those it was opened with")
             return replace(result, findings=(*also, *result.findings))

@@ -9,9 +9,8 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from sqlite3 import connect as sqlite_connect
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -22,62 +21,29 @@ from sqlalchemy import (
     QueuePool,
     create_engine,
     event,
-    make_url,
 )
-from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.util import immutabledict
+from sqlalchemy.exc import DBAPIError
 
-from tacit.exceptions import LedgerDamaged
+from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.privacy.store._attempt import Attempt
 from tacit.privacy.store._trouble import BUSY_SECONDS, diagnose
 
-__all__ = ["Database", "parsed", "shown"]
+__all__ = ["Database"]
 
 # How long a write keeps trying to reach a database that went away
 PATIENCE = 30.0
 # and how long it queues politely before it goes on without
 LOCK_WAIT = "SET lock_timeout = '5s'"
 
-_WAL = "PRAGMA journal_mode = WAL"
+# Asks for what the guarantees rest on, where somebody has turned it off
+DURABLE = (
+    "SELECT pg_catalog.set_config('synchronous_commit', 'on', false) "
+    "WHERE pg_catalog.current_setting('synchronous_commit') = 'off'"
+)
 
 Result = TypeVar("Result")
 
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
-
-
-def shown(url: URL) -> str:
-    """Return a URL that may be printed and stored: without passwords."""
-    kept = {k: v for k, v in url.query.items() if "password" not in k.lower()}
-    plain = url._replace(
-        drivername=url.drivername.partition("+")[0],
-        password=None,
-        query=immutabledict(kept),
-    )
-    return plain.render_as_string(hide_password=False)
-
-
-def parsed(url: str) -> URL:
-    """Return a URL we can use, or refuse it without quoting it."""
-    usage = (
-        "url must be like 'sqlite:///budget.db' or 'postgresql://user@host/database'"
-    )
-    if not isinstance(url, str):
-        raise TypeError(f"{usage}, got {type(url).__name__}.")
-    try:
-        found = make_url(url)
-    except (ArgumentError, ValueError):
-        found = None
-    if found is None:
-        raise ValueError(f"{usage}, and this one cannot be read.")
-    if found.drivername == "sqlite":
-        if found.database in (None, "", ":memory:") or found.host or found.query:
-            raise ValueError(
-                f"{usage}; a SQLite ledger needs the path of a file and nothing else."
-            )
-        return found.set(database=str(Path(found.database or "").resolve()))
-    if found.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
-        return found.set(drivername="postgresql+psycopg")
-    raise ValueError(f"{usage}, got one of {found.drivername!r}.")
 
 
 def _postgresql(url: URL, options: dict[str, Any]) -> Engine:
@@ -102,6 +68,7 @@ def _postgresql(url: URL, options: dict[str, Any]) -> Engine:
 
 def _set_up(connection: Any, _: Any) -> None:
     connection.execute(LOCK_WAIT)
+    connection.execute(DURABLE)
 
 
 @dataclass(eq=False)
@@ -113,6 +80,7 @@ class _Open:
     create: bool = False
     file: tuple[int, int] | None = None
     engine: Engine | None = None
+    guarded: bool = False
 
     def connect(self) -> Any:
         """Return a new connection to the file."""
@@ -125,10 +93,14 @@ class _Open:
             isolation_level=None,
         )
         try:
-            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("SELECT count(*) FROM sqlite_master")
             file = os.stat(self.path)
+            _refuse_other_names(file)
+            # [store:journal] all that is committed is in the file itself: a log beside
+            # it would be lost when the file is moved, or has a second name
+            connection.execute("PRAGMA journal_mode = TRUNCATE")
         except BaseException:
             connection.close()
             raise
@@ -158,7 +130,8 @@ class Database:
         self._create = create
         self._open: _Open | None = None
         self._finalizer: Any = None
-        _databases.add(self)
+        with _fork_lock:
+            _databases.add(self)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -198,10 +171,15 @@ class Database:
             self._finalizer = weakref.finalize(self, opened.close)
         return self._open.engine  # type: ignore[return-value]
 
-    def log_ahead(self) -> None:
-        """Let readers read while one writes; SQLite remembers it in the file."""
-        if self.sqlite:
-            self._tried(lambda _, __: None, write=False, first=_WAL)
+    @property
+    def guarded(self) -> bool:
+        """Whether this connection has seen that the tables guard themselves."""
+        return self._open is not None and self._open.guarded
+
+    @guarded.setter
+    def guarded(self, value: bool) -> None:
+        if self._open is not None:
+            self._open.guarded = value
 
     def read(
         self, work: Callable[[Connection], Result], *, patience: float | None = None
@@ -232,14 +210,13 @@ class Database:
         write: bool,
         key: int = 0,
         patience: float | None = None,
-        first: str = "",
     ) -> Result:
         patience = PATIENCE if patience is None else patience
         begun = time.monotonic()
         doubt, pause = False, 0.01
         with self.lock:
             while True:
-                attempt = Attempt(self.sqlite, write, key, first, self.check_file)
+                attempt = Attempt(self.sqlite, write, key, self.check_file)
                 try:
                     result = attempt.run(self._engine(), work, doubt)
                     self._create = False
@@ -262,12 +239,13 @@ class Database:
         self._open = self._finalizer = None
 
     def check_file(self) -> None:
-        """Refuse a file that was removed or replaced under the open connection."""
+        """Refuse a file that was removed, replaced or linked under the connection."""
         if not self.sqlite or self._open is None or self._open.file is None:
             return
         try:
             now = os.stat(self.url.database or "")
             same = (now.st_dev, now.st_ino) == self._open.file
+            _refuse_other_names(now)
         except OSError:
             same = False
         if not same:
@@ -278,9 +256,20 @@ class Database:
             )
 
 
+def _refuse_other_names(file: os.stat_result) -> None:
+    """Refuse a file with hard links: what undoes half a write goes by the name."""
+    if file.st_nlink > 1:
+        raise LedgerUnavailable(
+            "The ledger's file has another name (a hard link), under which a charge "
+            "could be lost; remove that name or copy the file, nothing was charged or "
+            "run."
+        )
+
+
 def _before_fork() -> None:
     # [store:fork] an SQLite connection must not be open across a fork: the child would
     # inherit the notes on locks that only the parent holds
+    _fork_lock.acquire()  # until the fork is done: threads may fork at the same time
     for database in list(_databases):
         database.lock.acquire()
         _forking.append(database)
@@ -291,9 +280,12 @@ def _before_fork() -> None:
 def _after_fork_in_parent() -> None:
     while _forking:
         _forking.pop().lock.release()
+    _fork_lock.release()
 
 
 def _after_fork_in_child() -> None:
+    global _fork_lock
+    _fork_lock = Lock()  # the parent's is held
     _forking.clear()
     for database in list(_databases):
         database.lock = RLock()
@@ -304,6 +296,7 @@ def _after_fork_in_child() -> None:
         database._open = database._finalizer = None
 
 
+_fork_lock = Lock()
 _forking: list[Database] = []
 _abandoned: list[_Open] = []
 

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tacit.privacy.store._records import Record, Row, Terms, read_body
+from tacit.privacy.store._records import (
+    UNREADABLE,
+    Record,
+    Row,
+    Terms,
+    read_body,
+    typed,
+)
 from tacit.privacy.store._verify import Head, Verification, examine
 
 __all__ = ["Export", "read_export"]
@@ -74,10 +81,10 @@ def read_export(path: str | Path) -> Export:
         return Export(
             str(whole["terms"]),
             str(whole["genesis"]),
-            tuple(Row(**row) for row in rows),
+            tuple(typed(Row(**row)) for row in rows),
             (int(seq), str(last)),
         )
-    except (ValueError, KeyError, TypeError, IndexError):
+    except UNREADABLE:
         raise ValueError(
             f"{str(path)!r} is no export of a ledger, or was cut short; write it with "
             "'tacit ledger export'."

@@ -15,16 +15,19 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.report import Entry, PrivacyReport
 from tacit.privacy.store._account import Account
 from tacit.privacy.store._chain import Chain
-from tacit.privacy.store._database import Database, shown
+from tacit.privacy.store._database import Database
 from tacit.privacy.store._export import Export
-from tacit.privacy.store._people import checked_text, host
+from tacit.privacy.store._people import checked_name, checked_text, host
 from tacit.privacy.store._records import (
+    UNREADABLE,
     Record,
     Terms,
     event_text,
     read_body,
+    said,
 )
 from tacit.privacy.store._reservation import Reservation, settled
+from tacit.privacy.store._url import shown
 from tacit.privacy.store._verify import Head, Verification, spent_after
 
 __all__ = ["StoredLedger"]
@@ -52,6 +55,7 @@ class StoredLedger(Ledger):
         self._chain = Chain(database, terms)
         self._user = user
         self._analyst = analyst
+        self._made: list[int] = []
 
     @property
     def dataset(self) -> str:
@@ -77,6 +81,11 @@ class StoredLedger(Ledger):
     def analyst(self) -> str:
         """Name under which charges are made here."""
         return self._analyst
+
+    @property
+    def made(self) -> tuple[int, ...]:
+        """Places of the charges that were made through this object."""
+        return tuple(self._made)
 
     @property
     def head(self) -> Head:
@@ -116,6 +125,7 @@ class StoredLedger(Ledger):
         """
         draft = self._draft("charge", event, label, promise, seeded=bool(seeded))
         record = self._chain.append(draft)
+        self._made.append(record.seq)
         return self._chain.account.item(record).entry
 
     def reserve(
@@ -126,8 +136,8 @@ class StoredLedger(Ledger):
         Use it in a ``with`` block, call its ``charge`` before anything is released, and
         leave the block without it to give the room back. A reservation counts like a
         charge. It does not expire: clocks go back, and a run that takes longer than
-        somebody thought would then release without room. What a killed process leaves
-        standing is freed by `cancel`.
+        somebody thought would then release without room. What an error or a killed
+        process leaves standing is freed by `cancel`.
 
         Parameters
         ----------
@@ -192,16 +202,16 @@ class StoredLedger(Ledger):
         rows = self._chain.database.read(self._chain.rows)
         try:
             return tuple(map(read_body, rows))
-        except ValueError as error:
-            raise self._chain.damage(error) from None
+        except UNREADABLE as error:
+            raise self._chain.damage(said(error)) from None
 
     def spending(self) -> list[dict[str, Any]]:
         """Return the history as plain data, with what was spent after each record."""
         records = self.history()
         try:
             spent = spent_after(self.terms, records)
-        except (ValueError, PermissionError) as error:
-            raise self._chain.damage(error) from None
+        except UNREADABLE as error:
+            raise self._chain.damage(said(error)) from None
         return [
             {**record.to_dict(), "spent_after": after}
             for record, after in zip(records, spent, strict=True)
@@ -222,7 +232,7 @@ class StoredLedger(Ledger):
         """
         return self._chain.append(self._plain("cancel", refers_to=seq, reason=reason))
 
-    def void(self, seq: int, reason: str) -> Record:
+    def void(self, seq: int, reason: str, *, even_if_released: bool = False) -> Record:
         """State as the owner that a charge released nothing, so that it stops counting.
 
         The charge and the statement stay in the history, and every later report says
@@ -235,8 +245,15 @@ class StoredLedger(Ledger):
             Place of the charge in the history.
         reason
             Why nothing was released; needed.
+        even_if_released
+            Whether to void also a charge that a note refers to, such as the digest of
+            the model it paid for.
         """
-        return self._chain.append(self._plain("void", refers_to=seq, reason=reason))
+        draft = self._plain("void", refers_to=seq, reason=reason)
+        return self._chain.append(
+            draft,
+            None if even_if_released else lambda account: account.refuse_released(seq),
+        )
 
     def allow(self, analyst: str, budget: Budget | None) -> Record:
         """Limit what one analyst may charge, as the owner.
@@ -250,7 +267,7 @@ class StoredLedger(Ledger):
         budget
             What this analyst may spend in all; None for nothing.
         """
-        checked_text(analyst=analyst)
+        checked_name(analyst=analyst)
         if budget is not None and not isinstance(budget, Budget):
             raise TypeError(
                 f"budget must be a Budget or None, got {type(budget).__name__}."
@@ -275,6 +292,14 @@ class StoredLedger(Ledger):
     def allowances(self) -> dict[str, Budget | None]:
         """Return what `allow` has set, by analyst."""
         return self._chain.known(lambda account: dict(account.allowed))
+
+    def spent_by_analyst(self) -> dict[str, float]:
+        """Return the least epsilon that admits what counts of each analyst alone.
+
+        At the data set's delta, with reservations that stand, by name. The parts need
+        not add up to `spent`: composition is better than addition.
+        """
+        return self._chain.known(lambda account: account.spent_by_analyst())
 
     def reservations(self) -> tuple[Record, ...]:
         """Return the reservations that stand."""
@@ -340,7 +365,7 @@ class StoredLedger(Ledger):
         draft = self._plain(
             kind,
             label=label,
-            event=json.loads(event_text(event)),
+            event=json.loads(event_text(event, self.budget.neighbors)),
             promise=None if promise is None else promise.to_dict(),
             seeded=seeded,
             epsilon=0.0,

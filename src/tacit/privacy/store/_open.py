@@ -9,11 +9,19 @@ from sqlalchemy import Connection, inspect, select, text
 from tacit.exceptions import LedgerDamaged
 from tacit.privacy._filter import Shares
 from tacit.privacy.budget import Budget
-from tacit.privacy.store._database import Database, parsed, shown
+from tacit.privacy.store._database import Database
 from tacit.privacy.store._ledger import StoredLedger
-from tacit.privacy.store._people import checked_text, host, now, system_user, token
+from tacit.privacy.store._people import (
+    checked_name,
+    host,
+    look,
+    now,
+    system_user,
+    token,
+)
 from tacit.privacy.store._records import Record, Row, Terms, chained
 from tacit.privacy.store._schema import DATASETS, RECORDS, migrate, outdated, version_of
+from tacit.privacy.store._url import parsed, shown
 
 __all__ = ["datasets", "open_ledger", "reopened"]
 
@@ -31,13 +39,13 @@ def open_ledger(
     analyst: str | None = None,
 ) -> StoredLedger:
     """Return the ledger of a data set; see `tacit.privacy.Ledger.open`."""
-    checked_text(dataset=dataset)
+    checked_name(dataset=dataset)
     if len(dataset) > LONGEST_NAME or not dataset.isprintable():
         raise ValueError(
             f"dataset must be at most {LONGEST_NAME} printable characters."
         )
     if analyst is not None:
-        checked_text(analyst=analyst)
+        checked_name(analyst=analyst)
     if budget is not None and not isinstance(budget, Budget):
         raise TypeError(f"budget must be a Budget, got {type(budget).__name__}.")
     if shares is not None and not isinstance(shares, Shares):
@@ -49,7 +57,6 @@ def open_ledger(
     if terms is None:
         if budget is None:
             raise _unknown(database, dataset)
-        database.log_ahead()
         wanted = Terms(dataset, budget, shares or Shares(), user, now(), token())
         terms = database.write(lambda c, _: _founded(c, wanted), key=FOUNDING)
     _refuse_others(terms, budget, shares)
@@ -98,7 +105,8 @@ def _unknown(database: Database, dataset: str | None) -> ValueError:
     where = shown(database.url)
     what = "no ledger" if dataset is None else f"no ledger of {dataset!r}"
     return ValueError(
-        f"There is {what} at {where}; give its budget to open one, or mend the name."
+        f"There is {what} at {where}; open one with its budget (tacit ledger init), or "
+        "mend the name."
     )
 
 
@@ -143,6 +151,12 @@ def _founded(connection: Connection, wanted: Terms) -> Terms:
     found = _terms(connection, wanted.name)
     if found is not None:
         return found
+    for name in connection.execute(select(DATASETS.c.name)).scalars():
+        if look(name) == look(wanted.name):
+            raise ValueError(
+                f"dataset must differ from {name!r} by more than case and width, for "
+                f"there is an account of that name, got {wanted.name!r}; use that one."
+            )
     connection.execute(
         DATASETS.insert().values(
             name=wanted.name,

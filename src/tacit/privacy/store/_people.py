@@ -6,9 +6,18 @@ import getpass
 import os
 import secrets
 import socket
+import unicodedata
 from datetime import UTC, datetime
 
-__all__ = ["checked_text", "host", "now", "system_user", "token"]
+__all__ = [
+    "checked_name",
+    "checked_text",
+    "host",
+    "look",
+    "now",
+    "system_user",
+    "token",
+]
 
 # Longer text belongs in a file, with its digest here
 LONGEST = 4000
@@ -57,3 +66,19 @@ def checked_text(*, empty: bool = False, **named: object) -> None:
             valid = False
         if not valid:
             raise ValueError(f"{name} must be valid Unicode without a zero character.")
+
+
+def checked_name(**named: object) -> None:
+    """Refuse a name that prints like another one."""
+    for name, value in named.items():
+        checked_text(**{name: value})  # type: ignore[arg-type]
+        if value != unicodedata.normalize("NFC", str(value)).strip():
+            raise ValueError(
+                f"{name} must have no blanks around it and be in the composed form of "
+                "Unicode (NFC)."
+            )
+
+
+def look(name: str) -> str:
+    """Return what a name has in common with those that look alike."""
+    return unicodedata.normalize("NFKC", name).casefold()

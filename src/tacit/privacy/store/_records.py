@@ -7,13 +7,17 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tacit._json import canonical, plain
 from tacit.privacy._filter import Shares
-from tacit.privacy.budget import Budget
-from tacit.privacy.events import Event, describe, restore
+from tacit.privacy.budget import Budget, Neighbors
+from tacit.privacy.curve import PrivacyCurve
+from tacit.privacy.events import Event, describe, is_own, restore
 
 __all__ = [
     "KINDS",
+    "UNREADABLE",
     "Record",
     "Row",
     "Terms",
@@ -21,8 +25,28 @@ __all__ = [
     "chained",
     "event_text",
     "read_body",
+    "said",
+    "typed",
     "user_of",
 ]
+
+# All that reading what a stranger wrote can raise
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+    PermissionError,
+)
+
+
+def said(error: BaseException) -> str:
+    """Return why something could not be read, in words."""
+    ours = isinstance(error, ValueError | PermissionError)
+    return str(error) if ours else "its parts are not what tacit writes"
+
 
 KINDS = ("open", "charge", "reserve", "cancel", "void", "allow", "note")
 
@@ -119,11 +143,22 @@ def chained(previous: str, body: str) -> str:
     return sha256(f"{previous}{body}".encode()).hexdigest()
 
 
+def typed(row: Row) -> Row:
+    """Return the row; ValueError if its parts are no number and texts."""
+    if type(row.seq) is not int or any(type(part) is not str for part in row[1:]):
+        raise ValueError("a record has parts of other types")
+    try:
+        "".join(row[1:]).encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"record {row.seq} holds text that is no Unicode") from None
+    return row
+
+
 def read_body(row: Row) -> Record:
     """Return the record of a row, or raise ValueError in words that say what is odd."""
     try:
-        parts = json.loads(row.body)
-    except ValueError:
+        parts = json.loads(typed(row).body)
+    except (ValueError, RecursionError):
         raise ValueError("its text is not JSON") from None
     if not isinstance(parts, dict) or set(parts) != set(_TYPES):
         raise ValueError("its text has other parts than a record")
@@ -137,22 +172,31 @@ def read_body(row: Row) -> Record:
     return Record(**parts, hash=row.hash)
 
 
-def event_text(event: Event) -> str:
+def event_text(event: Event, neighbors: Neighbors) -> str:
     """Return the canonical text of an event that can be read back from it.
 
-    A mechanism is stored as its event. What is neither is refused, because nobody
-    could later say what was charged.
+    A mechanism is stored as its event, if that has the same curve. What is neither is
+    refused, because nobody could later say what was charged.
     """
-    for candidate in (event, getattr(event, "event", None)):
-        try:
-            text = canonical(plain(describe(candidate), "event"))
-            restore(json.loads(text))
-        except (TypeError, ValueError):
-            continue
+    kept: Any = event if is_own(event) else getattr(event, "event", None)
+    # [store:event] what is charged is the curve of what is stored
+    if is_own(kept) and (
+        kept is event or _same(event.curve(neighbors), kept.curve(neighbors))
+    ):
+        text = canonical(plain(describe(kept), "event"))
+        restore(json.loads(text))
         return text
     raise ValueError(
         f"event must be one of tacit.privacy's own to be kept in a database, got "
         f"{type(event).__name__}; bound it by PureDP or ApproxDP."
+    )
+
+
+def _same(one: PrivacyCurve, other: PrivacyCurve) -> bool:
+    """Whether two curves are equal in all their parts."""
+    parts = ("pure", "exact", "slack")
+    return np.array_equal(one.renyi, other.renyi) and all(
+        getattr(one, part) == getattr(other, part) for part in parts
     )
 
 
@@ -197,7 +241,7 @@ class Terms:
         """Return the terms of a stored text; ValueError if it is none."""
         try:
             data = json.loads(text)
-            terms: Terms | None = cls(
+            terms = cls(
                 data["name"],
                 Budget.from_dict(data["budget"]),
                 Shares(**data["shares"]),
@@ -205,8 +249,10 @@ class Terms:
                 data["created"],
                 data["nonce"],
             )
-        except (KeyError, TypeError, ValueError):
-            terms = None
-        if terms is None or terms.text != text:
+            kept = (terms.name, terms.owner, terms.created, terms.nonce)
+            good = terms.text == text and all(type(part) is str for part in kept)
+        except UNREADABLE:
+            good = False
+        if not good:
             raise ValueError("the terms of the account are not what tacit writes")
         return terms

@@ -19,7 +19,9 @@ class Reservation:
     """Room in a ledger's budget, until it is charged or given back.
 
     Made by `StoredLedger.reserve`. Leaving its ``with`` block without a charge gives
-    the room back, also by an error. A process that is killed leaves it standing.
+    the room back. An error leaves it standing, as a process that is killed does:
+    whether a run failed can depend on the rows, and the history is read by others.
+    `cancel` gives the room back where it cannot.
 
     Notes
     -----
@@ -72,8 +74,8 @@ class Reservation:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not self._closed:
-            # not by which error: that may tell about the rows
+        # [store:silent] an error may tell about the rows, so the history says nothing
+        if not self._closed and kind is None:
             self.cancel("left without a charge")
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sqlalchemy import (
+    CheckConstraint,
     Column,
     Connection,
     ForeignKey,
@@ -24,6 +25,7 @@ __all__ = [
     "DATASETS",
     "RECORDS",
     "VERSIONS",
+    "damage",
     "migrate",
     "missing_guards",
     "outdated",
@@ -50,6 +52,7 @@ RECORDS = Table(
     Column("body", Text, nullable=False),
     Column("previous", String(64), nullable=False),
     Column("hash", String(64), nullable=False),
+    CheckConstraint("seq >= 0", name="tacit_record_place"),
 )
 
 _FORBIDDEN = "tacit: a ledger is append-only"
@@ -84,35 +87,33 @@ _SQLITE = {
 # In PostgreSQL the session's role is known to the server, so it can also see to it that
 # nobody writes under another's name and that only owners void and allow. A record that
 # takes a place already taken is left to the primary key: that is a race, not an attack.
-_FUNCTIONS = (
-    f"""
-    CREATE FUNCTION tacit_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN RAISE EXCEPTION '{_FORBIDDEN}'; END $$
-    """,
-    f"""
-    CREATE FUNCTION tacit_append() RETURNS trigger LANGUAGE plpgsql
-    SET search_path FROM CURRENT AS $$
+# [store:names] the writer's own tables, functions and operators must not be found first
+_SEARCHED = "search_path=pg_catalog, pg_temp"
+_FUNCTIONS = {
+    "tacit_refuse": f"BEGIN RAISE EXCEPTION '{_FORBIDDEN}'; END",
+    "tacit_append": f"""
     DECLARE
       body json := NEW.body::json;
       account record;
       last record;
     BEGIN
-      SELECT * INTO account FROM tacit_dataset WHERE name = NEW.dataset;
-      SELECT * INTO last FROM tacit_record
+      SELECT * INTO account FROM {{schema}}.tacit_dataset WHERE name = NEW.dataset;
+      SELECT * INTO last FROM {{schema}}.tacit_record
         WHERE dataset = NEW.dataset ORDER BY seq DESC LIMIT 1;
-      IF NEW.seq > coalesce(last.seq, -1) AND (
+      IF NEW.seq < 0 OR NEW.seq > coalesce(last.seq, -1) AND (
            NEW.seq <> coalesce(last.seq, -1) + 1
            OR NEW.previous <> coalesce(last.hash, account.genesis)) THEN
         RAISE EXCEPTION '{_FORBIDDEN}';
       END IF;
-      IF NOT starts_with(body->>'who', session_user || '@')
-         OR (body->>'kind' IN ('void', 'allow') AND session_user <> account.owner) THEN
+      IF NOT starts_with(body->>'who', session_user::text || '@'::text)
+         OR (body->>'kind' IN ('void', 'allow')
+             AND session_user::text <> account.owner::text) THEN
         RAISE EXCEPTION 'tacit: written under the name of another';
       END IF;
       RETURN NEW;
-    END $$
+    END
     """,
-)
+}
 _POSTGRESQL = {
     "tacit_record_append": "BEFORE INSERT ON tacit_record "
     "FOR EACH ROW EXECUTE FUNCTION tacit_append()",
@@ -134,8 +135,14 @@ def _first(connection: Connection) -> None:
     """From an empty database to version 1."""
     META.create_all(connection, checkfirst=False)
     if connection.dialect.name != "sqlite":
-        for function in _FUNCTIONS:
-            connection.exec_driver_sql(function)
+        schema = connection.exec_driver_sql(
+            "SELECT pg_catalog.quote_ident(current_schema())"
+        ).scalar_one()
+        for name, source in _FUNCTIONS.items():
+            connection.exec_driver_sql(
+                f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql "
+                f"SET {_SEARCHED} AS $${source.format(schema=schema)}$$"
+            )
     for name, rule in _triggers(connection).items():
         connection.exec_driver_sql(f"CREATE TRIGGER {name} {rule}")
     connection.execute(VERSIONS.insert().values(version=1))
@@ -177,22 +184,72 @@ def migrate(connection: Connection) -> None:
         connection.execute(update(VERSIONS).values(version=len(STEPS)))
 
 
+def damage(connection: Connection) -> list[str]:
+    """Return in words what the database finds wrong with its own pages and indexes."""
+    if connection.dialect.name != "sqlite":
+        return []
+    state = str(connection.exec_driver_sql("PRAGMA integrity_check").scalar())
+    return [] if state == "ok" else ["SQLite finds the file damaged"]
+
+
 def missing_guards(connection: Connection) -> list[str]:
-    """Return what is wrong with the database itself, in words."""
-    if connection.dialect.name == "sqlite":
-        names = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
-        state = str(connection.exec_driver_sql("PRAGMA quick_check").scalar())
-        wrong = [] if state == "ok" else ["SQLite finds the file damaged"]
-    else:
-        # O: fires in usual sessions; a disabled trigger is as good as none
-        names = (
-            "SELECT tgname FROM pg_trigger WHERE tgenabled IN ('O', 'A') AND tgrelid "
-            "IN ('tacit_record'::regclass, 'tacit_dataset'::regclass)"
-        )
-        wrong = []
-    found = set(connection.exec_driver_sql(names).scalars())
-    return wrong + [
-        f"the trigger {name}, which keeps the ledger append-only, is missing"
-        for name in _triggers(connection)
-        if name not in found
+    """Return in words what is wrong with the triggers."""
+    made, found = _made(connection), _found(connection)
+    wrong = [
+        f"the trigger {name}, which keeps the ledger append-only, is "
+        + ("not the one tacit made" if name in found else "missing")
+        for name in made
+        if found.get(name) != made[name]
     ]
+    return wrong + [
+        f"the trigger {name} is not one of the ledger's"
+        for name in found
+        if name not in made
+    ]
+
+
+def _made(connection: Connection) -> dict[str, str]:
+    """Return what `_found` says of triggers as tacit makes them."""
+    if connection.dialect.name == "sqlite":
+        return {
+            name: " ".join(f"CREATE TRIGGER {name} {rule}".split())
+            for name, rule in _SQLITE.items()
+        }
+    schema = connection.exec_driver_sql(
+        "SELECT relnamespace::regnamespace::text FROM pg_class "
+        "WHERE oid = 'tacit_record'::regclass"
+    ).scalar_one()
+    out = {}
+    for name, rule in _POSTGRESQL.items():
+        verb, function = rule.split()[1], rule.rpartition(" ")[2].rstrip("()")
+        kind = _BEFORE + _VERBS[verb] + (_EACH_ROW if "FOR EACH ROW" in rule else 0)
+        source = _FUNCTIONS[function].format(schema=schema)
+        out[name] = f"{kind} {function} {_SEARCHED} {source}"
+    return out
+
+
+# Bits of pg_trigger.tgtype
+_EACH_ROW, _BEFORE = 1, 2
+_VERBS = {"INSERT": 4, "DELETE": 8, "UPDATE": 16, "TRUNCATE": 32}
+
+
+def _found(connection: Connection) -> dict[str, str]:
+    """Return the triggers of the ledger's tables, by name."""
+    if connection.dialect.name == "sqlite":
+        rows = connection.exec_driver_sql(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+        )
+        return {name: " ".join(str(sql).split()) for name, sql in rows}
+    # a trigger that is disabled, or fires on some rows or columns only, is as good as
+    # none; O and A fire in usual sessions
+    rows = connection.exec_driver_sql(
+        """
+        SELECT tgname, tgtype || ' ' || proname || ' '
+               || coalesce(array_to_string(proconfig, ' '), '') || ' ' || prosrc,
+               tgenabled IN ('O', 'A') AND tgqual IS NULL AND tgattr::text = ''
+        FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
+        WHERE NOT tgisinternal AND tgrelid
+          IN ('tacit_record'::regclass, 'tacit_dataset'::regclass)
+        """
+    )
+    return {name: text if whole else "" for name, text, whole in rows}

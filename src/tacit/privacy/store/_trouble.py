@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from sqlite3 import Error as SQLiteError
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
@@ -75,6 +76,8 @@ def diagnose(error: DBAPIError, secrets: tuple[str, ...] = ()) -> Trouble:
     if code is not None:
         unknown = Trouble(f"SQLite says {_first_line(cause, secrets)!r}")
         return _SQLITE.get(code & 0xFF, unknown)
+    if isinstance(cause, SQLiteError):  # of Python's own: text that is no UTF-8
+        return Trouble("The ledger's file holds what tacit never writes.", damaged=True)
     state = getattr(cause, "sqlstate", None)
     if state in _AGAIN:
         return Trouble("Other writers kept changing the ledger", again=True)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import isclose
 from typing import Any
 
 from tacit.exceptions import BudgetExceeded
 from tacit.privacy.store._account import Account
-from tacit.privacy.store._records import Record, Row, Terms, chained, read_body
+from tacit.privacy.store._records import (
+    UNREADABLE,
+    Record,
+    Row,
+    Terms,
+    chained,
+    read_body,
+    said,
+    typed,
+)
 
 __all__ = ["Head", "Verification", "examine", "spent_after"]
 
@@ -87,6 +97,11 @@ def examine(
     tokens: set[str] = set()
     witness = None
     for row in rows:
+        try:
+            typed(row)
+        except ValueError as error:
+            findings.append(str(error))
+            continue
         if row.seq != expected:
             findings.append(
                 f"record {expected} is missing"
@@ -107,14 +122,17 @@ def examine(
             account.room(record)
         except BudgetExceeded:
             findings.append(f"record {row.seq} passes the budget")
-        except ValueError as error:
-            findings.append(f"record {row.seq}: {error}")
+        except UNREADABLE as error:
+            findings.append(f"record {row.seq}: {said(error)}")
             record = None
         if record is not None:
             try:
                 account.apply(record)
-            except (ValueError, PermissionError) as error:
-                findings.append(f"record {row.seq}: {error}")
+                # [store:epsilon] readers are shown this number
+                if record.event and not _near(account.item(record).alone, record):
+                    findings.append(f"record {row.seq} states another epsilon")
+            except UNREADABLE as error:
+                findings.append(f"record {row.seq}: {said(error)}")
             if record.when < when:
                 notes.append(f"the clock went back before record {row.seq}")
             when = record.when
@@ -136,6 +154,11 @@ def examine(
         tuple(findings),
         tuple(notes),
     )
+
+
+def _near(alone: float, record: Record) -> bool:
+    """Whether a record's epsilon is what it promises, as computed on any machine."""
+    return record.epsilon is not None and isclose(alone, record.epsilon, rel_tol=1e-4)
 
 
 def spent_after(terms: Terms, records: Iterable[Record]) -> list[float]:

@@ -1,0 +1,144 @@
+"""What an estimator says of itself: its bounds, its neighbors and its promise."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from tacit.audit.pairs import ADD_OR_REMOVE, REPLACE, Pair, worst_case_pair
+
+__all__ = ["pair_of", "prepared", "promise_of", "relation_of"]
+
+# How estimators call the public bound on a row
+NORMS = ("x_norm", "data_norm", "x_max")
+# Share of a row that lies in other columns than its first
+LITTLE = 0.02
+
+
+def prepared(estimator: Any) -> Any:
+    """Return a copy in which all public bounds are set, or say what is missing."""
+    if isinstance(estimator, type) or not all(
+        hasattr(estimator, name) for name in ("fit", "get_params", "set_params")
+    ):
+        raise TypeError(
+            "estimator must be an instance with fit, get_params and set_params, got "
+            f"{type(estimator).__name__}."
+        )
+    subject = deepcopy(estimator)
+    given = subject.get_params(deep=False)
+    epsilon = given.get("epsilon")
+    number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
+    if not (number and 0 < float(epsilon) < float("inf")):
+        raise ValueError(
+            "estimator must have a parameter epsilon, a finite number > 0, got "
+            f"{epsilon!r}."
+        )
+    if not any(name in given for name in NORMS):
+        raise ValueError(
+            f"estimator must have a bound on a row as one of {', '.join(NORMS)}."
+        )
+    defaults: dict[str, Any] = dict.fromkeys(NORMS, 1.0)
+    defaults |= {"classes": [-1, 1], "y_range": (-1.0, 1.0)}
+    missing = {k: v for k, v in defaults.items() if given.get(k, v) is None}
+    if "random_state" in given:
+        missing["random_state"] = None
+    return subject.set_params(**missing)
+
+
+def relation_of(neighbors: Any) -> str:
+    name = getattr(neighbors, "value", neighbors)
+    if name is None:
+        return REPLACE
+    if name not in (REPLACE, ADD_OR_REMOVE):
+        raise ValueError(
+            f"neighbors must be {REPLACE!r} or {ADD_OR_REMOVE!r}, got {neighbors!r}."
+        )
+    return str(name)
+
+
+def pair_of(
+    subject: Any,
+    n_rows: int,
+    n_features: int,
+    relation: str,
+    norm: str,
+    reach: float = 1.0,
+) -> Pair:
+    """Return the worst-case pair at ``reach`` times the public bounds.
+
+    The labels are those that the parameters name.
+    """
+    given = subject.get_params(deep=False)
+    bound = next(float(given[name]) for name in NORMS if name in given)
+    if not (isfinite(bound) and bound > 0):
+        raise ValueError(f"The bound on a row must be finite and > 0, got {bound!r}.")
+    shape = (n_rows, n_features, bound, relation)
+    if _classifies(subject):
+        labels = np.unique(np.asarray(list(given.get("classes", (-1, 1)))))
+        if len(labels) < 2:
+            raise ValueError("classes must name at least 2 labels.")
+        if len(labels) == 2:
+            pair = worst_case_pair("logistic", *shape)
+            sides = [(X, labels[(y > 0).astype(int)]) for X, y in pair]
+        else:
+            pair = worst_case_pair("softmax", *shape, n_classes=len(labels))
+            sides = [(X, labels[y]) for X, y in pair]
+    else:
+        low, high = map(float, given.get("y_range", (-1.0, 1.0)))
+        # rows of zeros tell nothing at the target that a model without weights gives
+        free = bool(given.get("fit_intercept", "radius" not in given))
+        middle = low + (high - low) / 2 if free else min(max(0.0, low), high)
+        pair = worst_case_pair("squared", *shape)
+        sides = [
+            (
+                X,
+                middle
+                + reach
+                * (np.where(y > 0, high, np.where(y < 0, low, middle)) - middle),
+            )
+            for X, y in pair
+        ]
+    # something in every column, so that none can be released as it is
+    shares = np.where(np.arange(n_features) % 2 == 0, 1.0, -1.0)
+    if not ("x_max" in given or norm == "linf" or reach > 1):
+        # little besides the first one, so that the row keeps all norms up to the bound
+        shares *= LITTLE / (n_features - 1)
+        shares[0] = 1 - LITTLE - 1e-12
+    return Pair(*((reach * X[:, :1] * shares, y) for X, y in sides))
+
+
+def _classifies(subject: Any) -> bool:
+    try:
+        return bool(is_classifier(subject))
+    except (AttributeError, TypeError):  # what knows nothing of scikit-learn's tags
+        return hasattr(subject, "predict_proba")
+
+
+def promise_of(fitted: Any, delta: float | None) -> tuple[float, float, bool]:
+    """Return epsilon, delta, and whether the report claims Gaussian noise only."""
+    given = fitted.get_params(deep=False)
+    report = getattr(fitted, "privacy_", None)
+    if report is None:
+        told = given.get("delta")
+        found = float(told if told is not None else delta or 0.0)
+        return float(given["epsilon"]), found, False
+    # through JSON, so that nothing is shared with what is judged
+    data = json.loads(json.dumps(report.to_dict()))
+    promise = data["promise"]
+    claims = [gaussian_only(entry["event"]) for entry in data["entries"]]
+    return float(promise["epsilon"]), float(promise["delta"]), all(claims)
+
+
+def gaussian_only(event: Any) -> bool:
+    kind = event["type"]
+    if kind == "Repeated":
+        return gaussian_only(event["event"])
+    if kind == "Composed":
+        return all(map(gaussian_only, event["events"]))
+    return bool(kind == "GaussianNoise")

@@ -1,0 +1,69 @@
+"""What ``tacit ledger`` checks before it writes a file, and against model folders."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sqlalchemy import make_url
+
+from tacit.cli._console import Refused
+from tacit.privacy.store import Export
+from tacit.saved import digest, read
+
+__all__ = ["check_model", "head_of", "write_export"]
+
+HEAD = re.compile(r"([0-9]{1,18}):([0-9a-fA-F]{64})")
+
+
+def head_of(text: str) -> tuple[int, str]:
+    """Return the head that ``--head`` gives; a cut hash would be a false alarm."""
+    match = HEAD.fullmatch(text.strip())
+    if match is None:
+        raise Refused(
+            "--head must have the form SEQ:HASH with all 64 digits of the hash, as "
+            "'verify' and 'show' print it."
+        )
+    return int(match[1]), match[2].lower()
+
+
+def check_model(folder: Path, export: Export, dataset: str) -> list[str]:
+    """Return what is wrong between a ledger and a model that was charged to it."""
+    account = read(folder).facts.get("ledger")
+    if not isinstance(account, dict) or account.get("dataset") != dataset:
+        raise Refused(
+            f"The model in {folder} was not charged to {dataset!r}; leave it out, or "
+            "give the --ledger and --dataset that it was charged to."
+        )
+    match account.get("head"):
+        case [int(seq), str(last)]:
+            found = list(export.verify(head=(seq, last)).findings)
+        case _:
+            raise Refused(f"The model in {folder} names no head of the ledger.")
+    model = digest(folder)
+    try:
+        notes = [r.reason for r in export.records if r.kind == "note"]
+    except ValueError:  # which is among the findings already
+        return found
+    if not any(model in note for note in notes):
+        found.append(f"no note names the model in {folder}, of sha256 {model}")
+    return found
+
+
+def write_export(export: Export, path: Path, url: str, *, force: bool) -> None:
+    """Write a file as a whole; never over the ledger, nor unasked over another file."""
+    database = make_url(url)
+    if database.drivername == "sqlite":
+        for ending in ("", "-journal", "-wal", "-shm"):
+            own = Path(f"{database.database}{ending}").resolve()
+            same = path.exists() and own.exists() and path.samefile(own)
+            if same or path.resolve() == own:
+                raise Refused(f"{path} is the ledger itself; give another --out.")
+    if path.exists() and not force:
+        raise Refused(f"{path} is there already; give another --out, or --force.")
+    # beside it, so that what fails leaves what was there
+    with TemporaryDirectory(dir=path.absolute().parent, prefix=".tacit-") as beside:
+        whole = export.write(Path(beside, "export"), lines=path.suffix != ".json")
+        os.replace(whole, path)

@@ -1,0 +1,134 @@
+"""CSV text in which a line is a row, whatever is in its cells."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.tables._errors import TableError
+
+__all__ = ["NEWLINE", "Lines", "wrong_encoding"]
+
+Bytes = NDArray[np.uint8]
+Places = NDArray[np.intp]
+
+QUOTE, NEWLINE = b'"\n'
+QUOTES = (
+    "a quote in it is not closed in its line, or does not enclose a whole cell; mend "
+    "the quotes, export it without line breaks in cells, or save it as Parquet."
+)
+BREAKS = (
+    "a line of it ends in a carriage return alone; export it without line breaks in "
+    "cells, or save it as Parquet."
+)
+BLANK = "it has empty lines between its rows; take them out."
+LONG = "a line of it is too long; leave out long texts, or save it as Parquet."
+
+
+def wrong_encoding(encoding: str) -> str:
+    """Return the sentence about text in another encoding."""
+    return (
+        f"the file is not text in {encoding}; give its encoding, such as latin-1 or "
+        "utf-16, or save it as UTF-8."
+    )
+
+
+class Lines:
+    """The lines of a file as UTF-8, each checked before anybody reads it.
+
+    A reader of CSV takes a quote that is not closed for the beginning of a text that
+    goes on in the next lines: one cell could swallow the rows of others, or bring rows
+    of its own. So a quote must open at the beginning of a cell and close at its end in
+    the same line, and nothing but a line feed ends a line.
+
+    Parameters
+    ----------
+    path, encoding
+        Of the file.
+    delimiter
+        One letter of ASCII.
+
+    Notes
+    -----
+    **Guarantee.** Every line that is passed on is a row of its own: what is in it
+    changes no other row.
+    """
+
+    def __init__(self, path: Path, encoding: str, delimiter: str) -> None:
+        self._path, self._encoding = path, encoding
+        self._delimiter = ord(delimiter)
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._begun = self._ended = self._is_over = False
+        self._rest = b""
+
+    def blocks(self, size: int) -> Iterator[bytes]:
+        """Yield whole lines, about so many bytes at a time."""
+        with open(self._path, "rb") as file:
+            while not self._ended:
+                rows = self._checked(self._whole_lines(file, size))
+                if rows:
+                    yield rows
+
+    def _whole_lines(self, file: IO[bytes], size: int) -> bytes:
+        """Read on, and leave the beginning of a line for the next time."""
+        if len(self._rest) >= size:
+            self._refuse(LONG)
+        raw = file.read(size - len(self._rest))
+        self._ended = not raw
+        if self._encoding != "utf8":
+            raw = self._decoder.decode(raw, self._ended).encode()
+        text = self._rest + raw
+        end = len(text) if self._ended else text.rfind(b"\n") + 1
+        self._rest = text[end:]
+        if end and not self._begun:
+            self._begun = True
+            return text[:end].removeprefix(codecs.BOM_UTF8)
+        return text[:end]
+
+    def _checked(self, lines: bytes) -> bytes:
+        """Return the lines without empty ones at the end, or refuse them."""
+        if b"\0" in lines:
+            self._refuse(wrong_encoding(self._encoding))
+        if b"\r" in lines:
+            bare = lines.replace(b"\r\n", b"\n")
+            if b"\r" in bare:
+                self._refuse(BREAKS)
+            lines = bare
+        rows = lines.rstrip(b"\n")
+        if not rows:
+            self._is_over = self._is_over or bool(lines)
+            return b""
+        if self._is_over:
+            self._refuse(BLANK)
+        self._is_over = len(lines) > len(rows) + 1
+        rows += b"\n"
+        # numpy finds two letters in a row several times faster than bytes do
+        letters = np.frombuffer(rows, dtype=np.uint8)
+        ends = np.flatnonzero(letters == NEWLINE)
+        if ends[0] == 0 or (ends[1:] - ends[:-1] == 1).any():
+            self._refuse(BLANK)
+        if b'"' in rows:
+            self._check_quotes(letters, ends)
+        return rows
+
+    def _check_quotes(self, letters: Bytes, ends: Places) -> None:
+        quotes = np.flatnonzero(letters == QUOTE)
+        if (np.searchsorted(quotes, ends) % 2).any():
+            self._refuse(QUOTES)
+        # every line has an even number by now, so that they open and close in turn
+        opens, closes = quotes[::2], quotes[1::2]
+        apart = closes[:-1] + 1 != opens[1:]  # else a quote inside a text
+        opens = opens[np.concatenate([[True], apart])]
+        closes = closes[np.concatenate([apart, [True]])]
+        # the last letter ends a line, and so does what comes before the first
+        around = np.concatenate([letters[opens - 1], letters[closes + 1]])
+        if ((around != self._delimiter) & (around != NEWLINE)).any():
+            self._refuse(QUOTES)
+
+    def _refuse(self, words: str) -> NoReturn:
+        raise TableError(f"{self._path}: {words}")

@@ -1,0 +1,155 @@
+"""Pages written again: about all that is released, from a sound ledger, in place."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.story import fit_arguments
+
+from tacit._random import as_generator
+from tacit.linear_model import LogisticRegression
+from tacit.privacy import Budget, Ledger, PureDP
+from tacit.saved import SavedModel, read, write
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "saved_models.md"
+
+
+def account(folder, budget=None):
+    url = f"sqlite:///{folder / 'budget.db'}"
+    return Ledger.open(url, dataset="people", budget=budget)
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A small model that a ledger paid for, and facts as ``tacit fit`` keeps them."""
+    ledger = account(tmp_path, Budget(3.0, 1e-6))
+    rng = as_generator(0)
+    X = rng.normal(size=(200, 2)) / 3
+    fitted = LogisticRegression(1.0, 1e-7, classes=["no", "yes"])
+    fitted.fit(X, np.where(X[:, 0] > 0, "yes", "no"), ledger=ledger)
+    facts = {
+        "label": "income",
+        "ledger": {"dataset": "people", "head": list(ledger.head)},
+        "charge": ledger.head[0],
+    }
+    return write(tmp_path / "model", SavedModel(fitted, fitted.privacy_, None, facts))
+
+
+def with_facts(folder, **more):
+    saved = read(folder)
+    facts = {**saved.facts, **more}
+    changed = SavedModel(saved.estimator, saved.privacy, saved.schema, facts)
+    return write(folder, changed, overwrite=True)
+
+
+def again(run, folder, *more):
+    url = f"sqlite:///{folder.parent / 'budget.db'}"
+    return run("report", folder, "--ledger", url, *more)
+
+
+def pages(folder):
+    names = ("report.html", "card.html", "card.md")
+    return [(folder / name).read_text("utf-8") for name in names]
+
+
+def test_a_link_in_the_folder_is_replaced_and_not_followed(model, run, tmp_path):
+    diary = tmp_path / "diary.txt"
+    diary.write_text("years of work")
+    for name in ("report.html", "card.html", "card.md"):
+        (model / name).symlink_to(diary)
+    answer = run("report", model)
+    assert answer.code == 0, answer.err
+    assert diary.read_text() == "years of work"
+    assert not (model / "card.md").is_symlink()
+    assert "income" in (model / "card.md").read_text("utf-8")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_in_the_folder_is_replaced_and_not_waited_for(model, run):
+    os.mkfifo(model / "card.md")
+    assert run("report", model).code == 0
+    assert (model / "card.md").is_file()
+
+
+def test_a_page_that_cannot_be_put_in_place_leaves_nothing_half_done(model, run):
+    (model / "card.md").mkdir()
+    before = {path.name for path in model.iterdir()}
+    assert run("report", model).code == 2
+    assert {path.name for path in model.iterdir()} - before <= {"report.html"}
+
+
+def test_everything_in_the_folder_is_counted(model, run):
+    paid = Ledger(Budget(2.0))
+    paid.charge(PureDP(2.0), "score")
+    first = json.loads((model / "privacy.json").read_text("utf-8"))
+    with_facts(model, releases=[first, paid.report().to_dict()])
+    assert run("report", model).code == 0
+    for page in pages(model):
+        assert "upper limit" in page
+    card = (model / "card.md").read_text("utf-8")
+    assert "Epsilon 3, delta 10⁻⁷" in card
+
+
+def test_releases_that_are_no_reports_are_refused(model, run):
+    with_facts(model, releases=[{}])
+    answer = run("report", model)
+    assert answer.code == 2
+    assert "releases" in answer.err
+
+
+def test_the_account_is_told_as_of_now_with_what_its_owner_states(model, run):
+    ledger = account(model.parent)
+    ledger.charge(PureDP(0.1), "a mean")
+    ledger.void(ledger.head[0], "the run never began")
+    assert again(run, model).code == 0
+    for page in pages(model):
+        assert "as of" in page
+        assert "states that the voided charges released nothing" in page
+        assert "WAS VOIDED" not in page
+
+
+def test_a_model_whose_own_charge_was_voided_says_so_loudly(model, run):
+    ledger = account(model.parent)
+    ledger.void(1, "nobody will notice")
+    assert again(run, model).code == 0
+    for page in pages(model):
+        assert "THE CHARGE OF THIS MODEL WAS VOIDED" in page
+
+
+def test_a_ledger_written_anew_is_refused_and_no_page_is_written(model, run):
+    (model.parent / "budget.db").unlink()
+    ledger = account(model.parent, Budget(3.0, 1e-6))
+    ledger.charge(PureDP(0.01), "hardly anything")
+    answer = again(run, model)
+    assert answer.code == 4
+    assert "written anew" in answer.err
+    assert not (model / "report.html").exists()
+
+
+@pytest.mark.parametrize("head", ["7", [1], ["1", "a"], {}, [True, "a"]])
+def test_a_head_that_is_none_is_refused(model, run, head):
+    with_facts(model, ledger={"dataset": "people", "head": head})
+    answer = again(run, model)
+    assert answer.code == 2
+    assert "a number and a hash" in answer.err
+
+
+def test_a_folder_without_a_head_is_still_reported(model, run):
+    with_facts(model, ledger=None)
+    assert again(run, model).code == 0
+
+
+def test_the_example_of_the_guide_reads_a_folder_of_the_command_line(
+    census, run, monkeypatch
+):
+    assert run(*fit_arguments(census)).code == 0
+    assert run("example", census / "new.csv", "--rows", 50, "--seed", 1).code == 0
+    (code,) = re.findall(r"^```py\n(.*?)^```$", GUIDE.read_text("utf-8"), re.S | re.M)
+    monkeypatch.chdir(census)
+    names = {}
+    exec(compile(code, GUIDE, "exec"), names)
+    assert len(names["answers"]) == 50
+    assert set(names["answers"]) <= {"no", "yes"}

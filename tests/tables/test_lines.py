@@ -1,0 +1,148 @@
+"""In a CSV file a line is a row: what is in one of its cells changes no other row."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tacit.tables import Column, Schema, TableError, _csv, draft, read_rows
+
+SCHEMA = Schema(
+    (
+        Column("age", "number", (0, 100), missing=50),
+        Column("note", "ignore"),
+        Column("ill", "category", categories=("no", "yes"), unseen="other"),
+    )
+)
+HEADER = "age,note,ill"
+LINES = [f"{i % 90},x{i},{'no' if i % 3 else 'yes'}" for i in range(40)]
+
+
+def read(path, lines, end="\n", last="\n", **options):
+    path.write_bytes((end.join([HEADER, *lines]) + last).encode(errors="surrogatepass"))
+    return read_rows(path, SCHEMA, with_target=False, **options).X
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("lines") / "t.csv"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('5,x,"', "a quote in it is not closed"),
+        ('5,"x,no', "a quote in it is not closed"),
+        ('5,x"y,no', "a quote in it"),
+        ('5,x""y,no', "does not enclose a whole cell"),
+        ('5,"x"y,no', "does not enclose a whole cell"),
+        ('5, "x",no', "does not enclose a whole cell"),
+        ('5,"x" ,no', "does not enclose a whole cell"),
+        ('5,"x""y,no', "a quote in it"),
+        ("5,x\r7,1,no", "carriage return alone"),
+        ('5,"x\r7,1",no', "carriage return alone"),
+        ("5,x,no\r\r", "carriage return alone"),
+        ('5,"x\n7,1",no', "a quote in it is not closed"),
+        ("", "empty lines between its rows"),
+        ("5,x", "as many fields as the header"),
+        ("5,x,no,7", "as many fields as the header"),
+        ("5,x\0y,no", "not text in utf8"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 5, 38])
+def test_a_line_that_could_reach_others_is_refused(path, line, words, place):
+    lines = [*LINES[:place], line, *LINES[place + 1 :]]
+    with pytest.raises(TableError, match=words) as error:
+        read(path, lines, end="\n" if "\r" in line else "\r\n")
+    assert str(error.value).startswith(f"{path}: ")
+    if "field" not in words and "empty" not in words:  # a draft is read as strictly
+        with pytest.raises(TableError, match=words):
+            draft(path)
+
+
+def test_a_quote_that_a_later_cell_would_close_is_refused(path):
+    lines = [*LINES[:5], '5,"x,no', *LINES[6:20], '7,x",no', *LINES[21:]]
+    with pytest.raises(TableError, match="a quote in it is not closed"):
+        read(path, lines)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ['"x,y"', '""', '""""', '"""x"""', '","', "x\x85y", "x\u2028y", "\ufeffx", "x'y"],
+)
+@pytest.mark.parametrize("last", ["", "\n", "\n\n\n"])
+@pytest.mark.parametrize("block", [40, 2**20])
+def test_cells_that_stay_in_their_line_are_read(path, monkeypatch, cell, last, block):
+    monkeypatch.setattr(_csv, "BLOCK", block)
+    whole = read(path, LINES)
+    lines = [*LINES[:5], f"{5},{cell},{'no'}", *LINES[6:]]
+    assert np.array_equal(read(path, lines, last=last), whole)
+    assert np.array_equal(read(path, lines, "\r\n", last.replace("\n", "\r\n")), whole)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "cp1252"])
+@pytest.mark.parametrize("block", [60, 2**20])
+def test_lines_in_other_encodings_are_as_strict(path, monkeypatch, encoding, block):
+    monkeypatch.setattr(_csv, "BLOCK", block)
+    lines = ['"age",note,ill', *LINES, '3,"é, é",no']
+    path.write_bytes("\n".join(lines).encode(encoding))
+    X = read_rows(path, SCHEMA, with_target=False, encoding=encoding).X
+    assert len(X) == 41
+    path.write_bytes("\n".join([*lines, '3,"é,no', *LINES]).encode(encoding))
+    with pytest.raises(TableError, match="a quote in it is not closed"):
+        read_rows(path, SCHEMA, with_target=False, encoding=encoding)
+
+
+def test_a_line_that_is_too_long_is_refused(path):
+    long = "x" * (_csv.BLOCK - 100)
+    assert len(read(path, [*LINES, f"3,{long},no"])) == 41
+    for text in (long, f'"{long}"'):
+        with pytest.raises(TableError, match="a line of it is too long"):
+            read(path, [*LINES, f"3,{text * 2},no", *LINES])
+
+
+nasty = st.text(
+    alphabet=st.sampled_from(" \",;\r\t\0\\'a1é\x85\u2028\ufeff"), max_size=8
+)
+cells = nasty | nasty.map(lambda text: '"' + text.replace('"', '""') + '"')
+changed = cells | st.builds(
+    lambda number, note, ill: f"{number},{note},{ill}",
+    st.integers(0, 100) | cells,
+    cells,
+    st.sampled_from(["no", "yes", ""]) | cells,
+)
+
+
+@settings(max_examples=60)
+@given(changed, st.integers(0, 11), st.sampled_from([40, 90, 2**20]))
+@example('7,x,"', 5, 2**20)
+@example("7,x,x\r7,1,y", 5, 40)
+@example('7,"x,no', 11, 40)
+def test_another_line_changes_no_other_row(path, line, place, block):
+    lines = LINES[:12]
+    whole = read(path, lines)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_csv, "BLOCK", block)
+        try:
+            X = read(path, [*lines[:place], line, *lines[place + 1 :]])
+        except TableError:
+            return
+    if place == 11 and not line.strip("\r"):  # no row at the end
+        assert np.array_equal(X, whole[:-1])
+        return
+    others = np.arange(12) != place
+    assert X.shape == whole.shape
+    assert np.array_equal(X[others], whole[others])
+
+
+def test_a_row_more_than_lines_would_be_noticed(path, monkeypatch):
+    read_csv = _csv.csv.read_csv
+    read(path, LINES)
+
+    def one_less(*given):
+        return read_csv(*given).slice(1)
+
+    file = _csv.CSVFile.open(path, "utf-8", None)
+    monkeypatch.setattr(_csv.csv, "read_csv", one_less)
+    with pytest.raises(TableError, match="cannot be read as CSV"):
+        list(file.read({"age": "number"}, 10))
