@@ -313,3 +313,18 @@ def test_fields_may_be_separated_by_anything(census, run):
     path.write_text(path.read_text("utf-8").replace(",", "|"), "utf-8")
     assert run(*fit_arguments(census)).code == 2
     assert run(*fit_arguments(census, "--delimiter", "|")).code == 0
+
+
+def test_a_private_number_of_rows_is_not_told_by_a_refusal(census, run):
+    # of 3,000 rows one in 5,000 is left to fit on: mostly none or one
+    lines = (census / "census.csv").read_text("utf-8").splitlines(keepends=True)
+    for rows in (1, 3000):
+        (census / "census.csv").write_text("".join(lines[: rows + 1]), "utf-8")
+        more = ("--measure", 0.1, "--set-aside", 0.9998, "--json")
+        more += ("--neighbors", "add_or_remove_one", "--no-ledger")
+        arguments = fit_arguments(census, *more, out=f"model{rows}")
+        at = arguments.index("--ledger")
+        answer = run(*arguments[:at], *arguments[at + 2 :])
+        assert answer.code == 0, answer.out
+        assert answer.data["failed"] == {}
+        assert answer.data["rows"] is None
