@@ -274,3 +274,9 @@ def test_numpy_numbers_become_plain_ones():
     budget = Budget(np.float32(1), np.float64(1e-6))
     assert type(budget.epsilon) is float
     assert json.loads(Ledger(budget).report().to_json())["promise"]["epsilon"] == 1.0
+
+
+@pytest.mark.parametrize("share", [float("nan"), float("inf")])
+def test_a_share_that_is_no_number_is_refused_in_words(share):
+    with pytest.raises(ValueError, match="shares must be >= 0 and add up"):
+        Shares(gaussian=share)

@@ -40,7 +40,8 @@ class Shares:
 
     def __post_init__(self) -> None:
         parts = (self.basic, self.gaussian, self.renyi, self.slack)
-        if min(parts) < 0 or sum(map(exactly, parts)) > 1:
+        # compared this way around, what is no number is refused too
+        if not all(0 <= part <= 1 for part in parts) or sum(map(exactly, parts)) > 1:
             raise ValueError(
                 f"shares must be >= 0 and add up to at most 1, got {self}."
             )
