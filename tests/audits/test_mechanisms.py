@@ -33,6 +33,8 @@ from tacit.mechanisms import (
     StableRelease,
     SymmetricGaussian,
     TreeSum,
+    WholeGaussian,
+    WholeLaplace,
 )
 from tacit.mechanisms import threshold as threshold_module
 from tacit.privacy import Neighbors
@@ -76,6 +78,12 @@ def in_parts(draw, n, most=50_000):
 def numbers(mechanism, side, n, rng):
     """One call protects many numbers, each with its own noise, each moved in full."""
     return in_parts(lambda k: mechanism(np.full(k, float(side)), rng), n)
+
+
+def wholes(mechanism, side, n, rng):
+    """Sums of whole numbers, each moved by all units that the honest claim allows."""
+    moved = side * WholeGaussian(1.0, 1.0).units
+    return mechanism(np.full(n, moved), rng).astype(np.float64)
 
 
 def matrices(mechanism, side, n, rng):
@@ -178,6 +186,20 @@ class Case:
         return attack(self.bound, scores, self.delta, n_runs, seed)
 
 
+@dataclass(frozen=True)
+class Wrong:
+    """A mechanism on sums that move further than its units allow, by a factor."""
+
+    mechanism: Any
+    factor: float
+
+    def curve(self, neighbors):
+        return self.mechanism.curve(neighbors)
+
+    def __call__(self, total, rng):
+        return self.mechanism((self.factor * total).astype(np.int64), rng)
+
+
 def stable(factor):
     return StableRelease(factor, 0.01)
 
@@ -213,6 +235,20 @@ CASES = [
         numbers,
         n_runs=1_000_000,
         n_quick=100_000,
+        **pure,
+    ),
+    Case(
+        "WholeGaussian",
+        lambda f: Wrong(WholeGaussian(1.0, 1.0), f),
+        wholes,
+        n_runs=1_000_000,
+        **gaussian,
+    ),
+    Case(
+        "WholeLaplace",
+        lambda f: Wrong(WholeLaplace(1.0, 1.0), f),
+        wholes,
+        n_runs=1_000_000,
         **pure,
     ),
     Case(

@@ -15,6 +15,7 @@ from tacit.mechanisms.threshold import (
     StableRelease,
 )
 from tacit.mechanisms.tree import TreeState, TreeSum
+from tacit.mechanisms.whole import WholeGaussian, WholeLaplace
 
 __all__ = [
     "AboveThreshold",
@@ -29,6 +30,8 @@ __all__ = [
     "SymmetricGaussian",
     "TreeState",
     "TreeSum",
+    "WholeGaussian",
+    "WholeLaplace",
     "as_generator",
     "fixed_subset",
     "permutation",
