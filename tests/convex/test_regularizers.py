@@ -7,6 +7,7 @@ from tacit.convex import (
     CERTIFIED,
     L1,
     Box,
+    CoordinatePenalty,
     ElasticNet,
     Entropy,
     Free,
@@ -15,9 +16,11 @@ from tacit.convex import (
     L2Ball,
     NuclearBall,
     Simplex,
+    coordinate_parts,
     is_set,
     makes_zeros,
 )
+from tacit.exceptions import PlanError
 
 REGULARIZERS = [
     Free(),
@@ -142,6 +145,8 @@ def test_negative_elastic_net_is_refused():
         (L1(), False, True),
         (ElasticNet(1.0, 1.0), False, True),
         (ElasticNet(0.0, 1.0), False, False),
+        (CoordinatePenalty([0, 1], [1, 0], [-1, -1], [1, 1]), False, True),
+        (CoordinatePenalty([0, 0], [1, 0], [-1, -1], [1, 1]), False, False),
         (GroupL1(), False, True),
         (Entropy(1.0), False, False),
         (L2Ball(), True, False),
@@ -155,5 +160,105 @@ def test_negative_elastic_net_is_refused():
 def test_sets_and_makers_of_zeros_are_told_apart(regularizer, a_set, zeros):
     assert is_set(regularizer) == a_set
     assert makes_zeros(regularizer) == zeros
-    known = isinstance(regularizer, Free | Entropy | NuclearBall)
+    known = isinstance(regularizer, Free | CoordinatePenalty | Entropy | NuclearBall)
     assert isinstance(regularizer, CERTIFIED) != known
+
+
+MIXED = CoordinatePenalty(
+    l1=[0.0, 0.7, 0.0, 2.0, 0.5],
+    l2=[0.0, 0.0, 1.5, 0.3, 0.0],
+    low=[-np.inf, -np.inf, -0.4, 0.0, -1.0],
+    high=[np.inf, np.inf, np.inf, np.inf, 0.2],
+)
+
+
+def test_prox_of_mixed_coordinates_beats_other_points(rng):
+    for step in (0.01, 0.5, 4.0):
+        W = 2 * rng.standard_normal((5, 1))
+        best = MIXED.prox(W, step)
+        least = prox_objective(MIXED, best, W, step)
+        assert np.isfinite(least)
+        for _ in range(200):
+            near = best + 10.0 ** -rng.integers(0, 4) * rng.standard_normal((5, 1))
+            assert least <= prox_objective(MIXED, near, W, step) + 1e-12
+
+
+def test_prox_of_each_mixed_coordinate_agrees_with_the_whole(rng):
+    W = 2 * rng.standard_normal((5, 1))
+    whole = MIXED.prox(W, 0.6).ravel()
+    each = [MIXED.prox_coordinate(v, 0.6, j) for j, v in enumerate(W.ravel())]
+    assert np.array_equal(each, whole)
+
+
+def test_mixed_coordinates_outside_their_intervals_cost_everything():
+    assert MIXED.value(np.zeros((5, 1))) == 0.0
+    assert MIXED.value(
+        np.array([[9.0], [-1.0], [1.0], [1.0], [-1.0]])
+    ) == pytest.approx(4.1)
+    assert MIXED.value(np.array([[0.0], [0.0], [0.0], [-0.1], [0.0]])) == np.inf
+
+
+def test_radius_of_mixed_coordinates_is_that_of_the_farthest_corner():
+    assert MIXED.radius == np.inf
+    corner = CoordinatePenalty([0, 0], [0, 0], [-3, 0], [1, 4])
+    assert corner.radius == 5.0
+
+
+@pytest.mark.parametrize(
+    ("regularizer", "same"),
+    [
+        (Free(), ([0, 0], [2, 2], [-np.inf] * 2, [np.inf] * 2)),
+        (L1(3.0), ([3, 3], [2, 2], [-np.inf] * 2, [np.inf] * 2)),
+        (ElasticNet(1.0, 4.0), ([1, 1], [6, 6], [-np.inf] * 2, [np.inf] * 2)),
+        (Box(-1.0, 5.0), ([0, 0], [2, 2], [-1, -1], [5, 5])),
+        (
+            CoordinatePenalty([1, 0], [0, 3], [0, -1], [np.inf, 2]),
+            ([1, 0], [2, 5], [0, -1], [np.inf, 2]),
+        ),
+    ],
+    ids=repr,
+)
+def test_penalties_that_are_sums_fall_into_coordinates(regularizer, same, rng):
+    parts = coordinate_parts(regularizer, 2.0, 2)
+    assert all(np.array_equal(got, want) for got, want in zip(parts, same, strict=True))
+    # and their sum is the penalty with the ridge, where the weights may be
+    W = np.clip(rng.standard_normal((2, 1)), parts[2][:, None], parts[3][:, None])
+    whole = regularizer.value(W) + np.vdot(W, W)
+    assert CoordinatePenalty(*parts).value(W) == pytest.approx(whole)
+
+
+@pytest.mark.parametrize(
+    "regularizer", [GroupL1(), L1Ball(), Simplex(), Entropy(), Box(1.0, 2.0)], ids=repr
+)
+def test_other_penalties_do_not_fall_into_coordinates(regularizer):
+    with pytest.raises(PlanError, match="one by one"):
+        coordinate_parts(regularizer, 0.0, 3)
+
+
+def test_penalty_of_coordinates_must_have_one_entry_a_weight():
+    with pytest.raises(PlanError, match="not for 4 weights"):
+        coordinate_parts(MIXED, 0.0, 4)
+
+
+@pytest.mark.parametrize(
+    ("parts", "match"),
+    [
+        (([1], [1, 1], [0], [1]), "one entry for each"),
+        (([], [], [], []), "one entry for each"),
+        (([-1], [1], [0], [1]), "l1 must hold"),
+        (([np.inf], [1], [0], [1]), "l1 must hold"),
+        (([1], [np.nan], [0], [1]), "l2 must hold"),
+        (([1], [1], [0.5], [1]), "low must be"),
+        (([1], [1], [0], [0]), "low must be"),
+        (([1], [1], [np.nan], [1]), "low must be"),
+    ],
+)
+def test_bad_penalties_of_coordinates_are_refused(parts, match):
+    with pytest.raises(ValueError, match=match):
+        CoordinatePenalty(*parts)
+
+
+def test_penalty_of_many_coordinates_is_told_in_a_line():
+    many = CoordinatePenalty(*([1.0] * 1000,) * 2, [-1.0] * 1000, [1.0] * 1000)
+    assert repr(many) == "CoordinatePenalty(1000 weights)"
+    assert many == CoordinatePenalty(many.l1, many.l2, many.low, many.high)

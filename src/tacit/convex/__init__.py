@@ -15,10 +15,12 @@ from tacit.convex.one_vs_rest import OneVsRest
 from tacit.convex.proximal import CERTIFIED
 from tacit.convex.regularizers import (
     L1,
+    CoordinatePenalty,
     ElasticNet,
     Entropy,
     Free,
     GroupL1,
+    coordinate_parts,
     makes_zeros,
 )
 from tacit.convex.roundoff import gradient_roundoff
@@ -29,6 +31,7 @@ __all__ = [
     "L1",
     "Box",
     "ConvexSet",
+    "CoordinatePenalty",
     "ElasticNet",
     "Entropy",
     "Free",
@@ -49,6 +52,7 @@ __all__ = [
     "Simplex",
     "Softmax",
     "Squared",
+    "coordinate_parts",
     "gradient_roundoff",
     "is_set",
     "makes_zeros",

@@ -1,6 +1,15 @@
 """Public facts about rows, and how rows are read."""
 
 from tacit.data.bounds import RowBounds
+from tacit.data.features import FeatureBounds
 from tacit.data.rows import ArrayRows, HeldRows, Rows, bounded_rows, held
 
-__all__ = ["ArrayRows", "HeldRows", "RowBounds", "Rows", "bounded_rows", "held"]
+__all__ = [
+    "ArrayRows",
+    "FeatureBounds",
+    "HeldRows",
+    "RowBounds",
+    "Rows",
+    "bounded_rows",
+    "held",
+]

@@ -12,15 +12,63 @@ from scipy import sparse
 
 from tacit._validate import positive
 
-__all__ = ["RowBounds", "canonical"]
+__all__ = ["RowBounds", "TargetBounds", "canonical"]
 
 EPS = float(np.finfo(np.float64).eps)  # twice the unit round-off
 TINY = float(np.finfo(np.float64).tiny)
 PIECE = 2**20  # entries looked at together
 
 
+class TargetBounds:
+    """What bounds of all kinds say of targets and labels."""
+
+    y_range: tuple[float, float]
+    classes: tuple[Any, ...] | None
+
+    def _check_targets(self) -> None:
+        low, high = self.y_range
+        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+            raise ValueError(
+                "y_range must be two finite numbers, the lower first, "
+                f"got {self.y_range!r}."
+            )
+
+    def clip_target(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``y`` cut to the public range."""
+        return np.clip(y, *self.y_range)
+
+    def codes(self, y: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the place of each label among the public classes."""
+        classes = np.asarray(self.classes)
+        order = np.argsort(classes)
+        # numpy compares integers and floats as floats, which are exact up to 2**53;
+        # Python compares them without rounding
+        exact = classes.dtype.kind == y.dtype.kind != "O"
+        if {classes.dtype.kind, y.dtype.kind} <= set("biuf"):
+            exact |= bool((np.abs(classes.astype(np.float64)) < 2.0**53).all())
+        code = {label: place for place, label in enumerate(classes.tolist())}
+        codes = np.empty(len(y), dtype=np.int64)
+        for start in range(0, len(y), PIECE):  # so that little is held besides
+            piece = y[start : start + PIECE]
+            if exact:
+                found = np.searchsorted(classes, piece, sorter=order)
+                places = order[np.minimum(found, len(classes) - 1)]
+                known = np.array_equal(classes[places], piece)
+            else:
+                labels = (code.get(label, -1) for label in piece.tolist())
+                places = np.fromiter(labels, np.int64, len(piece))
+                known = bool((places >= 0).all())
+            if not known:
+                raise ValueError(
+                    "y holds labels outside the public classes; map them to one of "
+                    "classes before the fit."
+                )
+            codes[start : start + PIECE] = places
+        return codes
+
+
 @dataclass(frozen=True)
-class RowBounds:
+class RowBounds(TargetBounds):
     """How large a row can be, whatever the data.
 
     Parameters
@@ -56,12 +104,7 @@ class RowBounds:
             )
         if self.norm not in ("l2", "linf"):
             raise ValueError(f"norm must be 'l2' or 'linf', got {self.norm!r}.")
-        low, high = self.y_range
-        if not (np.isfinite(low) and np.isfinite(high) and low < high):
-            raise ValueError(
-                "y_range must be two finite numbers, the lower first, "
-                f"got {self.y_range!r}."
-            )
+        self._check_targets()
 
     def factors(self, X: Any) -> NDArray[np.float64]:
         """Return the factor of each row that brings it within the L2 bound."""
@@ -92,39 +135,6 @@ class RowBounds:
             clipped.data *= np.repeat(factors, np.diff(X.indptr))
             return clipped
         return X * factors[:, None]
-
-    def clip_target(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``y`` cut to the public range."""
-        return np.clip(y, *self.y_range)
-
-    def codes(self, y: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the place of each label among the public classes."""
-        classes = np.asarray(self.classes)
-        order = np.argsort(classes)
-        # numpy compares integers and floats as floats, which are exact up to 2**53;
-        # Python compares them without rounding
-        exact = classes.dtype.kind == y.dtype.kind != "O"
-        if {classes.dtype.kind, y.dtype.kind} <= set("biuf"):
-            exact |= bool((np.abs(classes.astype(np.float64)) < 2.0**53).all())
-        code = {label: place for place, label in enumerate(classes.tolist())}
-        codes = np.empty(len(y), dtype=np.int64)
-        for start in range(0, len(y), PIECE):  # so that little is held besides
-            piece = y[start : start + PIECE]
-            if exact:
-                found = np.searchsorted(classes, piece, sorter=order)
-                places = order[np.minimum(found, len(classes) - 1)]
-                known = np.array_equal(classes[places], piece)
-            else:
-                labels = (code.get(label, -1) for label in piece.tolist())
-                places = np.fromiter(labels, np.int64, len(piece))
-                known = bool((places >= 0).all())
-            if not known:
-                raise ValueError(
-                    "y holds labels outside the public classes; map them to one of "
-                    "classes before the fit."
-                )
-            codes[start : start + PIECE] = places
-        return codes
 
     def with_intercept(self, value: float) -> RowBounds:
         """Return the bounds of rows with one more feature, always ``value``.

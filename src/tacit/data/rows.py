@@ -11,6 +11,7 @@ from scipy import sparse
 
 from tacit._threads import in_order
 from tacit.data.bounds import RowBounds
+from tacit.data.features import FeatureBounds
 
 __all__ = [
     "ArrayRows",
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 BlockFunction = Callable[[Any, NDArray[Any]], tuple[Any, ...]]
-Stretch = tuple[RowBounds, float]
+Stretch = tuple[RowBounds, float] | FeatureBounds
 
 # Entries of a block: small enough to stay in cache between its two uses
 BLOCK_ENTRIES = 2**20
@@ -173,7 +174,8 @@ class DiskRows(_BlockRows):
     intercept
         Value of the constant feature, or None.
     stretch
-        Bounds to cut rows to before that, and what to multiply them by then.
+        Bounds to cut rows to before that, and what to multiply them by then; or ranges
+        of the features, each to be mapped to [-1, 1].
     """
 
     def __init__(
@@ -223,7 +225,7 @@ def bounded_rows(
     """Clip to the bounds, append the constant feature, and close the door.
 
     Rows of a file stay there. ``stretch`` is a pair of bounds to clip to before, and
-    of what to multiply by then.
+    of what to multiply by then, or the ranges of features, each mapped to [-1, 1].
     """
     if is_on_disk(X):
         return DiskRows(X, y, bounds, intercept, stretch)
@@ -233,7 +235,15 @@ def bounded_rows(
 def _bounded(
     X: Any, bounds: RowBounds, intercept: float | None, stretch: Stretch | None
 ) -> Any:
-    if stretch is not None:
+    if isinstance(stretch, FeatureBounds):
+        if not sparse.issparse(X) and intercept is not None:
+            joined = np.empty((X.shape[0], X.shape[1] + 1))
+            stretch.to_unit(X, out=joined[:, :-1])
+            np.clip(joined, -bounds.x_norm, bounds.x_norm, out=joined)
+            joined[:, -1] = intercept
+            return joined
+        X = stretch.to_unit(X)
+    elif stretch is not None:
         before, factor = stretch
         X = before.clip(X) * factor
     if intercept is None:
