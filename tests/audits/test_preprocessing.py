@@ -15,6 +15,7 @@ from tacit.audit import audit, clopper_pearson_lower, clopper_pearson_upper
 from tacit.mechanisms.noise import GRID
 from tacit.preprocessing._moments import plan_moments
 from tacit.preprocessing._quantiles import plan_quantiles, rank_scores
+from tacit.preprocessing._squares import plan_squares
 from tacit.privacy import Budget, Neighbors
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
@@ -38,20 +39,21 @@ def check(name, claim, epsilon_of, broken=0.5):
     assert control > claim
 
 
-def moments_attack(budget, n_runs, seed, method):
+def moments_attack(budget, n_runs, seed, method, plan_of=plan_moments):
     """One column; the changed row moves from end to end, or comes in at an end."""
     rows = np.zeros((200, 1))
     rows[0] = 1.0
     other = rows.copy()
-    other[0] = -1.0
+    # squares about zero are farthest apart between an end and zero
+    other[0] = -1.0 if plan_of is plan_moments else 0.0
     pair = (rows, other if budget.neighbors is REPLACE else rows[1:])
-    plan = plan_moments(((-1.0, 1.0),), budget, n_rows=len(rows), noise="grid")
+    plan = plan_of(((-1.0, 1.0),), budget, n_rows=len(rows), noise="grid")
 
     def epsilon(noise):
         quieter = replace(plan, multiplier=plan.multiplier * noise)
         return audit(
             lambda sums, s: quieter.mechanism(sums, as_generator(s)),
-            [plan.sums(X) for X in pair],
+            [quieter.sums(X) for X in pair],
             n_runs=n_runs,
             delta=budget.delta,
             method=method,
@@ -74,6 +76,29 @@ def test_half_the_laplace_noise_of_moments_is_caught(seed):
     budget = Budget(1.0, 0.0, REPLACE)
     attack = moments_attack(budget, 2000, seed, "clopper-pearson")
     check("pure moments", 1.0, attack)
+
+
+@pytest.mark.statistical
+@each_relation
+def test_half_the_noise_of_squares_is_caught(neighbors, seed):
+    budget = Budget(10.0, 1e-5, neighbors)
+    attack = moments_attack(budget, 800, seed, "gaussian", plan_squares)
+    check("squares", 10.0, attack)
+
+
+@pytest.mark.statistical
+def test_half_the_laplace_noise_of_squares_is_caught(seed):
+    budget = Budget(1.0, 0.0, REPLACE)
+    attack = moments_attack(budget, 2000, seed, "clopper-pearson", plan_squares)
+    check("pure squares", 1.0, attack)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@each_relation
+def test_claim_of_squares_survives_at_a_usual_budget(neighbors, seed):
+    budget = Budget(3.0, 1e-3, neighbors)
+    check("squares", 3.0, moments_attack(budget, 5000, seed, "gaussian", plan_squares))
 
 
 @pytest.mark.slow

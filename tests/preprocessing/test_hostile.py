@@ -19,7 +19,7 @@ from tacit.preprocessing import (
     PublicScaler,
 )
 from tacit.preprocessing._parameters import checked_integer, number, shown
-from tacit.preprocessing._private import apart
+from tacit.preprocessing._quantiles import apart
 from tacit.privacy import Budget, Ledger
 
 X = np.sin(np.arange(60.0)).reshape(30, 2)
@@ -158,6 +158,7 @@ def each(kind, name, values, match):
         *each(PrivateQuantileBounds, "least_width", NO_NUMBERS, "least_width must be"),
         *each(PrivateStandardScaler, "least_scale", NO_NUMBERS, "least_scale must be"),
         *each(PrivateStandardScaler, "limit", NO_NUMBERS, "limit must be"),
+        *each(PrivateStandardScaler, "with_mean", ["x", 1, None], "with_mean must be"),
         *each(PrivateStandardScaler, "epsilon", NO_NUMBERS, "epsilon must be"),
         *each(
             PrivateStandardScaler,

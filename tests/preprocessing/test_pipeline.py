@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
 from sklearn import config_context
 from sklearn.compose import make_column_transformer
 from sklearn.model_selection import GridSearchCV
@@ -83,6 +85,25 @@ def test_every_private_step_charges_the_one_ledger():
     assert ledger.spent() == apart.spent()
     for step in pipeline:
         assert "ledger of its own" not in str(step.privacy_)
+
+
+def test_sparse_rows_go_through_sparse():
+    X, y = table()
+    ledger = Ledger(TOTAL)
+    encoder = PublicOneHot({"housing": HOUSING}, sparse_output=True)
+    indicators = encoder.fit_transform(X[["housing"]])
+    only_scaled = scaler(ranges=(0, 1)).set_params(with_mean=False)
+    pipeline = make_pipeline(only_scaled, classifier())
+    pipeline.fit(indicators, y, ledger=ledger)
+    assert [e.label for e in ledger.report().entries] == [
+        "PrivateStandardScaler",
+        "LogisticRegression",
+    ]
+    assert sparse.issparse(pipeline[:-1].transform(indicators))
+    dense = make_pipeline(only_scaled, classifier()).fit(
+        indicators.toarray(), y, ledger=Ledger(TOTAL)
+    )
+    assert_allclose(dense[-1].coef_, pipeline[-1].coef_)
 
 
 def test_public_steps_come_first_and_cost_nothing():

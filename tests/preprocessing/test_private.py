@@ -16,14 +16,14 @@ from tacit._random import as_generator
 from tacit.audit import assert_replays
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.preprocessing import PrivateQuantileBounds, PrivateStandardScaler
-from tacit.preprocessing._private import apart
+from tacit.preprocessing._quantiles import apart
 from tacit.privacy import Budget, Ledger, Neighbors, PureDP
 
 KINDS = [PrivateStandardScaler, PrivateQuantileBounds]
 N = 400
 RANGES = {"age": (18, 98), "income": (0, 1e6)}
 LEARNED = {
-    PrivateStandardScaler: {"mean_", "scale_"},
+    PrivateStandardScaler: {"mean_", "scale_", "feature_bounds_"},
     PrivateQuantileBounds: {"lower_", "upper_"},
 }
 
@@ -217,6 +217,13 @@ CASES = [
     *each("random_state", (-1, 1.5, "1", True), "random_state must be"),
     *each("neighbors", ("swap", None), "neighbors must be"),
     *each("noise", ("laplace", None), "noise must be"),
+    *case("sparse centered", TypeError, "with_mean=False", X=sparse.csr_array(X),
+          kinds=SCALER),
+    *case("no zero", ValueError, "ranges must hold 0", X=sparse.csr_array(X),
+          kinds=SCALER, with_mean=False, ranges=[(0, 1), (1, 2)]),
+    *case("sparse NaN", ValueError, "X contains NaN", kinds=SCALER, with_mean=False,
+          X=sparse.csc_array(with_entry(np.nan))),
+    *each("with_mean", (1, 0, None, "yes", np.nan, [True]), "with_mean must", SCALER),
     *each("limit", NUMBERS, "limit must be", SCALER),
     *each("least_scale", (0, 1, np.nan, "1"), "least_scale must be", SCALER),
     *each("least_width", (0, 1, np.nan, "1"), "least_width must be", BOUNDS),

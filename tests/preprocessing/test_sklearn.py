@@ -19,6 +19,9 @@ ESTIMATORS = [
     PrivateStandardScaler(ranges=RANGES),
     PrivateStandardScaler(ranges=RANGES, random_state=0, **ADD),
     PrivateStandardScaler(ranges=RANGES, delta=0.0, random_state=0),
+    PrivateStandardScaler(ranges=RANGES, with_mean=False),
+    PrivateStandardScaler(ranges=RANGES, with_mean=False, random_state=0, **ADD),
+    PrivateStandardScaler(ranges=RANGES, with_mean=False, delta=0.0, random_state=0),
     PrivateQuantileBounds(ranges=RANGES),
     PrivateQuantileBounds(ranges=RANGES, random_state=0, **ADD),
 ]

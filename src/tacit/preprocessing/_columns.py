@@ -28,6 +28,9 @@ __all__ = [
     "norm_bound",
     "of_each_column",
     "public_ranges",
+    "reach_after",
+    "refuse_without_zero",
+    "standardized",
     "stretched",
     "zero_stays",
 ]
@@ -90,6 +93,8 @@ def public_ranges(ranges: Any, columns: Sequence[Any]) -> Ranges:
             "ranges must map columns to pairs, list a pair a column or be one pair "
             f"for all, got {type(ranges).__name__}."
         )
+    if isinstance(ranges, np.ndarray) and ranges.dtype == np.float64:
+        ranges = ranges.tolist()  # plain numbers are quicker to check one by one
     listed = isinstance(ranges, Mapping) or any(map(is_several, ranges))
     if not listed and len(ranges):
         return (checked_pair(ranges, "ranges"),) * len(columns)
@@ -115,22 +120,72 @@ def zero_stays(ranges: Ranges, target: Pair) -> bool:
     )
 
 
+def ends_within(low: Any, high: Any, dtype: Any) -> tuple[Floats, Floats, Any]:
+    """Return ends that ``dtype`` can hold, no wider than these, and the type to use.
+
+    That is float64 where the given type has no two values within some pair of ends.
+    """
+    kind = np.dtype(dtype).type
+    low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    if np.maximum(-low, high).max() > float(np.finfo(kind).max):
+        return low, high, np.float64
+    first, last = low.astype(kind), high.astype(kind)
+    first = np.where(first < low, np.nextafter(first, kind(np.inf)), first)
+    last = np.where(last > high, np.nextafter(last, kind(-np.inf)), last)
+    if not (first < last).all():
+        return low, high, np.float64
+    return first.astype(np.float64), last.astype(np.float64), kind
+
+
 def between(values: Floats, low: float, high: float, dtype: Any) -> NDArray[Any]:
     """Return the values within both ends, also after they are rounded to ``dtype``.
 
     Where that type has no two values within the ends, they stay as they are.
     """
-    kind = np.dtype(dtype).type
-    if max(-low, high) > float(np.finfo(kind).max):
-        return np.clip(values, low, high)
-    first, last = kind(low), kind(high)
-    if float(first) < low:
-        first = np.nextafter(first, kind(np.inf))
-    if float(last) > high:
-        last = np.nextafter(last, kind(-np.inf))
-    if not first < last:
-        return np.clip(values, low, high)
-    return np.clip(values, float(first), float(last)).astype(kind, copy=False)
+    first, last, kind = ends_within(low, high, dtype)
+    return np.clip(values, first, last).astype(kind, copy=False)
+
+
+def refuse_without_zero(ranges: Ranges) -> None:
+    """Refuse ranges that would cut the entries which a sparse table leaves out."""
+    if not all(low <= 0 <= high for low, high in ranges):
+        raise ValueError(
+            "ranges must hold 0 in every column of a sparse X, whose entries are "
+            "mostly 0; give such ranges, or call X.toarray() first."
+        )
+
+
+def standardized(
+    X: Any, ranges: Ranges, mean: Floats, scale: Floats, bounds: Floats
+) -> Any:
+    """Cut to the ranges, subtract, divide, and cut to ``bounds`` on both sides.
+
+    A sparse ``X`` stays sparse, which is right only where zero stays zero.
+    """
+    lows, highs = np.array(ranges).T
+    # by columns and not by entries, so that the rows have no part in the type
+    first, last, kind = ends_within(-bounds, bounds, X.dtype)
+    facts, values = (lows, highs, mean, scale, first, last), X
+    if sparse.issparse(X):
+        facts, values = tuple(fact[X.indices] for fact in facts), X.data
+    lows, highs, mean, scale, first, last = facts
+    moved = np.clip(values.astype(np.float64), lows, highs)
+    moved -= mean
+    moved /= scale
+    found = np.clip(moved, first, last).astype(kind, copy=False)
+    if not sparse.issparse(X):
+        return found
+    return type(X)((found, X.indices, X.indptr), shape=X.shape, copy=True)
+
+
+def reach_after(ranges: Ranges, mean: Floats, scale: Floats, limit: float) -> Floats:
+    """Return bounds on the absolute values of `standardized` columns.
+
+    Differences and quotients round, but never past those of a larger number.
+    """
+    lows, highs = np.array(ranges).T
+    farthest = np.maximum(highs - mean, mean - lows)
+    return np.minimum(farthest / scale, limit)
 
 
 def stretched(

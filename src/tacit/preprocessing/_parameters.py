@@ -17,6 +17,7 @@ __all__ = [
     "checked_integer",
     "checked_number",
     "checked_part",
+    "checked_truth",
     "is_list",
     "is_missing",
     "is_several",
@@ -64,6 +65,9 @@ def number(value: Any) -> float:
     Truth values, text and spans of time are no numbers. One too large for a float is
     infinite.
     """
+    # as most are, and there may be many
+    if type(value) is float or (type(value) is int and abs(value) < 2**53):
+        return float(value)
     other = isinstance(value, bool | np.timedelta64)  # both are integers to Python
     if other or not isinstance(value, Real | Decimal):
         return nan
@@ -90,6 +94,13 @@ def checked_part(value: Any, name: str) -> float:
     """Return a part of a range that is neither too small to see nor all of it."""
     words = f"a number of at least {LEAST_PART:g} and below 1"
     return checked_number(value, name, words, lambda part: LEAST_PART <= part < 1)
+
+
+def checked_truth(value: Any, name: str) -> bool:
+    """Return a truth value as that of Python."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}.")
+    return bool(value)
 
 
 def checked_integer(value: Any, name: str, least: int, most: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,14 +18,17 @@ from tacit._estimators import (
     report_of,
 )
 from tacit._random import as_generator, is_seeded
+from tacit.data.bounds import canonical
 from tacit.mechanisms.grid import check_noise
 from tacit.preprocessing._columns import (
     LARGEST,
-    between,
     checked_pair,
     columns_of,
     norm_bound,
     public_ranges,
+    reach_after,
+    refuse_without_zero,
+    standardized,
     stretched,
 )
 from tacit.preprocessing._moments import plan_moments
@@ -33,9 +37,11 @@ from tacit.preprocessing._parameters import (
     checked_integer,
     checked_number,
     checked_part,
+    checked_truth,
     shown,
 )
-from tacit.preprocessing._quantiles import plan_quantiles
+from tacit.preprocessing._quantiles import apart, plan_quantiles
+from tacit.preprocessing._squares import plan_squares
 from tacit.privacy import Ledger
 
 __all__ = ["PrivateQuantileBounds", "PrivateStandardScaler"]
@@ -56,7 +62,7 @@ class _PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X
-            Dense values, one row a person.
+            Values, one row a person; dense, unless the class says otherwise.
         y
             Not used.
         ledger
@@ -66,8 +72,13 @@ class _PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             return self._fit(X, ledger)
 
     def _fit(self, X, ledger):
-        n_rows, _ = checked_shape(self, X, fitting=True, least_rows=2)
+        taken = self._takes_sparse(X, fitting=True)
+        n_rows, _ = checked_shape(
+            self, X, fitting=True, least_rows=2, accept_sparse=taken
+        )
         ranges = public_ranges(self.ranges, columns_of(self))
+        if sparse.issparse(X):
+            refuse_without_zero(ranges)
         epsilon, delta = checked_budget_numbers(self.epsilon, self.delta)
         budget = promised_budget(epsilon, delta, self.neighbors, n_rows)
         check_noise(self.noise)
@@ -75,7 +86,7 @@ class _PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         rng = as_generator(self.random_state)
         label = type(self).__name__
         account = open_account(ledger, budget, plan.event, label)
-        X = checked_values(X)
+        X = canonical(checked_values(X, accept_sparse=taken))
         entry = account.charge(
             plan.event, label, promise=budget, seeded=is_seeded(self.random_state)
         )
@@ -88,8 +99,15 @@ class _PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def _checked(self, X):
         """Return the values of rows to transform."""
         check_is_fitted(self)
-        checked_shape(self, X, fitting=False)
-        return checked_values(X)
+        taken = self._takes_sparse(X, fitting=False)
+        checked_shape(self, X, fitting=False, accept_sparse=taken)
+        if sparse.issparse(X):
+            refuse_without_zero(self.ranges_)
+        return canonical(checked_values(X, accept_sparse=taken))
+
+    def _takes_sparse(self, X, fitting):
+        """Return whether sparse rows are taken, or say how they would be."""
+        return False
 
     @abstractmethod
     def _plan(self, ranges, budget, n_rows): ...
@@ -107,6 +125,9 @@ class _PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 class PrivateStandardScaler(_PrivateTransformer):
     """Center and scale columns by a private mean and standard deviation.
 
+    With ``with_mean=False`` columns are only scaled, by their private root mean square
+    about zero. That takes half as many released numbers, and sparse rows stay sparse.
+
     Parameters
     ----------
     epsilon
@@ -120,10 +141,13 @@ class PrivateStandardScaler(_PrivateTransformer):
         to a pair, a sequence of one pair a column, or one pair for all columns. Values
         outside are cut to it. Must not be read off the data, and be wider than 1e-9
         of the larger end.
+    with_mean
+        Whether to center. Sparse rows need False, and ranges that hold zero.
     limit
         Public number of standard deviations to which results are cut.
     least_scale
-        Smallest standard deviation, as a part of half the range, at least 1e-9.
+        Smallest standard deviation, as a part of half the range, at least 1e-9. Where
+        columns are not centered, a part of the largest absolute value.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``. Under the latter the number of
         rows is private, and one more number with noise is released for it.
@@ -136,13 +160,17 @@ class PrivateStandardScaler(_PrivateTransformer):
     Attributes
     ----------
     mean_ : ndarray of shape (n_features,)
-        Private means, within the ranges.
+        Private means, within the ranges; zeros where columns are not centered.
     scale_ : ndarray of shape (n_features,)
-        Private standard deviations.
+        Private standard deviations, or root mean squares about zero.
     ranges_ : tuple of pairs
         Range of each column.
     x_norm_ : float
         Public bound on the Euclidean norm of a transformed row.
+    feature_bounds_ : ndarray of shape (n_features,)
+        Bounds on the absolute values of transformed columns, which follow from the
+        ranges, ``limit`` and what was released: ready for the ``feature_bounds`` of a
+        sparse linear model.
     privacy_ : PrivacyReport
         Promise, spend and assumptions.
 
@@ -150,9 +178,14 @@ class PrivateStandardScaler(_PrivateTransformer):
     -----
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors: one
     Gaussian or Laplace mechanism on the sums of values and squares of all columns, in
-    units of half a range; see its page among the guarantees. Missing or infinite
-    values are refused before anything is charged. A model fitted on the transformed
-    rows is charged on top.
+    units of half a range, or on the sums of squares alone; see its page among the
+    guarantees. Missing or infinite values are refused before anything is charged. A
+    model fitted on the transformed rows is charged on top.
+
+    Without centering, the noise of a mean square of p columns and n rows, relative to
+    the squared largest value, is the root of p over n times the multiplier of the
+    noise. Columns whose mean square is below that are hardly told from noise, and
+    ``least_scale`` is well chosen near its root.
 
     References
     ----------
@@ -169,6 +202,8 @@ class PrivateStandardScaler(_PrivateTransformer):
     [40.] [11.]
     >>> round(scaler.x_norm_, 3)
     4.0
+    >>> scaler.set_params(with_mean=False).fit(X).scale_.round()
+    array([41.])
     """
 
     def __init__(
@@ -177,6 +212,7 @@ class PrivateStandardScaler(_PrivateTransformer):
         delta=None,
         *,
         ranges,
+        with_mean=True,
         limit=4.0,
         least_scale=0.01,
         neighbors="replace_one",
@@ -186,6 +222,7 @@ class PrivateStandardScaler(_PrivateTransformer):
         self.epsilon = epsilon
         self.delta = delta
         self.ranges = ranges
+        self.with_mean = with_mean
         self.limit = limit
         self.least_scale = least_scale
         self.neighbors = neighbors
@@ -200,20 +237,43 @@ class PrivateStandardScaler(_PrivateTransformer):
             lambda limit: 0 < limit <= LARGEST,
         )
         self._least_scale = checked_part(self.least_scale, "least_scale")
-        return plan_moments(ranges, budget, n_rows=n_rows, noise=self.noise)
+        self._with_mean = checked_truth(self.with_mean, "with_mean")
+        plan = plan_moments if self._with_mean else plan_squares
+        return plan(ranges, budget, n_rows=n_rows, noise=self.noise)
 
     def _learn(self, plan, X, rng):
-        self.mean_, self.scale_ = plan.run(X, rng, self._least_scale)
-        self.x_norm_ = norm_bound(X.shape[1], self._limit)
+        self._keep(*plan.run(X, rng, self._least_scale), plan.ranges)
+
+    def _keep(self, mean, scale, ranges) -> None:
+        """Keep what was released, and the bounds that follow from it."""
+        self.mean_, self.scale_ = mean, scale
+        self.x_norm_ = norm_bound(len(mean), self._limit)
+        self.feature_bounds_ = reach_after(ranges, mean, scale, self._limit)
+
+    def _takes_sparse(self, X, fitting):
+        centered = self._with_mean if not fitting else self.with_mean
+        if checked_truth(centered, "with_mean") and sparse.issparse(X):
+            raise TypeError(
+                "PrivateStandardScaler takes no sparse X with with_mean=True, as zeros "
+                "would not stay zeros; use with_mean=False, or call X.toarray() first."
+            )
+        return not centered
 
     def transform(self, X):
-        """Return values in standard deviations from the mean, cut to ``limit``."""
+        """Return values in standard deviations from the mean, cut to ``limit``.
+
+        Without centering they are in root mean squares. Sparse rows come back as CSR.
+        """
         X = self._checked(X)
-        lows, highs = np.array(self.ranges_).T
-        moved = np.clip(X.astype(np.float64), lows, highs)
-        moved -= self.mean_
-        moved /= self.scale_
-        return between(moved, -self._limit, self._limit, X.dtype)
+        return standardized(
+            X, self.ranges_, self.mean_, self.scale_, self.feature_bounds_
+        )
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn that sparse rows are taken where zeros stay zeros."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.with_mean is False
+        return tags
 
 
 class PrivateQuantileBounds(_PrivateTransformer):
@@ -327,30 +387,3 @@ class PrivateQuantileBounds(_PrivateTransformer):
         """
         X = self._checked(X)
         return stretched(X, self.lower_, self.upper_, self._target)
-
-
-def apart(parts, least_width, ranges):
-    """Return bounds in the unit of the columns, moved apart where they are too close.
-
-    Parameters
-    ----------
-    parts
-        Lower and upper bounds as parts of the ranges, sorted.
-    least_width
-        Smallest distance between them, as a part of the range.
-    ranges
-        Lowest and highest value of each column.
-    """
-    starts, stops = np.array(ranges).T
-    low, high = starts + (stops - starts) * parts
-    # far from zero a small part of the range is less than the last digit
-    digits = 8 * np.spacing(np.maximum(np.abs(starts), np.abs(stops)))
-    least = np.maximum(least_width * (stops - starts), digits)
-    short = np.maximum(0.0, least - (high - low)) / 2
-    low, high = low - short, high + short
-    # what sticks out on one side is given to the other
-    over, under = np.maximum(high - stops, 0.0), np.maximum(starts - low, 0.0)
-    return (
-        np.clip(low - over + under, starts, stops),
-        np.clip(high + under - over, starts, stops),
-    )

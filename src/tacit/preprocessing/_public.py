@@ -25,6 +25,7 @@ from tacit.preprocessing._columns import (
     zero_stays,
 )
 from tacit.preprocessing._parameters import (
+    checked_truth,
     is_list,
     is_missing,
     is_several,
@@ -190,12 +191,7 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
         """Read the names and the number of the columns, and nothing else."""
         with all_or_nothing(self):
             checked_shape(self, _as_table(X), fitting=True)
-            if not isinstance(self.sparse_output, bool | np.bool_):
-                raise ValueError(
-                    "sparse_output must be True or False, got "
-                    f"{shown(self.sparse_output)}."
-                )
-            self._sparse_output = bool(self.sparse_output)
+            self._sparse_output = checked_truth(self.sparse_output, "sparse_output")
             self.categories_ = self._public_categories(columns_of(self))
             self._refuse_equal_names()
             self._elsewhere = [

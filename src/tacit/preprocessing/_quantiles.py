@@ -22,7 +22,7 @@ from tacit.privacy import (
 )
 from tacit.solvers._base import noise_assumptions
 
-__all__ = ["QuantilesPlan", "plan_quantiles", "rank_scores"]
+__all__ = ["QuantilesPlan", "apart", "plan_quantiles", "rank_scores"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -128,3 +128,30 @@ def plan_quantiles(
     for place in range(len(levels)):
         plan.mechanism(place)  # a bad kind of noise is refused here
     return plan
+
+
+def apart(parts: Floats, least_width: float, ranges: Ranges) -> tuple[Floats, Floats]:
+    """Return bounds in the unit of the columns, moved apart where they are too close.
+
+    Parameters
+    ----------
+    parts
+        Lower and upper bounds as parts of the ranges, sorted.
+    least_width
+        Smallest distance between them, as a part of the range.
+    ranges
+        Lowest and highest value of each column.
+    """
+    starts, stops = np.array(ranges).T
+    low, high = starts + (stops - starts) * parts
+    # far from zero a small part of the range is less than the last digit
+    digits = 8 * np.spacing(np.maximum(np.abs(starts), np.abs(stops)))
+    least = np.maximum(least_width * (stops - starts), digits)
+    short = np.maximum(0.0, least - (high - low)) / 2
+    low, high = low - short, high + short
+    # what sticks out on one side is given to the other
+    over, under = np.maximum(high - stops, 0.0), np.maximum(starts - low, 0.0)
+    return (
+        np.clip(low - over + under, starts, stops),
+        np.clip(high + under - over, starts, stops),
+    )
