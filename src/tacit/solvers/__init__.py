@@ -5,8 +5,16 @@ from tacit.solvers._base import Plan, Problem, Solver
 from tacit.solvers._rules import INTERCEPT_SHARE, capped_where_noisy
 from tacit.solvers.ada_ssp import AdaSSP, AdaSSPPlan
 from tacit.solvers.amp import AMP, AMPPlan
+from tacit.solvers.coordinate_descent import (
+    CoordinateDescent,
+    CoordinateDescentPlan,
+)
 from tacit.solvers.entropy_sampling import EntropySampling, EntropySamplingPlan
 from tacit.solvers.frank_wolfe import FrankWolfe, FrankWolfePlan
+from tacit.solvers.greedy_coordinate_descent import (
+    GreedyCoordinateDescent,
+    GreedyCoordinateDescentPlan,
+)
 from tacit.solvers.noisy_gd import NoisyGD, NoisyGDPlan
 from tacit.solvers.noisy_sgd import NoisySGD, NoisySGDPlan
 from tacit.solvers.objective_perturbation import (
@@ -31,10 +39,14 @@ __all__ = [
     "AMPPlan",
     "AdaSSP",
     "AdaSSPPlan",
+    "CoordinateDescent",
+    "CoordinateDescentPlan",
     "EntropySampling",
     "EntropySamplingPlan",
     "FrankWolfe",
     "FrankWolfePlan",
+    "GreedyCoordinateDescent",
+    "GreedyCoordinateDescentPlan",
     "NoisyGD",
     "NoisyGDPlan",
     "NoisySGD",

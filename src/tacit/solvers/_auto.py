@@ -5,15 +5,26 @@ from __future__ import annotations
 from math import inf, isfinite, sqrt
 from typing import Any
 
-from tacit.convex import Free, Huber, L1Ball, L2Ball, Simplex, Squared
+from tacit.convex import (
+    CoordinatePenalty,
+    Free,
+    Huber,
+    L1Ball,
+    L2Ball,
+    Simplex,
+    Squared,
+)
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers._base import Problem
+from tacit.solvers._coordinate_rules import noise_share
 from tacit.solvers._rules import gradient_unit, noise_level
 from tacit.solvers.ada_ssp import AdaSSP
 from tacit.solvers.amp import AMP
+from tacit.solvers.coordinate_descent import CoordinateDescent
 from tacit.solvers.entropy_sampling import EntropySampling
 from tacit.solvers.frank_wolfe import FrankWolfe
+from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
 from tacit.solvers.noisy_gd import NoisyGD
 from tacit.solvers.noisy_sgd import NoisySGD
 from tacit.solvers.output_perturbation import OutputPerturbation
@@ -44,6 +55,11 @@ SQUARED_CLIP = 0.25
 QUIET_MOMENTS = 0.004
 MOST_MOMENTS = 500
 
+# A penalty of each weight is for a greedy descent where noise on all of them moves a
+# prediction by more than the first, and noise on one by less than the second: beyond,
+# no choice can be told from noise. Fitted by benchmarks/cd/fit_auto.py
+CROWDED_TARGETS, CROWDED_LABELS = (0.02, 0.01), (0.3, 0.03)
+
 SOLVERS: dict[str, type[Any]] = {
     "amp": AMP,
     "preconditioned_gd": PreconditionedGD,
@@ -51,6 +67,8 @@ SOLVERS: dict[str, type[Any]] = {
     "noisy_sgd": NoisySGD,
     "permuted_sgd": PermutedSGD,
     "frank_wolfe": FrankWolfe,
+    "cd": CoordinateDescent,
+    "gcd": GreedyCoordinateDescent,
     "output_perturbation": OutputPerturbation,
     "sample_and_aggregate": SampleAndAggregate,
     "entropy_sampling": EntropySampling,
@@ -80,6 +98,8 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
 
     The first that applies:
 
+    - A penalty for each weight, as the sparse models have it: `CoordinateDescent`, or
+      `GreedyCoordinateDescent` where features are many for the budget.
     - Rows bounded entry by entry: `FrankWolfe`, whose noise hardly grows with the
       number of features, for weights in L1Ball or Simplex; no solver for others.
     - No delta: `AMP`, whose noise is then Laplace's.
@@ -89,6 +109,8 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
       is not put off by features far from centered or of unequal spread.
     - All else: `NoisyGD`.
     """
+    if isinstance(problem.regularizer, CoordinatePenalty):
+        return _by_coordinates(problem, budget, noise)
     if problem.bounds.norm == "linf":
         if not isinstance(problem.regularizer, L1Ball | Simplex):
             raise PlanError(
@@ -111,6 +133,17 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     share /= gradient_unit(problem)
     limit = QUIET_RESIDUALS if residuals else QUIET[descent]
     return AMP(noise=noise) if share < limit else descent(noise=noise)
+
+
+def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
+    """Return the coordinate descent that is best for a penalty of each weight."""
+    residuals = isinstance(problem.loss, Squared | Huber)
+    least, most = CROWDED_TARGETS if residuals else CROWDED_LABELS
+    if budget.delta > 0:
+        share = noise_share(problem, budget)
+        if not (share > least and share / problem.n_features < most):
+            return CoordinateDescent(noise=noise)
+    return GreedyCoordinateDescent(noise=noise)
 
 
 def auto_norm(n_rows: int, n_features: int, is_sparse: bool, budget: Budget) -> str:

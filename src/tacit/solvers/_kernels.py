@@ -179,3 +179,47 @@ def gathered_sum(
         for a in range(indptr[places[r]], indptr[places[r] + 1]):
             for c in range(k):
                 total[indices[a], c] += data[a] * slopes[r, c]
+
+
+@njit(cache=True)
+def gathered_norms(
+    data: Floats, indices: Places, indptr: Places, places: Places
+) -> Floats:
+    """Return the L2 norms of some rows of a CSR matrix."""
+    norms = np.zeros(len(places))
+    for r in range(len(places)):
+        for a in range(indptr[places[r]], indptr[places[r] + 1]):
+            norms[r] += data[a] * data[a]
+    return np.sqrt(norms)
+
+
+@njit(cache=True)
+def row_margins(X: Floats, places: Places, W: Floats) -> Floats:
+    """Return the margins of some rows, each by itself and in the same order."""
+    k = W.shape[1]
+    Z = np.zeros((len(places), k))
+    for r in range(len(places)):
+        for j in range(X.shape[1]):
+            for c in range(k):
+                Z[r, c] += X[places[r], j] * W[j, c]
+    return Z
+
+
+@njit(cache=True)
+def row_norms(X: Floats, places: Places) -> Floats:
+    """Return the L2 norms of some rows."""
+    norms = np.zeros(len(places))
+    for r in range(len(places)):
+        for j in range(X.shape[1]):
+            norms[r] += X[places[r], j] * X[places[r], j]
+    return np.sqrt(norms)
+
+
+@njit(cache=True)
+def row_sum(X: Floats, places: Places, slopes: Floats, total: Floats) -> None:
+    """Add to ``total`` the gradients of some rows."""
+    k = total.shape[1]
+    for r in range(len(places)):
+        for j in range(X.shape[1]):
+            for c in range(k):
+                total[j, c] += X[places[r], j] * slopes[r, c]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import expm1, log, sqrt
 
 from tacit._validate import fraction, one_of
 from tacit.convex import Logistic
@@ -15,6 +15,8 @@ __all__ = [
     "ACCOUNTINGS",
     "AMPSplit",
     "check_accounting",
+    "coordinate_multiplier",
+    "greedy_epsilon",
     "objective_multiplier",
     "objective_ridge",
     "output_scale",
@@ -108,6 +110,36 @@ def published_epsilon(budget: Budget, n_steps: int) -> float:
         raise PlanError("accounting='paper' needs delta > 0; use accounting='tight'.")
     scale = sqrt(32 * n_steps * log(1 / budget.delta)) / budget.epsilon
     return 2 * budget.neighbors.rows_changed / scale
+
+
+def coordinate_multiplier(budget: Budget, n_updates: int, share: float) -> float:
+    """Return the published noise of each of so many Gaussian releases.
+
+    The variance of Mangold et al. (2022), Theorem 1, is ``12 slope^2 n_updates
+    log(1 / delta) / (n^2 epsilon^2)`` for the mean gradient of rows of which one is
+    replaced, whose sensitivity is twice the slope over n. ``share`` is the part of
+    epsilon that these releases get.
+    """
+    # [coordinate:paper]
+    return sqrt(3 * n_updates * log(1 / budget.delta)) / (share * budget.epsilon)
+
+
+def greedy_epsilon(budget: Budget, n_parts: int) -> float:
+    """Return the epsilon that the published calibration has for each of so many parts.
+
+    Mangold et al. (2023), Appendix B.1: the root of the advanced composition bound
+    ``sqrt(2 n log(1 / delta)) e + n e (exp(e) - 1)`` for n parts, choices and updates.
+    Choices there have Laplace noise of this epsilon, and cost twice as much.
+    """
+    if budget.delta == 0:
+        raise PlanError("accounting='paper' needs delta > 0; use accounting='tight'.")
+    low, high = 0.0, budget.epsilon / sqrt(2 * n_parts * log(1 / budget.delta))
+    for _ in range(200):
+        e = (low + high) / 2
+        # [greedy:paper]
+        spent = sqrt(2 * n_parts * log(1 / budget.delta)) * e + n_parts * e * expm1(e)
+        low, high = (e, high) if spent <= budget.epsilon else (low, e)
+    return low
 
 
 def paper_weight(problem: Problem, budget: Budget) -> float:

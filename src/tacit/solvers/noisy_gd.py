@@ -26,6 +26,12 @@ from tacit.solvers._base import (
     plan_assumptions,
     refuse_pure,
 )
+from tacit.solvers._row_clip import (
+    REACH,
+    RowClippedGradient,
+    check_clip_norm,
+    row_clip_sensitivity,
+)
 from tacit.solvers._rules import descent_rule
 
 __all__ = ["NoisyGD", "NoisyGDPlan"]
@@ -45,6 +51,7 @@ class NoisyGDPlan:
     multiplier: float
     sensitivity: float
     noise: str = "grid"
+    clip_norm: float | None = None
 
     @property
     def mechanism(self) -> Gaussian:
@@ -78,14 +85,17 @@ class NoisyGD:
         Bound on the norm of a row's slope, below that of the loss; None for the rule.
     noise
         ``"grid"`` or ``"float"``.
+    clip_norm
+        Bound on the norm of a row's gradient in place of ``clip``, as in DP-SGD: short
+        rows may then have steep slopes. None for the bound on slopes.
 
     Notes
     -----
     **Guarantee.** Gaussian differential privacy with parameter ``sqrt(n_steps) /
     multiplier``, exactly, under both relations: no sampling, no approximation (Dong,
     Roth and Su 2022, Corollary 3.3). A row moves the sum of gradients by at most the
-    clipped slope times its norm; what floating-point sums can add to that is bounded
-    and included.
+    clipped slope times its norm, or by ``clip_norm``; what floating-point sums can add
+    to that is bounded and included.
     """
 
     n_steps: int | None = None
@@ -93,6 +103,7 @@ class NoisyGD:
     momentum: float | None = None
     clip: float | None = None
     noise: str = "grid"
+    clip_norm: float | None = None
 
     def __post_init__(self) -> None:
         plain(self)
@@ -105,7 +116,8 @@ class NoisyGD:
         problem.refuse_rough("NoisyGD")
         if self.clip is not None:
             positive(clip=self.clip)
-        wanted = clip_for(problem, self.clip)
+        check_clip_norm(self.clip_norm, self.clip)
+        wanted = clip_for(problem, self.clip, self.clip_norm)
         rule = descent_rule(problem, budget, wanted)
         n_steps = rule.n_steps if self.n_steps is None else self.n_steps
         step = rule.step if self.step is None else self.step
@@ -125,8 +137,9 @@ class NoisyGD:
             momentum,
             clip,
             multiplier,
-            gradient_sensitivity(problem, clip, budget.neighbors),
+            sum_sensitivity(problem, clip, self.clip_norm, budget.neighbors),
             self.noise,
+            self.clip_norm,
         )
         # noise too large for the grid is refused here, not after the charge
         plan.mechanism.scale(problem.size)
@@ -135,13 +148,13 @@ class NoisyGD:
     def run(self, plan: NoisyGDPlan, rows: Rows, rng: Generator) -> Array:
         """Take the planned number of steps."""
         problem = plan.problem
-        limit = clip_needed(problem, plan.clip)
 
         def noisy_gradient(W: Array) -> Array:
-            total = rows.sum(ClippedGradient(problem.loss, W, limit))[0]
-            return plan.mechanism(total, rng) + problem.ridge * W
+            total = rows.sum(shortened_gradient(problem, W, plan.clip, plan.clip_norm))
+            return plan.mechanism(total[0], rng) + problem.ridge * W
 
-        (W,) = deque(descend(plan, "NoisyGD", noisy_gradient), maxlen=1)
+        walk = descend(plan, "NoisyGD", noisy_gradient, reach_of(plan.clip_norm))
+        (W,) = deque(walk, maxlen=1)
         # once more for sets that the ball reaches out of
         return problem.regularizer.prox(W, 0.0)
 
@@ -160,11 +173,17 @@ class DescentPlan(Protocol):
 
 
 def descend(
-    plan: DescentPlan, label: str, noisy_gradient: Callable[[Array], Array]
+    plan: DescentPlan,
+    label: str,
+    noisy_gradient: Callable[[Array], Array],
+    reach: float = LARGEST_MARGIN,
 ) -> Iterator[Array]:
-    """Yield the weights after each of the planned steps, from zero on."""
+    """Yield the weights after each of the planned steps, from zero on.
+
+    ``reach`` is the margin up to which gradients are taken where no set is larger.
+    """
     problem, penalty = plan.problem, plan.problem.regularizer
-    ball = L2Ball(largest_margin(problem) / problem.bounds.x_norm)
+    ball = L2Ball(largest_margin(problem, reach) / problem.bounds.x_norm)
     W = np.zeros(problem.shape)
     ahead = W  # where the gradient is taken: Nesterov's look ahead
     for _ in steps(plan.n_steps, label):
@@ -175,11 +194,16 @@ def descend(
         yield W
 
 
-def clip_for(problem: Problem, clip: float | None) -> float | None:
+def clip_for(
+    problem: Problem, clip: float | None, clip_norm: float | None = None
+) -> float | None:
     """Return the clip asked for, or the slope that a set allows, or None.
 
-    Looking ahead may leave the set, where clipping keeps slopes to that bound.
+    Looking ahead may leave the set, where clipping keeps slopes to that bound. A bound
+    on gradients stands for the slope of the longest rows.
     """
+    if clip_norm is not None:
+        return clip_norm / problem.bounds.x_norm
     anywhere = problem.loss.max_slope(inf, problem.bounds.y_range)
     return problem.slope if clip is None and problem.slope < anywhere else clip
 
@@ -189,13 +213,42 @@ def clip_needed(problem: Problem, clip: float) -> float:
     return clip if clip < problem.loss.max_slope(inf, problem.bounds.y_range) else inf
 
 
-def largest_margin(problem: Problem) -> float:
+def largest_margin(problem: Problem, reach: float = LARGEST_MARGIN) -> float:
     """Return the margin up to which gradients are taken."""
     radius = problem.regularizer.radius
     if not isfinite(radius):
-        return LARGEST_MARGIN
+        return reach
     # a set that reaches further is not cut short
-    return max(LARGEST_MARGIN, problem.bounds.x_norm * radius)
+    return max(reach, problem.bounds.x_norm * radius)
+
+
+def reach_of(clip_norm: float | None) -> float:
+    """Return that margin: far where no round-off depends on it."""
+    return LARGEST_MARGIN if clip_norm is None else REACH
+
+
+def shortened_gradient(
+    problem: Problem, W: Array, clip: float, clip_norm: float | None
+) -> ClippedGradient | RowClippedGradient:
+    """Return what sums the gradients of rows, by slope or by norm cut short."""
+    if clip_norm is not None:
+        return RowClippedGradient(problem.loss, W, clip_norm)
+    return ClippedGradient(problem.loss, W, clip_needed(problem, clip))
+
+
+def sum_sensitivity(
+    problem: Problem,
+    clip: float,
+    clip_norm: float | None,
+    neighbors: Neighbors,
+    n_rows: int | None = None,
+    additions: int = MOST_ADDITIONS,
+) -> float:
+    """Return how far neighbors can move a computed sum of either kind."""
+    if clip_norm is None:
+        return gradient_sensitivity(problem, clip, neighbors, n_rows, additions)
+    rows = problem.most_rows if n_rows is None else n_rows
+    return row_clip_sensitivity(problem, clip_norm, neighbors, rows, additions)
 
 
 def gradient_sensitivity(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, inf, log, sqrt
+from math import ceil, exp, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from scipy import sparse
 
 from tacit._validate import at_least, fraction, plain, positive
 from tacit.data import Rows, held
-from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, fixed_subset, poisson_subset, spawn
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.subsets import RATE_CELLS as CELLS
@@ -33,14 +31,17 @@ from tacit.privacy import (
 from tacit.privacy.profiles import SampledProfile
 from tacit.privacy.sampling import COARSE
 from tacit.solvers._base import Problem, plan_assumptions, refuse_pure
+from tacit.solvers._row_clip import RowClippedGradient, check_clip_norm
 from tacit.solvers._rules import Descent, descent_rule
+from tacit.solvers._search import least_log_noise
 from tacit.solvers.noisy_gd import (
     ClippedGradient,
     clip_for,
-    clip_needed,
     descend,
-    gradient_sensitivity,
+    reach_of,
     shortened,
+    shortened_gradient,
+    sum_sensitivity,
 )
 
 __all__ = ["NoisySGD", "NoisySGDPlan"]
@@ -48,8 +49,6 @@ __all__ = ["NoisySGD", "NoisySGDPlan"]
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Relative distance of what is spent from what may be
-CLOSE = 1e-3
 # Fitted: least noise of a sample, least sample, share of the rows beyond which their
 # choice is taken as it is, and noise that may be doubled
 HIDDEN, SMALLEST, SHARE, NEGLIGIBLE = 2.0, 256, 0.05, 0.01
@@ -120,7 +119,7 @@ def least_noise(sampling: Sampling, budget: Budget) -> float:
             curve = sampling.event(multiplier).curve(budget.neighbors)
             return curve.epsilon(budget.delta)
 
-        return exp(_least(spent, budget.epsilon, start))
+        return exp(least_log_noise(spent, budget.epsilon, start))
 
     def coarsely(multiplier: float) -> float:
         return sampling.profile(multiplier).epsilon(budget.delta, COARSE)
@@ -128,35 +127,8 @@ def least_noise(sampling: Sampling, budget: Budget) -> float:
     def finely(multiplier: float) -> float:
         return sampling.profile(multiplier).epsilon(budget.delta)
 
-    start = _least(coarsely, budget.epsilon, start)
-    return exp(_least(finely, budget.epsilon, start))
-
-
-def _least(spent: Callable[[float], float], epsilon: float, x: float) -> float:
-    """Return the log noise at which just under epsilon is spent, from a guess.
-
-    Log epsilon is nearly a straight line in log noise: a few points on it will do.
-    """
-    slope, fitting = -1.2, inf
-    last: tuple[float, float] | None = None
-    for _ in range(40):
-        found = spent(exp(x))
-        gap = log(min(max(found / epsilon, 0.1), 10.0))
-        if found <= epsilon:
-            fitting = min(fitting, x)
-            if gap >= -CLOSE:
-                break
-        if last is not None and x != last[0]:
-            slope = min(-0.8, (gap - last[1]) / (x - last[0]))
-        last = (x, gap)
-        # a little to the safe side of the root
-        x -= (gap + CLOSE / 2) / slope
-    if fitting == inf:
-        raise PlanError(
-            f"No noise was found that keeps epsilon={epsilon:g} with these samples; "
-            "raise epsilon or delta, or use NoisyGD."
-        )
-    return fitting
+    start = least_log_noise(coarsely, budget.epsilon, start)
+    return exp(least_log_noise(finely, budget.epsilon, start))
 
 
 @dataclass(frozen=True)
@@ -172,6 +144,7 @@ class NoisySGDPlan:
     multiplier: float
     sensitivity: float
     noise: str = "grid"
+    clip_norm: float | None = None
 
     @property
     def n_steps(self) -> int:
@@ -246,15 +219,18 @@ class NoisySGD:
         Whether to return the mean of the second half of the weights, not the last.
     noise
         ``"grid"`` or ``"float"``.
+    clip_norm
+        Bound on the norm of a row's gradient in place of ``clip``, as for `NoisyGD`.
 
     Notes
     -----
     **Guarantee.** Under adding or removing a row, each row is in a step with a fixed
     probability and the composed loss is computed numerically; under replacing one, a
     step has a fixed number of rows and the bound is that of [1]_. The samples stay
-    secret. A row moves the sum of a step by at most the clipped slope times its norm;
-    round-off is bounded and included. Published closed forms for the noise [2]_ are
-    not used, as they fall short where noise is small or samples are large.
+    secret. A row moves the sum of a step by at most the clipped slope times its norm,
+    or by ``clip_norm``; round-off is bounded and included. Published closed forms for
+    the noise [2]_ are not used, as they fall short where noise is small or samples are
+    large.
 
     Reading all rows at each step wastes none of the budget, so `NoisyGD` is the
     default for accuracy; this solver is for rows too many to be read so often.
@@ -274,6 +250,7 @@ class NoisySGD:
     clip: float | None = None
     average: bool = False
     noise: str = "grid"
+    clip_norm: float | None = None
 
     def __post_init__(self) -> None:
         plain(self)
@@ -289,7 +266,8 @@ class NoisySGD:
                 at_least(1, **{name: getattr(self, name)})
         if self.clip is not None:
             positive(clip=self.clip)
-        wanted = clip_for(problem, self.clip)
+        check_clip_norm(self.clip_norm, self.clip)
+        wanted = clip_for(problem, self.clip, self.clip_norm)
         slope = problem.slope if wanted is None else wanted
         problem.refuse_steep("NoisySGD", slope, "give clip=, or use Huber()")
         rule = sgd_rule(problem, budget, wanted, self.n_steps)
@@ -308,8 +286,11 @@ class NoisySGD:
             rule.clip,
             self.average,
             least_noise(sampling, budget),
-            sample_sensitivity(problem, sampling, rule.clip, budget.neighbors),
+            sample_sensitivity(
+                problem, sampling, rule.clip, budget.neighbors, self.clip_norm
+            ),
             self.noise,
+            self.clip_norm,
         )
         # noise too large for the grid is refused here, not after the charge
         plan.mechanism.scale(problem.size)
@@ -321,18 +302,19 @@ class NoisySGD:
         """Take the planned number of steps."""
         X, y = held(rows, "NoisySGD")
         problem = plan.problem
-        limit = clip_needed(problem, plan.clip)
         scale = max(1.0, problem.n_rows / plan.sampling.batch)
         # apart, so that what is drawn of one does not shift the other
         sampler, noise = spawn(rng, 2)
 
         def noisy_gradient(W: Array) -> Array:
             places = plan.sampling.draw(X.shape[0], sampler)
-            total = sampled_sum(ClippedGradient(problem.loss, W, limit), X, y, places)
+            gradient = shortened_gradient(problem, W, plan.clip, plan.clip_norm)
+            total = sampled_sum(gradient, X, y, places)
             return scale * plan.mechanism(total, noise) + problem.ridge * W
 
         mean = np.zeros(problem.shape)
-        for t, W in enumerate(descend(plan, "NoisySGD", noisy_gradient)):
+        walk = descend(plan, "NoisySGD", noisy_gradient, reach_of(plan.clip_norm))
+        for t, W in enumerate(walk):
             averaged = t + 1 - plan.n_steps // 2 if plan.average else 1
             mean = W if averaged <= 1 else mean + (W - mean) / averaged
         # once more for sets that the ball reaches out of
@@ -340,7 +322,11 @@ class NoisySGD:
 
 
 def sample_sensitivity(
-    problem: Problem, sampling: Sampling, clip: float, neighbors: Neighbors
+    problem: Problem,
+    sampling: Sampling,
+    clip: float,
+    neighbors: Neighbors,
+    clip_norm: float | None = None,
 ) -> float:
     """Return how far neighbors can move the computed sum over a sample."""
     all_rows = sampling.poisson or sampling.batch >= problem.n_rows
@@ -348,15 +334,20 @@ def sample_sensitivity(
     # within a chunk, which a dense one is cut in half for, and over the chunks
     additions = CHUNK + 2 * (n_rows // CHUNK) + 64
     # [noisy-sgd:sensitivity] as if the sample were all there is
-    return gradient_sensitivity(problem, clip, neighbors, n_rows, additions)
+    return sum_sensitivity(problem, clip, clip_norm, neighbors, n_rows, additions)
 
 
 def sampled_sum(
-    gradient: ClippedGradient, X: Any, y: NDArray[Any], places: Indices | None
+    gradient: ClippedGradient | RowClippedGradient,
+    X: Any,
+    y: NDArray[Any],
+    places: Indices | None,
 ) -> Array:
     """Return the sum of clipped gradients over some rows, all for None."""
     if places is None:
         return gradient(X, y)[0]
+    if isinstance(gradient, RowClippedGradient):
+        return gradient.at(X, y, places)
     total = np.zeros(gradient.W.shape)
     for low in range(0, len(places), CHUNK):
         some = places[low : low + CHUNK]

@@ -1,0 +1,114 @@
+"""Gradients shortened row by row, as in DP-SGD: the row counts as well as its slope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tacit._validate import positive
+from tacit.convex import Loss
+from tacit.convex.roundoff import SLOPE_UNITS, UNIT, norm_roundoff
+from tacit.privacy import Neighbors
+from tacit.solvers._base import Problem
+
+__all__ = ["REACH", "RowClippedGradient", "check_clip_norm", "row_clip_sensitivity"]
+
+Array = NDArray[np.float64]
+
+# Margins up to which gradients are taken. No bound on round-off depends on it, as the
+# margins of a row are the same bits whoever its neighbors are; only overflow does.
+REACH = 1e60
+# Norms below are not told from zero next to margins that large
+LEAST_NORM = 1e-60
+# Rows whose gradients are summed before anything else is added to the sum
+CHUNK = 4096
+
+
+def check_clip_norm(clip_norm: float | None, clip: float | None) -> None:
+    """Refuse a bound on gradients that is none, or a second one."""
+    if clip_norm is None:
+        return
+    positive(clip_norm=clip_norm)
+    if not clip_norm >= LEAST_NORM:
+        raise ValueError(f"clip_norm must be at least {LEAST_NORM:g}.")
+    if clip is not None:
+        raise ValueError("clip and clip_norm exclude each other; give one of them.")
+
+
+@dataclass(frozen=True, eq=False)
+class RowClippedGradient:
+    """Sum over a block of the rows' gradients, each shortened to ``clip_norm``.
+
+    Margins and norms are computed one row at a time in a fixed order, so that they do
+    not depend on the other rows in their last places.
+    """
+
+    loss: Loss
+    W: Array
+    clip_norm: float
+
+    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
+        return (self.at(X, y, np.arange(X.shape[0])),)
+
+    def at(self, X: Any, y: NDArray[Any], places: NDArray[np.intp]) -> Array:
+        """Return the sum over some rows."""
+        from tacit.solvers import _kernels  # noqa: PLC0415 - numba loads on first use
+
+        thin = sparse.issparse(X)
+        margins: Any = _kernels.gathered_margins if thin else _kernels.row_margins
+        lengths: Any = _kernels.gathered_norms if thin else _kernels.row_norms
+        add: Any = _kernels.gathered_sum if thin else _kernels.row_sum
+        stored = (X.data, X.indices, X.indptr) if thin else (_plain(X),)
+        total = np.zeros(self.W.shape)
+        for low in range(0, len(places), CHUNK):
+            some = places[low : low + CHUNK]
+            rows = (*stored, some)
+            slopes = self.loss.slope(y[some], margins(*rows, self.W))
+            self._shorten(slopes, lengths(*rows))
+            part = np.zeros(self.W.shape)
+            add(*rows, slopes, part)
+            total += part
+        return total
+
+    def _shorten(self, slopes: Array, norms: Array) -> None:
+        """Shorten slopes, in place, to what keeps ``|x| |slope|`` to the bound."""
+        sizes = norms * np.sqrt(np.einsum("ij,ij->i", slopes, slopes))
+        # [noisy-sgd:clip-norm] below the bound by more than the norms are rounded
+        limit = self.clip_norm / norm_roundoff(1.0, sum(self.W.shape) + 16)
+        slopes *= (limit / np.maximum(sizes, limit))[:, None]
+
+
+def _plain(X: Any) -> Array:
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def row_clip_sensitivity(
+    problem: Problem,
+    clip_norm: float,
+    neighbors: Neighbors,
+    n_rows: int,
+    additions: float,
+) -> float:
+    """Return how far neighbors can move a computed sum of shortened gradients.
+
+    Notes
+    -----
+    **Bound.** Each row's computed gradient has norm at most ``clip_norm``. Given the
+    weights, the gradient of a row that both data sets have may differ by the last
+    places of its slope only, relative to the slope or to the largest there is, and
+    shortening moves no two vectors apart. The sums round as in `gradient_roundoff`.
+    """
+    units = 1.01 * UNIT * (SLOPE_UNITS + 4 * problem.loss.n_outputs)
+    steepest = problem.loss.max_slope(inf, problem.bounds.y_range)
+    slope = clip_norm
+    if isfinite(steepest):
+        slope += steepest * problem.bounds.x_norm
+    summed = 1.01 * UNIT * (additions + 5) * clip_norm
+    roundoff = n_rows * (units * slope + summed)
+    # [noisy-gd:clip-norm] the rows changed, and the round-off of both sums
+    return neighbors.rows_changed * clip_norm + 2.02 * roundoff

@@ -1,0 +1,223 @@
+"""Mean squares of columns, which set the steps and clips of coordinate solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite, sqrt
+from numbers import Real
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._validate import fraction, one_of
+from tacit.convex import coordinate_parts
+from tacit.exceptions import PlanError
+from tacit.mechanisms.whole import MOST_ROWS_WHOLE, WholeGaussian
+from tacit.privacy import Budget, Event, GaussianNoise, calibrate
+from tacit.solvers._base import Problem
+from tacit.solvers._columns import Columns, check_loss
+
+__all__ = ["MeanSquares", "check_smoothness", "mean_squares", "refuse_coordinates"]
+
+Array = NDArray[np.float64]
+
+SMOOTHNESS = ("auto", "private", "public")
+# Deviations of noise added to a noisy mean square, and the least it may be then: a
+# column is taken for half as steep as it is only by noise of six deviations
+ADDED, LEAST = 2.0, 4.0
+# Noise on the mean of squares between 0 and 1 up to which they are worth its price
+QUIET_SQUARES = 0.1
+
+
+@dataclass(frozen=True)
+class MeanSquares:
+    """Mean squares of all columns: known, or to be released with noise.
+
+    Parameters
+    ----------
+    n_rows
+        Number of rows planned for.
+    x_norm
+        Bound on every entry.
+    n_private
+        How many columns have private mean squares: the first ones.
+    known
+        Public mean squares of the columns after them.
+    multiplier
+        Ratio of noise to sensitivity of the private ones; None where all are public.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** The sums of ``(x / x_norm)^2`` over rows are one Gaussian mechanism:
+    entries are between 0 and 1, so neighbors move a vector of p sums by at most the
+    root of p, whether a row is replaced, added or removed. What becomes of them is
+    post-processing.
+    """
+
+    n_rows: int
+    x_norm: float
+    n_private: int
+    known: tuple[float, ...] = ()
+    multiplier: float | None = None
+    noise: str = "grid"
+
+    @property
+    def private(self) -> bool:
+        """Whether anything is to be released."""
+        return self.n_private > 0
+
+    @property
+    def mechanism(self) -> WholeGaussian:
+        """What draws the noise of the sums of squares."""
+        if self.multiplier is None:
+            raise PlanError("All mean squares are public; nothing is to be drawn.")
+        # [coordinate:squares] entries in [0, 1], under both relations
+        return WholeGaussian(self.multiplier, sqrt(self.n_private), self.noise)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The one event of the release, or none."""
+        return () if self.multiplier is None else (GaussianNoise(self.multiplier),)
+
+    @property
+    def deviation(self) -> float:
+        """Noise of a private mean square."""
+        mechanism = self.mechanism
+        return mechanism.scale / mechanism.units * self.x_norm**2 / self.n_rows
+
+    def with_noise(self, multiplier: float) -> MeanSquares:
+        """Return the same with this much noise, or as it is where all are public."""
+        return replace(self, multiplier=multiplier) if self.private else self
+
+    def __call__(self, columns: Columns, rng: Generator) -> Array:
+        """Return a mean square for each column, from now on public."""
+        known = np.array(self.known, dtype=np.float64)
+        if not self.private:
+            return known
+        mechanism = self.mechanism
+        sums = columns.square_sums(self.x_norm, mechanism.units)[: self.n_private]
+        noisy = mechanism(sums, rng) / mechanism.units
+        return np.append(self.safe(noisy * self.x_norm**2 / self.n_rows), known)
+
+    def safe(self, noisy: Array) -> Array:
+        """Return noisy mean squares as steps can use them: hardly ever too small.
+
+        A mean square that is too large makes for short steps and a little more noise;
+        one that is less than half of the true one makes for steps that overshoot.
+        """
+        off = self.deviation
+        # no mean square is above that of the bound
+        return np.clip(noisy + ADDED * off, LEAST * off, self.x_norm**2 + LEAST * off)
+
+
+def check_smoothness(smoothness: object, share: float) -> tuple[float, ...] | str:
+    """Return the choice as it is kept: a name, or public root mean squares."""
+    fraction(smoothness_share=share, closed=False)
+    if isinstance(smoothness, str):
+        one_of(SMOOTHNESS, smoothness=smoothness)
+        return smoothness
+    if isinstance(smoothness, Sequence | np.ndarray):
+        return tuple(_positive_numbers(smoothness))
+    raise ValueError(
+        "smoothness must be 'auto', 'private', 'public' or a sequence of public root "
+        f"mean squares, got {smoothness!r}."
+    )
+
+
+def _positive_numbers(
+    values: Sequence[object] | NDArray[np.generic],
+) -> Iterator[float]:
+    for value in values:
+        number = float(value) if isinstance(value, Real) else 0.0
+        # squares of these, and what they are divided by, are ordinary numbers
+        if not (isfinite(number) and 1e-100 <= number <= 1e100):
+            raise ValueError(
+                "smoothness must hold positive numbers, one root mean square a column, "
+                f"got {value!r}."
+            )
+        yield number
+
+
+def mean_squares(
+    smoothness: tuple[float, ...] | str,
+    share: float,
+    problem: Problem,
+    budget: Budget,
+    noise: str = "grid",
+) -> MeanSquares:
+    """Return which mean squares are public, and what they are.
+
+    Parameters
+    ----------
+    smoothness
+        As `check_smoothness` returns it.
+    share
+        Part of the squared Gaussian parameter that the private ones are worth.
+    problem
+        The problem, whose constant feature is public in any case.
+    budget
+        What may be spent, by which ``"auto"`` chooses.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Returns
+    -------
+    MeanSquares
+        Without a multiplier: `MeanSquares.with_noise` adds it.
+    """
+    n_free = problem.n_features - (problem.constant is not None)
+    last = () if problem.constant is None else (max(problem.constant**2, 1e-200),)
+    if isinstance(smoothness, tuple):
+        if len(smoothness) not in (n_free, problem.n_features):
+            raise PlanError(
+                f"smoothness has {len(smoothness)} numbers for {n_free} columns; give "
+                "one root mean square a column."
+            )
+        known = tuple(root**2 for root in smoothness[:n_free])
+    elif smoothness == "private" or (
+        smoothness == "auto" and _relative_noise(problem, budget, share) < QUIET_SQUARES
+    ):
+        known = ()
+    else:
+        known = (problem.bounds.x_norm**2,) * n_free
+    return MeanSquares(
+        problem.n_rows,
+        problem.bounds.x_norm,
+        n_free - len(known),
+        known + last,
+        noise=noise,
+    )
+
+
+def _relative_noise(problem: Problem, budget: Budget, share: float) -> float:
+    """Return the noise of a mean square, in units of the squared bound."""
+    once = calibrate(GaussianNoise, budget, rtol=1e-3)
+    return once * sqrt(problem.n_features / share) / problem.n_rows
+
+
+def refuse_coordinates(problem: Problem, solver: str) -> None:
+    """Refuse problems that cannot be walked along coordinates in whole numbers."""
+    # the outputs first, since the other remedies would not help there
+    if problem.loss.n_outputs > 1:
+        raise PlanError(
+            f"{solver} fits one output, {problem.loss!r} has "
+            f"{problem.loss.n_outputs}; use FrankWolfe, or NoisyGD with rows bounded "
+            "in norm='l2'."
+        )
+    problem.refuse_rough(solver, "HuberizedHinge() or Huber()")
+    check_loss(problem.loss, solver)
+    if problem.bounds.norm != "linf":
+        raise PlanError(
+            f"{solver} needs rows bounded in the largest entry: norm='linf', or "
+            "bound_norm='linf' of an estimator."
+        )
+    if problem.n_rows > MOST_ROWS_WHOLE:
+        raise PlanError(
+            f"{solver} provides for up to {MOST_ROWS_WHOLE} rows in memory, got "
+            f"n_rows={problem.n_rows}; use NoisyGD."
+        )
+    coordinate_parts(problem.regularizer, problem.ridge, problem.size)
