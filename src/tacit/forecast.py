@@ -191,6 +191,8 @@ def _scores(
         "expected_rows": n_fit,
         **({"classes": range(n_classes)} if n_classes else {"y_range": (-1.0, 1.0)}),
     }
+    if hasattr(model, "_made_up"):  # penalties in units of features and targets
+        changes |= model._made_up(X.shape[1])
     private = clone(model).set_params(**changes)
     scores = [
         private.set_params(random_state=seed + 1 + k)

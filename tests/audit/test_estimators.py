@@ -10,22 +10,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
 from tacit.audit import audit_estimator
-from tacit.audit._subjects import gaussian_only, pair_of, prepared
+from tacit.audit._subjects import NORMS, gaussian_only, pair_of, prepared
 from tacit.linear_model import (
+    ElasticNet,
     HuberRegressor,
+    Lasso,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     Ridge,
     SimplexRegressor,
+    SparseLogisticRegression,
 )
 from tacit.mechanisms import Laplace
-from tacit.solvers import OutputPerturbation
+from tacit.solvers import CoordinateDescent, OutputPerturbation
 
 ESTIMATORS = [
     LogisticRegression(1.0),
@@ -38,6 +42,12 @@ ESTIMATORS = [
     Ridge(1.0, y_range=(0, 10), fit_intercept=False),
     HuberRegressor(1.0),
     SimplexRegressor(1.0, radius=3.0),
+    Lasso(1.0, alpha=0.01, solver="cd"),
+    Lasso(1.0, 0.0, alpha=0.01, feature_bounds=2.0),
+    ElasticNet(1.0, alpha=0.01, feature_bounds=[(0, 4), 1], solver="gcd"),
+    SparseLogisticRegression(1.0, feature_bounds=3.0),
+    SparseLogisticRegression(1.0, 1e-4, neighbors="add_or_remove_one"),
+    SparseLogisticRegression(1.0, solver="frank_wolfe", l1_radius=1.0),
 ]
 
 
@@ -116,6 +126,42 @@ def test_half_the_noise_of_a_foreign_estimator_is_refuted(seed):
     assert found.refuted
     assert found.verdict.startswith("Refuted: HalfNoise promises epsilon 1 at delta 0")
     assert found.result.method == "clopper-pearson"
+
+
+@dataclass(frozen=True)
+class Share(CoordinateDescent):
+    """One pass over the columns, with a share of the noise that it planned."""
+
+    share: float = 1.0
+
+    def run(self, plan, rows, rng):
+        return super().run(
+            replace(plan, multiplier=plan.multiplier * self.share), rows, rng
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "model",
+    [Lasso(8.0, 1e-4), ElasticNet(8.0, 1e-4), SparseLogisticRegression(8.0, 1e-4)],
+    ids=lambda model: type(model).__name__,
+)
+def test_half_the_noise_of_a_sparse_model_is_refuted(model, seed):
+    options = {"runs": 500, "confidence": 1 - P_FAIL, "random_state": seed}
+    # one update of each column, which shows all that was paid for it
+    given = {"n_passes": 1, "smoothness": "public", "step": 1.0, "order": "cyclic"}
+    model.set_params(alpha=0.0, fit_intercept=False)
+    clip = 1.0 if hasattr(model, "y_range") else 0.5
+    honest, broken = (
+        audit_estimator(
+            model.set_params(solver=Share(**given, clip=clip, share=share)), **options
+        )
+        for share in (1.0, 0.5)
+    )
+    assert (honest.refuted, broken.refuted) == (False, True)
+    assert honest.epsilon_lower > 2.0
+    assert honest.result.method == "gaussian"
 
 
 @pytest.mark.slow
@@ -214,14 +260,31 @@ def test_a_bad_option_is_refused_by_name(name, value):
         audit_estimator(NoisySum(1.0), **{name: value})
 
 
-@pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
+def test_pairs_reach_the_ends_of_every_range():
+    ranges = [(0, 4), 1, (-1, 3)]
+    subject = prepared(Lasso(1.0, feature_bounds=ranges))
+    (X, _), (other, _) = pair_of(subject, 10, 3, "replace_one", "linf")
+    assert_array_equal(X[0], [4, -1, 3])
+    assert_array_equal(np.abs(X - other).max(axis=1)[1:], np.zeros(9))
+    assert_array_equal(X[1:], np.tile([2.0, 0.0, 1.0], (9, 1)))
+    far = pair_of(subject, 10, 3, "replace_one", "linf", 1000.0).first[0]
+    assert np.abs(far[0]).min() > 900
+    with pytest.raises(ValueError, match="as many features"):
+        pair_of(subject, 10, 2, "replace_one", "linf")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [m for m in ESTIMATORS if not isinstance(m, ElasticNet)],
+    ids=repr,
+)
 def test_pairs_keep_the_public_bounds_and_change_one_row(model):
     subject = prepared(model)
     given = subject.get_params()
     relation, norm = given["neighbors"], given.get("bound_norm", "linf")
     norm = "linf" if norm == "linf" else "l2"
     (X, y), (other_X, other_y) = pair_of(subject, 10, 3, relation, norm)
-    bound = given.get("x_norm", given.get("x_max"))
+    bound = next(given[name] for name in NORMS if name in given)
     order = np.inf if norm == "linf" else 2
     assert 0.97 * bound < np.linalg.norm(X, order, axis=1).max() <= bound
     assert X[0].all()  # a column without anything in it could be released as it is

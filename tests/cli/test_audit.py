@@ -62,7 +62,7 @@ def test_settings_reach_the_estimator(run):
     [
         (("tacit.linear_model",), "MODULE:CLASS"),
         (("no.such.module:Thing",), "cannot be imported"),
-        (("tacit.linear_model:Lasso",), "no class 'Lasso'"),
+        (("tacit.linear_model:Lars",), "no class 'Lars'"),
         (("tacit.linear_model:__doc__",), "not a class"),
         (("tacit.convex:L1",), "cannot be made"),
         ((OURS, "--set", "bogus=1"), "bogus"),

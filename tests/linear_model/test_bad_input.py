@@ -3,30 +3,37 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
 from tacit.convex import L1, Entropy, L1Ball, L2Ball, NuclearBall, Simplex
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.linear_model import (
+    ElasticNet,
     HuberRegressor,
+    Lasso,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     Ridge,
     SimplexRegressor,
+    SparseLogisticRegression,
 )
 from tacit.privacy import Budget, Ledger, PureDP
+from tacit.solvers import AMP, FrankWolfe
 
 N = 20
 X = np.cos(np.arange(2.0 * N)).reshape(N, 2)
 LABELS = np.arange(N) % 2
 TARGETS = X[:, 0] + 0.5
 
-CLASSIFIERS = (LogisticRegression, LinearSVC)
+SEVERAL = (LogisticRegression, LinearSVC)  # also of more than two classes
+CLASSIFIERS = (*SEVERAL, SparseLogisticRegression)
 SCALED = (LinearRegression, Ridge, HuberRegressor)
-REGRESSORS = (*SCALED, SimplexRegressor)
-LINEAR = (*CLASSIFIERS, *SCALED)  # with an intercept, a penalty and a norm
+REGRESSORS = (*SCALED, SimplexRegressor, Lasso, ElasticNet)
+LINEAR = (*SEVERAL, *SCALED)  # with an intercept, a penalty and a norm
+SPARSE = (Lasso, ElasticNet, SparseLogisticRegression)
 ALL = (*CLASSIFIERS, *REGRESSORS)
 
 
@@ -177,7 +184,7 @@ CASES = [
     ),
     *each("x_norm", LINEAR, NUMBERS, "x_norm must be"),
     *each("bound_norm", LINEAR, ("l1", None, 2), "bound_norm must be"),
-    *each("ridge", CLASSIFIERS, NOT_NEGATIVE, "ridge must be"),
+    *each("ridge", SEVERAL, NOT_NEGATIVE, "ridge must be"),
     *each("expected_rows", ALL, (0, -1, 2.5, "1", True), "expected_rows must be"),
     *each("random_state", ALL, (-1, 1.5, "1", True), "random_state must be"),
     *each("verbose", ALL, (-1, "1", None, 0.5), "verbose must be"),
@@ -219,13 +226,150 @@ CASES = [
         "delta=0.0 needs weights in a set",
         delta=0.0,
     ),
+    *each("alpha", SPARSE, NOT_NEGATIVE, "alpha must be"),
+    *each(
+        "l1_ratio",
+        [ElasticNet, SparseLogisticRegression],
+        (-0.1, 1.1, np.nan, "1", True, None),
+        "l1_ratio must be",
+    ),
+    *each(
+        "feature_bounds",
+        SPARSE,
+        (
+            None,
+            0.0,
+            -1.0,
+            np.nan,
+            np.inf,
+            "1",
+            True,
+            [1.0],
+            [1.0, 2.0, 3.0],
+            [1.0, 0.0],
+            (0, 10),
+            [(0, 1), (1, 0)],
+            [(0, 1), (2, 2)],
+            [(0, 1), (0, np.nan)],
+            [(0, 1), (1, 1 + 1e-12)],
+            [(0, 1, 2), (0, 1, 2)],
+            np.ones((2, 3)),
+            {"a": 1.0, "b": 1.0},
+        ),
+        "feature_bounds",
+    ),
+    *cases(
+        "a name without bounds",
+        SPARSE,
+        ValueError,
+        "feature_bounds has no entry 'b'",
+        X=pd.DataFrame(X, columns=["a", "b"]),
+        feature_bounds={"a": 1.0},
+    ),
+    *cases(
+        "bounds without a name",
+        SPARSE,
+        ValueError,
+        "feature_bounds has an unknown entry 'c'",
+        X=pd.DataFrame(X, columns=["a", "b"]),
+        feature_bounds={"a": 1.0, "b": 1.0, "c": 1.0},
+    ),
+    *cases(
+        "sparse rows without zero",
+        SPARSE,
+        ValueError,
+        "must hold 0 in every range",
+        X=sparse.csr_array(X),
+        feature_bounds=[(0, 1), (1, 2)],
+    ),
+    *cases(
+        "targets too wide for the features",
+        (Lasso, ElasticNet),
+        ValueError,
+        "y_range is too wide",
+        y_range=(-1e150, 1e150),
+        feature_bounds=1e-90,
+    ),
+    *each("positive", (Lasso, ElasticNet), (None, 1, "yes"), "positive must be"),
+    *each("fit_intercept", SPARSE, (None, 1, "yes"), "fit_intercept must be"),
+    *each("solver", SPARSE, ("amp", "noisy_gd", "ada_ssp", AMP()), "solver must be"),
+    *each("l1_radius", SPARSE, (3.0, -1.0), "l1_radius is for"),
+    *cases(
+        "radius with cd",
+        SPARSE,
+        ValueError,
+        "l1_radius is for",
+        solver="cd",
+        l1_radius=3.0,
+    ),
+    *cases(
+        "no radius", SPARSE, ValueError, "l1_radius must be given", solver="frank_wolfe"
+    ),
+    *cases(
+        "no radius", SPARSE, ValueError, "l1_radius must be given", solver=FrankWolfe()
+    ),
+    *[
+        case
+        for radius in (0.0, -1.0, np.nan, np.inf, "1", True)
+        for case in cases(
+            f"radius {radius!r}",
+            SPARSE,
+            ValueError,
+            "l1_radius must be a finite number > 0",
+            solver="frank_wolfe",
+            l1_radius=radius,
+        )
+    ],
+    *cases(
+        "ridge in a ball",
+        [ElasticNet],
+        ValueError,
+        "l1_ratio must be 1.0",
+        solver="frank_wolfe",
+        l1_radius=1.0,
+    ),
+    *cases(
+        "positive in a ball",
+        [Lasso],
+        ValueError,
+        "positive=True is not",
+        solver="frank_wolfe",
+        l1_radius=1.0,
+        positive=True,
+    ),
+    *cases(
+        "delta zero by cd", SPARSE, PlanError, "needs delta > 0", delta=0.0, solver="cd"
+    ),
+    *cases(
+        "three classes",
+        [SparseLogisticRegression],
+        ValueError,
+        "Only binary classification is supported",
+        y=np.arange(N) % 3,
+    ),
+    *cases(
+        "three public classes",
+        [SparseLogisticRegression],
+        ValueError,
+        "give two classes, or use LogisticRegression",
+        classes=[0, 1, 2],
+    ),
     *cases(
         "noise beyond the grid",
-        CLASSIFIERS,
+        SEVERAL,
         PlanError,
         "the grid",
         epsilon=1e-9,
         delta=1e-12,
+    ),
+    *cases(
+        "noise beyond whole numbers",
+        SPARSE,
+        PlanError,
+        "too large for whole numbers",
+        epsilon=1e-9,
+        delta=1e-12,
+        solver="cd",
     ),
     *cases("ledger is text", ALL, TypeError, "ledger must be a Ledger", ledger="mine"),
     *cases(
@@ -237,9 +381,10 @@ CASES = [
 
 def usual(kind):
     """Return parameters and targets with which a fit would go well."""
+    settings = {"feature_bounds": 1.0} if kind in SPARSE else {}
     if kind in CLASSIFIERS:
-        return {}, LABELS
-    return {"y_range": (-1, 2)}, TARGETS
+        return settings, LABELS
+    return settings | {"y_range": (-1, 2)}, TARGETS
 
 
 @pytest.mark.parametrize(
@@ -270,7 +415,8 @@ def test_bad_input_is_refused_by_name_and_costs_nothing(
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_one_label_is_enough_where_the_classes_are_public(kind):
     for labels in (np.zeros(N, dtype=int), np.ones(N, dtype=int)):
-        model = kind(classes=[0, 1], random_state=0).fit(X, labels)
+        settings, _ = usual(kind)
+        model = kind(classes=[0, 1], random_state=0, **settings).fit(X, labels)
         assert model.coef_.shape == (1, 2)
 
 
@@ -279,8 +425,9 @@ def test_targets_beyond_the_range_are_cut_and_not_told(kind, seed):
     far = TARGETS.copy()
     far[:2] = 1e300, -1e300
     cut = np.clip(far, -1, 2)
+    settings, _ = usual(kind)
     fits = [
-        kind(y_range=(-1, 2), random_state=seed).fit(X, targets).coef_
+        kind(random_state=seed, **settings).fit(X, targets).coef_
         for targets in (far, cut)
     ]
     assert np.array_equal(*fits)
@@ -298,6 +445,7 @@ def test_no_message_shows_a_value_of_the_data(kind):
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_no_message_shows_a_label(kind):
+    settings, _ = usual(kind)
     with pytest.raises(ValueError, match="outside") as refusal:
-        kind(classes=[0, 1]).fit(X, LABELS * 777)
+        kind(classes=[0, 1], **settings).fit(X, LABELS * 777)
     assert "777" not in str(refusal.value)

@@ -18,12 +18,15 @@ from tacit._random import as_generator
 from tacit.audit import assert_replays
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import (
+    ElasticNet,
     HuberRegressor,
+    Lasso,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     Ridge,
     SimplexRegressor,
+    SparseLogisticRegression,
 )
 from tacit.privacy import Budget, Ledger, Neighbors
 from tacit.solvers import NoisyGD
@@ -38,7 +41,11 @@ ESTIMATORS = [
     Ridge(y_range=Y_RANGE),
     HuberRegressor(y_range=Y_RANGE),
     SimplexRegressor(y_range=Y_RANGE),
+    Lasso(alpha=0.1, feature_bounds=1.5, y_range=Y_RANGE),
+    ElasticNet(alpha=0.1, feature_bounds=1.5, y_range=Y_RANGE),
+    SparseLogisticRegression(feature_bounds=1.5),
 ]
+SPARSE = (Lasso, ElasticNet, SparseLogisticRegression)
 
 every_estimator = pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
 
@@ -47,9 +54,13 @@ def data(model, n=N, seed=0):
     rng = as_generator(seed)
     X = rng.normal(size=(n, P)) / 3
     if is_classifier(model):
-        scores = X @ rng.normal(size=(P, 3)) * 5
+        scores = X @ rng.normal(size=(P, n_classes(model))) * 5
         return X, scores.argmax(axis=1)
     return X, X @ np.array([3.0, 1.0, -2.0]) + 1.0 + rng.normal(size=n) / 4
+
+
+def n_classes(model):
+    return 2 if isinstance(model, SparseLogisticRegression) else 3
 
 
 def fitted_attributes(model):
@@ -71,6 +82,8 @@ def test_fit_reports_what_it_promised_spent_and_assumed(model, neighbors, seed):
     report = model.fit(X, y).privacy_
     expected = {"bounds_", "coef_", "intercept_", "loss_", "noise_", "privacy_"}
     expected.add("n_features_in_")
+    if isinstance(model, SPARSE):
+        expected.add("path_")
     if is_classifier(model):
         expected.add("classes_")
     assert fitted_attributes(model) == expected
@@ -191,12 +204,12 @@ def test_nothing_but_the_releases_depends_on_the_rows(model, seed):
     X, y = data(model, n=12)
     other, targets = X.copy(), y.copy()
     X[0], other[0] = 1e6, -1e6
-    targets[0] = (1 + y[0]) % 3 if is_classifier(model) else -1e6
+    targets[0] = (1 + y[0]) % n_classes(model) if is_classifier(model) else -1e6
 
     def train(X, y):
         settings = {"epsilon": 2.0, "delta": 1e-4, "random_state": seed}
         if is_classifier(model):
-            settings["classes"] = [0, 1, 2]
+            settings["classes"] = range(n_classes(model))
         return clone(model).set_params(**settings).fit(X, y)
 
     assert_replays(train, (X, y), (other, targets))
@@ -245,6 +258,9 @@ PLANNED = [
     Ridge(1.0, alpha=2.0, y_range=(0, 10), solver="ada_ssp"),
     HuberRegressor(1.0, y_range=(0, 10)),
     SimplexRegressor(1.0, y_range=(0, 10)),
+    Lasso(1.0, feature_bounds=1.0, y_range=(0, 10)),
+    ElasticNet(1.0, feature_bounds=[1, 2, 3, (-1, 2)], y_range=(0, 10), solver="cd"),
+    SparseLogisticRegression(1.0, feature_bounds=1.0, classes=[0, 1]),
 ]
 
 

@@ -6,12 +6,15 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tacit.linear_model import (
+    ElasticNet,
     HuberRegressor,
+    Lasso,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     Ridge,
     SimplexRegressor,
+    SparseLogisticRegression,
 )
 
 ESTIMATORS = [
@@ -27,6 +30,9 @@ ESTIMATORS = [
     Ridge(y_range=(-3, 3), random_state=0),
     HuberRegressor(y_range=(-3, 3), random_state=0),
     SimplexRegressor(y_range=(-3, 3), random_state=0),
+    Lasso(alpha=0.01, feature_bounds=5.0, y_range=(-3, 3), random_state=0),
+    ElasticNet(alpha=0.01, feature_bounds=5.0, y_range=(-3, 3), random_state=0),
+    SparseLogisticRegression(epsilon=2.0, feature_bounds=5.0, random_state=0),
 ]
 
 

@@ -10,6 +10,7 @@ from tacit._random import as_generator
 from tacit.convex import (
     L1,
     Box,
+    CoordinatePenalty,
     ElasticNet,
     Free,
     GroupL1,
@@ -58,6 +59,8 @@ def test_names_are_the_ones_promised():
         "noisy_sgd",
         "permuted_sgd",
         "frank_wolfe",
+        "cd",
+        "gcd",
         "output_perturbation",
         "sample_and_aggregate",
         "entropy_sampling",
@@ -73,7 +76,25 @@ def problem(loss, penalty=None, bounds=L2, n_rows=10_000, n_features=10):
     return Problem(loss, bounds, n_rows, n_features, regularizer=penalty or Free())
 
 
+def each_weight(n_features):
+    """Return a penalty of every weight but the intercept."""
+    l1 = [*[1.0] * (n_features - 1), 0.0]
+    ends = [inf] * n_features
+    return CoordinatePenalty(l1, [0.0] * n_features, [-end for end in ends], ends)
+
+
+def coordinates(loss, n_rows, n_features=10):
+    return problem(loss, each_weight(n_features), ENTRIES, n_rows, n_features)
+
+
 AUTO = [
+    (coordinates(Squared(), 10_000), BUDGET, "CoordinateDescent"),
+    (coordinates(Squared(), 2000), BUDGET, "GreedyCoordinateDescent"),
+    (coordinates(Squared(), 300), BUDGET, "CoordinateDescent"),
+    (coordinates(Squared(), 10_000, 3000), BUDGET, "GreedyCoordinateDescent"),
+    (coordinates(Squared(), 10_000), Budget(1.0), "GreedyCoordinateDescent"),
+    (coordinates(Logistic(), 10_000), BUDGET, "CoordinateDescent"),
+    (coordinates(Logistic(), 10_000, 3000), BUDGET, "GreedyCoordinateDescent"),
     (problem(Logistic()), BUDGET, "PreconditionedGD"),
     (problem(Logistic(), n_rows=10**6), BUDGET, "AMP"),
     (problem(Logistic(), n_rows=100), BUDGET, "PreconditionedGD"),
@@ -138,6 +159,9 @@ FITS = [
     *((kind, name) for kind in CLASSIFIERS for name in ("noisy_sgd", "permuted_sgd")),
     *((kind, "output_perturbation") for kind in CLASSIFIERS),
     *((kind, "sample_and_aggregate") for kind in CLASSIFIERS),
+    *((kind, name) for kind in CLASSIFIERS for name in ("cd", "gcd")),
+    (HuberRegressor(y_range=Y_RANGE, bound_norm="linf", penalty=L1(2.0)), "cd"),
+    (LinearRegression(y_range=Y_RANGE, bound_norm="linf"), "gcd"),
     (LogisticRegression(penalty=L1Ball(2.0), bound_norm="linf"), "frank_wolfe"),
     (LinearRegression(y_range=Y_RANGE), "ada_ssp"),
     (LinearRegression(y_range=Y_RANGE), "noisy_gd"),

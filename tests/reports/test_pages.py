@@ -292,6 +292,7 @@ def test_a_card_leaves_out_what_was_not_given(render, missing, left_out):
         ({"coef": [[1.0]]}, "one column for each of the 18 features"),
         ({"intercept": [1.0, 2.0]}, "must have 1 entries"),
         ({"privacy": {}}, "what PrivacyReport.to_dict returned"),
+        ({"selected": ["shoe size"]}, "must be among facts"),
         (
             {"noise": {"low": [[0.0]], "high": [[0.0]]}},
             "must have the shape of facts",
@@ -308,6 +309,26 @@ def test_facts_that_lack_an_entry_are_refused_by_its_name(entry):
     few = {key: value for key, value in facts().items() if key != entry}
     with pytest.raises(ValueError, match=f"must have the entry '{entry}'"):
         report_html(few)
+
+
+@pytest.mark.parametrize("render", [report_html, card_html, card_markdown])
+def test_selected_columns_are_told_and_that_they_are_noisy(render):
+    told = words(render(facts(selected=["age", "sodium"])))
+    assert "2 of 18 columns have a weight: age, sodium" in told
+    assert "is itself noisy" in told
+    told = words(render(facts(selected=["age"])))
+    assert "1 of 18 columns has a weight: age" in told
+    assert "0 of 18 columns have a weight" in words(render(facts(selected=[])))
+    assert "have a weight" not in words(render(facts()))
+
+
+def test_many_selected_columns_stay_few():
+    p = 10_000
+    names = [f"word {j}" for j in range(p)]
+    given = {"features": names, "coef": [weights(p)], "noise": None, "selected": names}
+    page = report_html(facts(**given))
+    assert len(page) < 210_000
+    assert "and 9,800 more" in words(page)
 
 
 def test_a_wide_model_stays_small():

@@ -6,13 +6,16 @@ from sklearn.base import is_classifier
 
 from tacit._random import as_generator
 from tacit.convex import L1, Box, ElasticNet, L1Ball, L2Ball
+from tacit.linear_model import ElasticNet as SparseElasticNet
 from tacit.linear_model import (
     HuberRegressor,
+    Lasso,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     Ridge,
     SimplexRegressor,
+    SparseLogisticRegression,
 )
 from tacit.preprocessing import (
     PrivateQuantileBounds,
@@ -21,7 +24,7 @@ from tacit.preprocessing import (
     PublicScaler,
 )
 from tacit.privacy import Neighbors
-from tacit.solvers import AMP, NoisyGD
+from tacit.solvers import AMP, CoordinateDescent, NoisyGD
 
 N, P = 60, 3
 NAMES = ["age", "Größe", "y = x"]
@@ -96,6 +99,45 @@ def linear_models():
         ),
         "moments": fitted(Ridge(1.0, y_range=Y_RANGE, solver="ada_ssp")),
         "simplex": fitted(SimplexRegressor(1.0, y_range=Y_RANGE, radius=2)),
+        "lasso": fitted(
+            Lasso(
+                1.0,
+                alpha=0.01,
+                feature_bounds=dict.fromkeys(NAMES, (-1.0, 2.0)),
+                y_range=Y_RANGE,
+            ),
+            names=True,
+        ),
+        "lasso in a ball": fitted(
+            Lasso(
+                1.0,
+                feature_bounds=np.array([[-1.0, 1.0], [-2.0, 1.0], [0.0, 3.0]]),
+                y_range=Y_RANGE,
+                solver="frank_wolfe",
+                l1_radius=3,
+            ),
+        ),
+        "elastic net": fitted(
+            SparseElasticNet(
+                np.float64(2.0),
+                alpha=0.01,
+                feature_bounds=np.array([1.0, 2.0, 3.0]),
+                y_range=Y_RANGE,
+                solver=CoordinateDescent(n_passes=3),
+                fit_intercept=False,
+            ),
+        ),
+        "greedy": fitted(
+            SparseElasticNet(
+                1.0, feature_bounds=1.0, y_range=Y_RANGE, solver="gcd", positive=True
+            )
+        ),
+        "sparse logistic": fitted(
+            SparseLogisticRegression(
+                1.0, 1e-4, feature_bounds=1, classes=text, solver="cd"
+            ),
+            text,
+        ),
         "entries": fitted(
             LogisticRegression(1.0, penalty=L1Ball(2.0), bound_norm="linf"), [0, 1]
         ),
@@ -113,5 +155,8 @@ def steps():
             np.zeros((1, P))
         ),
         "standard": PrivateStandardScaler(1.0, ranges=ranges).fit(named),
+        "squares": PrivateStandardScaler(1.0, ranges=(-1, 1), with_mean=False).fit(
+            rows()
+        ),
         "quantiles": PrivateQuantileBounds(1.0, 0.0, ranges=(-1, 1)).fit(rows()),
     }

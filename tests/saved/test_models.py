@@ -23,6 +23,7 @@ from tacit.convex import L1
 from tacit.inference import noise_intervals
 from tacit.linear_model import LogisticRegression, Ridge
 from tacit.linear_model._base import CoefficientNoise
+from tacit.linear_model._sparse import SelectionPath
 from tacit.saved import (
     ModelFileError,
     SavedModel,
@@ -47,7 +48,7 @@ def same(first, second):
             and first.shape == second.shape
             and first.tolist() == second.tolist()
         )
-    if isinstance(first, CoefficientNoise):
+    if isinstance(first, CoefficientNoise | SelectionPath):
         parts = [
             (getattr(first, f.name), getattr(second, f.name)) for f in fields(first)
         ]
@@ -104,6 +105,7 @@ def test_a_model_that_was_read_can_be_fitted_again(name, tmp_path):
     model = load_model(save_model(MODELS[name], tmp_path / "model"))
     X = rows()
     y = targets(model, X, getattr(model, "classes_", None))
+    X = table(model, X)
     # with the same seed the same parameters give the same weights
     ours, theirs = (
         clone(m).set_params(random_state=3).fit(X, y) for m in (model, MODELS[name])

@@ -16,7 +16,9 @@ from tacit.audit.pairs import ADD_OR_REMOVE, REPLACE, Pair, worst_case_pair
 __all__ = ["pair_of", "prepared", "promise_of", "relation_of"]
 
 # How estimators call the public bound on a row
-NORMS = ("x_norm", "data_norm", "x_max")
+NORMS = ("x_norm", "data_norm", "x_max", "feature_bounds")
+# Those that bound entries one by one
+BY_ENTRIES = ("x_max", "feature_bounds")
 # Share of a row that lies in other columns than its first
 LITTLE = 0.02
 
@@ -75,7 +77,10 @@ def pair_of(
     The labels are those that the parameters name.
     """
     given = subject.get_params(deep=False)
-    bound = next(float(given[name]) for name in NORMS if name in given)
+    ranges = _ranges(given.get("feature_bounds"), n_features)
+    bound = 1.0
+    if ranges is None:
+        bound = next(float(given[name]) for name in NORMS if name in given)
     if not (isfinite(bound) and bound > 0):
         raise ValueError(f"The bound on a row must be finite and > 0, got {bound!r}.")
     shape = (n_rows, n_features, bound, relation)
@@ -106,11 +111,26 @@ def pair_of(
         ]
     # something in every column, so that none can be released as it is
     shares = np.where(np.arange(n_features) % 2 == 0, 1.0, -1.0)
-    if not ("x_max" in given or norm == "linf" or reach > 1):
+    by_entries = any(name in given for name in BY_ENTRIES) or norm == "linf"
+    if not (by_entries or reach > 1):
         # little besides the first one, so that the row keeps all norms up to the bound
         shares *= LITTLE / (n_features - 1)
         shares[0] = 1 - LITTLE - 1e-12
-    return Pair(*((reach * X[:, :1] * shares, y) for X, y in sides))
+    middle, half = (0.0, 1.0) if ranges is None else ranges
+    return Pair(*((middle + half * reach * X[:, :1] * shares, y) for X, y in sides))
+
+
+def _ranges(given: Any, n_features: int) -> tuple[Any, Any] | None:
+    """Return middles and half-widths where features have a range each."""
+    if given is None or isinstance(given, Real):
+        return None
+    entries = list(given.values() if isinstance(given, dict) else given)
+    if len(entries) != n_features:
+        raise ValueError(
+            f"feature_bounds has {len(entries)} entries; audit with as many features."
+        )
+    ends = np.array([(-e, e) if isinstance(e, Real) else tuple(e) for e in entries])
+    return ends.mean(axis=1), np.ptp(ends, axis=1) / 2
 
 
 def _classifies(subject: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from tacit import __version__
 from tacit._progress import progress
 from tacit.cli._console import Refused
-from tacit.cli._reporting import write_reports
+from tacit.cli._reporting import selected_names, write_reports
 from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
 from tacit.inference import (
     Intervals,
@@ -235,6 +235,7 @@ def write(
     found = {
         **facts,
         "folder": str(folder),
+        "selected": selected_names(saved),
         "digest": digest(folder),
         "privacy": model.privacy_.to_dict(),
         "ledger": None,

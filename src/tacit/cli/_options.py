@@ -32,6 +32,9 @@ MODELS = {
     "ridge": "Ridge",
     "huber": "HuberRegressor",
     "simplex": "SimplexRegressor",
+    "lasso": "Lasso",
+    "elastic-net": "ElasticNet",
+    "sparse-logistic": "SparseLogisticRegression",
 }
 # What a target of each kind is fitted with unless another model is named
 DEFAULT_MODELS = {"category": "logistic", "number": "linear"}
@@ -44,6 +47,7 @@ FIXED = {
     "solver": "--solver",
     "x_norm": "row_norm in the schema",
     "x_max": "ranges in the schema",
+    "feature_bounds": "ranges in the schema",
     "classes": "the target's categories in the schema",
     "y_range": "the target's range in the schema",
     "verbose": "--quiet",
@@ -102,6 +106,11 @@ estimator_options = _all(
         help="What to fit: logistic for categories, linear for numbers unless given.",
     ),
     click.option("--solver", default="auto", show_default=True),
+    click.option(
+        "--alpha",
+        type=float,
+        help="Penalty of the weights, per row for lasso, elastic-net, sparse-logistic.",
+    ),
     click.option(
         "--neighbors",
         type=click.Choice(["replace_one", "add_or_remove_one"]),
@@ -186,6 +195,7 @@ def estimator_for(
     *,
     model_name: str | None,
     settings: dict[str, Any],
+    alpha: float | None = None,
     **parameters: Any,
 ) -> Any:
     """Return the estimator for a schema's target, or refuse what does not fit it."""
@@ -205,6 +215,10 @@ def estimator_for(
             f"{target.kind}; give another --model."
         )
     known = model.get_params(deep=False)
+    if alpha is not None:
+        if "alpha" in settings:
+            raise Refused("--alpha and --set alpha say the same; give one of them.")
+        settings = {**settings, "alpha": alpha}
     for setting in settings:
         if setting in FIXED:
             raise Refused(f"--set {setting} is not for that; use {FIXED[setting]}.")
@@ -216,6 +230,7 @@ def estimator_for(
     public = {
         "x_norm": schema.row_norm,
         "x_max": 1.0,  # numbers are scaled to -1 to 1, and indicators are 0 or 1
+        "feature_bounds": 1.0,
         "classes": target.labels,
         "y_range": target.range,
     }

@@ -17,7 +17,13 @@ from tacit.privacy.store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
 from tacit.saved import ModelFileError, SavedModel
 
-__all__ = ["kept_account", "refuse_unsound", "report_facts", "write_reports"]
+__all__ = [
+    "kept_account",
+    "refuse_unsound",
+    "report_facts",
+    "selected_names",
+    "write_reports",
+]
 
 REPORT, CARD = "report.html", "card"
 # What a report is told of the bars around coefficients
@@ -27,7 +33,6 @@ BARS = ("level", "low", "high", "covers", "how")
 def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, Any]:
     """Return what a report says about a model, as plain data."""
     model, facts = saved.estimator, saved.facts
-    coef = np.atleast_2d(model.coef_)
     return {
         "title": facts.get("label", type(model).__name__),
         "created": facts.get("created"),
@@ -41,15 +46,30 @@ def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, An
         "privacy": model.privacy_.to_dict(),
         "releases": facts.get("releases"),
         "charge": facts.get("charge"),
-        "features": facts.get("features") or [f"x{i}" for i in range(coef.shape[1])],
+        "features": _features(saved),
+        "selected": selected_names(saved),
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
-        "coef": coef.tolist(),
+        "coef": np.atleast_2d(model.coef_).tolist(),
         "intercept": np.atleast_1d(model.intercept_).tolist(),
         "noise": _noise(model, facts.get("intervals")),
         "score": facts.get("score"),
         "ledger": None if ledger is None else _account(ledger),
         "schema": saved.schema,
     }
+
+
+def _features(saved: SavedModel) -> list[str]:
+    p = np.atleast_2d(saved.estimator.coef_).shape[1]
+    return saved.facts.get("features") or [f"x{i}" for i in range(p)]
+
+
+def selected_names(saved: SavedModel) -> list[str] | None:
+    """Return the columns with a weight, for a model that leaves others out."""
+    selected = getattr(saved.estimator, "selected_features_", None)
+    if selected is None:
+        return None
+    features = _features(saved)
+    return [features[j] for j in selected]
 
 
 def write_reports(

@@ -16,6 +16,13 @@ from tacit.datasets._real import (
     load_newsgroups20,
     load_reuters_moneyfx,
 )
+from tacit.datasets._wide import (
+    load_california_housing,
+    load_dorothea,
+    load_electricity,
+    load_madelon,
+    load_melting_point,
+)
 
 __all__ = [
     "Census",
@@ -23,8 +30,13 @@ __all__ = [
     "imagined_rows",
     "load_a9a",
     "load_adult",
+    "load_california_housing",
     "load_covertype",
+    "load_dorothea",
+    "load_electricity",
     "load_kddcup99",
+    "load_madelon",
+    "load_melting_point",
     "load_mnist",
     "load_newsgroups20",
     "load_reuters_moneyfx",

@@ -134,6 +134,36 @@ COVERTYPE_RANGES: Final[Mapping[str, Range]] = MappingProxyType(
     }
 )
 
+# Blocks of the 1990 census: ages and incomes (10,000 dollars) are coded no higher, the
+# state lies within these degrees, and the means over households are round figures, as
+# blocks with few households and many guests have large ones.
+CALIFORNIA_RANGES: Final[Mapping[str, Range]] = MappingProxyType(
+    {
+        "MedInc": Range(0, 15.0001),
+        "HouseAge": Range(0, 52),
+        "AveRooms": Range(0, 200),
+        "AveBedrms": Range(0, 50),
+        "Population": Range(0, 50_000),
+        "AveOccup": Range(0, 2_000),
+        "Latitude": Range(32, 42),
+        "Longitude": Range(-125, -114),
+    }
+)
+
+# Half hours of a market, scaled by the publisher but for the day of the week.
+ELECTRICITY_RANGES: Final[Mapping[str, Range]] = MappingProxyType(
+    {
+        "date": Range(0, 1),
+        "day": Range(1, 7),
+        "period": Range(0, 1),
+        "nswprice": Range(0, 1),
+        "nswdemand": Range(0, 1),
+        "vicprice": Range(0, 1),
+        "vicdemand": Range(0, 1),
+        "transfer": Range(0, 1),
+    }
+)
+
 # The documentation of the network set gives types and no ranges. Chosen here, wider
 # than the published file: a day of seconds, 31 bits of bytes, 16 and 8 bits of events.
 # The window counts are over at most 511 and 255 connections.

@@ -36,22 +36,30 @@ class Dataset:
     Parameters
     ----------
     X
-        One row a record, every value in [0, 1]; text is sparse, in CSR form.
+        One row a record, every value in [0, 1] unless asked for otherwise; text is
+        sparse, in CSR form.
     y
-        Labels: 0 and 1 for two classes, the published codes for more.
+        Labels: 0 and 1 for two classes, the published codes for more; numbers where
+        ``y_range`` is given.
     feature_names
         Names of the columns; an indicator is called ``column=category``.
     name
         Name of the data set.
     x_norm
         Public bound on the Euclidean norm of a row, from the ranges alone.
+    feature_bounds
+        Lowest and highest value of each column, or None where all are 0 and 1.
+    y_range
+        Range that the targets of a regression are in, or None for classes.
     """
 
     X: NDArray[np.float64] | sp.csr_array
-    y: NDArray[np.int64]
+    y: NDArray[np.int64] | NDArray[np.float64]
     feature_names: tuple[str, ...]
     name: str
     x_norm: float
+    feature_bounds: tuple[tuple[float, float], ...] | None = None
+    y_range: tuple[float, float] | None = None
 
 
 def load_adult(download: bool = False) -> Dataset:

@@ -1,16 +1,21 @@
 """Private linear models with scikit-learn's interface."""
 
 from tacit.linear_model._huber import HuberRegressor
+from tacit.linear_model._lasso import ElasticNet, Lasso
 from tacit.linear_model._linear import LinearRegression, Ridge
 from tacit.linear_model._logistic import LogisticRegression
 from tacit.linear_model._simplex import SimplexRegressor
+from tacit.linear_model._sparse_logistic import SparseLogisticRegression
 from tacit.linear_model._svm import LinearSVC
 
 __all__ = [
+    "ElasticNet",
     "HuberRegressor",
+    "Lasso",
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
     "Ridge",
     "SimplexRegressor",
+    "SparseLogisticRegression",
 ]

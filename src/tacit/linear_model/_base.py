@@ -20,7 +20,6 @@ from tacit._estimators import (
 from tacit._validate import at_least
 from tacit.data import RowBounds
 from tacit.linear_model._erm import (
-    FittedFacts,
     PlannedFit,
     checked_features,
     planned_fit,
@@ -138,7 +137,7 @@ class PrivateLinearModel(BaseEstimator):
     def _minimize(self, X, y, setting, ledger):
         """Set bounds, loss and report; return weights (p, k) and intercepts (k,)."""
         planned = self._planned(setting, *X.shape)
-        W, noise, self.privacy_ = private_erm(
+        W, self._facts, self.privacy_ = private_erm(
             X,
             y,
             setting,
@@ -149,9 +148,8 @@ class PrivateLinearModel(BaseEstimator):
             label=type(self).__name__,
         )
         self.loss_ = planned.problem.loss
-        self.bounds_ = setting.bounds
+        self.bounds_ = setting.row_bounds
         self.noise_ = None
-        self._facts = FittedFacts(setting, planned, noise)
         return self._parts(W)
 
     def _parts(self, W):

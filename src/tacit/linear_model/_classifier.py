@@ -24,7 +24,7 @@ __all__ = ["PrivateClassifierMixin"]
 # best of 1, 5 and 20 on synthetic problems with few features that matter
 RADIUS = 5.0
 # Solvers that bound entries, and those that then want weights in the ball
-BY_ENTRIES = ("frank_wolfe", "entropy_sampling")
+BY_ENTRIES = ("frank_wolfe", "entropy_sampling", "cd", "gcd")
 BALL_SOLVERS = ("auto", "frank_wolfe")
 
 
@@ -118,7 +118,7 @@ class PrivateClassifierMixin(ClassifierMixin):
         return classes
 
     def decision_function(self, X):
-        """Return the margins of rows shortened to ``x_norm``."""
+        """Return the margins of rows within their bounds."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 

@@ -13,15 +13,17 @@ from tacit._estimators import checked_values, open_account, report_of
 from tacit._progress import progress
 from tacit._random import as_generator, is_seeded
 from tacit._validate import at_least
-from tacit.convex import Loss, Regularizer
-from tacit.data import RowBounds, bounded_rows
+from tacit.convex import CoordinatePenalty, Loss, Regularizer
+from tacit.data import FeatureBounds, RowBounds, bounded_rows
 from tacit.data.bounds import canonical
 from tacit.data.rows import is_on_disk, refuse_on_disk
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import (
     SOLVER_NAMES,
+    CoordinateDescent,
     EntropySampling,
+    GreedyCoordinateDescent,
     NoisySGD,
     PermutedSGD,
     Problem,
@@ -45,6 +47,9 @@ __all__ = [
 # Solvers that walk through rows in an order of their own, so that they need them in
 # memory
 WALKERS = (NoisySGD, PermutedSGD, SampleAndAggregate)
+# Solvers that copy rows into columns: a file of up to so many bytes is read for them
+COLUMN_SOLVERS = (CoordinateDescent, GreedyCoordinateDescent)
+MOST_COPIED = 2**31
 # Rows on disk whose values are checked together
 CHECKED_ROWS = 2**14
 # Rows that anyone plans for: more do not fit in memory
@@ -72,7 +77,8 @@ def planning_rows(budget: Budget, n_rows: int, expected_rows: int | None) -> int
 class Setting:
     """What an estimator asks for, from its parameters and the public labels alone.
 
-    ``scale`` multiplies the clipped rows; the bounds are those before.
+    ``scale`` multiplies the clipped rows; the bounds are those before. ``features``
+    are ranges to map to [-1, 1] first, and the bounds those after.
     """
 
     loss: Loss
@@ -82,6 +88,23 @@ class Setting:
     regularizer: Regularizer
     assumptions: tuple[str, ...]
     scale: float = 1.0
+    features: FeatureBounds | None = None
+
+    def assuming(self, *words: str) -> Setting:
+        """Return the setting with more assumptions."""
+        return replace(self, assumptions=(*self.assumptions, *words))
+
+    @property
+    def row_bounds(self) -> RowBounds | FeatureBounds:
+        """Bounds of the rows as they are given."""
+        return self.bounds if self.features is None else self.features
+
+    @property
+    def stretch(self) -> tuple[RowBounds, float] | FeatureBounds | None:
+        """What is done to rows before they are bounded for the solver."""
+        if self.features is not None:
+            return self.features
+        return None if self.scale == 1.0 else (self.bounds, self.scale)
 
     @property
     def scaled_bounds(self) -> RowBounds:
@@ -131,11 +154,14 @@ class FittedFacts:
         What was done.
     noise
         How far noise moves the weights, where the solver knows.
+    path
+        What each update released, where the solver tells.
     """
 
     setting: Setting
     planned: PlannedFit
     noise: WeightNoise | None
+    path: tuple[Any, ...] | None = None
 
 
 def planned_fit(
@@ -160,7 +186,9 @@ def planned_fit(
         regularizer=setting.regularizer,
         constant=intercept,
     )
-    problem = replace(problem, loss=capped_where_noisy(problem, budget))
+    # coordinates have clips of their own, which leave the loss as it is
+    if not isinstance(setting.regularizer, CoordinatePenalty):
+        problem = replace(problem, loss=capped_where_noisy(problem, budget))
     chosen = _solver(solver, noise, problem, budget)
     plan = chosen.plan(problem, budget)
     if isinstance(chosen, EntropySampling) and n_rows > problem.n_rows:
@@ -182,12 +210,12 @@ def private_erm(
     random_state: Any,
     verbose: int,
     label: str,
-) -> tuple[NDArray[np.float64], WeightNoise | None, PrivacyReport]:
+) -> tuple[NDArray[np.float64], FittedFacts, PrivacyReport]:
     """Refuse an overspend, check the values, charge, clip, run, report."""
     if not isinstance(verbose, bool):
         at_least(0, verbose=verbose)
-    if is_on_disk(X) and isinstance(planned.solver, WALKERS):
-        refuse_on_disk(type(planned.solver).__name__)  # before the charge
+    if is_on_disk(X):
+        X = _readable(X, planned.solver)  # before the charge
     rng = as_generator(random_state)
 
     budget, plan = planned.budget, planned.plan
@@ -197,27 +225,39 @@ def private_erm(
         plan.event, label, promise=budget, seeded=is_seeded(random_state)
     )
 
-    stretch = None if setting.scale == 1.0 else (setting.bounds, setting.scale)
-    rows = bounded_rows(X, y, setting.scaled_bounds, setting.intercept, stretch)
+    rows = bounded_rows(X, y, setting.scaled_bounds, setting.intercept, setting.stretch)
     with progress(bool(verbose)):
-        if _knows_noise(planned.solver):
-            W, noise = planned.solver.run_with_noise(plan, rows, rng)
+        solver, noise, path = planned.solver, None, None
+        if _tells(solver, "run_with_noise"):
+            W, noise = solver.run_with_noise(plan, rows, rng)
+        elif _tells(solver, "run_path"):
+            W, path = solver.run_path(plan, rows, rng)
         else:
-            W, noise = planned.solver.run(plan, rows, rng), None
-    return W, noise, report_of(entry, budget, ledger, planned.assumptions)
+            W = solver.run(plan, rows, rng)
+    report = report_of(entry, budget, ledger, planned.assumptions)
+    return W, FittedFacts(setting, planned, noise, path), report
 
 
-def _knows_noise(solver: Any) -> bool:
-    """Return whether ``run_with_noise`` belongs to this ``run``.
+def _tells(solver: Any, method: str) -> bool:
+    """Return whether a method that tells more belongs to this ``run``.
 
     A class that changes ``run`` alone means that to be what runs.
     """
     for kind in type(solver).__mro__:
-        if "run_with_noise" in vars(kind):
+        if method in vars(kind):
             return True
         if "run" in vars(kind):
             return False
     return False
+
+
+def _readable(X: Any, solver: Any) -> Any:
+    """Return rows of a file as a solver can read them, or refuse them."""
+    if isinstance(solver, COLUMN_SOLVERS) and X.nbytes <= MOST_COPIED:
+        return np.array(X)
+    if isinstance(solver, (*WALKERS, *COLUMN_SOLVERS)):
+        refuse_on_disk(type(solver).__name__)
+    return X
 
 
 def checked_features(X: Any) -> Any:

@@ -18,7 +18,7 @@ __all__ = ["Facts"]
 _NEEDED = ("title", "estimator", "privacy", "features", "coef", "intercept")
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
-    *("score", "ledger", "schema", "releases", "charge"),
+    *("score", "ledger", "schema", "releases", "charge", "selected"),
 )
 
 
@@ -61,6 +61,9 @@ class Facts:
                 f"facts['intercept'] must have {len(coef)} entries, got shape "
                 f"{intercept.shape}."
             )
+        chosen = plain["selected"]
+        if chosen is not None and not set(map(str, chosen)) <= set(features):
+            raise ValueError("facts['selected'] must be among facts['features'].")
         low = high = None
         if plain["noise"] is not None:
             low, high = (

@@ -17,6 +17,7 @@ __all__ = [
     "panels_of",
     "parameters_of",
     "schema_of",
+    "selection_of",
     "target_of",
 ]
 
@@ -116,6 +117,15 @@ def _slopes(facts: Facts) -> dict[int, float]:
             found[place] = (last - first) / (high - low)
         place += len(column.features)
     return found
+
+
+def selection_of(facts: Facts) -> dict[str, Any] | None:
+    """Return the columns with a weight, where the model leaves others out."""
+    chosen = facts.plain["selected"]
+    if chosen is None:
+        return None
+    names = [shortened(name, 80) for name in chosen[:MOST_LISTED]]
+    return {"names": names, "count": len(chosen), "more": len(chosen) - len(names)}
 
 
 def target_of(schema: dict[str, Any] | None) -> str | None:

@@ -16,7 +16,13 @@ from tacit.reports import _charts, _words
 from tacit.reports._facts import Facts
 from tacit.reports._ledger import account_of
 from tacit.reports._markdown import markdown_text
-from tacit.reports._model import panels_of, parameters_of, schema_of, target_of
+from tacit.reports._model import (
+    panels_of,
+    parameters_of,
+    schema_of,
+    selection_of,
+    target_of,
+)
 from tacit.reports._odds import CHANCES, RATES, curve_points, odds_of, roc_points
 from tacit.reports._svg import drawing
 
@@ -196,6 +202,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "account": account,
         "panels": panels,
         "hidden_panels": hidden_panels,
+        "selection": selection_of(facts),
         "noise": plain["noise"],
         "score": plain["score"] and {"level": None, "rows": None, **plain["score"]},
         "schema": schema_of(plain["schema"]),

@@ -15,7 +15,9 @@ from tacit.saved._json import checked_keys
 from tacit.saved._linear import (
     CLASSIFIER,
     NOISE_WEIGHTS,
+    PATH_WEIGHTS,
     REGRESSOR,
+    SPARSE_WEIGHTS,
     WEIGHTS,
     capture_linear,
     restore_linear,
@@ -82,6 +84,17 @@ def _linear(make: Any, fitted: tuple[str, ...]) -> Kind:
     )
 
 
+def _sparse(make: Any, fitted: tuple[str, ...]) -> Kind:
+    return Kind(
+        make,
+        fitted,
+        SPARSE_WEIGHTS,
+        capture_linear,
+        restore_linear,
+        optional=PATH_WEIGHTS,
+    )
+
+
 KINDS = {
     kind.make.__name__: kind
     for kind in (
@@ -91,6 +104,9 @@ KINDS = {
         _linear(linear_model.LinearRegression, REGRESSOR),
         _linear(linear_model.Ridge, REGRESSOR),
         _linear(linear_model.SimplexRegressor, REGRESSOR),
+        _sparse(linear_model.ElasticNet, REGRESSOR),
+        _sparse(linear_model.Lasso, REGRESSOR),
+        _sparse(linear_model.SparseLogisticRegression, CLASSIFIER),
         *(
             Kind(make, (), (), capture_step(()), restore_public_step, private=False)
             for make in (preprocessing.PublicScaler, preprocessing.PublicOneHot)

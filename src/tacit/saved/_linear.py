@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tacit.convex import Huber, HuberizedHinge, Logistic, OneVsRest, Softmax, Squared
-from tacit.data import RowBounds
+from tacit.data import FeatureBounds, RowBounds
 from tacit.linear_model._base import CoefficientNoise
+from tacit.linear_model._sparse import SelectionPath
 from tacit.saved._arrays import Arrays
 from tacit.saved._errors import ModelFileError
 from tacit.saved._json import checked_keys
@@ -17,13 +18,19 @@ from tacit.saved._values import array_from, array_to, decode, encode
 __all__ = [
     "CLASSIFIER",
     "NOISE_WEIGHTS",
+    "PATH_WEIGHTS",
     "REGRESSOR",
+    "SPARSE_WEIGHTS",
     "WEIGHTS",
     "capture_linear",
     "restore_linear",
 ]
 
 WEIGHTS = ("coef", "intercept")
+# Of models whose features have a range each
+SPARSE_WEIGHTS = (*WEIGHTS, "low", "high")
+# and where each step of the fit was released
+PATH_WEIGHTS = ("path_features", "path_gradient", "path_deviation")
 # Where a fit knows how far noise moved it
 NOISE_WEIGHTS = ("noise_coef", "noise_intercept")
 LAWS = ("gaussian", "laplace", "gamma")
@@ -33,25 +40,31 @@ CLASSIFIER = (*REGRESSOR, "classes")
 
 # The losses that an estimator can have minimized; in one against the rest, the inner
 LOSSES: dict[str, tuple[type, ...]] = {
+    "ElasticNet": (Squared,),
     "HuberRegressor": (Huber,),
+    "Lasso": (Squared,),
     "LinearRegression": (Squared,),
     "LinearSVC": (HuberizedHinge,),
     "LogisticRegression": (Logistic, Softmax),
     "Ridge": (Squared,),
     "SimplexRegressor": (Squared,),
+    "SparseLogisticRegression": (Logistic,),
 }
 
 
 def capture_linear(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     """Return what was fitted."""
     bounds = estimator.bounds_
-    low, high = map(float, bounds.y_range)
+    ranged = isinstance(bounds, FeatureBounds)
     fitted = {
         # the classes of the bounds are the labels, told once
         "bounds": {
-            "x_norm": bounds.x_norm,
-            "norm": bounds.norm,
-            "y_range": [low, high],
+            **(
+                {"centered": bounds.centered}
+                if ranged
+                else {"x_norm": bounds.x_norm, "norm": bounds.norm}
+            ),
+            "y_range": [float(end) for end in bounds.y_range],
         },
         "loss": encode(estimator.loss_, "loss_"),
     }
@@ -61,6 +74,12 @@ def capture_linear(estimator: Any) -> tuple[dict[str, Any], Arrays]:
         "coef": np.asarray(estimator.coef_),
         "intercept": np.asarray(estimator.intercept_),
     }
+    if ranged:
+        arrays["low"], arrays["high"] = bounds.ends
+    path = getattr(estimator, "path_", None)
+    if path is not None:
+        steps = path.features.astype(np.float64), path.gradient, path.deviation
+        arrays |= dict(zip(PATH_WEIGHTS, steps, strict=True))
     noise = getattr(estimator, "noise_", None)
     fitted["noise"] = None if noise is None else {"how": noise.how, "law": noise.law}
     if noise is not None:
@@ -85,12 +104,17 @@ def restore_linear(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> No
         expected = (p,), ()
     if (coef.shape, intercept.shape) != expected:
         raise ModelFileError("weights.npz does not fit the features and the classes.")
-    estimator.bounds_ = _bounds(fitted["bounds"], labels)
-    _refuse_other_bounds(estimator)
+    if "low" in arrays:
+        estimator.bounds_ = _ranges(estimator, fitted["bounds"], labels, arrays)
+    else:
+        estimator.bounds_ = _bounds(fitted["bounds"], labels)
+        _refuse_other_bounds(estimator)
     estimator.loss_ = _loss(estimator, fitted["loss"], labels)
     estimator.coef_ = coef
     estimator.intercept_ = float(intercept) if labels is None else intercept
     estimator.noise_ = _noise(estimator, fitted["noise"], arrays)
+    if "low" in arrays:
+        estimator.path_ = _path(estimator, arrays)
     if labels is not None:
         estimator.classes_ = labels
 
@@ -111,6 +135,19 @@ def _noise(estimator: Any, data: Any, arrays: Arrays) -> CoefficientNoise | None
     return CoefficientNoise(coef, plain, parts["how"], parts["law"])
 
 
+def _path(estimator: Any, arrays: Arrays) -> SelectionPath | None:
+    if PATH_WEIGHTS[0] not in arrays:
+        return None
+    places, gradient, deviation = (arrays[name] for name in PATH_WEIGHTS)
+    sound = places.ndim == 1 and places.shape == gradient.shape
+    if not sound or deviation.shape != places.shape or not len(places):
+        raise ModelFileError("The path in weights.npz has parts of other lengths.")
+    known = (places >= -1) & (places < estimator.n_features_in_) & (places % 1 == 0)
+    if not known.all() or deviation.min() <= 0:
+        raise ModelFileError("The path in weights.npz is none of these features.")
+    return SelectionPath(places.astype(np.int64), gradient, deviation)
+
+
 def _bounds(data: Any, labels: Any) -> RowBounds:
     parts = checked_keys(data, {"x_norm", "norm", "y_range"}, "'bounds'")
     ends = parts["y_range"]
@@ -121,6 +158,29 @@ def _bounds(data: Any, labels: Any) -> RowBounds:
         raise ModelFileError("'bounds' must name a norm.")
     classes = None if labels is None else tuple(labels.tolist())
     return RowBounds(parts["x_norm"], parts["norm"], (ends[0], ends[1]), classes)
+
+
+def _ranges(estimator: Any, data: Any, labels: Any, arrays: Arrays) -> FeatureBounds:
+    """Return the ranges of features, which must be those of the parameters."""
+    parts = checked_keys(data, {"centered", "y_range"}, "'bounds'")
+    if type(parts["centered"]) is not bool or parts["y_range"] != [-1.0, 1.0]:
+        raise ModelFileError("'bounds' must say whether features were centered.")
+    columns = getattr(estimator, "feature_names_in_", None)
+    given = FeatureBounds.of(
+        estimator.feature_bounds,
+        estimator.n_features_in_ if columns is None else list(columns),
+        centered=parts["centered"],
+        classes=None if labels is None else tuple(labels.tolist()),
+    )
+    if any(
+        arrays[name].shape != ends.shape or (arrays[name] != ends).any()
+        for name, ends in zip(("low", "high"), given.ends, strict=True)
+    ):
+        raise ModelFileError(
+            "feature_bounds are not the ranges of the fit, in weights.npz; set them "
+            "back, or fit again."
+        )
+    return given
 
 
 def _refuse_other_bounds(estimator: Any) -> None:

@@ -81,15 +81,20 @@ def restore_private_step(step: Any, fitted: dict[str, Any], arrays: Arrays) -> N
     if any(array.shape != (p,) for array in arrays.values()):
         raise ModelFileError("weights.npz does not fit the features.")
     if isinstance(step, PrivateStandardScaler):
-        step.mean_, step.scale_ = arrays["mean"], arrays["scale"]
-        usable, largest = (step.scale_ > 0).all(), step._limit
+        mean, scale = arrays["mean"], arrays["scale"]
+        lows, highs = np.array(ranges).T if step._with_mean else (0.0, 0.0)
+        _refuse_unless(((lows <= mean) & (mean <= highs) & (scale > 0)).all())
+        with np.errstate(over="ignore"):  # the limit is then the bound
+            step._keep(mean, scale, ranges)
     else:
         step.lower_, step.upper_ = arrays["lower"], arrays["upper"]
-        usable = (step.lower_ < step.upper_).all()
-        largest = max(map(abs, step._target))
+        _refuse_unless((step.lower_ < step.upper_).all())
+        step.x_norm_ = norm_bound(p, max(map(abs, step._target)))
+
+
+def _refuse_unless(usable: Any) -> None:
     if not usable:
         raise ModelFileError("weights.npz holds numbers that no fit can give.")
-    step.x_norm_ = norm_bound(p, largest)
 
 
 def _refuse_many_columns(step: Any) -> None:

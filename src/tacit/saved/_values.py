@@ -23,6 +23,7 @@ PARTS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         convex.Box,
+        convex.CoordinatePenalty,
         convex.ElasticNet,
         convex.Entropy,
         convex.Free,
@@ -40,8 +41,10 @@ PARTS: dict[str, Any] = {
         convex.Squared,
         solvers.AMP,
         solvers.AdaSSP,
+        solvers.CoordinateDescent,
         solvers.EntropySampling,
         solvers.FrankWolfe,
+        solvers.GreedyCoordinateDescent,
         solvers.NoisyGD,
         solvers.NoisySGD,
         solvers.ObjectivePerturbation,
@@ -56,6 +59,8 @@ SCALARS = (type(None), bool, np.bool_, str, Integral, float, np.floating)
 # Labels and lists that fit in memory many times over
 LONGEST = 10_000_000
 WIDEST_TEXT = 4096
+# Parameters that may be an array of two dimensions
+TABLES = ("feature_bounds",)
 NUMBERS = {f"<{kind}" for kind in ("i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4")}
 DTYPES = NUMBERS | {"|b1", "|i1", "|u1", "<f8", "|O"}
 
@@ -81,6 +86,9 @@ def encode(value: Any, name: str, depth: int = 0) -> Any:
     if isinstance(value, range):
         ends = {"start": value.start, "stop": value.stop, "step": value.step}
         return {"type": "range", **ends}
+    if isinstance(value, np.ndarray) and value.ndim == 2 and name in TABLES:
+        parts = array_to(value.ravel(), name)
+        return {"type": "table", "columns": value.shape[1], **parts}
     if isinstance(value, np.ndarray):
         return {"type": "array", **array_to(value, name)}
     if isinstance(value, Mapping):
@@ -183,6 +191,14 @@ def array_from(data: Any, name: str) -> np.ndarray:
     return array
 
 
+def _table(parts: dict[str, Any], name: str) -> np.ndarray:
+    columns = parts.pop("columns")
+    flat = array_from(parts, name)
+    if type(columns) is not int or columns < 1 or len(flat) % columns:
+        raise ModelFileError(f"{name} must have as many entries in each of its rows.")
+    return flat.reshape(-1, columns)
+
+
 def _writable(dtype: str) -> bool:
     if dtype in DTYPES:
         return True
@@ -219,5 +235,6 @@ _DECODERS: dict[str, tuple[set[str], Decoder]] = {
     "array": ({"dtype", "values"}, array_from),
     "dict": ({"items"}, _mapping),
     "range": ({"start", "stop", "step"}, _range),
+    "table": ({"columns", "dtype", "values"}, _table),
     "tuple": ({"items"}, lambda parts, name: tuple(_items(parts, name))),
 }

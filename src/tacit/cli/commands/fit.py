@@ -129,6 +129,12 @@ def command(
 
 def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
     console.print(str(fitted.model.privacy_), markup=False)
+    chosen = written["selected"]
+    if chosen is not None:
+        console.print(
+            f"selected     {len(chosen)} of {len(written['features'])} columns, which "
+            "is as noisy as the rest"
+        )
     score = written["score"]
     if score is not None:
         console.print(

@@ -1,0 +1,315 @@
+"""Private least squares with few weights."""
+
+from __future__ import annotations
+
+from tacit.convex import Squared
+from tacit.linear_model._regressor import PrivateRegressorMixin, public_range
+from tacit.linear_model._sparse import SparseLinearModel
+
+__all__ = ["ElasticNet", "Lasso"]
+
+
+class SparseRegressorMixin(PrivateRegressorMixin):
+    """Targets in units of their public range, features in units of theirs."""
+
+    def _setting(self, n_rows, n_features, is_sparse):
+        low, high = public_range(self.y_range)
+        setting = self._setting_of(
+            n_rows, n_features, is_sparse, loss=Squared(), scale=self._unit()[1]
+        )
+        return setting.assuming(f"targets are cut to [{low:g}, {high:g}]")
+
+    def _shaped(self, weights, intercepts):
+        """Return weights and intercept in the units of targets and features."""
+        return self._in_units(weights, intercepts, self._unit()[1])
+
+    def _made_up(self, n_features):
+        return self._for_units(n_features, self._unit()[1])
+
+    def predict(self, X):
+        """Return the predicted target of each row, its entries cut to their ranges."""
+        return self._scores(X)
+
+
+class Lasso(SparseRegressorMixin, SparseLinearModel):
+    """Least squares with few weights that do not tell on their rows.
+
+    The objective is ``sum (y - x w - b)^2 / (2 n) + alpha |w|_1``, as in scikit-learn,
+    in the units of targets and features. Features are mapped to [-1, 1] by their public
+    ranges inside, and weights come back. Privacy hides which features matter little:
+    those that are selected are a noisy answer like any other.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget of one fit.
+    delta
+        Probability with which the bound may fail. None for one over the squared
+        number of rows, which is public when neighbors replace a row; must be given
+        when they add or remove one. 0.0 asks for pure privacy, which ``"gcd"`` and
+        ``"frank_wolfe"`` can give.
+    alpha
+        Factor of the sum of absolute weights, as in scikit-learn. The more of it, the
+        less noise is mistaken for a weight.
+    feature_bounds
+        Range of each feature, public and required: one number, the largest absolute
+        value of any feature; a number for each; a pair for each, the lowest value and
+        the highest; or a dict from the names of columns to numbers or pairs. Entries
+        beyond are cut to it, at fit and at prediction alike. It must not be read off
+        the data.
+    y_range
+        Lowest and highest target, public and required. Targets beyond are cut to it.
+    fit_intercept
+        Whether to fit an intercept, which is private and not penalized.
+    solver
+        ``"cd"`` for `~tacit.solvers.CoordinateDescent`, ``"gcd"`` for
+        `~tacit.solvers.GreedyCoordinateDescent`, ``"frank_wolfe"``, an object of one of
+        these, or ``"auto"``, which chooses one of the first two from public facts only.
+    l1_radius
+        Only for ``"frank_wolfe"``, which keeps weights in a ball in place of the
+        penalty and does not use ``alpha``: largest sum of absolute weights times the
+        half-widths of their ranges, in units of the targets. The intercept counts by
+        its distance from the middle of ``y_range``.
+    positive
+        Whether weights must not be negative.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+    expected_rows
+        Public guess of the number of rows, which sets the penalty and steps and never
+        the privacy. None for the number of rows where it is public, and otherwise
+        one over the root of delta.
+    noise
+        ``"grid"`` for exact noise on a public grid, ``"float"`` for research. A solver
+        object brings its own.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+    verbose
+        1 for a bar that counts planned steps, where there are any; 0 for silence.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights in the units of targets and features.
+    intercept_ : float
+        Intercept.
+    sparse_coef_ : sparse array of shape (1, n_features)
+        The same weights.
+    selected_features_ : ndarray
+        Places of the features with a weight, in order. Which they are is noisy too.
+    selected_names_ : ndarray
+        Their names, where ``X`` had names.
+    bounds_ : FeatureBounds
+        Ranges that entries are cut to, at fit and at prediction.
+    loss_ : Squared
+        Loss that was minimized, of targets scaled to [-1, 1].
+    path_ : SelectionPath or None
+        What each step of ``"gcd"`` released; None for other solvers.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions.
+    noise_ : None
+        How far noise moves a weight is not known for these models.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
+    theorem of the solver it used; everything else is post-processing, the selection of
+    features included. Missing or infinite values are refused before anything is
+    charged.
+
+    References
+    ----------
+    .. [1] P. Mangold, A. Bellet, J. Salmon and M. Tommasi, "Differentially private
+       coordinate descent for composite empirical risk minimization", ICML 2022.
+    .. [2] P. Mangold, A. Bellet, J. Salmon and M. Tommasi, "High-dimensional private
+       empirical risk minimization by greedy coordinate descent", AISTATS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.linear_model import Lasso
+    >>> X = np.cos(np.outer(np.arange(5000.0), np.sqrt([2, 3, 5, 7, 11, 13])))
+    >>> y = 2 * X[:, 0] - X[:, 3]
+    >>> model = Lasso(epsilon=2.0, alpha=0.05, feature_bounds=1.0, y_range=(-3, 3))
+    >>> model.fit(X, y).coef_.shape
+    (6,)
+    >>> sorted({0, 3} - {*model.selected_features_.tolist()})
+    []
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        alpha=1.0,
+        feature_bounds=None,
+        y_range=None,
+        fit_intercept=True,
+        solver="auto",
+        l1_radius=None,
+        positive=False,
+        neighbors="replace_one",
+        expected_rows=None,
+        noise="grid",
+        random_state=None,
+        verbose=0,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.feature_bounds = feature_bounds
+        self.y_range = y_range
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.l1_radius = l1_radius
+        self.positive = positive
+        self.neighbors = neighbors
+        self.expected_rows = expected_rows
+        self.noise = noise
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class ElasticNet(SparseRegressorMixin, SparseLinearModel):
+    """Least squares with few and small weights that do not tell on their rows.
+
+    The objective is ``sum (y - x w - b)^2 / (2 n) + alpha l1_ratio |w|_1 + alpha
+    (1 - l1_ratio) |w|^2 / 2``, as in scikit-learn, in the units of targets and
+    features.
+    `~tacit.convex.ElasticNet` is the penalty alone, for other models.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget of one fit.
+    delta
+        Probability with which the bound may fail. None for one over the squared
+        number of rows, which is public when neighbors replace a row; must be given
+        when they add or remove one. 0.0 asks for pure privacy, which ``"gcd"`` and
+        ``"frank_wolfe"`` can give.
+    alpha
+        Factor of the penalty, as in scikit-learn.
+    l1_ratio
+        Part of the penalty on absolute weights, 0 to 1; the rest is on half of their
+        squares.
+    feature_bounds
+        Range of each feature, public and required: one number, the largest absolute
+        value of any feature; a number for each; a pair for each, the lowest value and
+        the highest; or a dict from the names of columns to numbers or pairs. Entries
+        beyond are cut to it, at fit and at prediction alike. It must not be read off
+        the data.
+    y_range
+        Lowest and highest target, public and required. Targets beyond are cut to it.
+    fit_intercept
+        Whether to fit an intercept, which is private and not penalized.
+    solver
+        ``"cd"`` for `~tacit.solvers.CoordinateDescent`, ``"gcd"`` for
+        `~tacit.solvers.GreedyCoordinateDescent`, ``"frank_wolfe"``, an object of one of
+        these, or ``"auto"``, which chooses one of the first two from public facts only.
+    l1_radius
+        Only for ``"frank_wolfe"``, which keeps weights in a ball in place of the
+        penalty and does not use ``alpha``: largest sum of absolute weights times the
+        half-widths of their ranges, in units of the targets. The intercept counts by
+        its distance from the middle of ``y_range``.
+    positive
+        Whether weights must not be negative.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+    expected_rows
+        Public guess of the number of rows, which sets the penalty and steps and never
+        the privacy. None for the number of rows where it is public, and otherwise
+        one over the root of delta.
+    noise
+        ``"grid"`` for exact noise on a public grid, ``"float"`` for research. A solver
+        object brings its own.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+    verbose
+        1 for a bar that counts planned steps, where there are any; 0 for silence.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights in the units of targets and features.
+    intercept_ : float
+        Intercept.
+    sparse_coef_ : sparse array of shape (1, n_features)
+        The same weights.
+    selected_features_ : ndarray
+        Places of the features with a weight, in order. Which they are is noisy too.
+    selected_names_ : ndarray
+        Their names, where ``X`` had names.
+    bounds_ : FeatureBounds
+        Ranges that entries are cut to, at fit and at prediction.
+    loss_ : Squared
+        Loss that was minimized, of targets scaled to [-1, 1].
+    path_ : SelectionPath or None
+        What each step of ``"gcd"`` released; None for other solvers.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions.
+    noise_ : None
+        How far noise moves a weight is not known for these models.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
+    theorem of the solver it used; everything else is post-processing, the selection of
+    features included. Missing or infinite values are refused before anything is
+    charged.
+
+    References
+    ----------
+    .. [1] P. Mangold, A. Bellet, J. Salmon and M. Tommasi, "Differentially private
+       coordinate descent for composite empirical risk minimization", ICML 2022.
+    .. [2] P. Mangold, A. Bellet, J. Salmon and M. Tommasi, "High-dimensional private
+       empirical risk minimization by greedy coordinate descent", AISTATS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.linear_model import ElasticNet
+    >>> X = np.cos(np.outer(np.arange(5000.0), np.sqrt([2, 3, 5, 7, 11, 13])))
+    >>> y = 2 * X[:, 0] - X[:, 3]
+    >>> model = ElasticNet(epsilon=2.0, alpha=0.05, feature_bounds=1.0, y_range=(-3, 3))
+    >>> model.fit(X, y).coef_.shape
+    (6,)
+    >>> sorted({0, 3} - {*model.selected_features_.tolist()})
+    []
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        alpha=1.0,
+        l1_ratio=0.5,
+        feature_bounds=None,
+        y_range=None,
+        fit_intercept=True,
+        solver="auto",
+        l1_radius=None,
+        positive=False,
+        neighbors="replace_one",
+        expected_rows=None,
+        noise="grid",
+        random_state=None,
+        verbose=0,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.feature_bounds = feature_bounds
+        self.y_range = y_range
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.l1_radius = l1_radius
+        self.positive = positive
+        self.neighbors = neighbors
+        self.expected_rows = expected_rows
+        self.noise = noise
+        self.random_state = random_state
+        self.verbose = verbose

@@ -1,0 +1,249 @@
+"""What the private models with few weights share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tacit._estimators import promised_budget
+from tacit._validate import nonnegative, positive
+from tacit.convex import CoordinatePenalty, L1Ball, Regularizer
+from tacit.data import FeatureBounds, RowBounds
+from tacit.linear_model._base import PrivateLinearModel
+from tacit.linear_model._erm import Setting, planning_rows
+from tacit.solvers import CoordinateDescent, FrankWolfe, GreedyCoordinateDescent
+
+__all__ = ["SelectionPath", "SparseLinearModel", "features_in_words"]
+
+NAMES = ("auto", "cd", "gcd", "frank_wolfe")
+KINDS = (CoordinateDescent, GreedyCoordinateDescent, FrankWolfe)
+# A factor of the penalty that no sum of slopes can reach: more changes nothing
+MOST_PENALTY = 1e100
+# Coefficients with their noise are finite up to this many targets over features
+MOST_SLOPE = 1e200
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionPath:
+    """What each update of a greedy fit released, in the order of the updates.
+
+    A feature whose noisy gradients are many deviations large was surely not chosen for
+    its noise, though perhaps for an intercept that had not settled. One that is within
+    a few deviations may have been. All of it is part of what the fit released, so
+    looking costs nothing.
+
+    Parameters
+    ----------
+    features
+        Place of the feature that was moved; -1 for the intercept.
+    gradient
+        Derivative of the mean loss with noise, slopes cut, for features mapped to
+        [-1, 1] and targets in units of half of ``y_range``.
+    deviation
+        Standard deviation of the noise in it.
+    """
+
+    features: NDArray[np.int64]
+    gradient: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, visits, problem):
+        """Return the path of a solver that was given this problem."""
+        places, gradients, deviations = (
+            np.array(part) for part in zip(*visits, strict=True)
+        )
+        if problem.constant is not None:
+            places[places == problem.n_features - 1] = -1
+        n_rows = problem.n_rows
+        return cls(places, gradients / n_rows, deviations / n_rows)
+
+    @property
+    def signal(self):
+        """Noisy gradients, each in units of its own deviation."""
+        return self.gradient / self.deviation
+
+    def __len__(self):
+        return len(self.features)
+
+
+class SparseLinearModel(PrivateLinearModel):
+    """A penalty in the units of the features, whose ranges are public."""
+
+    @property
+    def sparse_coef_(self):
+        """The weights as a sparse matrix with one row."""
+        return sparse.csr_array(np.atleast_2d(self.coef_))
+
+    @property
+    def selected_features_(self):
+        """Places of the features with a weight, in order."""
+        return np.flatnonzero(np.atleast_2d(self.coef_)[0])
+
+    @property
+    def selected_names_(self):
+        """Names of the features with a weight, where columns have names."""
+        return self.feature_names_in_[self.selected_features_]
+
+    def _setting_of(self, n_rows, n_features, is_sparse, *, loss, scale, **targets):
+        """Return the setting, with targets in units of ``scale``."""
+        self._refuse_solver()
+        constant = self._intercept(RowBounds(1.0, "linf"))
+        features = FeatureBounds.of(
+            self.feature_bounds,
+            self._columns(n_features),
+            # a middle that is moved to zero needs an intercept, and fills sparse rows
+            centered=constant is not None and not is_sparse,
+            **targets,
+        )
+        if is_sparse:
+            features.refuse_without_zero()
+        if scale / features.half_width.min() > MOST_SLOPE:
+            raise ValueError(
+                "y_range is too wide for the narrowest of feature_bounds: coefficients "
+                "would not be finite numbers; rescale the targets or the features."
+            )
+        budget = promised_budget(self.epsilon, self.delta, self.neighbors, n_rows)
+        planned = planning_rows(budget, n_rows, self.expected_rows)
+        return Setting(
+            loss=loss,
+            bounds=RowBounds(1.0, "linf", (-1.0, 1.0), features.classes),
+            intercept=constant,
+            ridge=0.0,
+            regularizer=self._weight_penalty(
+                features, scale, planned, constant is not None
+            ),
+            assumptions=(features_in_words(features),),
+            features=features,
+        )
+
+    def _minimize(self, X, y, setting, ledger):
+        """Set what was released on the way too."""
+        found = super()._minimize(X, y, setting, ledger)
+        if self._facts.path is None:
+            self.path_ = None
+        else:
+            self.path_ = SelectionPath.of(self._facts.path, self._facts.planned.problem)
+        return found
+
+    def _columns(self, n_features):
+        """Return the names of the features, or how many there are."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and len(names) == n_features:
+            return list(names)
+        if isinstance(self.feature_bounds, Mapping) and not hasattr(
+            self, "n_features_in_"
+        ):
+            # a plan before any fit: the columns will be those that have bounds
+            if len(self.feature_bounds) == n_features:
+                return list(self.feature_bounds)
+            raise ValueError(
+                f"feature_bounds has {len(self.feature_bounds)} entries, and the plan "
+                f"is for {n_features} features; give one for each."
+            )
+        return n_features
+
+    def _refuse_solver(self):
+        solver = self.solver
+        named = isinstance(solver, str) and solver in NAMES
+        if not named and not isinstance(solver, KINDS):
+            names = ", ".join(map(repr, NAMES))
+            kinds = ", ".join(kind.__name__ for kind in KINDS)
+            got = repr(solver) if isinstance(solver, str) else type(solver).__name__
+            raise ValueError(
+                f"solver must be one of {names}, or an object of {kinds}, got {got}."
+            )
+
+    def _in_ball(self):
+        """Return whether weights are kept in a ball in place of a penalty."""
+        return self.solver == "frank_wolfe" or isinstance(self.solver, FrankWolfe)
+
+    def _weight_penalty(self, features, scale, n_rows, with_constant) -> Regularizer:
+        """Return the penalty of weights for features in units and scaled targets."""
+        nonnegative(alpha=self.alpha)
+        ratio = getattr(self, "l1_ratio", 1.0)
+        real = isinstance(ratio, Real) and not isinstance(ratio, bool)
+        if not real or not 0 <= ratio <= 1:
+            raise ValueError(f"l1_ratio must be between 0 and 1, got {ratio!r}.")
+        lowest = 0.0 if self._positive() else -np.inf
+        if self._in_ball():
+            return self._ball(scale, ratio)
+        if self.l1_radius is not None:
+            raise ValueError(
+                "l1_radius is for solver='frank_wolfe' alone; set alpha instead, or "
+                f"take that solver, got {self.l1_radius!r}."
+            )
+        half = features.half_width
+        with np.errstate(over="ignore"):
+            l1 = n_rows * (self.alpha * ratio) / half / scale
+            l2 = n_rows * (self.alpha * (1 - ratio)) / half / half
+        parts = [
+            np.minimum(l1, MOST_PENALTY),
+            np.minimum(l2, MOST_PENALTY),
+            np.full(len(half), lowest),
+            np.full(len(half), np.inf),
+        ]
+        if with_constant:  # free, as in scikit-learn
+            free = (0.0, 0.0, -np.inf, np.inf)
+            parts = [np.append(*both) for both in zip(parts, free, strict=True)]
+        return CoordinatePenalty(*parts)
+
+    def _positive(self):
+        positive = getattr(self, "positive", False)
+        if not isinstance(positive, bool | np.bool_):
+            raise ValueError(f"positive must be True or False, got {positive!r}.")
+        return bool(positive)
+
+    def _ball(self, scale, ratio):
+        if self.l1_radius is None:
+            raise ValueError(
+                "l1_radius must be given for solver='frank_wolfe': the largest sum of "
+                "absolute weights times the half-widths of their features."
+            )
+        positive(l1_radius=self.l1_radius)
+        if ratio < 1:
+            raise ValueError(
+                "l1_ratio must be 1.0 for solver='frank_wolfe', which keeps weights in "
+                f"a ball and takes no penalty, got {ratio!r}."
+            )
+        if self._positive():
+            raise ValueError(
+                "positive=True is not for solver='frank_wolfe'; use 'cd' or 'gcd'."
+            )
+        return L1Ball(self.l1_radius / scale)
+
+    def _for_units(self, n_features, scale):
+        """Return parameters that do the same for features and targets in -1 to 1."""
+        bounds = FeatureBounds.of(self.feature_bounds, self._columns(n_features))
+        half = float(np.exp(np.mean(np.log(bounds.half_width))))  # one for all
+        ratio = getattr(self, "l1_ratio", 1.0)
+        l1, l2 = self.alpha * ratio / half / scale, self.alpha * (1 - ratio) / half**2
+        changes = {"feature_bounds": 1.0, "alpha": l1 + l2}
+        if hasattr(self, "l1_ratio") and l1 + l2 > 0:
+            changes["l1_ratio"] = l1 / (l1 + l2)
+        if self.l1_radius is not None:
+            changes["l1_radius"] = self.l1_radius / scale
+        return changes
+
+    def _in_units(self, weights, intercepts, scale):
+        """Return weights (p,) and the intercept in the units of the features."""
+        features = self._facts.setting.features
+        coef = weights[:, 0] / features.half_width * scale
+        return coef, float(intercepts[0] * scale - coef @ features.center)
+
+    def _coefficient_noise(self, shaped):
+        """Return None: how far noise moves a weight that may be left out has no law."""
+        return None
+
+
+def features_in_words(features: FeatureBounds) -> str:
+    """Return what a report says of the ranges of features."""
+    low, high = features.ends
+    if len(set(features.low)) == len(set(features.high)) == 1:
+        return f"features are cut to [{low[0]:g}, {high[0]:g}], set without the data"
+    return "features are cut to a range each, set without the data"

@@ -1,0 +1,199 @@
+"""Private logistic regression with few weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.convex import Logistic
+from tacit.linear_model._classifier import PrivateClassifierMixin
+from tacit.linear_model._sparse import SparseLinearModel
+
+__all__ = ["SparseLogisticRegression"]
+
+
+class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
+    """Logistic regression of two classes with few weights.
+
+    The objective is ``sum log(1 + exp(-y (x w + b))) / n + alpha l1_ratio |w|_1 + alpha
+    (1 - l1_ratio) |w|^2 / 2`` with labels -1 and 1, in the units of the features. In
+    scikit-learn's `LogisticRegression` this ``alpha`` is ``1 / (n C)``.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget of one fit.
+    delta
+        Probability with which the bound may fail. None for one over the squared
+        number of rows, which is public when neighbors replace a row; must be given
+        when they add or remove one. 0.0 asks for pure privacy, which ``"gcd"`` and
+        ``"frank_wolfe"`` can give.
+    alpha
+        Factor of the penalty of the mean loss.
+    l1_ratio
+        Part of the penalty on absolute weights, 0 to 1; the rest is on half of their
+        squares.
+    feature_bounds
+        Range of each feature, public and required: one number, the largest absolute
+        value of any feature; a number for each; a pair for each, the lowest value and
+        the highest; or a dict from the names of columns to numbers or pairs. Entries
+        beyond are cut to it, at fit and at prediction alike. It must not be read off
+        the data.
+    fit_intercept
+        Whether to fit an intercept, which is private and not penalized.
+    classes
+        Two public labels. None takes them from ``y``, which makes the set of labels an
+        assumption of the guarantee.
+    solver
+        ``"cd"`` for `~tacit.solvers.CoordinateDescent`, ``"gcd"`` for
+        `~tacit.solvers.GreedyCoordinateDescent`, ``"frank_wolfe"``, an object of one of
+        these, or ``"auto"``, which chooses one of the first two from public facts only.
+    l1_radius
+        Only for ``"frank_wolfe"``, which keeps weights in a ball in place of the
+        penalty and does not use ``alpha``: largest sum of absolute weights times the
+        half-widths of their ranges, the intercept included.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+    expected_rows
+        Public guess of the number of rows, which sets the penalty and steps and never
+        the privacy. None for the number of rows where it is public, and otherwise
+        one over the root of delta.
+    noise
+        ``"grid"`` for exact noise on a public grid, ``"float"`` for research. A solver
+        object brings its own.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+    verbose
+        1 for a bar that counts planned steps, where there are any; 0 for silence.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Labels.
+    coef_ : ndarray of shape (1, n_features)
+        Weights in the units of the features.
+    intercept_ : ndarray of shape (1,)
+        Intercept.
+    sparse_coef_ : sparse array of shape (1, n_features)
+        The same weights.
+    selected_features_ : ndarray
+        Places of the features with a weight, in order. Which they are is noisy too.
+    selected_names_ : ndarray
+        Their names, where ``X`` had names.
+    bounds_ : FeatureBounds
+        Ranges that entries are cut to, at fit and at prediction.
+    loss_ : Logistic
+        Loss that was minimized.
+    path_ : SelectionPath or None
+        What each step of ``"gcd"`` released; None for other solvers.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions.
+    noise_ : None
+        How far noise moves a weight is not known for these models.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
+    theorem of the solver it used; everything else is post-processing, the selection of
+    features included. Missing or infinite values and labels outside
+    ``classes`` are refused before anything is charged.
+
+    References
+    ----------
+    .. [1] P. Mangold, A. Bellet, J. Salmon and M. Tommasi, "Differentially private
+       coordinate descent for composite empirical risk minimization", ICML 2022.
+    .. [2] P. Mangold, A. Bellet, J. Salmon and M. Tommasi, "High-dimensional private
+       empirical risk minimization by greedy coordinate descent", AISTATS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.linear_model import SparseLogisticRegression
+    >>> X = np.cos(np.outer(np.arange(5000.0), np.sqrt([2, 3, 5, 7, 11, 13])))
+    >>> y = np.where(X[:, 0] > X[:, 3], "yes", "no")
+    >>> model = SparseLogisticRegression(
+    ...     epsilon=2.0, alpha=0.02, feature_bounds=1.0, classes=["no", "yes"]
+    ... )
+    >>> model.fit(X, y).coef_.shape
+    (1, 6)
+    >>> sorted({0, 3} - {*model.selected_features_.tolist()})
+    []
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        alpha=0.01,
+        l1_ratio=1.0,
+        feature_bounds=None,
+        fit_intercept=True,
+        classes=None,
+        solver="auto",
+        l1_radius=None,
+        neighbors="replace_one",
+        expected_rows=None,
+        noise="grid",
+        random_state=None,
+        verbose=0,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.feature_bounds = feature_bounds
+        self.fit_intercept = fit_intercept
+        self.classes = classes
+        self.solver = solver
+        self.l1_radius = l1_radius
+        self.neighbors = neighbors
+        self.expected_rows = expected_rows
+        self.noise = noise
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _setting(self, n_rows, n_features, is_sparse, classes=None):
+        note = "the set of labels is public (taken from y; give classes=)"
+        if classes is None:
+            classes = self._public_classes()
+        if len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                "multiclass: give two classes, or use LogisticRegression with "
+                "penalty=L1(weight)."
+            )
+        setting = self._setting_of(
+            n_rows,
+            n_features,
+            is_sparse,
+            loss=Logistic(),
+            scale=1.0,
+            classes=tuple(classes.tolist()),
+        )
+        return setting.assuming(note) if self.classes is None else setting
+
+    def _shaped(self, weights, intercepts):
+        """Return weights and intercept in the units of the features."""
+        coef, intercept = self._in_units(weights, intercepts, 1.0)
+        return coef[None, :], np.array([intercept])
+
+    def _made_up(self, n_features):
+        return self._for_units(n_features, 1.0)
+
+    def predict_proba(self, X):
+        """Return the probability of each class for each row."""
+        scores = self.decision_function(X)
+        return np.column_stack(
+            [self.loss_.probability(-scores), self.loss_.probability(scores)]
+        )
+
+    def predict_log_proba(self, X):
+        """Return the logarithm of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn that there are two classes."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
