@@ -16,7 +16,7 @@ INSTALLED_DOCS := $(VENV)/.installed-docs
 INSTALLED_BENCH := $(VENV)/.installed-bench
 
 .PHONY: setup demo lint test test-all audits docs bench-quick bench peers \
-	bench-erm-quick bench-erm format clean
+	bench-erm-quick bench-erm bench-cd-quick bench-cd format clean
 
 setup: $(INSTALLED)
 
@@ -94,6 +94,17 @@ bench-erm: $(INSTALLED_BENCH) peers
 	$(BIN)/python -m benchmarks.erm.dimension
 	$(BIN)/python -m benchmarks.erm.speed
 	$(BIN)/python benchmarks/frank_wolfe_speed.py
+
+bench-cd-quick: $(INSTALLED_BENCH)
+	@$(BIN)/python -m benchmarks.cd.algorithms
+	$(BIN)/python -m benchmarks.cd.sgd
+	$(BIN)/python -m benchmarks.cd.run --quick
+	$(BIN)/python -m benchmarks.cd.report --quick
+
+# stops and goes on where it stopped; some hours on one core
+bench-cd: $(INSTALLED_BENCH)
+	@$(BIN)/python -m benchmarks.cd.run
+	$(BIN)/python -m benchmarks.cd.report
 
 format: $(INSTALLED)
 	@$(BIN)/ruff format .

@@ -14,11 +14,13 @@ STEPS = {
     "sklearn": ("requirements-sklearn.txt",),
     "torch": ("requirements-torch.txt", "requirements-opacus.txt"),
     "jax": ("requirements-jax.txt",),
+    "celer": ("requirements-celer.txt",),
 }
 CHECKS = {
     "sklearn": "import diffprivlib.models",
     "torch": "import opacus",
     "jax": "import jax_privacy",
+    "celer": "import celer.lasso_fast",
 }
 
 
