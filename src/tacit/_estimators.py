@@ -177,6 +177,9 @@ def checked_targets(y: Any, n_rows: int, *, labels: bool) -> NDArray[Any]:
     array: NDArray[Any] = _of_one_kind(y) if labels else np.asarray(y)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers.")
+    if array.ndim != 1 and (array.ndim != 2 or array.shape[1] != 1):
+        # in other words scikit-learn's own, which tell the number of rows
+        raise ValueError("y should be a 1d array, with one target for each row.")
     array = column_or_1d(array, warn=True)
     if len(array) != n_rows:
         raise ValueError(

@@ -6,7 +6,18 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["at_least", "fraction", "nonnegative", "one_of", "plain", "positive"]
+__all__ = [
+    "at_least",
+    "fraction",
+    "moderate",
+    "nonnegative",
+    "one_of",
+    "plain",
+    "positive",
+]
+
+# Numbers whose squares and quotients are still ordinary numbers
+SMALLEST, LARGEST = 1e-100, 1e100
 
 
 def plain(instance: Any) -> None:
@@ -40,6 +51,14 @@ def positive(**named: object) -> None:
     for name, value in named.items():
         if not (_is_number(value) and value > 0):  # type: ignore[operator]
             raise ValueError(f"{name} must be a finite number > 0, got {value!r}.")
+
+
+def moderate(**named: object) -> None:
+    """Refuse whatever is not a number from 1e-100 to 1e100."""
+    positive(**named)
+    for name, value in named.items():
+        if not SMALLEST <= value <= LARGEST:  # type: ignore[operator]
+            raise ValueError(f"{name} must be from 1e-100 to 1e100, got {value!r}.")
 
 
 def nonnegative(**named: object) -> None:

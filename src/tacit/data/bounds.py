@@ -159,9 +159,11 @@ def canonical(X: Any) -> Any:
     """
     if not sparse.issparse(X):
         return X
+    _refuse_strays(X)
     X = X.tocsr()
+    stored = X.indices[: X.indptr[-1]]
     # scipy remembers whether entries are unique, and may remember wrongly
-    sorted_once = _sorted_once(X.indices[: X.indptr[-1]], X.indptr)
+    sorted_once = _sorted_once(stored, X.indptr)
     fresh = sparse.csr_array(
         (X.data, X.indices, X.indptr), shape=X.shape, copy=not sorted_once
     )
@@ -169,6 +171,18 @@ def canonical(X: Any) -> Any:
     if not sorted_once:
         fresh.sum_duplicates()
     return fresh
+
+
+def _refuse_strays(X: Any) -> None:
+    """Refuse stored places outside the matrix, which scipy would follow anywhere."""
+    if X.format not in ("csr", "csc") or not len(X.indices):
+        return
+    beyond = X.shape[1] if X.format == "csr" else X.shape[0]
+    if X.indices.min() < 0 or X.indices.max() >= beyond:
+        raise ValueError(
+            "X has entries in rows or columns that it does not have; build the sparse "
+            "matrix anew."
+        )
 
 
 def _sorted_once(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:

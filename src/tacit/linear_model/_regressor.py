@@ -105,7 +105,7 @@ def numeric(y: NDArray[Any]) -> NDArray[np.float64]:
     elif y.dtype.kind == "O":
         try:
             y = y.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             y = None
     else:
         y = None

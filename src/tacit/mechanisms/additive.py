@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._tape import release
-from tacit._validate import at_least, positive
+from tacit._validate import at_least, plain, positive
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import check_noise, enlarged, on_grid
@@ -53,6 +53,7 @@ class Gaussian(Drawable):
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(multiplier=self.multiplier, sensitivity=self.sensitivity)
         check_noise(self.noise)
 
@@ -97,6 +98,7 @@ class Laplace(Drawable):
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(multiplier=self.multiplier, sensitivity=self.sensitivity)
         check_noise(self.noise)
 
@@ -158,6 +160,7 @@ class L2Laplace(Drawable):
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(multiplier=self.multiplier, sensitivity=self.sensitivity)
         at_least(1, size=self.size)
         check_noise(self.noise)
@@ -212,6 +215,7 @@ class SymmetricGaussian(Drawable):
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         Gaussian(self.multiplier, self.sensitivity, self.noise)
 
     @property

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._tape import release
-from tacit._validate import at_least, positive
+from tacit._validate import at_least, plain, positive
 from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID, GRID_BITS
@@ -63,6 +63,7 @@ class SampleIndices(Drawable):
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(sensitivity=self.sensitivity)
         at_least(1, n_samples=self.n_samples)
         check_noise(self.noise)

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._tape import release
-from tacit._validate import positive
+from tacit._validate import plain, positive
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import ROUNDING, check_noise
@@ -44,6 +44,7 @@ class _Selection(Drawable):
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(epsilon=self.epsilon, sensitivity=self.sensitivity)
         if self.epsilon < 1e-8:
             raise ValueError(f"epsilon must be at least 1e-8, got {self.epsilon!r}.")

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._tape import release
-from tacit._validate import at_least, fraction, positive
+from tacit._validate import at_least, fraction, plain, positive
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import check_noise, enlarged, to_cells
@@ -64,6 +64,7 @@ class AboveThreshold(Drawable):
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(epsilon=self.epsilon, sensitivity=self.sensitivity)
         at_least(1, n_positives=self.n_positives)
         check_noise(self.noise)
@@ -146,6 +147,7 @@ class StableRelease(Drawable):
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(epsilon=self.epsilon)
         fraction(delta=self.delta, closed=False)
         check_noise(self.noise)

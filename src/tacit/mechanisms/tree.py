@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._tape import release
-from tacit._validate import at_least, positive
+from tacit._validate import at_least, plain, positive
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import check_noise, enlarged, to_cells
@@ -62,6 +62,7 @@ class TreeSum(Drawable):
     noise: str = "grid"
 
     def __post_init__(self) -> None:
+        plain(self)
         at_least(1, horizon=self.horizon)
         positive(multiplier=self.multiplier, sensitivity=self.sensitivity)
         check_noise(self.noise)

@@ -56,9 +56,12 @@ _from_bits: Any = intrinsic(_as_float)
 
 @njit(cache=True)
 def cut(v: float, low: float, high: float) -> float:
-    """Return ``v`` within its ends, by choices that vectorize."""
-    v = low if v < low else v
-    return high if v > high else v
+    """Return ``v`` within its ends, by choices that vectorize.
+
+    What is no number becomes an end too, so that no row adds more than its units.
+    """
+    v = v if v > low else low
+    return v if v < high else high
 
 
 @njit(cache=True)

@@ -23,16 +23,23 @@ Array = NDArray[np.float64]
 # Margins up to which gradients are taken. No bound on round-off depends on it, as the
 # margins of a row are the same bits whoever its neighbors are; only overflow does.
 REACH = 1e60
-# Norms below are not told from zero next to margins that large
+# Gradients below are not told from zero next to margins and targets that large
 LEAST_NORM = 1e-60
 # Rows whose gradients are summed before anything else is added to the sum
 CHUNK = 4096
 
 
-def check_clip_norm(clip_norm: float | None, clip: float | None) -> None:
-    """Refuse a bound on gradients that is none, or a second one."""
+def check_clip_norm(
+    clip_norm: float | None, clip: float | None, y_range: tuple[float, float]
+) -> None:
+    """Refuse a bound on gradients that is none, a second one, and huge targets."""
     if clip_norm is None:
         return
+    if max(map(abs, y_range)) > REACH:
+        raise ValueError(
+            f"clip_norm is for targets up to {REACH:g}, whose squares are numbers; "
+            "rescale the targets."
+        )
     positive(clip_norm=clip_norm)
     if not clip_norm >= LEAST_NORM:
         raise ValueError(f"clip_norm must be at least {LEAST_NORM:g}.")

@@ -116,7 +116,7 @@ class NoisyGD:
         problem.refuse_rough("NoisyGD")
         if self.clip is not None:
             positive(clip=self.clip)
-        check_clip_norm(self.clip_norm, self.clip)
+        check_clip_norm(self.clip_norm, self.clip, problem.bounds.y_range)
         wanted = clip_for(problem, self.clip, self.clip_norm)
         rule = descent_rule(problem, budget, wanted)
         n_steps = rule.n_steps if self.n_steps is None else self.n_steps

@@ -266,7 +266,7 @@ class NoisySGD:
                 at_least(1, **{name: getattr(self, name)})
         if self.clip is not None:
             positive(clip=self.clip)
-        check_clip_norm(self.clip_norm, self.clip)
+        check_clip_norm(self.clip_norm, self.clip, problem.bounds.y_range)
         wanted = clip_for(problem, self.clip, self.clip_norm)
         slope = problem.slope if wanted is None else wanted
         problem.refuse_steep("NoisySGD", slope, "give clip=, or use Huber()")

@@ -1,0 +1,49 @@
+"""Sparse matrices with places outside their shape, which scipy does not look for."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tacit.data.bounds import canonical
+from tacit.linear_model import Lasso, LogisticRegression
+from tacit.privacy import Budget, Ledger
+
+KINDS = (sparse.csr_array, sparse.csc_array)
+
+
+def stray(kind, place):
+    X = kind(np.full((20, 3), 0.5))
+    X.indices[4] = place
+    return X
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", [77777, -2])
+def test_entries_outside_of_the_matrix_are_refused(kind, place):
+    with pytest.raises(ValueError, match="does not have") as refused:
+        canonical(stray(kind, place))
+    assert "777" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "model",
+    [
+        Lasso(1.0, 1e-3, feature_bounds=1.0, y_range=(0, 1), solver="cd"),
+        LogisticRegression(1.0, 1e-3, classes=[0, 1]),
+    ],
+)
+def test_they_charge_nothing(kind, model):
+    ledger = Ledger(Budget(2.0, 1e-2))
+    with pytest.raises(ValueError, match="does not have"):
+        model.fit(stray(kind, 77777), np.arange(20) % 2, ledger=ledger)
+    assert ledger.spent() == 0
+
+
+def test_targets_in_several_columns_do_not_tell_the_number_of_rows():
+    model = Lasso(
+        1.0, 1e-3, feature_bounds=1.0, y_range=(0, 1), neighbors="add_or_remove_one"
+    )
+    with pytest.raises(ValueError, match="1d array") as refused:
+        model.fit(np.full((237, 3), 0.5), np.zeros((237, 2)))
+    assert "237" not in str(refused.value)
