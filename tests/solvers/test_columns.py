@@ -17,7 +17,6 @@ from tacit.convex import (
 )
 from tacit.exceptions import PlanError
 from tacit.mechanisms import WholeGaussian
-from tacit.solvers import _columns as module
 from tacit.solvers import _coordinate_kernels as kernels
 from tacit.solvers._columns import (
     Columns,
@@ -357,59 +356,6 @@ def test_nothing_overflows_when_weights_run_away(loss, layout, seed):
     assert np.all(np.isfinite(after))
     assert np.abs(after).max() == 1e60
     assert np.abs(sums).max() <= N * UNITS
-
-
-@each_loss
-@layouts
-@pytest.mark.parametrize("clip", [1.0, 1e-2, 1e-6])
-def test_moves_keep_all_sums_exactly_up_to_date(loss, layout, clip, seed):
-    X, y = sample(loss, seed)
-    columns, updates = Columns(layout(X), y, loss), updates_of(clip=clip)
-    rng, w = as_generator(seed), np.zeros(P)
-    t = columns.state(w)
-    slopes, sums = columns.slopes(t), columns.sums(t, updates)
-    full = columns.full_slopes(updates)
-    for _ in range(60):
-        j, delta, before = rng.integers(P), rng.normal(), sums.copy()
-        delta *= rng.choice([1.0, 1e-3])
-        w[j] += delta
-        changed = columns.move(j, delta, t, slopes, full, sums, updates)
-        # by whole numbers: not a last digit is left behind
-        assert np.array_equal(sums, columns.sums(t, updates))
-        assert set(np.flatnonzero(sums != before)) <= set(changed.tolist())
-        assert j in changed
-        assert len(set(changed.tolist())) == len(changed)
-        assert changed.dtype == np.int32
-        assert np.array_equal(slopes, columns.slopes(t))
-    assert np.allclose(t, columns.state(w), rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.4, 2.0])
-def test_sums_are_the_same_however_a_move_finds_them(share, seed, monkeypatch):
-    monkeypatch.setattr(module, "RECOMPUTE", share)
-    X, y = sample(Logistic(), seed)
-    columns, updates = Columns(sparse.csr_array(X), y, Logistic()), updates_of()
-    t = columns.state(np.zeros(P))
-    slopes, sums = columns.slopes(t), columns.sums(t, updates)
-    full = columns.full_slopes(updates)
-    for j in range(P):
-        before = sums.copy()
-        changed = columns.move(j, 0.3, t, slopes, full, sums, updates)
-        assert np.array_equal(sums, columns.sums(t, updates))
-        assert set(np.flatnonzero(sums != before)) <= set(changed.tolist())
-
-
-@layouts
-def test_a_move_without_rows_changes_nothing(layout, seed):
-    X, y = sample(Squared(), seed)
-    X[:, 2] = 0.0
-    columns, updates = Columns(layout(X), y, Squared()), updates_of()
-    t = columns.state(np.zeros(P))
-    slopes, sums = columns.slopes(t), columns.sums(t, updates)
-    full, before = columns.full_slopes(updates), sums.copy()
-    changed = columns.move(2, 1.0, t, slopes, full, sums, updates)
-    assert np.array_equal(sums, before)
-    assert changed.tolist() == ([2] if layout is sparse.csr_array else [*range(P)])
 
 
 @layouts

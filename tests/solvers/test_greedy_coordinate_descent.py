@@ -42,10 +42,9 @@ from tacit.privacy import (
     Repeated,
 )
 from tacit.solvers import Problem
-from tacit.solvers import _greedy_scores as scores_module
 from tacit.solvers._columns import Columns, weights_after
 from tacit.solvers._greedy_rules import SETTLING, greedy_rule
-from tacit.solvers._greedy_scores import MARGIN
+from tacit.solvers._greedy_scores import MARGIN, Scores
 from tacit.solvers._greedy_walk import Walk
 from tacit.solvers._published import greedy_epsilon
 from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
@@ -97,6 +96,7 @@ def exact_solver(n_steps, X, **arguments):
         n_polish=0,
         mechanism="gumbel",
         smoothness=np.sqrt((np.asarray(X) ** 2).mean(axis=0)),
+        staleness=0.0,
         **arguments,
     )
 
@@ -324,6 +324,7 @@ def test_too_many_updates_are_refused():
         ({"accounting": "loose"}, "accounting must be"),
         ({"accounting": "paper"}, "mechanism='laplace'"),
         ({"noise": "none"}, "noise must be"),
+        ({"staleness": -0.1}, "staleness must be"),
     ],
 )
 def test_bad_parameters_are_refused(arguments, message):
@@ -338,7 +339,7 @@ def textbook(loss, penalty, ridge, X, y, n_steps, rule):
     l2 += getattr(penalty, "l2", 0.0)
     low, high = (-0.3, 0.4) if isinstance(penalty, Box) else (-inf, inf)
     M = loss.max_curvature() * (X**2).sum(axis=0)
-    w, chosen = np.zeros(p), []
+    w, chosen, best = np.zeros(p), [], []
     for _ in range(n_steps):
         g = X.T @ loss.slope(y, (X @ w)[:, None])[:, 0]
         u = w - g / M
@@ -356,8 +357,9 @@ def textbook(loss, penalty, ridge, X, y, n_steps, rule):
             score = score / np.sqrt(M)
         j = int(np.argmax(score))
         chosen.append(j)
+        best.append(score[j])
         w[j] += a[j]
-    return chosen, w
+    return chosen, w, best
 
 
 @each_loss
@@ -371,8 +373,10 @@ def test_without_noise_it_is_the_textbook(loss, penalty, rule, layout, seed):
     plan = solver.plan(problem, QUIET)
     rows = bounded_rows(layout(X), y, BOUNDS)
     W, path = solver.run_path(plan, rows, as_generator(seed))
-    chosen, w = textbook(loss, penalty, 2.0, X, y, 8, rule)
-    assert [visit.coordinate for visit in path] == chosen
+    chosen, w, best = textbook(loss, penalty, 2.0, X, y, 8, rule)
+    # what is left when all weights rest is smaller than the noise
+    told = 8 if best[-1] > 0.01 else 7
+    assert [visit.coordinate for visit in path][:told] == chosen[:told]
     np.testing.assert_allclose(W[:, 0], w, rtol=0, atol=0.01)
 
 
@@ -464,7 +468,7 @@ def test_sparse_steps_see_the_scores_of_dense_steps(
     loss, rule, n_polish, constant, seed
 ):
     solver = GreedyCoordinateDescent(
-        9, mechanism="gumbel", rule=rule, n_polish=n_polish
+        9, mechanism="gumbel", rule=rule, n_polish=n_polish, staleness=0.0
     )
     plan = solver.plan(
         problem_of(loss, penalty=L1(1.0), constant=constant), Budget(20.0, 1e-5)
@@ -479,6 +483,36 @@ def test_sparse_steps_see_the_scores_of_dense_steps(
     for a, b in pairs:
         # states of rows may be added up in another order
         np.testing.assert_allclose(a.value, b.value, rtol=0, atol=1e-6 * a.sensitivity)
+
+
+@each_loss
+def test_choices_see_slopes_as_stale_as_is_allowed_and_updates_true_ones(loss, seed):
+    solver = GreedyCoordinateDescent(6, mechanism="gumbel", staleness=0.1)
+    plan = solver.plan(problem_of(loss), Budget(20.0, 1e-5))
+    rows = rows_of(loss, seed, sparse.csr_array)
+    with recording() as stale:
+        W = solver.run(plan, rows, as_generator(seed))
+    with replaying(stale) as fresh:
+        V = solver.run(replace(plan, staleness=0.0), rows, as_generator(seed))
+    np.testing.assert_array_equal(W, V)
+    apart = {"Exponential": 0.0, "WholeGaussian": 0.0}
+    for a, b in zip(stale.releases, fresh.releases, strict=True):
+        apart[a.label] = max(apart[a.label], np.abs(a.value - b.value).max())
+    assert apart["Exponential"] > 0
+    assert apart["WholeGaussian"] == 0
+
+
+def test_staleness_grows_with_the_noise_of_choices():
+    def staleness(epsilon, loss=None, **arguments):
+        problem = problem_of(Logistic() if loss is None else loss, 10_000)
+        solver = GreedyCoordinateDescent(20, mechanism="gumbel", **arguments)
+        return solver.plan(problem, Budget(epsilon, 1e-6)).staleness
+
+    assert staleness(100.0) == 0.02
+    assert 0.02 < staleness(2.0) < staleness(1.0) < staleness(0.01) == 0.2
+    # in units of the clip of choices where slopes have no bound
+    assert staleness(100.0, Squared(), selection_clip=0.5) == 0.01
+    assert staleness(0.01, staleness=0.0) == 0.0
 
 
 @pytest.mark.statistical
@@ -505,7 +539,8 @@ def test_chosen_scores_are_as_close_to_the_best_as_is_said(layout, seed):
 def test_float_noise_is_said_and_grid_noise_is_not(noise, layout, seed):
     solver = GreedyCoordinateDescent(3, noise=noise)
     plan = solver.plan(problem_of(Logistic()), BUDGET)
-    assert (len(plan.assumptions) == 1) == (noise == "grid")
+    assert (len(plan.assumptions) == 2) == (noise == "grid")
+    assert plan.assumptions[-1] == "there are at most 2^26 rows"
     W = solver.run(plan, rows_of(Logistic(), seed, layout), as_generator(seed))
     assert np.isfinite(W).all()
 
@@ -598,10 +633,13 @@ def test_the_decrease_itself_as_a_score_is_reported(layout, monkeypatch):
         3, mechanism="gumbel", rule="gs-q", selection_clip=0.07
     )
     plan = solver.plan(problem, Budget(2.0, 1e-3))
-    units, right = plan.updater.units, scores_module.deepest
-    monkeypatch.setitem(
-        scores_module.RULES, "gs-q", lambda at: right(at) ** 2 / 2 / units
-    )
+    units, right = plan.updater.units, Scores.__call__
+
+    def decrease(self, *given):
+        found = right(self, *given)
+        return found * np.abs(found) / 2 / units  # the sign is for those out of it
+
+    monkeypatch.setattr(Scores, "__call__", decrease)
     found = violations(solver, plan, Neighbors.REPLACE_ONE, layout)
     assert any("over the declared sensitivity" in sentence for sentence in found)
 
@@ -682,12 +720,3 @@ def test_the_rule_takes_more_steps_with_more_rows_and_budget():
     assert steps(600, 1.0, 10_000) < steps(600, 1.0)
     assert steps(10**6, 8.0) == 12
     assert steps(10**6, 8.0, 5) == 5
-
-
-def test_steps_are_longer_where_only_bounds_on_squares_are_known():
-    problem, lengths = problem_of(Logistic(), 5000), []
-    for smoothness in ("public", "private", (0.5,) * 6):
-        solver = GreedyCoordinateDescent(3, mechanism="gumbel", smoothness=smoothness)
-        lengths.append(solver.plan(problem, BUDGET).step)
-    assert lengths[0] > lengths[1] == lengths[2]
-    assert GreedyCoordinateDescent(3, step=0.3).plan(problem, BUDGET).step == 0.3

@@ -15,7 +15,6 @@ from tacit.solvers._greedy_scores import (
     RULES,
     TOP,
     Scores,
-    deepest,
 )
 
 UNITS = 2**30
@@ -107,19 +106,22 @@ def test_no_number_leads_to_a_score_that_is_none(rule, data):
     assert abs(found[0] - found[1]) <= abs(second - first) + MARGIN * units
 
 
-def exact(rule, at, k):
+def exact(rule, scores, S, w, k):
     """Return a score in exact arithmetic, from the same whole numbers."""
-    S, v, pull, l1 = (int(x[k]) for x in (at.total, at.place, at.pull, at.l1))
-    ratio = Fraction(float(at.ratio[k]))
+    back, l1, l2, rounded, scale, ratio, low, high = scores.table[k].tolist()
+    v, S, w = round(w[k] * scale), int(S[k]), float(w[k])
+    pull, l1 = round((l2 * w + l1 * np.sign(w)) / back), int(rounded)
+    ratio = Fraction(ratio)
     if rule == "gs-s":
         slope = S + pull
-        toward = slope if at.at_high[k] else -slope if at.at_low[k] else abs(slope)
+        toward = slope if v >= np.rint(high) else -slope if v <= np.rint(low) else None
+        toward = abs(slope) if toward is None else toward
         return Fraction(toward - (l1 if v == 0 else 0))
     step = v - S
     shrunk = max(abs(step) - l1, 0) * (1 if step > 0 else -1)
     u = shrunk / (1 + ratio)
-    if np.isfinite(at.high[k]):
-        low, high = Fraction(float(at.low[k])), Fraction(float(at.high[k]))
+    if np.isfinite(high):
+        low, high = Fraction(low), Fraction(high)
         u = min(max(u, min(low, v)), max(high, v))
     if rule == "gs-r":
         return abs(u - v)
@@ -140,9 +142,9 @@ def test_round_off_is_within_the_margin(rule, penalty, large, seed):
     n = 100
     sums, w, _ = drawn(penalty, n, seed)
     scores = scores_of(rule, penalty, n)
-    at = scores.coordinates(sums * large, w, np.arange(n))
-    found = RULES[rule](at)
-    off = [abs(Fraction(float(found[k])) - exact(rule, at, k)) for k in range(n)]
+    sums = sums * large
+    found = scores(sums, w, np.arange(n)).tolist()
+    off = [abs(Fraction(found[k]) - exact(rule, scores, sums, w, k)) for k in range(n)]
     # sums of 2^26 rows, of which these have half, are off by twice as much
     assert float(max(off)) <= MARGIN / 4 * UNITS
 
@@ -205,4 +207,14 @@ def test_offsets_are_cut_before_they_leave_64_bits():
     scores = scores_of("gs-s", "l1", 1, units=2**36, clip=1e-90)
     found = scores(np.array([2**62]), np.array([1e60]), np.array([0]))
     assert found[0] == 2.0**62 + REACH * 2.0**36
-    assert deepest(scores.coordinates(np.array([2**62]), np.ones(1), np.array([0])))
+    deepest = scores_of("gs-q", "l1", 1, units=2**36, clip=1e-90)
+    assert deepest(np.array([2**62]), np.ones(1), np.array([0]))[0] > 0
+
+
+@each_rule
+def test_those_out_of_the_choice_have_the_lowest_score(rule, seed):
+    sums, w, _ = drawn("l1", 50, seed)
+    scores, at, out_of = scores_of(rule, "l1", 50), np.arange(50), np.arange(50) < 20
+    found = scores(sums, w, at, out_of)
+    assert np.all(found[:20] == -TOP * UNITS)
+    np.testing.assert_array_equal(found[20:], scores(sums, w, at)[20:])

@@ -211,16 +211,6 @@ def test_too_small_a_sensitivity_is_reported(neighbors):
     assert any("over the declared sensitivity" in sentence for sentence in found)
 
 
-def test_a_floor_from_the_rows_is_reported(monkeypatch):
-    first, second = next(extreme_pairs(Neighbors.REPLACE_ONE))
-    squares = private(4, 2)
-
-    def peeking(X, squares):
-        return np.maximum(squares_of(X, squares), (X**2).mean(axis=0) + 9.0)
-
-    assert not replay(peeking, (first, squares), (second, squares)).ok
-
-
 def test_columns_that_fill_a_hundredth_of_their_range_are_learned(seed):
     rng = as_generator(seed)
     n = 20_000

@@ -13,6 +13,7 @@ from tacit.convex import (
     L2Ball,
     Simplex,
     Squared,
+    has_residuals,
 )
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, calibrate
@@ -58,7 +59,7 @@ MOST_MOMENTS = 500
 # A penalty of each weight is for a greedy descent where noise on all of them moves a
 # prediction by more than the first, and noise on one by less than the second: beyond,
 # no choice can be told from noise. Fitted by benchmarks/cd/fit_auto.py
-CROWDED_TARGETS, CROWDED_LABELS = (0.02, 0.01), (0.3, 0.03)
+CROWDED_TARGETS, CROWDED_LABELS = (0.01, 0.025), (0.3, 0.05)
 
 SOLVERS: dict[str, type[Any]] = {
     "amp": AMP,
@@ -137,7 +138,7 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
 
 def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
     """Return the coordinate descent that is best for a penalty of each weight."""
-    residuals = isinstance(problem.loss, Squared | Huber)
+    residuals = has_residuals(problem.loss)
     least, most = CROWDED_TARGETS if residuals else CROWDED_LABELS
     if budget.delta > 0:
         share = noise_share(problem, budget)

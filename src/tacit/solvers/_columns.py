@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit.convex import Huber, HuberizedHinge, Logistic, Loss, Squared
+from tacit.convex import (
+    Huber,
+    HuberizedHinge,
+    Logistic,
+    Loss,
+    Squared,
+    has_residuals,
+)
 from tacit.exceptions import PlanError
 
 __all__ = ["Columns", "Updates", "check_loss", "weight_after", "weights_after"]
@@ -22,8 +30,6 @@ LARGEST_MARGIN = 1e60
 LARGEST_WEIGHT = 1e150
 # Beyond this a sum is all but a count of signs, and products must stay finite
 MOST_PER_UNIT = 1e100
-# Share of all entries beyond which a new sum of everything is quicker than exchanges
-RECOMPUTE = 0.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +101,11 @@ class Updates:
             table[:, place] = values[visited]
         return table, seats
 
+    @cached_property
+    def lines(self) -> Floats:
+        """What a proximal step takes, a line for each weight."""
+        return np.column_stack(self.proximal)
+
     @property
     def proximal(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """Return what a proximal step takes."""
@@ -147,13 +158,16 @@ class Columns:
     """
 
     def __init__(self, X: Any, y: NDArray[Any], loss: Loss) -> None:
+        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
+
         self._kind = _kind(loss)
         signs = np.asarray(y, dtype=np.float64)
-        residual = isinstance(loss, (Squared, Huber))
+        residual = has_residuals(loss)
         self._private_start = -signs if residual else np.zeros(len(signs))
         self.is_sparse = bool(sparse.issparse(X))
         self.n_rows, self.n_features = X.shape
-        self._private_rows: tuple[tuple[Any, Any, Floats], _Spare] | None = None
+        # looked up once: one sum takes no longer than the lookup
+        self._sum_of: Any = kernels.sum_sparse if self.is_sparse else kernels.sum_dense
         if self.is_sparse:
             columns = sparse.csc_array(X, dtype=np.float64, copy=True)
             # an entry stored in two pieces would be cut piece by piece
@@ -251,9 +265,7 @@ class Columns:
 
     def sum_of(self, j: int, t: Floats, updates: Updates) -> Integers:
         """Return one coordinate sum, as an array of one: what a walk would find."""
-        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
-
-        one: Any = kernels.sum_sparse if self.is_sparse else kernels.sum_dense
+        one = self._sum_of
         scale, limit = updates.per_unit[j], updates.limit
         return np.array([one(*self._private_columns, j, t, scale, limit, *self._kind)])
 
@@ -273,92 +285,10 @@ class Columns:
         move: Any = kernels.shift_sparse if self.is_sparse else kernels.shift_dense
         move(*self._private_columns, j, delta, t)
 
-    def full_slopes(self, updates: Updates) -> Floats:
-        """Return, for sparse rows, the slope from which on all parts of a row are cut.
-
-        While it is beyond, and keeps its sign, no move changes what the row adds.
-        """
-        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
-
-        full = np.zeros(self.n_rows)
-        if self.is_sparse:
-            by_row, _ = self._by_row()
-            kernels.full_slopes(*by_row, updates.per_unit, updates.limit, full)
-        return full
-
-    def move(
-        self,
-        j: int,
-        delta: float,
-        t: Floats,
-        slopes: Floats,
-        full: Floats,
-        sums: Integers,
-        updates: Updates,
-    ) -> NDArray[np.int32]:
-        """Add ``delta`` to weight ``j``; return ``j`` and where other sums changed.
-
-        ``t``, ``slopes`` and ``sums`` are brought up to date in place; ``full`` are the
-        `full_slopes` of these updates.
-        """
-        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
-
-        if not self.is_sparse:
-            self.shift(j, delta, t)
-            slopes[:] = self.slopes(t)
-            sums[:] = self.sums(t, updates, slopes)
-            return np.arange(self.n_features, dtype=np.int32)
-        by_row, spare = self._by_row()
-        move: Any = kernels.move_rows
-        count, entries = move(
-            *self._private_columns,
-            by_row[0],
-            j,
-            delta,
-            t,
-            slopes,
-            full,
-            *self._kind,
-            spare.rows,
-            spare.slopes,
-        )
-        if entries > RECOMPUTE * len(by_row[2]):
-            sums[:] = self.sums(t, updates, slopes)
-            return np.arange(self.n_features, dtype=np.int32)
-        n_changed = kernels.exchange(
-            *by_row,
-            spare.rows[:count],
-            spare.slopes[:count],
-            slopes,
-            sums,
-            updates.per_unit,
-            updates.limit,
-            j,
-            spare.marked,
-            spare.changed,
-        )
-        return spare.changed[:n_changed].copy()
-
-    def _by_row(self) -> tuple[tuple[Any, Any, Floats], _Spare]:
-        """Return a copy of the matrix by rows, and arrays to work in; made once."""
-        if self._private_rows is None:
-            rows = _arrays(self._private_A.tocsr())
-            self._private_rows = rows, _Spare.of(self.n_rows, self.n_features)
-        return self._private_rows
-
-
-class _Spare(NamedTuple):
-    """Arrays that a move works in."""
-
-    rows: NDArray[np.int32]
-    slopes: Floats
-    marked: NDArray[np.bool_]
-    changed: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, n: int, p: int) -> _Spare:
-        rows, changed = np.empty(n, dtype=np.int32), np.empty(p, dtype=np.int32)
-        return cls(rows, np.empty(n), np.zeros(p, dtype=np.bool_), changed)
+    def by_row(self, order: Integers) -> tuple[Any, Any, Floats]:
+        """Return a copy of sparse rows, the features of each in this order."""
+        rows = self._private_A[:, order].tocsr()
+        return rows.indptr, order[rows.indices].astype(np.uint32), rows.data
 
 
 def weight_after(
@@ -367,9 +297,9 @@ def weight_after(
     """Return weight ``j`` after one update, by a step over ``slower``."""
     from tacit.solvers import _coordinate_kernels as kernels  # noqa: PLC0415
 
-    step, *penalty = (float(values[j]) for values in updates.proximal)
-    change = updates.back[j] * released
-    return float(kernels.moved_weight(w, change, step / slower, *penalty))
+    step, l1, l2, low, high = updates.lines[j].tolist()
+    change = float(updates.back[j]) * released
+    return float(kernels.moved_weight(w, change, step / slower, l1, l2, low, high))
 
 
 def _arrays(X: Any) -> tuple[Any, Any, Floats]:

@@ -143,59 +143,68 @@ def squares(values: Floats, per_bound: float, limit: float) -> int:
 
 
 @njit(cache=True, error_model="numpy")
-def full_slopes(
+def cut_slopes(
     row_indptr: Places,
     row_indices: Places,
     row_data: Floats,
     per_unit: Floats,
     limit: float,
-    out: Floats,
+    rest: Floats,
+    full: Floats,
 ) -> None:
-    """Put into ``out`` from which slope on all parts of a row are cut."""
-    for i in range(len(out)):
+    """Put into ``rest`` from which slope on this part of a row and all after are cut.
+
+    ``full`` has the same for whole rows.
+    """
+    for i in range(len(full)):
         least = 0.0
-        for b in range(row_indptr[i], row_indptr[i + 1]):
+        for b in range(row_indptr[i + 1] - 1, row_indptr[i] - 1, -1):
             x = abs(row_data[b])
             if x > 0.0:  # zeros have no part at any slope
-                least = max(least, limit / (x * per_unit[row_indices[b]]))
-        # parts a hair below the limit are rounded to it
-        out[i] = least * (1.0 + 1e-14)
+                # with a margin for round-off of the slope times the entry
+                reached = limit / (x * per_unit[row_indices[b]]) * (1.0 + 1e-14)
+                least = max(least, reached)
+            rest[b] = least
+        full[i] = least
 
 
 @njit(cache=True)
-def move_rows(
+def stale_rows(
     indptr: Places,
     indices: Places,
     data: Floats,
-    row_indptr: Places,
     j: int,
     delta: float,
     t: Floats,
     slopes: Floats,
     full: Floats,
+    staleness: float,
     kind: int,
     shape: float,
+    listed: Places,
     rows: Places,
     old: Floats,
-) -> tuple[int, int]:
-    """Move along a column; renew the slopes, and list the rows whose parts may change.
+    count: int,
+) -> int:
+    """Move the states along a column; renew slopes that are off by too much.
 
-    A row whose parts are all cut, before and after and with the same sign, has the same
-    ones as before. Returns how many others there are, and the entries of their rows;
-    ``rows`` and ``old`` begin with their places and with the slopes that they had.
+    Adds rows that may have other parts than before to a list, ``count`` of which are
+    there already, with the slopes that they had; returns how many there are then. A row
+    all of whose parts are cut before and after, with the same sign, is not added.
     """
-    count, entries = 0, 0
-    for a in range(indptr[j], indptr[j + 1]):
-        i = indices[a]
-        t[i] += delta * data[a]
-        before, slope = slopes[i], slope_of(kind, shape, t[i])
-        slopes[i] = slope
-        cut_before = before >= full[i] or before <= -full[i]
-        if not (cut_before and abs(slope) >= full[i] and slope * before > 0.0):
-            rows[count], old[count] = i, before
-            entries += row_indptr[i + 1] - row_indptr[i]
-            count += 1
-    return count, entries
+    places, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
+    for a in range(len(places)):
+        i = places[a]
+        t[i] += delta * x[a]
+        before, after = slopes[i], slope_of(kind, shape, t[i])
+        # [greedy:stale] by what the row itself and released numbers say alone
+        if abs(after - before) > staleness:
+            slopes[i] = after
+            cut = min(abs(before), abs(after)) >= full[i] and before * after > 0.0
+            if not (cut or listed[i]):
+                rows[count], old[count], listed[i] = i, before, True
+                count += 1
+    return count
 
 
 @njit(cache=True)
@@ -203,38 +212,51 @@ def exchange(
     row_indptr: Places,
     row_indices: Places,
     row_data: Floats,
+    rest: Floats,
     rows: Places,
     old: Floats,
     slopes: Floats,
     sums: Integers,
     per_unit: Floats,
     limit: float,
-    j: int,
-    marked: Places,
-    changed: Places,
-) -> int:
-    """Put new parts of some rows in for old ones; return how many sums changed.
-
-    ``changed`` begins with their places, of which ``j`` is the first in any case.
-    """
-    changed[0], marked[j], count = j, True, 1
+) -> None:
+    """Put new parts of some rows in for old ones."""
     for r in range(len(rows)):
         i = rows[r]
         before, after = old[r], slopes[i]
+        least = min(abs(before), abs(after)) if before * after > 0.0 else 0.0
         low, high = row_indptr[i], row_indptr[i + 1]
-        places, x = row_indices[low:high], row_data[low:high]
+        # what is cut before and after stays, and so does all that comes behind
+        end = low
+        while end < high:
+            middle = (end + high) // 2
+            if rest[middle] > least:
+                end = middle + 1
+            else:
+                high = middle
+        places, x = row_indices[low:end], row_data[low:end]
         for b in range(len(places)):
             c = places[b]
             scale = per_unit[c]
             # [greedy:exchange] whole numbers: what was put in comes out again
             sums[c] += part(after, x[b], scale, limit)
             sums[c] -= part(before, x[b], scale, limit)
-            if not marked[c]:
-                marked[c] = True
-                changed[count] = c
-                count += 1
-    for a in range(count):
-        marked[changed[a]] = False
+
+
+@njit(cache=True)
+def changed_sums(
+    sums: Integers, seen: Integers, watched: Places, changed: Places
+) -> int:
+    """List the places in ``watched`` of sums that changed; return how many there are.
+
+    What is listed has been ``seen`` then.
+    """
+    count = 0
+    for a in range(len(watched)):
+        j = watched[a]
+        if sums[j] != seen[j]:
+            changed[count], seen[j] = a, sums[j]
+            count += 1
     return count
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, isfinite, log, sqrt
 
-from tacit.convex import Huber, Squared
+from tacit.convex import has_residuals
 from tacit.privacy import Budget
 from tacit.solvers._base import Problem
 from tacit.solvers.frank_wolfe import root_spread
@@ -16,17 +16,23 @@ from tacit.solvers.frank_wolfe import root_spread
 __all__ = ["GreedyRule", "greedy_rule", "settling", "split_noise"]
 
 # Slopes are cut here, in units of the largest target or of the bound on slopes
-RESIDUAL_CLIP, SLOPE_CLIP = 0.35, 0.7
+RESIDUAL_CLIP, SLOPE_CLIP = 0.35, 1.2
 # and here for choices, in units of the above
 NARROW = 0.1
-# Length of steps where mean squares of columns are known, and where they are taken for
-# those of entries at the bound, which makes columns look steeper than they are
-STEP, BOUND_STEP = 2.0, 8.0
+# Length of steps: mean squares are rather too large, and slopes are cut
+STEP = 2.0
+# How far from the truth choices may see slopes of sparse rows, in units of the bound on
+# slopes or of the clip of choices: at least, at most, and in units of the noise of a
+# choice in between
+STALE, MOST_STALE, HIDDEN = 0.02, 0.2, 20.0
 # Part of all rows that makes a feature worth choosing
 WORTH = 0.2
 # Updates besides that of a choice, for each choice
 POLISH = 2
 MOST_STEPS = 12
+# Noise of predictions up to which clips stay, in units of the largest target or of a
+# margin
+LOUDEST_TARGET, LOUDEST_MARGIN = 0.175, 0.3
 # Updates of the intercept before the first choice: votes and slopes of an intercept
 # that is far off say little about features
 SETTLING = 4
@@ -39,15 +45,18 @@ class GreedyRule:
     n_steps: int
     clip: float
     narrow: float
+    bound: float
+    loudest: float
 
     @property
     def selection_clip(self) -> float:
         """The clip of choices."""
         return self.narrow * self.clip
 
-    def step(self, known: bool) -> float:
-        """Return the step, for mean squares that are known or bounds on them."""
-        return STEP if known else BOUND_STEP
+    def staleness(self, noise: float, clip: float) -> float:
+        """Return how stale slopes may be, for this noise and this clip of choices."""
+        unit = self.bound if isfinite(self.bound) else clip
+        return unit * min(max(STALE, HIDDEN * noise), MOST_STALE)
 
     def polish(self, n_steps: int) -> int:
         """Return how many updates to add to those of choices."""
@@ -59,12 +68,14 @@ def greedy_rule(
 ) -> GreedyRule:
     """Return the rule, with another clip where one is given."""
     bound = problem.loss.max_slope(inf, problem.bounds.y_range)
-    usual = SLOPE_CLIP * bound
-    if not isfinite(bound):
-        usual = RESIDUAL_CLIP * max(abs(end) for end in problem.bounds.y_range)
+    largest = max(abs(end) for end in problem.bounds.y_range)
+    usual = SLOPE_CLIP * bound if isfinite(bound) else RESIDUAL_CLIP * largest
     # slopes of a label keep their sign: votes would count labels, whatever is fitted
-    narrow = NARROW if isinstance(problem.loss, Squared | Huber) else 1.0
-    return GreedyRule(seen_steps(problem, budget), clip or usual, narrow)
+    narrow, loudest = 1.0, LOUDEST_MARGIN
+    if has_residuals(problem.loss):
+        narrow, loudest = NARROW, LOUDEST_TARGET * largest
+    n_steps = seen_steps(problem, budget)
+    return GreedyRule(n_steps, clip or usual, narrow, bound, loudest)
 
 
 def settling(problem: Problem) -> int:

@@ -12,8 +12,8 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ __all__ = ["MARGIN", "RULES", "TOP", "Scores", "check_rule"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+RULES = ("gs-s", "gs-r", "gs-q")
 # Public offsets are cut at the parts of so many rows: with sums of 2^26 rows all whole
 # numbers here stay below 2^63
 REACH = 2**25
@@ -34,95 +35,6 @@ TOP = 2.0**30
 MARGIN = 2.0**-16
 # Ridges far above all smoothness are all the same
 LARGEST_RATIO = 2.0**60
-
-
-@dataclass(frozen=True, eq=False)
-class Coordinates:
-    """Sums and public numbers of some coordinates, in whole numbers of the sums.
-
-    Parameters
-    ----------
-    total
-        Coordinate sums, the only private part.
-    place
-        Weights, times the smoothness.
-    pull
-        Slope of the penalty at the weight, 0 at weight 0.
-    l1
-        Slope of the penalty beside 0.
-    ratio
-        Ridge over smoothness.
-    low, high
-        Ends of the weights, times the smoothness.
-    """
-
-    total: Integers
-    place: Integers
-    pull: Integers
-    l1: Integers
-    ratio: Floats
-    low: Floats
-    high: Floats
-
-    @property
-    def at_low(self) -> NDArray[np.bool_]:
-        """Whether a weight is at its lower end, both rounded alike."""
-        return self.place <= np.rint(self.low)
-
-    @property
-    def at_high(self) -> NDArray[np.bool_]:
-        """Whether a weight is at its upper end, both rounded alike."""
-        return self.place >= np.rint(self.high)
-
-    @property
-    def landing(self) -> tuple[Integers, Floats, Floats]:
-        """Return where a plain step leads, the minimizer there, and that in the box."""
-        step = self.place - self.total
-        shrunk = step - np.clip(step, -self.l1, self.l1)
-        free = shrunk / (1.0 + self.ratio)
-        # the weight itself is inside, whatever rounding did to it
-        low, high = np.minimum(self.low, self.place), np.maximum(self.high, self.place)
-        return step, free, np.clip(free, low, high)
-
-
-def steepest(at: Coordinates) -> Floats:
-    """Return the distance from the slope to where the weight would rest.
-
-    A weight at zero has its true distance below zero too, so that the best of many
-    coordinates that all rest is still told from the others.
-    """
-    slope = at.total + at.pull
-    # at an end only the way back counts
-    toward = np.where(at.at_high, slope, np.where(at.at_low, -slope, np.abs(slope)))
-    return np.where(at.place == 0, toward - at.l1, toward).astype(np.float64)
-
-
-def longest(at: Coordinates) -> Floats:
-    """Return the length of the proximal step."""
-    _, _, inside = at.landing
-    return np.abs(inside - at.place)
-
-
-def deepest(at: Coordinates) -> Floats:
-    """Return the root of twice the decrease that the quadratic bound promises.
-
-    As a sum of terms that are not negative, so that nothing cancels: the squared step
-    with its ridge, what the end of the box holds back, and the bend at zero.
-    """
-    step, free, inside = at.landing
-    length = np.abs(inside - at.place)
-    held = 2.0 * np.abs(free - inside)
-    bend = at.l1 - np.sign(at.place) * np.clip(step, -at.l1, at.l1)
-    twice = (1.0 + at.ratio) * length * (length + held)
-    twice += 2.0 * np.abs(at.place) * bend.astype(np.float64)
-    return np.sqrt(twice)
-
-
-RULES: dict[str, Callable[[Coordinates], Floats]] = {
-    "gs-s": steepest,
-    "gs-r": longest,
-    "gs-q": deepest,
-}
 
 
 def check_rule(rule: str) -> None:
@@ -163,28 +75,53 @@ class Scores:
     low: Floats
     high: Floats
 
-    def __call__(self, sums: Integers, w: Floats, at: Integers) -> Floats:
-        """Return the scores of the coordinates ``at``, given all sums and weights."""
-        coordinates = self.coordinates(sums[at], w[at], at)
-        # [greedy:score] nothing in it but the sum is private
-        return np.minimum(RULES[self.rule](coordinates), TOP * self.units)
+    def __call__(
+        self,
+        sums: Integers,
+        w: Floats,
+        at: Integers,
+        out_of: NDArray[np.bool_] | None = None,
+    ) -> Floats:
+        """Return the scores of the coordinates ``at``, given all sums and weights.
 
-    def coordinates(self, sums: Integers, w: Floats, at: Integers) -> Coordinates:
-        """Return everything in whole numbers of the sums."""
-        back, smooth = self.back[at], self.smooth[at]
-        l1, l2 = self.l1[at], self.l2[at]
-        with np.errstate(over="ignore"):  # infinity is cut
-            scale = np.clip(smooth / back, 1e-250, 1e250)
-            return Coordinates(
-                sums,
-                self._whole(w * scale),
-                self._whole((l2 * w + l1 * np.sign(w)) / back),
-                self._whole(l1 / back),
-                np.minimum(l2 / smooth, LARGEST_RATIO),
-                self.low[at] * scale,
-                self.high[at] * scale,
-            )
+        Those that are ``out_of`` the choice have the lowest score there is.
+        """
+        from tacit.solvers import _score_kernels as kernels  # noqa: PLC0415
 
-    def _whole(self, values: Floats) -> Integers:
+        out_of = np.zeros(len(w), dtype=np.bool_) if out_of is None else out_of
+        found = np.empty(len(at))
+        # [greedy:score] nothing in it but the sums is private
+        kernels.scores(
+            RULES.index(self.rule),
+            self.table,
+            sums,
+            w,
+            at,
+            out_of,
+            float(REACH * self.units),
+            TOP * self.units,
+            found,
+        )
+        return found
+
+    @cached_property
+    def table(self) -> Floats:
+        """A line of public numbers for each coordinate, in whole numbers of the sums.
+
+        What a whole number stands for, the penalties, that beside zero as it is
+        rounded, smoothness, ridge over smoothness, and the ends of the weights.
+        """
         most = float(REACH * self.units)
-        return np.rint(np.clip(values, -most, most)).astype(np.int64)
+        with np.errstate(over="ignore"):  # infinity is cut
+            scale = np.clip(self.smooth / self.back, 1e-250, 1e250)
+            columns = (
+                self.back,
+                self.l1,
+                self.l2,
+                np.rint(np.clip(self.l1 / self.back, -most, most)),
+                scale,
+                np.minimum(self.l2 / self.smooth, LARGEST_RATIO),
+                self.low * scale,
+                self.high * scale,
+            )
+        return np.column_stack(columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from tacit.mechanisms import Exponential
 from tacit.mechanisms.weighted import WeightedSampler
-from tacit.solvers._columns import weight_after
-from tacit.solvers._greedy_scores import TOP
+from tacit.solvers._columns import Columns, weight_after
+from tacit.solvers._kept_sums import KeptSums
 
 if TYPE_CHECKING:
-    from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescentPlan
+    from tacit.solvers._greedy_plan import GreedyCoordinateDescentPlan
 
 __all__ = ["Visit", "Walk"]
 
@@ -58,7 +58,7 @@ class Walk:
     def __init__(
         self,
         plan: GreedyCoordinateDescentPlan,
-        columns: Any,
+        columns: Columns,
         squares: Array,
         rng: Generator,
     ) -> None:
@@ -69,6 +69,7 @@ class Walk:
         self.candidates = plan.candidates
         p = plan.problem.n_features
         self.w, self.n_visits = np.zeros(p), np.zeros(p, dtype=np.int64)
+        self.out_of = np.zeros(p, dtype=np.bool_)
         self.joined: list[int] = []
         self.path: list[Visit] = []
         self._narrow = plan.updates(squares, plan.selection_clip)
@@ -81,13 +82,17 @@ class Walk:
 
     def _start_sampler(self, selector: Exponential) -> None:
         """Keep sums and scores from one choice to the next."""
-        columns = self._private_columns
-        self._private_slopes = columns.slopes(self._private_states)
-        self._private_full = columns.full_slopes(self._narrow)
-        self._private_sums = self._all_sums()
-        self._private_stale: list[NDArray[np.int32]] = []
-        self._place = np.full(len(self.w), -1, dtype=np.int32)
+        self._private_kept = KeptSums(
+            self._private_columns,
+            self._private_states,
+            self._narrow,
+            self.candidates,
+            self.plan.staleness,
+        )
+        self._private_sums = self._private_kept._private_sums
+        self._place = np.full(len(self.w), -1)
         self._place[self.candidates] = np.arange(len(self.candidates))
+        self._moved: set[int] = set()
         most_rows = self.plan.problem.most_rows
         self._sampler = WeightedSampler(
             selector.epsilon,
@@ -98,16 +103,11 @@ class Walk:
         )
 
     def _all_sums(self) -> Integers:
-        sums: Integers = self._private_columns.sums(self._private_states, self._narrow)
-        return sums
+        return self._private_columns.sums(self._private_states, self._narrow)
 
     def _scores(self, at: Integers) -> Array:
         """Return the scores of coordinates ``at``; those that joined are out."""
-        scores = self.scores(self._private_sums, self.w, at)
-        if self.plan.n_polish > 0:
-            # [greedy:joined] which they are was released
-            scores[self.n_visits[at] > 0] = -TOP * self.updater.units
-        return scores
+        return self.scores(self._private_sums, self.w, at, self.out_of)
 
     def choose(self) -> int:
         """Return a coordinate, chosen privately."""
@@ -119,11 +119,29 @@ class Walk:
             place = self._sampler(self.rng, lambda: self._scores(self.candidates))
         return int(self.candidates[place])
 
+    def _refresh(self, sampler: WeightedSampler) -> None:
+        """Bring sums and scores up to date, once for all updates since a choice."""
+        # the score of a weight changes even where its sum does not
+        moved = np.array(sorted(self._moved), dtype=np.int32)
+        for places in (self._private_kept.renew(), moved):
+            if len(places):
+                sampler.update(places, self._scores(self.candidates[places]))
+        self._moved.clear()
+
     def settle(self) -> None:
         """Bring the intercept, where there is one, to where choices start from."""
         for _ in range(self.plan.n_settling):
             self.n_visits[-1] = 0  # full steps: the way may be long
             self.join(len(self.w) - 1)
+        if self._sampler is not None:
+            self._refresh(self._sampler)
+
+    def step(self, t: int) -> None:
+        """Make choice number ``t``, and polish as much as is due by then."""
+        self.join(self.choose())
+        n_steps, n_polish = self.plan.n_steps, self.plan.n_polish
+        for k in range(n_polish * t // n_steps, n_polish * (t + 1) // n_steps):
+            self.visit(self.joined[k % len(self.joined)])
 
     def join(self, j: int) -> None:
         """Update a coordinate, and let it take part in polishing."""
@@ -135,40 +153,22 @@ class Walk:
         """Release a partial derivative, and move the weight and all that follows."""
         columns, updates = self._private_columns, self.updates
         self.n_visits[j] += 1
-        slower = int(self.n_visits[j]) if self.plan.n_polish > 0 else 1
+        slower = 1
+        if self.plan.n_polish > 0:
+            slower = int(self.n_visits[j])
+            # [greedy:joined] which they are was released
+            self.out_of[j] = True
         total = columns.sum_of(j, self._private_states, updates)
         released = self.updater(total, self.rng)
-        new = weight_after(self.w[j], j, released[0], updates, slower)
-        delta, self.w[j] = new - float(self.w[j]), new
+        old = float(self.w[j])
+        new = weight_after(old, j, int(released[0]), updates, slower)
+        delta, self.w[j] = new - old, new
         if self._sampler is None:
             columns.shift(j, delta, self._private_states)
         else:
-            self._follow(j, delta)
+            self._private_kept.move(j, delta)
+            if self._place[j] >= 0:
+                self._moved.add(int(self._place[j]))
         back = float(updates.back[j])
         gradient, off = back * float(released[0]), back * self.deviation
         self.path.append(Visit(j, gradient, off))
-
-    def _follow(self, j: int, delta: float) -> None:
-        """Bring the sums that a move changes up to date, and note which they are."""
-        changed = self._private_columns.move(
-            j,
-            delta,
-            self._private_states,
-            self._private_slopes,
-            self._private_full,
-            self._private_sums,
-            self._narrow,
-        )
-        # the score of the weight itself changes even where its sum does not
-        self._private_stale += [self._place[changed], self._place[[j]]]
-
-    def _refresh(self, sampler: WeightedSampler) -> None:
-        """Bring the scores up to date, once for all updates since the last choice."""
-        if self._private_stale:
-            # a mask, as sorting out what is there twice takes longer than a gradient
-            old = np.zeros(len(self.candidates) + 1, dtype=np.bool_)
-            for places in self._private_stale:
-                old[places] = True  # what is no candidate has the last place
-            places = np.flatnonzero(old[:-1]).astype(np.int32)
-            sampler.update(places, self._scores(self.candidates[places]))
-            self._private_stale.clear()

@@ -11,14 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import exp, expm1, inf, lgamma, sqrt
 
-from tacit.convex import (
-    Huber,
-    Logistic,
-    Loss,
-    OneVsRest,
-    Softmax,
-    Squared,
-)
+from tacit.convex import Logistic, Loss, OneVsRest, Softmax, has_residuals
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import Problem
 
@@ -73,7 +66,7 @@ def gradient_unit(problem: Problem) -> float:
 
     Rules are in this unit, so that nothing depends on the units of the features.
     """
-    if not isinstance(problem.loss, Squared | Huber):
+    if not has_residuals(problem.loss):
         return problem.bounds.x_norm
     return problem.bounds.x_norm * max(abs(end) for end in problem.bounds.y_range)
 
@@ -145,7 +138,7 @@ def descent_rule(
     stable = min(4 / 0.7, 1.3 / curvature)
     stable /= problem.n_rows * problem.bounds.x_norm**2
     # how far to go in all, as the sum of step sizes
-    if isinstance(problem.loss, Squared | Huber):
+    if has_residuals(problem.loss):
         going = residual_duration(problem, noise)
     else:
         going = unit / problem.bounds.x_norm**2 / (noise * (0.1 + share)) / shrink

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
 from numbers import Real
 
 import numpy as np
@@ -15,7 +15,7 @@ from tacit._validate import fraction, one_of
 from tacit.convex import coordinate_parts
 from tacit.exceptions import PlanError
 from tacit.mechanisms.whole import MOST_ROWS_WHOLE, WholeGaussian
-from tacit.privacy import Budget, Event, GaussianNoise, calibrate
+from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import Problem
 from tacit.solvers._columns import Columns, check_loss
 
@@ -49,6 +49,9 @@ class MeanSquares:
         Ratio of noise to sensitivity of the private ones; None where all are public.
     noise
         ``"grid"`` or ``"float"``.
+    counted
+        Whether there are as many rows as planned for. Where that is private, there may
+        be more, and a mean over those planned for be above the squared bound.
 
     Notes
     -----
@@ -64,6 +67,7 @@ class MeanSquares:
     known: tuple[float, ...] = ()
     multiplier: float | None = None
     noise: str = "grid"
+    counted: bool = True
 
     @property
     def private(self) -> bool:
@@ -111,7 +115,8 @@ class MeanSquares:
         """
         off = self.deviation
         # no mean square is above that of the bound
-        return np.clip(noisy + ADDED * off, LEAST * off, self.x_norm**2 + LEAST * off)
+        most = self.x_norm**2 + LEAST * off if self.counted else inf
+        return np.clip(noisy + ADDED * off, LEAST * off, most)
 
 
 def check_smoothness(smoothness: object, share: float) -> tuple[float, ...] | str:
@@ -158,7 +163,8 @@ def mean_squares(
     share
         Part of the squared Gaussian parameter that the private ones are worth.
     problem
-        The problem, whose constant feature is public in any case.
+        The problem. Its constant feature is public, but for the number of rows: where
+        that is private, the squares of the constant tell it as those of others do.
     budget
         What may be spent, by which ``"auto"`` chooses.
     noise
@@ -184,12 +190,16 @@ def mean_squares(
         known = ()
     else:
         known = (problem.bounds.x_norm**2,) * n_free
+    counted = budget.neighbors is Neighbors.REPLACE_ONE
+    if counted or known:
+        known += last
     return MeanSquares(
         problem.n_rows,
         problem.bounds.x_norm,
-        n_free - len(known),
-        known + last,
+        problem.n_features - len(known),
+        known,
         noise=noise,
+        counted=counted,
     )
 
 
@@ -214,6 +224,13 @@ def refuse_coordinates(problem: Problem, solver: str) -> None:
         raise PlanError(
             f"{solver} needs rows bounded in the largest entry: norm='linf', or "
             "bound_norm='linf' of an estimator."
+        )
+    # steps, clips and penalties over this are then ordinary numbers
+    if not 1e-150 <= problem.n_rows * problem.smoothness <= 1e150:
+        raise PlanError(
+            f"{solver} needs losses and features of ordinary size, got "
+            f"{problem.loss!r} and entries up to {problem.bounds.x_norm:g}; rescale "
+            "them."
         )
     if problem.n_rows > MOST_ROWS_WHOLE:
         raise PlanError(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit._progress import steps
 from tacit._random import spawn
 from tacit._tape import release
-from tacit._validate import at_least, one_of, plain, positive
+from tacit._validate import at_least, moderate, one_of, plain
 from tacit.convex import coordinate_parts
 from tacit.data import Rows
 from tacit.data.rows import held
@@ -25,7 +25,7 @@ from tacit.mechanisms.whole import WholeGaussian
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
 from tacit.solvers._base import Problem, plan_assumptions, refuse_pure
 from tacit.solvers._columns import Columns, Updates, weights_after
-from tacit.solvers._coordinate_rules import MOST_UPDATES, coordinate_rule
+from tacit.solvers._coordinate_rules import MOST_UPDATES, column_clips, coordinate_rule
 from tacit.solvers._published import (
     check_accounting,
     coordinate_multiplier,
@@ -99,7 +99,7 @@ class CoordinateDescentPlan:
         smooth = problem.loss.max_curvature() * problem.n_rows * squares
         return Updates.of(
             # [coordinate:clip] in proportion to the root mean square of the column
-            self.clip * np.sqrt(squares),
+            column_clips(problem, self.clip, squares),
             self.mechanism.units,
             self.step / smooth,
             coordinate_parts(problem.regularizer, problem.ridge, problem.size),
@@ -183,7 +183,7 @@ class CoordinateDescent:
         at_least(1, n_restarts=self.n_restarts)
         for name in ("step", "clip"):
             if getattr(self, name) is not None:
-                positive(**{name: getattr(self, name)})
+                moderate(**{name: getattr(self, name)})
         if self.n_passes is not None:
             at_least(1, n_passes=self.n_passes)
             if self.n_passes % self.n_restarts:
@@ -195,7 +195,7 @@ class CoordinateDescent:
     def plan(self, problem: Problem, budget: Budget) -> CoordinateDescentPlan:
         """Choose the updates, then the least noise that fits."""
         refuse_coordinates(problem, "CoordinateDescent")
-        refuse_pure(budget, "CoordinateDescent", "FrankWolfe with an L1Ball")
+        refuse_pure(budget, "CoordinateDescent", "GreedyCoordinateDescent")
         rule = coordinate_rule(problem, budget)
         # as many as the rule says, and whole stretches
         n_passes = self.n_passes or ceil(rule.n_passes / self.n_restarts) * (

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import log, sqrt
-from typing import Any
+from math import sqrt
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._progress import steps
-from tacit._validate import at_least, fraction, one_of, plain, positive
-from tacit.convex import coordinate_parts
+from tacit._validate import (
+    at_least,
+    fraction,
+    moderate,
+    nonnegative,
+    one_of,
+    plain,
+)
 from tacit.data import Rows
 from tacit.data.rows import held
 from tacit.exceptions import PlanError
-from tacit.mechanisms import Exponential, NoisyMax, PermuteAndFlip
 from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.whole import WholeGaussian, WholeLaplace
-from tacit.privacy import (
-    BoundedRange,
-    Budget,
-    Composed,
-    Event,
-    GaussianNoise,
-    LaplaceNoise,
-    PureDP,
-    Repeated,
-    calibrate,
-)
-from tacit.solvers._base import Problem, plan_assumptions
-from tacit.solvers._columns import Columns, Updates
-from tacit.solvers._greedy_rules import greedy_rule, settling, split_noise
-from tacit.solvers._greedy_scores import MARGIN, Scores, check_rule
+from tacit.privacy import Budget, calibrate
+from tacit.solvers._base import Problem
+from tacit.solvers._columns import Columns
+from tacit.solvers._greedy_plan import SELECTORS, GreedyCoordinateDescentPlan
+from tacit.solvers._greedy_rules import STEP, greedy_rule, settling, split_noise
+from tacit.solvers._greedy_scores import check_rule
 from tacit.solvers._greedy_walk import Visit, Walk
 from tacit.solvers._published import check_accounting, greedy_epsilon, refuse_unkept
 from tacit.solvers._smoothness import (
@@ -47,157 +41,10 @@ from tacit.solvers._smoothness import (
 __all__ = ["GreedyCoordinateDescent", "GreedyCoordinateDescentPlan"]
 
 Array = NDArray[np.float64]
-Selector = Exponential | PermuteAndFlip | NoisyMax
 
 NAME = "GreedyCoordinateDescent"
-SELECTORS: dict[str, type[Selector]] = {
-    "gumbel": Exponential,
-    "pure": PermuteAndFlip,
-    "laplace": NoisyMax,
-}
-CHOICES: dict[str, Callable[[float], Event]] = {
-    "gumbel": BoundedRange,
-    "pure": PureDP,
-    "laplace": PureDP,
-}
-MOVES: dict[str, Callable[[float], Event]] = {
-    "gumbel": GaussianNoise,
-    "pure": LaplaceNoise,
-    "laplace": LaplaceNoise,
-}
 # Updates that a report of the privacy spent can be read back with
 MOST_UPDATES = 10**5
-# Noise of predictions, over the slopes that are usual, up to which clips stay
-QUIET = 0.5
-
-
-@dataclass(frozen=True)
-class GreedyCoordinateDescentPlan:
-    """Choices, updates and the noise of both, fixed without data."""
-
-    problem: Problem
-    n_steps: int
-    n_polish: int
-    step: float
-    clip: float
-    selection_clip: float
-    squares: MeanSquares
-    selection_epsilon: float
-    multiplier: float
-    sensitivity: float
-    mechanism: str = "gumbel"
-    rule: str = "gs-s"
-    noise: str = "grid"
-
-    @property
-    def n_updates(self) -> int:
-        """Number of partial derivatives that are released."""
-        return self.n_steps + self.n_polish + self.n_settling
-
-    @property
-    def n_settling(self) -> int:
-        """Number of updates of the intercept before the first choice."""
-        return settling(self.problem)
-
-    @property
-    def updater(self) -> WholeGaussian | WholeLaplace:
-        """What draws the noise of one update."""
-        kind = WholeGaussian if self.mechanism == "gumbel" else WholeLaplace
-        return kind(self.multiplier, self.sensitivity, self.noise)
-
-    @property
-    def selector(self) -> Selector:
-        """What chooses a coordinate."""
-        # [greedy:sensitivity] the rows changed, and the round-off of two scores
-        moved = self.updater.units * (self.sensitivity + MARGIN)
-        return SELECTORS[self.mechanism](self.selection_epsilon, moved, self.noise)
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise of an update, in whole numbers."""
-        scale = self.updater.scale
-        return scale if self.mechanism == "gumbel" else sqrt(2) * scale
-
-    @property
-    def relative_deviation(self) -> float:
-        """The same in full parts of a row."""
-        return self.deviation / self.updater.units
-
-    @property
-    def unrest(self) -> float:
-        """Noise of predictions that updates add up to, over the usual slope."""
-        # each coordinate keeps about the mean of its visits
-        visits = self.n_updates / (self.n_steps + 1)
-        moved = self.step * self.sensitivity * self.multiplier / self.problem.n_rows
-        return moved * sqrt((self.n_steps + 1) / visits)
-
-    @property
-    def candidates(self) -> NDArray[np.int64]:
-        """Coordinates that compete: all that can move, but for the constant one."""
-        _, _, low, high = self._parts
-        free = low < high
-        if self.problem.constant is not None:
-            free[-1] = False
-        return np.flatnonzero(free)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return plan_assumptions(self.problem, self.noise)
-
-    @property
-    def event(self) -> Event:
-        choices = Repeated(
-            CHOICES[self.mechanism](self.selection_epsilon), self.n_steps
-        )
-        moves = Repeated(MOVES[self.mechanism](self.multiplier), self.n_updates)
-        return Composed((*self.squares.events, choices, moves))
-
-    def within(self, confidence: float = 0.95) -> float:
-        """Return how far from the best the scores of all chosen coordinates may be.
-
-        In rows: with probability ``confidence`` no other coordinate would have had a
-        sum larger than that of the chosen one by the full parts of more rows than this.
-
-        Notes
-        -----
-        **Bound.** McSherry and Talwar (2007), Theorem 6, for each choice, and a union
-        over all of them. Permute-and-flip is never further off; Laplace noise is up to
-        twice as far.
-        """
-        fraction(confidence=confidence, closed=False)
-        worst = log(len(self.candidates) * self.n_steps / (1 - confidence))
-        off = 2 * (self.sensitivity + MARGIN) / self.selection_epsilon * worst
-        return 2 * off if self.mechanism == "laplace" else off
-
-    @property
-    def _parts(self) -> tuple[Array, Array, Array, Array]:
-        problem = self.problem
-        return coordinate_parts(problem.regularizer, problem.ridge, problem.size)
-
-    def _smooth(self, squares: Array) -> Array:
-        return self.problem.loss.max_curvature() * self.problem.n_rows * squares
-
-    def updates(self, squares: Array, clip: float) -> Updates:
-        """Return the steps, clips and penalties of all coordinates."""
-        steps = np.full(len(squares), self.step)
-        if self.problem.constant is not None:
-            # its mean square is known, and a longer step would overshoot
-            steps[-1] = min(self.step, 1.0)
-        return Updates.of(
-            # [greedy:clip] scaled sensitivities are the same for all coordinates
-            clip * np.sqrt(squares),
-            self.updater.units,
-            steps / self._smooth(squares),
-            self._parts,
-            self.problem.bounds.x_norm,
-        )
-
-    def scores(self, squares: Array) -> Scores:
-        """Return what makes scores of sums."""
-        at = self.updates(squares, self.clip)
-        smooth = self._smooth(squares)
-        ends = at.l1, at.l2, at.low, at.high
-        return Scores(self.rule, self.updater.units, at.back, smooth, *ends)
 
 
 @dataclass(frozen=True)
@@ -230,8 +77,9 @@ class GreedyCoordinateDescent:
         Part of the privacy parameter, squared with ``"gumbel"``, that choices get.
         ``"laplace"`` has a fixed one.
     selection_clip
-        The clip of choices; None for the rule, a fifth of ``clip``, which makes sums
-        all but votes of rows: those stand out from the noise best.
+        The clip of choices; None for the rule: a tenth of ``clip`` for targets, which
+        makes sums all but votes of rows, and ``clip`` itself for labels, whose slopes
+        keep their sign whatever is fitted.
     n_polish
         Number of updates besides one a choice, spread between the choices over the
         coordinates chosen so far, which then no longer compete. 0 for none, when all
@@ -243,6 +91,10 @@ class GreedyCoordinateDescent:
         where it does not keep the budget.
     noise
         ``"grid"`` or ``"float"``.
+    staleness
+        How far from its true slope a row may be that choices see, where rows are
+        sparse: it saves time and costs no privacy. Updates see true slopes. 0 for none;
+        None for the rule, a part of the largest slope or of the clip of choices.
 
     Notes
     -----
@@ -273,6 +125,7 @@ class GreedyCoordinateDescent:
     smoothness_share: float = 0.1
     accounting: str = "tight"
     noise: str = "grid"
+    staleness: float | None = None
 
     def __post_init__(self) -> None:
         plain(self)
@@ -284,12 +137,10 @@ class GreedyCoordinateDescent:
         one_of(("auto", *SELECTORS), mechanism=self.mechanism)
         fraction(selection_share=self.selection_share, closed=False)
         for name in ("step", "clip", "selection_clip"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            positive(**{name: value})
-            if not 1e-100 <= value <= 1e100:
-                raise ValueError(f"{name} must be from 1e-100 to 1e100, got {value!r}.")
+            if getattr(self, name) is not None:
+                moderate(**{name: getattr(self, name)})
+        if self.staleness is not None:
+            nonnegative(staleness=self.staleness)
         if self.n_steps is not None:
             at_least(1, n_steps=self.n_steps)
         if self.n_polish is not None:
@@ -304,12 +155,10 @@ class GreedyCoordinateDescent:
         refuse_coordinates(problem, NAME)
         kinds = self._kinds(budget)
         plans = [self._fitted(kind, problem, budget) for kind in kinds]
-        plan = min(
-            plans, key=lambda p: p.deviation / p.updater.units / p.selection_epsilon
-        )
+        plan = min(plans, key=lambda p: p.relative_deviation / p.selection_epsilon)
         if not len(plan.candidates):
             raise PlanError(
-                f"{NAME} has no weight to choose: all are fixed at zero; widen the set."
+                f"{NAME} has no weight to choose but the intercept; give features."
             )
         _ = plan.selector  # refused here, not after the charge
         return plan
@@ -353,16 +202,18 @@ class GreedyCoordinateDescent:
             )
         squares = self._squares(kind, problem, budget)
         small = self.smoothness_share if squares.private else 0.0
-        known = bool(squares.private) or isinstance(self.smoothness, tuple)
 
         def planned(noise: float) -> GreedyCoordinateDescentPlan:
             counts, share = (n_steps, n_updates), self.selection_share
             epsilon, multiplier = split_noise(kind, noise, share, counts, 1 - small)
+            # noise of a score, as a part of all rows
+            spread = 2 * budget.neighbors.rows_changed / epsilon / problem.n_rows
+            stale = rule.staleness(spread, narrow)
             return GreedyCoordinateDescentPlan(
                 problem,
                 n_steps,
                 n_polish,
-                self.step or rule.step(known),
+                self.step or STEP,
                 rule.clip,
                 narrow,
                 squares.with_noise(noise / sqrt(small or 1.0)),
@@ -372,6 +223,7 @@ class GreedyCoordinateDescent:
                 kind,
                 self.rule,
                 self.noise,
+                stale if self.staleness is None else self.staleness,
             )
 
         if self.accounting == "paper":
@@ -380,7 +232,7 @@ class GreedyCoordinateDescent:
         else:
             plan = planned(calibrate(lambda noise: planned(noise).event, budget))
         if self.clip is None:
-            plan = replace(plan, clip=min(plan.clip, QUIET * plan.clip / plan.unrest))
+            plan = replace(plan, clip=min(plan.clip, rule.loudest / plan.unrest))
         if plan.selection_epsilon < 1e-8:
             raise PlanError(
                 f"{n_steps} steps leave an epsilon of {plan.selection_epsilon:.3g} to "
@@ -406,14 +258,9 @@ class GreedyCoordinateDescent:
         self, plan: GreedyCoordinateDescentPlan, rows: Rows, rng: Generator
     ) -> tuple[Array, tuple[Visit, ...]]:
         """Return the weights, and what each update on the way released."""
-        columns: Any = Columns(*held(rows, NAME), plan.problem.loss)
+        columns = Columns(*held(rows, NAME), plan.problem.loss)
         walk = Walk(plan, columns, plan.squares(columns, rng), rng)
-        polished = 0
         walk.settle()
         for t in steps(plan.n_steps, NAME):
-            walk.join(walk.choose())
-            due = plan.n_polish * (t + 1) // plan.n_steps
-            for k in range(polished, due):
-                walk.visit(walk.joined[k % len(walk.joined)])
-            polished = due
+            walk.step(t)
         return walk.w[:, None], tuple(walk.path)
