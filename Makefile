@@ -102,9 +102,11 @@ bench-cd-quick: $(INSTALLED_BENCH)
 	$(BIN)/python -m benchmarks.cd.report --quick
 
 # stops and goes on where it stopped; some hours on one core
-bench-cd: $(INSTALLED_BENCH)
+bench-cd: $(INSTALLED_BENCH) peers
 	@$(BIN)/python -m benchmarks.cd.run
 	$(BIN)/python -m benchmarks.cd.report
+	$(BIN)/python -m benchmarks.cd.speed
+	$(BIN)/python -m benchmarks.cd.greedy_speed
 
 format: $(INSTALLED)
 	@$(BIN)/ruff format .

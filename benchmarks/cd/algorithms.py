@@ -171,8 +171,14 @@ def coordinate(found: Case, passes: float, *, paid: bool, published: bool) -> Pr
     return Prepared(spent(found, event), run)
 
 
-def greedy(found: Case, n_steps: float, *, rule, mechanism, plain) -> Prepared:
-    """Return DP-GCD: as published but for the accounting with ``plain``, else ours."""
+def greedy(
+    found: Case, n_steps: float, *, rule, mechanism, plain, free=False
+) -> Prepared:
+    """Return DP-GCD: as published but for the accounting with ``plain``, else ours.
+
+    With ``free`` choices have no noise and cost nothing, so that all of the budget is
+    for updates: not private, but what no way of choosing does better than.
+    """
     problem, _, columns, squares = scaled(found.name)
     # where features lie on both sides of zero, votes choose best
     narrow = 1.0 if plain or sparse.issparse(found.X) else VOTES
@@ -184,24 +190,23 @@ def greedy(found: Case, n_steps: float, *, rule, mechanism, plain) -> Prepared:
         mechanism=mechanism,
         n_polish=0 if plain else None,
         selection_clip=narrow,
+        selection_share=1e-4 if free else 0.5,
         smoothness=tuple(np.sqrt(squares).tolist()),
     )
     first = solver.plan(problem, replace_one(found))
+    epsilon = spent(found, first.event)
+    if free:
+        first = replace(first, selection_epsilon=1e5)
 
     def run(clip, step, rng):
         clip = papers_clip(found, clip)
         plan = replace(first, clip=clip, step=step, selection_clip=narrow * clip)
         walk = Walk(plan, columns, squares, rng)
-        polished = 0
         for t in range(plan.n_steps):
-            walk.join(walk.choose())
-            due = plan.n_polish * (t + 1) // plan.n_steps
-            for k in range(polished, due):
-                walk.visit(walk.joined[k % len(walk.joined)])
-            polished = due
+            walk.step(t)
         return walk.w / found.bounds
 
-    return Prepared(spent(found, first.event), run)
+    return Prepared(epsilon, run)
 
 
 def gradient(found: Case, passes: float, *, batch: int) -> Prepared:
@@ -299,6 +304,13 @@ def _algorithms():
         "DP-GCD, ours",
         prepare=partial(greedy, rule="gs-s", mechanism="auto", plain=False),
     )
+    yield gcd(
+        "dp_gcd_free",
+        "DP-GCD, ours, choices for free (not private)",
+        prepare=partial(
+            greedy, rule="gs-s", mechanism="gumbel", plain=False, free=True
+        ),
+    )
     for batch in BATCHES:
         name = "dp_gd" if batch == ALL_ROWS else f"dp_sgd_{batch}"
         yield Algorithm(
@@ -309,15 +321,29 @@ def _algorithms():
 ALGORITHMS = {algorithm.name: algorithm for algorithm in _algorithms()}
 
 
+# Where the rules are compared, and where choices for free tell what may be reached
+RULES_COMPARED = ("square", "log1", "log2", "madelon_l1", "california")
+CHOICES_FREE = ("square", "log1", "log2")
+# Samples for the wide problems, where smaller ones are as far from anything useful
+FEW_BATCHES = (64, 256)
+
+
 def applies(algorithm: Algorithm, found: Case) -> bool:
     """Return whether a row is run: what the papers compare, and larger samples."""
-    name = algorithm.name
+    name, narrow = algorithm.name, found.chapter == 4
     if name == "dp_cd_private":
-        return found.paid and found.n_features <= 100
+        return narrow and found.paid and found.n_features <= 100
+    if name == "dp_cd_published":
+        return narrow
+    if name == "dp_gcd_free":
+        return found.name in CHOICES_FREE
+    if name in ("dp_gcd_published_s", "dp_gcd_published_q", "dp_gcd_gumbel"):
+        return found.name in RULES_COMPARED
     if algorithm.greedy:
         return found.chapter == 5
     if name.startswith("dp_sgd_"):
-        return int(name.removeprefix("dp_sgd_")) < found.n_rows
+        batch = int(name.removeprefix("dp_sgd_"))
+        return batch < found.n_rows and (narrow or batch in FEW_BATCHES)
     return True
 
 

@@ -54,15 +54,14 @@ COARSE_ALGORITHMS = (
 )
 # further problems are for the comparison that was asked for only
 EXTRA = {
-    "square_0": ("default", "dp_gcd_published_r", "dp_gcd_gumbel", "dp_gcd"),
-    "square_1": ("default", "dp_gcd_published_r", "dp_gcd_gumbel", "dp_gcd"),
+    "square_0": ("default", "dp_gcd_published_r", "dp_gcd"),
+    "square_1": ("default", "dp_gcd_published_r", "dp_gcd"),
     **{
         name: (
             "default",
             "dp_cd",
             "dp_cd_private",
             "dp_sgd_256",
-            "dp_sgd_1024",
             "dp_gd",
         )
         for name in CASES
