@@ -186,13 +186,12 @@ def _scores(
         y_fit[:n_classes] = np.arange(n_classes)[: len(y_fit)]  # none may be missing
     budget = promised_budget(model.epsilon, model.delta, model.neighbors, n_rows)
     changes = {
+        **model._made_up(X.shape[1]),
         "epsilon": _epsilon_of_fewer(budget, n_rows / n_fit),
         "delta": budget.delta,
         "expected_rows": n_fit,
         **({"classes": range(n_classes)} if n_classes else {"y_range": (-1.0, 1.0)}),
     }
-    if hasattr(model, "_made_up"):  # penalties in units of features and targets
-        changes |= model._made_up(X.shape[1])
     private = clone(model).set_params(**changes)
     scores = [
         private.set_params(random_state=seed + 1 + k)

@@ -269,8 +269,11 @@ def test_pairs_reach_the_ends_of_every_range():
     assert_array_equal(X[1:], np.tile([2.0, 0.0, 1.0], (9, 1)))
     far = pair_of(subject, 10, 3, "replace_one", "linf", 1000.0).first[0]
     assert np.abs(far[0]).min() > 900
-    with pytest.raises(ValueError, match="as many features"):
+    with pytest.raises(ValueError, match="one entry for each of the 2 features"):
         pair_of(subject, 10, 2, "replace_one", "linf")
+    named = prepared(Lasso(1.0, feature_bounds={"age": (0, 4), "dose": 1}))
+    with pytest.raises(ValueError, match="feature_bounds names features"):
+        pair_of(named, 10, 2, "replace_one", "linf")
 
 
 @pytest.mark.parametrize(

@@ -311,6 +311,19 @@ def test_a_trainer_that_bypasses_the_tape_does_not_pass():
         assert_replays(lambda X, y: 1, *neighbors())
 
 
+@pytest.mark.parametrize(
+    ("name", "passes"),
+    [("numba", True), ("numba.core.ssa", True), ("numbat", False), ("toy", False)],
+)
+def test_only_the_log_of_a_compiler_may_differ(name, passes):
+    class CompilesOnce(Mean):
+        def after(self, X, y):
+            logging.getLogger(name).debug("sum %s", self.sum(X)[0])
+
+    first, second = neighbors((2.0, 0.0), (-1.0, 0.0))
+    assert replay(functools.partial(fit, CompilesOnce), first, second).ok is passes
+
+
 def test_the_loggers_are_left_as_they_were():
     root = logging.getLogger()
     before = (root.level, list(root.handlers), root.manager.disable)

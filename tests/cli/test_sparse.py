@@ -3,7 +3,9 @@
 import pytest
 from tests.cli.story import fit_arguments, spent
 
+from tacit.cli._options import estimator_for
 from tacit.saved import read
+from tacit.tables import Column, Schema
 
 LOGISTIC = ("--model", "sparse-logistic", "--alpha", 0.003)
 
@@ -49,9 +51,29 @@ def test_a_sparse_regression_takes_its_bounds_from_the_schema(census, run, model
     assert answer.code == 0, answer.err
     assert "selected     " in answer.out
     fitted = read(census / "model").estimator
-    assert fitted.feature_bounds == 1.0
+    schema = Schema.load(census / "census.toml").with_target("hours_per_week")
+    # flags and indicators from 0 to 1, numbers from -1 to 1
+    assert fitted.feature_bounds.tolist() == list(map(list, schema.feature_ranges))
+    assert {(0.0, 1.0), (-1.0, 1.0)} == set(schema.feature_ranges)
+    assert list(fitted.bounds_.low) == [low for low, _ in schema.feature_ranges]
+    assert fitted.bounds_.centered
     assert fitted.y_range == (0.0, 80.0)
     assert fitted.alpha == 0.5
+
+
+@pytest.mark.parametrize("name", ["lasso", "elastic-net", "sparse-logistic"])
+def test_flags_and_indicators_are_ranges_from_zero_to_one(name):
+    columns = (
+        Column("smokes", "number", range=(0, 1), zero=0),
+        Column("age", "number", range=(18, 98)),
+        Column("sex", "category", categories=("f", "m")),
+    )
+    target = Column("ill", "category", categories=("0", "1"))
+    if name != "sparse-logistic":
+        target = Column("visits", "number", range=(0, 20))
+    schema = Schema(columns, target)
+    model = estimator_for(schema, model_name=name, settings={}, epsilon=1.0)
+    assert model.feature_bounds.tolist() == [[0, 1], [-1, 1], [0, 1], [0, 1]]
 
 
 def test_a_score_can_be_paid_for(census, run):
@@ -66,6 +88,8 @@ def test_a_plan_names_the_solver_and_the_scores_to_expect(census, run):
     assert answer.code == 0, answer.err
     assert answer.data["estimator"] == "SparseLogisticRegression"
     assert answer.data["solver"].endswith("CoordinateDescent")
+    told = "features are cut to a range each, set without the data"
+    assert told in answer.data["assumptions"]
     assert len(answer.data["expected"]) == 3
 
 
@@ -81,7 +105,11 @@ def test_a_plan_names_the_solver_and_the_scores_to_expect(census, run):
         (("--set", "l1_radius=3"), "l1_radius is for"),
         (("--set", "l1_ratio=2"), "l1_ratio must be"),
         (("--model", "logistic", "--alpha", 1), "no parameter 'alpha'"),
-        (("--intervals", 1), "Intervals take no penalty"),
+        (("--intervals", 1), "--intervals are not available for sparse models"),
+        (
+            ("--intervals", 1, "--solver", "frank_wolfe", "--set", "l1_radius=3"),
+            "--intervals are not available for sparse models",
+        ),
     ],
 )
 def test_what_a_sparse_model_cannot_do_is_refused_first(census, run, more, words):

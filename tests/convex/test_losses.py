@@ -10,6 +10,7 @@ from tacit.convex import (
     OneVsRest,
     Softmax,
     Squared,
+    has_residuals,
 )
 
 LOSSES = [
@@ -203,3 +204,8 @@ def test_huberized_hinge_has_the_three_published_pieces():
 def test_bad_parameters_are_named(make, name):
     with pytest.raises(ValueError, match=name):
         make()
+
+
+def test_residuals_are_those_of_numbers():
+    found = {type(loss) for loss in LOSSES if has_residuals(loss)}
+    assert found == {Squared, Huber}

@@ -1,7 +1,7 @@
 """Entries stay in their public ranges, whatever they are."""
 
 from fractions import Fraction
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pytest
@@ -104,20 +104,25 @@ def test_names_may_come_in_any_order():
         (True, "one pair a feature"),
         ("1", "one pair a feature"),
         ("12", "one pair a feature"),
-        (1j, "one entry for each of the 2 features, got 0"),
+        ("1", "or a dict from names to numbers or pairs"),
+        (1j, "one pair a feature"),
         ([], "one entry for each of the 2 features, got 0"),
         ([1], "got 1 entries"),
         ([1, 2, 3], "got 3 entries"),
-        ((0, 10), "above zero"),
-        ([(0, 1), (1, 0)], "the lower end first"),
-        ([(0, 1), (1, 1)], "the lower end first"),
-        ([(0, 1), (1, 1 + 1e-12)], "wider than round-off"),
-        ([(0, 1), (0, 1e-200)], "wider than round-off"),
-        ([(0, 1), (0, np.nan)], "the lower end first"),
-        ([(0, 1, 2), (0, 1, 2)], "one pair a feature"),
-        ([(0, "1"), (0, 1)], "one pair a feature"),
-        ([None, 1], "one pair a feature"),
-        ([10**400, 1], "above zero"),
+        ((0, 10), r"write \[\(0, 10\), \(0, 10\)\] for the pair, or \[0, 10\]"),
+        ((18.5, np.float64(100)), r"\[\(18.5, 100\), \(18.5, 100\)\]"),
+        ((10**400, 1), "may mean one pair or two largest values"),
+        ((0, True), r"feature_bounds\[1\] must be a number or a pair"),
+        ([(0, 1), (1, 0)], r"feature_bounds\[1\] .* the lower end first"),
+        ([(0, 1), (1, 1)], r"feature_bounds\[1\] .* the lower end first"),
+        ([(0, 1), (1, 1 + 1e-12)], r"feature_bounds\[1\] .* wider than round-off"),
+        ([(0, 1), (0, 1e-200)], r"feature_bounds\[1\] .* wider than round-off"),
+        ([(0, 1), (0, np.nan)], r"feature_bounds\[1\] .* the lower end first"),
+        ([(0, 1, 2), (0, 1, 2)], r"feature_bounds\[0\] must be a number or a pair"),
+        ([(0, "1"), (0, 1)], r"feature_bounds\[0\] must be a number or a pair"),
+        ([None, 1], r"feature_bounds\[0\] must be a number or a pair"),
+        ([1, 2, None], r"feature_bounds\[2\] must be a number or a pair"),
+        ([10**400, 1], r"feature_bounds\[0\] .* above zero"),
         (np.ones((2, 3)), "one entry for each"),
         (np.ones((2, 2, 2)), "one pair a feature"),
         (np.array(["a", "b"]), "one pair a feature"),
@@ -133,11 +138,37 @@ def test_what_is_no_range_is_refused(given, match):
 
 @pytest.mark.parametrize(
     ("given", "match"),
-    [({"a": 1}, "no entry 'b'"), ({"a": 1, "b": 1, "c": 1}, "an unknown entry 'c'")],
+    [
+        ({"a": 1}, "no entry 'b';"),
+        ({}, "no entry 'a', 'b';"),
+        ({"a": 1, "b": 1, "c": 1}, "an unknown entry 'c';"),
+        ({"a": 1, "b": (1, 0)}, r"feature_bounds\['b'\] .* the lower end first"),
+        ({"a": 1, "b": "1"}, r"feature_bounds\['b'\] must be a number or a pair"),
+        ([1, (1, 0)], r"feature_bounds\['b'\] .* the lower end first"),
+    ],
 )
 def test_names_must_be_those_of_the_columns(given, match):
     with pytest.raises(ValueError, match=match):
         FeatureBounds.of(given, ["a", "b"])
+
+
+def test_of_many_names_without_an_entry_five_are_listed():
+    with pytest.raises(ValueError, match=r"no entry 0, 1, 2, 3, 4 and 3 more;"):
+        FeatureBounds.of({8: 1}, range(9))
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 7])
+def test_a_tuple_of_two_numbers_is_one_pair_for_all(n_features):
+    found = FeatureBounds.of((18, 100), n_features)
+    assert found == FeatureBounds.of([(18, 100)] * n_features, n_features)
+    with pytest.raises(ValueError, match=r"feature_bounds must be .* lower end first"):
+        FeatureBounds.of((100, 18), n_features)
+
+
+def test_a_list_of_two_numbers_is_a_number_for_each_of_two():
+    assert FeatureBounds.of([18, 100], 2) == FeatureBounds((-18, -100), (18, 100))
+    with pytest.raises(ValueError, match="one entry for each of the 3 features, got 2"):
+        FeatureBounds.of([18, 100], 3)
 
 
 def test_sparse_rows_need_ranges_that_hold_zero():
@@ -196,9 +227,9 @@ def test_many_features_are_bounded_fast():
     p = 100_000
     X = sparse.random_array((50, p), density=1e-3, format="csr", rng=0)
     pairs = [(-1.0, 2.0)] * p
-    start = perf_counter()
+    start = process_time()
     bounds = FeatureBounds.of(pairs, p, centered=False)
     bounds.clip(X)
     bounds.to_unit(X)
-    assert perf_counter() - start < 2.0
+    assert process_time() - start < 2.0
     assert repr(bounds) == "FeatureBounds(100000 features)"

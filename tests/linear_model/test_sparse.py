@@ -1,5 +1,7 @@
 """Models with few weights: the objective, its units, and what they tell."""
 
+from time import process_time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,12 +12,17 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from tacit._random import as_generator
-from tacit.convex import CoordinatePenalty, L1Ball, coordinate_parts
+from tacit.convex import CoordinatePenalty, L1Ball, Logistic, coordinate_parts
 from tacit.data import FeatureBounds
 from tacit.forecast import expected_score
 from tacit.inference import coefficient_intervals, private_score
-from tacit.linear_model import ElasticNet, Lasso, SparseLogisticRegression
-from tacit.linear_model._sparse import SelectionPath
+from tacit.linear_model import (
+    ElasticNet,
+    Lasso,
+    LogisticRegression,
+    SelectionPath,
+    SparseLogisticRegression,
+)
 from tacit.preprocessing import PublicScaler
 from tacit.privacy import Budget, Ledger
 from tacit.solvers import CoordinateDescent, FrankWolfe, GreedyCoordinateDescent
@@ -280,9 +287,14 @@ def test_many_features_are_planned_and_fitted_fast(seed):
     model = SparseLogisticRegression(
         1.0, 1e-5, feature_bounds=1.0, classes=[0, 1], random_state=seed
     )
-    model.fit(X, np.arange(3000) % 2)
-    assert isinstance(model._facts.planned.solver, GreedyCoordinateDescent)
-    assert model.selected_features_.size <= 200
+    y = np.arange(3000) % 2
+    model.fit(X, y)  # compiles the kernels
+    start = process_time()
+    model.fit(X, y)
+    assert process_time() - start < 1.0
+    planned = model._facts.planned
+    assert isinstance(planned.solver, GreedyCoordinateDescent)
+    assert model.selected_features_.size <= planned.plan.n_steps <= 12
 
 
 def test_entries_are_cut_to_their_ranges_when_predicting_too(seed):
@@ -331,15 +343,15 @@ def test_scores_can_be_paid_for_and_intervals_are_refused(seed):
     model = Lasso(4.0, alpha=0.1, **TARGETS, random_state=seed).fit(X, y)
     found = private_score(model, X, y, epsilon=1.0, random_state=seed)
     assert found.low <= found.value <= found.high
-    with pytest.raises(ValueError, match="Intervals take no penalty"):
+    with pytest.raises(ValueError, match="not available for sparse models"):
         coefficient_intervals(model, X, y, epsilon=1.0)
 
 
 def test_a_forecast_is_in_the_units_of_the_model():
     widths = [1] * P
     narrow = Lasso(5.0, 1e-6, alpha=0.004, feature_bounds=1.0, y_range=(-1, 1))
-    wide = Lasso(5.0, 1e-6, alpha=0.4, feature_bounds=0.1, y_range=(-10, 10))
-    wide.set_params(alpha=0.004 * 0.1 * 10)
+    alpha = 0.004 * 0.1 * 30
+    wide = Lasso(5.0, 1e-6, alpha=alpha, feature_bounds=0.1, y_range=(-30, 30))
     scores = [
         [outlook.low for outlook in expected_score(model, 2000, widths).outlooks]
         for model in (narrow, wide)
@@ -353,14 +365,27 @@ def test_the_penalty_of_a_setting_is_one_of_coordinates():
     assert planned.problem.loss.max_curvature() == 1.0
 
 
+@pytest.mark.parametrize("solver", ["cd", "gcd", CoordinateDescent(3)])
+def test_coordinates_leave_the_logistic_loss_as_it_is(solver):
+    sparse_model = SparseLogisticRegression(feature_bounds=1.0, classes=[0, 1])
+    dense_model = LogisticRegression(bound_norm="linf", classes=[0, 1])
+    for model in (sparse_model, dense_model):
+        planned = model.set_params(solver=solver).plan(500, P)
+        assert planned.problem.loss == planned.plan.problem.loss == Logistic()
+    other = LogisticRegression(solver="noisy_gd", classes=[0, 1]).plan(500, P)
+    assert other.problem.loss == Logistic(cap=0.5)
+
+
 @pytest.mark.statistical
-def test_noise_never_makes_predictions_much_worse_than_none(seed):
+@pytest.mark.parametrize("epsilon", [0.05, 0.5])
+def test_noise_never_makes_predictions_much_worse_than_none(epsilon, seed):
     X, y = data()
-    for epsilon in (0.05, 0.5):
-        scores = [
-            Lasso(epsilon, alpha=0.1, **TARGETS, random_state=seed + i)
-            .fit(X, y)
-            .score(X, y)
-            for i in range(3)
-        ]
-        assert np.median(scores) > -1.0
+
+    def typical_score(solver):
+        model = Lasso(epsilon, alpha=0.1, **TARGETS, solver=solver)
+        draws = [model.set_params(random_state=seed + i).fit(X, y) for i in range(3)]
+        return np.median([model.score(X, y) for model in draws])
+
+    assert typical_score("auto") > -1.0
+    # settings that do not go by the budget: what the rules are there to prevent
+    assert typical_score(CoordinateDescent(100, step=1.0, clip=4.0)) < -10.0

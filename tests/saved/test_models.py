@@ -21,9 +21,8 @@ from tests.saved.subjects import (
 from tacit._random import as_generator
 from tacit.convex import L1
 from tacit.inference import noise_intervals
-from tacit.linear_model import LogisticRegression, Ridge
+from tacit.linear_model import LogisticRegression, Ridge, SelectionPath
 from tacit.linear_model._base import CoefficientNoise
-from tacit.linear_model._sparse import SelectionPath
 from tacit.saved import (
     ModelFileError,
     SavedModel,

@@ -325,6 +325,47 @@ def test_a_number_may_be_zero_elsewhere_than_in_the_middle(
     assert column.mean_square == pytest.approx(np.mean(spread**2), rel=1e-3)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_encoded_values_fill_the_public_ranges_of_their_features(
+    tmp_path_factory, data
+):
+    ends = (
+        st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
+        .filter(lambda pair: abs(pair[0] - pair[1]) > 1e-3)
+        .map(sorted)
+    )
+    low, high = data.draw(ends)
+    zero = data.draw(st.none() | st.floats(low, high))
+    cells = data.draw(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=6))
+    cells = [low, high, *cells]
+    columns = (
+        Column("x", "number", (low, high), zero=zero),
+        Column("flag", "number", (0, 1), zero=0),
+        Column("id", "ignore"),
+        Column("town", "category", categories=("a", "b"), unseen="other"),
+    )
+    table = {
+        "x": cells,
+        "flag": [0, 1] * 4,
+        "id": range(8),
+        "town": ["a", "b", "c", None] * 2,
+    }
+    table = {name: list(values)[: len(cells)] for name, values in table.items()}
+    schema = Schema(columns)
+    path = write(table, tmp_path_factory.mktemp("ranges") / "t.parquet")
+    X, _ = read_rows(path, schema, with_target=False)
+    pairs = np.array(schema.feature_ranges)
+    assert pairs.shape == (X.shape[1], 2) == (len(schema.feature_names), 2)
+    assert (pairs[:, 0] <= X).all()
+    assert (pairs[:, 1] >= X).all()
+    # and no wider than that: the ends of the range are those of the feature
+    np.testing.assert_allclose(X[:2, 0], pairs[0], rtol=0, atol=1e-9)
+    assert pairs[1:].tolist() == [[0, 1]] * 4
+    if zero is None:
+        assert pairs[0].tolist() == [-1, 1]
+
+
 @pytest.mark.parametrize("zero", [-1, 11, "0", True, float("nan")])
 def test_a_zero_outside_of_the_range_is_refused(zero):
     with pytest.raises(TableError, match="zero of column 'x'"):

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from tacit.audit.pairs import ADD_OR_REMOVE, REPLACE, Pair, worst_case_pair
+from tacit.data import FeatureBounds
 
 __all__ = ["pair_of", "prepared", "promise_of", "relation_of"]
 
@@ -77,9 +78,13 @@ def pair_of(
     The labels are those that the parameters name.
     """
     given = subject.get_params(deep=False)
-    ranges = _ranges(given.get("feature_bounds"), n_features)
     bound = 1.0
-    if ranges is None:
+    center: Any = 0.0
+    half: Any = 1.0
+    if "feature_bounds" in given:
+        ranges = FeatureBounds.of(given["feature_bounds"], n_features)
+        center, half = ranges.center, ranges.half_width
+    else:
         bound = next(float(given[name]) for name in NORMS if name in given)
     if not (isfinite(bound) and bound > 0):
         raise ValueError(f"The bound on a row must be finite and > 0, got {bound!r}.")
@@ -116,21 +121,7 @@ def pair_of(
         # little besides the first one, so that the row keeps all norms up to the bound
         shares *= LITTLE / (n_features - 1)
         shares[0] = 1 - LITTLE - 1e-12
-    middle, half = (0.0, 1.0) if ranges is None else ranges
-    return Pair(*((middle + half * reach * X[:, :1] * shares, y) for X, y in sides))
-
-
-def _ranges(given: Any, n_features: int) -> tuple[Any, Any] | None:
-    """Return middles and half-widths where features have a range each."""
-    if given is None or isinstance(given, Real):
-        return None
-    entries = list(given.values() if isinstance(given, dict) else given)
-    if len(entries) != n_features:
-        raise ValueError(
-            f"feature_bounds has {len(entries)} entries; audit with as many features."
-        )
-    ends = np.array([(-e, e) if isinstance(e, Real) else tuple(e) for e in entries])
-    return ends.mean(axis=1), np.ptp(ends, axis=1) / 2
+    return Pair(*((center + half * reach * X[:, :1] * shares, y) for X, y in sides))
 
 
 def _classifies(subject: Any) -> bool:

@@ -25,6 +25,7 @@ from tacit.inference import (
     private_score,
     require_theory,
 )
+from tacit.linear_model._sparse import SparseLinearModel
 from tacit.privacy import (
     Budget,
     Event,
@@ -143,6 +144,11 @@ def refuse_early(
     model: Any, rows: Split, extras: Extras, ledger: StoredLedger | None, label: str
 ) -> None:
     """Refuse what cannot be done or paid in all, before a part of it is charged."""
+    if extras.intervals is not None and isinstance(model, SparseLinearModel):
+        raise Refused(
+            "--intervals are not available for sparse models, which may leave weights "
+            "out: leave the option out, or give another --model."
+        )
     planned = model.plan(*rows.X.shape)
     if extras.intervals is not None:
         require_theory(planned)

@@ -199,6 +199,7 @@ def estimator_for(
     **parameters: Any,
 ) -> Any:
     """Return the estimator for a schema's target, or refuse what does not fit it."""
+    import numpy as np  # noqa: PLC0415
     from sklearn.base import is_classifier  # noqa: PLC0415
 
     from tacit import linear_model  # noqa: PLC0415
@@ -230,7 +231,8 @@ def estimator_for(
     public = {
         "x_norm": schema.row_norm,
         "x_max": 1.0,  # numbers are scaled to -1 to 1, and indicators are 0 or 1
-        "feature_bounds": 1.0,
+        # one pair each, as flags and indicators are on one side of zero
+        "feature_bounds": np.array(schema.feature_ranges),
         "classes": target.labels,
         "y_range": target.range,
     }

@@ -8,7 +8,14 @@ from tacit.convex._protocols import (
     Separable,
     is_set,
 )
-from tacit.convex.losses import Huber, HuberizedHinge, Logistic, Softmax, Squared
+from tacit.convex.losses import (
+    Huber,
+    HuberizedHinge,
+    Logistic,
+    Softmax,
+    Squared,
+    has_residuals,
+)
 from tacit.convex.minimize import Minimum, minimize
 from tacit.convex.objective import Objective
 from tacit.convex.one_vs_rest import OneVsRest
@@ -54,6 +61,7 @@ __all__ = [
     "Squared",
     "coordinate_parts",
     "gradient_roundoff",
+    "has_residuals",
     "is_set",
     "makes_zeros",
     "minimize",

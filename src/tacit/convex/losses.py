@@ -12,7 +12,14 @@ from scipy.special import expit
 from tacit._validate import at_least, plain, positive
 from tacit.convex._protocols import Array
 
-__all__ = ["Huber", "HuberizedHinge", "Logistic", "Softmax", "Squared"]
+__all__ = [
+    "Huber",
+    "HuberizedHinge",
+    "Logistic",
+    "Softmax",
+    "Squared",
+    "has_residuals",
+]
 
 
 class _OneMargin(ABC):
@@ -350,6 +357,11 @@ class HuberizedHinge(_OneMargin):
 
     def max_curvature(self) -> float:
         return 0.5 / self.h
+
+
+def has_residuals(loss: object) -> bool:
+    """Return whether this is a loss of residuals, whose targets are numbers."""
+    return isinstance(loss, Squared | Huber)
 
 
 def _largest_residual(reach: float, y_range: tuple[float, float]) -> float:

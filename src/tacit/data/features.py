@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -17,12 +17,20 @@ from tacit.data.bounds import TargetBounds, canonical
 __all__ = ["FeatureBounds"]
 
 Array = NDArray[np.float64]
+# Names of features, or how many there are
+Columns = int | Sequence[Any]
 
 # Sizes of a range: room is left for squares and quotients
 NARROWEST, WIDEST = 1e-100, 1e100
 # and its width over the larger end, below which entries are mostly round-off
 LEAST_PART = 1e-9
 NAME = "feature_bounds"
+FORMS = (
+    f"{NAME} must be a number, one number a feature, one pair a feature, or a dict "
+    "from names to numbers or pairs."
+)
+# Names that a message lists
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,16 +75,14 @@ class FeatureBounds(TargetBounds):
                 "low and high must have one entry for each feature, got "
                 f"{len(low)} and {len(high)}."
             )
-        _check(low, high, "low and high")
+        _check(low, high, lambda j: f"low[{j}], high[{j}]")
         self._check_targets()
 
     def __repr__(self) -> str:
         return f"FeatureBounds({self.n_features} features)"
 
     @classmethod
-    def of(
-        cls, given: Any, columns: int | Sequence[Any], **fields: Any
-    ) -> FeatureBounds:
+    def of(cls, given: Any, columns: Columns, **fields: Any) -> FeatureBounds:
         """Return the bounds that a person gave.
 
         Parameters
@@ -84,7 +90,8 @@ class FeatureBounds(TargetBounds):
         given
             One number, the largest absolute value of all features; a number for each;
             a pair for each, the lowest value and the highest; or a mapping of names to
-            numbers or pairs.
+            numbers or pairs. A tuple of two numbers is one pair for all features, and
+            is refused where there are two features, as it might be a number for each.
         columns
             Names of the features, or how many there are.
         fields
@@ -95,11 +102,10 @@ class FeatureBounds(TargetBounds):
                 f"{NAME} must be given: the range of each feature, set without the "
                 "data."
             )
-        n_features = columns if isinstance(columns, int) else len(columns)
         if isinstance(given, Mapping):
             given = _of_each(given, columns)
-        low, high = _ends(given, n_features)
-        _check(low, high, NAME)
+        low, high = _ends(given, columns).T
+        _check(low, high, lambda j: _entry(j, columns))
         return cls(tuple(low.tolist()), tuple(high.tolist()), **fields)
 
     @property
@@ -195,61 +201,87 @@ class FeatureBounds(TargetBounds):
             )
 
 
-def _of_each(given: Mapping[Any, Any], columns: int | Sequence[Any]) -> list[Any]:
+def _of_each(given: Mapping[Any, Any], columns: Columns) -> list[Any]:
     """Return what a mapping says of each named column, in their order."""
     if isinstance(columns, int):
         raise ValueError(
             f"{NAME} names features, and X has no names; give a list, or a DataFrame."
         )
     missing = [column for column in columns if column not in given]
-    unknown = set(given) - set(columns)
-    if missing or unknown:
-        name, what = (missing[0], "no") if missing else (unknown.pop(), "an unknown")
-        raise ValueError(
-            f"{NAME} has {what} entry {name!r}; give one for each column of X."
-        )
+    named = set(columns)
+    unknown = [name for name in given if name not in named]
+    for names, what in ((missing, "no entry"), (unknown, "an unknown entry")):
+        if names:
+            raise ValueError(
+                f"{NAME} has {what} {_some(names)}; give one for each column of X."
+            )
     return [given[column] for column in columns]
 
 
-def _ends(given: Any, n_features: int) -> tuple[Array, Array]:
-    """Return lowest and highest values from any of the forms they may have."""
-    if isinstance(given, Real):
-        given = [given] * n_features
-    if not isinstance(given, np.ndarray):
-        try:
-            entries = list(given)
-        except TypeError:
-            entries = []
+def _some(names: Sequence[Any]) -> str:
+    """Return the first few names as text."""
+    listed = ", ".join(map(repr, names[:MOST_NAMED]))
+    more = len(names) - MOST_NAMED
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
+def _ends(given: Any, columns: Columns) -> Array:
+    """Return a pair for each feature, from any of the forms they may have."""
+    n_features = _count(columns)
+    if _is_number(given):
+        return _of_all(given, n_features)
+    if isinstance(given, tuple) and len(given) == 2 and all(map(_is_number, given)):
+        if n_features == 2:
+            ends = ", ".join(f"{end:.15g}" for end in _pair(given) or ())
+            raise ValueError(
+                f"{NAME}=({ends}) may mean one pair or two largest values; write "
+                f"[({ends}), ({ends})] for the pair, or [{ends}] for one value each."
+            )
+        return _of_all(given, n_features)
+    if isinstance(given, str | bytes) or not np.iterable(given):
+        raise ValueError(FORMS)
+    if isinstance(given, np.ndarray):
+        if given.dtype.kind not in "fiu" or given.ndim not in (1, 2):
+            raise ValueError(FORMS)
+        found = given.astype(np.float64)
+        if found.ndim == 1:
+            found = np.column_stack([-found, found])
+    else:
         # numbers and pairs side by side; text is no number, whatever numpy says
-        pairs = [_pair(entry) for entry in entries] if len(entries) else None
-        given = np.empty((0, 2)) if pairs is None else np.array(pairs, dtype=np.float64)
-    if given.dtype.kind not in "fiu" or given.ndim not in (1, 2):
-        raise ValueError(
-            f"{NAME} must be a number, one number a feature, or one pair a feature."
-        )
-    found = given.astype(np.float64)
-    if found.ndim == 1:
-        found = np.column_stack([-found, found])
+        pairs = [_pair(entry) for entry in given]
+        for place, pair in enumerate(pairs):
+            if pair is None:
+                raise ValueError(
+                    f"{_entry(place, columns)} must be a number or a pair of numbers."
+                )
+        found = np.array(pairs, dtype=np.float64).reshape(-1, 2)
     if found.shape != (n_features, 2):
         raise ValueError(
             f"{NAME} must have one entry for each of the {n_features} features, got "
             f"{len(found)} entries."
         )
-    return found[:, 0].copy(), found[:, 1].copy()
+    return found
 
 
-def _pair(entry: Any) -> tuple[float, float]:
-    """Return the ends that a number or a pair stands for."""
-    ends = (entry,) if isinstance(entry, Real) else entry
+def _of_all(given: Any, n_features: int) -> Array:
+    """Return one number or pair for every feature."""
+    ends: Array = np.array(_pair(given), dtype=np.float64)
+    _check(ends[:1], ends[1:], lambda _: NAME)
+    return np.tile(ends, (n_features, 1))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _pair(entry: Any) -> tuple[float, float] | None:
+    """Return the ends that a number or a pair stands for; None for what is neither."""
     try:
-        ends = tuple(ends)
+        ends = (entry,) if isinstance(entry, Real) else tuple(entry)
     except TypeError:
-        ends = ()
-    real = all(isinstance(e, Real) and not isinstance(e, bool | np.bool_) for e in ends)
-    if len(ends) not in (1, 2) or not real:
-        raise ValueError(
-            f"{NAME} must be a number, one number a feature, or one pair a feature."
-        )
+        return None
+    if len(ends) not in (1, 2) or not all(map(_is_number, ends)):
+        return None
     try:
         low, high = (-ends[0], ends[0]) if len(ends) == 1 else ends
         return float(low), float(high)
@@ -257,17 +289,28 @@ def _pair(entry: Any) -> tuple[float, float]:
         return np.nan, np.nan
 
 
-def _check(low: Array, high: Array, name: str) -> None:
-    """Refuse ranges that are none."""
+def _count(columns: Columns) -> int:
+    return columns if isinstance(columns, int) else len(columns)
+
+
+def _entry(place: int, columns: Columns) -> str:
+    """Return what an entry is called: by the name of its column, or by its place."""
+    if isinstance(columns, int) or place >= len(columns):
+        return f"{NAME}[{place}]"
+    return f"{NAME}[{columns[place]!r}]"
+
+
+def _check(low: Array, high: Array, name: Callable[[int], str]) -> None:
+    """Refuse ranges that are none, and say which is the first."""
     with np.errstate(all="ignore"):
         size = np.maximum(np.abs(low), np.abs(high))
         # false also where one of them is no number
         sound = (low < high) & (size <= WIDEST)
-    if not sound.all():
-        raise ValueError(
-            f"{name} must be finite and above zero, or pairs with the lower end first."
-        )
-    if not ((high - low > LEAST_PART * size) & (high - low >= NARROWEST)).all():
-        raise ValueError(
-            f"{name} must be ranges wider than round-off; leave constant features out."
-        )
+        wide = (high - low > LEAST_PART * size) & (high - low >= NARROWEST)
+    for right, words in (
+        (sound, "must be finite and above zero, or a pair with the lower end first"),
+        (wide, "must be a range wider than round-off; leave constant features out"),
+    ):
+        if not right.all():
+            place = int(np.argmin(right))
+            raise ValueError(f"{name(place)} {words}.")

@@ -48,7 +48,8 @@ class Dataset:
     x_norm
         Public bound on the Euclidean norm of a row, from the ranges alone.
     feature_bounds
-        Lowest and highest value of each column, or None where all are 0 and 1.
+        Lowest and highest value of each column, or None where a loader gives none:
+        values are then in [0, 1] unless asked for otherwise.
     y_range
         Range that the targets of a regression are in, or None for classes.
     """

@@ -19,7 +19,7 @@ from tacit._estimators import (
 )
 from tacit._random import RandomSource, generator_for, is_seeded
 from tacit._validate import fraction
-from tacit.convex import Free
+from tacit.convex import CoordinatePenalty, Free
 from tacit.data import bounded_rows
 from tacit.inference._alone import plain_rows
 from tacit.inference._curvature import CurvaturePlan, plan_curvature
@@ -199,6 +199,11 @@ def require_theory(planned: PlannedFit) -> None:
         What ``plan`` of an estimator returns.
     """
     problem, plan = planned.problem, planned.plan
+    if isinstance(problem.regularizer, CoordinatePenalty):
+        raise ValueError(
+            "Intervals are not available for sparse models, which may leave weights "
+            "out; fit LinearRegression, Ridge or LogisticRegression."
+        )
     if not isinstance(problem.regularizer, Free):
         raise ValueError(
             f"Intervals take no penalty but the ridge, got {problem.regularizer!r}; "

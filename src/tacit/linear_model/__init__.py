@@ -5,6 +5,7 @@ from tacit.linear_model._lasso import ElasticNet, Lasso
 from tacit.linear_model._linear import LinearRegression, Ridge
 from tacit.linear_model._logistic import LogisticRegression
 from tacit.linear_model._simplex import SimplexRegressor
+from tacit.linear_model._sparse import SelectionPath
 from tacit.linear_model._sparse_logistic import SparseLogisticRegression
 from tacit.linear_model._svm import LinearSVC
 
@@ -16,6 +17,7 @@ __all__ = [
     "LinearSVC",
     "LogisticRegression",
     "Ridge",
+    "SelectionPath",
     "SimplexRegressor",
     "SparseLogisticRegression",
 ]

@@ -13,11 +13,13 @@ from tacit._estimators import checked_values, open_account, report_of
 from tacit._progress import progress
 from tacit._random import as_generator, is_seeded
 from tacit._validate import at_least
-from tacit.convex import CoordinatePenalty, Loss, Regularizer
+from tacit.convex import Loss, Regularizer
 from tacit.data import FeatureBounds, RowBounds, bounded_rows
 from tacit.data.bounds import canonical
 from tacit.data.rows import is_on_disk, refuse_on_disk
+from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.whole import MOST_ROWS_WHOLE
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import (
     SOLVER_NAMES,
@@ -186,10 +188,17 @@ def planned_fit(
         regularizer=setting.regularizer,
         constant=intercept,
     )
+    capped = replace(problem, loss=capped_where_noisy(problem, budget))
+    chosen = _solver(solver, noise, capped, budget)
     # coordinates have clips of their own, which leave the loss as it is
-    if not isinstance(setting.regularizer, CoordinatePenalty):
-        problem = replace(problem, loss=capped_where_noisy(problem, budget))
-    chosen = _solver(solver, noise, problem, budget)
+    if not isinstance(chosen, COLUMN_SOLVERS):
+        problem = capped
+    elif expected_rows is None and problem.n_rows > max(n_rows, MOST_ROWS_WHOLE):
+        raise PlanError(
+            "expected_rows must be given for neighbors='add_or_remove_one' where delta "
+            f"is 0 or tiny: a public guess of the rows, at most {MOST_ROWS_WHOLE} for "
+            f"{type(chosen).__name__}."
+        )
     plan = chosen.plan(problem, budget)
     if isinstance(chosen, EntropySampling) and n_rows > problem.n_rows:
         raise ValueError(

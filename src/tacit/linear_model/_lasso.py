@@ -14,17 +14,15 @@ class SparseRegressorMixin(PrivateRegressorMixin):
 
     def _setting(self, n_rows, n_features, is_sparse):
         low, high = public_range(self.y_range)
-        setting = self._setting_of(
-            n_rows, n_features, is_sparse, loss=Squared(), scale=self._unit()[1]
-        )
+        setting = self._setting_of(n_rows, n_features, is_sparse, loss=Squared())
         return setting.assuming(f"targets are cut to [{low:g}, {high:g}]")
 
     def _shaped(self, weights, intercepts):
         """Return weights and intercept in the units of targets and features."""
-        return self._in_units(weights, intercepts, self._unit()[1])
+        return self._in_units(weights, intercepts)
 
-    def _made_up(self, n_features):
-        return self._for_units(n_features, self._unit()[1])
+    def _target_scale(self):
+        return self._unit()[1]
 
     def predict(self, X):
         """Return the predicted target of each row, its entries cut to their ranges."""
@@ -54,9 +52,10 @@ class Lasso(SparseRegressorMixin, SparseLinearModel):
     feature_bounds
         Range of each feature, public and required: one number, the largest absolute
         value of any feature; a number for each; a pair for each, the lowest value and
-        the highest; or a dict from the names of columns to numbers or pairs. Entries
-        beyond are cut to it, at fit and at prediction alike. It must not be read off
-        the data.
+        the highest; a tuple of two numbers, which is one pair for all features and is
+        refused where there are just two; or a dict from the names of columns to numbers
+        or pairs. Entries beyond are cut to it, at fit and at prediction alike. It must
+        not be read off the data.
     y_range
         Lowest and highest target, public and required. Targets beyond are cut to it.
     fit_intercept
@@ -196,9 +195,10 @@ class ElasticNet(SparseRegressorMixin, SparseLinearModel):
     feature_bounds
         Range of each feature, public and required: one number, the largest absolute
         value of any feature; a number for each; a pair for each, the lowest value and
-        the highest; or a dict from the names of columns to numbers or pairs. Entries
-        beyond are cut to it, at fit and at prediction alike. It must not be read off
-        the data.
+        the highest; a tuple of two numbers, which is one pair for all features and is
+        refused where there are just two; or a dict from the names of columns to numbers
+        or pairs. Entries beyond are cut to it, at fit and at prediction alike. It must
+        not be read off the data.
     y_range
         Lowest and highest target, public and required. Targets beyond are cut to it.
     fit_intercept

@@ -9,6 +9,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import promised_budget
 from tacit._validate import nonnegative, positive
@@ -33,9 +34,9 @@ class SelectionPath:
     """What each update of a greedy fit released, in the order of the updates.
 
     A feature whose noisy gradients are many deviations large was surely not chosen for
-    its noise, though perhaps for an intercept that had not settled. One that is within
-    a few deviations may have been. All of it is part of what the fit released, so
-    looking costs nothing.
+    its noise, which is not to say that it matters: correlated features, slopes that are
+    cut and an imbalanced target move gradients too. One that is within a few deviations
+    may have been. All of it is part of what the fit released, so looking costs nothing.
 
     Parameters
     ----------
@@ -75,23 +76,39 @@ class SelectionPath:
 class SparseLinearModel(PrivateLinearModel):
     """A penalty in the units of the features, whose ranges are public."""
 
+    # where a model has no parameter for it
+    l1_ratio = 1.0
+    positive = False
+
     @property
     def sparse_coef_(self):
         """The weights as a sparse matrix with one row."""
+        check_is_fitted(self)
         return sparse.csr_array(np.atleast_2d(self.coef_))
 
     @property
     def selected_features_(self):
         """Places of the features with a weight, in order."""
+        check_is_fitted(self)
         return np.flatnonzero(np.atleast_2d(self.coef_)[0])
 
     @property
     def selected_names_(self):
         """Names of the features with a weight, where columns have names."""
-        return self.feature_names_in_[self.selected_features_]
+        places = self.selected_features_
+        if not hasattr(self, "feature_names_in_"):
+            raise AttributeError(
+                "selected_names_ needs names: X had none; fit a DataFrame, or use "
+                "selected_features_."
+            )
+        return self.feature_names_in_[places]
 
-    def _setting_of(self, n_rows, n_features, is_sparse, *, loss, scale, **targets):
-        """Return the setting, with targets in units of ``scale``."""
+    def _target_scale(self):
+        """Return the unit of targets inside; labels have none."""
+        return 1.0
+
+    def _setting_of(self, n_rows, n_features, is_sparse, *, loss, **targets):
+        """Return the setting for this loss, features and targets in their units."""
         self._refuse_solver()
         constant = self._intercept(RowBounds(1.0, "linf"))
         features = FeatureBounds.of(
@@ -103,7 +120,7 @@ class SparseLinearModel(PrivateLinearModel):
         )
         if is_sparse:
             features.refuse_without_zero()
-        if scale / features.half_width.min() > MOST_SLOPE:
+        if self._target_scale() / features.half_width.min() > MOST_SLOPE:
             raise ValueError(
                 "y_range is too wide for the narrowest of feature_bounds: coefficients "
                 "would not be finite numbers; rescale the targets or the features."
@@ -115,9 +132,7 @@ class SparseLinearModel(PrivateLinearModel):
             bounds=RowBounds(1.0, "linf", (-1.0, 1.0), features.classes),
             intercept=constant,
             ridge=0.0,
-            regularizer=self._weight_penalty(
-                features, scale, planned, constant is not None
-            ),
+            regularizer=self._weight_penalty(features, planned, constant is not None),
             assumptions=(features_in_words(features),),
             features=features,
         )
@@ -163,16 +178,17 @@ class SparseLinearModel(PrivateLinearModel):
         """Return whether weights are kept in a ball in place of a penalty."""
         return self.solver == "frank_wolfe" or isinstance(self.solver, FrankWolfe)
 
-    def _weight_penalty(self, features, scale, n_rows, with_constant) -> Regularizer:
+    def _weight_penalty(self, features, n_rows, with_constant) -> Regularizer:
         """Return the penalty of weights for features in units and scaled targets."""
         nonnegative(alpha=self.alpha)
-        ratio = getattr(self, "l1_ratio", 1.0)
+        ratio = self.l1_ratio
         real = isinstance(ratio, Real) and not isinstance(ratio, bool)
         if not real or not 0 <= ratio <= 1:
             raise ValueError(f"l1_ratio must be between 0 and 1, got {ratio!r}.")
-        lowest = 0.0 if self._positive() else -np.inf
+        if not isinstance(self.positive, bool | np.bool_):
+            raise ValueError(f"positive must be True or False, got {self.positive!r}.")
         if self._in_ball():
-            return self._ball(scale, ratio)
+            return self._ball()
         if self.l1_radius is not None:
             raise ValueError(
                 "l1_radius is for solver='frank_wolfe' alone; set alpha instead, or "
@@ -180,12 +196,12 @@ class SparseLinearModel(PrivateLinearModel):
             )
         half = features.half_width
         with np.errstate(over="ignore"):
-            l1 = n_rows * (self.alpha * ratio) / half / scale
+            l1 = n_rows * (self.alpha * ratio) / half / self._target_scale()
             l2 = n_rows * (self.alpha * (1 - ratio)) / half / half
         parts = [
             np.minimum(l1, MOST_PENALTY),
             np.minimum(l2, MOST_PENALTY),
-            np.full(len(half), lowest),
+            np.full(len(half), 0.0 if self.positive else -np.inf),
             np.full(len(half), np.inf),
         ]
         if with_constant:  # free, as in scikit-learn
@@ -193,46 +209,41 @@ class SparseLinearModel(PrivateLinearModel):
             parts = [np.append(*both) for both in zip(parts, free, strict=True)]
         return CoordinatePenalty(*parts)
 
-    def _positive(self):
-        positive = getattr(self, "positive", False)
-        if not isinstance(positive, bool | np.bool_):
-            raise ValueError(f"positive must be True or False, got {positive!r}.")
-        return bool(positive)
-
-    def _ball(self, scale, ratio):
+    def _ball(self):
         if self.l1_radius is None:
             raise ValueError(
                 "l1_radius must be given for solver='frank_wolfe': the largest sum of "
                 "absolute weights times the half-widths of their features."
             )
         positive(l1_radius=self.l1_radius)
-        if ratio < 1:
+        if self.l1_ratio < 1:
             raise ValueError(
                 "l1_ratio must be 1.0 for solver='frank_wolfe', which keeps weights in "
-                f"a ball and takes no penalty, got {ratio!r}."
+                f"a ball and takes no penalty, got {self.l1_ratio!r}."
             )
-        if self._positive():
+        if self.positive:
             raise ValueError(
                 "positive=True is not for solver='frank_wolfe'; use 'cd' or 'gcd'."
             )
-        return L1Ball(self.l1_radius / scale)
+        return L1Ball(self.l1_radius / self._target_scale())
 
-    def _for_units(self, n_features, scale):
+    def _made_up(self, n_features):
         """Return parameters that do the same for features and targets in -1 to 1."""
         bounds = FeatureBounds.of(self.feature_bounds, self._columns(n_features))
         half = float(np.exp(np.mean(np.log(bounds.half_width))))  # one for all
-        ratio = getattr(self, "l1_ratio", 1.0)
-        l1, l2 = self.alpha * ratio / half / scale, self.alpha * (1 - ratio) / half**2
+        scale = self._target_scale()
+        l1 = self.alpha * self.l1_ratio / half / scale
+        l2 = self.alpha * (1 - self.l1_ratio) / half**2
         changes = {"feature_bounds": 1.0, "alpha": l1 + l2}
-        if hasattr(self, "l1_ratio") and l1 + l2 > 0:
+        if "l1_ratio" in self.get_params(deep=False) and l1 + l2 > 0:
             changes["l1_ratio"] = l1 / (l1 + l2)
         if self.l1_radius is not None:
             changes["l1_radius"] = self.l1_radius / scale
         return changes
 
-    def _in_units(self, weights, intercepts, scale):
-        """Return weights (p,) and the intercept in the units of the features."""
-        features = self._facts.setting.features
+    def _in_units(self, weights, intercepts):
+        """Return weights (p,) and intercept in the units of features and targets."""
+        features, scale = self._facts.setting.features, self._target_scale()
         coef = weights[:, 0] / features.half_width * scale
         return coef, float(intercepts[0] * scale - coef @ features.center)
 

@@ -35,9 +35,10 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
     feature_bounds
         Range of each feature, public and required: one number, the largest absolute
         value of any feature; a number for each; a pair for each, the lowest value and
-        the highest; or a dict from the names of columns to numbers or pairs. Entries
-        beyond are cut to it, at fit and at prediction alike. It must not be read off
-        the data.
+        the highest; a tuple of two numbers, which is one pair for all features and is
+        refused where there are just two; or a dict from the names of columns to numbers
+        or pairs. Entries beyond are cut to it, at fit and at prediction alike. It must
+        not be read off the data.
     fit_intercept
         Whether to fit an intercept, which is private and not penalized.
     classes
@@ -168,18 +169,14 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
             n_features,
             is_sparse,
             loss=Logistic(),
-            scale=1.0,
             classes=tuple(classes.tolist()),
         )
         return setting.assuming(note) if self.classes is None else setting
 
     def _shaped(self, weights, intercepts):
         """Return weights and intercept in the units of the features."""
-        coef, intercept = self._in_units(weights, intercepts, 1.0)
+        coef, intercept = self._in_units(weights, intercepts)
         return coef[None, :], np.array([intercept])
-
-    def _made_up(self, n_features):
-        return self._for_units(n_features, 1.0)
 
     def predict_proba(self, X):
         """Return the probability of each class for each row."""

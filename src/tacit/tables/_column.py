@@ -192,6 +192,12 @@ class Column:
         return (low - self.zero) / unit, (high - self.zero) / unit
 
     @property
+    def feature_ranges(self) -> tuple[tuple[float, float], ...]:
+        """Lowest and highest value of each feature, whatever the rows are."""
+        pair = self.scaled if self.kind == "number" else (0.0, 1.0)
+        return (pair,) * len(self.features)
+
+    @property
     def mean_square(self) -> float:
         """Of the features, if numbers are spread evenly over their range."""
         if self.kind != "number":

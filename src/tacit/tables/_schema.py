@@ -54,6 +54,8 @@ class Schema:
     >>> schema = Schema((age, sex), target=Column("ill", "category", None, ("0", "1")))
     >>> schema.feature_names
     ['age', 'sex=f', 'sex=m']
+    >>> schema.feature_ranges
+    [(-1.0, 1.0), (0.0, 1.0), (0.0, 1.0)]
     >>> round(schema.row_norm, 3)
     1.155
     >>> schema.target.labels
@@ -110,6 +112,15 @@ class Schema:
     def feature_names(self) -> list[str]:
         """Names of the encoded features, ``column=category`` for indicators."""
         return [name for column in self.columns for name in column.features]
+
+    @property
+    def feature_ranges(self) -> list[tuple[float, float]]:
+        """Lowest and highest value of each encoded feature, whatever the rows are.
+
+        Indicators are from 0 to 1, numbers from -1 to 1 or with their zero at 0. They
+        are the ``feature_bounds`` of sparse models.
+        """
+        return [pair for column in self.columns for pair in column.feature_ranges]
 
     @property
     def row_norm(self) -> float:
