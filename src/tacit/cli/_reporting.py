@@ -60,7 +60,11 @@ def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, An
 
 def _features(saved: SavedModel) -> list[str]:
     p = np.atleast_2d(saved.estimator.coef_).shape[1]
-    return saved.facts.get("features") or [f"x{i}" for i in range(p)]
+    names = saved.facts.get("features") or [f"x{i}" for i in range(p)]
+    told = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not told or len(names) != p:
+        raise ModelFileError("The facts of the model name other features than it has.")
+    return names
 
 
 def selected_names(saved: SavedModel) -> list[str] | None:
