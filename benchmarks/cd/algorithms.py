@@ -177,7 +177,7 @@ def greedy(
     """Return DP-GCD: as published but for the accounting with ``plain``, else ours.
 
     With ``free`` choices have no noise and cost nothing, so that all of the budget is
-    for updates: not private, but what no way of choosing does better than.
+    for updates: not private, and a limit to what less noise of choices can win.
     """
     problem, _, columns, squares = scaled(found.name)
     # where features lie on both sides of zero, votes choose best
