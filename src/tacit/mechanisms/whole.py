@@ -7,6 +7,7 @@ of the noise is fixed, and the multiplier decides how many units a row has.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -84,8 +85,8 @@ class _Whole(Drawable):
         at_least(0, n=n)
         return self._noise((int(n),), rng)
 
-    def _noise(self, shape: tuple[int, ...], rng: Generator) -> Integers:
-        raise NotImplementedError
+    @abstractmethod
+    def _noise(self, shape: tuple[int, ...], rng: Generator) -> Integers: ...
 
     def _released(
         self, label: str, norm: str, total: NDArray[Any], rng: Generator
