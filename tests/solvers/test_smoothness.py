@@ -132,6 +132,23 @@ def test_the_constant_column_is_public(seed):
     assert tape.releases[0].shape == (3,)
 
 
+def test_a_private_number_of_rows_is_told_by_the_squares_of_the_constant(seed):
+    budget = Budget(1.0, 1e-6, Neighbors.ADD_OR_REMOVE_ONE)
+    # planned for a fifth of the rows that there are
+    chosen = mean_squares("private", 0.1, problem_of(200, 4, 1.0), budget)
+    squares, sums = chosen.with_noise(4.0), []
+    assert chosen.n_private == 4
+    assert squares.mechanism.sensitivity == sqrt(4)
+    for n in (1000, 1001):
+        with recording() as tape:
+            found = squares(columns_of(np.ones((n, 4))), as_generator(seed))
+        sums.append(tape.releases[0].value)
+        np.testing.assert_allclose(found, n / 200, rtol=0.3)
+    # a row of entries at the bound moves all sums, and just as far as is declared
+    moved = np.linalg.norm(sums[1] - sums[0])
+    assert moved == pytest.approx(tape.releases[0].sensitivity, rel=1e-12)
+
+
 def test_public_squares_release_nothing(seed):
     X = as_generator(seed).uniform(-1, 1, size=(50, 3))
     cases = {
