@@ -6,7 +6,8 @@ from sklearn.linear_model import LogisticRegression as Plain
 
 from tacit.datasets import imagined_rows, make_census, make_census_table
 from tacit.datasets._census import CATEGORIES, RANGES
-from tacit.forecast import _epsilon_of_fewer, expected_score, least_rows
+from tacit.forecast import expected_score, least_rows
+from tacit.forecast._scores import _epsilon_of_fewer
 from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.privacy import Budget, GaussianNoise, calibrate
 
