@@ -16,7 +16,8 @@ INSTALLED_DOCS := $(VENV)/.installed-docs
 INSTALLED_BENCH := $(VENV)/.installed-bench
 
 .PHONY: setup demo lint test test-all audits docs bench-quick bench peers \
-	bench-erm-quick bench-erm bench-cd-quick bench-cd format clean
+	bench-erm-quick bench-erm bench-cd-quick bench-cd bench-regression-quick \
+	bench-regression format clean
 
 setup: $(INSTALLED)
 
@@ -107,6 +108,21 @@ bench-cd: $(INSTALLED_BENCH) peers
 	$(BIN)/python -m benchmarks.cd.report
 	$(BIN)/python -m benchmarks.cd.speed
 	$(BIN)/python -m benchmarks.cd.greedy_speed
+
+bench-regression-quick: $(INSTALLED_BENCH) peers
+	@$(BIN)/python -m benchmarks.regression.accuracy --quick
+	$(BIN)/python -m benchmarks.regression.support --quick
+	$(BIN)/python -m benchmarks.regression.counterexample
+	$(BIN)/python -m benchmarks.regression.search --quick
+	$(BIN)/python -m benchmarks.regression.report
+
+# stops and goes on where it stopped; about an hour on one core
+bench-regression: $(INSTALLED_BENCH) peers
+	@$(BIN)/python -m benchmarks.regression.accuracy
+	$(BIN)/python -m benchmarks.regression.support
+	$(BIN)/python -m benchmarks.regression.counterexample
+	$(BIN)/python -m benchmarks.regression.search
+	$(BIN)/python -m benchmarks.regression.report --docs
 
 format: $(INSTALLED)
 	@$(BIN)/ruff format .

@@ -16,12 +16,12 @@ from tests.solvers.densities import worst_line_ratio
 
 from tacit._random import as_generator
 from tacit._tape import recording
-from tacit.audit import assert_replays, precision_attack
+from tacit.audit import assert_replays, audit, precision_attack
 from tacit.convex import Logistic, Softmax, composite
 from tacit.convex import minimize as minimizer
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import BudgetExceeded
-from tacit.linear_model import LogisticRegression
+from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.privacy import Budget, Ledger, Neighbors, TiltedMinimum, calibrate
 from tacit.solvers import AMP, INTERCEPT_SHARE, NoisyGD, ObjectivePerturbation, Problem
 from tacit.solvers.objective_perturbation import (
@@ -98,6 +98,53 @@ def test_intercept_is_planned_bounded_and_penalized():
     peer = SklearnLogistic(C=1 / 5, fit_intercept=False, tol=1e-12, max_iter=10_000)
     peer.fit(np.c_[RowBounds(2.0).clip(X), np.full(len(y), value)], y)
     np.testing.assert_allclose(model.intercept_, peer.coef_[0, -1] * value, atol=1e-5)
+
+
+# No noise on squares: their sensitivity was taken from the lower bound alone, twice
+# (IBM/differential-privacy-library#105), and lower bounds are often zero.
+
+
+@pytest.mark.parametrize(("ends", "caught"), [((0, 0), True), ((0, 1), False)])
+def test_noise_on_squares_is_for_both_ends(ends, caught):
+    # columns are from 0 to 1; the peer looked at the first end, and again at the first
+    sensitivity = max(abs(end) for end in ends) ** 2
+
+    def squares(x, seed):
+        noise = as_generator(seed).laplace(scale=sensitivity)
+        return np.array([np.sum(np.clip(x, 0, 1) ** 2) + noise])
+
+    pair = np.zeros(5), np.array([1.0, 0.0, 0.0, 0.0, 0.0])
+    found = audit(squares, pair, n_runs=300, delta=0.0, random_state=0)
+    assert (found.epsilon_lower > 1.0) is caught
+
+
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE], ids=lambda r: r.name)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_squares_of_columns_that_start_at_zero_have_noise(neighbors, fit_intercept):
+    model = LinearRegression(
+        1.0,
+        1e-3,
+        y_range=(0, 1),
+        fit_intercept=fit_intercept,
+        neighbors=neighbors.value,
+        expected_rows=40,
+        random_state=0,
+    )
+    X, y = np.zeros((40, 1)), np.zeros(40)
+    other, changed = X.copy(), y.copy()
+    other[0], changed[0] = 1.0, 1.0
+    if neighbors is ADD:
+        X, y = X[1:], y[1:]
+
+    def fit(X, y):
+        return clone(model).fit(X, y).coef_
+
+    report = assert_replays(fit, (X, y), (other, changed))
+    assert "SymmetricGaussian" in {entry.label for entry in report.entries}
+    with recording() as tape:
+        fit(X, y)
+    # a sum of squares of nothing is released with noise all the same
+    assert all(np.abs(release.output).min() > 0 for release in tape.releases)
 
 
 # Same noise in workers: every process must key its own generator.

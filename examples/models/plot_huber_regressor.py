@@ -73,11 +73,11 @@ fig.tight_layout()
 plt.show()
 
 # %%
-# With few rows there is little to choose, and least squares do a little better. They
-# are not as sensitive there as the textbook says: where noise matters, residuals beyond
-# an eighth of ``y_range`` count as that much. With more rows the noise is small, least
-# squares are fitted as they stand, and outliers pull them away; Huber's loss stays
-# where the usual flats are. If you expect outliers, take Huber's.
+# Without outliers least squares do better, the more so the fewer the rows. With a few
+# outliers they are not as sensitive as the textbook says: the default counts residuals
+# far beyond the usual ones for less. From one flat in twenty on the outliers pull them
+# away all the same; Huber's loss stays where the usual flats are. If you expect many
+# outliers, take Huber's.
 #
 # ``threshold`` is never estimated from the residuals, as scikit-learn does with its
 # scale: that would be another look at the rows.

@@ -7,7 +7,7 @@ the ledger as they were.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Integral, Real
@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
+from tacit._validate import at_least
 from tacit.privacy import Budget, Entry, Event, Ledger, Neighbors, PrivacyReport
 
 __all__ = [
@@ -26,13 +27,19 @@ __all__ = [
     "checked_shape",
     "checked_targets",
     "checked_values",
+    "columns_with_bounds",
+    "numeric",
     "open_account",
+    "planning_rows",
     "promised_budget",
+    "public_range",
     "report_of",
 ]
 
 # What a cell of a table without a type may be
 _NUMBERS = (Real, Decimal, np.bool_, type(None))
+# Rows that anyone plans for: more do not fit in memory
+MOST_EXPECTED = 2**31
 
 
 @contextmanager
@@ -228,6 +235,63 @@ def _of_one_kind(y: Any) -> NDArray[Any]:
     return plain if exact else array
 
 
+def numeric(y: NDArray[Any]) -> NDArray[np.float64]:
+    """Return targets in float64, or refuse them without showing any."""
+    numbers: NDArray[np.float64] | None = None
+    if y.dtype.kind in "fiubO":
+        try:
+            numbers = y.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            numbers = None  # raised out here, so that it carries no other's words
+    if numbers is None:
+        raise ValueError("y must hold numbers only.")
+    if not np.isfinite(numbers).all():
+        raise ValueError("y contains infinity or NaN.")
+    return numbers
+
+
+def public_range(y_range: Any) -> tuple[float, float]:
+    """Return the two ends, which the user must know without the data."""
+    if y_range is None:
+        raise ValueError(
+            "y_range must be given: the lowest and highest target there can be, set "
+            "without the data."
+        )
+    try:
+        ends = tuple(y_range)
+    except TypeError:
+        ends = ()
+    real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
+    if len(ends) != 2 or not real or not np.isfinite(ends).all() or ends[0] >= ends[1]:
+        raise ValueError(
+            f"y_range must be two finite numbers, the lower first, got {y_range!r}."
+        )
+    low, high = map(float, ends)
+    if not (np.isfinite(high - low) and (high - low) > 1e-9 * max(abs(low), abs(high))):
+        raise ValueError(
+            "y_range must be finite in width and wider than round-off, "
+            f"got {y_range!r}."
+        )
+    return low, high
+
+
+def columns_with_bounds(estimator: Any, n_features: int) -> int | list[Any]:
+    """Return the names of the features that have bounds, or how many there are."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and len(names) == n_features:
+        return list(names)
+    bounds = estimator.feature_bounds
+    if isinstance(bounds, Mapping) and not hasattr(estimator, "n_features_in_"):
+        # a plan before any fit: the columns will be those that have bounds
+        if len(bounds) == n_features:
+            return list(bounds)
+        raise ValueError(
+            f"feature_bounds has {len(bounds)} entries, and the plan is for "
+            f"{n_features} features; give one for each."
+        )
+    return n_features
+
+
 def promised_budget(
     epsilon: float, delta: float | None, neighbors: str | Neighbors, n_rows: int
 ) -> Budget:
@@ -241,6 +305,23 @@ def promised_budget(
             )
         delta = 1 / n_rows**2
     return Budget(epsilon, delta, relation)
+
+
+def planning_rows(budget: Budget, n_rows: int, expected_rows: int | None) -> int:
+    """Return the public number of rows that step sizes and penalties are set for."""
+    if expected_rows is not None:
+        at_least(1, expected_rows=expected_rows)
+        if expected_rows > MOST_EXPECTED:
+            raise ValueError(
+                f"expected_rows must be at most 2**31, got {expected_rows!r}."
+            )
+        return int(expected_rows)
+    if budget.neighbors is Neighbors.REPLACE_ONE:
+        return n_rows
+    # delta is chosen well below one over the rows: the usual choice gives them back
+    if budget.delta == 0:
+        return MOST_EXPECTED
+    return int(min(MOST_EXPECTED, max(2, budget.delta**-0.5)))
 
 
 def open_account(

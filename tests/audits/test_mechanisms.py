@@ -23,6 +23,7 @@ from tacit.audit import (
     gaussian_bound,
 )
 from tacit.mechanisms import (
+    NO_ANSWER,
     AboveThreshold,
     Exponential,
     Gaussian,
@@ -158,7 +159,7 @@ def releases(mechanism, side, n, rng, distances):
     """Whether the value is released, at one of two neighboring distances."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threshold_module.draws, "discrete_laplace", Served())
-        found = [mechanism(1, distances[side], rng) is not None for _ in range(n)]
+        found = [mechanism(1, distances[side], rng) != NO_ANSWER for _ in range(n)]
     return np.array(found, dtype=float)
 
 
@@ -201,7 +202,7 @@ class Wrong:
 
 
 def stable(factor):
-    return StableRelease(factor, 0.01)
+    return StableRelease(factor, 0.01, "laplace")
 
 
 def stable_distances(factor):
@@ -373,7 +374,7 @@ def test_an_audit_catches_half_the_threshold_of_a_stable_release(share, caught, 
             return share * super().threshold
 
     # neighbors with different values: what one releases the other never does
-    mechanism = Release(1.0, 0.01)
+    mechanism = Release(1.0, 0.01, "laplace")
 
     def scores(side, n, rng):
         return (1 - side) * releases(mechanism, 0, n, rng, [0.0])

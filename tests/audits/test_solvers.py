@@ -19,13 +19,13 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import (
     AMP,
-    AMPPlan,
     NoisyGD,
     ObjectivePerturbation,
     PreconditionedGD,
     PreconditionedGDPlan,
     Problem,
 )
+from tacit.solvers.amp import CoveredTilt
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 
@@ -69,7 +69,7 @@ class Attack:
 
 
 def quieter(plan, part):
-    if isinstance(plan, AMPPlan):
+    if isinstance(plan, CoveredTilt):
         return replace(
             plan,
             tilted=quieter(plan.tilted, part),

@@ -214,6 +214,9 @@ def test_the_report_says_what_the_promise_rests_on():
         logistic(AMP(law="laplace")),
         logistic(OutputPerturbation(law="gamma")),
         linear(AdaSSP(adaptive=True)),
+        # their weights are kept in a set, and the ridge of the second is not one
+        linear("quadratic_perturbation"),
+        linear("adaptive_ridge"),
     ],
 )
 def test_other_solvers_are_refused_with_the_names_of_those_that_work(model):

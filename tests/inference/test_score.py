@@ -14,7 +14,8 @@ from tacit._random import as_generator
 from tacit.audit import assert_replays
 from tacit.exceptions import BudgetExceeded
 from tacit.inference import PrivateScore, hold_out, private_score
-from tacit.inference._score import PARTS, ScorePlan, _hoeffding, _interval, _predictions
+from tacit.inference._measures import predictions
+from tacit.inference._score import PARTS, ScorePlan, _hoeffding, _interval
 from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.preprocessing import PublicScaler
 from tacit.privacy import Budget, LaplaceNoise, Ledger, Neighbors, calibrate
@@ -68,9 +69,7 @@ def test_without_noise_it_is_the_mean_absolute_error_cut_to_the_range(neighbors)
 def test_predictions_are_those_of_the_model(model):
     X, _ = rows(500, seed=3)
     X[0] *= 50  # longer than any row may be
-    np.testing.assert_allclose(
-        _predictions(model, X, 500), model.predict(X), rtol=1e-12
-    )
+    np.testing.assert_allclose(predictions(model, X, 500), model.predict(X), rtol=1e-12)
 
 
 def test_a_prediction_does_not_depend_on_other_rows():
@@ -78,7 +77,7 @@ def test_a_prediction_does_not_depend_on_other_rows():
     X = X.astype(np.float32) * 3
     for cut in (1, 3, 10):
         np.testing.assert_array_equal(
-            _predictions(model, X, 200)[cut:], _predictions(model, X[cut:], 200 - cut)
+            predictions(model, X, 200)[cut:], predictions(model, X[cut:], 200 - cut)
         )
 
 

@@ -63,8 +63,12 @@ def test_names_are_the_ones_promised():
         "gcd",
         "output_perturbation",
         "sample_and_aggregate",
+        "tukey",
         "entropy_sampling",
         "ada_ssp",
+        "adaptive_moments",
+        "quadratic_perturbation",
+        "adaptive_ridge",
     )
 
 
@@ -113,11 +117,12 @@ AUTO = [
     (problem(Logistic(), L1Ball(), ENTRIES), BUDGET, "FrankWolfe"),
     (problem(Squared(), Simplex(), ENTRIES), BUDGET, "FrankWolfe"),
     (problem(Squared(), Simplex(), ENTRIES), Budget(1.0), "FrankWolfe"),
-    (problem(Squared()), BUDGET, "PreconditionedGD"),
-    (problem(Squared(), n_rows=200), BUDGET, "NoisyGD"),
-    (problem(Squared(), n_rows=10**5), BUDGET, "AdaSSP"),
+    (problem(Squared()), BUDGET, "AdaptiveMoments"),
+    (problem(Squared(), n_rows=200), BUDGET, "AdaptiveMoments"),
+    (problem(Squared(), n_rows=10**9), BUDGET, "AdaSSP"),
+    (problem(Squared(), L2Ball(), n_rows=200), BUDGET, "NoisyGD"),
     (problem(Squared(), L2Ball(), n_rows=10**5), BUDGET, "AdaSSP"),
-    (problem(Squared(), n_rows=10**9, n_features=2000), BUDGET, "PreconditionedGD"),
+    (problem(Squared(), n_rows=10**9, n_features=2000), BUDGET, "AdaptiveMoments"),
     (problem(Squared(), n_rows=10**9, n_features=3000), BUDGET, "NoisyGD"),
     (problem(Squared(), L1()), BUDGET, "NoisyGD"),
     (problem(Logistic()), Budget(1.0), "AMP"),
@@ -164,9 +169,18 @@ FITS = [
     (LinearRegression(y_range=Y_RANGE, bound_norm="linf"), "gcd"),
     (LogisticRegression(penalty=L1Ball(2.0), bound_norm="linf"), "frank_wolfe"),
     (LinearRegression(y_range=Y_RANGE), "ada_ssp"),
+    (LinearRegression(y_range=Y_RANGE), "adaptive_moments"),
+    (LinearRegression(y_range=Y_RANGE), "quadratic_perturbation"),
+    (
+        LinearRegression(y_range=Y_RANGE, penalty=Box(-9.0, 9.0)),
+        "quadratic_perturbation",
+    ),
+    (Ridge(y_range=Y_RANGE, penalty=L2Ball(9.0)), "quadratic_perturbation"),
+    (LinearRegression(y_range=Y_RANGE), "adaptive_ridge"),
     (LinearRegression(y_range=Y_RANGE), "noisy_gd"),
     (LinearRegression(y_range=Y_RANGE), "noisy_sgd"),
     (LinearRegression(y_range=Y_RANGE), "sample_and_aggregate"),
+    (LinearRegression(y_range=Y_RANGE, expected_rows=20_000), "tukey"),
     (LinearRegression(y_range=Y_RANGE, penalty=L2Ball(9.0)), "amp"),
     (LinearRegression(y_range=Y_RANGE, penalty=L2Ball(9.0)), "permuted_sgd"),
     (Ridge(y_range=Y_RANGE), "ada_ssp"),
@@ -207,6 +221,8 @@ PURE = [
     LinearSVC(),
     HuberRegressor(y_range=Y_RANGE),
     LinearRegression(y_range=Y_RANGE, penalty=L2Ball(9.0)),
+    LinearRegression(y_range=Y_RANGE, solver="quadratic_perturbation"),
+    LinearRegression(y_range=Y_RANGE, solver="adaptive_ridge"),
     SimplexRegressor(y_range=Y_RANGE),
 ]
 
@@ -270,6 +286,8 @@ def test_what_a_solver_cannot_do_is_refused_before_the_charge():
         ("amp", {}),
         ("permuted_sgd", {}),
         ("ada_ssp", {"penalty": L1()}),
+        ("quadratic_perturbation", {"penalty": L1()}),
+        ("adaptive_ridge", {"penalty": Box()}),
     ]:
         model = LinearRegression(delta=1e-5, y_range=Y_RANGE, solver=solver, **settings)
         with pytest.raises(PlanError):

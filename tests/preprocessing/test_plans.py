@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from tests.strategies import budgets
 from tacit._random import as_generator
 from tacit.audit import assert_replays, replay
 from tacit.exceptions import PlanError
+from tacit.preprocessing import PrivateQuantileBounds, PrivateStandardScaler
 from tacit.preprocessing._moments import PARTS as MOMENT_PARTS
 from tacit.preprocessing._moments import plan_moments
 from tacit.preprocessing._quantiles import PARTS, plan_quantiles, rank_scores
@@ -285,3 +287,16 @@ def test_a_budget_too_small_for_the_draw_is_refused_in_one_sentence(plan_of):
     with pytest.raises(PlanError, match="raise epsilon") as refusal:
         plan_of(Budget(2e-8 if plan_of is quantiles else 1e-9, 0.0))
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("ranges", [(0, 1), {"a": (0, 1), "b": (0, 2)}])
+def test_a_transformer_plans_without_rows_what_its_fit_charges(ranges):
+    for kind in (PrivateStandardScaler, PrivateQuantileBounds):
+        step = kind(1.0, 1e-6, ranges=ranges, random_state=0)
+        planned = step.plan(100, 2)
+        X = pd.DataFrame(np.zeros((100, 2)), columns=["a", "b"])
+        (entry,) = step.fit(X).privacy_.entries
+        assert entry.event == planned.event
+        assert step.set_params(epsilon=2.0).plan(100, 2).event != planned.event
+        with pytest.raises(ValueError, match="n_rows must be an integer >= 2"):
+            step.plan(1, 2)

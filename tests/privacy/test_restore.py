@@ -14,9 +14,12 @@ from tacit.privacy import (
     L2LaplaceNoise,
     LaplaceNoise,
     Ledger,
+    OneOf,
+    Parallel,
     PoissonSampled,
     PrivacyReport,
     PureDP,
+    RepeatAndSelect,
     Repeated,
     TiltedMinimum,
 )
@@ -35,6 +38,9 @@ EVENTS = [
     FixedSizeSampled(NOISE, 10, 1000),
     Repeated(PoissonSampled(NOISE, 0.01), 500),
     Composed((NOISE, Repeated(Composed((PureDP(0.1), NOISE)), 2))),
+    Parallel((NOISE, LaplaceNoise(0.1))),
+    OneOf((NOISE, NOISE, PureDP(0.1))),
+    RepeatAndSelect(Parallel((OneOf((NOISE, PureDP(0.1))), NOISE)), -0.5, 0.01),
 ]
 
 
@@ -109,6 +115,11 @@ def nested(depth):
         },
         {"type": "Composed", "events": [describe(NOISE)] * 20_000},
         {"type": "Composed", "events": 3},
+        {"type": "Parallel", "events": [describe(NOISE)] * 20_000},
+        {"type": "OneOf", "events": []},
+        {"type": "RepeatAndSelect", "event": SAMPLED, "eta": -1.0, "gamma": 0.1},
+        {"type": "RepeatAndSelect", "event": SAMPLED, "eta": 1.0, "gamma": 0.0},
+        {"type": "RepeatAndSelect", "event": SAMPLED, "eta": "1", "gamma": 0.1},
         {"type": "Composed", "events": [3]},
         {"type": "Repeated", "event": 3, "count": 2},
         {"type": "PureDP", "epsilon": "1"},

@@ -6,6 +6,7 @@ from sklearn.base import is_classifier
 
 from tacit._random import as_generator
 from tacit.convex import L1, Box, ElasticNet, L1Ball, L2Ball
+from tacit.feature_selection import BlockVoteSelector, PeelingSelector
 from tacit.linear_model import ElasticNet as SparseElasticNet
 from tacit.linear_model import (
     HuberRegressor,
@@ -15,6 +16,7 @@ from tacit.linear_model import (
     LogisticRegression,
     Ridge,
     SimplexRegressor,
+    SparseLinearRegression,
     SparseLogisticRegression,
 )
 from tacit.preprocessing import (
@@ -24,7 +26,7 @@ from tacit.preprocessing import (
     PublicScaler,
 )
 from tacit.privacy import Neighbors
-from tacit.solvers import AMP, CoordinateDescent, NoisyGD
+from tacit.solvers import AMP, AdaSSP, CoordinateDescent, NoisyGD
 
 N, P = 60, 3
 NAMES = ["age", "Größe", "y = x"]
@@ -130,6 +132,48 @@ def linear_models():
         "greedy": fitted(
             SparseElasticNet(
                 1.0, feature_bounds=1.0, y_range=Y_RANGE, solver="gcd", positive=True
+            )
+        ),
+        "selected": fitted(
+            SparseLinearRegression(
+                2.0,
+                n_features_to_select=np.int64(2),
+                feature_bounds=dict.fromkeys(NAMES, (-1.0, 2.0)),
+                y_range=Y_RANGE,
+            ),
+            names=True,
+        ),
+        "selected by an object": fitted(
+            SparseLinearRegression(
+                2.0,
+                1e-4,
+                n_features_to_select=1,
+                selector=PeelingSelector(
+                    n_features_to_select=3,
+                    method="correlation",
+                    feature_bounds=np.array([[-1.0, 1.0]] * P),
+                    random_state=3,
+                ),
+                feature_bounds=1.0,
+                y_range=Y_RANGE,
+                solver=AdaSSP(ridge=2.0),
+            )
+        ),
+        "no answer": fitted(
+            SparseLinearRegression(
+                0.5,
+                1e-6,
+                n_features_to_select=2,
+                selector=BlockVoteSelector(n_features_to_select=2, n_blocks=3),
+                selection_share=0.5,
+                feature_bounds=1,
+                y_range=Y_RANGE,
+                fit_intercept=False,
+            )
+        ),
+        "all kept": fitted(
+            SparseLinearRegression(
+                1.0, n_features_to_select=9, feature_bounds=1.0, y_range=Y_RANGE
             )
         ),
         "sparse logistic": fitted(

@@ -20,6 +20,7 @@ from tests.saved.subjects import (
 
 from tacit._random import as_generator
 from tacit.convex import L1
+from tacit.feature_selection._base import PrivateSelector
 from tacit.inference import noise_intervals
 from tacit.linear_model import LogisticRegression, Ridge, SelectionPath
 from tacit.linear_model._base import CoefficientNoise
@@ -52,6 +53,10 @@ def same(first, second):
             (getattr(first, f.name), getattr(second, f.name)) for f in fields(first)
         ]
         return all(same(*pair) for pair in parts)
+    if isinstance(first, PrivateSelector):
+        one, other = (part.get_params(deep=False) for part in (first, second))
+        one.pop("random_state"), other.pop("random_state")
+        return type(first) is type(second) and all(same(one[k], other[k]) for k in one)
     return type(first) is type(second) and first == second
 
 

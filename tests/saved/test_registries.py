@@ -6,11 +6,11 @@ the library is told here what to add to them.
 
 from tests.public import public
 
-from tacit import convex, linear_model, preprocessing, solvers
+from tacit import convex, feature_selection, linear_model, preprocessing, solvers
 from tacit.privacy import events
 from tacit.saved._kinds import KINDS
 from tacit.saved._linear import LOSSES
-from tacit.saved._values import PARTS
+from tacit.saved._values import PARTS, SELECTORS
 
 
 def test_every_loss_penalty_and_solver_can_be_a_parameter():
@@ -20,6 +20,12 @@ def test_every_loss_penalty_and_solver_can_be_a_parameter():
     assert {"L1", "Simplex"} <= penalties
     assert {"AMP", "NoisyGD"} <= algorithms
     assert set(PARTS) == losses | penalties | algorithms
+
+
+def test_every_selector_can_be_a_parameter():
+    selectors = public(feature_selection, "fit")
+    assert "PeelingSelector" in selectors
+    assert set(SELECTORS) == selectors
 
 
 def test_every_event_can_be_read_back():

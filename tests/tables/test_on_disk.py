@@ -255,12 +255,13 @@ def test_regressions_read_rows_on_disk(tmp_path, model):
     assert np.array_equal(model.fit(mapped(X, tmp_path), X[:, 0]).coef_, held)
 
 
-IN_MEMORY = ("noisy_sgd", "permuted_sgd", "sample_and_aggregate")
+IN_MEMORY = ("noisy_sgd", "permuted_sgd", "sample_and_aggregate", "tukey")
 # Solvers that are not for labels
 REGRESSORS = {
     "ada_ssp": LinearRegression(1.0, y_range=(-1, 1)),
     "entropy_sampling": SimplexRegressor(1.0, y_range=(-1, 1)),
     "frank_wolfe": SimplexRegressor(1.0, y_range=(-1, 1)),
+    "tukey": LinearRegression(1.0, y_range=(-1, 1), expected_rows=20_000),
 }
 
 

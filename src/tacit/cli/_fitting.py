@@ -15,7 +15,7 @@ import numpy as np
 from tacit import __version__
 from tacit._progress import progress
 from tacit.cli._console import Refused
-from tacit.cli._reporting import selected_names, write_reports
+from tacit.cli._reporting import selected_names, selection_facts, write_reports
 from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
 from tacit.inference import (
     Intervals,
@@ -242,6 +242,7 @@ def write(
         **facts,
         "folder": str(folder),
         "selected": selected_names(saved),
+        "selection": selection_facts(model),
         "digest": digest(folder),
         "privacy": model.privacy_.to_dict(),
         "ledger": None,

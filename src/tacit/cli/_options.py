@@ -34,10 +34,13 @@ MODELS = {
     "simplex": "SimplexRegressor",
     "lasso": "Lasso",
     "elastic-net": "ElasticNet",
+    "sparse-linear": "SparseLinearRegression",
     "sparse-logistic": "SparseLogisticRegression",
 }
 # What a target of each kind is fitted with unless another model is named
 DEFAULT_MODELS = {"category": "logistic", "number": "linear"}
+# What a model with selected columns is, by what it is with all of them
+SELECTING = {"linear": "sparse-linear", "sparse-linear": "sparse-linear"}
 # Parameters with an option or a line of the schema of their own
 FIXED = {
     "epsilon": "--epsilon",
@@ -45,6 +48,7 @@ FIXED = {
     "neighbors": "--neighbors",
     "expected_rows": "--expected-rows",
     "solver": "--solver",
+    "n_features_to_select": "--select",
     "x_norm": "row_norm in the schema",
     "x_max": "ranges in the schema",
     "feature_bounds": "ranges in the schema",
@@ -104,6 +108,12 @@ estimator_options = _all(
         "model_name",
         type=click.Choice(list(MODELS)),
         help="What to fit: logistic for categories, linear for numbers unless given.",
+    ),
+    click.option(
+        "--select",
+        type=click.IntRange(1),
+        metavar="K",
+        help="Select at most K columns first, privately, and fit these; for linear.",
     ),
     click.option("--solver", default="auto", show_default=True),
     click.option(
@@ -196,6 +206,7 @@ def estimator_for(
     model_name: str | None,
     settings: dict[str, Any],
     alpha: float | None = None,
+    select: int | None = None,
     **parameters: Any,
 ) -> Any:
     """Return the estimator for a schema's target, or refuse what does not fit it."""
@@ -207,7 +218,8 @@ def estimator_for(
     from tacit.saved import restored_parameter  # noqa: PLC0415
 
     target = schema.target
-    name = MODELS[model_name or DEFAULT_MODELS[target.kind]]
+    asked = model_name or DEFAULT_MODELS[target.kind]
+    name = MODELS[asked if select is None else SELECTING.get(asked, asked)]
     model = getattr(linear_model, name)()
     if is_classifier(model) != (target.kind == "category"):
         wanted = "categories" if is_classifier(model) else "a number"
@@ -216,6 +228,14 @@ def estimator_for(
             f"{target.kind}; give another --model."
         )
     known = model.get_params(deep=False)
+    if (select is not None) != ("n_features_to_select" in known):
+        raise Refused(
+            f"{name} does not select columns; give --model linear with --select."
+            if select is not None
+            else f"--select must say how many columns {name} selects."
+        )
+    if select is not None:
+        parameters["n_features_to_select"] = select
     if alpha is not None:
         if "alpha" in settings:
             raise Refused("--alpha and --set alpha say the same; give one of them.")

@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.exceptions import LedgerDamaged
 from tacit.inference import noise_intervals
+from tacit.mechanisms import NO_ANSWER
 from tacit.privacy.store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
 from tacit.saved import ModelFileError, SavedModel
@@ -22,6 +23,7 @@ __all__ = [
     "refuse_unsound",
     "report_facts",
     "selected_names",
+    "selection_facts",
     "write_reports",
 ]
 
@@ -48,6 +50,7 @@ def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, An
         "charge": facts.get("charge"),
         "features": _features(saved),
         "selected": selected_names(saved),
+        "selection": selection_facts(model),
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "coef": np.atleast_2d(model.coef_).tolist(),
         "intercept": np.atleast_1d(model.intercept_).tolist(),
@@ -74,6 +77,17 @@ def selected_names(saved: SavedModel) -> list[str] | None:
         return None
     features = _features(saved)
     return [features[j] for j in selected]
+
+
+def selection_facts(model: Any) -> dict[str, Any] | None:
+    """Return how columns were selected before the fit, where they were."""
+    if not hasattr(model, "selection_"):
+        return None
+    return {
+        "asked": int(model.n_features_to_select),
+        "answered": model.selection_ != NO_ANSWER,
+        "epsilon": model.selection_spent_,
+    }
 
 
 def write_reports(

@@ -16,6 +16,7 @@ from tacit.datasets._real import (
     load_newsgroups20,
     load_reuters_moneyfx,
 )
+from tacit.datasets._tables import load_abalone, load_diabetes, load_wine_quality
 from tacit.datasets._wide import (
     load_california_housing,
     load_dorothea,
@@ -29,9 +30,11 @@ __all__ = [
     "Dataset",
     "imagined_rows",
     "load_a9a",
+    "load_abalone",
     "load_adult",
     "load_california_housing",
     "load_covertype",
+    "load_diabetes",
     "load_dorothea",
     "load_electricity",
     "load_kddcup99",
@@ -40,6 +43,7 @@ __all__ = [
     "load_mnist",
     "load_newsgroups20",
     "load_reuters_moneyfx",
+    "load_wine_quality",
     "make_census",
     "make_census_table",
 ]

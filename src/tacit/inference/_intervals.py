@@ -26,6 +26,7 @@ from tacit.inference._curvature import CurvaturePlan, plan_curvature
 from tacit.inference._noise import Intervals
 from tacit.linear_model._base import PrivateLinearModel
 from tacit.linear_model._erm import FittedFacts, PlannedFit, checked_features
+from tacit.linear_model._two_stage import TwoStagePlan
 from tacit.privacy import Budget, Ledger, Neighbors
 from tacit.solvers import (
     AdaSSPPlan,
@@ -199,7 +200,9 @@ def require_theory(planned: PlannedFit) -> None:
         What ``plan`` of an estimator returns.
     """
     problem, plan = planned.problem, planned.plan
-    if isinstance(problem.regularizer, CoordinatePenalty):
+    if isinstance(plan, TwoStagePlan) or isinstance(
+        problem.regularizer, CoordinatePenalty
+    ):
         raise ValueError(
             "Intervals are not available for sparse models, which may leave weights "
             "out; fit LinearRegression, Ridge or LogisticRegression."

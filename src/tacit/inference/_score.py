@@ -11,17 +11,20 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import betaincinv, xlogy
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import checked_shape, checked_targets, open_account, report_of
+from tacit._estimators import checked_targets, open_account, report_of
 from tacit._random import RandomSource, generator_for, is_seeded
 from tacit._validate import fraction
-from tacit.inference._alone import margins, pieces, plain_rows
+from tacit.inference._measures import (
+    PARTS,
+    Measure,
+    answering,
+    last_step,
+    number_of_rows,
+    predictions,
+)
 from tacit.linear_model._base import PrivateLinearModel
-from tacit.linear_model._erm import checked_features
-from tacit.linear_model._regressor import numeric, public_range
-from tacit.mechanisms import Laplace
+from tacit.mechanisms import Gaussian, Laplace
 from tacit.privacy import (
     Budget,
     Event,
@@ -32,11 +35,18 @@ from tacit.privacy import (
     calibrate,
 )
 
-__all__ = ["PrivateScore", "private_score"]
+__all__ = [
+    "PrivateScore",
+    "ScorePlan",
+    "assumptions_of",
+    "noisy_sums",
+    "private_score",
+    "relation_of",
+    "scored",
+    "weights_of",
+]
 
 LABEL = "private score"
-# What a row counts is a whole number of these parts, so that sums are exact
-PARTS = 2**20
 # Part of the chance to miss that the noise gets; sampling gets the rest
 NOISE_SHARE = 0.1
 
@@ -56,7 +66,8 @@ class PrivateScore:
     low, high
         Ends of an interval for the score on the whole population.
     measure
-        ``"accuracy"``, or ``"mean absolute error"`` in units of the targets.
+        ``"accuracy"``, or ``"mean absolute error"`` or ``"root mean squared error"``
+        in units of the targets.
     privacy
         The charge that paid for it.
     level
@@ -80,6 +91,22 @@ class PrivateScore:
             "level": self.level,
             "epsilon": self.privacy.promise.epsilon,
         }
+
+
+def noisy_sums(
+    mechanism: Laplace | Gaussian,
+    parts: NDArray[np.int64],
+    counted: bool,
+    rng: Generator,
+) -> NDArray[np.float64]:
+    """Return the sum of what rows count with noise.
+
+    Where the number of rows is private, the sum of what is missing to one comes second.
+    """
+    total = float(parts.sum()) / PARTS
+    # [score:rest] a row more adds to both what together is one
+    rest = [] if counted else [len(parts) - total]
+    return mechanism(np.array([total, *rest]), rng)
 
 
 @dataclass(frozen=True)
@@ -106,10 +133,7 @@ class ScorePlan:
 
     def run(self, parts: NDArray[np.int64], rng: Generator) -> NDArray[np.float64]:
         """Return the noisy sum, and that of what is missing to one, if any."""
-        total = float(parts.sum()) / PARTS
-        # [score:rest] a row more adds to both what together is one
-        rest = [] if self.n_rows is not None else [len(parts) - total]
-        return self.mechanism(np.array([total, *rest]), rng)
+        return noisy_sums(self.mechanism, parts, self.n_rows is not None, rng)
 
     def bounds(self, noisy: NDArray[np.float64], alpha: float) -> tuple[float, ...]:
         """Return least and most of the sum, then of the rest, but for ``alpha``."""
@@ -183,131 +207,95 @@ def private_score(
     >>> score.low <= score.value <= score.high
     True
     """
+    return scored(
+        model,
+        X,
+        y,
+        None,
+        epsilon=epsilon,
+        level=level,
+        neighbors=neighbors,
+        ledger=ledger,
+        random_state=random_state,
+    )
+
+
+def scored(
+    model: Any,
+    X: Any,
+    y: Any,
+    measure: str | None,
+    *,
+    epsilon: float,
+    level: float,
+    neighbors: str | Neighbors | None,
+    ledger: Ledger | None,
+    random_state: RandomSource,
+) -> PrivateScore:
+    """Return a score by the name of its measure, or the usual one of the model."""
     fraction(closed=False, level=level)
-    last = model[-1] if hasattr(model, "steps") else model
-    known = isinstance(model, BaseEstimator)
-    right = known and bool(is_classifier(model))
-    if not (right or (known and is_regressor(model))):
-        raise ValueError(
-            "model must be a fitted classifier or regressor, got "
-            f"{type(model).__name__}."
-        )
-    check_is_fitted(model)
-    ends = None if right else public_range(getattr(last, "y_range", None))
+    counts = Measure.of(model, measure)
+    model = answering(model)
     if neighbors is None:
-        report = getattr(last, "privacy_", None)
-        neighbors = (
-            Neighbors.REPLACE_ONE if report is None else report.promise.neighbors
-        )
+        neighbors = relation_of(model)
     budget = Budget(epsilon, 0.0, Neighbors.of(neighbors))
     counted = budget.neighbors is Neighbors.REPLACE_ONE
-    n_rows = _number_of_rows(model, X, 1 if counted else 0)
-    y = checked_targets(y, n_rows, labels=right)
+    n_rows = number_of_rows(model, X, 1 if counted else 0)
+    y = checked_targets(y, n_rows, labels=counts.labels)
     plan = ScorePlan(n_rows if counted else None, calibrate(LaplaceNoise, budget))
     # noise too large for the grid is refused here, not after the charge
     plan.mechanism.scale(plan.size)
-    rng = generator_for(random_state, LABEL, plan, *_weights(last))
+    rng = generator_for(random_state, LABEL, plan, *weights_of(model))
 
     account = open_account(ledger, budget, plan.event, LABEL)
     with np.errstate(all="ignore"):  # a warning would tell of a row
-        predicted = _predictions(model, X, n_rows)
-    parts = _right(predicted, y) if ends is None else _errors(predicted, y, ends)
+        parts = counts.parts(predictions(model, X, n_rows), y)
     entry = account.charge(
         plan.event, LABEL, promise=budget, seeded=is_seeded(random_state)
     )
 
     noisy = plan.run(parts, rng)
-    low, high = _interval(plan.bounds(noisy, (1 - level) * NOISE_SHARE), level, right)
+    low, high = _interval(
+        plan.bounds(noisy, (1 - level) * NOISE_SHARE), level, counts.labels
+    )
     total = float(n_rows) if counted else max(float(noisy.sum()), 1.0)
     value = min(max(float(noisy[0]) / total, 0.0), 1.0)
-    width = 1.0 if ends is None else ends[1] - ends[0]
-    told = list(_assumptions(model, ends))
+    told = list(assumptions_of(model, counts))
     if ledger is None:
         told.append("this score has a ledger of its own")
     return PrivateScore(
-        value * width,
-        min(low, value) * width,
-        max(high, value) * width,
-        "accuracy" if right else "mean absolute error",
+        counts.in_units(value),
+        counts.in_units(min(low, value)),
+        counts.in_units(max(high, value)),
+        counts.name,
         report_of(entry, budget, account, tuple(told)),
         level,
     )
 
 
-def _weights(model: Any) -> list[bytes]:
+def relation_of(model: Any) -> Neighbors:
+    """Return the relation of what a model promises, or replacement for others."""
+    report = getattr(last_step(model), "privacy_", None)
+    return Neighbors.REPLACE_ONE if report is None else report.promise.neighbors
+
+
+def weights_of(model: Any) -> list[bytes]:
     """Return the released weights, which tell models apart."""
+    model = last_step(model)
     if not isinstance(model, PrivateLinearModel):
         return []
     return [np.asarray(part).tobytes() for part in (model.coef_, model.intercept_)]
 
 
-def _number_of_rows(model: Any, X: Any, least: int) -> int:
-    if not isinstance(model, PrivateLinearModel):
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        if n_rows < least:
-            raise ValueError("X must hold at least one row to score on.")
-        return int(n_rows)
-    table = X if hasattr(X, "shape") else np.asarray(X)
-    return checked_shape(
-        model, table, fitting=False, least_rows=least, accept_sparse=True
-    )[0]
-
-
-def _assumptions(model: Any, ends: tuple[float, float] | None) -> tuple[str, ...]:
+def assumptions_of(model: Any, measure: Measure) -> tuple[str, ...]:
+    """Return what the promise of a score rests on, in words."""
     told = []
     if not isinstance(model, PrivateLinearModel):
         told.append("the model predicts each row from that row alone")
-    if ends is not None:
+    if measure.ends is not None:
+        ends = measure.ends
         told.append("predictions and targets are cut to [{:g}, {:g}]".format(*ends))
     return tuple(told)
-
-
-def _predictions(model: Any, X: Any, n_rows: int) -> NDArray[Any]:
-    """Return the predictions, each from its own row to the last digit."""
-    if not isinstance(model, PrivateLinearModel):
-        if n_rows == 0:  # which scikit-learn's models refuse
-            return np.empty(0)
-        answers = model.predict(X)
-        listed = not hasattr(answers, "dtype")
-        # in a list, one answer of another kind must not change the others
-        predicted = np.asarray(answers, dtype=object if listed else None)
-        if predicted.size != n_rows:
-            raise ValueError("model must predict one answer for each row.")
-        return predicted.reshape(n_rows)
-    X = plain_rows(checked_features(X if hasattr(X, "shape") else np.asarray(X)))
-    W = np.atleast_2d(model.coef_).T
-    scores = np.empty((X.shape[0], W.shape[1]))
-    for place, part in pieces(X):
-        scores[place] = margins(model.bounds_.clip(part), W) + model.intercept_
-    if not is_classifier(model):
-        return scores[:, 0]
-    one = scores.shape[1] == 1
-    codes = (scores[:, 0] > 0).astype(int) if one else scores.argmax(axis=1)
-    return np.asarray(model.classes_[codes])
-
-
-def _right(predicted: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
-    """Return all parts for each right label and none for each wrong one."""
-    if predicted.dtype.kind == y.dtype.kind != "O":
-        return np.where(predicted == y, PARTS, 0)
-    # Python compares integers with floats without rounding, and texts with neither
-    pairs = zip(predicted.tolist(), y.tolist(), strict=True)
-    same = (PARTS * bool(answer == label) for answer, label in pairs)
-    return np.fromiter(same, np.int64, len(y))
-
-
-def _errors(
-    predicted: NDArray[Any], y: NDArray[Any], ends: tuple[float, float]
-) -> NDArray[np.int64]:
-    """Return the absolute errors in whole parts of the width of the range."""
-    low, high = ends
-    shown = np.clip(np.asarray(predicted, dtype=np.float64), low, high)
-    # [score:parts] whole parts of the width, whose sums do not round
-    share = np.abs(shown - np.clip(numeric(y), low, high)) / (high - low)
-    # [score:nan] no answer is as wrong as any can be
-    share = np.where(np.isnan(share), 1.0, np.clip(share, 0.0, 1.0))
-    parts: NDArray[np.int64] = np.rint(share * PARTS).astype(np.int64)
-    return parts
 
 
 def _interval(

@@ -4,6 +4,7 @@ from tacit.linear_model._huber import HuberRegressor
 from tacit.linear_model._lasso import ElasticNet, Lasso
 from tacit.linear_model._linear import LinearRegression, Ridge
 from tacit.linear_model._logistic import LogisticRegression
+from tacit.linear_model._selected import SparseLinearRegression
 from tacit.linear_model._simplex import SimplexRegressor
 from tacit.linear_model._sparse import SelectionPath
 from tacit.linear_model._sparse_logistic import SparseLogisticRegression
@@ -19,5 +20,6 @@ __all__ = [
     "Ridge",
     "SelectionPath",
     "SimplexRegressor",
+    "SparseLinearRegression",
     "SparseLogisticRegression",
 ]

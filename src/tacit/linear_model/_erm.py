@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._estimators import checked_values, open_account, report_of
+from tacit._estimators import (
+    checked_values,
+    open_account,
+    planning_rows,
+    report_of,
+)
 from tacit._progress import progress
 from tacit._random import as_generator, is_seeded
 from tacit._validate import at_least
@@ -20,7 +25,7 @@ from tacit.data.rows import is_on_disk, refuse_on_disk
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.whole import MOST_ROWS_WHOLE
-from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
+from tacit.privacy import Budget, Event, Ledger, PrivacyReport
 from tacit.solvers import (
     SOLVER_NAMES,
     CoordinateDescent,
@@ -30,6 +35,7 @@ from tacit.solvers import (
     PermutedSGD,
     Problem,
     SampleAndAggregate,
+    TukeyRegression,
     capped_where_noisy,
     named_solver,
 )
@@ -40,6 +46,7 @@ __all__ = [
     "PlannedFit",
     "Setting",
     "checked_features",
+    "chosen_solver",
     "planned_fit",
     "planning_rows",
     "private_erm",
@@ -48,31 +55,12 @@ __all__ = [
 
 # Solvers that walk through rows in an order of their own, so that they need them in
 # memory
-WALKERS = (NoisySGD, PermutedSGD, SampleAndAggregate)
+WALKERS = (NoisySGD, PermutedSGD, SampleAndAggregate, TukeyRegression)
 # Solvers that copy rows into columns: a file of up to so many bytes is read for them
 COLUMN_SOLVERS = (CoordinateDescent, GreedyCoordinateDescent)
 MOST_COPIED = 2**31
 # Rows on disk whose values are checked together
 CHECKED_ROWS = 2**14
-# Rows that anyone plans for: more do not fit in memory
-MOST_EXPECTED = 2**31
-
-
-def planning_rows(budget: Budget, n_rows: int, expected_rows: int | None) -> int:
-    """Return the public number of rows that step sizes and penalties are set for."""
-    if expected_rows is not None:
-        at_least(1, expected_rows=expected_rows)
-        if expected_rows > MOST_EXPECTED:
-            raise ValueError(
-                f"expected_rows must be at most 2**31, got {expected_rows!r}."
-            )
-        return int(expected_rows)
-    if budget.neighbors is Neighbors.REPLACE_ONE:
-        return n_rows
-    # delta is chosen well below one over the rows: the usual choice gives them back
-    if budget.delta == 0:
-        return MOST_EXPECTED
-    return int(min(MOST_EXPECTED, max(2, budget.delta**-0.5)))
 
 
 @dataclass(frozen=True)
@@ -189,7 +177,7 @@ def planned_fit(
         constant=intercept,
     )
     capped = replace(problem, loss=capped_where_noisy(problem, budget))
-    chosen = _solver(solver, noise, capped, budget)
+    chosen = chosen_solver(solver, noise, capped, budget)
     # coordinates have clips of their own, which leave the loss as it is
     if not isinstance(chosen, COLUMN_SOLVERS):
         problem = capped
@@ -280,7 +268,8 @@ def checked_features(X: Any) -> Any:
     return checked_values(X, accept_sparse=True)
 
 
-def _solver(solver: Any, noise: str, problem: Problem, budget: Budget) -> Any:
+def chosen_solver(solver: Any, noise: str, problem: Problem, budget: Budget) -> Any:
+    """Return the solver of this name, or the object itself; refuse what is neither."""
     if isinstance(solver, str):
         return named_solver(solver, problem, budget, noise)
     usable = hasattr(solver, "plan") and hasattr(solver, "run")

@@ -13,8 +13,9 @@ class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
     """Least squares that do not tell on their rows.
 
     Targets are centered and scaled by their public range inside, and weights come back
-    in the units of the targets. Where noise matters, ``"auto"`` is a descent in which
-    residuals beyond an eighth of the range count as that much.
+    in the units of the targets. ``"auto"`` first learns, with a part of the budget,
+    what part of their ranges features and targets fill, and counts rows beyond for
+    less. Predictions are cut to the range of the targets.
 
     Parameters
     ----------
@@ -134,8 +135,9 @@ class Ridge(PrivateRegressorMixin, PrivateLinearModel):
     The objective is half of ``sum (y - x w)^2 + alpha |w|^2``, as in scikit-learn, with
     the weight of the constant feature inside the penalty. Targets are centered and
     scaled by their public range inside, and weights come back in the units of the
-    targets. Where noise matters, ``"auto"`` is a descent in which residuals beyond an
-    eighth of the range count as that much.
+    targets. ``"auto"`` first learns, with a part of the budget, what part of their
+    ranges features and targets fill, and counts rows beyond for less. Predictions are
+    cut to the range of the targets.
 
     Parameters
     ----------

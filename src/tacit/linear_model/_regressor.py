@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from math import isfinite
 from numbers import Real
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import RegressorMixin
 
+from tacit._estimators import numeric, public_range
 from tacit._validate import one_of
 from tacit.convex import Squared, is_set
 from tacit.data import RowBounds
 from tacit.linear_model._base import bounds_in_words
 from tacit.linear_model._erm import Setting
 from tacit.linear_model._penalty import checked_penalty, rescaled_penalty
+from tacit.solvers import has_default_set
 
 __all__ = ["PrivateRegressorMixin", "nonnegative", "numeric", "public_range"]
 
@@ -70,7 +70,8 @@ class PrivateRegressorMixin(RegressorMixin):
             )
         penalty = checked_penalty(self.penalty, self.fit_intercept)
         loss = self._loss(low, high, scale)
-        if isinstance(loss, Squared) and self.delta == 0 and not is_set(penalty):
+        bounded = is_set(penalty) or has_default_set(self.solver)
+        if isinstance(loss, Squared) and self.delta == 0 and not bounded:
             raise ValueError(
                 "delta=0.0 needs weights in a set, such as penalty=L2Ball(radius) with "
                 "a radius in units of the targets, or HuberRegressor; or give a delta."
@@ -88,57 +89,17 @@ class PrivateRegressorMixin(RegressorMixin):
         )
 
     def predict(self, X):
-        """Return the predicted target of each row, shortened to ``x_norm``."""
-        return self._scores(X)
+        """Return the predicted target of each row, shortened to ``x_norm``.
+
+        Predictions beyond ``y_range`` are cut to it, as no target is there.
+        """
+        return np.clip(self._scores(X), *public_range(self.y_range))
 
     def __sklearn_tags__(self):
         """Tell scikit-learn that a small budget on few rows predicts little."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags
-
-
-def numeric(y: NDArray[Any]) -> NDArray[np.float64]:
-    """Return targets in float64, or refuse them without showing any."""
-    if y.dtype.kind in "fiub":
-        y = y.astype(np.float64)
-    elif y.dtype.kind == "O":
-        try:
-            y = y.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            y = None
-    else:
-        y = None
-    if y is None:
-        raise ValueError("y must hold numbers only.")
-    if not np.isfinite(y).all():
-        raise ValueError("y contains infinity or NaN.")
-    return y
-
-
-def public_range(y_range: Any) -> tuple[float, float]:
-    """Return the two ends, which the user must know without the data."""
-    if y_range is None:
-        raise ValueError(
-            "y_range must be given: the lowest and highest target there can be, set "
-            "without the data."
-        )
-    try:
-        ends = tuple(y_range)
-    except TypeError:
-        ends = ()
-    real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
-    if len(ends) != 2 or not real or not np.isfinite(ends).all() or ends[0] >= ends[1]:
-        raise ValueError(
-            f"y_range must be two finite numbers, the lower first, got {y_range!r}."
-        )
-    low, high = map(float, ends)
-    if not (np.isfinite(high - low) and (high - low) > 1e-9 * max(abs(low), abs(high))):
-        raise ValueError(
-            "y_range must be finite in width and wider than round-off, "
-            f"got {y_range!r}."
-        )
-    return low, high
 
 
 def nonnegative(**named):

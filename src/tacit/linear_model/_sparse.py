@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import promised_budget
+from tacit._estimators import columns_with_bounds, promised_budget
 from tacit._validate import nonnegative, positive
 from tacit.convex import CoordinatePenalty, L1Ball, Regularizer
 from tacit.data import FeatureBounds, RowBounds
@@ -148,20 +147,7 @@ class SparseLinearModel(PrivateLinearModel):
 
     def _columns(self, n_features):
         """Return the names of the features, or how many there are."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and len(names) == n_features:
-            return list(names)
-        if isinstance(self.feature_bounds, Mapping) and not hasattr(
-            self, "n_features_in_"
-        ):
-            # a plan before any fit: the columns will be those that have bounds
-            if len(self.feature_bounds) == n_features:
-                return list(self.feature_bounds)
-            raise ValueError(
-                f"feature_bounds has {len(self.feature_bounds)} entries, and the plan "
-                f"is for {n_features} features; give one for each."
-            )
-        return n_features
+        return columns_with_bounds(self, n_features)
 
     def _refuse_solver(self):
         solver = self.solver

@@ -20,6 +20,7 @@ __all__ = [
     "GRID",
     "GRID_BITS",
     "MAX_SCALE",
+    "bernoulli",
     "discrete_laplace",
     "exponential_index",
     "float_gumbel",
@@ -29,6 +30,7 @@ __all__ = [
     "permute_and_flip_index",
     "rounded_gamma_norm",
     "rounded_normal",
+    "uniform_below",
 ]
 
 GRID_BITS = 32
@@ -108,6 +110,35 @@ def rounded_gamma_norm(size: int, rng: Generator) -> Integers:
     norm = isqrt(sum(z * z for z in normals[size:]))
     half = 1 << 221
     return np.array([(norm * z + half) >> 222 for z in normals[:size]], dtype=np.int64)
+
+
+def bernoulli(cells: int, n_words: int, rng: Generator) -> bool:
+    """Return True with probability ``cells / 2**(64 n_words)``.
+
+    Notes
+    -----
+    **Guarantee.** Exact for independent uniform words: together they are a whole
+    number, which is compared with ``cells``. As many words are drawn in either case.
+    """
+    words = _words(rng, n_words).astype("<u8").tobytes()
+    return int.from_bytes(words, "little") < cells
+
+
+def uniform_below(end: int, rng: Generator) -> int:
+    """Return each whole number from zero to below ``end`` as likely as any other.
+
+    Notes
+    -----
+    **Guarantee.** Exact for independent uniform words: numbers of as many bits as
+    ``end`` are drawn until one is below it, every second one or more.
+    """
+    bits = end.bit_length()
+    n_words = -(-bits // 64)
+    while True:
+        words = _words(rng, n_words).astype("<u8").tobytes()
+        drawn = int.from_bytes(words, "little") >> (64 * n_words - bits)
+        if drawn < end:
+            return drawn
 
 
 def exponential_index(scores: ArrayLike, scale: int, rng: Generator) -> int:

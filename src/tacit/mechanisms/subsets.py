@@ -15,10 +15,12 @@ from tacit._validate import at_least
 
 __all__ = [
     "RATE_CELLS",
+    "block_members",
     "fixed_subset",
     "permutation",
     "poisson_subset",
     "random_blocks",
+    "random_seeds",
 ]
 
 Indices = NDArray[np.intp]
@@ -67,3 +69,37 @@ def poisson_subset(n: int, cells: int, rng: Generator) -> Indices:
 def random_blocks(n: int, n_blocks: int, rng: Generator) -> Indices:
     """Return for each of n rows its block, uniform and independent of all others."""
     return rng.integers(0, n_blocks, size=n, dtype=np.intp)
+
+
+def random_seeds(n: int, rng: Generator) -> list[int]:
+    """Return n seeds of 32 bits, for functions that draw something of their own."""
+    return [int(seed) for seed in rng.integers(0, 2**32, size=n, dtype=np.uint64)]
+
+
+def block_members(n: int, n_blocks: int, equal: bool, rng: Generator) -> list[Indices]:
+    """Return the rows of each of disjoint blocks, in rising order.
+
+    Parameters
+    ----------
+    n
+        Number of rows.
+    n_blocks
+        Number of blocks.
+    equal
+        Whether sizes differ by at most one, which tells the number of rows; otherwise
+        each row has its block by a draw of its own.
+    rng
+        Source of the words.
+
+    Notes
+    -----
+    **Guarantee.** A row is in one block. Without ``equal``, the blocks of the others
+    have the same law whether it is there or not.
+    """
+    # [vote:blocks]
+    if equal:
+        return [np.sort(b) for b in np.array_split(permutation(n, rng), n_blocks)]
+    labels = random_blocks(n, n_blocks, rng)
+    order = np.argsort(labels, kind="stable")
+    ends = np.searchsorted(labels[order], np.arange(n_blocks + 1))
+    return [order[ends[b] : ends[b + 1]] for b in range(n_blocks)]

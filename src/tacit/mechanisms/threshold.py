@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import log
+from math import exp, floor, log
 from typing import TypeVar
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from tacit._tape import release
-from tacit._validate import at_least, fraction, plain, positive
+from tacit._validate import at_least, fraction, one_of, plain, positive
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
+from tacit.mechanisms._stable_law import MOST_DISTANCE, BestRelease
 from tacit.mechanisms.grid import check_noise, enlarged, to_cells
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import ApproxDP, Event, PureDP, Repeated
 
-__all__ = ["AboveThreshold", "AboveThresholdState", "StableRelease"]
+__all__ = [
+    "NO_ANSWER",
+    "AboveThreshold",
+    "AboveThresholdState",
+    "NoAnswer",
+    "StableRelease",
+]
 
 Value = TypeVar("Value")
 
@@ -122,6 +128,19 @@ class AboveThreshold(Drawable):
 
 
 @dataclass(frozen=True)
+class NoAnswer:
+    """What is released where an answer would tell of a row; it counts as false."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+NO_ANSWER = NoAnswer()
+
+RULES = ("optimal", "laplace")
+
+
+@dataclass(frozen=True)
 class StableRelease(Drawable):
     """Release a value as it is when no neighbor could have changed it.
 
@@ -131,25 +150,31 @@ class StableRelease(Drawable):
         Privacy of the test.
     delta
         Probability of releasing a value that a neighbor does not share.
+    rule
+        ``"optimal"`` releases with the largest probability that privacy allows at a
+        whole distance; ``"laplace"`` compares a noisy distance with a threshold.
     noise
-        ``"grid"`` or ``"float"``.
+        ``"grid"`` or ``"float"``, for the rule with noise; the other is always exact.
 
     Notes
     -----
     **Guarantee.** (epsilon, delta)-private when the distance given moves by at most
     one between neighbors and is zero whenever some neighbor has another value (Smith
-    and Thakurta 2013, Proposition 2). The threshold ``log(1 / (2 delta)) / epsilon``
-    uses the exact tail of the Laplace law.
+    and Thakurta 2013, Proposition 2). The optimal rule is that of Desfontaines, Voss,
+    Gipson and Mandayam (2022, Theorem 1), drawn exactly. The threshold of the other,
+    ``log(1 / (2 delta)) / epsilon``, uses the exact tail of the Laplace law.
     """
 
     epsilon: float
     delta: float
+    rule: str = "optimal"
     noise: str = "grid"
 
     def __post_init__(self) -> None:
         plain(self)
         positive(epsilon=self.epsilon)
         fraction(delta=self.delta, closed=False)
+        one_of(RULES, rule=self.rule)
         check_noise(self.noise)
 
     @property
@@ -162,29 +187,62 @@ class StableRelease(Drawable):
 
     @property
     def threshold(self) -> float:
-        """Distance that must be passed, after noise."""
+        """Distance that must be passed, after Laplace noise."""
         # [stable:threshold]
-        return max(0.0, log(1 / (2 * self.delta))) * self._scale
+        return max(0.0, -log(2 * self.delta)) * self._scale
 
-    def __call__(self, value: Value, distance: float, rng: Generator) -> Value | None:
-        """Return ``value`` or None.
+    def release_probability(self, distance: float) -> float:
+        """Return how likely a value at this distance is released; public."""
+        at = _counted(distance)
+        if self.rule == "optimal":
+            return BestRelease(self.epsilon, self.delta)(floor(at))
+        if self.noise == "float":
+            ahead = (at - self.threshold) / self._scale
+            return 1 - exp(-ahead) / 2 if ahead > 0 else exp(ahead) / 2
+        needed = (self._limit() - self._cells(at) + 1) / GRID
+        # the tail of whole noise, which is at least one cell when it must be positive
+        if needed > 0:
+            return exp(-needed) / (1 + exp(-1 / GRID))
+        return 1 - exp(needed - 1 / GRID) / (1 + exp(-1 / GRID))
+
+    def __call__(
+        self, value: Value, distance: float, rng: Generator
+    ) -> Value | NoAnswer:
+        """Return ``value`` or `NoAnswer`.
 
         ``distance`` is the number of rows to change before some neighbor of the data
-        has another value.
+        has another value. One that is below zero or no number counts as zero.
         """
-        scale = self._scale
-        measured: NDArray[np.float64] = np.array([distance], dtype=np.float64)
+        at = _counted(distance)
 
         def draw() -> bool:
+            if self.rule == "optimal":
+                # rounded down, distances move by at most one still
+                law = BestRelease(self.epsilon, self.delta)
+                return draws.bernoulli(law.cells(floor(at)), law.n_words, rng)
             if self.noise == "float":
-                noisy = distance + scale * float(draws.float_laplace(1, rng)[0])
+                noisy = at + self._scale * float(draws.float_laplace(1, rng)[0])
                 return noisy > self.threshold
-            cells = int(to_cells(measured, scale)[0])
-            # a cell more makes up for rounding the threshold
-            limit = int(to_cells(np.array([self.threshold]), scale)[0]) + 1
-            return cells + int(draws.discrete_laplace(1, rng)[0]) > limit
+            noise = int(draws.discrete_laplace(1, rng)[0])
+            return self._cells(at) + noise > self._limit()
 
         passed = release(
-            "StableRelease", value=measured, sensitivity=1.0, norm="linf", draw=draw
+            "StableRelease",
+            value=np.array([at], dtype=np.float64),
+            sensitivity=1.0,
+            norm="linf",
+            draw=draw,
         )
-        return value if passed else None
+        return value if passed else NO_ANSWER
+
+    def _cells(self, distance: float) -> int:
+        return int(to_cells(np.array([distance], dtype=np.float64), self._scale)[0])
+
+    def _limit(self) -> int:
+        # a cell more makes up for rounding the threshold
+        return self._cells(self.threshold) + 1
+
+
+def _counted(distance: float) -> float:
+    """Return the distance as a number from zero on; this moves none further apart."""
+    return min(float(distance), float(MOST_DISTANCE)) if distance > 0 else 0.0

@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import (
-    all_or_nothing,
-    checked_shape,
-    checked_values,
-    open_account,
-    promised_budget,
-    report_of,
-)
-from tacit._random import as_generator, is_seeded
-from tacit.data.bounds import canonical
-from tacit.mechanisms.grid import check_noise
 from tacit.preprocessing._columns import (
     LARGEST,
     checked_pair,
-    columns_of,
     norm_bound,
-    public_ranges,
     reach_after,
-    refuse_without_zero,
     standardized,
     stretched,
 )
 from tacit.preprocessing._moments import plan_moments
 from tacit.preprocessing._parameters import (
-    checked_budget_numbers,
     checked_integer,
     checked_number,
     checked_part,
@@ -42,87 +23,14 @@ from tacit.preprocessing._parameters import (
 )
 from tacit.preprocessing._quantiles import apart, plan_quantiles
 from tacit.preprocessing._squares import plan_squares
-from tacit.privacy import Ledger
+from tacit.preprocessing._transformer import PrivateTransformer
 
 __all__ = ["PrivateQuantileBounds", "PrivateStandardScaler"]
 
 MOST_CELLS = 2**16
 
 
-class _PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """The one path from rows to a private transformer.
-
-    A subclass plans without data in ``_plan``, where it keeps its parameters as plain
-    numbers, and keeps what it released in ``_learn``, which sees the plan and the rows.
-    """
-
-    def fit(self, X, y=None, *, ledger: Ledger | None = None):
-        """Learn from the rows, charging the ledger first.
-
-        Parameters
-        ----------
-        X
-            Values, one row a person; dense, unless the class says otherwise.
-        y
-            Not used.
-        ledger
-            Account of the data set to charge; None opens one for this fit alone.
-        """
-        with all_or_nothing(self):
-            return self._fit(X, ledger)
-
-    def _fit(self, X, ledger):
-        taken = self._takes_sparse(X, fitting=True)
-        n_rows, _ = checked_shape(
-            self, X, fitting=True, least_rows=2, accept_sparse=taken
-        )
-        ranges = public_ranges(self.ranges, columns_of(self))
-        if sparse.issparse(X):
-            refuse_without_zero(ranges)
-        epsilon, delta = checked_budget_numbers(self.epsilon, self.delta)
-        budget = promised_budget(epsilon, delta, self.neighbors, n_rows)
-        check_noise(self.noise)
-        plan = self._plan(ranges, budget, n_rows)
-        rng = as_generator(self.random_state)
-        label = type(self).__name__
-        account = open_account(ledger, budget, plan.event, label)
-        X = canonical(checked_values(X, accept_sparse=taken))
-        entry = account.charge(
-            plan.event, label, promise=budget, seeded=is_seeded(self.random_state)
-        )
-        self._learn(plan, X, rng)
-        self.ranges_ = ranges
-        ranged = "values are cut to the ranges, set without the data"
-        self.privacy_ = report_of(entry, budget, ledger, (ranged, *plan.assumptions))
-        return self
-
-    def _checked(self, X):
-        """Return the values of rows to transform."""
-        check_is_fitted(self)
-        taken = self._takes_sparse(X, fitting=False)
-        checked_shape(self, X, fitting=False, accept_sparse=taken)
-        if sparse.issparse(X):
-            refuse_without_zero(self.ranges_)
-        return canonical(checked_values(X, accept_sparse=taken))
-
-    def _takes_sparse(self, X, fitting):
-        """Return whether sparse rows are taken, or say how they would be."""
-        return False
-
-    @abstractmethod
-    def _plan(self, ranges, budget, n_rows): ...
-
-    @abstractmethod
-    def _learn(self, plan, X, rng): ...
-
-    def __sklearn_tags__(self):
-        """Tell scikit-learn that single precision is kept."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-class PrivateStandardScaler(_PrivateTransformer):
+class PrivateStandardScaler(PrivateTransformer):
     """Center and scale columns by a private mean and standard deviation.
 
     With ``with_mean=False`` columns are only scaled, by their private root mean square
@@ -276,7 +184,7 @@ class PrivateStandardScaler(_PrivateTransformer):
         return tags
 
 
-class PrivateQuantileBounds(_PrivateTransformer):
+class PrivateQuantileBounds(PrivateTransformer):
     """Map what lies between two private quantiles of a column to a public range.
 
     Values outside the quantiles are cut to them.

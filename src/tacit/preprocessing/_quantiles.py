@@ -16,40 +16,19 @@ from tacit.privacy import (
     BoundedRange,
     Budget,
     Event,
-    Neighbors,
     Repeated,
     calibrate,
 )
 from tacit.solvers._base import noise_assumptions
+from tacit.solvers._ranks import PARTS, rank_scores, rank_sensitivity
 
 __all__ = ["QuantilesPlan", "apart", "plan_quantiles", "rank_scores"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-# Levels are whole numbers of these parts of one, so that scores are exact
-PARTS = 2**20
 LEAST_EPSILON = 1e-8  # of one choice, as the mechanism asks
 BLOCK_ROWS = 2**16
-
-
-def rank_scores(counts: Counts, level: int) -> Floats:
-    """Return minus the rows that keep each grid point from being a quantile.
-
-    Parameters
-    ----------
-    counts
-        Rows at each grid point.
-    level
-        The quantile, in ``PARTS``.
-    """
-    # [quantiles:score] in whole parts of a row, which are exact as floats
-    up_to = np.cumsum(counts)
-    n = up_to[-1]
-    too_high = PARTS * (up_to - counts) - level * n
-    too_low = level * n - PARTS * up_to
-    missed = np.maximum(np.maximum(too_high, too_low), 0)
-    return -missed.astype(np.float64) / PARTS
 
 
 @dataclass(frozen=True)
@@ -119,11 +98,7 @@ def plan_quantiles(
             "quantiles, which is less than 1e-8; raise epsilon or give fewer columns."
         )
     levels = tuple(min(PARTS - 1, max(1, round(q * PARTS))) for q in quantiles)
-    replaced = budget.neighbors is Neighbors.REPLACE_ONE
-    # [quantiles:sensitivity] a row moves from one side to the other, or to a side
-    sensitivities = tuple(
-        1.0 if replaced else max(level, PARTS - level) / PARTS for level in levels
-    )
+    sensitivities = tuple(rank_sensitivity(level, budget.neighbors) for level in levels)
     plan = QuantilesPlan(ranges, levels, n_cells, epsilon, sensitivities, noise)
     for place in range(len(levels)):
         plan.mechanism(place)  # a bad kind of noise is refused here

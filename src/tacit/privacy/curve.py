@@ -12,10 +12,14 @@ from tacit._validate import at_least, fraction
 from tacit.privacy.budget import Budget
 from tacit.privacy.profiles import GaussianProfile, Profile, join
 
-__all__ = ["ORDERS", "PrivacyCurve"]
+__all__ = ["ORDERS", "SMALL", "PrivacyCurve", "pure_renyi"]
 
 ORDERS: NDArray[np.float64] = 1.0 + np.logspace(-2, 5, 141)
 ORDERS.flags.writeable = False
+
+# Below this epsilon the exact Renyi curves cancel in floating point, and the simple
+# bound is as good
+SMALL = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +131,22 @@ def renyi_epsilon(renyi: NDArray[np.float64], delta: float) -> float:
     a = ORDERS - 1
     bound = renyi + np.log(a) - (log(delta) + ORDERS * np.log(ORDERS)) / a
     return max(0.0, float(np.min(bound)))
+
+
+def pure_renyi(epsilon: float) -> NDArray[np.float64]:
+    """Return the Renyi curve of randomized response, the worst with this bound.
+
+    Notes
+    -----
+    **Bound.** Kairouz, Oh and Viswanath (2017), Theorem 3.4, and Bun and Steinke
+    (2016), Proposition 3.3.
+    """
+    bound = np.minimum(epsilon, ORDERS * epsilon**2 / 2)
+    if epsilon > SMALL:
+        moment = np.logaddexp(ORDERS * epsilon, (1 - ORDERS) * epsilon)
+        moment -= np.logaddexp(0.0, epsilon)
+        bound = np.clip(moment / (ORDERS - 1), 0.0, bound)
+    return np.asarray(bound)
 
 
 def _pure_delta(pure: float, epsilon: float) -> float:

@@ -17,8 +17,9 @@ import numpy as np
 from tacit._validate import at_least, fraction, nonnegative, positive
 from tacit.exceptions import PlanError
 from tacit.privacy.budget import Neighbors
-from tacit.privacy.curve import ORDERS, PrivacyCurve
+from tacit.privacy.curve import ORDERS, SMALL, PrivacyCurve, pure_renyi
 from tacit.privacy.profiles import GaussianProfile, SampledProfile, TiltedProfile
+from tacit.privacy.repeated import OneOf, Parallel, RepeatAndSelect
 from tacit.privacy.sampling import fixed_size_renyi, poisson_renyi
 
 __all__ = [
@@ -30,19 +31,17 @@ __all__ = [
     "GaussianNoise",
     "L2LaplaceNoise",
     "LaplaceNoise",
+    "OneOf",
+    "Parallel",
     "PoissonSampled",
     "PureDP",
+    "RepeatAndSelect",
     "Repeated",
     "TiltedMinimum",
     "describe",
     "is_own",
     "restore",
 ]
-
-
-# Below this epsilon the exact Renyi curves cancel in floating point, and the simple
-# bound is as good
-SMALL = 1e-4
 
 # What a stranger's file may ask us to compute: far beyond any use, and still done in
 # seconds
@@ -150,12 +149,7 @@ class PureDP:
         positive(epsilon=self.epsilon)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        e, a = self.epsilon, ORDERS
-        bound = np.minimum(e, a * e**2 / 2)  # Bun and Steinke 2016, Proposition 3.3
-        if e > SMALL:
-            moment = np.logaddexp(a * e, (1 - a) * e) - np.logaddexp(0.0, e)
-            bound = np.clip(moment / (a - 1), 0.0, bound)
-        return PrivacyCurve(bound, pure=e)
+        return PrivacyCurve(pure_renyi(self.epsilon), pure=self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -434,8 +428,11 @@ _KINDS: tuple[Any, ...] = (
     GaussianNoise,
     L2LaplaceNoise,
     LaplaceNoise,
+    OneOf,
+    Parallel,
     PoissonSampled,
     PureDP,
+    RepeatAndSelect,
     Repeated,
     TiltedMinimum,
 )

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf, log, sqrt
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,16 @@ from scipy import special
 
 from tacit.privacy import sampling
 
-__all__ = ["GaussianProfile", "Profile", "SampledProfile", "TiltedProfile", "join"]
+__all__ = [
+    "GaussianProfile",
+    "MixedProfile",
+    "Profile",
+    "SampledProfile",
+    "SelectedProfile",
+    "TiltedProfile",
+    "WorstProfile",
+    "join",
+]
 
 # Normal tails are accurate to about 2e-8 and quadratures to 1e-12; deltas are enlarged
 # by this factor, so that what is reported errs on the safe side.
@@ -44,8 +54,10 @@ def _gaussian_deltas(epsilons: NDArray[np.float64], mu: float) -> NDArray[np.flo
     return np.asarray(np.exp(upper) * -np.expm1(np.minimum(lower - upper, 0.0)))
 
 
-def smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
-    """Return the least epsilon whose delta fits, rounded up by at most 1e-10."""
+def smallest_epsilon(
+    delta_of: Callable[[float], float], delta: float, rtol: float = 1e-10
+) -> float:
+    """Return the least epsilon whose delta fits, rounded up by at most ``rtol``."""
     if delta_of(0.0) <= delta:
         return 0.0
     low, high = 0.0, 1.0
@@ -53,7 +65,7 @@ def smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
         low, high = high, 2 * high
         if high > 1e9:
             return inf
-    while high - low > 1e-10 * high:
+    while high - low > rtol * high:
         middle = (low + high) / 2
         low, high = (middle, high) if delta_of(middle) > delta else (low, middle)
     return high
@@ -173,7 +185,82 @@ class SampledProfile:
         return SampledProfile(steps, self.extra * count)
 
 
-Profile = GaussianProfile | TiltedProfile | SampledProfile
+class Spends(Protocol):
+    """Whatever knows its delta at an epsilon, such as a whole curve."""
+
+    def delta(self, epsilon: float) -> float: ...
+
+
+@dataclass(frozen=True)
+class WorstProfile:
+    """The largest delta of several, one of which holds for each pair of neighbors."""
+
+    parts: tuple[Spends, ...]
+
+    def delta(self, epsilon: float) -> float:
+        return max(part.delta(epsilon) for part in self.parts)
+
+    def epsilon(self, delta: float) -> float:
+        return smallest_epsilon(self.delta, delta)
+
+    def times(self, count: int) -> WorstProfile | None:
+        return self if count == 1 else None
+
+
+@dataclass(frozen=True)
+class MixedProfile:
+    """The mean delta of several, one of which is drawn with these probabilities."""
+
+    parts: tuple[Spends, ...]
+    weights: tuple[float, ...]
+
+    def delta(self, epsilon: float) -> float:
+        pairs = zip(self.weights, self.parts, strict=True)
+        return SAFETY * sum(weight * part.delta(epsilon) for weight, part in pairs)
+
+    def epsilon(self, delta: float) -> float:
+        return smallest_epsilon(self.delta, delta)
+
+    def times(self, count: int) -> MixedProfile | None:
+        return self if count == 1 else None
+
+
+@dataclass(frozen=True)
+class SelectedProfile:
+    """The best of a random number of runs, ``mean`` of them on average.
+
+    Notes
+    -----
+    **Bound.** ``mean * delta(epsilon - shift)`` of one run, where ``exp(shift)`` bounds
+    how far neighbors move the odds that the best run is one of a given rank; in the
+    manner of Koskela, Redberg and Wang (2024), see the page on private search.
+    """
+
+    one: Spends
+    mean: float
+    shift: float
+
+    def delta(self, epsilon: float) -> float:
+        if epsilon < self.shift:
+            return 1.0
+        # [repeat:profile]
+        return min(1.0, SAFETY * self.mean * self.one.delta(epsilon - self.shift))
+
+    def epsilon(self, delta: float) -> float:
+        return smallest_epsilon(self.delta, delta)
+
+    def times(self, count: int) -> SelectedProfile | None:
+        return self if count == 1 else None
+
+
+Profile = (
+    GaussianProfile
+    | TiltedProfile
+    | SampledProfile
+    | WorstProfile
+    | MixedProfile
+    | SelectedProfile
+)
 
 
 def join(first: Profile | None, second: Profile | None) -> Profile | None:
@@ -185,7 +272,8 @@ def join(first: Profile | None, second: Profile | None) -> Profile | None:
     if isinstance(first, GaussianProfile):
         if isinstance(second, GaussianProfile):
             return GaussianProfile(first.mu_squared + second.mu_squared)
-        return replace(second, extra=second.extra + first.mu_squared)
+        if isinstance(second, TiltedProfile | SampledProfile):
+            return replace(second, extra=second.extra + first.mu_squared)
     if isinstance(first, SampledProfile) and isinstance(second, SampledProfile):
         return SampledProfile(first.steps + second.steps, first.extra + second.extra)
     return None

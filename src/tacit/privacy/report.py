@@ -1,6 +1,7 @@
 """What a person is told after a fit."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import groupby
 from typing import Any
@@ -12,7 +13,10 @@ from tacit.privacy.events import (
     FixedSizeSampled,
     GaussianNoise,
     LaplaceNoise,
+    OneOf,
+    Parallel,
     PoissonSampled,
+    RepeatAndSelect,
     Repeated,
     describe,
     restore,
@@ -45,6 +49,17 @@ def in_words(event: Event) -> str:
         case FixedSizeSampled():
             part = f"{event.size:,} of {event.n_rows:,} rows"
             return f"{in_words(event.event)}, on {part} drawn at random"
+        case OneOf():
+            counts = Counter(event.events)
+            parts = (
+                f"{n} of {counts.total()}: {in_words(e)}" for e, n in counts.items()
+            )
+            return f"one at random, {' | '.join(parts)}"
+        case Parallel():
+            return f"on rows apart: {' || '.join(map(in_words, event.events))}"
+        case RepeatAndSelect():
+            runs = f"the best of a secret number of runs, {event.mean:.3g} on average"
+            return f"{runs}, each: {in_words(event.event)}"
     if not is_dataclass(event):
         return repr(event)
     values = ((f.name, getattr(event, f.name)) for f in fields(event))

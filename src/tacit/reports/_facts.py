@@ -18,7 +18,7 @@ __all__ = ["Facts"]
 _NEEDED = ("title", "estimator", "privacy", "features", "coef", "intercept")
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
-    *("score", "ledger", "schema", "releases", "charge", "selected"),
+    *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
 )
 
 
@@ -64,6 +64,7 @@ class Facts:
         chosen = plain["selected"]
         if chosen is not None and not set(map(str, chosen)) <= set(features):
             raise ValueError("facts['selected'] must be among facts['features'].")
+        _refuse_selection(plain["selection"])
         low = high = None
         if plain["noise"] is not None:
             low, high = (
@@ -125,6 +126,18 @@ class Facts:
         bars = self.plain["noise"] or {}
         paid = self.plain["score"] or bars.get("covers") == "noise and sampling"
         return bool(paid) and len(self.parts) == 1
+
+
+def _refuse_selection(how: Any) -> None:
+    """Refuse what does not say how columns were selected before the fit."""
+    if how is None:
+        return
+    told = isinstance(how, Mapping) and {"asked", "answered", "epsilon"} <= set(how)
+    if not told or not isinstance(how["epsilon"], int | float):
+        raise ValueError(
+            "facts['selection'] must say how many columns were 'asked' for, whether "
+            "that was 'answered' and for what 'epsilon'."
+        )
 
 
 def _restored(data: Any, name: str) -> PrivacyReport:

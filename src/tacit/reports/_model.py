@@ -125,7 +125,12 @@ def selection_of(facts: Facts) -> dict[str, Any] | None:
     if chosen is None:
         return None
     names = [shortened(name, 80) for name in chosen[:MOST_LISTED]]
-    return {"names": names, "count": len(chosen), "more": len(chosen) - len(names)}
+    return {
+        "names": names,
+        "count": len(chosen),
+        "more": len(chosen) - len(names),
+        "first": facts.plain["selection"],
+    }
 
 
 def target_of(schema: dict[str, Any] | None) -> str | None:

@@ -17,6 +17,7 @@ from tacit.saved._linear import (
     NOISE_WEIGHTS,
     PATH_WEIGHTS,
     REGRESSOR,
+    SELECTED,
     SPARSE_WEIGHTS,
     WEIGHTS,
     capture_linear,
@@ -28,12 +29,9 @@ from tacit.saved._steps import (
     restore_private_step,
     restore_public_step,
 )
-from tacit.saved._values import decode, encode
+from tacit.saved._values import SECRET, decode, encode
 
 __all__ = ["KINDS", "Kind", "kind_of", "parameters_of", "rebuilt"]
-
-# Never written: whoever knows the seed can take the noise away
-SECRET = frozenset({"random_state"})
 
 Capture = Callable[[Any], tuple[dict[str, Any], Arrays]]
 Restore = Callable[[Any, dict[str, Any], Arrays], None]
@@ -106,6 +104,13 @@ KINDS = {
         _linear(linear_model.SimplexRegressor, REGRESSOR),
         _sparse(linear_model.ElasticNet, REGRESSOR),
         _sparse(linear_model.Lasso, REGRESSOR),
+        Kind(
+            linear_model.SparseLinearRegression,
+            SELECTED,
+            SPARSE_WEIGHTS,
+            capture_linear,
+            restore_linear,
+        ),
         _sparse(linear_model.SparseLogisticRegression, CLASSIFIER),
         *(
             Kind(make, (), (), capture_step(()), restore_public_step, private=False)

@@ -10,6 +10,7 @@ from tacit.convex import Huber, HuberizedHinge, Logistic, OneVsRest, Softmax, Sq
 from tacit.data import FeatureBounds, RowBounds
 from tacit.linear_model._base import CoefficientNoise
 from tacit.linear_model._sparse import SelectionPath
+from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.saved._arrays import Arrays
 from tacit.saved._errors import ModelFileError
 from tacit.saved._json import checked_keys
@@ -20,6 +21,7 @@ __all__ = [
     "NOISE_WEIGHTS",
     "PATH_WEIGHTS",
     "REGRESSOR",
+    "SELECTED",
     "SPARSE_WEIGHTS",
     "WEIGHTS",
     "capture_linear",
@@ -37,6 +39,8 @@ LAWS = ("gaussian", "laplace", "gamma")
 
 REGRESSOR = ("bounds", "loss", "noise")
 CLASSIFIER = (*REGRESSOR, "classes")
+# Of a model whose columns were selected before it was fitted
+SELECTED = (*REGRESSOR, "selection")
 
 # The losses that an estimator can have minimized; in one against the rest, the inner
 LOSSES: dict[str, tuple[type, ...]] = {
@@ -48,6 +52,7 @@ LOSSES: dict[str, tuple[type, ...]] = {
     "LogisticRegression": (Logistic, Softmax),
     "Ridge": (Squared,),
     "SimplexRegressor": (Squared,),
+    "SparseLinearRegression": (Squared,),
     "SparseLogisticRegression": (Logistic,),
 }
 
@@ -70,6 +75,9 @@ def capture_linear(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     }
     if hasattr(estimator, "classes_"):
         fitted["classes"] = array_to(estimator.classes_, "classes")
+    if hasattr(estimator, "selection_"):
+        answer = estimator.selection_
+        fitted["selection"] = None if answer == NO_ANSWER else [int(j) for j in answer]
     arrays = {
         "coef": np.asarray(estimator.coef_),
         "intercept": np.asarray(estimator.intercept_),
@@ -117,6 +125,21 @@ def restore_linear(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> No
         estimator.path_ = _path(estimator, arrays)
     if labels is not None:
         estimator.classes_ = labels
+    if "selection" in fitted:
+        estimator.selection_ = _selection(estimator, fitted["selection"])
+
+
+def _selection(estimator: Any, data: Any) -> tuple[int, ...] | NoAnswer:
+    """Return the columns that were selected; no other has a weight."""
+    places = [] if data is None else data
+    p, most = estimator.n_features_in_, estimator.n_features_to_select
+    known = isinstance(places, list) and all(type(j) is int for j in places)
+    if not known or places != sorted({j for j in places if 0 <= j < p}):
+        raise ModelFileError("'selection' must list places of features, in order.")
+    others = np.delete(estimator.coef_, places)
+    if len(places) > most or others.any():
+        raise ModelFileError("'selection' does not fit the weights.")
+    return NO_ANSWER if data is None else tuple(places)
 
 
 def _noise(estimator: Any, data: Any, arrays: Arrays) -> CoefficientNoise | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from inspect import signature
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from tacit import convex, solvers
+from tacit import convex, feature_selection, solvers
 from tacit._json import DEEPEST, canonical
 from tacit.privacy import Neighbors
 from tacit.saved._errors import ModelFileError, refused_as
@@ -41,6 +42,8 @@ PARTS: dict[str, Any] = {
         convex.Squared,
         solvers.AMP,
         solvers.AdaSSP,
+        solvers.AdaptiveMoments,
+        solvers.AdaptiveRidge,
         solvers.CoordinateDescent,
         solvers.EntropySampling,
         solvers.FrankWolfe,
@@ -51,7 +54,22 @@ PARTS: dict[str, Any] = {
         solvers.OutputPerturbation,
         solvers.PermutedSGD,
         solvers.PreconditionedGD,
+        solvers.QuadraticPerturbation,
         solvers.SampleAndAggregate,
+        solvers.TukeyRegression,
+    )
+}
+
+# Never written: whoever knows the seed can take the noise away
+SECRET = frozenset({"random_state"})
+# Selectors that a parameter may be, made of what is listed here
+SELECTORS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        feature_selection.BlockVoteSelector,
+        feature_selection.ExponentialSelector,
+        feature_selection.LassoStabilitySelector,
+        feature_selection.PeelingSelector,
     )
 }
 
@@ -86,7 +104,8 @@ def encode(value: Any, name: str, depth: int = 0) -> Any:
     if isinstance(value, range):
         ends = {"start": value.start, "stop": value.stop, "step": value.step}
         return {"type": "range", **ends}
-    if isinstance(value, np.ndarray) and value.ndim == 2 and name in TABLES:
+    table = name.rpartition(".")[2] in TABLES
+    if isinstance(value, np.ndarray) and value.ndim == 2 and table:
         parts = array_to(value.ravel(), name)
         return {"type": "table", "columns": value.shape[1], **parts}
     if isinstance(value, np.ndarray):
@@ -97,10 +116,10 @@ def encode(value: Any, name: str, depth: int = 0) -> Any:
             for key, part in value.items()
         ]
         return {"type": "dict", "items": pairs}
-    if PARTS.get(type(value).__name__) is type(value):
+    if _part(type(value).__name__) is type(value):
         parts = {
-            f.name: encode(getattr(value, f.name), f"{name}.{f.name}", depth + 1)
-            for f in fields(value)
+            key: encode(getattr(value, key), f"{name}.{key}", depth + 1)
+            for key in _made_of(type(value))
         }
         return {"type": type(value).__name__, **parts}
     raise ModelFileError(
@@ -121,14 +140,26 @@ def decode(data: Any, name: str) -> Any:
         keys, decoder = _DECODERS[kind]
         with refused_as(name):
             return decoder(checked_keys(parts, keys, name), name)
-    if not (isinstance(kind, str) and kind in PARTS):
+    make = _part(kind) if isinstance(kind, str) else None
+    if make is None:
         raise ModelFileError(f"{name} has a type that this version does not know.")
-    known = {f.name for f in fields(PARTS[kind])}
-    checked_keys(parts, set(), f"{name} ({kind})", frozenset(known))
+    checked_keys(parts, set(), f"{name} ({kind})", frozenset(_made_of(make)))
     with refused_as(name):
-        return PARTS[kind](
+        return make(
             **{key: decode(part, f"{name}.{key}") for key, part in parts.items()}
         )
+
+
+def _part(name: str) -> Any | None:
+    """Return the class of this name that a parameter may be, if there is one."""
+    return PARTS.get(name, SELECTORS.get(name))
+
+
+def _made_of(kind: Any) -> list[str]:
+    """Return the names of what such a part is made of, without a seed."""
+    if is_dataclass(kind):
+        return [field.name for field in fields(kind)]
+    return [name for name in signature(kind).parameters if name not in SECRET]
 
 
 def restored_parameter(name: str, data: Any) -> Any:

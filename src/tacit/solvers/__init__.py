@@ -1,9 +1,18 @@
 """Private algorithms: one file each, with a plan and a run."""
 
-from tacit.solvers._auto import SOLVER_NAMES, auto_norm, auto_solver, named_solver
+from tacit.solvers._adaptive_plan import AdaptiveMomentsPlan
+from tacit.solvers._auto import (
+    SOLVER_NAMES,
+    auto_norm,
+    auto_solver,
+    has_default_set,
+    named_solver,
+)
 from tacit.solvers._base import Plan, Problem, Solver
 from tacit.solvers._rules import INTERCEPT_SHARE, capped_where_noisy
 from tacit.solvers.ada_ssp import AdaSSP, AdaSSPPlan
+from tacit.solvers.adaptive_moments import AdaptiveMoments
+from tacit.solvers.adaptive_ridge import AdaptiveRidge, AdaptiveRidgePlan
 from tacit.solvers.amp import AMP, AMPPlan
 from tacit.solvers.coordinate_descent import (
     CoordinateDescent,
@@ -27,10 +36,15 @@ from tacit.solvers.output_perturbation import (
 )
 from tacit.solvers.permuted_sgd import PermutedSGD, PermutedSGDPlan
 from tacit.solvers.preconditioned_gd import PreconditionedGD, PreconditionedGDPlan
+from tacit.solvers.quadratic_perturbation import (
+    QuadraticPerturbation,
+    QuadraticPerturbationPlan,
+)
 from tacit.solvers.sample_and_aggregate import (
     SampleAndAggregate,
     SampleAndAggregatePlan,
 )
+from tacit.solvers.tukey_regression import TukeyRegression, TukeyRegressionPlan
 
 __all__ = [
     "AMP",
@@ -39,6 +53,10 @@ __all__ = [
     "AMPPlan",
     "AdaSSP",
     "AdaSSPPlan",
+    "AdaptiveMoments",
+    "AdaptiveMomentsPlan",
+    "AdaptiveRidge",
+    "AdaptiveRidgePlan",
     "CoordinateDescent",
     "CoordinateDescentPlan",
     "EntropySampling",
@@ -61,11 +79,16 @@ __all__ = [
     "PreconditionedGD",
     "PreconditionedGDPlan",
     "Problem",
+    "QuadraticPerturbation",
+    "QuadraticPerturbationPlan",
     "SampleAndAggregate",
     "SampleAndAggregatePlan",
     "Solver",
+    "TukeyRegression",
+    "TukeyRegressionPlan",
     "auto_norm",
     "auto_solver",
     "capped_where_noisy",
+    "has_default_set",
     "named_solver",
 ]

@@ -21,6 +21,8 @@ from tacit.solvers._base import Problem
 from tacit.solvers._coordinate_rules import noise_share
 from tacit.solvers._rules import gradient_unit, noise_level
 from tacit.solvers.ada_ssp import AdaSSP
+from tacit.solvers.adaptive_moments import MOST_VIEWED, AdaptiveMoments
+from tacit.solvers.adaptive_ridge import AdaptiveRidge
 from tacit.solvers.amp import AMP
 from tacit.solvers.coordinate_descent import CoordinateDescent
 from tacit.solvers.entropy_sampling import EntropySampling
@@ -31,12 +33,15 @@ from tacit.solvers.noisy_sgd import NoisySGD
 from tacit.solvers.output_perturbation import OutputPerturbation
 from tacit.solvers.permuted_sgd import PermutedSGD
 from tacit.solvers.preconditioned_gd import MOST_FEATURES, PreconditionedGD
+from tacit.solvers.quadratic_perturbation import QuadraticPerturbation
 from tacit.solvers.sample_and_aggregate import SampleAndAggregate
+from tacit.solvers.tukey_regression import TukeyRegression
 
 __all__ = [
     "SOLVER_NAMES",
     "auto_norm",
     "auto_solver",
+    "has_default_set",
     "named_solver",
 ]
 
@@ -44,16 +49,15 @@ __all__ = [
 # the descent it competes with
 QUIET = {PreconditionedGD: 0.0003, NoisyGD: 0.01}
 QUIET_RESIDUALS = 0.003
-# and up to which preconditioned descent is more accurate than plain, for least squares
-QUIET_TARGETS = 0.02
 
 # Slopes of the squared loss are cut here, in units of the largest target: residuals
 # are rarely larger, and the noise of descent is in proportion
 SQUARED_CLIP = 0.25
 
-# Least squares come from noisy moments where those are this exact, and have no more
-# than this many features, as the time to invert them grows with the cube
-QUIET_MOMENTS = 0.004
+# Least squares come from noisy moments as they are where those are this exact, in a
+# ball or without one, and have no more than this many features, as the time to invert
+# them grows with the cube
+QUIET_MOMENTS, SILENT_MOMENTS = 0.004, 1e-6
 MOST_MOMENTS = 500
 
 # A penalty of each weight is for a greedy descent where noise on all of them moves a
@@ -72,10 +76,20 @@ SOLVERS: dict[str, type[Any]] = {
     "gcd": GreedyCoordinateDescent,
     "output_perturbation": OutputPerturbation,
     "sample_and_aggregate": SampleAndAggregate,
+    "tukey": TukeyRegression,
     "entropy_sampling": EntropySampling,
     "ada_ssp": AdaSSP,
+    "adaptive_moments": AdaptiveMoments,
+    "quadratic_perturbation": QuadraticPerturbation,
+    "adaptive_ridge": AdaptiveRidge,
 }
 SOLVER_NAMES = ("auto", *SOLVERS)
+
+
+def has_default_set(solver: Any) -> bool:
+    """Return whether a solver, or the one of this name, brings a set for weights."""
+    kind = SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
+    return kind in (QuadraticPerturbation, AdaptiveRidge, TukeyRegression)
 
 
 def named_solver(name: str, problem: Problem, budget: Budget, noise: str) -> Any:
@@ -104,7 +118,9 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     - Rows bounded entry by entry: `FrankWolfe`, whose noise hardly grows with the
       number of features, for weights in L1Ball or Simplex; no solver for others.
     - No delta: `AMP`, whose noise is then Laplace's.
-    - Least squares: `AdaSSP` where noise is little and features are few, or `NoisyGD`.
+    - Least squares: `AdaptiveMoments`, which learns the units of the rows first;
+      `AdaSSP` where there is no noise to speak of, or little of it and a ball;
+      `NoisyGD` for other penalties and sets.
     - One output and next to no noise: `AMP`, which is exact but for it.
     - Labels, no penalty, and up to `MOST_FEATURES` features: `PreconditionedGD`, which
       is not put off by features far from centered or of unequal spread.
@@ -164,22 +180,21 @@ def auto_norm(n_rows: int, n_features: int, is_sparse: bool, budget: Budget) -> 
 def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
     """Return the solver that is best for least squares.
 
-    Next to no noise: `AdaSSP`, which reads the rows once and is exact but for it. Some:
-    `PreconditionedGD`. Much, or a penalty, or many features: `NoisyGD`.
+    `AdaptiveMoments`, or `AdaSSP` where there is no noise to speak of, as that reads
+    the rows once and cuts none. In a ball, `AdaSSP` where noise is little. For other
+    penalties and sets, and very many features, `NoisyGD`.
     """
-    simple = isinstance(problem.regularizer, Free | L2Ball)
+    free = isinstance(problem.regularizer, Free)
+    simple = free or isinstance(problem.regularizer, L2Ball)
     if simple and problem.n_features <= MOST_MOMENTS:
         # noise on the moments, by the least curvature that so many rows have if even
         level = noise_level(problem, budget, slope=1.0) / problem.bounds.x_norm
-        if level * problem.n_features / problem.n_rows < QUIET_MOMENTS:
+        limit = SILENT_MOMENTS if free else QUIET_MOMENTS
+        if level * problem.n_features / problem.n_rows < limit:
             return AdaSSP(noise=noise)
-    clip = _clip(problem)
-    plain = isinstance(problem.regularizer, Free)
-    if clip is not None and plain and problem.n_features <= MOST_FEATURES:
-        share = noise_level(problem, budget, clip) / problem.n_rows
-        if share / gradient_unit(problem) < QUIET_TARGETS:
-            return PreconditionedGD(noise=noise, clip=clip)
-    return NoisyGD(noise=noise, clip=clip)
+    if free and problem.n_features <= MOST_VIEWED:
+        return AdaptiveMoments(noise=noise)
+    return NoisyGD(noise=noise, clip=_clip(problem))
 
 
 def _clip(problem: Problem) -> float | None:

@@ -19,6 +19,7 @@ from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers._base import Problem, WeightNoise, plan_assumptions, refuse_pure
 from tacit.solvers._moments import JointMoments, joint_sensitivity, moment_roundoff
+from tacit.solvers._quadratic import in_ball, largest_target
 
 __all__ = ["AdaSSP", "AdaSSPPlan"]
 
@@ -226,34 +227,16 @@ def _moment_noise(
     )
 
 
-def largest_target(problem: Problem) -> float:
-    """Return the largest absolute target."""
-    return max(abs(end) for end in problem.bounds.y_range)
-
-
 def solve(second: Array, first: Array, ridge: float, radius: float) -> Array:
     """Return the minimizer of ``w^T (S + ridge) w / 2 - <first, w>`` in a ball.
 
     Negative eigenvalues of S count as zero, and directions without curvature get
-    weight zero. On the ball's surface the multiplier solves the secular equation.
+    weight zero.
     """
     values, vectors = np.linalg.eigh(second)
     curvature = np.maximum(values, 0.0) + ridge
     along = vectors.T @ first
     flat = curvature <= 1e-14 * max(float(curvature.max()), 1e-300)
     along, curvature = np.where(flat, 0.0, along), np.where(flat, 1.0, curvature)
-
-    def length(extra: float) -> float:
-        return float(np.linalg.norm(along / (curvature + extra)))
-
-    extra = 0.0
-    if length(0.0) > radius:
-        # the norm falls as the multiplier grows; |first| / radius is too much
-        low, high = 0.0, float(np.linalg.norm(along)) / radius
-        while high - low > 1e-15 * high:
-            extra = (low + high) / 2
-            if extra in (low, high):
-                break
-            low, high = (extra, high) if length(extra) > radius else (low, extra)
-        extra = high
-    return np.asarray(vectors @ (along / (curvature + extra)), dtype=np.float64)
+    weights = vectors @ in_ball(along, curvature, radius)
+    return np.asarray(weights, dtype=np.float64)

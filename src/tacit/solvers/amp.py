@@ -26,7 +26,7 @@ from tacit.solvers.objective_perturbation import (
     tilted_minimum,
 )
 
-__all__ = ["AMP", "AMPPlan"]
+__all__ = ["AMP", "AMPPlan", "CoveredTilt"]
 
 # The final noise is this many times weaker in privacy than the tilt. Squares add for
 # the Gaussian law, so it costs the tilt about one part in a thousand; epsilons add for
@@ -40,7 +40,7 @@ MOST_RIDGE = 0.01
 
 
 @dataclass(frozen=True)
-class AMPPlan:
+class CoveredTilt:
     """A tilt, the gradient norm to reach, and the noise that covers what is left."""
 
     tilted: ObjectivePerturbationPlan
@@ -79,6 +79,11 @@ class AMPPlan:
         """Return the scale of the final noise, or refuse what the grid cannot hold."""
         law = self.tilted.noise_law
         return law.scale(self.output_multiplier, self.output_sensitivity)
+
+
+@dataclass(frozen=True)
+class AMPPlan(CoveredTilt):
+    """A tilt, the gradient norm to reach, and the noise that covers what is left."""
 
 
 @dataclass(frozen=True)

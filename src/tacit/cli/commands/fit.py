@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from tacit.cli._console import Refused, json_option, out
+from tacit.cli._console import Refused, clean, json_option, out
 from tacit.cli._options import (
     csv_options,
     estimator_for,
@@ -19,6 +19,9 @@ from tacit.cli._options import (
     opened_ledger,
     schema_for,
 )
+
+# Names of columns that are told at the console
+MOST_NAMED = 20
 
 
 @click.command()
@@ -127,10 +130,26 @@ def command(
     out(as_json, written, lambda console: _show(console, fitted, written))
 
 
+def _selected(names: list[str], how: dict[str, Any]) -> str:
+    """Return what a private selection chose and cost."""
+    cost = f"for epsilon {how['epsilon']:.3g} of that"
+    if not how["answered"]:
+        return (
+            f"selected     no answer, {cost}: one row might have changed the choice, "
+            "so the model is a private mean"
+        )
+    listed = ", ".join(map(clean, names[:MOST_NAMED]))
+    more = len(names) - MOST_NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return f"selected     {listed}{rest}; the choice is private too, {cost}"
+
+
 def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
     console.print(str(fitted.model.privacy_), markup=False)
     chosen = written["selected"]
-    if chosen is not None:
+    if written["selection"] is not None:
+        console.print(_selected(chosen, written["selection"]), markup=False)
+    elif chosen is not None:
         console.print(
             f"selected     {len(chosen)} of {len(written['features'])} columns, which "
             "is as noisy as the rest"

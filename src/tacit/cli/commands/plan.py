@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import click
@@ -17,7 +18,21 @@ from tacit.cli._options import (
     opened_ledger,
     schema_for,
 )
-from tacit.exceptions import BudgetExceeded
+from tacit.exceptions import BudgetExceeded, PlanError
+
+# Forecasts of selectors that have one method only
+OTHERWISE = {
+    "LassoStabilitySelector": "stability",
+    "ExponentialSelector": "exponential",
+}
+# Names of solvers whose error has a formula
+WITH_RISK = {
+    "AdaSSP": "ada_ssp",
+    "AdaptiveRidge": "adaptive_ridge",
+    "QuadraticPerturbation": "quadratic_perturbation",
+}
+# Weight of a column that matters, and deviation of columns, for ranges from -1 to 1
+SIGNAL, SPREAD = 0.5, 0.5
 
 
 @click.command()
@@ -78,7 +93,7 @@ def command(
     budget = planned.budget
     data = {
         "estimator": type(model).__name__,
-        "solver": type(planned.solver).__name__,
+        "solver": _solver(planned),
         "epsilon": budget.epsilon,
         "delta": budget.delta,
         "neighbors": budget.neighbors.value,
@@ -98,9 +113,72 @@ def command(
             for outlook in forecast.outlooks
         ],
         "least_rows": {"tolerance": tolerance, "rows": least},
+        "selection": _selection(planned),
+        "added_error": _added_error(model, planned, rows),
         "ledger": cost,
     }
     out(as_json, data, lambda console: _show(console, data))
+
+
+def _solver(planned: Any) -> str:
+    """Return what finds the weights, and what selects columns before that."""
+    plan, solver = planned.plan, planned.solver
+    if not hasattr(plan, "selection"):
+        return type(solver).__name__
+    second = type(plan.solver).__name__
+    if plan.selection is None:
+        return second
+    return f"{type(solver.selector).__name__}, then {second}"
+
+
+def _selection(planned: Any) -> dict[str, Any] | None:
+    """Return what the selection of columns would spend and need, if there is one."""
+    from tacit.forecast import rows_for_support
+
+    plan, budget = planned.plan, planned.budget
+    if getattr(plan, "selection", None) is None:
+        return None
+    n_selected, selector = plan.n_selected, planned.solver.selector
+    try:
+        least = rows_for_support(
+            plan.problem.n_features - (plan.problem.constant is not None),
+            n_selected,
+            method=OTHERWISE.get(type(selector).__name__) or selector.method,
+            epsilon=plan.first.epsilon,
+            delta=plan.first.delta,
+            # as much noise as signal, so that the best R2 is one half
+            signal=SIGNAL,
+            noise=SIGNAL * SPREAD * sqrt(n_selected),
+            spread=SPREAD,
+            neighbors=budget.neighbors,
+        )
+    except PlanError:
+        least = None
+    return {
+        "columns": n_selected,
+        "share": plan.share,
+        "epsilon": plan.selection.event.curve(budget.neighbors).epsilon(budget.delta),
+        "least_rows": least,
+    }
+
+
+def _added_error(model: Any, planned: Any, rows: int) -> dict[str, Any] | None:
+    """Return what privacy adds to the squared error, for solvers with a formula."""
+    from tacit.forecast import regression_risk
+
+    solver, budget = WITH_RISK.get(type(planned.solver).__name__), planned.budget
+    if solver is None or getattr(model, "penalty", None) is not None:
+        return None
+    risk = regression_risk(
+        rows,
+        planned.problem.n_features,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        solver=solver,
+        neighbors=budget.neighbors,
+    )
+    _, unit = model._unit()
+    return {"solver": solver, "squared": risk * unit**2}
 
 
 def _cost(ledger: Any, planned: Any) -> dict[str, Any]:
@@ -131,6 +209,18 @@ def _show(console: Console, data: dict[str, Any]) -> None:
         f"neighbors {data['neighbors']}"
     )
     console.print(f"noise        {data['noise']}", markup=False)
+    chosen = data["selection"]
+    if chosen is not None:
+        console.print(
+            f"selection    {chosen['columns']} of {data['columns']} columns, for "
+            f"epsilon {chosen['epsilon']:.3g} of that"
+        )
+        least = chosen["least_rows"]
+        rows = "no number of rows is" if least is None else f"about {least} rows are"
+        console.print(
+            f"             {rows} enough to find those that matter in 9 of 10 cases, "
+            "where they tell something and are not alike"
+        )
     for assumption in data["assumptions"]:
         console.print(f"assumes      {assumption}", markup=False)
     console.print(f"{data['measure']} on made-up rows like these")
@@ -151,6 +241,12 @@ def _show(console: Console, data: dict[str, Any]) -> None:
         console.print(f"least rows   no number of rows up to 2^26 comes {within}")
     else:
         console.print(f"least rows   about {least['rows']} to come {within}")
+    added = data["added_error"]
+    if added is not None:
+        console.print(
+            f"added error  about {added['squared']:.3g} in the square of the target's "
+            "unit, by formula for rows of the usual kind"
+        )
     cost = data["ledger"]
     if cost is None:
         console.print("ledger       none given")

@@ -1,0 +1,298 @@
+"""What the private selectors share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tacit._estimators import (
+    all_or_nothing,
+    checked_shape,
+    checked_targets,
+    checked_values,
+    columns_with_bounds,
+    numeric,
+    open_account,
+    planning_rows,
+    promised_budget,
+    public_range,
+    report_of,
+)
+from tacit._random import as_generator, is_seeded
+from tacit._validate import at_least
+from tacit.data import FeatureBounds
+from tacit.data.bounds import canonical
+from tacit.mechanisms import NoAnswer
+from tacit.mechanisms.grid import check_noise
+from tacit.privacy import Budget, Event, Ledger, Neighbors
+
+__all__ = [
+    "LABELED",
+    "RANGED",
+    "PlannedSelection",
+    "PrivateSelector",
+    "two_labels",
+]
+
+# What reports say
+RANGED = "features are cut to their ranges, set without the data"
+LABELED = "the two labels are public"
+
+
+@dataclass(frozen=True)
+class PlannedSelection:
+    """What a fit of a selector will do and spend, before any row is read.
+
+    Parameters
+    ----------
+    budget
+        What the fit promises.
+    n_rows
+        Public number of rows, or the guess, that the plan was made for.
+    features
+        Ranges that entries are cut to, and targets; None without bounds.
+    plan
+        Noise and steps of the selector.
+    assumptions
+        What the promise rests on, in words.
+    """
+
+    budget: Budget
+    n_rows: int
+    features: FeatureBounds | None
+    plan: Any
+    assumptions: tuple[str, ...]
+
+    @property
+    def event(self) -> Event:
+        """What the ledger is charged."""
+        return self.plan.event
+
+
+class PrivateSelector(SelectorMixin, BaseEstimator):
+    """The one path from rows to a private selection of columns.
+
+    A subclass plans without data in ``_plan`` and selects in ``_select``, which sees
+    the plan and the rows and never the budget. Rows arrive with entries cut to their
+    public ranges and mapped to [-1, 1], targets likewise.
+    """
+
+    # where a selector has no parameter for it
+    classes = None
+    # whether ``_select`` takes CSR rows, whose zeros stay zeros
+    _takes_sparse = False
+
+    @abstractmethod
+    def _plan(self, budget: Budget, n_rows: int, n_features: int) -> Any:
+        """Return noise and steps, with ``event`` and ``assumptions``."""
+
+    @abstractmethod
+    def _select(self, plan: Any, X: Any, y: Any, rng: Any) -> Any:
+        """Return the places of the selected columns in order, or `NoAnswer`."""
+
+    def fit(self, X, y, *, ledger: Ledger | None = None):
+        """Select columns, charging the ledger first.
+
+        Parameters
+        ----------
+        X
+            Features, one row a person.
+        y
+            Targets or labels.
+        ledger
+            Account of the data set to charge; None opens one for this fit alone.
+        """
+        with all_or_nothing(self):
+            return self._fit(X, y, ledger)
+
+    def _fit(self, X, y, ledger):
+        if not hasattr(X, "shape"):
+            X = np.asarray(X)
+        n_rows, n_features = checked_shape(
+            self,
+            X,
+            fitting=True,
+            least_rows=2,
+            accept_sparse=self._takes_sparse,
+        )
+        y = checked_targets(y, n_rows, labels=self.classes is not None)
+        planned = self._planned(n_rows, n_features, sparse=not _is_dense(X))
+        y = self._unit_targets(y, planned.features)
+        fallback = self._fallback_mask(n_features)
+        rng = as_generator(self.random_state)
+        label = type(self).__name__
+        account = open_account(ledger, planned.budget, planned.event, label)
+        X = canonical(checked_values(X, accept_sparse=self._takes_sparse))
+        entry = account.charge(
+            planned.event,
+            label,
+            promise=planned.budget,
+            seeded=is_seeded(self.random_state),
+        )
+        selection = self._select(
+            planned.plan, self._unit_features(X, planned.features), y, rng
+        )
+        self._keep(selection, n_features, fallback)
+        self.privacy_ = report_of(entry, planned.budget, ledger, planned.assumptions)
+        return self
+
+    def plan(self, n_rows, n_features, *, sparse=False) -> PlannedSelection:
+        """Return what `fit` will do and spend on rows of this shape; reads no row.
+
+        Parameters
+        ----------
+        n_rows
+            Number of rows, which is public or a guess.
+        n_features
+            Number of columns.
+        sparse
+            Whether rows will come as a sparse matrix.
+        """
+        at_least(1, n_features=n_features)
+        at_least(2 if self._counted() else 0, n_rows=n_rows)
+        return self._planned(int(n_rows), int(n_features), sparse=sparse)
+
+    def _planned(self, n_rows, n_features, *, sparse):
+        check_noise(self.noise)
+        at_least(1, n_features_to_select=self.n_features_to_select)
+        if self.n_features_to_select > n_features:
+            raise ValueError(
+                f"n_features_to_select must be at most the {n_features} feature(s) of "
+                f"X, got {self.n_features_to_select!r}."
+            )
+        features = self._features(n_features, sparse)
+        budget = promised_budget(self.epsilon, self.delta, self.neighbors, n_rows)
+        planned_rows = planning_rows(budget, n_rows, self.expected_rows)
+        plan = self._plan(budget, planned_rows, n_features)
+        told = (*self._told(features), *plan.assumptions)
+        return PlannedSelection(budget, planned_rows, features, plan, told)
+
+    def _counted(self):
+        """Return whether the number of rows is public."""
+        return Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE
+
+    def _features(self, n_features, sparse):
+        """Return the public ranges of features and targets, where there are any."""
+        features = FeatureBounds.of(
+            self.feature_bounds,
+            columns_with_bounds(self, n_features),
+            centered=not sparse,
+            **self._public_targets(),
+        )
+        if sparse:
+            features.refuse_without_zero()
+        return features
+
+    def _public_targets(self):
+        """Return the labels or the range of the targets, by their name."""
+        if self.classes is None:
+            return {"y_range": public_range(self.y_range)}
+        if self.y_range is not None:
+            raise ValueError(
+                "y_range must be None where classes is given; give one of them."
+            )
+        return {"classes": two_labels(self.classes)}
+
+    def _unit_targets(self, y, features):
+        """Return targets from -1 to 1, the middle of their range at zero."""
+        if features.classes is not None:
+            return 2.0 * features.codes(y) - 1.0
+        low, high = features.y_range
+        middle = low / 2 + high / 2
+        moved = (np.clip(numeric(y), low, high) - middle) / (high / 2 - low / 2)
+        return np.clip(moved, -1.0, 1.0)  # quotients may round up to more than one
+
+    def _unit_features(self, X, features):
+        """Return features with their ranges mapped to [-1, 1]."""
+        return features.to_unit(X)
+
+    def _told(self, features):
+        """Return what a report says of the ranges of features and targets."""
+        if features.classes is not None:
+            return (RANGED, LABELED)
+        low, high = features.y_range
+        return (RANGED, f"targets are cut to [{low:g}, {high:g}]")
+
+    def _keep(self, selection, n_features, fallback):
+        """Keep what was released."""
+        self.selection_ = selection
+        self.released_ = not isinstance(selection, NoAnswer)
+        self.support_ = None
+        if self.released_:
+            self.support_ = np.zeros(n_features, dtype=bool)
+            self.support_[list(selection)] = True
+        self._fallback = fallback
+
+    def _fallback_mask(self, n_features):
+        """Return the columns to use without an answer; None where there are none."""
+        fallback = self.fallback
+        if fallback is None:
+            return None
+        mask = np.zeros(n_features, dtype=bool)
+        if isinstance(fallback, str):
+            if fallback != "all":
+                raise ValueError(
+                    f"fallback must be None, 'all' or a list of columns, got "
+                    f"{fallback!r}."
+                )
+            mask[:] = True
+            return mask
+        names = list(getattr(self, "feature_names_in_", ()))
+        if not np.iterable(fallback):
+            raise ValueError(
+                "fallback must be None, 'all' or a list of columns, got "
+                f"{type(fallback).__name__}."
+            )
+        for column in fallback:
+            if isinstance(column, str) and column in names:
+                mask[names.index(column)] = True
+            elif _is_place(column) and 0 <= column < n_features:
+                mask[column] = True
+            else:
+                raise ValueError(
+                    "fallback must list columns of X by name or by place from 0 to "
+                    f"{n_features - 1}, got {column!r}."
+                )
+        return mask
+
+    def _get_support_mask(self):
+        check_is_fitted(self, "released_")
+        if self.released_:
+            return self.support_
+        if self._fallback is None:
+            raise ValueError(
+                f"{type(self).__name__} gave no answer, so there is no selection; set "
+                "fallback to 'all' or to a list of columns to use in its place."
+            )
+        return self._fallback
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn what rows and targets are taken."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
+
+
+def _is_dense(X):
+    return not hasattr(X, "tocsr")
+
+
+def _is_place(column):
+    return isinstance(column, Integral) and not isinstance(column, bool)
+
+
+def two_labels(classes):
+    """Return two public labels in order."""
+    labels = np.unique(np.asarray(classes))
+    missing = labels.dtype.kind == "f" and np.isnan(labels).any()
+    if labels.ndim != 1 or len(labels) != 2 or missing:
+        raise ValueError("classes must name 2 labels, none of them missing.")
+    return tuple(labels.tolist())

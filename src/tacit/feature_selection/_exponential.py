@@ -1,0 +1,272 @@
+"""A set of columns drawn by how well least squares does on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._validate import at_least, positive
+from tacit.exceptions import PlanError
+from tacit.feature_selection._base import PrivateSelector
+from tacit.feature_selection._lasso_sums import MOST_ROWS, ExactSums
+from tacit.mechanisms import Exponential
+from tacit.privacy import BoundedRange, Budget, Event, Neighbors, calibrate
+from tacit.solvers._base import noise_assumptions
+
+__all__ = ["ExponentialPlan", "ExponentialSelector", "subset_at"]
+
+Array = NDArray[np.float64]
+
+# Part of the score, the same for all data: it makes the least point unique
+RIDGE = 1e-3
+# Bound on the error of a computed score, of which see the page
+SCORE_ERROR = 1e-4
+# With more columns the faces of the bound on weights are too many to go through
+MOST_SELECT = 6
+
+
+@dataclass(frozen=True)
+class ExponentialPlan:
+    """The scores and the noise of the draw, fixed without data.
+
+    Parameters
+    ----------
+    n_features, n_select
+        How many columns there are, and how many are drawn.
+    coef_bound
+        Bound on the sum of absolute weights.
+    intercept
+        Whether every set has a constant besides.
+    epsilon
+        Privacy of the draw.
+    neighbors
+        Relation between data sets.
+    noise
+        ``"grid"`` or ``"float"``.
+    """
+
+    n_features: int
+    n_select: int
+    coef_bound: float
+    intercept: bool
+    epsilon: float
+    neighbors: Neighbors
+    noise: str = "grid"
+
+    @property
+    def largest_loss(self) -> float:
+        """Largest loss of a row, at weights within the bound."""
+        return (1 + self.coef_bound) ** 2 / 2
+
+    @property
+    def mechanism(self) -> Exponential:
+        """What draws the set."""
+        # [subsets:sensitivity] a row that comes makes all scores worse, so that half
+        # the largest loss can be taken off again
+        largest = self.largest_loss
+        if self.neighbors is Neighbors.ADD_OR_REMOVE_ONE:
+            largest /= 2
+        return Exponential(self.epsilon, largest + 2 * SCORE_ERROR, self.noise)
+
+    @property
+    def event(self) -> Event:
+        return self.mechanism.event
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            f"there are at most 2^{MOST_ROWS.bit_length() - 1} rows",
+            *noise_assumptions(self.noise),
+        )
+
+    def scores(self, X: Any, y: Array) -> Array:
+        """Return the score of each set of columns, in lexicographic order."""
+        from tacit.feature_selection._subset_kernels import all_values  # noqa: PLC0415
+
+        sums = ExactSums(X, y, intercept=self.intercept)
+        linear, squares = sums.with_targets()
+        gram = sums.with_columns(list(range(sums.n_columns)))
+        found = np.empty(comb(self.n_features, self.n_select))
+        # [subsets:score] the least squares, and a ridge that no data move
+        all_values(
+            np.ascontiguousarray(gram),
+            linear,
+            self.n_features,
+            self.n_select,
+            RIDGE,
+            self.coef_bound,
+            found,
+        )
+        losses = found + squares / 2
+        if self.neighbors is Neighbors.ADD_OR_REMOVE_ONE:
+            # [subsets:centered] the same for all sets, so that it changes no odds
+            return len(y) * self.largest_loss / 2 - losses
+        return -losses
+
+
+def subset_at(index: int, n_features: int, n_select: int) -> tuple[int, ...]:
+    """Return the set of columns at a place of the lexicographic order."""
+    chosen: list[int] = []
+    first = 0
+    for left in range(n_select, 0, -1):
+        while True:
+            beginning_so = comb(n_features - first - 1, left - 1)
+            if index < beginning_so:
+                break
+            index -= beginning_so
+            first += 1
+        chosen.append(first)
+        first += 1
+    return tuple(chosen)
+
+
+class ExponentialSelector(PrivateSelector):
+    """Draw a set of columns, the likelier the better least squares does on it.
+
+    Every set of so many columns is scored, so it is for a few columns of not too many.
+    There is always an answer, and it assumes nothing of the columns.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget of one fit.
+    delta
+        Probability with which the bound may fail; 0 for the pure guarantee that the
+        draw has anyway. More allows slightly less noise.
+    n_features_to_select
+        Number of columns, at most 6.
+    feature_bounds
+        Range of each feature, public and required, as in `PeelingSelector`. Entries are
+        cut to it and mapped to [-1, 1].
+    y_range
+        Lowest and highest target, public and required. Targets are cut to it and
+        mapped to [-1, 1].
+    coef_bound
+        Bound on the sum of absolute weights, intercept included, in mapped units; a
+        model whose predictions stay in [-1, 1] on all of the cube has at most 1. Less
+        makes less noise, and hides larger weights.
+    fit_intercept
+        Whether least squares has a constant.
+    most_supports
+        Public limit on the number of sets; more are refused.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``. The latter has half the noise.
+    expected_rows
+        Not used, as nothing is planned by it.
+    fallback
+        Not needed, as there is always an answer; see `BlockVoteSelector`.
+    noise
+        ``"grid"`` for an exact draw, ``"float"`` for research.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+
+    Attributes
+    ----------
+    selection_ : tuple of int
+        Places of the selected columns, in order.
+    support_ : ndarray of bool
+        Mask of the selected columns.
+    released_ : bool
+        True.
+    n_features_in_ : int
+        Number of columns.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is pure with ``epsilon``, of bounded range: the exponential
+    mechanism with the least sum of squares on each set, which one row moves by at most
+    ``(1 + coef_bound)^2 / 2`` [1]_, Theorem 6.41. Where rows are added or removed all
+    scores move the same way, and half of that is enough. See the page on the
+    exponential mechanism over supports.
+
+    References
+    ----------
+    .. [1] A. Thakurta, "Differentially private convex optimization for empirical risk
+       minimization and high-dimensional regression", PhD thesis, Penn State 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.feature_selection import ExponentialSelector
+    >>> X = np.cos(np.outer(np.arange(2000.0), np.sqrt([2, 3, 5, 7, 11, 13])))
+    >>> y = 2 * X[:, 0] - X[:, 3]
+    >>> selector = ExponentialSelector(
+    ...     2.0, n_features_to_select=2, feature_bounds=1.0, y_range=(-3, 3)
+    ... )
+    >>> selector.fit(X, y).selection_
+    (0, 3)
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=0.0,
+        *,
+        n_features_to_select,
+        feature_bounds=None,
+        y_range=None,
+        coef_bound=1.0,
+        fit_intercept=True,
+        most_supports=2_000_000,
+        neighbors="replace_one",
+        expected_rows=None,
+        fallback=None,
+        noise="grid",
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_features_to_select = n_features_to_select
+        self.feature_bounds = feature_bounds
+        self.y_range = y_range
+        self.coef_bound = coef_bound
+        self.fit_intercept = fit_intercept
+        self.most_supports = most_supports
+        self.neighbors = neighbors
+        self.expected_rows = expected_rows
+        self.fallback = fallback
+        self.noise = noise
+        self.random_state = random_state
+
+    def _plan(self, budget: Budget, n_rows: int, n_features: int) -> ExponentialPlan:
+        positive(coef_bound=self.coef_bound)
+        at_least(1, most_supports=self.most_supports)
+        if not isinstance(self.fit_intercept, bool):
+            raise ValueError(
+                f"fit_intercept must be True or False, got {self.fit_intercept!r}."
+            )
+        n_select = int(self.n_features_to_select)
+        count = comb(n_features, n_select)
+        if n_select > MOST_SELECT or count > self.most_supports:
+            raise PlanError(
+                f"ExponentialSelector scores every set of {n_select} of {n_features} "
+                f"columns, at most {MOST_SELECT} columns and most_supports="
+                f"{self.most_supports} sets; select fewer, or use PeelingSelector."
+            )
+        epsilon = budget.epsilon
+        if budget.delta > 0:
+            multiplier = calibrate(lambda m: BoundedRange(1 / m), budget)
+            epsilon = max(epsilon, 1 / multiplier)
+        return ExponentialPlan(
+            n_features,
+            n_select,
+            float(self.coef_bound),
+            self.fit_intercept,
+            epsilon,
+            budget.neighbors,
+            self.noise,
+        )
+
+    def _select(
+        self, plan: ExponentialPlan, X: Any, y: Array, rng: Generator
+    ) -> tuple[int, ...]:
+        index = plan.mechanism(plan.scores(X, y), rng)
+        return subset_at(index, plan.n_features, plan.n_select)

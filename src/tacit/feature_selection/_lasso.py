@@ -1,0 +1,302 @@
+"""The columns that a lasso keeps, told where no few rows could change them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import log, sqrt
+
+from tacit._validate import one_of, positive
+from tacit.exceptions import PlanError
+from tacit.feature_selection._base import PrivateSelector
+from tacit.feature_selection._lasso_distance import (
+    LassoFacts,
+    PaperFacts,
+    SquaredFacts,
+    lasso_distance,
+)
+from tacit.feature_selection._lasso_huber import HuberFacts
+from tacit.feature_selection._lasso_sums import MOST_ROWS
+from tacit.mechanisms import StableRelease
+from tacit.privacy import Event
+from tacit.solvers._base import noise_assumptions
+from tacit.stability import distance_needed
+
+__all__ = ["LassoStabilityPlan", "LassoStabilitySelector"]
+
+LOSSES = ("squared", "huber")
+ACCOUNTINGS = ("tight", "paper")
+# Chance of no answer, at distances that the default penalty makes room for
+FAILURE = 0.01
+# Part of a penalty that columns outside may take up by their likeness to those inside
+LIKENESS = 0.25
+# Columns may have this many more squares than the rows planned for
+MORE_ROWS = 1.1
+
+
+@dataclass(frozen=True)
+class LassoStabilityPlan:
+    """A lasso and the noise of its test, fixed without data.
+
+    Parameters
+    ----------
+    facts
+        The lasso by its public numbers, and the test of its stability.
+    release
+        The rule by which a support is told.
+    n_rows
+        Number of rows that the penalty was planned for.
+    """
+
+    facts: LassoFacts
+    release: StableRelease
+    n_rows: int
+
+    @property
+    def event(self) -> Event:
+        return self.release.event
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            f"there are at most 2^{MOST_ROWS.bit_length() - 1} rows",
+            f"planned for {self.n_rows} rows; another number costs accuracy only",
+            *noise_assumptions(self.release.noise),
+        )
+
+
+class LassoStabilitySelector(PrivateSelector):
+    """Select the columns that a lasso keeps, if so few rows could not change them.
+
+    The answer is the support of the lasso itself, without noise, or
+    `tacit.mechanisms.NoAnswer`. A support may have fewer columns than asked for, and
+    none where no column is strong enough for the penalty.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget of one fit.
+    delta
+        Probability with which the bound may fail. None for one over the squared
+        number of rows, which is public when neighbors replace a row; must be given
+        when they add or remove one. It must not be zero.
+    n_features_to_select
+        Most columns that a support may have; a larger one is not told.
+    feature_bounds
+        Range of each feature, public and required, as in `PeelingSelector`. Entries are
+        cut to it and mapped to [-1, 1].
+    y_range
+        Lowest and highest target, public and required. Targets are cut to it and
+        mapped to [-1, 1].
+    penalty
+        Weight of the sum of absolute weights, against half the sum of squared
+        residuals, for features and targets mapped to [-1, 1]. None for the least at
+        which noise of ``noise_level`` is not mistaken for signal and the budget can
+        give an answer.
+    noise_level
+        Standard deviation to expect of what no column explains, in mapped units. It
+        enters the default penalty alone.
+    coef_bound
+        Bound on the sum of absolute weights, intercept included, in mapped units; a
+        model whose predictions stay in [-1, 1] on all of the cube has at most 1. Beyond
+        it there is no answer.
+    incoherence
+        Bound on the sum of absolute weights that explain a column outside by the
+        columns selected and the constant. Beyond it there is no answer.
+    curvature
+        Least eigenvalue of second moments of the selected columns, as a part of the
+        number of rows; for ``loss="huber"`` and ``accounting="paper"``. Below it there
+        is no answer.
+    loss
+        ``"squared"``, or ``"huber"`` for residuals beyond ``huber_threshold`` to pull
+        no harder than at it. That makes up for heavy tails, and needs no
+        ``coef_bound``.
+    huber_threshold
+        Residual, in mapped units, from which on ``loss="huber"`` is linear.
+    accounting
+        ``"tight"``, or ``"paper"`` for the slacks as published, repaired where they do
+        not hold; those take hundreds of times as many rows.
+    fit_intercept
+        Whether the lasso has a constant without penalty.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+    expected_rows
+        Public guess of the number of rows that the default penalty is planned for;
+        privacy does not rest on it. None for the number of rows where it is public, and
+        otherwise one over the root of delta.
+    fallback
+        What to use where there is no answer: None to refuse, ``"all"``, or a list of
+        columns.
+    noise
+        ``"grid"`` or ``"float"``; the rule of release is exact with either.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+
+    Attributes
+    ----------
+    selection_ : tuple of int or NoAnswer
+        Places of the selected columns, in order.
+    support_ : ndarray of bool or None
+        Mask of the selected columns; None without an answer.
+    released_ : bool
+        Whether there is an answer.
+    n_features_in_ : int
+        Number of columns.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors: a lower
+    bound on the rows to change before the support does, which moves by at most one
+    between neighbors, decides by the optimal rule whether the support is told. The idea
+    and the first such bound are in [1]_, Section 6.3.4, and [2]_; their test does not
+    hold where the support is smaller than allowed. The page on the stability of the
+    lasso proves the ones used here.
+
+    References
+    ----------
+    .. [1] A. Thakurta, "Differentially private convex optimization for empirical risk
+       minimization and high-dimensional regression", PhD thesis, Penn State 2013.
+    .. [2] A. Smith, A. Thakurta, "Differentially private feature selection via
+       stability arguments, and the robustness of the lasso", COLT 2013, Section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.feature_selection import LassoStabilitySelector
+    >>> X = np.cos(np.outer(np.arange(5000.0), np.sqrt([2, 3, 5, 7, 11, 13])))
+    >>> y = 2 * X[:, 0] - X[:, 3]
+    >>> selector = LassoStabilitySelector(
+    ...     2.0, n_features_to_select=2, feature_bounds=1.0, y_range=(-3, 3)
+    ... )
+    >>> selector.fit(X, y).selection_
+    (0, 3)
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        n_features_to_select,
+        feature_bounds=None,
+        y_range=None,
+        penalty=None,
+        noise_level=0.25,
+        coef_bound=1.5,
+        incoherence=1.5,
+        curvature=0.05,
+        loss="squared",
+        huber_threshold=0.5,
+        accounting="tight",
+        fit_intercept=True,
+        neighbors="replace_one",
+        expected_rows=None,
+        fallback=None,
+        noise="grid",
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_features_to_select = n_features_to_select
+        self.feature_bounds = feature_bounds
+        self.y_range = y_range
+        self.penalty = penalty
+        self.noise_level = noise_level
+        self.coef_bound = coef_bound
+        self.incoherence = incoherence
+        self.curvature = curvature
+        self.loss = loss
+        self.huber_threshold = huber_threshold
+        self.accounting = accounting
+        self.fit_intercept = fit_intercept
+        self.neighbors = neighbors
+        self.expected_rows = expected_rows
+        self.fallback = fallback
+        self.noise = noise
+        self.random_state = random_state
+
+    def _plan(self, budget, n_rows, n_features):
+        self._check()
+        if budget.delta == 0:
+            raise PlanError(
+                "LassoStabilitySelector needs delta > 0: what is told as it is fails "
+                "with some probability; give a delta, or use ExponentialSelector or "
+                "PeelingSelector."
+            )
+        release = StableRelease(budget.epsilon, budget.delta, noise=self.noise)
+        needed = distance_needed(budget.epsilon, budget.delta, failure=FAILURE)
+        facts = self._facts(budget.neighbors.rows_changed, n_rows, needed)
+        penalty = self.penalty
+        if penalty is None:
+            penalty = self._penalty(facts, n_rows, n_features, needed)
+        if penalty >= n_rows:
+            what = "given" if self.penalty is not None else "that the budget needs"
+            raise PlanError(
+                f"LassoStabilitySelector: a penalty of {penalty:.3g}, as {what}, keeps "
+                f"no column of {n_rows} rows; raise epsilon or delta, or use "
+                "PeelingSelector."
+            )
+        facts = replace(facts, penalty=penalty)
+        if isinstance(facts, PaperFacts) and penalty <= facts.least_penalty:
+            raise PlanError(
+                f"accounting='paper' needs a penalty above {facts.least_penalty:.3g}, "
+                f"got {penalty:.3g}; raise it, or use accounting='tight'."
+            )
+        return LassoStabilityPlan(facts, release, n_rows)
+
+    def _check(self):
+        one_of(LOSSES, loss=self.loss)
+        one_of(ACCOUNTINGS, accounting=self.accounting)
+        positive(
+            noise_level=self.noise_level,
+            coef_bound=self.coef_bound,
+            incoherence=self.incoherence,
+            curvature=self.curvature,
+            huber_threshold=self.huber_threshold,
+        )
+        if self.penalty is not None:
+            positive(penalty=self.penalty)
+        if self.curvature > 1:
+            raise ValueError(f"curvature must be at most 1, got {self.curvature!r}.")
+        if not isinstance(self.fit_intercept, bool):
+            raise ValueError(
+                f"fit_intercept must be True or False, got {self.fit_intercept!r}."
+            )
+        if self.loss == "huber" and self.accounting == "paper":
+            raise PlanError(
+                "accounting='paper' is for loss='squared': no slacks are published for "
+                "the huberized lasso; use accounting='tight'."
+            )
+
+    def _facts(self, rows_changed, n_rows, needed):
+        """Return the facts but for the penalty, which is set to one."""
+        ends = (rows_changed, self.fit_intercept)
+        n_select = self.n_features_to_select
+        if self.accounting == "paper":
+            return PaperFacts(n_select, 1.0, self.curvature, *ends)
+        if self.loss == "squared":
+            return SquaredFacts(n_select, 1.0, self.coef_bound, self.incoherence, *ends)
+        floor, size = self.curvature * n_rows, n_select + self.fit_intercept
+        if floor <= 2 * size:
+            raise PlanError(
+                f"loss='huber' needs more than {2 * size / self.curvature:.0f} rows at "
+                f"curvature={self.curvature:g}, got {n_rows}; use loss='squared'."
+            )
+        squares = MORE_ROWS * n_rows + needed + 1
+        return HuberFacts(n_select, 1.0, self.huber_threshold, floor, squares, *ends)
+
+    def _penalty(self, facts, n_rows, n_features, needed):
+        """Return the least penalty at which there can be an answer."""
+        chance = self.noise_level * sqrt(2 * n_rows * log(2 * n_features))
+        if isinstance(facts, PaperFacts):
+            # slopes outside are held against half of the penalty, and a replaced row
+            # counts twice
+            changes = facts.rows_changed * (needed + 1)
+            return 2 * (chance + changes * facts.slack) / (1 - 2 * LIKENESS)
+        return (chance + (needed + 2) * facts.slack) / (1 - LIKENESS)
+
+    def _select(self, plan, X, y, rng):
+        support, distance = lasso_distance(X, y, plan.facts)
+        return plan.release(support, distance, rng)

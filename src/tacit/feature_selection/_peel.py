@@ -1,0 +1,271 @@
+"""Noisy top columns: one choice after another, on sums of whole numbers.
+
+Features and targets are rounded to whole numbers of at most ``WHOLE``, so that every
+sum of products over rows is exact in floating point and one row moves it by what its
+own products say, with no round-off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tacit.exceptions import PlanError
+from tacit.feature_selection._peel_plan import LEVELS, SHARES, UNIT, WHOLE, PeelPlan
+from tacit.privacy import Budget, Neighbors, calibrate
+from tacit.solvers._ranks import rank_scores
+
+__all__ = ["Peel", "Targets", "centered_targets"]
+
+Array = NDArray[np.float64]
+
+# Cells of the grid for quantiles of the targets, and how many times the distance of the
+# quantiles from their middle targets may be from it: 1.6 deviations of normal ones
+N_CELLS = 2**9
+REACH = 1.9
+# Deviations beyond which features and residuals are cut
+WIDTH = 2.5
+RESIDUAL_WIDTH = 1.75
+LEAST_RESIDUAL = 0.05
+# Mean square of a feature, roughly
+USUAL_SQUARE = 0.1
+# Noise in a mean square of features up to which it is worth its share
+MOST_SPREAD_NOISE = 0.1
+# What it is worth, in the sharpness of choices
+SPREAD_WORTH = 1.5
+LEAST_EPSILON = 1e-8  # of one choice, as the mechanism asks
+
+
+@dataclass(frozen=True)
+class Peel:
+    """Choose columns one after another, each by an exponential mechanism.
+
+    Parameters
+    ----------
+    n_select
+        Number of columns to choose.
+    pursuit
+        Whether each choice is by the correlation with what is left of the targets
+        after a private regression on the columns chosen so far.
+    labels
+        Whether targets are two labels, -1 and 1, so that their range is known.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** (epsilon, delta)-private, and pure where delta is zero: choices
+    without replacement compose as those with it would (Durfee and Rogers 2019,
+    Section 4; Dwork, Su and Zhang 2021, Algorithm 1), each is of bounded range, and
+    sums get Gaussian or Laplace noise.
+    """
+
+    n_select: int
+    pursuit: bool = False
+    labels: bool = False
+    noise: str = "grid"
+
+    def plan(self, budget: Budget, n_rows: int, n_features: int) -> PeelPlan:
+        """Return the plan with the sharpest choices that fits the budget."""
+        # few choices cost less by their pure privacy, whatever delta is
+        kinds = (True,) if budget.delta == 0 else (False, True)
+        plans = [self._of_kind(pure, budget, n_rows, n_features) for pure in kinds]
+        plan = max(plans, key=_worth)
+        if min(plan.choice, plan.targets or 1.0) < LEAST_EPSILON:
+            raise PlanError(
+                f"epsilon={budget.epsilon:g} leaves less than 1e-8 for a choice; raise "
+                "epsilon or select fewer columns."
+            )
+        return plan
+
+    def _of_kind(
+        self, pure: bool, budget: Budget, n_rows: int, n_features: int
+    ) -> PeelPlan:
+        plan = self._with(pure, budget, spread=True)
+        assert plan.spread is not None
+        # means and squares of columns are worth their share where noise leaves them
+        scale = plan.moments(n_features, plan.spread).scale(2 * n_features)
+        if scale / UNIT <= MOST_SPREAD_NOISE * n_rows:
+            return plan
+        return self._with(pure, budget, spread=False)
+
+    def _with(self, pure: bool, budget: Budget, spread: bool) -> PeelPlan:
+        if pure:
+            budget = replace(budget, delta=0.0)
+        fits = self.pursuit and self.n_select > 1
+        used = ["center", *(["spread"] if spread else []), *(["fits"] if fits else [])]
+        if not self.labels:
+            used.append("targets")
+
+        def made(unit: float) -> PeelPlan:
+            def bounded(share: float, count: int) -> float:
+                part = share / count
+                return (part if pure else sqrt(8 * part)) / unit
+
+            def additive(share: float, count: int = 1) -> float:
+                part = share / count
+                return unit / (part if pure else sqrt(2 * part))
+
+            others = self.n_select - 1
+            return PeelPlan(
+                n_select=self.n_select,
+                neighbors=budget.neighbors,
+                pure=pure,
+                center=additive(SHARES.center),
+                choice=bounded(SHARES.choices(*used), self.n_select),
+                targets=None if self.labels else bounded(SHARES.targets, len(LEVELS)),
+                spread=additive(SHARES.spread) if spread else None,
+                fits=additive(SHARES.fits, others) if fits else None,
+                noise=self.noise,
+            )
+
+        return made(calibrate(lambda unit: made(unit).event, budget))
+
+    def run(self, plan: PeelPlan, X: Any, y: Array, rng: Generator) -> tuple[int, ...]:
+        """Return the places of the chosen columns, in order.
+
+        Parameters
+        ----------
+        plan
+            From `plan`.
+        X
+            Features from -1 to 1, dense or CSR, written over.
+        y
+            Targets from -1 to 1.
+        rng
+            Generator.
+        """
+        targets = centered_targets(plan, y, rng)
+        columns = _whole_columns(plan, X, targets.n_rows, rng)
+        rows = _Walk(plan, columns, targets)
+        chosen: list[int] = []
+        free = np.arange(columns.shape[1])
+        for step in range(plan.n_select):
+            scores = np.abs(columns.T @ rows.residual)[free]
+            place = int(free[plan.column()(scores, rng)])
+            chosen.append(place)
+            free = free[free != place]
+            if plan.fits is not None and step + 1 < plan.n_select:
+                rows.regress(place, rng)
+        return tuple(sorted(chosen))
+
+
+def _worth(plan: PeelPlan) -> float:
+    """Return how good a plan is: how sharp its choices are, and on what scales."""
+    return plan.choice * (1.0 if plan.spread is None else SPREAD_WORTH)
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Centered targets in whole numbers, and what was released of them."""
+
+    values: Array
+    n_rows: float
+    squares: float
+
+
+def centered_targets(plan: PeelPlan, y: Array, rng: Generator) -> Targets:
+    """Return targets less a private mean, cut to a private width."""
+    middle, width = 0.0, 1.0
+    if plan.targets is not None:
+        places = np.rint((y + 1) / 2 * N_CELLS).astype(np.int64)
+        counts = np.bincount(places, minlength=N_CELLS + 1)
+        ends = [plan.quantile(at)(rank_scores(counts, at), rng) for at in LEVELS]
+        low, high = (2 * end / N_CELLS - 1 for end in sorted(ends))
+        middle = (low + high) / 2
+        width = max(REACH * (high - low) / 2, 4 / N_CELLS)
+        width = min(width, 1 + abs(middle))
+    cut = np.rint(np.clip((y - middle) / width, -1.0, 1.0) * WHOLE)
+    sums = [cut.sum() * WHOLE, (cut**2).sum()]
+    counted = plan.neighbors is Neighbors.REPLACE_ONE
+    if not counted:
+        sums.append(len(y) * UNIT)
+    noisy = plan.moments(1, plan.center)(np.array(sums), rng) / UNIT
+    n_rows = float(len(y)) if counted else max(1.0, noisy[2])
+    mean = float(np.clip(noisy[0] / n_rows, -1.0, 1.0))
+    reach = 1 + abs(mean)
+    values = np.rint((cut / WHOLE - mean) / reach * WHOLE)
+    # rounding may not bring a part beyond one
+    np.clip(values, -WHOLE, WHOLE, out=values)
+    square = np.clip(noisy[1] / n_rows - mean**2, LEAST_RESIDUAL**2, 1.0) / reach**2
+    return Targets(values, n_rows, square * n_rows)
+
+
+def _whole_columns(plan: PeelPlan, X: Any, n_rows: float, rng: Generator) -> Any:
+    """Return features in whole numbers, centered and scaled where that was planned."""
+    stored = X.data if sparse.issparse(X) else X
+    stored *= WHOLE
+    np.rint(stored, out=stored)
+    if plan.spread is None:
+        return X
+    dense = not sparse.issparse(X)
+    ones, n_features = np.ones(X.shape[0]), X.shape[1]
+    squares = np.einsum("ij,ij->j", X, X) if dense else X.power(2).T @ ones
+    vector = np.concatenate([X.T @ ones * WHOLE, squares])
+    if plan.neighbors is not Neighbors.REPLACE_ONE:
+        vector = np.append(vector, X.shape[0] * UNIT)
+    mechanism = plan.moments(n_features, plan.spread)
+    noisy = mechanism(vector, rng) / UNIT / n_rows
+    mean = np.clip(noisy[:n_features], -1.0, 1.0)
+    if not dense:  # zeros stay zeros
+        mean[:] = 0.0
+    square = noisy[n_features : 2 * n_features] - mean**2
+    noise = mechanism.scale(vector.size) / UNIT / n_rows
+    spread = WIDTH * np.sqrt(np.maximum(square, 0.0) + noise)
+    spread = np.minimum(spread, 1 + np.abs(mean)) * WHOLE
+    if dense:
+        X -= mean * WHOLE
+        X /= spread
+    else:
+        X.data /= spread[X.indices]
+    np.clip(stored, -1.0, 1.0, out=stored)
+    stored *= WHOLE
+    np.rint(stored, out=stored)
+    return X
+
+
+class _Walk:
+    """Residuals of the rows after a regression on the columns chosen so far."""
+
+    def __init__(self, plan: PeelPlan, columns: Any, targets: Targets) -> None:
+        self._plan, self._columns, self._targets = plan, columns, targets
+        self.residual = targets.values
+        self._private_chosen: list[Array] = []
+        self._gram = np.zeros((0, 0))
+        self._products = np.zeros(0)
+
+    def regress(self, place: int, rng: Generator) -> None:
+        """Add a column, and set residuals to those of the private regression on all."""
+        column = self._columns[:, [place]]
+        column = np.asarray(column.todense() if sparse.issparse(column) else column)
+        self._private_chosen.append(column.ravel())
+        others = [*self._private_chosen, self._targets.values]
+        sums = np.array([self._private_chosen[-1] @ other for other in others])
+        mechanism = self._plan.products(len(sums))
+        noisy = mechanism(sums, rng) / UNIT
+        self._gram = np.pad(self._gram, (0, 1))
+        self._gram[-1, :] = self._gram[:, -1] = noisy[:-1]
+        self._products = np.append(self._products, noisy[-1])
+        weights = self._weights(mechanism.scale(len(sums)) / UNIT)
+        left = self._targets.values / WHOLE
+        # entry by entry, so that a row's residual does not depend on its place
+        for weight, values in zip(weights, self._private_chosen, strict=True):
+            left = left - weight * (values / WHOLE)
+        fit = weights @ self._gram @ weights - 2 * weights @ self._products
+        square = max((self._targets.squares + fit) / self._targets.n_rows, 0.0)
+        width = min(1.0, max(LEAST_RESIDUAL, RESIDUAL_WIDTH * sqrt(square)))
+        self.residual = np.rint(np.clip(left / width, -1.0, 1.0) * WHOLE)
+
+    def _weights(self, noise: float) -> Array:
+        """Return weights from noisy normal equations, with a ridge of their noise."""
+        values, vectors = np.linalg.eigh(self._gram)
+        # far more of it where the equations are mostly noise, so that weights vanish
+        part = noise / (USUAL_SQUARE * self._targets.n_rows)
+        held = np.maximum(values, 0.0) + noise * sqrt(len(values)) * (1 + part)
+        return np.asarray(vectors @ (vectors.T @ self._products / held))

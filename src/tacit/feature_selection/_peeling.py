@@ -1,0 +1,149 @@
+"""Private selection of columns, one after another, by noisy correlations."""
+
+from __future__ import annotations
+
+from tacit._validate import one_of
+from tacit.feature_selection._base import PrivateSelector
+from tacit.feature_selection._peel import Peel
+
+__all__ = ["PeelingSelector"]
+
+METHODS = ("pursuit", "correlation")
+
+
+class PeelingSelector(PrivateSelector):
+    """Select columns one after another, by their noisy correlation with the target.
+
+    There is always an answer, and it is noisy: with too few rows for the budget, some
+    of the columns are chosen by chance.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget of one fit.
+    delta
+        Probability with which the bound may fail. None for one over the squared
+        number of rows, which is public when neighbors replace a row; must be given
+        when they add or remove one. 0.0 for a pure guarantee.
+    n_features_to_select
+        Number of columns, at most those of ``X``.
+    feature_bounds
+        Range of each feature, public and required: one number, the largest absolute
+        value of any feature; a number for each; a pair for each, the lowest value and
+        the highest; a tuple of two numbers, which is one pair for all features and is
+        refused where there are just two; or a dict from the names of columns to numbers
+        or pairs. Entries beyond are cut to it. It must not be read off the data.
+    y_range
+        Lowest and highest target, public and required unless there are ``classes``.
+        Targets beyond are cut to it. A range that is too wide costs little.
+    classes
+        Two public labels, in place of ``y_range``.
+    method
+        ``"pursuit"`` takes out of the target what a private regression on the columns
+        chosen so far explains, before it chooses the next: the choice where columns
+        are correlated, and where few of them explain much. ``"correlation"`` chooses
+        all by their correlation with the target itself.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+    expected_rows
+        Public guess of the number of rows, by which the budget is divided; privacy does
+        not rest on it. None for the number of rows where it is public, and otherwise
+        one over the root of delta.
+    fallback
+        Not needed, as there is always an answer; see `BlockVoteSelector`.
+    noise
+        ``"grid"`` for exact noise, ``"float"`` for research.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+
+    Attributes
+    ----------
+    selection_ : tuple of int
+        Places of the selected columns, in order.
+    support_ : ndarray of bool
+        Mask of the selected columns.
+    released_ : bool
+        True.
+    n_features_in_ : int
+        Number of columns.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors: two
+    quantiles of the target by exponential mechanisms, sums with Gaussian or Laplace
+    noise, and one exponential mechanism for each column on sums of whole numbers, which
+    one row moves by at most one unit [1]_, [2]_. ``"pursuit"`` adds noisy normal
+    equations of the columns chosen so far [3]_. See the page on peeling among the
+    guarantees.
+
+    References
+    ----------
+    .. [1] C. Dwork, W. Su, L. Zhang, "Differentially private false discovery rate
+       control", Journal of Privacy and Confidentiality 11(2), 2021, Algorithm 1.
+    .. [2] D. Durfee, R. Rogers, "Practical differentially private top-k selection with
+       pay-what-you-get composition", NeurIPS 2019, Section 4.
+    .. [3] T. T. Cai, Y. Wang, L. Zhang, "The cost of privacy: optimal rates of
+       convergence for parameter estimation with differential privacy", Annals of
+       Statistics 49(5), 2021, Section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.feature_selection import PeelingSelector
+    >>> X = np.cos(np.outer(np.arange(5000.0), np.sqrt([2, 3, 5, 7, 11, 13])))
+    >>> y = 2 * X[:, 0] - X[:, 3]
+    >>> selector = PeelingSelector(
+    ...     2.0, n_features_to_select=2, feature_bounds=1.0, y_range=(-3, 3)
+    ... )
+    >>> selector.fit(X, y).selection_
+    (0, 3)
+    """
+
+    _takes_sparse = True
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        n_features_to_select,
+        feature_bounds=None,
+        y_range=None,
+        classes=None,
+        method="pursuit",
+        neighbors="replace_one",
+        expected_rows=None,
+        fallback=None,
+        noise="grid",
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_features_to_select = n_features_to_select
+        self.feature_bounds = feature_bounds
+        self.y_range = y_range
+        self.classes = classes
+        self.method = method
+        self.neighbors = neighbors
+        self.expected_rows = expected_rows
+        self.fallback = fallback
+        self.noise = noise
+        self.random_state = random_state
+
+    def _peel(self):
+        one_of(METHODS, method=self.method)
+        return Peel(
+            int(self.n_features_to_select),
+            pursuit=self.method == "pursuit",
+            labels=self.classes is not None,
+            noise=self.noise,
+        )
+
+    def _plan(self, budget, n_rows, n_features):
+        return self._peel().plan(budget, n_rows, n_features)
+
+    def _select(self, plan, X, y, rng):
+        return self._peel().run(plan, X, y, rng)

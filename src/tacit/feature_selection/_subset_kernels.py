@@ -1,0 +1,186 @@
+"""Least squares on every set of so many columns, within a bound on the weights."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@njit(cache=True)
+def solve_in_place(A: Array, x: Array, size: int) -> bool:
+    """Turn ``x`` into the solution of ``A x = x``, by elimination with pivoting.
+
+    Both are overwritten. False where a pivot is zero.
+    """
+    for j in range(size):
+        pivot = j
+        for i in range(j + 1, size):
+            if abs(A[i, j]) > abs(A[pivot, j]):
+                pivot = i
+        if A[pivot, j] == 0.0:
+            return False
+        if pivot != j:
+            for k in range(size):
+                A[j, k], A[pivot, k] = A[pivot, k], A[j, k]
+            x[j], x[pivot] = x[pivot], x[j]
+        for i in range(j + 1, size):
+            factor = A[i, j] / A[j, j]
+            for k in range(j + 1, size):
+                A[i, k] -= factor * A[j, k]
+            x[i] -= factor * x[j]
+    for j in range(size - 1, -1, -1):
+        for k in range(j + 1, size):
+            x[j] -= A[j, k] * x[k]
+        x[j] /= A[j, j]
+    return True
+
+
+@njit(cache=True)
+def value(H: Array, b: Array, w: Array, size: int) -> float:
+    """Return ``w' H w / 2 - b' w``."""
+    total = 0.0
+    for i in range(size):
+        slope = -2.0 * b[i]
+        for j in range(size):
+            slope += H[i, j] * w[j]
+        total += w[i] * slope
+    return total / 2.0
+
+
+@njit(cache=True)
+def on_face(
+    H: Array,
+    b: Array,
+    signs: Array,
+    bound: float,
+    size: int,
+    A: Array,
+    x: Array,
+    w: Array,
+) -> bool:
+    """Set ``w`` to the least point on one face of the bound, moved into the face.
+
+    Signs name the face: the sum of weights times signs is the bound, and weights of
+    sign zero are zero.
+    """
+    count = 0
+    scale = 1.0
+    for i in range(size):
+        scale = max(scale, H[i, i])
+    for i in range(size):
+        if signs[i] == 0.0:
+            continue
+        place = 0
+        for j in range(size):
+            if signs[j] != 0.0:
+                A[count, place] = H[i, j]
+                place += 1
+        A[count, place] = signs[i] * scale
+        A[place, count] = signs[i] * scale
+        x[count] = b[i]
+        count += 1
+    A[count, count] = 0.0
+    x[count] = bound * scale
+    if not solve_in_place(A, x, count + 1):
+        return False
+    total = 0.0
+    count = 0
+    for i in range(size):
+        w[i] = 0.0
+        if signs[i] != 0.0:
+            if x[count] * signs[i] > 0.0:
+                w[i] = x[count]
+                total += abs(w[i])
+            count += 1
+    if total > bound:
+        for i in range(size):
+            w[i] *= bound / total
+    return True
+
+
+@njit(cache=True)
+def least_value(
+    H: Array, b: Array, bound: float, size: int, A: Array, x: Array, w: Array
+) -> float:
+    """Return the least of ``w' H w / 2 - b' w`` with ``sum |w|`` up to the bound.
+
+    Leaves the point in ``w``. ``A`` and ``x`` are room to work in, one larger than
+    ``H``.
+    """
+    for i in range(size):
+        x[i] = b[i]
+        for j in range(size):
+            A[i, j] = H[i, j]
+    if solve_in_place(A, x, size):
+        total = 0.0
+        for i in range(size):
+            total += abs(x[i])
+        if total <= bound:
+            for i in range(size):
+                w[i] = x[i]
+            return value(H, b, w, size)
+    # the least point is inside some face, where it is least on the face's plane
+    signs = np.zeros(size)
+    trial = np.zeros(size)
+    best = 0.0
+    for i in range(size):
+        w[i] = 0.0
+    for code in range(3**size):
+        rest = code
+        for i in range(size):
+            signs[i] = (rest % 3) - 1.0
+            rest //= 3
+        if not np.any(signs != 0.0):
+            continue
+        if on_face(H, b, signs, bound, size, A, x, trial):
+            found = value(H, b, trial, size)
+            if found < best:
+                best = found
+                for i in range(size):
+                    w[i] = trial[i]
+    return best
+
+
+@njit(cache=True)
+def all_values(
+    gram: Array,
+    linear: Array,
+    n_features: int,
+    n_select: int,
+    ridge: float,
+    bound: float,
+    out: Array,
+) -> None:
+    """Fill ``out`` with the least value on each set of columns, in the usual order.
+
+    Columns beyond the features, such as a constant, are in every set.
+    """
+    extra = len(linear) - n_features
+    size = n_select + extra
+    H = np.empty((size, size))
+    b = np.empty(size)
+    A = np.empty((size + 1, size + 1))
+    x = np.empty(size + 1)
+    w = np.empty(size)
+    places = np.empty(size, dtype=np.int64)
+    for i in range(n_select):
+        places[i] = i
+    for i in range(extra):
+        places[n_select + i] = n_features + i
+    for index in range(len(out)):
+        for i in range(size):
+            b[i] = linear[places[i]]
+            for j in range(size):
+                H[i, j] = gram[places[i], places[j]]
+            H[i, i] += ridge
+        out[index] = least_value(H, b, bound, size, A, x, w)
+        # the next set in lexicographic order
+        i = n_select - 1
+        while i >= 0 and places[i] == n_features - n_select + i:
+            i -= 1
+        if i < 0:
+            return
+        places[i] += 1
+        for j in range(i + 1, n_select):
+            places[j] = places[j - 1] + 1

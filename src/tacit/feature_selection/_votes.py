@@ -1,0 +1,338 @@
+"""Private selection of columns by the votes of blocks of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from tacit._estimators import columns_with_bounds, numeric, public_range
+from tacit._validate import at_least, one_of
+from tacit.data import FeatureBounds, RowBounds
+from tacit.exceptions import PlanError
+from tacit.feature_selection._ask import Ask
+from tacit.feature_selection._base import LABELED, RANGED, PrivateSelector, two_labels
+from tacit.mechanisms import NO_ANSWER, Exponential
+from tacit.privacy import (
+    BoundedRange,
+    Budget,
+    Event,
+    Neighbors,
+    Repeated,
+    calibrate,
+)
+from tacit.solvers._base import noise_assumptions
+from tacit.stability import BlockVote, SubsampleVote, block_members
+from tacit.stability._asking import seeds_for, votes_of
+
+__all__ = ["BlockVoteSelector", "FeatureVote", "FeatureVotePlan"]
+
+METHODS = ("blocks", "subsamples", "features")
+# Share of the blocks by which a column that matters leads one that does not, and the
+# probability with which noise may hide that, where the number of blocks is planned
+LEAD = 0.75
+FAILURE = 0.05
+LEAST_EPSILON = 1e-8  # of one choice, as the mechanism asks
+
+
+@dataclass(frozen=True)
+class FeatureVotePlan:
+    """Number of blocks and privacy of a choice, fixed without data."""
+
+    n_blocks: int
+    equal_blocks: bool
+    choice: Exponential
+    n_select: int
+
+    @property
+    def event(self) -> Event:
+        return Repeated(BoundedRange(self.choice.epsilon), self.n_select)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            "the selector keeps nothing from block to block",
+            f"{self.n_blocks} blocks vote",
+            *noise_assumptions(self.choice.noise),
+        )
+
+
+@dataclass(frozen=True)
+class FeatureVote:
+    """Blocks vote for columns, and the columns with most votes are chosen with noise.
+
+    Parameters
+    ----------
+    ask
+        What a block says.
+    n_blocks
+        Number of blocks; None to plan it.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** (epsilon, delta)-private under both relations, and pure where delta
+    is zero: neighbors differ in one block, which has one vote for each column, so that
+    every count of votes moves by at most one (Kifer, Smith and Thakurta 2012). Columns
+    are chosen one after another, each by an exponential mechanism on the counts
+    (Durfee and Rogers 2019, Section 4).
+    """
+
+    ask: Ask
+    n_blocks: int | None
+    noise: str = "grid"
+
+    def plan(self, budget: Budget, n_rows: int, n_features: int) -> FeatureVotePlan:
+        """Choose the number of blocks, from public facts."""
+        count = self.ask.n_select
+        epsilon = 1 / calibrate(
+            lambda spread: Repeated(BoundedRange(1 / spread), count), budget
+        )
+        if epsilon < LEAST_EPSILON:
+            raise PlanError(
+                f"epsilon={budget.epsilon:g} leaves less than 1e-8 for a choice; raise "
+                "epsilon or select fewer columns."
+            )
+        n_blocks = self.n_blocks
+        if n_blocks is None:
+            needed = votes_needed(epsilon, count, n_features)
+            n_blocks = min(needed, max(1, n_rows))
+        return FeatureVotePlan(
+            n_blocks,
+            budget.neighbors is Neighbors.REPLACE_ONE,
+            # [features:count] a block has one vote a column
+            Exponential(epsilon, 1.0, self.noise),
+            count,
+        )
+
+    def run(
+        self, plan: FeatureVotePlan, X: Any, y: Any, rng: Generator
+    ) -> tuple[int, ...]:
+        """Return the places of the chosen columns, in order."""
+        seeds = seeds_for(self.ask, plan.n_blocks, rng)
+        blocks = block_members(X.shape[0], plan.n_blocks, plan.equal_blocks, rng)
+        counts = np.zeros(X.shape[1])
+        for vote in votes_of(self.ask, X, y, blocks, seeds):
+            if vote is not None:
+                counts[list(vote)] += 1.0
+        free, chosen = np.arange(X.shape[1]), []
+        for _ in range(plan.n_select):
+            # [features:choice]
+            place = plan.choice(counts[free], rng)
+            chosen.append(int(free[place]))
+            free = np.delete(free, place)
+        return tuple(sorted(chosen))
+
+
+def votes_needed(epsilon: float, n_select: int, n_features: int) -> int:
+    """Return the blocks whose clear vote is not hidden by noise, but for ``FAILURE``.
+
+    Notes
+    -----
+    **Bound.** A choice with odds ``exp(epsilon count / 2)`` falls on a column that
+    lags by ``g`` votes with probability at most ``n_features exp(-epsilon g / 2)``.
+    """
+    lag = 2 * log(max(2, n_features) * n_select / FAILURE) / epsilon
+    return ceil(lag / LEAD)
+
+
+class BlockVoteSelector(PrivateSelector):
+    """Ask any selector on disjoint blocks of rows, and tell what they agree on.
+
+    No range of features or targets is needed: what a row can do is bounded by the one
+    vote of its block.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget of one fit.
+    delta
+        Probability with which the bound may fail. None for one over the squared
+        number of rows, which is public when neighbors replace a row; must be given
+        when they add or remove one. 0.0 for a pure guarantee, with ``"features"``.
+    n_features_to_select
+        Number of columns. The default selector says so many; ``"features"`` chooses so
+        many, and with other methods a selector of your own says how many there are.
+    selector
+        Object of scikit-learn with ``fit`` and ``get_support``, which is cloned for
+        each block, or a function of features and targets that returns the places of
+        columns or a mask. None for the columns that enter the lasso path first. One
+        that fails on a block votes for nothing there.
+    method
+        ``"blocks"``: the set of columns that most blocks agree on, or `NoAnswer` where
+        a row might turn the vote. ``"subsamples"``: the same with random subsamples,
+        which ask far more often. ``"features"``: blocks vote for each column by
+        itself, and the columns with most votes are chosen with noise; always answers.
+    n_blocks
+        Number of blocks; None to plan it from the budget. Not for ``"subsamples"``.
+    feature_bounds
+        Ranges that entries are cut to, as in `PeelingSelector`; None to leave them.
+    y_range
+        Lowest and highest target, to which targets are cut; None to leave them.
+    classes
+        Two public labels, which the selector sees as -1 and 1; None to pass targets on
+        as they are.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+    expected_rows
+        Public guess of the number of rows to plan for; privacy does not rest on it.
+    fallback
+        What `transform` uses without an answer: ``"all"``, a list of columns, or None
+        to refuse.
+    noise
+        ``"grid"`` for exact noise, ``"float"`` for research.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+
+    Attributes
+    ----------
+    selection_ : tuple of int or NoAnswer
+        Places of the selected columns, in order.
+    support_ : ndarray of bool or None
+        Mask of the selected columns; None without an answer.
+    released_ : bool
+        Whether there is an answer. That there is none is a release too.
+    n_features_in_ : int
+        Number of columns.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors and any
+    selector that keeps nothing from block to block, by the theorem of
+    `tacit.stability.BlockVote` [1]_, of `tacit.stability.SubsampleVote`, or of noisy
+    counts of votes [2]_; see the page on votes for columns among the guarantees.
+
+    References
+    ----------
+    .. [1] A. Smith, A. Thakurta, "Differentially private feature selection via
+       stability arguments, and the robustness of the lasso", COLT 2013, Section 3.
+    .. [2] D. Kifer, A. Smith, A. Thakurta, "Private convex empirical risk minimization
+       and high-dimensional regression", COLT 2012, Section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.feature_selection import BlockVoteSelector
+    >>> X = np.cos(np.outer(np.arange(5000.0), np.sqrt([2, 3, 5, 7, 11, 13])))
+    >>> y = 2 * X[:, 0] - X[:, 3]
+    >>> selector = BlockVoteSelector(2.0, n_features_to_select=2, random_state=0)
+    >>> selector.fit(X, y).selection_
+    (0, 3)
+    """
+
+    _takes_sparse = True
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        n_features_to_select,
+        selector=None,
+        method="blocks",
+        n_blocks=None,
+        feature_bounds=None,
+        y_range=None,
+        classes=None,
+        neighbors="replace_one",
+        expected_rows=None,
+        fallback=None,
+        noise="grid",
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_features_to_select = n_features_to_select
+        self.selector = selector
+        self.method = method
+        self.n_blocks = n_blocks
+        self.feature_bounds = feature_bounds
+        self.y_range = y_range
+        self.classes = classes
+        self.neighbors = neighbors
+        self.expected_rows = expected_rows
+        self.fallback = fallback
+        self.noise = noise
+        self.random_state = random_state
+
+    def _plan(self, budget, n_rows, n_features):
+        procedure = self._procedure()
+        if self.method == "features":
+            return procedure.plan(budget, n_rows, n_features)
+        return procedure.plan(budget, max(1, n_rows))
+
+    def _select(self, plan, X, y, rng):
+        found = self._procedure().run(plan, X, y, rng)
+        # where most blocks failed, they agree on nothing
+        return NO_ANSWER if found is None else found
+
+    def _procedure(self):
+        one_of(METHODS, method=self.method)
+        if self.n_blocks is not None:
+            at_least(1, n_blocks=self.n_blocks)
+        ask = Ask(self._checked_selector(), int(self.n_features_to_select))
+        if self.method == "blocks":
+            return BlockVote(ask, self.n_blocks)
+        if self.method == "features":
+            return FeatureVote(ask, self.n_blocks, self.noise)
+        if self.n_blocks is not None:
+            raise ValueError(
+                "n_blocks must be None for method='subsamples', which plans their "
+                f"number, got {self.n_blocks!r}."
+            )
+        return SubsampleVote(ask)
+
+    def _checked_selector(self):
+        selector = self.selector
+        wanted = ("fit", "get_support", "get_params")
+        fits = all(hasattr(selector, name) for name in wanted)
+        usable = selector is None or fits or callable(selector)
+        if isinstance(selector, type) or not usable:
+            raise ValueError(
+                "selector must be None, an object with fit and get_support, or a "
+                f"function of X and y, got {type(selector).__name__}."
+            )
+        return selector
+
+    def _features(self, n_features, sparse):
+        """Return the ranges that entries are cut to, where they are given."""
+        if self.classes is not None or self.y_range is not None:
+            self._public_targets()  # refuses what is neither
+        if self.feature_bounds is None:
+            return None
+        features = FeatureBounds.of(
+            self.feature_bounds, columns_with_bounds(self, n_features)
+        )
+        if sparse:
+            features.refuse_without_zero()
+        return features
+
+    def _unit_targets(self, y, features):
+        """Return targets as they are, cut to their range, or labels -1 and 1."""
+        if self.classes is not None:
+            bounds = RowBounds(classes=two_labels(self.classes))
+            return 2.0 * bounds.codes(y) - 1.0
+        if self.selector is None or self.y_range is not None:
+            y = numeric(y)
+        return y if self.y_range is None else np.clip(y, *public_range(self.y_range))
+
+    def _unit_features(self, X, features):
+        """Return entries cut to their ranges, in their own units."""
+        return X if features is None else features.clip(X)
+
+    def _told(self, features):
+        """Return what a report says of what is cut."""
+        cut = () if features is None else (RANGED,)
+        if self.classes is not None:
+            return (*cut, LABELED)
+        if self.y_range is None:
+            return cut
+        low, high = public_range(self.y_range)
+        return (*cut, f"targets are cut to [{low:g}, {high:g}]")

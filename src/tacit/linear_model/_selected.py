@@ -1,0 +1,285 @@
+"""Private least squares on columns that are selected privately."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from tacit._estimators import promised_budget
+from tacit._validate import at_least, fraction, one_of
+from tacit.convex import Free
+from tacit.data.rows import is_on_disk, refuse_on_disk
+from tacit.exceptions import PlanError
+from tacit.feature_selection import (
+    BlockVoteSelector,
+    ExponentialSelector,
+    LassoStabilitySelector,
+    PeelingSelector,
+)
+from tacit.feature_selection._base import PrivateSelector
+from tacit.linear_model._base import PrivateLinearModel
+from tacit.linear_model._erm import MOST_COPIED, planned_fit
+from tacit.linear_model._lasso import SparseRegressorMixin
+from tacit.linear_model._sparse import SparseLinearModel
+from tacit.linear_model._two_stage import NAMES, TwoStage
+from tacit.mechanisms.grid import check_noise
+
+__all__ = ["SparseLinearRegression"]
+
+SELECTORS = {
+    "peeling": PeelingSelector,
+    "votes": BlockVoteSelector,
+    "lasso": LassoStabilitySelector,
+    "exponential": ExponentialSelector,
+}
+
+
+class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
+    """Least squares on few columns, both the columns and the weights private.
+
+    A first part of the budget selects columns, the rest fits least squares to rows cut
+    to these columns. What was selected is public from then on, and as noisy as the
+    weights. Columns far more than rows are no problem: the second part knows nothing of
+    those that were not selected.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget of one fit, for both parts together.
+    delta
+        Probability with which the bound may fail. None for one over the squared
+        number of rows, which is public when neighbors replace a row; must be given
+        when they add or remove one. 0.0 asks for pure privacy, with weights in a ball.
+    n_features_to_select
+        Most columns that get a weight, public and required. With as many as there are,
+        nothing is selected and nothing spent on it.
+    selector
+        ``"peeling"``, ``"votes"``, ``"lasso"``, ``"exponential"``, an object of one of
+        the selectors in `tacit.feature_selection`, or ``"auto"``, which is the first of
+        these and always has an answer. Of an object only what this model has not is
+        used: budget, bounds, neighbors and number of columns are those of the model,
+        and of an answer with more columns the first are taken.
+    selection_share
+        Part of epsilon that the selection gets, between 0 and 1. None for a rule of
+        public facts; see the guide.
+    feature_bounds
+        Range of each feature, public and required: one number, the largest absolute
+        value of any feature; a number for each; a pair for each, the lowest value and
+        the highest; a tuple of two numbers, which is one pair for all features and is
+        refused where there are just two; or a dict from the names of columns to numbers
+        or pairs. Entries beyond are cut to it, at fit and at prediction alike. It must
+        not be read off the data.
+    y_range
+        Lowest and highest target, public and required. Targets beyond are cut to it.
+    fit_intercept
+        Whether to fit an intercept, which is private.
+    solver
+        How weights are found on the selected columns: ``"auto"``, another name from the
+        guide to choosing a solver, or a solver object. Without a delta, and for
+        ``"amp"``, ``"output_perturbation"`` and ``"permuted_sgd"``, weights are kept in
+        a ball: of radius 1 for features and targets from -1 to 1.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+    expected_rows
+        Public guess of the number of rows, which sets steps and shares and never
+        the privacy. None for the number of rows where it is public, and otherwise
+        one over the root of delta.
+    noise
+        ``"grid"`` for exact noise on a public grid, ``"float"`` for research. A solver
+        object brings its own.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+    verbose
+        1 for a bar that counts planned steps, where there are any; 0 for silence.
+
+    Attributes
+    ----------
+    selection_ : tuple of int or NoAnswer
+        Places of the selected columns, in order. Without an answer the model is an
+        intercept alone, a private mean paid from the second part of the budget.
+    coef_ : ndarray of shape (n_features,)
+        Weights in the units of targets and features; zero for all other columns.
+    intercept_ : float
+        Intercept.
+    sparse_coef_ : sparse array of shape (1, n_features)
+        The same weights.
+    selected_features_ : ndarray
+        Places of the selected columns, none without an answer.
+    selected_names_ : ndarray
+        Their names, where ``X`` had names.
+    selection_spent_ : float
+        Epsilon that the selection alone spent, at the delta of the promise.
+    bounds_ : FeatureBounds
+        Ranges that entries are cut to, at fit and at prediction.
+    loss_ : Squared
+        Loss that was minimized, of targets scaled to [-1, 1].
+    path_ : None
+        Steps are not told.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions: one charge for both parts.
+    noise_ : None
+        How far noise moves a weight that may be left out is not known.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors: the
+    charge is the composition of both parts, made before the first is run, and the
+    second is private whatever columns it is given [1]_. Missing or infinite values are
+    refused before anything is charged.
+
+    References
+    ----------
+    .. [1] A. Thakurta, "Differentially private convex optimization for empirical risk
+       minimization and high-dimensional regression", PhD thesis, Penn State 2013,
+       Algorithm 6.2.
+    .. [2] A. Smith and A. Thakurta, "Differentially private feature selection via
+       stability arguments, and the robustness of the lasso", COLT 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.linear_model import SparseLinearRegression
+    >>> X = np.cos(np.outer(np.arange(5000.0), np.sqrt([2, 3, 5, 7, 11, 13])))
+    >>> y = 2 * X[:, 0] - X[:, 3]
+    >>> model = SparseLinearRegression(
+    ...     epsilon=2.0, n_features_to_select=2, feature_bounds=1.0, y_range=(-3, 3)
+    ... )
+    >>> model.fit(X, y).selection_
+    (0, 3)
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=None,
+        *,
+        n_features_to_select=None,
+        selector="auto",
+        selection_share=None,
+        feature_bounds=None,
+        y_range=None,
+        fit_intercept=True,
+        solver="auto",
+        neighbors="replace_one",
+        expected_rows=None,
+        noise="grid",
+        random_state=None,
+        verbose=0,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_features_to_select = n_features_to_select
+        self.selector = selector
+        self.selection_share = selection_share
+        self.feature_bounds = feature_bounds
+        self.y_range = y_range
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.neighbors = neighbors
+        self.expected_rows = expected_rows
+        self.noise = noise
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def selected_features_(self):
+        """Places of the selected columns, none without an answer."""
+        check_is_fitted(self)
+        return np.array(self.selection_ or (), dtype=np.int64)
+
+    @property
+    def selection_spent_(self):
+        """Epsilon that the selection alone spent, at the delta of the promise."""
+        check_is_fitted(self)
+        if self.n_features_to_select >= self.n_features_in_:
+            return 0.0
+        promise, (entry,) = self.privacy_.promise, self.privacy_.entries
+        selection, _ = entry.event.events
+        return selection.curve(promise.neighbors).epsilon(promise.delta)
+
+    def _planned(self, setting, n_rows, n_features):
+        # the stages bring their own noise
+        return planned_fit(
+            setting,
+            n_rows,
+            n_features,
+            solver=self._stages(n_features),
+            noise="grid",
+            budget=promised_budget(self.epsilon, self.delta, self.neighbors, n_rows),
+            expected_rows=self.expected_rows,
+        )
+
+    def _stages(self, n_features):
+        """Return both stages as one solver."""
+        check_noise(self.noise)
+        if self.delta == 0 and not self._counted() and self.expected_rows is None:
+            raise PlanError(
+                "expected_rows must be given for neighbors='add_or_remove_one' where "
+                "delta is 0: a public guess of the rows."
+            )
+        wanted = self.n_features_to_select
+        if wanted is None:
+            raise ValueError(
+                "n_features_to_select must be given: the most columns that get a "
+                "weight, set without the data."
+            )
+        at_least(1, n_features_to_select=wanted)
+        share = self.selection_share
+        if share is not None:
+            fraction(closed=False, selection_share=share)
+        kept = min(int(wanted), n_features)
+        return TwoStage(self._selector(kept), self.solver, kept, share, self.noise)
+
+    def _selector(self, kept):
+        """Return the selector, set as this model is."""
+        selector = self.selector
+        if isinstance(selector, PrivateSelector):
+            selector = clone(selector)
+        else:
+            one_of(("auto", *SELECTORS), selector=selector)
+            name = "peeling" if selector == "auto" else selector
+            selector = SELECTORS[name](n_features_to_select=kept)
+        shared = {
+            "n_features_to_select": kept,
+            "feature_bounds": self.feature_bounds,
+            "y_range": self.y_range,
+            "classes": None,
+            "fit_intercept": self.fit_intercept,
+            "neighbors": self.neighbors,
+            "expected_rows": self.expected_rows,
+            "noise": self.noise,
+        }
+        known = selector.get_params(deep=False)
+        return selector.set_params(
+            **{key: value for key, value in shared.items() if key in known}
+        )
+
+    def _weight_penalty(self, features, n_rows, with_constant):
+        return Free()
+
+    def _refuse_solver(self):
+        if isinstance(self.solver, str):
+            one_of(NAMES, solver=self.solver)
+
+    def _setting(self, n_rows, n_features, is_sparse):
+        if is_sparse and not self._selector(1)._takes_sparse:
+            raise ValueError(
+                f"selector={self.selector!r} takes no sparse X; call X.toarray() first."
+            )
+        return super()._setting(n_rows, n_features, is_sparse)
+
+    def _minimize(self, X, y, setting, ledger):
+        """Set what was selected too."""
+        if is_on_disk(X):  # selectors need all rows at once
+            if X.nbytes > MOST_COPIED:
+                refuse_on_disk(type(self).__name__)
+            X = np.array(X)
+        found = PrivateLinearModel._minimize(self, X, y, setting, ledger)
+        self.selection_, self.path_ = self._facts.path, None
+        return found
+
+    def _made_up(self, n_features):
+        """Return parameters that do the same for features and targets in -1 to 1."""
+        return {"feature_bounds": 1.0}

@@ -1,0 +1,249 @@
+"""Private columns first, then private least squares on these alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, log, nextafter, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tacit.convex import Free, L2Ball
+from tacit.data import RowBounds, Rows, bounded_rows
+from tacit.data.rows import held
+from tacit.linear_model._erm import chosen_solver
+from tacit.mechanisms import NoAnswer
+from tacit.privacy import Budget, Composed, Event, calibrate
+from tacit.solvers import (
+    AMP,
+    INTERCEPT_SHARE,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    PermutedSGD,
+    Problem,
+)
+from tacit.solvers._auto import SOLVERS, has_default_set
+
+__all__ = ["NAMES", "TwoStage", "TwoStagePlan"]
+
+Array = NDArray[np.float64]
+Selection = tuple[int, ...] | NoAnswer
+
+# Names of solvers that take least squares on rows bounded in L2
+NAMES = (
+    *("auto", "adaptive_moments", "ada_ssp", "adaptive_ridge"),
+    *("quadratic_perturbation", "preconditioned_gd", "noisy_gd", "noisy_sgd", "amp"),
+    *("output_perturbation", "permuted_sgd", "sample_and_aggregate", "tukey"),
+)
+# Those that need weights in a set and bring none, as most do without a delta. In a ball
+# of this size a column alone can move the prediction through the range of targets
+IN_BALL = (AMP, ObjectivePerturbation, OutputPerturbation, PermutedSGD)
+RADIUS = 1.0
+
+# Share of epsilon for the selection: where columns are as many as are selected, more of
+# it for every e-fold of them, and the most. By benchmarks/regression/fit_share.py
+SHARE = (0.4, 0.03, 0.65)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoStagePlan:
+    """How both stages are done and what they spend together, fixed without data.
+
+    Parameters
+    ----------
+    problem
+        Least squares on all columns, each from -1 to 1.
+    block
+        Least squares on as many columns as are selected.
+    selection
+        Plan of the selector; None where all columns are kept.
+    solver, regression
+        Algorithm of the second stage and its plan, for ``block``.
+    share
+        Part of epsilon that the selection gets.
+    first
+        What the selection was planned for; None where all columns are kept.
+    """
+
+    problem: Problem
+    block: Problem
+    selection: Any | None
+    solver: Any
+    regression: Any
+    share: float
+    first: Budget | None = None
+
+    @property
+    def event(self) -> Event:
+        # [two-stage:compose] both stages, fixed before the first is run
+        if self.selection is None:
+            return self.regression.event
+        return Composed((self.selection.event, self.regression.event))
+
+    @property
+    def n_selected(self) -> int:
+        """Number of columns that the second stage is planned for."""
+        return self.block.n_features - (self.block.constant is not None)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        told = [] if self.selection is None else [*self.selection.assumptions]
+        return tuple(dict.fromkeys([*told, *self.regression.assumptions]))
+
+
+@dataclass(frozen=True, eq=False)
+class TwoStage:
+    """Select columns, then fit least squares to rows cut to these columns.
+
+    Parameters
+    ----------
+    selector
+        Private selector, of which ``_plan`` and ``_select`` are used.
+    solver
+        Name or object of the solver of the second stage.
+    n_selected
+        Most columns that are selected.
+    share
+        Part of epsilon for the selection; None for the rule.
+    noise
+        ``"grid"`` or ``"float"``, for a solver that is given by name.
+
+    Notes
+    -----
+    **Guarantee.** Both stages together are (epsilon, delta)-private by adaptive
+    composition of two events that are fixed in advance: the second is private for every
+    selection that the first can release (A. Thakurta, PhD thesis, Penn State 2013,
+    Algorithm 6.2). See the page on two stages among the guarantees.
+    """
+
+    selector: Any
+    solver: Any
+    n_selected: int
+    share: float | None = None
+    noise: str = "grid"
+
+    def plan(self, problem: Problem, budget: Budget) -> TwoStagePlan:
+        """Divide the budget so that both stages together fit it, and no less."""
+        n_columns = problem.n_features - (problem.constant is not None)
+        kept = min(self.n_selected, n_columns)
+        block = _block(problem, kept, self._wants_ball(budget))
+        if kept == n_columns:
+            # that all columns are kept is public, and costs nothing
+            solver = self._chosen(block, budget)
+            return TwoStagePlan(
+                problem, block, None, solver, solver.plan(block, budget), 0.0
+            )
+        share = self.share
+        if share is None:
+            share = planned_share(n_columns, kept)
+        solver = self._chosen(block, _parts(budget, share, 1.0)[1])
+
+        def planned(noise: float) -> TwoStagePlan:
+            first, second = _parts(budget, share, noise)
+            return TwoStagePlan(
+                problem,
+                block,
+                self.selector._plan(first, problem.n_rows, n_columns),
+                solver,
+                solver.plan(block, second),
+                share,
+                first,
+            )
+
+        # [two-stage:calibrate] one number scales both, until their sum just fits. It is
+        # not far from one, and its fourth power keeps the search from going far
+        level = calibrate(lambda power: planned(power**0.25).event, budget, rtol=4e-3)
+        return planned(level**0.25)
+
+    def _wants_ball(self, budget: Budget) -> bool:
+        kind = type(self.solver)
+        if isinstance(self.solver, str):
+            kind = SOLVERS.get(self.solver, kind)
+        if has_default_set(self.solver):
+            return False
+        return budget.delta == 0 or issubclass(kind, IN_BALL)
+
+    def _chosen(self, block: Problem, budget: Budget) -> Any:
+        return chosen_solver(self.solver, self.noise, block, budget)
+
+    def run(self, plan: TwoStagePlan, rows: Rows, rng: Generator) -> Array:
+        """Select, then fit."""
+        return self.run_path(plan, rows, rng)[0]
+
+    def run_path(
+        self, plan: TwoStagePlan, rows: Rows, rng: Generator
+    ) -> tuple[Array, Selection]:
+        """Return the weights of all columns, and which were selected."""
+        problem, constant = plan.problem, plan.block.constant
+        X, y = held(rows, type(self.selector).__name__)
+        if problem.constant is not None:
+            X = X[:, :-1]
+        selection: Selection = tuple(range(X.shape[1]))
+        if plan.selection is not None:
+            # a copy, as selectors may write over the rows they get
+            selection = self.selector._select(plan.selection, X.copy(), y.copy(), rng)
+            if selection:
+                # the second stage was planned for no more
+                selection = tuple(map(int, selection[: plan.n_selected]))
+        chosen = list(selection) if selection else []
+        block = self._block_rows(plan, X, y, chosen)
+        w = plan.solver.run(plan.regression, block, rng)
+        W = np.zeros(problem.shape)
+        # what the columns of zeros got is dropped
+        W[chosen] = w[: len(chosen)]
+        if problem.constant is not None:
+            W[-1] = w[-1] * constant / problem.constant
+        return W, selection
+
+    def _block_rows(self, plan: TwoStagePlan, X: Any, y: Array, chosen: list[int]):
+        """Return rows of the second stage, which are all that it sees."""
+        n_selected = plan.n_selected
+        # [two-stage:pad] fewer columns than planned for are made up by columns of zeros
+        columns = np.zeros((X.shape[0], n_selected))
+        columns[:, : len(chosen)] = _dense(X[:, chosen])
+        # [two-stage:clip] by a bound that depends on the number of columns alone
+        bounds = RowBounds(_reach(n_selected), "l2", plan.problem.bounds.y_range)
+        return bounded_rows(columns, y, bounds, plan.block.constant)
+
+
+def planned_share(n_columns: int, n_selected: int) -> float:
+    """Return the part of epsilon for the selection, from public facts."""
+    least, slope, most = SHARE
+    return min(most, least + slope * log(n_columns / n_selected))
+
+
+def _parts(budget: Budget, share: float, noise: float) -> tuple[Budget, Budget]:
+    """Return what each stage is planned for, at this common noise."""
+    epsilon, delta = budget.epsilon / noise, budget.delta / 2
+    return (
+        replace(budget, epsilon=share * epsilon, delta=delta),
+        replace(budget, epsilon=(1 - share) * epsilon, delta=delta),
+    )
+
+
+def _block(problem: Problem, n_selected: int, in_ball: bool) -> Problem:
+    """Return least squares on so many columns from -1 to 1, bounded in L2."""
+    bounds = RowBounds(_reach(n_selected), "l2", problem.bounds.y_range)
+    constant = None
+    if problem.constant is not None:
+        constant = INTERCEPT_SHARE * bounds.x_norm
+        bounds = bounds.with_intercept(constant)
+    return replace(
+        problem,
+        bounds=bounds,
+        n_features=n_selected + (constant is not None),
+        constant=constant,
+        regularizer=L2Ball(RADIUS) if in_ball else Free(),
+    )
+
+
+def _reach(n_columns: int) -> float:
+    """Return the length of the longest row of columns from -1 to 1, rounded up."""
+    return nextafter(sqrt(n_columns), inf)
+
+
+def _dense(X: Any) -> Array:
+    return X.toarray() if sparse.issparse(X) else X

@@ -1,0 +1,24 @@
+"""Which model is best, found out without telling on the rows, and paid for.
+
+`PrivateSearchCV` tries candidates a secret number of times and keeps the one with the
+best noisy score. `private_choice` chooses between models that are fitted already, and
+`private_accuracy` and `private_rmse` say how good one is.
+"""
+
+from tacit.model_selection._choice import (
+    Choice,
+    private_accuracy,
+    private_choice,
+    private_rmse,
+)
+from tacit.model_selection._plan import SearchPlan
+from tacit.model_selection._search import PrivateSearchCV
+
+__all__ = [
+    "Choice",
+    "PrivateSearchCV",
+    "SearchPlan",
+    "private_accuracy",
+    "private_choice",
+    "private_rmse",
+]

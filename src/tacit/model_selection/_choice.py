@@ -1,0 +1,247 @@
+"""Scores of fitted models, and the choice between several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit._estimators import checked_targets, open_account, report_of
+from tacit._random import RandomSource, generator_for, is_seeded
+from tacit.inference import PrivateScore
+from tacit.inference._measures import (
+    ACCURACY,
+    PARTS,
+    ROOT,
+    Measure,
+    answering,
+    number_of_rows,
+    predictions,
+)
+from tacit.inference._score import assumptions_of, relation_of, scored, weights_of
+from tacit.mechanisms import PermuteAndFlip
+from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
+
+__all__ = ["Choice", "private_accuracy", "private_choice", "private_rmse"]
+
+LABEL = "private choice"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of several models was chosen.
+
+    Parameters
+    ----------
+    index
+        Place of the model in the list.
+    model
+        The model itself.
+    privacy
+        The charge that paid for it.
+    """
+
+    index: int
+    model: Any
+    privacy: PrivacyReport
+
+
+def private_choice(
+    models: Sequence[Any],
+    X: Any,
+    y: Any,
+    *,
+    epsilon: float,
+    neighbors: str | Neighbors | None = None,
+    ledger: Ledger | None = None,
+    random_state: RandomSource = None,
+) -> Choice:
+    """Return one of several fitted models, most likely the best of them.
+
+    Parameters
+    ----------
+    models
+        Fitted classifiers, of which the most accurate is best, or fitted regressors
+        with one public ``y_range``, of which the one with the least squared error is.
+    X, y
+        Rows that no model was fitted on, as from `tacit.inference.hold_out`.
+    epsilon
+        Privacy budget of the choice, without a delta.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``; None for that of the models.
+    ledger
+        Account of the data set to charge; None opens one for this release alone.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+
+    Notes
+    -----
+    **Guarantee.** Pure with epsilon, by permute-and-flip (McKenna and Sheldon 2020,
+    Theorem 1). The score of a model is the sum of what rows count, from zero to one
+    each, in whole parts: one row moves it by at most one. The models must be paid for
+    themselves: this is the price of the choice alone. To pay for the fits and the
+    choice together, which is cheaper for many candidates, use `PrivateSearchCV`.
+
+    **Bound.** The chosen model is, with probability ``1 - beta``, right for at most
+    ``2 log(k / beta) / epsilon`` rows fewer than the best of k, whatever the number of
+    rows (their Theorem 2 with that of the exponential mechanism).
+
+    Examples
+    --------
+    >>> from tacit.datasets import make_census
+    >>> from tacit.inference import hold_out
+    >>> from tacit.linear_model import LogisticRegression
+    >>> from tacit.model_selection import private_choice
+    >>> X, y = (census := make_census(5000, random_state=0)).X, census.y
+    >>> kept, held = hold_out(5000, 0.2, random_state=0)
+    >>> models = [
+    ...     LogisticRegression(0.5, x_norm=x_norm, classes=[0, 1]).fit(X[kept], y[kept])
+    ...     for x_norm in (0.1, 3.0)
+    ... ]
+    >>> private_choice(models, X[held], y[held], epsilon=0.5).index in (0, 1)
+    True
+    """
+    models = list(models)
+    if len(models) < 2:
+        raise ValueError("models must list two fitted models or more.")
+    right = Measure.of(models[0]).labels
+    measures = {Measure.of(model, ACCURACY if right else ROOT) for model in models}
+    if len(measures) > 1:
+        raise ValueError("models must all have the same y_range.")
+    (measure,) = measures
+    answers = [answering(model) for model in models]
+    if neighbors is None:
+        relations = {relation_of(model) for model in answers}
+        if len(relations) > 1:
+            raise ValueError("neighbors must be given: those of the models differ.")
+        (neighbors,) = relations
+    budget = Budget(epsilon, 0.0, Neighbors.of(neighbors))
+    counted = budget.neighbors is Neighbors.REPLACE_ONE
+    n_rows = {number_of_rows(model, X, 1 if counted else 0) for model in answers}.pop()
+    y = checked_targets(y, n_rows, labels=measure.labels)
+    # [choice:sensitivity] a row counts at most one in every sum
+    mechanism = PermuteAndFlip(budget.epsilon, 1.0)
+    weights = [part for model in answers for part in weights_of(model)]
+    rng = generator_for(random_state, LABEL, mechanism, len(answers), *weights)
+
+    account = open_account(ledger, budget, mechanism.event, LABEL)
+    with np.errstate(all="ignore"):  # a warning would tell of a row
+        sums = [
+            int(measure.parts(predictions(model, X, n_rows), y).sum())
+            for model in answers
+        ]
+    entry = account.charge(
+        mechanism.event, LABEL, promise=budget, seeded=is_seeded(random_state)
+    )
+
+    sign = 1 if measure.labels else -1
+    index = mechanism(sign * np.array(sums, dtype=np.float64) / PARTS, rng)
+    told = dict.fromkeys(w for m in answers for w in assumptions_of(m, measure))
+    if ledger is None:
+        told["this choice has a ledger of its own"] = None
+    report = report_of(entry, budget, account, tuple(told))
+    return Choice(index, models[index], report)
+
+
+def private_accuracy(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    epsilon: float,
+    level: float = 0.95,
+    neighbors: str | Neighbors | None = None,
+    ledger: Ledger | None = None,
+    random_state: RandomSource = None,
+) -> PrivateScore:
+    """Return the part of the rows whose label a classifier gets right, with noise.
+
+    Parameters
+    ----------
+    model
+        A fitted classifier. One that is not of this library must predict each row by
+        itself.
+    X, y, epsilon, level, neighbors, ledger, random_state
+        As in `tacit.inference.private_score`, which for classifiers is the same.
+
+    Notes
+    -----
+    **Guarantee.** Pure with epsilon; see the page on the private score.
+
+    Examples
+    --------
+    >>> from tacit.datasets import make_census
+    >>> from tacit.linear_model import LogisticRegression
+    >>> from tacit.model_selection import private_accuracy
+    >>> census, others = (make_census(5000, random_state=i) for i in (0, 1))
+    >>> model = LogisticRegression(1.0, classes=[0, 1]).fit(census.X, census.y)
+    >>> private_accuracy(model, others.X, others.y, epsilon=0.5).measure
+    'accuracy'
+    """
+    return scored(
+        model,
+        X,
+        y,
+        ACCURACY,
+        epsilon=epsilon,
+        level=level,
+        neighbors=neighbors,
+        ledger=ledger,
+        random_state=random_state,
+    )
+
+
+def private_rmse(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    epsilon: float,
+    level: float = 0.95,
+    neighbors: str | Neighbors | None = None,
+    ledger: Ledger | None = None,
+    random_state: RandomSource = None,
+) -> PrivateScore:
+    """Return the root of the mean squared error of a regressor, with noise.
+
+    Parameters
+    ----------
+    model
+        A fitted regressor with a public ``y_range``. One that is not of this library
+        must predict each row by itself.
+    X, y, epsilon, level, neighbors, ledger, random_state
+        As in `tacit.inference.private_score`.
+
+    Notes
+    -----
+    **Guarantee.** Pure with epsilon: predictions and targets are cut to ``y_range``,
+    and a row counts its squared error over the squared width of that range, which is
+    between zero and one; see the page on the private score.
+
+    **Bound.** The interval is that of the mean of the squares (Hoeffding 1963, Theorem
+    1), whose ends the root and the width map to those of the error.
+
+    Examples
+    --------
+    >>> from tacit.datasets import make_census
+    >>> from tacit.linear_model import LinearRegression
+    >>> from tacit.model_selection import private_rmse
+    >>> X = make_census(5000, random_state=0).X
+    >>> model = LinearRegression(1.0, y_range=(0, 1)).fit(X[:4000, 1:], X[:4000, 0])
+    >>> private_rmse(model, X[4000:, 1:], X[4000:, 0], epsilon=0.5).measure
+    'root mean squared error'
+    """
+    return scored(
+        model,
+        X,
+        y,
+        ROOT,
+        epsilon=epsilon,
+        level=level,
+        neighbors=neighbors,
+        ledger=ledger,
+        random_state=random_state,
+    )

@@ -1,0 +1,213 @@
+"""How many runs a search makes, and what each of them may spend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import exp, expm1, log, log1p
+from numbers import Real
+from typing import Any
+
+from scipy.optimize import brentq
+
+from tacit._validate import fraction
+from tacit.exceptions import PlanError
+from tacit.mechanisms import Gaussian, Laplace, RandomRepeats
+from tacit.privacy import (
+    Budget,
+    Event,
+    GaussianNoise,
+    LaplaceNoise,
+    OneOf,
+    Parallel,
+    RepeatAndSelect,
+    calibrate,
+)
+from tacit.privacy.repeated import mean_repeats as mean_of
+
+__all__ = ["SearchPlan", "plan_search", "planned_runs", "planned_share"]
+
+Fit = tuple[Any, Event, tuple[str, ...]]
+
+# Expected runs by default: so many a candidate, and never fewer than the least
+RUNS_PER_CANDIDATE = 3
+LEAST_RUNS, MOST_RUNS = 20, 10_000
+# Shapes of the law of the number of runs that are compared
+SHAPES = (0.0, 0.5, 1.0, 2.0, 4.0)
+# Rows are held out until the noise of a score is this part of them, but within limits
+GOOD_NOISE = 0.01
+LEAST_SHARE, MOST_SHARE = 0.1, 0.3
+# Part of delta that the failures of all runs together may use up
+FAILURES = 0.5
+# Fits of a budget to what candidates cost; each gets close by a factor
+MOST_STEPS = 40
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """What a search will do and spend, before any row is read.
+
+    Parameters
+    ----------
+    budget
+        What the search promises.
+    one
+        What one run may spend: the fit on its rows, and the score on the others.
+    repeats
+        Law of the secret number of runs.
+    mean_repeats
+        Its mean.
+    miss
+        Chance that a given candidate is never tried.
+    holdout
+        Part of the rows that scores are counted on.
+    noise
+        Noise of the score, which counts held-out rows.
+    event
+        What the ledger is charged.
+    """
+
+    budget: Budget
+    one: Budget
+    repeats: RandomRepeats
+    mean_repeats: float
+    miss: float
+    holdout: float
+    noise: Gaussian | Laplace
+    event: Event
+
+
+def planned_runs(
+    budget: Budget, n_candidates: int, mean_repeats: float | None = None
+) -> tuple[RandomRepeats, Budget]:
+    """Return the law of the number of runs, and about what it leaves to one of them.
+
+    Of laws with the same mean it is the one with the largest product of that epsilon
+    and of the chance to meet the best candidate.
+
+    Parameters
+    ----------
+    budget
+        What may be spent in all.
+    n_candidates
+        How many candidates there are.
+    mean_repeats
+        Expected number of runs; None for three a candidate, and at least twenty.
+    """
+    mean = _checked_mean(mean_repeats, n_candidates)
+    return max(
+        (_for_shape(budget, shape, mean) for shape in SHAPES),
+        key=lambda found: found[1].epsilon * (1 - _miss(found[0], n_candidates)),
+    )
+
+
+def planned_share(one: Budget, n_rows: int, holdout: float | None) -> float:
+    """Return the part of the rows to hold out, as given or as the noise asks for."""
+    if holdout is not None:
+        fraction(closed=False, holdout=holdout)
+        return float(holdout)
+    noise = _score_noise(one)
+    wanted = noise.multiplier / (GOOD_NOISE * n_rows)
+    return min(max(wanted, LEAST_SHARE), MOST_SHARE)
+
+
+def plan_search(
+    budget: Budget,
+    runs: tuple[RandomRepeats, Budget],
+    holdout: float,
+    fits_for: Callable[[Budget], Sequence[Fit]],
+) -> tuple[SearchPlan, Sequence[Fit]]:
+    """Return the plan whose runs spend what they can, and the fits of candidates.
+
+    Parameters
+    ----------
+    budget
+        What may be spent in all.
+    runs
+        What `planned_runs` found.
+    holdout
+        Part of the rows that scores are counted on.
+    fits_for
+        Fits of all candidates for the budget of one run: the candidate, its event, and
+        what it assumes.
+    """
+    repeats, one = runs
+    for _ in range(MOST_STEPS):
+        noise = _score_noise(one)
+        fits = fits_for(one)
+        events = tuple(event for _, event, _ in fits)
+        same = len(set(events)) == 1
+        # [search:run] one candidate, fitted on a part of the rows, scored on the other
+        run = Parallel((events[0] if same else OneOf(events), noise.event))
+        event = repeats.event(run)
+        curve = event.curve(budget.neighbors)
+        if curve.fits(budget):
+            mean = mean_of(repeats.eta, repeats.gamma)
+            miss = _miss(repeats, len(fits))
+            return SearchPlan(
+                budget, one, repeats, mean, miss, holdout, noise, event
+            ), fits
+        over = budget.epsilon / curve.epsilon(budget.delta)
+        one = Budget(one.epsilon * min(over, 0.999), one.delta, one.neighbors)
+    raise PlanError(
+        f"No budget of one fit makes this search fit epsilon={budget.epsilon:g} at "
+        f"delta={budget.delta:g}; raise epsilon or delta, or lower mean_repeats."
+    )
+
+
+def _checked_mean(mean_repeats: float | None, n_candidates: int) -> float:
+    if mean_repeats is None:
+        return float(min(max(RUNS_PER_CANDIDATE * n_candidates, LEAST_RUNS), MOST_RUNS))
+    real = isinstance(mean_repeats, Real) and not isinstance(mean_repeats, bool)
+    if not (real and 1 < mean_repeats <= MOST_RUNS):
+        raise ValueError(
+            f"mean_repeats must be above 1 and at most {MOST_RUNS}, got "
+            f"{mean_repeats!r}."
+        )
+    return float(mean_repeats)
+
+
+def _for_shape(
+    budget: Budget, shape: float, mean: float
+) -> tuple[RandomRepeats, Budget]:
+    """Return the law with this shape and mean, and the budget it leaves to a run."""
+    log_gamma = brentq(
+        lambda at: log(mean_of(shape, exp(at))) - log(mean), log(1e-10), -1e-9
+    )
+    repeats = RandomRepeats(shape, exp(log_gamma))
+    if budget.delta == 0:
+        one = budget.epsilon / (2 + shape)
+        return repeats, Budget(one, 0.0, budget.neighbors)
+    # as if all of a run were Gaussian noise, which most fits are close to
+    multiplier = calibrate(
+        lambda noise: RepeatAndSelect(GaussianNoise(noise), repeats.eta, repeats.gamma),
+        budget,
+        rtol=1e-3,
+    )
+    delta = budget.delta * FAILURES / mean
+    one = GaussianNoise(multiplier).curve(budget.neighbors).epsilon(delta)
+    return repeats, Budget(one, delta, budget.neighbors)
+
+
+def _miss(repeats: RandomRepeats, n_candidates: int) -> float:
+    """Return the chance that a given candidate is drawn in no run."""
+    if n_candidates == 1:
+        return 0.0
+    eta, gamma = repeats.eta, repeats.gamma
+    # the generating function of the number of runs at the chance to miss in one
+    left = log1p(-(1 - gamma) * (1 - 1 / n_candidates))
+    if eta == 0:
+        return left / log(gamma)
+    return expm1(-eta * left) / expm1(-eta * log(gamma))
+
+
+def _score_noise(one: Budget) -> Gaussian | Laplace:
+    """Return the noise of a score that spends what a fit does.
+
+    Gaussian noise is larger than Laplace noise of the same promise, and yet much
+    cheaper when the best of many is chosen.
+    """
+    # [search:score] a row counts one in all, as a sum or as a sum and a rest
+    if one.delta == 0:
+        return Laplace(calibrate(LaplaceNoise, one), 1.0)
+    return Gaussian(calibrate(GaussianNoise, one), 1.0)

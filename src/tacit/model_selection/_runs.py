@@ -1,0 +1,103 @@
+"""The runs of a search: fit a candidate, score it, keep the best."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from sklearn.base import clone
+
+from tacit.inference._measures import Measure, predictions
+from tacit.inference._score import noisy_sums
+from tacit.mechanisms import random_blocks, spawn
+from tacit.model_selection._candidates import fit_on, private_parts
+from tacit.model_selection._plan import SearchPlan
+from tacit.privacy import Event, Neighbors
+
+__all__ = ["Prepared", "Run", "best_run"]
+
+Rows = tuple[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One candidate, fitted and scored."""
+
+    rank: float
+    score: float
+    index: int
+    model: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Candidates with the budget of one run, and the plan of the search."""
+
+    plan: SearchPlan
+    models: tuple[Any, ...]
+    events: tuple[Event, ...]
+    told: tuple[str, ...]
+
+
+def best_run(
+    prepared: Prepared, kept: Rows, held: Rows, measure: Measure, rng: Generator
+) -> Run | None:
+    """Return the run with the highest score, or None if none gave a model.
+
+    Parameters
+    ----------
+    prepared
+        Candidates and plan.
+    kept, held
+        Rows and targets to fit on, and others to score on.
+    measure
+        What a row counts.
+    rng
+        Source of the number of runs, of the candidates and of all noise.
+    """
+    best = None
+    # [search:repeats] drawn before any run, and kept nowhere
+    n_runs = prepared.plan.repeats(rng)
+    places = random_blocks(n_runs, len(prepared.models), rng)
+    for index, child in zip(places, spawn(rng, n_runs), strict=True):
+        run = one_run(prepared, int(index), kept, held, measure, child)
+        if run is not None and (best is None or run.rank > best.rank):
+            best = run
+    return best
+
+
+def one_run(
+    prepared: Prepared,
+    index: int,
+    kept: Rows,
+    held: Rows,
+    measure: Measure,
+    rng: Generator,
+) -> Run | None:
+    """Return one candidate fitted and scored, or None if it could not be."""
+    plan = prepared.plan
+    model = clone(prepared.models[index])
+    prefixes = [prefix for prefix, _ in private_parts(model)]
+    *sources, last = spawn(rng, len(prefixes) + 1)
+    seeds = dict(zip(prefixes, sources, strict=True))
+    model.set_params(**{f"{prefix}random_state": seeds[prefix] for prefix in prefixes})
+    X, y = held
+    counted = plan.budget.neighbors is Neighbors.REPLACE_ONE
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # their number would tell that of the runs
+        try:
+            fit_on(model, *kept, plan.one, prepared.events[index])
+            parts = measure.parts(predictions(model, X, len(y)), y)
+        except Exception:
+            # [search:failure] a run without a model is worse than every other
+            return None
+        noisy = noisy_sums(plan.noise, parts, counted, last)
+    total = float(len(y)) if counted else max(float(noisy.sum()), 1.0)
+    share = min(max(float(noisy[0]) / total, 0.0), 1.0)
+    # half the difference is the sum less half the number of rows, the same in all runs
+    rank = float(noisy[0] if counted else (noisy[0] - noisy[1]) / 2)
+    sign = 1 if measure.labels else -1
+    return Run(sign * rank, measure.in_units(share), index, model)

@@ -1,0 +1,369 @@
+"""A search over candidates that is paid for."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from tacit._estimators import (
+    all_or_nothing,
+    checked_shape,
+    checked_targets,
+    numeric,
+    open_account,
+    planning_rows,
+    promised_budget,
+    report_of,
+)
+from tacit._random import generator_for, is_seeded
+from tacit._validate import at_least, one_of
+from tacit.inference import hold_out
+from tacit.inference._measures import ACCURACY, ROOT, Measure
+from tacit.inference._score import assumptions_of
+from tacit.inference._split import held_size
+from tacit.mechanisms import NO_ANSWER, NoAnswer, random_blocks, spawn
+from tacit.model_selection._candidates import (
+    candidates_of,
+    checked_rows,
+    labels_of,
+    planned_fit,
+    private_parts,
+    published,
+    relation_of,
+    with_budget,
+    with_params,
+)
+from tacit.model_selection._plan import (
+    SearchPlan,
+    plan_search,
+    planned_runs,
+    planned_share,
+)
+from tacit.model_selection._runs import Prepared, best_run
+from tacit.privacy import Ledger, Neighbors
+
+__all__ = ["PrivateSearchCV"]
+
+MEASURES = {None: None, "accuracy": ACCURACY, "rmse": ROOT}
+# Part of the range of targets beyond which errors count as that much: few are, and all
+# others are the larger beside the noise
+REACH = 0.25
+# What reports say
+SECRET = "the number of runs is secret: nobody sees how long the search took"
+SOUND = "no fit fails because of its rows"
+LABELS = "the set of labels is public (taken from y; give classes=)"
+
+
+class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
+    """The best of many private fits, for little more than the price of one.
+
+    Candidates are drawn at random, fitted on a part of the rows and scored on the other
+    with noise, a secret random number of times. The best noisy score and its model are
+    released. All of it is one charge, made before anything runs.
+
+    Parameters
+    ----------
+    estimator
+        A private classifier or regressor, or a Pipeline whose steps are private or
+        learn nothing from the rows. Its private parts share the budget of a run in
+        proportion to their own ``epsilon``.
+    param_grid
+        Names of parameters and lists of values, all of which are crossed, or several
+        such mappings. Values may be distributions, if ``n_candidates`` is given. Must
+        not be made from the data, nor list ``epsilon`` or ``delta``.
+    epsilon
+        Privacy budget of the whole search.
+    delta
+        Probability with which the bound may fail. None for one over the squared
+        number of rows, which is public when neighbors replace a row; must be given
+        when they add or remove one. 0.0 asks for pure privacy, which costs more here.
+    mean_repeats
+        Expected number of runs. None for three a candidate, and at least 20. More
+        runs are more likely to meet the best candidate, and leave less to each.
+    n_candidates
+        How many candidates to draw where there are distributions or more in the grid.
+        None for all of the grid.
+    holdout
+        Part of the rows that scores are counted on; no model is fitted on them. None
+        for as many as make the noise of a score one in a hundred of them, but at least
+        a tenth of the rows and at most three tenths.
+    scoring
+        ``"accuracy"``, ``"rmse"``, or None for the one that suits the estimator. Errors
+        beyond a quarter of ``y_range`` count as that much.
+    random_state
+        None for the operating system's randomness. A seed is for tests only, and is
+        flagged in the report.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator or NoAnswer
+        The model, fitted on all rows but those held out. Its ``privacy_``, ``epsilon``
+        and ``delta`` are those of the search. `NoAnswer` if no run gave a model.
+    best_params_ : dict or None
+        Its parameters.
+    best_index_ : int or None
+        Its place among the candidates.
+    best_score_ : float
+        Its noisy score, which is too good on average, being the best of several.
+    candidates_ : list of dict
+        Parameters of all candidates.
+    n_candidates_ : int
+        How many there are.
+    plan_ : SearchPlan
+        What was planned: the budget of one run, the law of the number of runs.
+    classes_ : ndarray of shape (n_classes,)
+        Labels, for classifiers.
+    privacy_ : PrivacyReport
+        Promise, spend and assumptions.
+
+    Notes
+    -----
+    **Guarantee.** ``fit`` is (epsilon, delta)-private for the neighbors of the
+    estimator. A run is a fit on some rows and a score on the others, of which
+    neighbors differ in one; the best of a truncated negative binomial number of runs
+    is charged by Papernot and Steinke (2022), Theorem 2, and by profiles as in Koskela,
+    Redberg and Wang (2024). See the page on private search among the guarantees.
+
+    The number of runs must stay secret. It is in no attribute, but the time that
+    ``fit`` takes tells it: keep that from whoever may not see the rows.
+
+    References
+    ----------
+    .. [1] N. Papernot, T. Steinke, "Hyperparameter tuning with Renyi differential
+       privacy", ICLR 2022.
+    .. [2] A. Koskela, R. Redberg, Y.-X. Wang, "Privacy profiles for private
+       selection", ICML 2024.
+
+    Examples
+    --------
+    >>> from tacit.datasets import make_census
+    >>> from tacit.linear_model import LogisticRegression
+    >>> from tacit.model_selection import PrivateSearchCV
+    >>> census = make_census(4000, random_state=0)
+    >>> search = PrivateSearchCV(
+    ...     LogisticRegression(classes=[0, 1]),
+    ...     {"x_norm": [0.5, 1.0, 2.0], "ridge": [0.0, 10.0]},
+    ...     epsilon=2.0,
+    ... )
+    >>> search.fit(census.X, census.y).best_estimator_.privacy_.promise.epsilon
+    2.0
+    >>> sorted(search.best_params_)
+    ['ridge', 'x_norm']
+    """
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        epsilon=1.0,
+        delta=None,
+        *,
+        mean_repeats=None,
+        n_candidates=None,
+        holdout=None,
+        scoring=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.mean_repeats = mean_repeats
+        self.n_candidates = n_candidates
+        self.holdout = holdout
+        self.scoring = scoring
+        self.random_state = random_state
+
+    @property
+    def neighbors(self):
+        """Relation between data sets, which is that of the estimator."""
+        return relation_of(self.estimator).value
+
+    def fit(self, X, y, *, ledger: Ledger | None = None):
+        """Search, charging the ledger first, once for all of it.
+
+        Parameters
+        ----------
+        X
+            Features, one row a person.
+        y
+            Labels or targets.
+        ledger
+            Account of the data set to charge; None opens one for this search alone.
+        """
+        with all_or_nothing(self):
+            return self._fit(X, y, ledger)
+
+    def plan(self, n_rows, n_features) -> SearchPlan:
+        """Return what `fit` will do and spend on rows of this shape; reads no row.
+
+        Parameters
+        ----------
+        n_rows
+            Number of rows, which is public or a guess.
+        n_features
+            Number of columns.
+        """
+        at_least(1, n_features=n_features)
+        at_least(3, n_rows=n_rows)
+        models = self._candidates()[1]
+        return self._prepared(models, np.zeros((1, n_features)), n_rows, None).plan
+
+    def _fit(self, X, y, ledger):
+        if not hasattr(X, "shape"):
+            X = np.asarray(X)
+        params, models = self._candidates()
+        measure = self._measure(models)
+        counted = Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE
+        n_rows, _ = checked_shape(
+            self, X, fitting=True, least_rows=3 if counted else 1, accept_sparse=True
+        )
+        y = checked_targets(y, n_rows, labels=measure.labels)
+        labels, taken = labels_of(models, y) if measure.labels else (None, False)
+        if not measure.labels:
+            y = numeric(y)
+        prepared = self._prepared(models, X, n_rows, labels)
+        plan = prepared.plan
+        # noise too large for the grid is refused here, not after the charge
+        plan.noise.scale(1 if counted else 2)
+        rng = generator_for(self.random_state, type(self).__name__, plan)
+
+        label = type(self).__name__
+        account = open_account(ledger, plan.budget, plan.event, label)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what values provoke is not for telling
+            checked_rows(models, X)
+        entry = account.charge(
+            plan.event,
+            label,
+            promise=plan.budget,
+            seeded=is_seeded(self.random_state),
+        )
+
+        # coins of more rows must not change what is drawn for the runs
+        coins, rng = spawn(rng, 2)
+        # [search:split] one split for all runs, by place alone
+        split = hold_out(
+            n_rows, plan.holdout, neighbors=self.neighbors, random_state=coins
+        )
+        kept, held = ((_safe_indexing(X, rows), y[rows]) for rows in split)
+        best = best_run(prepared, kept, held, measure, rng)
+        told = (
+            *prepared.told,
+            *assumptions_of(best.model if best else None, measure),
+            *((LABELS,) if taken else ()),
+            SECRET,
+            SOUND,
+        )
+        self.privacy_ = report_of(
+            entry, plan.budget, ledger, tuple(dict.fromkeys(told))
+        )
+        self.plan_ = plan
+        self.candidates_, self.n_candidates_ = params, len(params)
+        self._keep(best, models)
+        if measure.labels:
+            self.classes_ = self._labels(models, labels)
+        return self
+
+    def _candidates(self):
+        """Return the parameters of all candidates and the candidates themselves."""
+        seed = generator_for(self.random_state, "candidates")
+        private_parts(self.estimator)  # refused by its own name where it is not
+        params = candidates_of(
+            self.param_grid, self.n_candidates, int(random_blocks(1, 2**31, seed)[0])
+        )
+        models = [with_params(self.estimator, given) for given in params]
+        if {relation_of(model) for model in models} != {relation_of(self.estimator)}:
+            raise ValueError("neighbors must be the same in all candidates.")
+        return params, models
+
+    def _measure(self, models):
+        """Return the one measure by which candidates are compared."""
+        one_of(MEASURES, scoring=self.scoring)
+        name = MEASURES[self.scoring]
+        if name is None:
+            name = ACCURACY if is_classifier(self.estimator) else ROOT
+        measures = {Measure.of(model, name, REACH) for model in models}
+        if len(measures) > 1:
+            raise ValueError("y_range must be the same in all candidates.")
+        return measures.pop()
+
+    def _prepared(self, models, X, n_rows, labels):
+        """Return the plan of the search, and its candidates with their budgets."""
+        budget = promised_budget(self.epsilon, self.delta, self.neighbors, n_rows)
+        guess = getattr(private_parts(models[0])[-1][1], "expected_rows", None)
+        n_public = planning_rows(budget, n_rows, guess)
+        runs = planned_runs(budget, len(models), self.mean_repeats)
+        share = planned_share(runs[1], n_public, self.holdout)
+        n_kept, expected = n_rows, None
+        if budget.neighbors is Neighbors.REPLACE_ONE:
+            n_kept -= held_size(n_rows, share)
+        else:  # the delta of one run says nothing of the rows any more
+            expected = max(1, round(n_public * (1 - share)))
+
+        def fits(one):
+            funded = [with_budget(clone(m), one, labels, expected) for m in models]
+            return [(m, *planned_fit(m, X, n_kept, one)) for m in funded]
+
+        plan, found = plan_search(budget, runs, share, fits)
+        given, events, told = zip(*found, strict=True)
+        return Prepared(plan, given, events, tuple(w for t in told for w in t))
+
+    def _keep(self, best, models):
+        """Keep what is released, under the promise of the whole search."""
+        self.best_estimator_, self.best_score_ = NO_ANSWER, np.nan
+        self.best_index_ = self.best_params_ = None
+        if best is None:
+            return
+        self.best_estimator_ = published(best.model, models[best.index], self.privacy_)
+        self.best_score_, self.best_index_ = best.score, best.index
+        self.best_params_ = self.candidates_[best.index]
+
+    def _labels(self, models, labels):
+        if not isinstance(self.best_estimator_, NoAnswer):
+            return self.best_estimator_.classes_
+        given = private_parts(models[0])[-1][1].classes
+        return np.unique(np.asarray(labels if given is None else given))
+
+    def _model(self):
+        check_is_fitted(self)
+        if isinstance(self.best_estimator_, NoAnswer):
+            raise ValueError(
+                "best_estimator_ is NoAnswer: no candidate could be fitted; check the "
+                "candidates one by one, and search again."
+            )
+        return self.best_estimator_
+
+    def predict(self, X):
+        """Return the predictions of the best model."""
+        return self._model().predict(X)
+
+    def score(self, X, y):
+        """Return the plain score of the best model, which must not be published."""
+        return self._model().score(X, y)
+
+    @available_if(lambda self: hasattr(self.estimator, "decision_function"))
+    def decision_function(self, X):
+        """Return the margins of the best model."""
+        return self._model().decision_function(X)
+
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    def predict_proba(self, X):
+        """Return the probabilities of labels by the best model."""
+        return self._model().predict_proba(X)
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn what the estimator inside tells."""
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.target_tags.required = True
+        return tags

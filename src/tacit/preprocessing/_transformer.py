@@ -1,0 +1,129 @@
+"""The one path from rows to a private transformer."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from copy import copy
+
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tacit._estimators import (
+    all_or_nothing,
+    checked_shape,
+    checked_values,
+    open_account,
+    promised_budget,
+    report_of,
+)
+from tacit._random import as_generator, is_seeded
+from tacit._validate import at_least
+from tacit.data.bounds import canonical
+from tacit.mechanisms.grid import check_noise
+from tacit.preprocessing._columns import (
+    columns_of,
+    public_ranges,
+    refuse_without_zero,
+)
+from tacit.preprocessing._parameters import checked_budget_numbers
+from tacit.privacy import Ledger
+
+__all__ = ["PrivateTransformer"]
+
+
+class PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """A fit that plans without data, charges, and then learns.
+
+    A subclass plans without data in ``_plan``, where it keeps its parameters as plain
+    numbers, and keeps what it released in ``_learn``, which sees the plan and the rows.
+    """
+
+    def fit(self, X, y=None, *, ledger: Ledger | None = None):
+        """Learn from the rows, charging the ledger first.
+
+        Parameters
+        ----------
+        X
+            Values, one row a person; dense, unless the class says otherwise.
+        y
+            Not used.
+        ledger
+            Account of the data set to charge; None opens one for this fit alone.
+        """
+        with all_or_nothing(self):
+            return self._fit(X, ledger)
+
+    def _fit(self, X, ledger):
+        taken = self._takes_sparse(X, fitting=True)
+        n_rows, _ = checked_shape(
+            self, X, fitting=True, least_rows=2, accept_sparse=taken
+        )
+        ranges = public_ranges(self.ranges, columns_of(self))
+        if sparse.issparse(X):
+            refuse_without_zero(ranges)
+        budget, plan = self._planned(ranges, n_rows)
+        rng = as_generator(self.random_state)
+        label = type(self).__name__
+        account = open_account(ledger, budget, plan.event, label)
+        X = canonical(checked_values(X, accept_sparse=taken))
+        entry = account.charge(
+            plan.event, label, promise=budget, seeded=is_seeded(self.random_state)
+        )
+        self._learn(plan, X, rng)
+        self.ranges_ = ranges
+        ranged = "values are cut to the ranges, set without the data"
+        self.privacy_ = report_of(entry, budget, ledger, (ranged, *plan.assumptions))
+        return self
+
+    def plan(self, n_rows, n_features):
+        """Return what `fit` will do and spend on rows of this shape; reads no row.
+
+        Parameters
+        ----------
+        n_rows
+            Number of rows, which is public or a guess.
+        n_features
+            Number of columns.
+        """
+        at_least(2, n_rows=n_rows)
+        at_least(1, n_features=n_features)
+        names = getattr(self, "feature_names_in_", None)
+        if names is None and isinstance(self.ranges, Mapping):
+            names = self.ranges  # the columns will be those that have ranges
+        columns = range(n_features) if names is None else list(names)
+        # what is kept of the parameters for `transform` stays that of the last fit
+        return copy(self)._planned(public_ranges(self.ranges, columns), n_rows)[1]
+
+    def _planned(self, ranges, n_rows):
+        """Return the budget and the plan, from public facts alone."""
+        epsilon, delta = checked_budget_numbers(self.epsilon, self.delta)
+        budget = promised_budget(epsilon, delta, self.neighbors, n_rows)
+        check_noise(self.noise)
+        return budget, self._plan(ranges, budget, n_rows)
+
+    def _checked(self, X):
+        """Return the values of rows to transform."""
+        check_is_fitted(self)
+        taken = self._takes_sparse(X, fitting=False)
+        checked_shape(self, X, fitting=False, accept_sparse=taken)
+        if sparse.issparse(X):
+            refuse_without_zero(self.ranges_)
+        return canonical(checked_values(X, accept_sparse=taken))
+
+    def _takes_sparse(self, X, fitting):
+        """Return whether sparse rows are taken, or say how they would be."""
+        return False
+
+    @abstractmethod
+    def _plan(self, ranges, budget, n_rows): ...
+
+    @abstractmethod
+    def _learn(self, plan, X, rng): ...
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn that single precision is kept."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,154 @@
+"""Shares and noise of the rounds of adaptive moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+from tacit.mechanisms import Gaussian, SymmetricGaussian
+from tacit.privacy import Composed, Event, GaussianNoise, Neighbors
+from tacit.solvers._base import Problem, plan_assumptions
+
+__all__ = [
+    "CONSTANT",
+    "COUNT_WEIGHT",
+    "QUIET",
+    "SECOND_FIRST",
+    "SECOND_LAST",
+    "AdaptiveMomentsPlan",
+    "crowd",
+    "split",
+    "width",
+]
+
+# Shares of the squared privacy parameter that is left after the sums: of the spreads,
+# and of the first moments where there are two; of what is left then, of the length of a
+# direction and of the step along it
+SPREAD_SHARE, FIRST_SHARE = 0.125, 0.25
+LENGTH_SHARE, STEP_SHARE = 0.05, 0.15
+# and of the second moments among all moments, the first and the last time
+SECOND_FIRST, SECOND_LAST = 0.5, 0.3
+# Weight of the count beside rows of norm one, and of the constant in the pull
+COUNT_WEIGHT, CONSTANT = 0.5, 0.7
+
+# Moments are released twice up to this crowd. From there on down rows are cut further
+# out, by this power of it, as there is less noise to save
+QUIET, GROWTH = 0.1, 0.2
+
+
+def width(problem: Problem) -> int:
+    """Return the number of features besides the constant."""
+    return problem.n_features - (problem.constant is not None)
+
+
+def crowd(problem: Problem, level: float) -> float:
+    """Return about how noisy second moments are, for rows even in all directions."""
+    return float(width(problem) ** 1.5 * level / 2)
+
+
+@dataclass(frozen=True)
+class AdaptiveMomentsPlan:
+    """Shares and noise of all releases, fixed without data.
+
+    ``level`` is the noise on the mean of numbers up to one. The sensitivities are those
+    of the sums, of absolute features and targets, of second moments and of products
+    with residuals, for rows and residuals within one.
+    """
+
+    problem: Problem
+    neighbors: Neighbors
+    moments: str
+    level: float
+    multiplier: float
+    center_share: float
+    target_weight: float
+    sum_sensitivity: float
+    spread_sensitivity: float
+    target_sensitivity: float
+    second_sensitivity: float
+    pull_sensitivity: float
+    noise: str = "grid"
+
+    @property
+    def rest(self) -> float:
+        """Share that is left after the sums."""
+        return 1 - self.center_share
+
+    @property
+    def spread_share(self) -> float:
+        """Share of the spreads of features, and again of targets."""
+        return SPREAD_SHARE * self.rest / 2
+
+    @property
+    def first_share(self) -> float:
+        """Share of the first of two releases of moments."""
+        return FIRST_SHARE * self.rest if self.moments == "twice" else 0.0
+
+    @property
+    def last_share(self) -> float:
+        """Share of the last moments, or of a pull and the step along it."""
+        return self.rest - 2 * self.spread_share - self.first_share
+
+    @property
+    def along_shares(self) -> tuple[float, float, float]:
+        """Shares of a pull, of the length of its direction and of a step along it."""
+        length, step = LENGTH_SHARE * self.last_share, STEP_SHARE * self.last_share
+        return self.last_share - length - step, length, step
+
+    @property
+    def growth(self) -> float:
+        """How much further out than usual rows and residuals are cut."""
+        crowded = crowd(self.problem, self.level)
+        return float(max(1.0, QUIET / max(crowded, 1e-100)) ** GROWTH)
+
+    def sums(self) -> Gaussian:
+        """Return what releases the sums."""
+        return self._gaussian(self.center_share, self.sum_sensitivity)
+
+    def spreads(self, share: float) -> Gaussian:
+        """Return what releases absolute features."""
+        return self._gaussian(share, self.spread_sensitivity)
+
+    def target_spread(self) -> Gaussian:
+        """Return what releases absolute targets."""
+        return self._gaussian(self.spread_share, self.target_sensitivity)
+
+    def pull(self, share: float) -> Gaussian:
+        """Return what releases products of features and residuals."""
+        return self._gaussian(share, self.pull_sensitivity)
+
+    def second(self, share: float) -> SymmetricGaussian:
+        """Return what releases products of features."""
+        multiplier = self.multiplier / sqrt(share)
+        return SymmetricGaussian(multiplier, self.second_sensitivity, self.noise)
+
+    def _gaussian(self, share: float, sensitivity: float) -> Gaussian:
+        return Gaussian(self.multiplier / sqrt(share), sensitivity, self.noise)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Parts of the squared privacy parameter, in the order of the releases."""
+        sums = (self.center_share,) if self.center_share > 0 else ()
+        before = (*sums, self.spread_share, self.spread_share)
+        if self.moments == "twice":
+            before = (*before, *split(self.first_share, SECOND_FIRST))
+        if self.moments != "never":
+            return (*before, *split(self.last_share, SECOND_LAST))
+        pull, length, step = self.along_shares
+        return (*before, pull, length, *split(step, SECOND_LAST))
+
+    @property
+    def event(self) -> Event:
+        # [adaptive-moments:shares] the squared parameters of Gaussian mechanisms add up
+        return Composed(
+            tuple(GaussianNoise(self.multiplier / sqrt(part)) for part in self.shares)
+        )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return plan_assumptions(self.problem, self.noise)
+
+
+def split(share: float, second: float) -> tuple[float, float]:
+    """Return the shares of the pull and of the second moments."""
+    return (1 - second) * share, second * share

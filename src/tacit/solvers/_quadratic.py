@@ -1,0 +1,307 @@
+"""Minima of quadratics in a box or a ball, certified in floating point.
+
+The sums of least squares are read off the rows once. What is left is a quadratic of as
+many weights as there are features, whose minimum in a set is found to a subgradient of
+norm at most a tolerance that is planned from public facts, above all round-off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import hypot, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.convex import Box, L2Ball, Squared
+from tacit.convex.descent import FAILURE
+from tacit.convex.proximal import prox_roundoff
+from tacit.convex.roundoff import UNIT, norm_roundoff
+from tacit.data import Rows
+from tacit.exceptions import PlanError
+from tacit.privacy import Neighbors
+from tacit.solvers._base import Problem
+from tacit.solvers._moments import JointMoments, moment_roundoff
+
+__all__ = [
+    "MOST_WEIGHTS",
+    "Quadratic",
+    "gradient_sensitivity",
+    "in_ball",
+    "largest_target",
+    "least_squares_sums",
+    "minimum_in",
+    "minimum_in_box",
+    "quadratic_of",
+    "quadratic_tolerance",
+    "refuse_other_problems",
+    "sums_roundoff",
+]
+
+Array = NDArray[np.float64]
+
+# Most features: time grows with their cube
+MOST_WEIGHTS = 2000
+# Certified subgradients, in units of the sensitivity, where round-off lets them be
+FINEST = 1e-9
+# Round-off of products with the matrix, of its eigenvectors and of a proximal step, in
+# units of p^1.5 times the norms: measured below one
+ARITHMETIC_UNITS = 64
+# Least ridge, in units of the curvature of all rows, that float64 can tell from none
+LEAST_RIDGE = 1e-11
+# Rounds of projected gradients and Newton's steps on a face of the box
+BOX_ROUNDS = 400
+HALVINGS = 40
+
+
+def refuse_other_problems(problem: Problem, solver: str) -> None:
+    """Refuse all but least squares in L2 with a set whose minimum is certified here."""
+    if not isinstance(problem.loss, Squared):
+        raise PlanError(
+            f"{solver} solves least squares only, got {problem.loss!r}; use AMP."
+        )
+    problem.refuse_entries(solver)
+    if problem.n_features > MOST_WEIGHTS:
+        raise PlanError(
+            f"{solver} takes at most {MOST_WEIGHTS} features, got "
+            f"{problem.n_features}; use AMP or NoisyGD."
+        )
+
+
+def largest_target(problem: Problem) -> float:
+    """Return the largest absolute target."""
+    return max(abs(end) for end in problem.bounds.y_range)
+
+
+def gradient_sensitivity(
+    problem: Problem, neighbors: Neighbors, turn: float = 1.0
+) -> float:
+    """Return how far neighbors can move the gradient of least squares, in the set.
+
+    ``turn`` is how much further two rows can move the matrix than the difference of
+    their squares does in spectral norm.
+
+    Notes
+    -----
+    **Bound.** With ``a = |x|^2 B`` and ``y = |x| Y``, B the radius of the set, it is
+    ``a + y`` for a row more or less. Two rows whose targets pull one way turn the
+    matrix little: with s and c the sine and cosine of half their angle, the matrix
+    moves weights by at most ``2 a s c`` times ``turn`` and the linear part by
+    ``2 y c``. The largest sum is where ``2 a s^2 + y s = a``, well below the
+    ``2 (a + y)`` of two rows by themselves.
+    """
+    a = turn * problem.smoothness * problem.regularizer.radius
+    y = problem.bounds.x_norm * largest_target(problem)
+    if neighbors is Neighbors.ADD_OR_REMOVE_ONE:
+        return a + y
+    # [quadratic:replaced] a few units of round-off are covered by the factor
+    sine = (hypot(y, sqrt(8) * a) - y) / (4 * a)
+    return 2 * sqrt(1 - sine * sine) * (a * sine + y) * (1 + 1e-12)
+
+
+def least_squares_sums(problem: Problem, rows: Rows) -> tuple[Array, Array]:
+    """Return the sums over rows of ``x x^T`` and of ``x y``, in one pass."""
+    p, x_norm, y_max = (
+        problem.n_features,
+        problem.bounds.x_norm,
+        largest_target(problem),
+    )
+    moments = rows.sum(JointMoments(x_norm, y_max, p))[0]
+    second: Array = x_norm**2 * moments[:p, :p]
+    first: Array = (sqrt(2.0) * x_norm * y_max) * moments[:p, p]
+    return second, first
+
+
+def sums_roundoff(problem: Problem, n_rows: int, w_norm: float) -> float:
+    """Return a bound on the error of ``second w - first`` that the sums bring in.
+
+    In units where rows and targets are at most one, the errors of both sums together
+    are within `moment_roundoff`, which is in proportion to the rows; by Cauchy-Schwarz
+    they move the difference by at most that times the norm of ``(x_norm w, y_max)``.
+    """
+    joint = moment_roundoff(problem, sqrt(2.0)) * n_rows / problem.most_rows
+    x_norm = problem.bounds.x_norm
+    return joint * x_norm * hypot(x_norm * w_norm, largest_target(problem))
+
+
+def _arithmetic(
+    problem: Problem, n_rows: int, ridge: float, w_norm: float, tilt_norm: float
+) -> float:
+    """Return a bound on the round-off of everything that is done with the sums."""
+    x_norm = problem.bounds.x_norm
+    pull = n_rows * x_norm * largest_target(problem) + tilt_norm
+    curved = (n_rows * x_norm**2 + ridge) * w_norm
+    operations = ARITHMETIC_UNITS * float(problem.n_features**1.5)
+    return operations * UNIT * (pull + curved)
+
+
+def quadratic_tolerance(
+    problem: Problem,
+    neighbors: Neighbors,
+    sensitivity: float,
+    ridge: float,
+    tilt_norm: float,
+) -> float:
+    """Return the subgradient norm to certify: far below the noise, above round-off.
+
+    Where the number of rows is private it is within reach for any number of them.
+    """
+    private = neighbors is Neighbors.ADD_OR_REMOVE_ONE
+    n_rows = problem.most_rows if private else max(problem.n_rows, 2**20)
+    if ridge < LEAST_RIDGE * n_rows * problem.smoothness:
+        raise PlanError(
+            f"A ridge of {ridge:.3g} is lost in the round-off of so many rows; raise "
+            "ridge, or lower epsilon."
+        )
+    w_norm = problem.regularizer.radius
+    roundoff = sums_roundoff(problem, n_rows, w_norm)
+    roundoff += _arithmetic(problem, n_rows, ridge, w_norm, tilt_norm)
+    return max(FINEST * sensitivity, 2 * roundoff)
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """``w^T A w / 2 - <first, w>`` for a matrix A known by its products.
+
+    Parameters
+    ----------
+    product
+        Returns ``A w``.
+    first
+        Linear part, with its sign changed.
+    ridge
+        What no eigenvalue of A is below.
+    steepest
+        What none is above.
+    roundoff
+        Bound on the error of a computed gradient, for any w in the set.
+    """
+
+    product: Callable[[Array], Array]
+    first: Array
+    ridge: float
+    steepest: float
+    roundoff: float
+
+    def gradient(self, w: Array) -> Array:
+        return self.product(w) - self.first
+
+    def judge(self, w: Array, within: Box | L2Ball) -> tuple[Array, float]:
+        """Return the end V of a projected gradient step and a bound on a subgradient.
+
+        Let ``U = w - size G`` as computed, and V* its exact projection: ``(U - V*) /
+        size`` is normal to the set at V*, so with the gradient at V* it is a
+        subgradient there. Computed at V instead, it is off by the round-off of the
+        gradient and by ``(1 / size + steepest) |V - V*|``; ``ridge |V - V*|`` is added,
+        so that V as well is within the bound over the ridge of the minimizer.
+        """
+        size = 1 / self.steepest
+        U = w - size * self.gradient(w)
+        V = within.prox(U, size)
+        pull = (U - V) / size
+        R = pull + self.gradient(V)
+        norm = float(np.linalg.norm(R))
+        rounded = 4 * UNIT * (float(np.linalg.norm(pull)) + norm)
+        apart = prox_roundoff(within, U[:, None], V[:, None])
+        rounded += 1.01 * apart * (2 * self.steepest + self.ridge)
+        return V, norm_roundoff(norm, len(w)) + rounded + self.roundoff
+
+
+def quadratic_of(
+    problem: Problem,
+    sums: tuple[Array, Array],
+    n_rows: int,
+    ridge: float,
+    tilt: Array,
+    product: Callable[[Array], Array],
+    extra: float = 0.0,
+) -> Quadratic:
+    """Return the tilted quadratic of these rows, with its round-off.
+
+    ``extra`` bounds the spectral norm of whatever else separates the matrix of
+    ``product`` from the exact one.
+    """
+    w_norm = problem.regularizer.radius
+    tilt_norm = float(np.linalg.norm(tilt))
+    roundoff = sums_roundoff(problem, n_rows, w_norm) + extra * w_norm
+    # products with eigenvectors: the figure of the tolerance, without its margin
+    roundoff += _arithmetic(problem, n_rows, ridge, w_norm, tilt_norm) / 8
+    # one part in a thousand covers the round-off of the sums
+    steepest = 1.001 * (n_rows * problem.smoothness + ridge)
+    return Quadratic(product, sums[1] - tilt, ridge, steepest, roundoff)
+
+
+def minimum_in(
+    quadratic: Quadratic, start: Array, within: Box | L2Ball, tolerance: float
+) -> Array:
+    """Return the minimizer in a ball, from one that is exact but for round-off."""
+    w = start
+    for _ in range(8):
+        w, bound = quadratic.judge(w, within)
+        if bound <= tolerance:
+            return w
+    raise RuntimeError(FAILURE)
+
+
+def in_ball(along: Array, curvature: Array, radius: float) -> Array:
+    """Return the minimizer of ``sum(curvature w^2) / 2 - <along, w>`` in a ball.
+
+    On the surface the multiplier of the constraint solves the secular equation: the
+    norm of the weights falls as the multiplier grows.
+    """
+
+    def length(extra: float) -> float:
+        return float(np.linalg.norm(along / (curvature + extra)))
+
+    extra = 0.0
+    if length(0.0) > radius:
+        # |along| / radius is too much
+        low, high = 0.0, float(np.linalg.norm(along)) / radius
+        while high - low > 1e-15 * high:
+            extra = (low + high) / 2
+            if extra in (low, high):
+                break
+            low, high = (extra, high) if length(extra) > radius else (low, extra)
+        extra = high
+    weights: Array = along / (curvature + extra)
+    return weights
+
+
+def minimum_in_box(
+    quadratic: Quadratic, matrix: Array, box: Box, tolerance: float
+) -> Array:
+    """Return the certified minimizer in a box.
+
+    A projected gradient step finds faces, a Newton step on the face it ends in finds
+    the minimum there, cut back to the box along the way and halved until the function
+    falls: of finitely many faces the last is reached after finitely many rounds [1]_.
+
+    References
+    ----------
+    .. [1] J. Moré, G. Toraldo, "On the solution of large quadratic programming problems
+       with bound constraints", SIAM Journal on Optimization 1, 1991.
+    """
+    w: Array = np.clip(np.linalg.solve(matrix, quadratic.first), box.low, box.high)
+    for _ in range(BOX_ROUNDS):
+        w, bound = quadratic.judge(w, box)
+        if bound <= tolerance:
+            return w
+        w = _face_step(quadratic, matrix, box, w)
+    raise RuntimeError(FAILURE)
+
+
+def _face_step(quadratic: Quadratic, matrix: Array, box: Box, w: Array) -> Array:
+    """Return where a Newton step leads that leaves weights held at an end there."""
+    G = quadratic.gradient(w)
+    held = ((w <= box.low) & (G > 0)) | ((w >= box.high) & (G < 0))
+    free = np.flatnonzero(~held)
+    step = np.zeros_like(w)
+    step[free] = -np.linalg.solve(matrix[np.ix_(free, free)], G[free])
+    for halving in range(HALVINGS):
+        moved = np.clip(w + 0.5**halving * step, box.low, box.high)
+        move = moved - w
+        # the fall of a quadratic, without the difference of two large numbers
+        if quadratic.product(move) @ move / 2 <= -0.9 * float(G @ move):
+            return moved
+    return w

@@ -1,0 +1,136 @@
+"""Rows moved and stretched by released numbers, and what is summed of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tacit.convex.objective import chunks
+
+__all__ = ["View", "ViewMoments", "ViewSpreads", "ViewSums"]
+
+Array = NDArray[np.float64]
+
+# Rows are shortened to this, as their norms are rounded
+ALMOST_ONE = 1 - 1e-12
+# Rows moved at once, as a moved row may be wider than it was
+VIEW_ROWS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A way to look at rows: every one in a unit ball, with a residual in [-1, 1].
+
+    Parameters
+    ----------
+    center
+        What to subtract from the features, of which there may be fewer than columns:
+        a constant at the end is left out.
+    stretch
+        A factor for each feature, or a matrix with a row for each.
+    target_center
+        What to subtract from targets.
+    target_unit
+        What to divide them by then.
+    weights
+        Weights of moved features in that unit, whose prediction is subtracted; None
+        for none.
+
+    Notes
+    -----
+    **Bound.** Each row goes through sums and products of its own entries alone, one at
+    a time and in one order, and is then cut: the numbers that come out depend on no
+    other row to the last digit, and are within their bounds as they are stored.
+    """
+
+    center: Array
+    stretch: Array
+    target_center: float = 0.0
+    target_unit: float = 1.0
+    weights: Array | None = None
+
+    def rows(self, part: Any, targets: NDArray[Any]) -> tuple[Array, Array]:
+        """Return the moved rows of a chunk, shortened, and their residuals, cut."""
+        dense = part.toarray() if sparse.issparse(part) else part
+        moved = self._moved(dense[:, : len(self.center)] - self.center)
+        residuals = (targets - self.target_center) / self.target_unit
+        squares = np.zeros(len(moved))
+        for j in range(moved.shape[1]):
+            squares += moved[:, j] * moved[:, j]
+            if self.weights is not None:
+                residuals -= moved[:, j] * self.weights[j]
+        norms = np.sqrt(squares)
+        moved *= (ALMOST_ONE / np.maximum(norms, ALMOST_ONE))[:, None]
+        return moved, np.clip(residuals, -1.0, 1.0)
+
+    def _moved(self, centered: Array) -> Array:
+        if self.stretch.ndim == 1:
+            moved: Array = centered * self.stretch
+            return moved
+        # not a product of matrices, whose last digits depend on where a row stands
+        moved = np.zeros((len(centered), self.stretch.shape[1]))
+        for j, factors in enumerate(self.stretch):
+            moved += centered[:, j, None] * factors
+        return moved
+
+    @property
+    def size(self) -> int:
+        """Number of features after the move."""
+        return int(self.stretch.shape[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class ViewSums:
+    """Sum over a block of rows, of residuals and of ones, in this order and weight."""
+
+    view: View
+    residual_weight: float
+    count_weight: float
+
+    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
+        total = np.zeros(self.view.size + 2)
+        for part, targets in chunks(X, y, VIEW_ROWS):
+            rows, residuals = self.view.rows(part, targets)
+            total[:-2] += rows.sum(axis=0)
+            total[-2] += self.residual_weight * residuals.sum()
+            total[-1] += self.count_weight * len(rows)
+        return (total,)
+
+
+@dataclass(frozen=True, eq=False)
+class ViewSpreads:
+    """Sums over a block of absolute rows, and of absolute residuals."""
+
+    view: View
+
+    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array, Array]:
+        spreads, residual = np.zeros(self.view.size), np.zeros(1)
+        for part, targets in chunks(X, y, VIEW_ROWS):
+            rows, residuals = self.view.rows(part, targets)
+            spreads += np.abs(rows).sum(axis=0)
+            residual += np.abs(residuals).sum()
+        return spreads, residual
+
+
+@dataclass(frozen=True, eq=False)
+class ViewMoments:
+    """Sums over a block of ``x r``, with a constant in x, and of ``x x^T`` if asked."""
+
+    view: View
+    constant: float
+    second: bool
+
+    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array, Array]:
+        size = self.view.size
+        pull, second = np.zeros(size + 1), np.zeros((size, size) if self.second else 0)
+        for part, targets in chunks(X, y, VIEW_ROWS):
+            rows, residuals = self.view.rows(part, targets)
+            pull[:-1] += rows.T @ residuals
+            pull[-1] += self.constant * residuals.sum()
+            if self.second:
+                second += rows.T @ rows
+        return pull, second

@@ -1,0 +1,291 @@
+"""Least squares in a set, by a random linear term in the exact objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._tape import release
+from tacit._validate import plain
+from tacit.convex import Box, Free, L2Ball
+from tacit.data import Rows
+from tacit.exceptions import PlanError
+from tacit.mechanisms.grid import check_noise
+from tacit.privacy import Budget, calibrate
+from tacit.solvers._base import Problem
+from tacit.solvers._laws import NoiseLaw, choose_law
+from tacit.solvers._least_squares_risk import (
+    RowGuess,
+    expected_excess,
+    least_risk_ridge,
+    output_risk,
+    ridge_range,
+    rough_noise,
+)
+from tacit.solvers._published import (
+    objective_multiplier,
+    objective_ridge,
+    refuse_unkept,
+)
+from tacit.solvers._quadratic import (
+    gradient_sensitivity,
+    in_ball,
+    largest_target,
+    least_squares_sums,
+    minimum_in,
+    minimum_in_box,
+    quadratic_of,
+    quadratic_tolerance,
+    refuse_other_problems,
+)
+from tacit.solvers.amp import OUTPUT_RATIO, PURE_OUTPUT_RATIO, CoveredTilt, allowed
+from tacit.solvers.objective_perturbation import (
+    ObjectivePerturbationPlan,
+    check_choices,
+    check_ridge,
+)
+
+__all__ = [
+    "DEFAULT_RADIUS",
+    "QuadraticPerturbation",
+    "QuadraticPerturbationPlan",
+    "output_ratio",
+    "within_set",
+]
+
+Array = NDArray[np.float64]
+
+# Radius of the ball that weights are kept in where no set is given, in units of the
+# largest target over the row norm: the constant feature of a model with an intercept is
+# a quarter of that norm, so targets at one end of their range take four of it
+DEFAULT_RADIUS = 5.0
+
+
+@dataclass(frozen=True)
+class QuadraticPerturbationPlan(CoveredTilt):
+    """A tilt, the gradient norm to reach, and the noise that covers what is left."""
+
+    default_set: bool = False
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        told = super().assumptions
+        if not self.default_set:
+            return told
+        problem = self.tilted.problem
+        return (
+            *told,
+            f"weights are kept in {problem.regularizer!r}, in units of targets of at "
+            f"most {largest_target(problem):g}, as no set was given: "
+            f"{DEFAULT_RADIUS:g} times the largest target over the row norm",
+        )
+
+    @property
+    def output_deviation(self) -> float:
+        """Standard deviation of the final noise on a weight."""
+        law = self.tilted.noise_law
+        return law.deviation(self.output_multiplier) * self.output_sensitivity
+
+    @property
+    def tilt_deviation(self) -> float:
+        """Standard deviation of the tilt in any one direction."""
+        tilted = self.tilted
+        return tilted.noise_law.deviation(tilted.multiplier) * tilted.sensitivity
+
+    def curvature(self, spectrum: Array) -> Array:
+        """Return the eigenvalues of the Hessian, from those of the second moments."""
+        return spectrum + self.tilted.ridge
+
+    def expected_risk(self, guess: RowGuess) -> float:
+        """Return the expected excess of the summed loss, for rows as guessed."""
+        problem = self.tilted.problem
+        spectrum, weights = guess.spectrum(problem), guess.weights(problem)
+        curvature = self.curvature(spectrum)
+        tilted = expected_excess(spectrum, weights, curvature, self.tilt_deviation)
+        return tilted + output_risk(spectrum, self.output_deviation)
+
+
+def within_set(
+    problem: Problem, solver: str, *sets: type, instead: str
+) -> tuple[Problem, bool]:
+    """Return the problem with weights in a set, and whether that is the default."""
+    refuse_other_problems(problem, solver)
+    problem.refuse_regularizer(solver, instead, *sets)
+    if not isinstance(problem.regularizer, Free):
+        return problem, False
+    radius = DEFAULT_RADIUS * largest_target(problem) / problem.bounds.x_norm
+    return replace(problem, regularizer=L2Ball(radius)), True
+
+
+def output_ratio(law: NoiseLaw) -> float:
+    """Return how many times weaker in privacy the final noise is than the tilt."""
+    return OUTPUT_RATIO if law.law == "gaussian" else PURE_OUTPUT_RATIO
+
+
+@dataclass(frozen=True)
+class QuadraticPerturbation:
+    """Minimize squared residuals plus a ridge plus a random linear term, in a set.
+
+    The sums ``X^T X`` and ``X^T y`` are read off the rows once, without noise, and the
+    quadratic they make is minimized exactly: in a box by steps from face to face, in a
+    ball by its secular equation.
+
+    Parameters
+    ----------
+    ridge
+        Ridge penalty in sum units; None for the one of least expected risk, by the
+        exact formula for guesses of the spectrum and of the weights.
+    law
+        Law of the tilt and of the final noise: ``"gaussian"``, or ``"gamma"`` or
+        ``"laplace"``, which bound the loss itself. None is Gaussian, or Laplace for a
+        budget with delta zero.
+    accounting
+        ``"tight"``, or ``"paper"`` for the ridge and noise of [1]_.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** (epsilon, delta)-private in floating point: the exact minimizer has
+    the loss of `tacit.privacy.TiltedMinimum` [2]_, with slopes bounded by the set, or a
+    pure one for the other laws; the computed point is certified to be within
+    ``tolerance / ridge`` of it, round-off of the sums included, and a little noise at
+    the end covers twice that, as in `AMP`.
+
+    Weights are kept in a `~tacit.convex.Box` or an `~tacit.convex.L2Ball`, without
+    which squared residuals have no bounded slope. Where no set is given it is a ball of
+    five times the largest target over the row norm, and the assumptions say so.
+
+    References
+    ----------
+    .. [1] A. Thakurta, "Differentially private convex optimization for empirical risk
+       minimization and high-dimensional regression", PhD thesis, Penn State 2013,
+       Algorithm 4.1.
+    .. [2] Kifer, Smith and Thakurta, "Private convex empirical risk minimization and
+       high-dimensional regression", COLT 2012, Theorem 2.
+    """
+
+    ridge: float | None = None
+    law: str | None = None
+    accounting: str = "tight"
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        check_noise(self.noise)
+        check_choices(self.ridge, None, self.law, self.accounting)
+
+    def plan(self, problem: Problem, budget: Budget) -> QuadraticPerturbationPlan:
+        """Choose the ridge, then the least tilt that fits with the final noise."""
+        problem, default = within_set(
+            problem, "QuadraticPerturbation", Box, L2Ball, instead="AMP"
+        )
+        law = choose_law(self.law, budget, problem.size, self.noise)
+
+        def at(ridge: float) -> Callable[[float], QuadraticPerturbationPlan]:
+            return self._at(problem, budget, law, ridge, default)
+
+        def rough(ridge: float) -> QuadraticPerturbationPlan:
+            planned = at(ridge)
+            return planned(rough_noise(lambda m: planned(m).tilted.event, budget))
+
+        def tight(ridge: float) -> QuadraticPerturbationPlan:
+            planned = at(ridge)
+            return planned(calibrate(lambda noise: planned(noise).event, budget))
+
+        if self.accounting == "paper":
+            ridge = self._published_ridge(problem, budget)
+            plan = at(ridge)(objective_multiplier(law.law, budget))
+            refuse_unkept(plan.event, budget)
+        elif self.ridge is not None:
+            plan = tight(max(self.ridge, problem.ridge))
+        else:
+            lowest, highest = ridge_range(problem, budget)
+            lowest = max(lowest, problem.ridge)
+            plan = tight(least_risk_ridge(rough, lowest, highest))
+        # noise too large for the grid is refused here, not after the charge
+        plan.output_scale()
+        return plan
+
+    def _published_ridge(self, problem: Problem, budget: Budget) -> float:
+        published = objective_ridge(problem, budget.epsilon)
+        if self.ridge is not None and self.ridge < published:
+            raise PlanError(
+                f"The published constants need a ridge of at least {published:.6g}; "
+                "raise ridge, or use accounting='tight'."
+            )
+        return max(published, problem.ridge, self.ridge or 0.0)
+
+    def _at(
+        self,
+        problem: Problem,
+        budget: Budget,
+        law: NoiseLaw,
+        ridge: float,
+        default: bool,
+    ) -> Callable[[float], QuadraticPerturbationPlan]:
+        """Return the plan with this ridge as a function of its noise."""
+        check_ridge(problem, budget, ridge)
+        neighbors = budget.neighbors
+        sensitivity = gradient_sensitivity(problem, neighbors)
+        if self.accounting == "paper":
+            sensitivity = problem.sensitivity(neighbors)
+
+        def planned(multiplier: float) -> QuadraticPerturbationPlan:
+            tilt_norm = sensitivity * law.norm(multiplier)
+            tilted = ObjectivePerturbationPlan(
+                problem,
+                ridge,
+                multiplier,
+                sensitivity,
+                quadratic_tolerance(problem, neighbors, sensitivity, ridge, tilt_norm),
+                self.noise,
+                law.law,
+                problem.regularizer.radius,
+            )
+            output = output_ratio(law) * multiplier
+            return QuadraticPerturbationPlan(tilted, output, default)
+
+        return planned
+
+    def run(self, plan: QuadraticPerturbationPlan, rows: Rows, rng: Generator) -> Array:
+        """Sum the moments in one pass, draw the tilt, minimize, add the final noise."""
+        tilted, problem = plan.tilted, plan.tilted.problem
+        second, first = least_squares_sums(problem, rows)
+        tilt = tilted.mechanism(np.zeros(problem.shape), rng)[:, 0]
+
+        def minimum() -> Array:
+            matrix = second + tilted.ridge * np.eye(len(first))
+            quadratic = quadratic_of(
+                problem,
+                (second, first),
+                rows.n_rows,
+                tilted.ridge,
+                tilt,
+                lambda w: matrix @ w,
+            )
+            within, tolerance = problem.regularizer, tilted.gradient_tolerance
+            if isinstance(within, Box):
+                w = minimum_in_box(quadratic, matrix, within, tolerance)
+            else:
+                assert isinstance(within, L2Ball)
+                values, axes = np.linalg.eigh(matrix)
+                curved = np.maximum(values, tilted.ridge)
+                start = axes @ in_ball(axes.T @ quadratic.first, curved, within.radius)
+                w = minimum_in(quadratic, start, within, tolerance)
+            return w[:, None]
+
+        W = release(
+            "TiltedMinimum",
+            # what neighbors move, at the point that is released, is the gradient
+            value=lambda W: second @ W - first[:, None],
+            sensitivity=tilted.sensitivity,
+            norm="l2",
+            draw=minimum,
+        )
+        noisy = plan.mechanism(W, rng)
+        return allowed(problem, noisy, 0.0)

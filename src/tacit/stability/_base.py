@@ -1,0 +1,147 @@
+"""The one path from rows to a private answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.random import Generator
+from scipy import sparse
+
+from tacit._estimators import open_account, planning_rows, promised_budget, report_of
+from tacit._random import RandomSource, as_generator, is_seeded
+from tacit.exceptions import PlanError
+from tacit.mechanisms import NoAnswer
+from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
+
+__all__ = [
+    "Answer",
+    "Plan",
+    "Procedure",
+    "as_table",
+    "private_answer",
+    "refuse_no_delta",
+]
+
+
+class Plan(Protocol):
+    """What a procedure will do, fixed without data."""
+
+    @property
+    def event(self) -> Event: ...
+    @property
+    def assumptions(self) -> tuple[str, ...]: ...
+
+
+P = TypeVar("P", bound=Plan)
+
+
+class Procedure(Protocol[P]):
+    """A question to rows: ``plan`` never sees a row, ``run`` never sees a budget."""
+
+    def plan(self, budget: Budget, n_rows: int) -> P: ...
+    def run(self, plan: P, X: Any, y: Any, rng: Generator) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A private answer and what it cost.
+
+    Parameters
+    ----------
+    value
+        What was released, or `tacit.mechanisms.NoAnswer`.
+    privacy
+        Promise, charge and assumptions.
+    """
+
+    value: Any
+    privacy: PrivacyReport
+
+    @property
+    def released(self) -> bool:
+        """Whether there is an answer."""
+        return not isinstance(self.value, NoAnswer)
+
+
+def private_answer(
+    procedure: Procedure[Any],
+    X: Any,
+    y: Any = None,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    neighbors: str | Neighbors = "replace_one",
+    expected_rows: int | None = None,
+    ledger: Ledger | None = None,
+    random_state: RandomSource = None,
+) -> Answer:
+    """Plan, charge, run, and report.
+
+    Parameters
+    ----------
+    procedure
+        What to ask, such as `BlockVote`.
+    X
+        Rows: an array, a sparse matrix or a data frame.
+    y
+        Targets, one for each row; None where the function needs none.
+    epsilon
+        Privacy budget of the answer.
+    delta
+        Probability with which the bound may fail; None for one over the squared number
+        of rows, which is public when neighbors replace a row.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+    expected_rows
+        Public guess of the number of rows to plan for; None for the number itself
+        where it is public, and else for the number that delta suggests.
+    ledger
+        Account of the data set to charge; None opens one for this answer alone.
+    random_state
+        Seed, for tests; None draws from the operating system.
+
+    Notes
+    -----
+    **Guarantee.** That of the procedure's event, charged before a value is read. A
+    refusal to answer is an answer, and costs as much.
+    """
+    table = as_table("X", X)
+    n_rows = int(table.shape[0])
+    targets = None if y is None else as_table("y", y)
+    if targets is not None and targets.shape[0] != n_rows:
+        raise ValueError("X and y must have as many rows as each other.")
+    if n_rows == 0 and Neighbors.of(neighbors) is Neighbors.REPLACE_ONE:
+        raise ValueError("X must hold rows to ask.")
+    budget = promised_budget(epsilon, delta, neighbors, n_rows)
+    plan = procedure.plan(budget, planning_rows(budget, n_rows, expected_rows))
+    rng = as_generator(random_state)
+    label = type(procedure).__name__
+    account = open_account(ledger, budget, plan.event, label)
+    entry = account.charge(
+        plan.event, label, promise=budget, seeded=is_seeded(random_state)
+    )
+    value = procedure.run(plan, table, targets, rng)
+    return Answer(value, report_of(entry, budget, ledger, plan.assumptions))
+
+
+def as_table(name: str, values: Any) -> Any:
+    """Return rows that can be taken by their positions."""
+    if sparse.issparse(values):
+        return values.tocsr()
+    table = values if hasattr(values, "iloc") else np.asarray(values)
+    if len(table.shape) not in (1, 2):
+        raise ValueError(
+            f"{name} must have one row a person, got {len(table.shape)} dimensions."
+        )
+    return table
+
+
+def refuse_no_delta(procedure: str, budget: Budget) -> None:
+    """Refuse a budget under which nothing exact can be released."""
+    if budget.delta == 0:
+        raise PlanError(
+            f"{procedure} needs delta > 0: what is released as it is fails with some "
+            "probability; give a delta."
+        )

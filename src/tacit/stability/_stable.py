@@ -1,0 +1,110 @@
+"""A value, told where the data are far from any that have another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from tacit._validate import at_least, one_of
+from tacit.mechanisms import NoAnswer, StableRelease
+from tacit.mechanisms.threshold import RULES
+from tacit.privacy import Budget, Event
+from tacit.stability._asking import asked, taken
+from tacit.stability._base import refuse_no_delta
+
+__all__ = ["StableValue", "StableValuePlan", "as_distance", "whole_table"]
+
+
+@dataclass(frozen=True)
+class StableValuePlan:
+    """The functions and the release, fixed without data."""
+
+    function: Callable[..., Any]
+    distance: Callable[..., Any]
+    stable: StableRelease
+
+    @property
+    def event(self) -> Event:
+        return self.stable.event
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            "the distance moves by at most one between neighbors, and is zero where "
+            "one of them has another value",
+        )
+
+
+@dataclass(frozen=True)
+class StableValue:
+    """Tell the value of a function where a bound on its stability allows it.
+
+    Parameters
+    ----------
+    function
+        Maps features and targets to a value of any kind; where it fails, the value is
+        None.
+    distance
+        Maps features and targets to a lower bound on the number of rows to change
+        before some neighbor of the data has another value. Where it fails, or gives no
+        finite number from zero on, it counts as zero.
+    rule
+        ``"optimal"`` or ``"laplace"``, as for `tacit.mechanisms.StableRelease`.
+
+    Notes
+    -----
+    **Guarantee.** (epsilon, delta)-private, for the relation under which ``distance``
+    moves by at most one between neighbors and is zero wherever a neighbor has another
+    value (Smith and Thakurta 2013 [1]_, Proposition 2 and Definition 3). Whoever gives
+    the distance has to prove both.
+
+    References
+    ----------
+    .. [1] A. Smith, A. Thakurta, "Differentially private feature selection via
+       stability arguments, and the robustness of the lasso", COLT 2013.
+    """
+
+    function: Callable[..., Any]
+    distance: Callable[..., Any]
+    rule: str = "optimal"
+
+    def __post_init__(self) -> None:
+        one_of(RULES, rule=self.rule)
+
+    def plan(self, budget: Budget, n_rows: int) -> StableValuePlan:
+        """Set the release; the number of rows plays no part."""
+        refuse_no_delta("StableValue", budget)
+        at_least(1, n_rows=n_rows)
+        stable = StableRelease(budget.epsilon, budget.delta, self.rule)
+        return StableValuePlan(self.function, self.distance, stable)
+
+    def run(
+        self, plan: StableValuePlan, X: Any, y: Any, rng: Generator
+    ) -> Any | NoAnswer:
+        """Return the value, or `NoAnswer`."""
+        value = asked(plan.function, *whole_table(X, y))
+        distance = as_distance(asked(plan.distance, *whole_table(X, y)))
+        return plan.stable(value, distance, rng)
+
+
+def whole_table(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return copies of all rows, so that a function cannot write into them."""
+    rows = np.arange(X.shape[0])
+    return taken(X, rows), taken(y, rows)
+
+
+def as_distance(found: Any) -> float:
+    """Return a distance that was found, and zero for whatever is none."""
+    if not isinstance(found, Real):
+        return 0.0
+    try:
+        distance = float(found)
+    except (OverflowError, TypeError, ValueError):
+        return 0.0
+    return distance if isfinite(distance) and distance > 0 else 0.0

@@ -1,0 +1,174 @@
+"""Random subsamples vote: a row is in few of them, and a clear vote is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, log
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._validate import at_least, one_of
+from tacit.exceptions import PlanError
+from tacit.mechanisms import NoAnswer, StableRelease, poisson_subset
+from tacit.mechanisms.subsets import RATE_CELLS
+from tacit.mechanisms.threshold import RULES
+from tacit.privacy import Budget, Event
+from tacit.stability._asking import seeds_for, votes_of
+from tacit.stability._base import refuse_no_delta
+from tacit.stability._planning import distance_needed
+from tacit.stability._votes import winner_and_distance
+
+__all__ = ["SubsampleVote", "SubsampleVotePlan", "subsample_members"]
+
+# Fits beyond which a plan is refused
+MOST_SETS = 10**6
+
+
+@dataclass(frozen=True)
+class SubsampleVotePlan:
+    """Number of subsamples, rate and release, fixed without data.
+
+    ``rate_cells`` is the probability with which a row is in a subsample, in cells of
+    ``2**-53``.
+    """
+
+    function: Callable[..., Any]
+    n_sets: int
+    rate_cells: int
+    stable: StableRelease
+
+    @property
+    def rate(self) -> float:
+        """Probability with which a row is in a subsample."""
+        return self.rate_cells / RATE_CELLS
+
+    @property
+    def most_sets(self) -> int:
+        """Subsamples that a row is in, at most."""
+        # [subsample:most]
+        return 2 * self.n_sets * self.rate_cells // RATE_CELLS
+
+    @property
+    def event(self) -> Event:
+        return self.stable.event
+
+    @property
+    def most_probable(self) -> float:
+        """Probability of an answer where all subsamples agree; no data has more."""
+        lead = self.n_sets // (2 * self.most_sets)
+        return self.stable.release_probability(lead - 1)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            "the function keeps nothing from subsample to subsample",
+            f"{self.n_sets} subsamples vote; if all agree, the answer is given with "
+            f"probability {self.most_probable:.3g}",
+        )
+
+
+@dataclass(frozen=True)
+class SubsampleVote:
+    """Ask a question to random subsamples, and tell the answer if they agree.
+
+    `BlockVote` asks fewer times, of more rows each, and needs no more agreement.
+
+    Parameters
+    ----------
+    function
+        As for `BlockVote`.
+    accounting
+        ``"tight"`` for the largest subsamples at which a lead of a quarter of the votes
+        is told, and as many of them as the proof needs; ``"paper"`` for the printed
+        numbers of both, which ask millions of times for usual budgets.
+    rule
+        ``"optimal"`` or ``"laplace"``, as for `tacit.mechanisms.StableRelease`.
+
+    Notes
+    -----
+    **Guarantee.** (epsilon, delta)-private under both relations, for every function
+    that keeps nothing from one subsample to the next (Smith and Thakurta 2013 [1]_,
+    Algorithm 1 and Theorem 5). Subsamples of each row are drawn until it is in no more
+    than ``floor(2 n_sets rate)``. Their number comes from the rows planned for: the
+    printed one depends on the rows themselves.
+
+    References
+    ----------
+    .. [1] A. Smith, A. Thakurta, "Differentially private feature selection via
+       stability arguments, and the robustness of the lasso", COLT 2013.
+    """
+
+    function: Callable[..., Any]
+    accounting: str = "tight"
+    rule: str = "optimal"
+
+    def __post_init__(self) -> None:
+        one_of(("tight", "paper"), accounting=self.accounting)
+        one_of(RULES, rule=self.rule)
+
+    def plan(self, budget: Budget, n_rows: int) -> SubsampleVotePlan:
+        """Choose size and number of the subsamples, from public facts."""
+        refuse_no_delta("SubsampleVote", budget)
+        at_least(1, n_rows=n_rows)
+        epsilon, delta = budget.epsilon, budget.delta
+        # logarithms of one over delta, and of the rows over delta
+        surely = -log(delta)
+        for_all = log(n_rows) + surely
+        if self.accounting == "paper":
+            rate = epsilon / (32 * surely)
+            if rate >= 0.25:
+                raise PlanError(
+                    "SubsampleVote with accounting='paper' tells nothing for so large "
+                    f"an epsilon, got {epsilon!r}; use accounting='tight'."
+                )
+            n_sets = ceil(for_all / rate**2)
+        else:
+            # a lead of a quarter of the votes is at this distance
+            needed = distance_needed(epsilon, delta, rule=self.rule)
+            rate = 1 / (16 * (needed + 1))
+            n_sets = ceil(max(3 * for_all / rate, 32 * surely))
+        # so few that a row is in none would be no vote at all
+        n_sets = max(n_sets, ceil(1 / rate))
+        if n_sets > MOST_SETS:
+            raise PlanError(
+                f"SubsampleVote would ask {n_sets} times; use BlockVote, or raise "
+                "epsilon."
+            )
+        cells = int(rate * RATE_CELLS)
+        stable = StableRelease(epsilon, delta, self.rule)
+        return SubsampleVotePlan(self.function, n_sets, cells, stable)
+
+    def run(
+        self, plan: SubsampleVotePlan, X: Any, y: Any, rng: Generator
+    ) -> Any | NoAnswer:
+        """Return what most subsamples say, or `NoAnswer`."""
+        seeds = seeds_for(plan.function, plan.n_sets, rng)
+        sets = subsample_members(X.shape[0], plan, rng)
+        votes = votes_of(plan.function, X, y, sets, seeds)
+        found = winner_and_distance(votes, changed=plan.most_sets)
+        return plan.stable(*found, rng)
+
+
+def subsample_members(
+    n_rows: int, plan: SubsampleVotePlan, rng: Generator
+) -> list[NDArray[np.intp]]:
+    """Return the rows of each subsample, in rising order, drawn without the data."""
+    chosen = [_sets_of_a_row(plan, rng) for _ in range(n_rows)]
+    rows = np.repeat(np.arange(n_rows), [len(sets) for sets in chosen])
+    sets = np.concatenate([*chosen, np.empty(0, dtype=np.intp)])
+    order = np.argsort(sets, kind="stable")
+    ends = np.searchsorted(sets[order], np.arange(plan.n_sets + 1))
+    return [rows[order[ends[i] : ends[i + 1]]] for i in range(plan.n_sets)]
+
+
+def _sets_of_a_row(plan: SubsampleVotePlan, rng: Generator) -> NDArray[np.intp]:
+    """Return the subsamples of one row, drawn again while they are too many."""
+    # [subsample:table] each row by itself, so that no other row sees a redraw
+    while True:
+        sets = poisson_subset(plan.n_sets, plan.rate_cells, rng)
+        if len(sets) <= plan.most_sets:
+            return sets

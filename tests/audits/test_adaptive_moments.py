@@ -1,0 +1,70 @@
+"""Least squares in the units of the rows, attacked end to end."""
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.stat import P_FAIL
+
+from tacit._random import as_generator
+from tacit.audit import audit
+from tacit.convex import Squared
+from tacit.data import RowBounds, bounded_rows
+from tacit.privacy import Budget, Neighbors
+from tacit.solvers import AdaptiveMoments, Problem
+
+LOG = logging.getLogger(__name__)  # `make audits` prints it
+
+SOLVER = AdaptiveMoments("once")
+CONSTANT = 0.25
+
+
+def pair_of(neighbors):
+    """Return two rows of a large target, and one with the opposite or without."""
+    X, y = np.ones((2, 1)), np.array([1.0, 1.0])
+    if neighbors is Neighbors.ADD_OR_REMOVE_ONE:
+        return (X, y), (X[1:], y[1:])
+    return (X, y), (X, np.array([-1.0, 1.0]))
+
+
+def lower_bound(budget, n_runs, seed, noise=1.0):
+    """Return the bound on epsilon with this part of the planned noise.
+
+    All of the budget but a trace is on the sums, as an attacker would wish: they are
+    what the weights show most directly.
+    """
+    bounds = RowBounds()
+    problem = Problem(
+        Squared(), bounds.with_intercept(CONSTANT), 2, 2, constant=CONSTANT
+    )
+    plan = SOLVER.plan(problem, budget)
+    plan = replace(plan, multiplier=noise * plan.multiplier, center_share=0.999)
+    return audit(
+        lambda rows, seed: SOLVER.run(plan, rows, as_generator(seed)),
+        [bounded_rows(X, y, bounds, CONSTANT) for X, y in pair_of(budget.neighbors)],
+        n_runs=n_runs,
+        delta=budget.delta,
+        confidence=1 - P_FAIL,
+        random_state=seed,
+    ).epsilon_lower
+
+
+def check(budget, n_runs, seed):
+    planned = lower_bound(budget, n_runs, seed)
+    control = lower_bound(budget, n_runs, seed, noise=0.5)
+    LOG.info(
+        "AdaptiveMoments: claim %g, lower bound %.3f, half the noise %.3f",
+        budget.epsilon,
+        planned,
+        control,
+    )
+    assert planned <= budget.epsilon
+    assert control > budget.epsilon
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+def test_claim_survives_and_half_the_noise_is_caught(neighbors, seed):
+    check(Budget(4.0, 1e-2, neighbors), 2000, seed)

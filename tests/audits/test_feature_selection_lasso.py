@@ -1,0 +1,152 @@
+"""Supports told by stability, and sets drawn by their losses, attacked end to end.
+
+The distance of the lasso is put where one row makes the most of it; the control draws
+with half the noise, which is twice the epsilon.
+"""
+
+import logging
+from dataclasses import replace
+from math import floor
+
+import numpy as np
+import pytest
+from tests.stat import P_FAIL
+
+from tacit.audit import audit
+from tacit.feature_selection import ExponentialSelector, LassoStabilitySelector
+from tacit.mechanisms import StableRelease
+
+LOG = logging.getLogger(__name__)  # `make audits` prints it
+
+DELTA = 1e-3
+N = 200
+
+
+class SharperLasso(LassoStabilitySelector):
+    """A planted bug: half the noise."""
+
+    def _select(self, plan, X, y, rng):
+        told = plan.release
+        sharper = StableRelease(2 * told.epsilon, told.delta)
+        return super()._select(replace(plan, release=sharper), X, y, rng)
+
+
+class SharperExponential(ExponentialSelector):
+    """A planted bug: half the noise."""
+
+    def _select(self, plan, X, y, rng):
+        return super()._select(replace(plan, epsilon=2 * plan.epsilon), X, y, rng)
+
+
+def lasso(kind, loss, seed=None):
+    return kind(
+        1.0,
+        DELTA,
+        n_features_to_select=1,
+        feature_bounds=1.0,
+        y_range=(-1, 1),
+        penalty=60.0,
+        coef_bound=1e-3,
+        incoherence=1e-3,
+        curvature=1.0,
+        loss=loss,
+        huber_threshold=1.0,
+        fit_intercept=False,
+        neighbors="add_or_remove_one",
+        expected_rows=N,
+        random_state=seed,
+    )
+
+
+def marked_rows(n_marked, n):
+    marks = np.r_[np.ones(n_marked), np.zeros(n - n_marked)]
+    return marks[:, None], marks
+
+
+def lasso_pair(loss, epsilon):
+    """Return neighbors whose distances are either side of where half are told."""
+    facts = lasso(LassoStabilitySelector, loss).plan(N, 1).plan.facts
+    law = StableRelease(epsilon, DELTA)
+    middle = next(d for d in range(100) if law.release_probability(d) > 0.5)
+    for marked in range(1, 60):
+        pair = marked_rows(marked, N), marked_rows(marked - 1, N - 1)
+        near, far = (facts.distance(*side) for side in pair)
+        assert near[0] == far[0] == ()
+        if floor(far[1]) == middle == floor(near[1]) + 1:
+            return pair
+    raise AssertionError("no pair is where the distance passes a whole number")
+
+
+def lasso_bound(kind, epsilon, loss, n_runs, seed):
+    def train(rows, seed):
+        return np.array([float(lasso(kind, loss, seed).fit(*rows).released_)])
+
+    return audit(
+        train,
+        lasso_pair(loss, epsilon),
+        n_runs=n_runs,
+        delta=DELTA,
+        confidence=1 - P_FAIL,
+        score=lambda told: told[0],
+        random_state=seed,
+    ).epsilon_lower
+
+
+def exponential_bound(kind, n_runs, seed):
+    """Bound the epsilon of a draw whose scores one row moves as far as it can."""
+    # at weights of one, a row of the first kind is lost on one column and its
+    # opposite on the other
+    fixed = [((1.0, 1.0), 1.0)] * N
+    first, second = ((1.0, -1.0), 1.0), ((-1.0, 1.0), 1.0)
+    pair = [[*fixed, first, second], [*fixed, second, second]]
+
+    def train(rows, seed):
+        selector = kind(
+            2.0,
+            n_features_to_select=1,
+            feature_bounds=[1.0, 1.0],
+            y_range=(-1, 1),
+            fit_intercept=False,
+            random_state=seed,
+        )
+        X, y = (np.array(column) for column in zip(*rows, strict=True))
+        return np.array([float(selector.fit(X, y).selection_ == (0,))])
+
+    return audit(
+        train,
+        pair,
+        n_runs=n_runs,
+        delta=0.0,
+        confidence=1 - P_FAIL,
+        score=lambda chosen: chosen[0],
+        random_state=seed,
+    ).epsilon_lower
+
+
+def check(name, claim, planned, control):
+    LOG.info(
+        "%s: claim %g, lower bound %.3f, half the noise %.3f",
+        name,
+        claim,
+        planned,
+        control,
+    )
+    assert planned <= claim
+    assert control > claim
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_supports_told_by_stability_keep_their_claim(loss, seed):
+    planned = lasso_bound(LassoStabilitySelector, 1.0, loss, 1500, seed)
+    control = lasso_bound(SharperLasso, 2.0, loss, 1500, seed)
+    check(f"LassoStabilitySelector, {loss}", 1.0, planned, control)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_sets_drawn_by_their_losses_keep_their_claim(seed):
+    planned = exponential_bound(ExponentialSelector, 2500, seed)
+    control = exponential_bound(SharperExponential, 2500, seed)
+    check("ExponentialSelector", 2.0, planned, control)

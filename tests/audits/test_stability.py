@@ -1,0 +1,178 @@
+"""Votes, tested estimates and depth among models, attacked where the claim is tight."""
+
+import logging
+from dataclasses import replace
+from itertools import product
+from math import log
+
+import numpy as np
+import pytest
+from tests.stat import P_FAIL
+
+from tacit._random import as_generator
+from tacit.audit import audit
+from tacit.audit.bounds import clopper_pearson_lower, clopper_pearson_upper
+from tacit.convex import Squared
+from tacit.data import RowBounds, bounded_rows
+from tacit.mechanisms import StableRelease
+from tacit.mechanisms.nested import NestedExponential
+from tacit.privacy import Budget, Neighbors
+from tacit.solvers import Problem, TukeyRegression, TukeyRegressionPlan
+from tacit.solvers import tukey_regression as module
+from tacit.solvers._depth import depth_boxes
+from tacit.stability import NO_ANSWER, BlockVote, ProposeTestRelease, SubsampleVote
+from tacit.stability._subsamples import SubsampleVotePlan
+from tacit.stability._votes import BlockVotePlan
+
+LOG = logging.getLogger(__name__)  # `make audits` prints it
+
+relations = pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+DELTA = 0.01
+
+
+def lower_bound(first, second, delta):
+    """Bound on epsilon from how often an event, fixed beforehand, was seen."""
+    p = clopper_pearson_lower(first.sum(), len(first), P_FAIL / 2) - delta
+    q = clopper_pearson_upper(second.sum(), len(second), P_FAIL / 2)
+    return log(max(p, q) / q)
+
+
+def caught(name, claim, run, n_runs, seed, delta, least):
+    """Attack the claim and half the noise; ``run(factor, side, rng)`` is one run."""
+    found = []
+    for factor in (1.0, 2.0):
+        rng = as_generator(seed)
+        hits = [
+            np.array([run(factor, side, rng) for _ in range(n_runs)], dtype=float)
+            for side in (0, 1)
+        ]
+        found.append(lower_bound(*hits, delta))
+    LOG.info("%s: claim %g, lower bounds %.3f and %.3f", name, claim, *found)
+    assert least * claim <= found[0] <= claim
+    assert found[1] > claim
+
+
+def first_value(X, y):
+    """The vote of a block: the value of its first row."""
+    return float(X[0, 0]) if len(X) else None
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("rule", ["optimal", "laplace"])
+def test_a_vote_of_blocks_keeps_its_claim(rule, seed):
+    # three blocks of a row each, of which all and two say one
+    sides = [np.ones((3, 1)), np.array([[1.0], [1.0], [0.0]])]
+    procedure = BlockVote(first_value, rule=rule)
+
+    def run(factor, side, rng):
+        stable = StableRelease(2 * factor, DELTA, rule)
+        plan = BlockVotePlan(first_value, 3, True, stable)
+        return procedure.run(plan, sides[side], None, rng) != NO_ANSWER
+
+    caught(f"BlockVote, {rule}", 2.0, run, 5000, seed, DELTA, least=0.4)
+
+
+def is_marked(X, y):
+    """The vote of all rows together, which the marked row alone decides."""
+    return int(np.any(X > 0.5))
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@relations
+@pytest.mark.parametrize("kind", ["blocks", "subsamples"])
+def test_what_a_neighbor_lacks_is_told_with_probability_delta(kind, neighbors, seed):
+    marked = np.r_[1.0, np.zeros(5)][:, None]
+    other = np.zeros((6 - (neighbors is Neighbors.ADD_OR_REMOVE_ONE), 1))
+    n = 5000
+
+    def told(delta):
+        stable = StableRelease(1.0, delta)
+        if kind == "blocks":
+            equal = neighbors is Neighbors.REPLACE_ONE
+            plan = BlockVotePlan(is_marked, 1, equal, stable)
+            procedure = BlockVote(is_marked)
+        else:
+            # a row is in both subsamples or in one or none: it may turn both
+            plan = SubsampleVotePlan(is_marked, 2, 2**53 - 1, stable)
+            procedure = SubsampleVote(is_marked)
+        rng = as_generator(seed)
+        runs = [
+            sum(procedure.run(plan, X, None, rng) == 1 for _ in range(n))
+            for X in (marked, other)
+        ]
+        assert runs[1] == 0
+        return clopper_pearson_lower(runs[0], n, P_FAIL)
+
+    assert 0.2 * DELTA < told(DELTA) <= DELTA
+    assert told(3 * DELTA) > DELTA
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_a_tested_estimate_keeps_its_claim(seed):
+    def first(X, y):
+        return X[0, 0]
+
+    def lower(noise):
+        procedure = ProposeTestRelease(first, lambda X, y: 1e6, 1.0, test_share=0.05)
+        plan = procedure.plan(Budget(1.0, 1e-6), 3)
+        wrong = replace(plan, multiplier=noise * plan.multiplier)
+        return audit(
+            lambda X, seed: procedure.run(wrong, X, None, as_generator(seed)),
+            [np.zeros((3, 1)), np.ones((3, 1))],
+            n_runs=4000,
+            delta=1e-6,
+            method="clopper-pearson",
+            confidence=1 - P_FAIL,
+            random_state=seed,
+        ).epsilon_lower
+
+    found = lower(1.0), lower(0.5)
+    LOG.info("ProposeTestRelease: claim 1, lower bounds %.3f and %.3f", *found)
+    assert 0.4 < found[0] <= 1.0 < found[1]
+
+
+# models on a grid of five by five points whose depths move by one in both directions
+# at once, so that most of the claim is at stake
+ENDS = 2
+MODELS = np.array([[1, -2], [-2, -2], [-2, 2], [-1, -2], [-2, -2], [2, -2]])
+CHANGED = np.array([[1, -2], [-2, -2], [-2, 2], [-1, -2], [2, 2], [2, -2]])
+
+
+def rows_of(models):
+    """One row for each model, whose least squares weights it is."""
+    lengths = np.linalg.norm(models, axis=1)
+    X = models / np.maximum(lengths, 1.0)[:, None]
+    return bounded_rows(X, lengths / ENDS, RowBounds(1.0, y_range=(-2.0, 2.0)))
+
+
+def law_of(models, slope):
+    points = np.array(list(product(range(-ENDS, ENDS + 1), repeat=2)))
+    boxes = depth_boxes(models, ENDS)
+    inside = (boxes.lows[:, None] <= points) & (points <= boxes.highs[:, None])
+    weights = np.exp(slope * inside.all(axis=2).sum(axis=0))
+    return points, weights / weights.sum()
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_a_point_deep_among_models_keeps_its_claim(seed, monkeypatch):
+    monkeypatch.setattr(module, "MOST_CELLS", ENDS)
+    points, first = law_of(MODELS, 1.0)
+    _, second = law_of(CHANGED, 1.0)
+    ratios = np.log(first / second)
+    likelier = ratios > 0.99 * ratios.max()
+    assert first[likelier].sum() > 0.15
+    event = {tuple(point) for point in points[likelier]}
+    rows = [rows_of(models) for models in (MODELS, CHANGED)]
+    problem = Problem(Squared(), RowBounds(1.0, y_range=(-2.0, 2.0)), 6, 2)
+
+    def run(factor, side, rng):
+        choice = NestedExponential(2 * factor)
+        plan = TukeyRegressionPlan(problem, 6, True, 1.0, 1e-9, choice)
+        W = TukeyRegression().run(plan, rows[side], rng)
+        return tuple(np.rint(W[:, 0] * ENDS).astype(int)) in event
+
+    caught("TukeyRegression", 2.0, run, 4000, seed, 0.0, least=0.45)

@@ -1,0 +1,65 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tests.datasets.test_real import needs, raw
+from tests.datasets.test_wide import assert_ranged
+
+from tacit.datasets import (
+    _tables,
+    load_abalone,
+    load_diabetes,
+    load_wine_quality,
+)
+from tacit.datasets._tables import ABALONE_RANGES, DIABETES_RANGES, WINE_RANGES
+
+
+def assert_targets(found, published):
+    np.testing.assert_array_equal(found.y, published)
+    assert found.y_range[0] <= found.y.min() <= found.y.max() <= found.y_range[1]
+
+
+@needs("abalone/abalone.parquet")
+def test_abalone_has_one_sex_a_row_and_is_not_cut():
+    columns = raw("abalone/abalone.parquet")
+    found = assert_ranged(load_abalone, 4_177, 10)
+    assert found.feature_names == tuple(ABALONE_RANGES)
+    assert (found.X[:, :3].sum(axis=1) == 1).all()
+    assert found.X[:, :3].sum(axis=0).tolist() == [1528, 1307, 1342]
+    np.testing.assert_array_equal(found.X[:, 3], columns["length"])
+    np.testing.assert_array_equal(found.X[:, 5], columns["height"])
+    assert_targets(found, columns["target"])
+
+
+@needs("wine_quality/wine_quality.parquet")
+def test_wine_is_red_or_white_and_not_cut():
+    columns = raw("wine_quality/wine_quality.parquet")
+    found = assert_ranged(load_wine_quality, 6_497, 12)
+    assert found.feature_names == tuple(WINE_RANGES)
+    assert found.X[:, -1].sum() == 4_898
+    for j, name in enumerate(list(WINE_RANGES)[:-1]):
+        np.testing.assert_array_equal(found.X[:, j], columns[name])
+    assert_targets(found, columns["target"])
+
+
+def test_diabetes_is_in_the_units_it_was_measured_in():
+    found = assert_ranged(load_diabetes, 442, 10)
+    assert found.feature_names == tuple(DIABETES_RANGES)
+    first = [59.0, 2.0, 32.1, 101.0, 157.0, 93.2, 38.0, 4.0, 4.8598, 87.0]
+    np.testing.assert_array_equal(found.X[0], first)
+    assert found.y[0] == 151.0
+    assert found.y_range[0] <= found.y.min() <= found.y.max() <= found.y_range[1]
+
+
+def test_downloaded_shells_read_like_the_file(monkeypatch, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setenv("TACIT_DATA", str(tmp_path))
+    sizes = [name for name in ABALONE_RANGES if not name.startswith("sex")]
+    frame = pandas.DataFrame({name.capitalize(): [0.5, 0.25] for name in sizes})
+    frame["Sex"] = pandas.Series(["I", "M"], dtype="category")
+    bunch = SimpleNamespace(data=frame, target=pandas.Series([7, 31]))
+    monkeypatch.setattr(_tables, "fetch_openml", lambda *_, **__: bunch)
+    found = load_abalone(scaled=False, download=True)
+    assert found.X[:, :3].tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert (found.X[:, 3:] == [[0.5], [0.25]]).all()
+    assert found.y.tolist() == [7.0, 30.0]

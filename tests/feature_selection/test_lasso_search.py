@@ -1,0 +1,143 @@
+"""The exact lasso: the same columns as scikit-learn's, and weights that prove it."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.linear_model import Lasso
+
+from tacit._random import as_generator
+from tacit.feature_selection._lasso_huber import huber_lasso
+from tacit.feature_selection._lasso_search import exact_lasso, stationary_point
+from tacit.feature_selection._lasso_sums import WHOLE, ExactSums
+
+
+def whole(values):
+    """Return numbers that rounding to whole parts leaves as they are."""
+    return np.rint(np.clip(values, -1, 1) * WHOLE) / WHOLE
+
+
+def problem(n, p, s, seed, noise=0.2):
+    rng = as_generator(seed)
+    X = whole(rng.uniform(-1, 1, (n, p)))
+    w = np.zeros(p)
+    w[:s] = 0.5 / s * np.where(np.arange(s) % 2, -1, 1)
+    return X, whole(X @ w + 0.1 + noise * rng.standard_normal(n))
+
+
+def solved(X, y, penalty, *, intercept=True, most=None):
+    sums = ExactSums(X, y, intercept=intercept)
+    return exact_lasso(sums, penalty, most=most or X.shape[1], margin=1.0)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("penalty", [3.0, 20.0, 60.0])
+def test_columns_and_weights_are_those_of_scikit_learn(penalty, intercept, seed):
+    X, y = problem(600, 40, 4, seed)
+    found = solved(X, y, penalty, intercept=intercept)
+    reference = Lasso(penalty / len(y), fit_intercept=intercept, tol=1e-12).fit(X, y)
+    assert_array_equal(found.support, np.flatnonzero(reference.coef_))
+    weights = found.w[: len(found.support)]
+    assert_allclose(weights, reference.coef_[list(found.support)], atol=1e-8)
+    if intercept:
+        assert_allclose(found.w[-1], reference.intercept_, atol=1e-8)
+
+
+def test_conditions_of_optimality_are_met_to_the_last_digits(seed):
+    X, y = problem(2000, 300, 5, seed)
+    found = solved(X, y, 30.0)
+    Z = np.column_stack([X, np.ones(len(y))])
+    slopes = Z.T @ (y - Z[:, found.places] @ found.w)
+    assert_allclose(slopes[found.places], 30.0 * found.signs, atol=1e-9)
+    assert (found.w * found.signs)[:-1].min() == found.smallest > 0
+    outside = np.delete(np.abs(slopes), found.places)
+    assert_allclose(outside.max(), found.steepest)
+    assert found.steepest < 30.0
+
+
+def test_sums_are_exact_in_any_order(seed):
+    X, y = problem(5000, 3, 1, seed)
+    order = as_generator(seed).permutation(len(y))
+    sums, other = (
+        ExactSums(X[rows], y[rows], intercept=True) for rows in (slice(None), order)
+    )
+    assert_array_equal(sums.with_columns([0, 3]), other.with_columns([0, 3]))
+    assert sums.with_targets()[1] == other.with_targets()[1]
+    assert sums.with_columns([3])[3, 0] == 5000
+
+
+def test_a_dense_lasso_is_given_up_only_when_it_is_sure(seed):
+    X, y = problem(400, 30, 12, seed, noise=0.02)
+    assert len(solved(X, y, 1.0).support) >= 12
+    assert solved(X, y, 1.0, most=3) is None
+    assert solved(X, y, 1.0, most=30) is not None
+
+
+def test_columns_twice_have_no_weights_to_certify(seed):
+    X, y = problem(300, 3, 1, seed)
+    twice = solved(np.column_stack([X, X[:, 0]]), y, 10.0)
+    # one of the two may be left out, and then it is about to enter
+    assert twice is None or twice.steepest >= 10.0 - 1e-9
+
+
+def test_constant_columns_and_columns_of_zeros_are_taken(seed):
+    X, y = problem(300, 4, 1, seed)
+    X[:, 1], X[:, 2] = 0.0, 0.25
+    assert solved(X, y, 10.0).support == (0,)
+    assert solved(np.zeros((50, 2)), np.zeros(50), 1.0).support == ()
+    assert solved(X[:, :1], y, 10.0).support == (0,)
+
+
+def test_equations_without_one_solution_are_refused():
+    assert stationary_point(np.ones((2, 2)), np.array([1.0, 2.0])) is None
+    assert stationary_point(np.zeros((0, 0)), np.zeros(0)).size == 0
+
+
+def huber_value(X, y, penalty, threshold):
+    def value(v):
+        w = v[: X.shape[1]] - v[X.shape[1] :]
+        r = y - X @ w
+        cut = np.clip(r, -threshold, threshold)
+        slopes = -X.T @ cut
+        loss = np.sum(cut * (r - cut / 2))
+        return loss + penalty * v.sum(), np.r_[slopes, -slopes] + penalty
+
+    return value
+
+
+@pytest.mark.parametrize("threshold", [0.02, 0.1, 0.3])
+def test_huberized_lasso_is_the_minimizer(threshold, seed):
+    X, y = problem(300, 5, 2, seed)
+    penalty = 20 * threshold
+    found = huber_lasso(ExactSums(X, y, intercept=False), penalty, threshold)
+    w = np.zeros(5)
+    w[found.places] = found.w
+    value = huber_value(X, y, penalty, threshold)
+    least = minimize(
+        value,
+        np.zeros(10),
+        jac=True,
+        bounds=[(0, None)] * 10,
+        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000},
+    )
+    ours = value(np.r_[np.maximum(w, 0), np.maximum(-w, 0)])[0]
+    assert ours <= least.fun + 1e-9
+    assert_allclose(w, least.x[:5] - least.x[5:], atol=1e-4)
+
+
+def test_huberized_lasso_is_the_lasso_where_no_residual_is_large(seed):
+    X, y = problem(800, 20, 3, seed)
+    plain = solved(X, y, 25.0)
+    huber = huber_lasso(ExactSums(X, y, intercept=True), 25.0, 2.0)
+    assert huber.support == plain.support
+    assert_allclose(huber.w, plain.w, atol=1e-10)
+
+
+def test_slopes_of_a_huberized_row_are_cut_at_the_threshold(seed):
+    X, y = problem(800, 10, 2, seed)
+    y[:40] = 1.0  # outliers
+    threshold = 0.1
+    found = huber_lasso(ExactSums(X, y, intercept=True), 5.0, threshold)
+    cut = np.clip(found.residuals, -threshold, threshold)
+    assert_allclose(found.X.T @ cut, 5.0 * found.signs, atol=1e-7)
+    assert (np.abs(found.residuals) > threshold).sum() > 40

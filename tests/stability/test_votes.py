@@ -1,0 +1,421 @@
+"""Votes of blocks and of subsamples, by brute force over single rows."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse, stats
+from tests.stat import assert_probability, assert_probability_at_most
+
+from tacit._random import as_generator
+from tacit.audit import replay
+from tacit.exceptions import BudgetExceeded, PlanError
+from tacit.mechanisms import StableRelease
+from tacit.privacy import Budget, Ledger, Neighbors
+from tacit.stability import (
+    NO_ANSWER,
+    BlockVote,
+    SubsampleVote,
+    block_members,
+    blocks_needed,
+    distance_needed,
+    private_answer,
+    release_probability,
+    winner_and_distance,
+)
+from tacit.stability._asking import as_vote, votes_of
+from tacit.stability._subsamples import SubsampleVotePlan, subsample_members
+from tacit.stability._votes import BlockVotePlan
+
+relations = pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
+
+
+def changes(votes, values):
+    """All votes that differ in one place."""
+    for place, value in product(range(len(votes)), values):
+        yield [*votes[:place], value, *votes[place + 1 :]]
+
+
+def broken(votes, other, changed=1, distance=winner_and_distance):
+    """Whether a pair of votes breaks what a stable release needs."""
+    first, second = (distance(v, changed=changed) for v in (votes, other))
+    apart = abs(first[1] - second[1]) > 1
+    return apart or (first[0] != second[0] and max(first[1], second[1]) > 0)
+
+
+def test_every_change_of_every_short_vote_is_within_the_bound():
+    for n in range(1, 6):
+        for votes in product("abc", repeat=n):
+            assert not any(broken(list(votes), v) for v in changes(votes, "abcd"))
+
+
+def test_random_votes_and_their_changes_are_within_the_bound(seed):
+    rng = as_generator(seed)
+    for _ in range(20_000):
+        n = int(rng.integers(1, 40))
+        votes = rng.integers(0, rng.integers(1, 5), size=n).tolist()
+        other = votes.copy()
+        other[int(rng.integers(n))] = int(rng.integers(0, 6))
+        assert not broken(votes, other)
+
+
+@pytest.mark.parametrize("changed", [2, 3])
+def test_votes_that_change_several_at_a_time_are_within_the_bound(changed, seed):
+    rng = as_generator(seed)
+    for _ in range(3000):
+        n = int(rng.integers(changed, 60))
+        votes = rng.integers(0, 2, size=n).tolist()
+        other = votes.copy()
+        for place in rng.choice(n, changed, replace=False):
+            other[place] = int(rng.integers(0, 3))
+        assert not broken(votes, other, changed)
+
+
+def test_a_distance_of_half_the_lead_is_caught():
+    def wrong(votes, changed):
+        winner, _ = winner_and_distance(votes)
+        first, second, *_ = [*sorted(Counter(votes).values())[::-1], 0]
+        return winner, (first - second) // 2
+
+    pairs = ((list(v), c) for v in product("ab", repeat=4) for c in changes(v, "ab"))
+    assert any(broken(*pair, distance=wrong) for pair in pairs)
+
+
+def test_ties_have_an_order_of_their_own():
+    assert winner_and_distance(["b", "a"]) == ("a", 0)
+    assert winner_and_distance(["a", "b"]) == ("a", 0)
+    assert winner_and_distance([]) == (None, 0)
+    assert winner_and_distance([3] * 7) == (3, 3)
+    assert winner_and_distance([3] * 40, changed=4) == (3, 4)
+
+
+def test_values_that_print_otherwise_are_others():
+    # for Python they are one value, and which of them is told would depend on a row
+    for votes in ([1, True, 1.0], [True, 1.0, 1], [0.0, -0.0, 0]):
+        assert winner_and_distance(votes)[1] == 0
+        assert len({repr(winner_and_distance(v)[0]) for v in (votes, votes[::-1])}) == 1
+
+
+class Odd(int):
+    """A number that prints as it likes."""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.nan, [1], {1}, np.array([1]), Odd(3), (1, [2]), (np.nan,), object(), 10**5000],
+    ids=lambda v: type(v).__name__,
+)
+def test_what_is_no_plain_value_is_no_vote(value):
+    assert as_vote(value) is None
+
+
+def test_plain_values_are_votes():
+    for value in (3, 2.5, "a", b"a", True, None, (1, ("b", None))):
+        assert as_vote(value) == value
+    assert type(as_vote(np.float32(0.5))) is float
+    assert type(as_vote((np.int64(3),))[0]) is int
+
+
+@relations
+def test_blocks_are_disjoint_and_hold_all_rows(neighbors, seed):
+    equal = neighbors is Neighbors.REPLACE_ONE
+    blocks = block_members(103, 10, equal, as_generator(seed))
+    assert sorted(np.concatenate(blocks)) == list(range(103))
+    assert all(np.all(np.diff(block) > 0) for block in blocks)
+    sizes = {len(block) for block in blocks}
+    assert (sizes <= {10, 11}) == equal
+
+
+def largest(X, y):
+    """The column whose sum is largest."""
+    return int(np.argmax(X.sum(axis=0)))
+
+
+@relations
+def test_one_row_changes_one_vote_and_the_distance_by_one(neighbors, seed):
+    rng = as_generator(seed)
+    X = rng.normal(size=(24, 2))
+    equal = neighbors is Neighbors.REPLACE_ONE
+    blocks = block_members(24, 6, equal, rng)
+    votes = votes_of(largest, X, None, blocks, [None] * 6)
+    for row in range(24):
+        if equal:
+            other = X.copy()
+            other[row] = rng.normal(size=2) * 9
+            sets = blocks
+        else:
+            other = np.delete(X, row, axis=0)
+            kept = [block[block != row] for block in blocks]
+            sets = [block - (block > row) for block in kept]
+        changed = votes_of(largest, other, None, sets, [None] * 6)
+        assert sum(a != b for a, b in zip(votes, changed, strict=True)) <= 1
+        assert not broken(votes, changed)
+
+
+SMALL = SubsampleVotePlan(largest, 60, 2**53 // 20, StableRelease(1.0, 1e-6))
+
+
+def test_no_row_is_in_too_many_subsamples(seed):
+    plan = SubsampleVotePlan(largest, 60, 2**53 // 20, SMALL.stable)
+    assert plan.most_sets == 5  # 2 * 60 / 20, rounded down as the rate is
+    sets = subsample_members(400, plan, as_generator(seed))
+    counts = np.bincount(np.concatenate(sets), minlength=400)
+    assert counts.max() <= plan.most_sets
+    assert counts.min() == 0
+    assert len(sets) == 60
+    # without the limit some row would be in more of them
+    assert np.mean(counts == plan.most_sets) > 0.02
+
+
+def test_one_row_changes_few_votes_and_the_distance_by_one(seed):
+    rng = as_generator(seed)
+    X = rng.normal(size=(30, 2))
+    sets = subsample_members(30, SMALL, rng)
+    votes = votes_of(largest, X, None, sets, [None] * 60)
+    for row in range(30):
+        other = X.copy()
+        other[row] = rng.normal(size=2) * 9
+        changed = votes_of(largest, other, None, sets, [None] * 60)
+        assert sum(a != b for a, b in zip(votes, changed, strict=True)) <= 5
+        assert not broken(votes, changed, SMALL.most_sets)
+
+
+def run(procedure, X, y=None, epsilon=1.0, delta=1e-6, seed=0, **options):
+    return private_answer(
+        procedure, X, y, epsilon=epsilon, delta=delta, random_state=seed, **options
+    )
+
+
+@relations
+@pytest.mark.parametrize("rule", ["optimal", "laplace"])
+def test_what_all_rows_show_is_told(neighbors, rule, seed):
+    X = as_generator(seed).normal(size=(3000, 3))
+    X[:, 1] += 1.0
+    options = {"neighbors": neighbors, "expected_rows": 2000, "seed": seed}
+    for procedure in (BlockVote(largest, rule=rule), SubsampleVote(largest, rule=rule)):
+        if isinstance(procedure, SubsampleVote):
+            options["epsilon"] = 20.0
+        answer = run(procedure, X, **options)
+        assert answer.value == 1
+        assert answer.released
+        assert answer.privacy.spent <= answer.privacy.promise.epsilon
+
+
+@pytest.mark.statistical
+def test_a_coin_is_told_as_seldom_as_is_promised(seed):
+    n, law = 600, StableRelease(0.2, 0.02)
+
+    def coin(X, y, random_state):
+        return random_state % 2
+
+    def number(X, y, random_state):
+        return random_state
+
+    def told(function):
+        plan = BlockVotePlan(function, 21, True, law)
+        X, rng = np.zeros((21, 1)), as_generator(seed)
+        runs = (BlockVote(function).run(plan, X, None, rng) for _ in range(n))
+        return sum(value != NO_ANSWER for value in runs)
+
+    # blocks that all say something else are told with probability delta
+    assert_probability_at_most(told(number), n, law.delta)
+    heads = np.arange(22)
+    leads = np.abs(2 * heads - 21)
+    chances = [law.release_probability((lead - 1) // 2) for lead in leads]
+    expected = float(stats.binom(21, 0.5).pmf(heads) @ chances)
+    assert_probability(told(coin), n, expected)
+    with pytest.raises(AssertionError):
+        assert_probability(told(coin), n, 2.5 * expected)
+
+
+@pytest.mark.statistical
+def test_a_constant_is_told_with_the_probability_of_the_closed_form(seed):
+    def constant(X, y):
+        return "same"
+
+    rng, X, n = as_generator(seed), np.zeros((12, 1)), 400
+    blocks = BlockVotePlan(constant, 9, True, StableRelease(0.5, 0.02))
+    assert blocks.most_probable == StableRelease(0.5, 0.02).release_probability(4)
+    sets = SubsampleVotePlan(constant, 60, 2**53 // 20, StableRelease(0.5, 0.02))
+    assert sets.most_probable == StableRelease(0.5, 0.02).release_probability(5)
+    for procedure, plan in (
+        (BlockVote(constant), blocks),
+        (SubsampleVote(constant), sets),
+    ):
+        told = sum(procedure.run(plan, X, None, rng) == "same" for _ in range(n))
+        assert_probability(told, n, plan.most_probable)
+        with pytest.raises(AssertionError):
+            assert_probability(told, n, plan.most_probable / 2)
+
+
+def refuses(X, y):
+    if X[0, 0] > -10:
+        raise KeyError("no such row")
+    return "never"
+
+
+def leaves(X, y):
+    raise SystemExit(3)
+
+
+def warns(X, y):
+    return float(np.log(np.zeros(1))[0] - np.log(np.zeros(1))[0])
+
+
+@pytest.mark.parametrize("function", [refuses, leaves, warns])
+def test_failures_and_warnings_tell_nothing(function, capfd):
+    answer = run(BlockVote(function), np.zeros((2000, 1)))
+    assert answer.value is None
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_function_cannot_write_into_the_rows():
+    def scribbles(X, y):
+        X[:] = 7.0
+        return 1
+
+    X = np.zeros((2000, 2))
+    run(BlockVote(scribbles), X)
+    assert not X.any()
+
+
+@pytest.mark.parametrize(
+    "table", [sparse.csr_array, sparse.coo_array, pd.DataFrame, list], ids=lambda t: t
+)
+def test_rows_of_any_kind_are_taken(table):
+    def wide(X, y):
+        return X.shape[1], str(type(y))
+
+    X = np.eye(3)[np.arange(2000) % 3]
+    answer = run(BlockVote(wide), table(X), pd.Series(np.arange(2000)))
+    assert answer.value[0] == 3
+
+
+@relations
+def test_neighbors_are_seen_through_the_distance_alone(neighbors, seed):
+    X = as_generator(seed).normal(size=(60, 2))
+    plan = BlockVote(largest, n_blocks=5).plan(Budget(1.0, 0.1, neighbors), 60)
+    other = X[:-1] if neighbors is Neighbors.ADD_OR_REMOVE_ONE else X.copy()
+    other[-1] = [-100.0, 100.0]
+
+    def train(X):
+        rng = as_generator(seed)
+        value = BlockVote(largest).run(plan, X, None, rng)
+        return value != NO_ANSWER
+
+    report = replay(train, (X,), (other,), redraw=True)
+    assert report.ok, str(report)
+    assert [entry.label for entry in report.entries] == ["StableRelease"]
+    assert report.entries[0].sensitivity == 1.0
+
+
+def test_a_vote_of_all_rows_together_is_caught(seed):
+    plan = BlockVotePlan(largest, 9, True, StableRelease(1.0, 0.1))
+
+    def leaky(X):
+        votes = [largest(X, None)] * 9  # one row turns all of them
+        return plan.stable(*winner_and_distance([*votes[:8], 5]), as_generator(0)) == 1
+
+    X = np.array([[1.0, 0.0], [0.0, 0.5]])
+    other = np.array([[-9.0, 0.0], [0.0, 0.5]])
+    assert replay(leaky, (X,), (X,)).ok
+    assert not replay(leaky, (X,), (other,)).ok or leaky(X) != leaky(other)
+
+
+@pytest.mark.parametrize("rule", ["optimal", "laplace"])
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 1000.0])
+@pytest.mark.parametrize("agreement", [0.6, 0.75, 1.0])
+def test_so_many_blocks_carry_the_vote(rule, epsilon, agreement):
+    needed = blocks_needed(epsilon, 1e-6, agreement=agreement, rule=rule)
+    for blocks in (needed, needed + 1, 2 * needed + 3):
+        won = int(agreement * blocks)
+        distance = winner_and_distance([0] * won + [1] * (blocks - won))[1]
+        assert release_probability(epsilon, 1e-6, distance, rule=rule) >= 1 - 1e-3
+    assert distance_needed(epsilon, 1e-6, rule=rule) >= 1
+
+
+def test_blocks_needed_are_near_the_closed_form():
+    # (2 / (2a - 1)) (1 + (log 1/2delta + log 1/2beta) / epsilon) for noise
+    assert blocks_needed(1.0, 1e-6, rule="laplace") == pytest.approx(82, abs=3)
+    assert blocks_needed(1.0, 1e-6) <= 82
+
+
+def test_plans_are_made_without_rows_and_hold_no_budget():
+    for procedure in (BlockVote(largest), SubsampleVote(largest)):
+        plan = procedure.plan(Budget(1.0, 1e-6), 5000)
+        assert plan == procedure.plan(Budget(1.0, 1e-6), 5000)
+        assert plan.event.curve(Neighbors.REPLACE_ONE).fits(Budget(1.0, 1e-6))
+        assert not any(isinstance(part, Budget) for part in vars(plan).values())
+        assert "keeps nothing" in plan.assumptions[0]
+
+
+def test_subsamples_are_as_many_as_the_proof_needs_and_no_more():
+    plan = SubsampleVote(largest).plan(Budget(1.0, 1e-6), 10_000)
+    assert 2e4 < plan.n_sets < 3.1e4
+    assert plan.rate > 1 / (32 * np.log(1e6))
+    printed = "SubsampleVote would ask 4"
+    with pytest.raises(PlanError, match=printed):
+        SubsampleVote(largest, "paper").plan(Budget(1.0, 1e-6), 10_000)
+    plan = SubsampleVote(largest, "paper").plan(Budget(8.0, 1e-6), 10_000)
+    assert plan.rate == pytest.approx(8 / (32 * np.log(1e6)))
+    assert plan.n_sets == int(np.ceil(np.log(1e10) / plan.rate**2))
+    with pytest.raises(PlanError, match="accounting='tight'"):
+        SubsampleVote(largest, "paper").plan(Budget(1000.0, 1e-6), 10_000)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 10**9])
+@pytest.mark.parametrize("delta", [1e-300, 0.9])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 1000.0])
+def test_any_budget_has_a_plan_or_a_refusal(n_rows, delta, epsilon):
+    plan = BlockVote(largest).plan(Budget(epsilon, delta), n_rows)
+    assert 1 <= plan.n_blocks <= n_rows
+    assert 0 <= plan.most_probable <= 1
+    procedure = SubsampleVote(largest)
+    if delta < 1e-9 and epsilon < 10:
+        with pytest.raises(PlanError, match="use BlockVote"):
+            procedure.plan(Budget(epsilon, delta), n_rows)
+    else:
+        assert procedure.plan(Budget(epsilon, delta), n_rows).most_sets >= 1
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: BlockVote(largest, 0), "n_blocks must be"),
+        (lambda: BlockVote(largest, rule="best"), "rule must be"),
+        (lambda: SubsampleVote(largest, "loose"), "accounting must be"),
+        (lambda: blocks_needed(1.0, 1e-6, agreement=0.5), "agreement must be"),
+        (lambda: blocks_needed(0.0, 1e-6), "epsilon must be"),
+        (lambda: blocks_needed(1.0, 0.0), "delta must be"),
+        (lambda: run(BlockVote(largest), np.zeros((2, 2, 2))), "X must have one row"),
+        (lambda: run(BlockVote(largest), np.zeros((3, 1)), [1, 2]), "as many rows"),
+        (lambda: run(BlockVote(largest), np.zeros((3, 1)), delta=0.0), "delta > 0"),
+    ],
+)
+def test_bad_parameters_are_refused_in_one_sentence(make, words):
+    with pytest.raises(ValueError, match=words) as refusal:
+        make()
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_refusal_charges_nothing_and_no_answer_is_charged():
+    ledger = Ledger(Budget(1.5, 1e-6))
+    X = np.arange(200.0)[:, None]
+    with pytest.raises(PlanError):
+        private_answer(SubsampleVote(largest, "paper"), X, epsilon=0.5, ledger=ledger)
+    assert ledger.spent() == 0
+    answer = private_answer(
+        BlockVote(lambda X, y: float(X[0, 0])),
+        X,
+        epsilon=1.0,
+        delta=1e-6,
+        ledger=ledger,
+        random_state=0,
+    )
+    assert answer.value == NO_ANSWER
+    assert not answer.released
+    assert ledger.spent() == pytest.approx(1.0)
+    with pytest.raises(BudgetExceeded):
+        private_answer(BlockVote(largest), X, epsilon=1.0, delta=1e-6, ledger=ledger)
