@@ -26,8 +26,8 @@ ABALONE_RANGES: Final = {
 # rings, one a year
 ABALONE_RINGS: Final = (0.0, 30.0)
 
-# Grams per liter, but for sulfur dioxide in milligrams; alcohol by volume. Round figures
-# around what wine has
+# Grams per liter, but for sulfur dioxide in milligrams; alcohol by volume. Round
+# figures around what wine has
 WINE_RANGES: Final = {
     "fixed_acidity": Range(3, 16),
     "volatile_acidity": Range(0, 2),
