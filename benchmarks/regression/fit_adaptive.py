@@ -1,136 +1,147 @@
-"""The made-up regressions behind the rule of adaptive moments.
+"""How the rule of adaptive moments does beside others, on tables it was chosen on.
 
-Draws tables with columns and targets that fill more or less of their ranges, scales
-one constant of the rule at a time, and prints the mean R2 on fresh rows beside that of
-other solvers; then how often to release moments by their noise. No real row is read.
+Fits all tables of `adaptive_tables` at many budgets and prints the mean R2 on other
+rows by kind, number of columns and noise; then, if asked, with constants of the rule
+changed one at a time. No table of the comparison in `data` is read.
 
-    python -m benchmarks.regression.fit_adaptive --problems 30
+    python -m benchmarks.regression.fit_adaptive --repeats 2
+    python -m benchmarks.regression.fit_adaptive --kinds wide
+    python -m benchmarks.regression.fit_adaptive --constants
 """
 
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections import defaultdict
+from contextlib import ExitStack
+from functools import lru_cache
 from unittest import mock
 
 import numpy as np
+from benchmarks.regression.adaptive_tables import REAL, made_up, real
 
 from tacit._random import as_generator
-from tacit.linear_model import LinearRegression
+from tacit.linear_model import Lasso, LinearRegression
+from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers import AdaptiveMoments, _adaptive_plan, _adaptive_rounds
 from tacit.solvers import adaptive_moments as solver
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
-FACTORS = (0.5, 1.0, 2.0)
-RIVALS = ("ada_ssp", "noisy_gd", "preconditioned_gd")
-TIMES = ("never", "once", "twice")
-CROWDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-TEST_ROWS = 4000
-CONSTANTS = [
-    *((solver, name) for name in ("CENTER_SHARE", "MORE_CENTER")),
-    *((_adaptive_plan, name) for name in ("SPREAD_SHARE", "FIRST_SHARE", "GROWTH")),
-    *((_adaptive_rounds, name) for name in ("BEYOND", "FIRST_CUT", "LAST_CUT")),
-]
+ROWS, COLUMNS = (300, 1000, 3000, 10_000, 40_000), (1, 3, 8, 12, 30, 100)
+WIDE = ((600, 700), (1500, 1200))
+KINDS = ("real", "sensible", "hard", "wide")
+METHODS = ("mean", "ada_ssp", "noisy_gd", "preconditioned_gd", "cd", "auto")
+# Upper ends of the noise on a mean of numbers up to one, and of the columns
+LEVELS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+WIDTHS = (4, 15, 100, 2000)
+LEAST_SCORE = -2.0
+FACTORS = (0.5, 2.0)
+CONSTANTS = {
+    **dict.fromkeys(("QUIET", "CENTER_SHARE", "LOST_CENTER"), solver),
+    **dict.fromkeys(("LITTLE_SPREAD_SHARE", "STEPS"), _adaptive_plan),
+    **dict.fromkeys(
+        ("STEP_CUT", "FURTHER", "SOONER", "BEYOND", "LEAST_SPREAD"), _adaptive_rounds
+    ),
+}
 
 
-def log_uniform(rng, low, high):
-    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+def cases(kinds, most_rows):
+    """Yield tables, each with a seed."""
+    for kind in kinds:
+        if kind == "wide":
+            for seed, (n, p) in enumerate(WIDE):
+                yield made_up("sparse", n, p, seed), seed
+            continue
+        for place, which in enumerate(REAL if kind == "real" else COLUMNS):
+            for n in (rows for rows in ROWS if rows <= most_rows):
+                seed = 100_000 * place + n
+                if kind == "real":
+                    yield real(which, n, seed), seed
+                else:
+                    yield made_up(kind, n, which, seed), seed
 
 
-def column(rng, latent):
-    """Return a column in [-1, 1] that follows a normal one."""
-    kind = rng.choice(["normal", "skew", "indicator", "even"], p=[0.45, 0.25, 0.2, 0.1])
-    if kind == "normal":
-        spread = log_uniform(rng, 0.02, 0.4)
-        return spread * latent + rng.uniform(-1, 1) * (1 - 2 * spread)
-    if kind == "skew":
-        return -1 + 2 * np.exp(rng.uniform(0.3, 1.2) * latent) / log_uniform(
-            rng, 3, 100
+@lru_cache
+def noise_level(n, epsilon, neighbors):
+    """Return the noise on the mean of numbers up to one."""
+    budget = Budget(epsilon, 1 / n**2, neighbors)
+    return budget.neighbors.rows_changed * calibrate(GaussianNoise, budget) / n
+
+
+def score(table, epsilon, method, seed, neighbors):
+    n, p = table.X.shape
+    common = {
+        "delta": 1 / n**2,
+        "y_range": (-1, 1),
+        "random_state": seed,
+        "neighbors": neighbors,
+    }
+    if method == "mean":
+        noise = noise_level(n, epsilon, neighbors)
+        found = table.y.mean() + noise * as_generator(seed).standard_normal()
+        predicted = np.full(len(table.y_test), found * 0.1 / (0.1 + noise**2))
+    elif method in ("cd", "gcd"):
+        model = Lasso(epsilon, alpha=2e-3, feature_bounds=1.0, solver=method, **common)
+        predicted = model.fit(table.X, table.y).predict(table.X_test)
+    else:
+        model = LinearRegression(epsilon, x_norm=np.sqrt(p), solver=method, **common)
+        predicted = model.fit(table.X, table.y).predict(table.X_test)
+    error = np.mean((table.y_test - np.clip(predicted, -1, 1)) ** 2)
+    return max(1 - error / np.var(table.y_test), LEAST_SCORE)
+
+
+def compare(given, methods):
+    """Print mean scores by kind, columns and noise, and over all of these."""
+    cells = defaultdict(list)
+    for table, seed in cases(given.kinds, given.rows):
+        n, p = table.X.shape
+        for i, epsilon in enumerate(EPSILONS):
+            level = noise_level(n, epsilon, given.neighbors)
+            if level > LEVELS[-1]:
+                continue
+            scores = [
+                np.mean(
+                    [
+                        score(table, epsilon, how, seed + 10 * r + i, given.neighbors)
+                        for r in range(given.repeats)
+                    ]
+                )
+                for how in methods.values()
+            ]
+            wide, noisy = np.searchsorted(WIDTHS, p), np.searchsorted(LEVELS, level)
+            cells[table.kind, int(wide), int(noisy)].append(scores)
+    print(f"{'kind':9}{'p':>6}{'noise':>7}{'fits':>6}", *(f"{m:>9.9}" for m in methods))
+    for (kind, wide, noisy), scores in sorted(cells.items()):
+        print(
+            f"{kind:9}{WIDTHS[wide]:6}{LEVELS[noisy]:7}{len(scores):6}",
+            *(f"{value:9.3f}" for value in np.mean(scores, axis=0)),
+            flush=True,
         )
-    if kind == "indicator":
-        return np.where(latent > rng.uniform(-1.5, 2), 1.0, -1.0)
-    return 2 * np.arctan(latent) / np.pi
-
-
-def drawn(seed, most_rows=9000, most_columns=60):
-    """Return rows and targets to fit, and to score."""
-    rng = as_generator(seed)
-    n = int(log_uniform(rng, 200, most_rows))
-    p = int(log_uniform(rng, 1, most_columns))
-    k, common = int(rng.integers(1, 5)), rng.uniform(0, 0.98)
-    factors = rng.standard_normal((n + TEST_ROWS, k))
-    if rng.random() < 0.25:
-        factors = rng.standard_t(4, size=factors.shape)
-    loadings = rng.standard_normal((k, p))
-    loadings /= np.linalg.norm(loadings, axis=0)
-    latent = np.sqrt(1 - common) * rng.standard_normal((n + TEST_ROWS, p))
-    latent += np.sqrt(common) * factors @ loadings
-    X = np.column_stack([column(rng, latent[:, j]) for j in range(p)]).clip(-1, 1)
-    standard = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
-    w = rng.standard_normal(p)
-    if rng.random() < 0.4:
-        w *= rng.random(p) < max(1 / p, rng.uniform(0.05, 0.5))
-    w[0] += not w.any()
-    signal = standard @ w
-    signal /= max(signal.std(), 1e-9)
-    heavy = rng.random() < 0.3
-    noise = rng.standard_t(3, size=len(X)) if heavy else rng.standard_normal(len(X))
-    part = rng.uniform(0.1, 0.95)
-    y = np.sqrt(part) * signal + np.sqrt(1 - part) * noise / noise.std()
-    spread = log_uniform(rng, 0.04, 0.4)
-    y = rng.uniform(-0.5, 0.5) * (1 - spread) + spread * y / y.std()
-    return X[:n], y[:n].clip(-1, 1), X[n:], y[n:].clip(-1, 1)
-
-
-def score(table, epsilon, how, seed):
-    X, y, X_test, y_test = table
-    model = LinearRegression(
-        epsilon,
-        x_norm=np.sqrt(X.shape[1]),
-        y_range=(-1, 1),
-        solver=how,
-        random_state=seed,
-    )
-    return model.fit(X, y).score(X_test, y_test)
+    total = np.mean([np.mean(scores, axis=0) for scores in cells.values()], axis=0)
+    print(f"{'all':28}", *(f"{value:9.3f}" for value in total), flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--problems", type=int, default=30)
+    parser.add_argument("--kinds", nargs="*", default=KINDS[:3], choices=KINDS)
+    parser.add_argument("--rows", type=int, default=10_000, help="of the largest")
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--neighbors", default="replace_one")
+    parser.add_argument("--constants", action="store_true")
     given = parser.parse_args()
-    tables = [drawn(seed) for seed in range(given.problems)]
-
-    def line(name, how):
-        means = [
-            np.mean([score(table, e, how, i) for i, table in enumerate(tables)])
-            for e in EPSILONS
-        ]
-        print(f"{name:28}", *(f"{value:7.3f}" for value in means), flush=True)
-
-    print(f"{'epsilon':28}", *(f"{e:7g}" for e in EPSILONS))
-    for rival in RIVALS:
-        line(rival, rival)
-    ours = AdaptiveMoments(noise="float")
-    for where, name in CONSTANTS:
+    warnings.simplefilter("ignore")
+    if not given.constants:
+        methods = (*METHODS, "gcd") if "wide" in given.kinds else METHODS
+        compare(given, {name: name for name in methods})
+        return
+    for name, where in CONSTANTS.items():
         for factor in FACTORS:
-            value = factor * getattr(where, name)
-            with mock.patch.object(where, name, value):
-                line(f"{name} = {value:g}", ours)
-    found = defaultdict(list)
-    for i, table in enumerate(tables):
-        for epsilon in EPSILONS:
-            n, p = table[0].shape
-            model = LinearRegression(epsilon, y_range=(-1, 1), solver=ours)
-            plan = model.plan(n, p).plan
-            noisy = int(
-                np.searchsorted(CROWDS, _adaptive_plan.crowd(plan.problem, plan.level))
-            )
-            tried = [AdaptiveMoments(times, noise="float") for times in TIMES]
-            found[noisy].append([score(table, epsilon, how, i) for how in tried])
-    print("\nnoise up to", *TIMES)
-    for noisy, scores in sorted(found.items()):
-        limit = (*CROWDS, np.inf)[noisy]
-        print(f"{limit:<11g}", *(f"{v:7.3f}" for v in np.mean(scores, axis=0)))
+            value = type(getattr(where, name))(factor * getattr(where, name))
+            print(f"{name} = {value:g}")
+            with ExitStack() as changed:
+                changed.enter_context(mock.patch.object(where, name, value))
+                compare(given, {"auto": AdaptiveMoments(noise="float")})
 
 
 if __name__ == "__main__":

@@ -130,11 +130,11 @@ def one_seed(seed, quick):
             "",
             f"{found.score(X_test, y_test):.5f}",
             f"{found.best_score_:.5f}",
-            f"{found.plan_.one.epsilon:.5f}",
+            f"{found.plan_.per_run.epsilon:.5f}",
             f"{time.process_time() - start:.1f}",
         )
     plan = search(**given).plan(*X.shape)
-    one = plan.one
+    one = plan.per_run
     kept, held = hold_out(len(y), plan.holdout, random_state=seed)
     candidates = search()._candidates()
     for params, model in zip(*candidates, strict=True):
@@ -199,7 +199,7 @@ def report(quick):
     relation = Neighbors.REPLACE_ONE
     single = plan.noise.event.curve(relation).epsilon(plan.budget.delta)
     print(f"{len(names)} candidates, {plan.mean_repeats:.0f} runs on average")
-    print(f"{plan.repeats}, {plan.one}, held out {plan.holdout:.2f}")
+    print(f"{plan.repeats}, {plan.per_run}, held out {plan.holdout:.2f}")
     print(f"one fit alone: epsilon {single:.3f} at delta {plan.budget.delta:.3g}")
     print(f"total over one fit: {EPSILON / single:.2f}")
     for name, found in lines.items():

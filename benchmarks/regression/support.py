@@ -109,10 +109,6 @@ def noise_level(s, scale):
     return NOISE / (REACH * scale)
 
 
-def huber_threshold(s, scale):
-    return 4 * noise_level(s, scale)
-
-
 METHODS = (
     Method("lasso, not private", "lasso", plain, epsilons=(1.0,)),
     Method("votes of blocks", "blocks", votes("blocks")),
@@ -129,18 +125,6 @@ METHODS = (
         bounded(
             "LassoStabilitySelector", coef_bound=weight_bound, noise_level=noise_level
         ),
-    ),
-    Method(
-        "stable lasso, Huber loss",
-        "stability",
-        bounded(
-            "LassoStabilitySelector",
-            loss="huber",
-            noise_level=noise_level,
-            huber_threshold=huber_threshold,
-            curvature=0.1,
-        ),
-        most_columns=1_000,
     ),
     Method(
         "exponential mechanism",

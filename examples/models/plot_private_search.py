@@ -37,10 +37,9 @@ search = PrivateSearchCV(
     model, GRID, epsilon=1.0, delta=DELTA, mean_repeats=20, random_state=0
 )
 plan = search.plan(*X.shape)
-print(
-    f"runs on average: {plan.mean_repeats:.0f}, epsilon of one: {plan.one.epsilon:.2f}"
-)
-print(f"a candidate is never tried with probability {plan.miss:.2f}")
+print(f"runs on average: {plan.mean_repeats:.0f}")
+print(f"epsilon of one run: {plan.per_run.epsilon:.2f}")
+print(f"a candidate is never tried with probability {plan.miss_probability:.2f}")
 
 # %%
 # One charge for all of it, made before anything runs.
@@ -56,7 +55,11 @@ print(search.privacy_)
 
 def alone(params):
     fitted = LogisticRegression(
-        plan.one.epsilon, plan.one.delta, classes=[0, 1], random_state=0, **params
+        plan.per_run.epsilon,
+        plan.per_run.delta,
+        classes=[0, 1],
+        random_state=0,
+        **params,
     )
     return fitted.fit(X, y).score(X_test, y_test)
 

@@ -1,9 +1,9 @@
 """Least squares from noisy moments, attacked end to end."""
 
-import logging
 from dataclasses import replace
 
 import pytest
+from tests.audits.verdict import assert_refutes_the_control
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -13,8 +13,6 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers._base import Problem
 from tacit.solvers.ada_ssp import AdaSSP
-
-LOG = logging.getLogger(__name__)  # `make audits` prints it
 
 # so heavy a ridge shows the noisy product of features and targets as it is
 SOLVER = AdaSSP(ridge=1e4)
@@ -39,14 +37,7 @@ def lower_bound(budget, n_runs, seed, noise=1.0):
 def check(budget, n_runs, seed):
     planned = lower_bound(budget, n_runs, seed)
     control = lower_bound(budget, n_runs, seed, noise=0.5)
-    LOG.info(
-        "AdaSSP: claim %g, lower bound %.3f, half the noise %.3f",
-        budget.epsilon,
-        planned,
-        control,
-    )
-    assert planned <= budget.epsilon
-    assert control > budget.epsilon
+    assert_refutes_the_control("AdaSSP", budget.epsilon, planned, control)
 
 
 @pytest.mark.statistical

@@ -5,11 +5,10 @@ its slope at the clip: all releases together are then a Gaussian mechanism of al
 is declared. The score is the sum of the weights.
 """
 
-import logging
-
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.audits.verdict import assert_refutes_the_control
 from tests.solvers.test_coordinate_descent import less_noise
 from tests.stat import P_FAIL
 
@@ -23,7 +22,6 @@ from tacit.solvers._columns import Columns
 
 BOUNDS = RowBounds(norm="linf")
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
-LOG = logging.getLogger(__name__)  # `make audits` prints it
 
 WALK = CoordinateDescent(4, step=1e-3, clip=0.5, smoothness="public")
 SQUARES = CoordinateDescent(
@@ -49,18 +47,12 @@ def epsilon(solver, budget, n_runs, seed, layout=np.asarray, noise=1.0, **settin
 
 
 def check(solver, budget, n_runs, seed, broken=0.5, **settings):
-    claim = budget.epsilon
     planned = epsilon(solver, budget, n_runs, seed, **settings)
     control = epsilon(solver, budget, n_runs, seed, noise=broken, **settings)
-    LOG.info(
-        "CoordinateDescent: claim %g, lower bound %.3f, %g of the noise %.3f",
-        claim,
-        planned,
-        broken,
-        control,
+    less = f"{broken:g} of the noise"
+    assert_refutes_the_control(
+        "CoordinateDescent", budget.epsilon, planned, control, less
     )
-    assert planned <= claim
-    assert control > claim
 
 
 @pytest.mark.statistical

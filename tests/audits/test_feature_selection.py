@@ -7,18 +7,19 @@ apart as declared. The event judged is fixed beforehand: how often these two are
 import logging
 from dataclasses import replace
 from itertools import product
-from math import exp, log
+from math import exp
 
 import numpy as np
 import pytest
+from tests.audits.verdict import check, event_bound
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit, clopper_pearson_lower, clopper_pearson_upper, replay
+from tacit.audit import audit, replay
 from tacit.feature_selection import BlockVoteSelector, PeelingSelector
 from tacit.feature_selection._ask import Ask
 from tacit.feature_selection._peel import Peel
-from tacit.feature_selection._peel_plan import UNIT
+from tacit.feature_selection._sums import UNIT
 from tacit.feature_selection._votes import FeatureVote
 from tacit.mechanisms import StableRelease
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
@@ -33,17 +34,6 @@ each_relation = pytest.mark.parametrize(
 each_method = pytest.mark.parametrize("pursuit", [False, True], ids=["corr", "pursuit"])
 
 
-def check(name, claim, epsilon_of, broken=0.5):
-    """The planned noise survives and half of it does not."""
-    planned, control = epsilon_of(1.0), epsilon_of(broken)
-    LOG.info(
-        "%s: claim %g, lower bound %.3f, %g of the noise %.3f",
-        name, claim, planned, broken, control,
-    )  # fmt: skip
-    assert planned <= claim
-    assert control > claim
-
-
 def lower_bound(select, pair, n_runs, seed, delta=0.0):
     """Return what is sure of epsilon, from how often the lifted columns are chosen."""
     rng = as_generator(seed)
@@ -52,9 +42,7 @@ def lower_bound(select, pair, n_runs, seed, delta=0.0):
         sum(max(found := select(*rows, rng)) == len(found) - 1 for _ in range(n_runs))
         for rows in pair
     )
-    p = clopper_pearson_lower(first, n_runs, P_FAIL / 2) - delta
-    q = clopper_pearson_upper(second, n_runs, P_FAIL / 2)
-    return log(max(p, q) / q)
+    return event_bound(first, second, n_runs, delta)
 
 
 def lifting_pair(neighbors, n_lifted, n_features):
@@ -70,17 +58,23 @@ def lifting_pair(neighbors, n_lifted, n_features):
     return (X, y), (other, y)
 
 
-def attack_choices(n_select, n_features, pursuit, n_runs, seed):
+def check_choices(n_select, n_features, pursuit, n_runs, seed):
     """Attack the choices alone: all else is the same on both sides, or all noise."""
     solver = Peel(n_select, pursuit=pursuit, labels=True)
     plan = solver.plan(Budget(10.0), 20, n_features)
     # targets are the same on both sides, so that sums of them tell nothing; normal
     # equations full of noise cost next to nothing, and leave the targets as they are
-    fits = 1e6 if plan.fits is not None else None
-    plan = replace(plan, center=1e-9, spread=None, fits=fits, choice=CLAIM / n_select)
+    fits = 1e6 if plan.fit_multiplier is not None else None
+    plan = replace(
+        plan,
+        center_multiplier=1e-9,
+        spread_multiplier=None,
+        fit_multiplier=fits,
+        choice_epsilon=CLAIM / n_select,
+    )
 
     def epsilon(noise):
-        used = replace(plan, choice=plan.choice / noise)
+        used = replace(plan, choice_epsilon=plan.choice_epsilon / noise)
         return lower_bound(
             lambda X, y, rng: solver.run(used, X.copy(), y, rng),
             lifting_pair(REPLACE, n_select, n_features),
@@ -93,14 +87,14 @@ def attack_choices(n_select, n_features, pursuit, n_runs, seed):
 
 @pytest.mark.statistical
 def test_half_the_noise_of_peeling_is_caught_quickly(seed):
-    attack_choices(1, 16, False, 1500, seed)
+    check_choices(1, 16, False, 1500, seed)
 
 
 @pytest.mark.slow
 @pytest.mark.statistical
 @each_method
 def test_half_the_noise_of_peeling_is_caught(pursuit, seed):
-    attack_choices(2, 6, pursuit, 6000, seed)
+    check_choices(2, 6, pursuit, 6000, seed)
 
 
 @pytest.mark.slow
@@ -125,13 +119,17 @@ def test_claim_of_peeling_survives(neighbors, pursuit, delta, seed):
 
 # Sums of peeling, and the values on both sides that move them most
 SUMS = {
-    "center": lambda plan: (plan.moments(1, plan.center), [1.0, 1.0], [-1.0, 1.0]),
-    "spread": lambda plan: (
-        plan.moments(4, plan.spread),
+    "center_multiplier": lambda plan: (
+        plan.moments(1, plan.center_multiplier),
+        [1.0, 1.0],
+        [-1.0, 1.0],
+    ),
+    "spread_multiplier": lambda plan: (
+        plan.moments(4, plan.spread_multiplier),
         np.ones(8),
         np.repeat([-1.0, 1.0], 4),
     ),
-    "fits": lambda plan: (plan.products(3), np.ones(3), [0.0, -1.0, -1.0]),
+    "fit_multiplier": lambda plan: (plan.products(3), np.ones(3), [0.0, -1.0, -1.0]),
 }
 
 
@@ -155,7 +153,7 @@ def test_half_the_noise_of_the_sums_of_peeling_is_caught(part, seed):
             random_state=seed,
         ).epsilon_lower
 
-    check(f"{part} of peeling", budget.epsilon, epsilon)
+    check(f"peeling, {part}", budget.epsilon, epsilon)
 
 
 @pytest.mark.statistical

@@ -6,17 +6,14 @@ steep as declared at small margins. The event judged is fixed beforehand: how of
 first vertex is chosen.
 """
 
-import logging
 from dataclasses import replace
-from math import log
 
 import numpy as np
 import pytest
 from scipy import sparse
-from tests.stat import P_FAIL
+from tests.audits.verdict import assert_refutes_the_control, event_bound
 
 from tacit._random import as_generator
-from tacit.audit import clopper_pearson_lower, clopper_pearson_upper
 from tacit.convex import HuberizedHinge, Simplex
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
@@ -24,7 +21,6 @@ from tacit.solvers import Problem
 from tacit.solvers.frank_wolfe import FrankWolfe
 
 BOUNDS = RowBounds(0.1, norm="linf")
-LOG = logging.getLogger(__name__)  # `make audits` prints it
 
 
 def sides(budget, layout):
@@ -54,23 +50,14 @@ def lower_bound(solver, budget, layout, n_runs, seed, noise=1.0):
         sum(solver.run(plan, rows, rng)[0, 0] > 0.5 for _ in range(n_runs))
         for rows in both
     )
-    p = clopper_pearson_lower(first, n_runs, P_FAIL / 2) - budget.delta
-    q = clopper_pearson_upper(second, n_runs, P_FAIL / 2)
-    return log(max(p, q) / q)
+    return event_bound(first, second, n_runs, budget.delta)
 
 
 def check(solver, budget, layout, n_runs, seed, broken=0.5):
     planned = lower_bound(solver, budget, layout, n_runs, seed)
     control = lower_bound(solver, budget, layout, n_runs, seed, noise=broken)
-    LOG.info(
-        "FrankWolfe: claim %g, lower bound %.3f, %g of the noise %.3f",
-        budget.epsilon,
-        planned,
-        broken,
-        control,
-    )
-    assert planned <= budget.epsilon
-    assert control > budget.epsilon
+    less = f"{broken:g} of the noise"
+    assert_refutes_the_control("FrankWolfe", budget.epsilon, planned, control, less)
 
 
 @pytest.mark.statistical

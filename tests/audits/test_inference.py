@@ -1,10 +1,10 @@
 """Intervals and the private score, attacked at the data sets that tell most."""
 
-import logging
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.audits.verdict import check
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -17,22 +17,10 @@ from tacit.privacy import Budget, LaplaceNoise, Neighbors, calibrate
 from tacit.solvers import Problem
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
-LOG = logging.getLogger(__name__)  # `make audits` prints it
 
 each_relation = pytest.mark.parametrize(
     "neighbors", [REPLACE, ADD], ids=["replace", "add"]
 )
-
-
-def check(name, claim, epsilon_of):
-    """The planned noise survives and half of it does not."""
-    planned, control = epsilon_of(1.0), epsilon_of(0.5)
-    LOG.info(
-        "%s: claim %g, lower bound %.3f, half the noise %.3f",
-        name, claim, planned, control,
-    )  # fmt: skip
-    assert planned <= claim
-    assert control > claim
 
 
 def matrices_attack(budget, n_runs, seed):

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.audits.verdict import event_bound
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
 from tacit.audit import (
     clopper_pearson_bound,
-    clopper_pearson_lower,
-    clopper_pearson_upper,
     gaussian_bound,
 )
 from tacit.mechanisms import (
@@ -65,9 +64,7 @@ def by_gaussian(first, second, delta):
 
 def by_event(first, second, delta):
     """For scores that are 1 on one event, fixed beforehand: all runs judge it."""
-    p = clopper_pearson_lower(first.sum(), len(first), P_FAIL / 2) - delta
-    q = clopper_pearson_upper(second.sum(), len(second), P_FAIL / 2)
-    return log(max(p, q) / q)
+    return event_bound(first.sum(), second.sum(), len(first), delta)
 
 
 def in_parts(draw, n, most=50_000):

@@ -143,7 +143,7 @@ def score_attack(budget, n_runs, seed, noise):
         # predictions depend on the place, and the first row is right in all of them
         return np.array([run.rank - 20 * SHARES[run.model.place_]])
 
-    one = found.plan.one
+    one = found.plan.per_run
     return one.epsilon, audit(
         train,
         pair,

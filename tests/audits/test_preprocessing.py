@@ -1,17 +1,16 @@
 """The claims of private transformers attacked, by exact laws and by many fits."""
 
-import logging
 from dataclasses import replace
 from itertools import product
-from math import log
 
 import numpy as np
 import pytest
 from scipy.special import log_softmax
+from tests.audits.verdict import check, event_bound
 from tests.stat import P_FAIL, assert_counts_detect, assert_counts_follow
 
 from tacit._random import as_generator
-from tacit.audit import audit, clopper_pearson_lower, clopper_pearson_upper
+from tacit.audit import audit
 from tacit.mechanisms.noise import GRID
 from tacit.preprocessing._moments import plan_moments
 from tacit.preprocessing._quantiles import plan_quantiles, rank_scores
@@ -19,24 +18,12 @@ from tacit.preprocessing._squares import plan_squares
 from tacit.privacy import Budget, Neighbors
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
-LOG = logging.getLogger(__name__)  # `make audits` prints it
 CELLS = 3  # hence four candidates
 LEVEL = 0.3
 
 each_relation = pytest.mark.parametrize(
     "neighbors", [REPLACE, ADD], ids=["replace", "add"]
 )
-
-
-def check(name, claim, epsilon_of, broken=0.5):
-    """The planned noise survives and half of it does not."""
-    planned, control = epsilon_of(1.0), epsilon_of(broken)
-    LOG.info(
-        "%s: claim %g, lower bound %.3f, %g of the noise %.3f",
-        name, claim, planned, broken, control,
-    )  # fmt: skip
-    assert planned <= claim
-    assert control > claim
 
 
 def moments_attack(budget, n_runs, seed, method, plan_of=plan_moments):
@@ -211,8 +198,6 @@ def test_half_the_noise_of_quantiles_is_caught(neighbors, seed):
             X, rng = np.array(rows)[:, None], as_generator(seed + side)
             chosen = [sharper.run(X, rng)[0, 0] * cells for _ in range(n)]
             hits.append(int((np.round(chosen) < edge).sum()))
-        p = clopper_pearson_lower(hits[0], n, P_FAIL / 2)
-        q = clopper_pearson_upper(hits[1], n, P_FAIL / 2)
-        return log(max(p, q) / q)
+        return event_bound(hits[0], hits[1], n)
 
     check("quantiles", claim, epsilon)

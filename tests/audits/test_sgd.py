@@ -4,10 +4,10 @@ An honest solver is refuted with probability at most P_FAIL an audit; with half 
 noise it must be refuted.
 """
 
-import logging
 from dataclasses import replace
 
 import pytest
+from tests.audits.verdict import assert_refutes_the_control
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -20,7 +20,6 @@ from tacit.solvers.noisy_sgd import NoisySGD
 from tacit.solvers.permuted_sgd import PermutedSGD
 
 ADD = Neighbors.ADD_OR_REMOVE_ONE
-LOG = logging.getLogger(__name__)  # `make audits` prints it
 
 
 def lower_bound(solver, plan, pair, budget, n_runs, seed, method):
@@ -43,15 +42,8 @@ def check(solver, problem, pair, budget, n_runs, seed, method="gaussian"):
         lower_bound(solver, p, pair, budget, n_runs, seed, method)
         for p in (plan, halved)
     )
-    LOG.info(
-        "%s: claim %g, lower bound %.3f, half the noise %.3f",
-        type(solver).__name__,
-        budget.epsilon,
-        planned,
-        control,
-    )
-    assert planned <= budget.epsilon
-    assert control > budget.epsilon
+    name = type(solver).__name__
+    assert_refutes_the_control(name, budget.epsilon, planned, control)
 
 
 def check_passes(solver, budget, n_runs, seed):

@@ -3,15 +3,15 @@
 import logging
 from dataclasses import replace
 from itertools import product
-from math import log
 
 import numpy as np
 import pytest
+from tests.audits.verdict import event_bound
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
 from tacit.audit import audit
-from tacit.audit.bounds import clopper_pearson_lower, clopper_pearson_upper
+from tacit.audit.bounds import clopper_pearson_lower
 from tacit.convex import Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.mechanisms import StableRelease
@@ -32,12 +32,10 @@ DELTA = 0.01
 
 def lower_bound(first, second, delta):
     """Bound on epsilon from how often an event, fixed beforehand, was seen."""
-    p = clopper_pearson_lower(first.sum(), len(first), P_FAIL / 2) - delta
-    q = clopper_pearson_upper(second.sum(), len(second), P_FAIL / 2)
-    return log(max(p, q) / q)
+    return event_bound(first.sum(), second.sum(), len(first), delta)
 
 
-def caught(name, claim, run, n_runs, seed, delta, least):
+def check_events(name, claim, run, n_runs, seed, delta, least):
     """Attack the claim and half the noise; ``run(factor, side, rng)`` is one run."""
     found = []
     for factor in (1.0, 2.0):
@@ -67,10 +65,10 @@ def test_a_vote_of_blocks_keeps_its_claim(rule, seed):
 
     def run(factor, side, rng):
         stable = StableRelease(2 * factor, DELTA, rule)
-        plan = BlockVotePlan(first_value, 3, True, stable)
+        plan = BlockVotePlan(3, True, stable)
         return procedure.run(plan, sides[side], None, rng) != NO_ANSWER
 
-    caught(f"BlockVote, {rule}", 2.0, run, 5000, seed, DELTA, least=0.4)
+    check_events(f"BlockVote, {rule}", 2.0, run, 5000, seed, DELTA, least=0.4)
 
 
 def is_marked(X, y):
@@ -91,11 +89,11 @@ def test_what_a_neighbor_lacks_is_told_with_probability_delta(kind, neighbors, s
         stable = StableRelease(1.0, delta)
         if kind == "blocks":
             equal = neighbors is Neighbors.REPLACE_ONE
-            plan = BlockVotePlan(is_marked, 1, equal, stable)
+            plan = BlockVotePlan(1, equal, stable)
             procedure = BlockVote(is_marked)
         else:
             # a row is in both subsamples or in one or none: it may turn both
-            plan = SubsampleVotePlan(is_marked, 2, 2**53 - 1, stable)
+            plan = SubsampleVotePlan(2, 2**53 - 1, stable)
             procedure = SubsampleVote(is_marked)
         rng = as_generator(seed)
         runs = [
@@ -175,4 +173,4 @@ def test_a_point_deep_among_models_keeps_its_claim(seed, monkeypatch):
         W = TukeyRegression().run(plan, rows[side], rng)
         return tuple(np.rint(W[:, 0] * ENDS).astype(int)) in event
 
-    caught("TukeyRegression", 2.0, run, 4000, seed, 0.0, least=0.45)
+    check_events("TukeyRegression", 2.0, run, 4000, seed, 0.0, least=0.45)

@@ -5,19 +5,16 @@ how often a column is selected. The second is attacked by the weight that came o
 whichever column it belongs to.
 """
 
-import logging
 from dataclasses import dataclass, replace
-from math import log
 
 import numpy as np
 import pytest
+from tests.audits.verdict import assert_refutes_the_control, event_bound
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
 from tacit.audit import (
     audit,
-    clopper_pearson_lower,
-    clopper_pearson_upper,
     worst_case_pair,
 )
 from tacit.convex import Squared
@@ -29,7 +26,6 @@ from tacit.solvers import AdaSSP, Problem
 
 BOUNDS = RowBounds(norm="linf")
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
-LOG = logging.getLogger(__name__)  # `make audits` prints it
 
 
 @dataclass(frozen=True)
@@ -52,10 +48,10 @@ class SumsPlan:
 class LargestSum:
     """Select the column with the largest sum."""
 
-    def _plan(self, budget, n_rows, n_features):
+    def plan_selection(self, budget, n_rows, n_features):
         return SumsPlan(budget.epsilon, budget.neighbors.rows_changed)
 
-    def _select(self, plan, X, y, rng):
+    def select(self, plan, X, y, rng):
         return (plan.mechanism(X.sum(axis=0), rng),)
 
 
@@ -89,9 +85,7 @@ def selection_bound(budget, n_runs, seed, noise):
         )
         for X in (np.vstack([vote, both]), other)
     )
-    p = clopper_pearson_lower(first, n_runs, P_FAIL / 2) - budget.delta
-    q = clopper_pearson_upper(second, n_runs, P_FAIL / 2)
-    return log(max(p, q) / q)
+    return event_bound(first, second, n_runs, budget.delta)
 
 
 def weight_bound(budget, n_runs, seed, noise):
@@ -117,16 +111,9 @@ def weight_bound(budget, n_runs, seed, noise):
 def check(bound, budget, n_runs, seed, broken=0.5):
     honest = bound(budget, n_runs, seed, 1.0)
     control = bound(budget, n_runs, seed, broken)
-    LOG.info(
-        "SparseLinearRegression, %s: claim %g, lower bound %.3f, %g of the noise %.3f",
-        bound.__name__,
-        budget.epsilon,
-        honest,
-        broken,
-        control,
-    )
-    assert honest <= budget.epsilon
-    assert control > budget.epsilon
+    name = f"SparseLinearRegression, {bound.__name__}"
+    less = f"{broken:g} of the noise"
+    assert_refutes_the_control(name, budget.epsilon, honest, control, less)
 
 
 @pytest.mark.statistical

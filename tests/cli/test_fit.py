@@ -127,7 +127,7 @@ def test_a_schema_nobody_confirmed_stops_everything(census, run):
     assert run("schema", "init", table, "--target", "female", "--out", schema).code == 0
     answer = run(*fit_arguments(census, "--schema", schema))
     assert answer.code == 2
-    assert "confirm" in answer.err
+    assert f"tacit schema confirm {schema} --all" in answer.err
     assert spent(census) == 0
 
 

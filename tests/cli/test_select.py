@@ -7,17 +7,27 @@ import pytest
 from rich.console import Console
 from tests.cli.story import fit_arguments, spent
 
-from tacit.cli._options import SELECTING, estimator_for
+from tacit._random import as_generator
+from tacit.cli._options import estimator_for
 from tacit.cli.commands.plan import _show
 from tacit.feature_selection import PeelingSelector
 from tacit.forecast import Forecast
+from tacit.linear_model import SparseLinearRegression
 from tacit.mechanisms import NO_ANSWER
-from tacit.saved import read
+from tacit.model_selection import PrivateSearchCV
+from tacit.saved import read, save_model
 from tacit.tables import Column, Schema
 
 HOURS = ("--target", "hours_per_week")
 
 
+@pytest.fixture
+def no_charts(monkeypatch):
+    """Charts have tests of their own, and take most of the time of a fit."""
+    monkeypatch.setattr("tacit.reports._pages.drawing", lambda *_, **__: "")
+
+
+@pytest.mark.usefixtures("no_charts")
 def test_columns_are_selected_fitted_reported_and_predicted(census, run):
     answer = run(*fit_arguments(census, *HOURS, "--select", 2, "--json"))
     assert answer.code == 0, answer.err
@@ -56,8 +66,36 @@ def test_the_console_names_the_columns_and_what_they_cost(census, run):
     assert "the choice is private too, for epsilon" in told
 
 
+@pytest.mark.usefixtures("no_charts")
+def test_as_many_columns_as_there_are_need_no_choice(census, run):
+    answer = run(*fit_arguments(census, *HOURS, "--select", 500))
+    assert answer.code == 0, answer.err
+    model = read(census / "model")
+    n = len(model.facts["features"])
+    assert f"selected     all {n} columns, as there are no more" in answer.out
+    assert "the choice is private" not in answer.out
+    for page in ("report.html", "card.md", "card.html"):
+        text = (census / "model" / page).read_text("utf-8")
+        assert "All columns are used: up to 500 were asked for" in text
+        assert "is itself noisy" not in text
+
+
+def test_a_model_that_a_search_chose_is_reported_with_its_total(tmp_path, run):
+    X = as_generator(0).uniform(-1, 1, (300, 4))
+    model = SparseLinearRegression(
+        n_features_to_select=2, feature_bounds=1.0, y_range=(-1, 1)
+    )
+    grid = {"fit_intercept": [True, False]}
+    search = PrivateSearchCV(model, grid, 3.25, 1e-6, mean_repeats=3).fit(X, X[:, 0])
+    folder = save_model(search.best_estimator_, tmp_path / "model")
+    answer = run("report", folder)
+    assert answer.code == 0, answer.err
+    text = (folder / "report.html").read_text("utf-8")
+    assert "its total of epsilon 3.25 has paid for the selection too" in text
+
+
 def test_no_answer_is_told_in_words(census, run, monkeypatch):
-    monkeypatch.setattr(PeelingSelector, "_select", lambda *_: NO_ANSWER)
+    monkeypatch.setattr(PeelingSelector, "select", lambda *_: NO_ANSWER)
     answer = run(*fit_arguments(census, *HOURS, "--select", 2, "--force"))
     assert answer.code == 0, answer.err
     assert "selected     no answer, for epsilon" in answer.out
@@ -72,6 +110,16 @@ def test_no_answer_is_told_in_words(census, run, monkeypatch):
     assert answer.data["selection"]["answered"] is False
 
 
+@pytest.mark.usefixtures("no_charts")
+def test_an_answer_without_columns_is_told_in_words(census, run, monkeypatch):
+    monkeypatch.setattr(PeelingSelector, "select", lambda *_: ())
+    answer = run(*fit_arguments(census, *HOURS, "--select", 2))
+    assert answer.code == 0, answer.err
+    assert "selected     no column, for epsilon" in answer.out
+    assert "the model is a private mean" in answer.out
+
+
+@pytest.mark.usefixtures("no_charts")
 def test_the_model_can_be_named_and_its_selector_set(census, run):
     named = ("--model", "sparse-linear", "--select", 3, "--set", "selection_share=0.3")
     peel = json.dumps(
@@ -90,6 +138,7 @@ def test_the_model_can_be_named_and_its_selector_set(census, run):
     assert len(model.selection_) == 3
 
 
+@pytest.mark.usefixtures("no_charts")
 def test_a_score_can_be_paid_for(census, run):
     more = (*HOURS, "--select", 2, "--measure", 0.5, "--json")
     answer = run(*fit_arguments(census, *more))
@@ -122,7 +171,28 @@ def test_a_plan_answers_without_a_row(census, run):
     shown = io.StringIO()
     _show(Console(file=shown, width=200), answer.data)
     assert "selection    2 of " in shown.getvalue()
-    assert "enough to find those that matter in 9 of 10 cases" in shown.getvalue()
+    assert "enough to find all that matter with probability 0.9" in shown.getvalue()
+    assert "made-up rows like these, of which 2 columns tell something" in (
+        shown.getvalue()
+    )
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_plan_says_where_all_columns_are_kept(census, run):
+    schema = ("--schema", census / "census.toml", *HOURS, "--rows", 3000)
+    answer = run("plan", *schema, "--epsilon", 1, "--select", 1000, "--quiet")
+    assert answer.code == 0, answer.err
+    assert "columns are kept, as no fewer were asked for" in answer.out
+    assert "tell something" not in answer.out
+
+
+@pytest.mark.slow
+def test_a_plan_for_a_selector_that_refuses_few_rows_is_made(census, run):
+    schema = ("--schema", census / "census.toml", *HOURS, "--rows", 5000)
+    more = ("--epsilon", 1, "--select", 5, "--set", "selector=lasso", "--quiet")
+    answer = run("plan", *schema, *more)
+    assert answer.code == 0, answer.err
+    assert "LassoStabilitySelector, then " in answer.out
 
 
 @pytest.mark.usefixtures("quick")
@@ -185,7 +255,7 @@ def test_ranges_come_from_the_schema():
         Column("sex", "category", categories=("f", "m")),
     )
     schema = Schema(columns, Column("visits", "number", range=(0, 20)))
-    for name in SELECTING:
+    for name in ("linear", "sparse-linear"):
         model = estimator_for(
             schema, model_name=name, settings={}, epsilon=1.0, select=1
         )

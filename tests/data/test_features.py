@@ -47,7 +47,7 @@ def test_units_are_within_one_exactly(X, pairs, centered):
     units = bounds.to_unit(X)
     assert units.min() >= -1
     assert units.max() <= 1
-    back = bounds.center + bounds.half_width * units
+    back = bounds.from_unit(units)
     off = np.abs(back - bounds.clip(X))
     assert (off <= 1e-15 * np.maximum(*np.abs(bounds.ends)) * 4).all()
 
@@ -58,6 +58,9 @@ def test_sparse_rows_become_the_units_of_dense_ones(X, pairs):
     units = bounds.to_unit(sparse.csr_array(X))
     assert sparse.issparse(units)
     assert np.array_equal(units.toarray(), bounds.to_unit(X))
+    back = bounds.from_unit(units)
+    assert sparse.issparse(back)
+    assert np.array_equal(back.toarray(), bounds.from_unit(bounds.to_unit(X)))
 
 
 def test_the_ends_of_a_range_become_one():

@@ -52,7 +52,7 @@ def test_diabetes_is_in_the_units_it_was_measured_in():
 
 
 def test_downloaded_shells_read_like_the_file(monkeypatch, tmp_path):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="tables are downloaded with pandas")
     monkeypatch.setenv("TACIT_DATA", str(tmp_path))
     sizes = [name for name in ABALONE_RANGES if not name.startswith("sex")]
     frame = pandas.DataFrame({name.capitalize(): [0.5, 0.25] for name in sizes})

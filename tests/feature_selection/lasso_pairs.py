@@ -43,12 +43,28 @@ def neighbor(rng, X, y, rows_changed):
     return np.delete(X, place, axis=0), np.delete(y, place)
 
 
-def about_to_enter(n=400, penalty=100.0, short=0.5):
+def about_to_enter(n=400, penalty=100.0, short=0.75):
     """Return rows whose second column is just short of entering, and a neighbor."""
     hadamard = np.array([[1, 1, 1], [-1, 1, -1], [1, -1, -1], [-1, -1, 1]], dtype=float)
     X = np.tile(hadamard, (n // 4, 1))
     y = 0.4 * X[:, 0] + (penalty - short) / n * X[:, 1]
     return (X, y), (np.vstack([X, [1.0, 1.0, 0.0]]), np.append(y, 1.0))
+
+
+def twins(n, near):
+    """Return rows of a column with two twins that differ by hardly anything.
+
+    Together they can stand for the last column, at the cost of very large weights.
+    """
+    hadamard = np.array([[1.0]])
+    for _ in range(3):
+        hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
+    H = np.tile(hadamard, (n // 8 + 1, 1))[:n]
+    first, second = H[:, 1], H[:, 2]
+    columns = [first, 0.7 * first + near * second, 0.7 * first - near * second]
+    columns += [0.7 * first + 0.3 * H[:, j] for j in (3, 5, 6, 7)]
+    columns += [0.7 * first - 0.3 * H[:, 3], second]
+    return np.column_stack(columns), 0.5 * first + 0.3 * second
 
 
 def violations(facts_of, seed, n_sets=25, n_neighbors=6):

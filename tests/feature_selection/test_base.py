@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from inspect import signature
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +16,12 @@ from sklearn.pipeline import make_pipeline
 
 from tacit._random import as_generator
 from tacit.exceptions import BudgetExceeded
-from tacit.feature_selection import BlockVoteSelector, PeelingSelector
+from tacit.feature_selection import (
+    BlockVoteSelector,
+    ExponentialSelector,
+    LassoStabilitySelector,
+    PeelingSelector,
+)
 from tacit.feature_selection._base import PrivateSelector
 from tacit.linear_model import LinearRegression
 from tacit.mechanisms import NO_ANSWER
@@ -23,6 +29,12 @@ from tacit.privacy import Budget, GaussianNoise, Ledger
 
 N, P = 400, 6
 RELEVANT = (1, 4)
+KINDS = (
+    BlockVoteSelector,
+    ExponentialSelector,
+    LassoStabilitySelector,
+    PeelingSelector,
+)
 
 
 class Seen(PrivateSelector):
@@ -48,11 +60,11 @@ class Seen(PrivateSelector):
             if name not in ("self", "__class__"):
                 setattr(self, name, value)
 
-    def _plan(self, budget, n_rows, n_features):
+    def plan_selection(self, budget, n_rows, n_features):
         self.planned = budget, n_rows, n_features
         return SimpleNamespace(event=GaussianNoise(100.0), assumptions=("so",))
 
-    def _select(self, plan, X, y, rng):
+    def select(self, plan, X, y, rng):
         self.seen = X, y
         return self.answer
 
@@ -77,6 +89,13 @@ SELECTORS = [
 each_selector = pytest.mark.parametrize("selector", SELECTORS, ids=str)
 
 
+def changed(selector, **params):
+    """Return a copy with these parameters, of which it may lack some."""
+    known = selector.get_params()
+    given = {name: value for name, value in params.items() if name in known}
+    return clone(selector).set_params(**given)
+
+
 def test_rows_arrive_in_units_of_their_ranges():
     X = np.array([[0.0, -7.0], [5.0, 0.0], [20.0, 3.0]])
     selector = Seen(
@@ -89,6 +108,19 @@ def test_rows_arrive_in_units_of_their_ranges():
     seen, y = selector.seen
     assert_array_equal(seen, [[-1.0, -1.0], [0.0, 0.0], [1.0, 0.6]])
     assert_array_equal(y, [-1.0, 0.5, 1.0])
+
+
+def test_selectors_have_the_parameters_they_use():
+    has = {kind: set(signature(kind).parameters) for kind in KINDS}
+    for kind in (PeelingSelector, ExponentialSelector):  # which always answer
+        assert "fallback" not in has[kind]
+    assert "expected_rows" not in has[ExponentialSelector]
+    assert "noise" not in has[LassoStabilitySelector]  # its rule of release is exact
+    for kind in KINDS:
+        selector = kind(n_features_to_select=1)
+        assert selector.fallback is None
+        assert selector.expected_rows is None
+        assert selector.noise == "grid"
 
 
 def test_two_labels_arrive_as_signs():
@@ -152,6 +184,33 @@ def test_fallback_is_used_without_an_answer(fallback, columns):
     assert selector.support_ is None
     answered = Seen(fallback=fallback).fit(table, y)
     assert_array_equal(answered.get_support(indices=True), RELEVANT)
+
+
+def test_an_empty_support_is_an_answer_that_transform_cannot_use():
+    X, y = rows()
+    selector = Seen(answer=()).fit(X, y)
+    assert selector.selection_ == ()
+    assert selector.released_
+    assert not selector.support_.any()
+    for use in (selector.get_support, lambda: selector.transform(X)):
+        with pytest.raises(ValueError, match="selected no column") as refusal:
+            use()
+        assert "\n" not in str(refusal.value)
+
+
+def test_fallback_is_used_for_an_empty_support():
+    X, y = rows()
+    selector = Seen(answer=(), fallback="all")
+    assert_array_equal(selector.fit(X, y).transform(X), X)
+    assert selector.selection_ == ()
+    model = LinearRegression(x_norm=3.0, y_range=(-3, 3))
+    assert make_pipeline(selector, model).fit(X, y).predict(X).shape == (N,)
+
+
+def test_a_fallback_without_columns_is_no_cause_for_a_warning():
+    X, y = rows()
+    selector = Seen(answer=NO_ANSWER, fallback=()).fit(X, y)
+    assert selector.transform(X).shape == (N, 0)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +307,8 @@ def test_fit_spends_what_was_planned(selector, seed):
 @each_selector
 def test_number_of_rows_is_not_told_where_it_is_private(selector, seed):
     X, y = rows(n=397)
-    selector = clone(selector).set_params(
+    selector = changed(
+        selector,
         delta=1e-6,
         neighbors="add_or_remove_one",
         expected_rows=300,
@@ -275,7 +335,7 @@ def test_sparse_rows_and_tables_are_taken(selector, seed):
 @each_selector
 def test_fitted_selectors_travel(selector, seed):
     X, y = rows()
-    found = clone(selector).set_params(random_state=seed, fallback="all").fit(X, y)
+    found = changed(selector, random_state=seed, fallback="all").fit(X, y)
     again = pickle.loads(pickle.dumps(found))
     assert again.selection_ == found.selection_
     assert_array_equal(again.transform(X), found.transform(X))

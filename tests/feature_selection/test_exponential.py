@@ -1,6 +1,7 @@
 """Sets of columns drawn by their least squares: the law, computed and counted."""
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
@@ -21,8 +22,9 @@ from tacit.feature_selection._exponential import (
     ExponentialPlan,
     subset_at,
 )
-from tacit.feature_selection._lasso_sums import WHOLE
 from tacit.feature_selection._subset_kernels import least_value
+from tacit.feature_selection._sums import WHOLE
+from tacit.mechanisms.whole import MOST_ROWS_WHOLE
 from tacit.privacy import BoundedRange, Neighbors
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
@@ -147,7 +149,8 @@ def test_sets_are_drawn_by_the_exact_law(neighbors, seed):
     found = np.bincount(
         [plan.mechanism(scores, rng) for _ in range(6_000)], minlength=10
     )
-    loss = plan.largest_loss + 2 * SCORE_ERROR
+    error = 2 * SCORE_ERROR * (1 + plan.coef_bound) ** 2
+    loss = plan.largest_loss + error
     rate = 3.0 / (2 * loss) if neighbors is REPLACE else 3.0 / loss
     weights = np.exp(rate * (scores - scores.max()))
     assert_counts_follow(found, weights / weights.sum())
@@ -215,3 +218,30 @@ def test_one_column_and_constant_columns_are_taken(seed):
     X = np.zeros((50, 1))
     fitted = selector(n_features_to_select=1, random_state=seed).fit(X, np.zeros(50))
     assert fitted.selection_ == (0,)
+
+
+@pytest.mark.parametrize(("bound", "least"), [(1.0, 0.0), (1e4, 2 * SCORE_ERROR)])
+def test_round_off_is_within_what_is_counted_at_any_bound(bound, least, seed):
+    """Columns are nearly alike, and values computed again in fractions."""
+    rng = as_generator(seed)
+    times = MOST_ROWS_WHOLE // 4
+    room, x, w = np.empty((4, 4)), np.empty(4), np.zeros(3)
+    largest = 0.0
+    for _ in range(30):
+        Z = np.rint(rng.uniform(-1, 1, (4, 3)) * WHOLE)
+        Z[:, 1] = np.clip(Z[:, 0] + rng.integers(-4, 5, 4), -WHOLE, WHOLE)
+        y = np.rint(rng.uniform(-1, 1, 4) * WHOLE)
+        H = times * (Z.T @ Z) / WHOLE**2 + RIDGE * np.eye(3)
+        b = times * (Z.T @ y) / WHOLE**2
+        found = least_value(H, b, bound, 3, room, x, w)
+        exact = [Fraction(value) for value in w]
+        slopes = [
+            sum(Fraction(H[i, j]) * exact[j] for j in range(3)) - 2 * Fraction(b[i])
+            for i in range(3)
+        ]
+        value = sum(slope * v for slope, v in zip(slopes, exact, strict=True)) / 2
+        largest = max(largest, abs(float(Fraction(found) - value)))
+    plan = replace(plan_of(REPLACE), coef_bound=bound)
+    counted = plan.mechanism.sensitivity - plan.largest_loss
+    assert least <= largest <= counted / 10
+    assert counted == pytest.approx(2 * SCORE_ERROR * (1 + bound) ** 2)

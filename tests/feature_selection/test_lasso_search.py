@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
 from sklearn.linear_model import Lasso
 
 from tacit._random import as_generator
-from tacit.feature_selection._lasso_huber import huber_lasso
-from tacit.feature_selection._lasso_search import exact_lasso, stationary_point
-from tacit.feature_selection._lasso_sums import WHOLE, ExactSums
+from tacit.feature_selection._lasso_search import exact_lasso
+from tacit.feature_selection._lasso_whole import (
+    ridged_slopes,
+    solve_whole,
+    stationary_point,
+)
+from tacit.feature_selection._sums import WHOLE, ExactSums
 
 
 def whole(values):
@@ -27,7 +30,7 @@ def problem(n, p, s, seed, noise=0.2):
 
 def solved(X, y, penalty, *, intercept=True, most=None):
     sums = ExactSums(X, y, intercept=intercept)
-    return exact_lasso(sums, penalty, most=most or X.shape[1], margin=1.0)
+    return exact_lasso(sums, penalty, most=most or X.shape[1], margin=0.01, bound=2.0)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -89,55 +92,36 @@ def test_constant_columns_and_columns_of_zeros_are_taken(seed):
 
 
 def test_equations_without_one_solution_are_refused():
-    assert stationary_point(np.ones((2, 2)), np.array([1.0, 2.0])) is None
-    assert stationary_point(np.zeros((0, 0)), np.zeros(0)).size == 0
+    both = np.array([1.0, 2.0])
+    assert stationary_point(np.ones((2, 2)), both, 0.5, np.ones(2)) is None
+    assert stationary_point(np.zeros((0, 0)), both[:0], 0.5, both[:0]).size == 0
 
 
-def huber_value(X, y, penalty, threshold):
-    def value(v):
-        w = v[: X.shape[1]] - v[X.shape[1] :]
-        r = y - X @ w
-        cut = np.clip(r, -threshold, threshold)
-        slopes = -X.T @ cut
-        loss = np.sum(cut * (r - cut / 2))
-        return loss + penalty * v.sum(), np.r_[slopes, -slopes] + penalty
-
-    return value
+def test_whole_numbers_solve_equations_without_a_remainder(seed):
+    rng = as_generator(seed)
+    for size in (1, 2, 5, 9):
+        Z = rng.integers(-8192, 8192, (size + 2, size))
+        matrix, right = ((Z.T @ part).astype(object) for part in (Z, Z[:, 0] ** 2))
+        top, bottom = solve_whole(matrix, right)
+        assert bottom > 0
+        assert (matrix @ top == right * bottom).all()
 
 
-@pytest.mark.parametrize("threshold", [0.02, 0.1, 0.3])
-def test_huberized_lasso_is_the_minimizer(threshold, seed):
-    X, y = problem(300, 5, 2, seed)
-    penalty = 20 * threshold
-    found = huber_lasso(ExactSums(X, y, intercept=False), penalty, threshold)
-    w = np.zeros(5)
-    w[found.places] = found.w
-    value = huber_value(X, y, penalty, threshold)
-    least = minimize(
-        value,
-        np.zeros(10),
-        jac=True,
-        bounds=[(0, None)] * 10,
-        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000},
-    )
-    ours = value(np.r_[np.maximum(w, 0), np.maximum(-w, 0)])[0]
-    assert ours <= least.fun + 1e-9
-    assert_allclose(w, least.x[:5] - least.x[5:], atol=1e-4)
-
-
-def test_huberized_lasso_is_the_lasso_where_no_residual_is_large(seed):
-    X, y = problem(800, 20, 3, seed)
-    plain = solved(X, y, 25.0)
-    huber = huber_lasso(ExactSums(X, y, intercept=True), 25.0, 2.0)
-    assert huber.support == plain.support
-    assert_allclose(huber.w, plain.w, atol=1e-10)
-
-
-def test_slopes_of_a_huberized_row_are_cut_at_the_threshold(seed):
-    X, y = problem(800, 10, 2, seed)
-    y[:40] = 1.0  # outliers
-    threshold = 0.1
-    found = huber_lasso(ExactSums(X, y, intercept=True), 5.0, threshold)
-    cut = np.clip(found.residuals, -threshold, threshold)
-    assert_allclose(found.X.T @ cut, 5.0 * found.signs, atol=1e-7)
-    assert (np.abs(found.residuals) > threshold).sum() > 40
+@pytest.mark.parametrize("intercept", [True, False])
+def test_slopes_of_the_ridged_lasso_are_those_of_its_minimizer(intercept, seed):
+    X, y = problem(60, 12, 3, seed)
+    X[:, 5] = X[:, 0]  # the ridge shares the weight of columns that repeat
+    sums = ExactSums(X, y, intercept=intercept)
+    penalty, ridge = 0.75, 2.0**-8
+    Z = np.column_stack([X, np.ones(60)]) if intercept else X
+    for places in ([], [7, 2, 0], list(range(12))):
+        start = as_generator(seed).standard_normal(len(places) + intercept)
+        left = ridged_slopes(
+            sums, [*sums.free(), *places], start, penalty=penalty, ridge=ridge
+        )
+        # slopes beyond the penalty are the ridge's, and weights follow from them
+        beyond = np.sign(left) * np.maximum(0, np.abs(left) - penalty)
+        w = np.append(beyond[:12], left[12:]) / ridge
+        assert (w != 0).sum() > 3
+        assert w[5] == w[0]
+        assert_allclose(Z.T @ (y - Z @ w), left, atol=1e-8)

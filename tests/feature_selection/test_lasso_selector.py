@@ -13,6 +13,7 @@ from tacit.audit import assert_replays
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.feature_selection import ExponentialSelector, LassoStabilitySelector
 from tacit.mechanisms import NO_ANSWER
+from tacit.mechanisms.whole import MOST_ROWS_WHOLE
 from tacit.privacy import ApproxDP, Budget, Ledger
 
 BOUNDS = {"feature_bounds": 5.0, "y_range": (-3, 3)}
@@ -20,9 +21,7 @@ COMMON = {"n_features_to_select": 1, "random_state": 0, **BOUNDS}
 ADD = {"delta": 1e-6, "neighbors": "add_or_remove_one", "expected_rows": 50}
 CHECKED = [
     LassoStabilitySelector(penalty=2.0, fallback="all", **COMMON),
-    LassoStabilitySelector(
-        penalty=2.0, fallback="all", loss="huber", curvature=0.5, **COMMON, **ADD
-    ),
+    LassoStabilitySelector(penalty=2.0, fallback="all", **COMMON, **ADD),
     ExponentialSelector(neighbors="add_or_remove_one", delta=1e-6, **COMMON),
 ]
 
@@ -52,11 +51,10 @@ def selector(bounds, targets, **given):
 
 
 @pytest.mark.parametrize("kind", ["even", "codes"])
-@pytest.mark.parametrize("loss", ["squared", "huber"])
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_or_remove_one"])
-def test_defaults_find_the_columns(kind, loss, neighbors, seed):
+def test_defaults_find_the_columns(kind, neighbors, seed):
     X, y, bounds, targets = rows(kind=kind, seed=seed)
-    given = {"loss": loss, "neighbors": neighbors}
+    given = {"neighbors": neighbors}
     if neighbors == "add_or_remove_one":
         given["expected_rows"] = 9_500
     fitted = selector(bounds, targets, **given).fit(X, y)
@@ -109,8 +107,7 @@ def test_plans_come_without_rows_and_say_what_they_need():
         ({"penalty": 20_000.0}, 10_000, "as given"),
         ({"accounting": "paper"}, 10_000, "keeps no column"),
         ({"accounting": "paper", "penalty": 10.0}, 10_000, "accounting='tight'"),
-        ({"accounting": "paper", "loss": "huber"}, 10_000, "loss='squared'"),
-        ({"loss": "huber", "epsilon": 100.0}, 100, "loss='squared'"),
+        ({}, MOST_ROWS_WHOLE + 1, "rows"),
     ],
 )
 def test_what_cannot_be_told_is_refused_before_the_charge(given, n_rows, message):
@@ -121,12 +118,10 @@ def test_what_cannot_be_told_is_refused_before_the_charge(given, n_rows, message
 @pytest.mark.parametrize(
     "given",
     [
-        {"loss": "absolute"},
         {"accounting": "loose"},
         {"coef_bound": 0.0},
         {"incoherence": -1.0},
         {"curvature": 1.5},
-        {"huber_threshold": np.inf},
         {"noise_level": 0.0},
         {"penalty": 0.0},
         {"fit_intercept": "yes"},
@@ -145,20 +140,19 @@ def test_the_published_slacks_answer_on_very_many_rows():
     assert plan.plan.facts.penalty > plan.plan.facts.least_penalty
 
 
-@pytest.mark.parametrize("loss", ["squared", "huber"])
-def test_nothing_but_the_distance_depends_on_the_rows(loss, seed):
+def test_nothing_but_the_distance_depends_on_the_rows(seed):
     X, y, bounds, targets = rows(3_000, 6, seed=seed)
     Z, t = X.copy(), y.copy()
     Z[0], t[0] = 10.0, -10.0
 
     def train(X, y):
-        return selector(bounds, targets, loss=loss, epsilon=4.0).fit(X, y)
+        return selector(bounds, targets, epsilon=4.0).fit(X, y)
 
     assert_replays(train, (X, y), (Z, t))
     added = {"neighbors": "add_or_remove_one", "expected_rows": 3_000}
 
     def train_added(X, y):
-        return selector(bounds, targets, loss=loss, epsilon=4.0, **added).fit(X, y)
+        return selector(bounds, targets, epsilon=4.0, **added).fit(X, y)
 
     assert_replays(train_added, (X, y), (X[1:], y[1:]))
 

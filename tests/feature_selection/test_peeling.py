@@ -16,7 +16,8 @@ from tacit.audit import replay
 from tacit.exceptions import PlanError
 from tacit.feature_selection import PeelingSelector
 from tacit.feature_selection._peel import Peel, centered_targets
-from tacit.feature_selection._peel_plan import SHARES, UNIT, WHOLE
+from tacit.feature_selection._peel_plan import SHARES
+from tacit.feature_selection._sums import UNIT, WHOLE
 from tacit.privacy import Budget, Neighbors
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
@@ -54,9 +55,9 @@ def test_plans_fit_the_budget_and_use_most_of_it(
 
 def test_columns_are_scaled_only_where_the_noise_leaves_their_squares():
     solver, budget = Peel(3), Budget(1.0, 1e-6)
-    assert solver.plan(budget, 10_000, 10).spread is not None
-    assert solver.plan(budget, 10_000, 10_000).spread is None
-    assert solver.plan(budget, 100, 10).spread is None
+    assert solver.plan(budget, 10_000, 10).spread_multiplier is not None
+    assert solver.plan(budget, 10_000, 10_000).spread_multiplier is None
+    assert solver.plan(budget, 100, 10).spread_multiplier is None
 
 
 def test_an_epsilon_below_all_use_is_refused():
@@ -93,7 +94,8 @@ def test_neighbors_move_each_release_by_no_more_than_declared(
         for pair in (((X, y), (other, z)), ((other, z), (X, y))):
             report = replay(select, *pair)
             assert report.ok, str(report)
-    assert len(report.entries) == 2 + 1 + 3 + (plan.spread is not None) + 2 * pursuit
+    spread = plan.spread_multiplier is not None
+    assert len(report.entries) == 2 + 1 + 3 + spread + 2 * pursuit
 
 
 @each_relation
@@ -106,8 +108,8 @@ def test_declared_sensitivities_are_reached(neighbors, seed):
         other[0] *= -1
     solver = Peel(2, pursuit=True, labels=True)
     plan = solver.plan(Budget(LOOSE, 1e-6, neighbors), 50, 4)
-    for spread in (plan.spread, None):
-        used = replace(plan, spread=spread)
+    for spread in (plan.spread_multiplier, None):
+        used = replace(plan, spread_multiplier=spread)
         report = replay(
             lambda X, y, used=used: solver.run(used, X.copy(), y, as_generator(seed)),
             (X, y),
@@ -186,12 +188,12 @@ def test_columns_are_chosen_by_the_law_of_the_mechanism(seed):
     X, y = rows(200, 4, seed)
     solver, sets = Peel(2, labels=True), list(combinations(range(4), 2))
     # sums of the targets without noise, as nothing but choices is to vary
-    quiet = replace(solver.plan(Budget(0.3), 200, 4), center=1e-9)
+    quiet = replace(solver.plan(Budget(0.3), 200, 4), center_multiplier=1e-9)
     rng = as_generator(seed)
     found = [sets.index(solver.run(quiet, X.copy(), y, rng)) for _ in range(2000)]
     counts = np.bincount(found, minlength=len(sets))
     assert_counts_follow(counts, columns_law(solver, quiet, X, y, sets))
-    half = replace(quiet, choice=2 * quiet.choice)
+    half = replace(quiet, choice_epsilon=2 * quiet.choice_epsilon)
     assert_counts_detect(counts, columns_law(solver, half, X, y, sets))
 
 

@@ -89,9 +89,8 @@ def test_a_private_number_of_rows_is_in_no_message():
         model.fit(X[:, :0], LABELS)
     assert "20" not in str(refused.value)
     scaler = PrivateStandardScaler(ranges=(0, 1), **private)
-    with pytest.raises(ValueError, match=r"^X must hold rows to fit on\.$"):
-        scaler.fit(X[:0])
-    scaler.fit(X[:1])
+    for n in (0, 1):  # a refusal would tell that there are none
+        assert np.isfinite(scaler.fit(X[:n]).mean_).all()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
+from tests.model_selection.tables import rows
 from tests.stat import assert_probability, assert_probability_at_most
 
 from tacit import Budget, BudgetExceeded, Ledger
@@ -25,12 +26,6 @@ from tacit.privacy import PureDP
 
 REPLACE, ADD = "replace_one", "add_or_remove_one"
 each_relation = pytest.mark.parametrize("neighbors", [REPLACE, ADD])
-
-
-def rows(n=300, p=3, seed=0):
-    rng = as_generator(seed)
-    X = rng.uniform(-1, 1, (n, p)) / np.sqrt(p)
-    return X, (X[:, 0] + 0.1 * rng.standard_normal(n) > 0).astype(int)
 
 
 def classifier(sign=1.0, **given):
@@ -199,6 +194,8 @@ def test_models_may_be_pipelines_and_searches():
     ("change", "message"),
     [
         ({"models": []}, "two fitted models or more"),
+        ({"models": {"a": classifier(), "b": classifier()}}, "models must be a list"),
+        ({"models": classifier()}, "models must be a list"),
         ({"models": [classifier()]}, "two fitted models or more"),
         ({"models": [classifier(), regressor()]}, "model must be a classifier for the"),
         ({"models": [classifier(), "best"]}, "model must be a fitted classifier or"),

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
+from tests.model_selection.tables import rows
 
 from tacit import Budget, BudgetExceeded, Ledger
 from tacit._random import as_generator
@@ -26,12 +27,6 @@ from tacit.saved import load_model, save_model
 
 ADD = "add_or_remove_one"
 GRID = {"x_norm": [0.5, 1.0], "ridge": [0.0, 1000.0]}
-
-
-def rows(n=600, p=3, seed=0):
-    rng = as_generator(seed)
-    X = rng.uniform(-1, 1, (n, p)) / np.sqrt(p)
-    return X, (X[:, 0] + 0.1 * rng.standard_normal(n) > 0).astype(int)
 
 
 def classifier(**given):
@@ -67,7 +62,7 @@ def test_the_best_candidate_is_found_where_noise_is_small():
 @pytest.mark.parametrize("neighbors", ["replace_one", ADD])
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 def test_the_charge_is_the_total_once_and_before_anything_runs(neighbors, delta):
-    X, y = rows()
+    X, y = rows(600)
     ledger = Ledger(Budget(4.0, delta, neighbors))
     estimator = classifier(neighbors=neighbors, expected_rows=500)
     found = search(estimator, delta=delta).fit(X, y, ledger=ledger)
@@ -77,7 +72,7 @@ def test_the_charge_is_the_total_once_and_before_anything_runs(neighbors, delta)
     assert isinstance(entry.event, RepeatAndSelect)
     assert found.privacy_.promise == Budget(4.0, delta, Neighbors.of(neighbors))
     assert 3.8 < found.privacy_.spent <= 4.0
-    assert found.plan_.one.epsilon < 4.0
+    assert found.plan_.per_run.epsilon < 4.0
     assert entry.event.curve(Neighbors.of(neighbors)).fits(ledger.budget)
     with pytest.raises(BudgetExceeded, match="PrivateSearchCV"):
         search(estimator, delta=delta).fit(X, y, ledger=ledger)
@@ -85,7 +80,7 @@ def test_the_charge_is_the_total_once_and_before_anything_runs(neighbors, delta)
 
 
 def test_a_refused_search_runs_nothing(monkeypatch):
-    X, y = rows()
+    X, y = rows(600)
     ran = []
     monkeypatch.setattr(LogisticRegression, "_fit", lambda *_: ran.append(1))
     ledger = Ledger(Budget(1.0, 1e-6))
@@ -100,7 +95,7 @@ def test_a_refused_search_runs_nothing(monkeypatch):
 
 
 def test_the_model_carries_the_promise_of_the_search_and_can_be_saved(tmp_path):
-    X, y = rows()
+    X, y = rows(600)
     found = search().fit(X, y)
     model = found.best_estimator_
     assert model.privacy_ == found.privacy_
@@ -134,19 +129,19 @@ def test_the_number_of_runs_is_kept_nowhere(monkeypatch, capsys):
 
 
 def test_the_plan_reads_no_rows_and_is_that_of_the_fit():
-    X, y = rows()
+    X, y = rows(600)
     estimator = search()
     plan = estimator.plan(600, 3)
     assert plan == estimator.fit(X, y).plan_
     assert plan.mean_repeats == pytest.approx(4.0)
-    assert 0 < plan.miss < 1
+    assert 0 < plan.miss_probability < 1
     assert plan.holdout == pytest.approx(min(0.3, plan.noise.multiplier / 6), rel=0.1)
 
 
 def test_defaults_try_a_candidate_three_times_on_average():
     plan = search(grid={"ridge": list(range(20))}, mean_repeats=None).plan(40_000, 3)
     assert plan.mean_repeats == pytest.approx(60.0)
-    assert plan.miss < 0.25
+    assert plan.miss_probability < 0.25
     assert search(mean_repeats=None).plan(40_000, 3).mean_repeats == pytest.approx(20)
 
 
@@ -171,7 +166,7 @@ def table(n=400):
 
 
 def test_pipelines_share_the_budget_of_a_run_as_their_epsilons_say():
-    X, y = rows()
+    X, y = rows(600)
     pipeline = make_pipeline(
         PublicScaler((-1, 1)),
         PrivateStandardScaler(0.2, ranges=(-1, 1)),
@@ -233,11 +228,11 @@ def test_regressors_are_chosen_by_their_squared_error():
 def test_distributions_are_drawn_from_as_often_as_is_said():
     grid = {"ridge": stats.uniform(0, 10), "x_norm": [0.5, 1.0]}
     with pytest.raises(ValueError, match="n_candidates must be given"):
-        search(grid=grid).fit(*rows())
-    found = search(grid=grid, n_candidates=5).fit(*rows())
+        search(grid=grid).fit(*rows(600))
+    found = search(grid=grid, n_candidates=5).fit(*rows(600))
     assert found.n_candidates_ == 5
     assert len({given["ridge"] for given in found.candidates_}) == 5
-    assert search(n_candidates=2).fit(*rows()).n_candidates_ == 2
+    assert search(n_candidates=2).fit(*rows(600)).n_candidates_ == 2
 
 
 BAD = {
@@ -261,7 +256,7 @@ BAD = {
 
 @pytest.mark.parametrize(("given", "message"), BAD.values(), ids=BAD)
 def test_bad_parameters_are_refused_before_the_charge(given, message):
-    X, y = rows()
+    X, y = rows(600)
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises(ValueError, match=message):
         search(**given).fit(X, y, ledger=ledger)
@@ -286,7 +281,7 @@ class Forgetful(ClassifierMixin, BaseEstimator):
     ],
 )
 def test_what_is_not_private_is_refused_before_the_charge(estimator, message):
-    X, y = rows()
+    X, y = rows(600)
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises(TypeError, match=message):
         search(estimator, {}).fit(X, y, ledger=ledger)
@@ -309,7 +304,7 @@ def broken(X, y):
 
 @pytest.mark.parametrize("place", range(7))
 def test_bad_rows_are_refused_before_the_charge_and_not_quoted(place):
-    X, y, error, message = broken(*rows())[place]
+    X, y, error, message = broken(*rows(600))[place]
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises(error, match=message) as raised:
         search().fit(X, y, ledger=ledger)
@@ -329,14 +324,14 @@ def test_labels_are_taken_from_all_rows_where_none_are_given():
 class Failing(LogisticRegression):
     """Some of its fits raise, whatever the rows."""
 
-    def fit(self, X, y, *, ledger=None):
+    def _fit(self, X, y, ledger):
         if self.ridge > 5:
             raise RuntimeError("no")
-        return super().fit(X, y, ledger=ledger)
+        return super()._fit(X, y, ledger)
 
 
 def test_a_run_that_fails_is_worse_than_every_other():
-    X, y = rows()
+    X, y = rows(600)
     grid = {"ridge": [0.0, 10.0]}
     ledger = Ledger(Budget(4.0, 1e-6))
     found = search(
@@ -357,9 +352,10 @@ def test_a_run_that_fails_is_worse_than_every_other():
 class Cheat(LogisticRegression):
     """It plans for its budget, and charges for another fit, or for none."""
 
-    def fit(self, X, y, *, ledger=None):
-        more = clone(self).set_params(epsilon=self.epsilon * self.ridge)
-        LogisticRegression.fit(more, X, y, ledger=ledger if self.ridge < 9 else None)
+    def _fit(self, X, y, ledger):
+        more = LogisticRegression(**self.get_params())
+        more.set_params(epsilon=self.epsilon * self.ridge)
+        more.fit(X, y, ledger=ledger if self.ridge < 9 else None)
         vars(self).update(vars(more))
         return self
 
@@ -368,11 +364,11 @@ class Cheat(LogisticRegression):
 def test_a_fit_that_does_not_charge_as_planned_is_never_released(factor):
     found = search(
         Cheat(classes=[0, 1], solver="output_perturbation"), {"ridge": [factor]}
-    ).fit(*rows())
+    ).fit(*rows(600))
     assert found.best_estimator_ == NO_ANSWER
     honest = search(
         Cheat(classes=[0, 1], solver="output_perturbation"), {"ridge": [1.0]}
-    ).fit(*rows())
+    ).fit(*rows(600))
     assert honest.best_estimator_ != NO_ANSWER
 
 
@@ -405,11 +401,11 @@ def test_it_is_an_estimator_of_scikit_learn():
     assert clone(first).get_params()["epsilon"] == 4.0
     assert first.neighbors == "replace_one"
     with pytest.raises(NotFittedError):
-        first.predict(rows()[0])
-    a, b = (search(random_state=5).fit(*rows()) for _ in range(2))
+        first.predict(rows(600)[0])
+    a, b = (search(random_state=5).fit(*rows(600)) for _ in range(2))
     np.testing.assert_array_equal(a.best_estimator_.coef_, b.best_estimator_.coef_)
     assert a.privacy_.seeded
-    assert not search(random_state=None).fit(*rows()).privacy_.seeded
+    assert not search(random_state=None).fit(*rows(600)).privacy_.seeded
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1000.0])

@@ -65,6 +65,22 @@ def test_promises_simply_add_up():
     assert len(ledger.report().entries) == 2
 
 
+def test_a_refusal_names_a_delta_at_which_promises_add_up():
+    part = Budget(0.5, 1e-6)
+    event = ApproxDP(0.5, 1e-6)
+    ledger = Ledger(Budget(1.0, 2e-6))
+    ledger.charge(event, "first", promise=part)
+    with pytest.raises(BudgetExceeded, match="a delta of 5e-06 to the ledger"):
+        ledger.charge(event, "second", promise=part)
+    larger = Ledger(Budget(1.0, 5e-6))
+    for label in ("first", "second"):
+        larger.charge(event, label, promise=part)
+    # where the epsilons are too large no delta helps
+    with pytest.raises(BudgetExceeded) as refusal:
+        larger.charge(event, "third", promise=part)
+    assert "to the ledger" not in str(refusal.value)
+
+
 def test_three_tenths_fit_three_times_one_tenth():
     ledger = Ledger(Budget(0.3))
     for _ in range(3):

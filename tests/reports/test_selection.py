@@ -30,6 +30,28 @@ def test_no_answer_is_told_in_words(render):
 
 
 @pytest.mark.parametrize("render", [report_html, card_html, card_markdown])
+@pytest.mark.parametrize("answered", [True, False])
+def test_where_a_search_paid_its_total_is_told(render, answered):
+    how = {**HOW, "answered": answered, "epsilon": None}
+    given = facts(selected=["age"] if answered else [], selection=how)
+    told = words(render(given))
+    total = given["privacy"]["promise"]["epsilon"]
+    assert (
+        f"A private search chose the model, and its total of epsilon {total:g}" in told
+    )
+    assert "epsilon None" not in told
+
+
+@pytest.mark.parametrize("render", [report_html, card_html, card_markdown])
+def test_nothing_is_called_a_choice_where_all_columns_are_used(render):
+    how = {**HOW, "asked": 20, "epsilon": 0.0}
+    told = words(render(facts(selected=["age"], selection=how)))
+    assert "All columns are used: up to 20 were asked for" in told
+    assert "is itself noisy" not in told
+    assert "cost epsilon 0" not in told
+
+
+@pytest.mark.parametrize("render", [report_html, card_html, card_markdown])
 def test_other_sparse_models_say_nothing_of_it(render):
     told = words(render(facts(selected=["age"])))
     assert "before the fit, privately" not in told

@@ -10,7 +10,7 @@ from tacit import convex, feature_selection, linear_model, preprocessing, solver
 from tacit.privacy import events
 from tacit.saved._kinds import KINDS
 from tacit.saved._linear import LOSSES
-from tacit.saved._values import PARTS, SELECTORS
+from tacit.saved._values import PARTS, SELECTOR_PARTS
 
 
 def test_every_loss_penalty_and_solver_can_be_a_parameter():
@@ -25,7 +25,7 @@ def test_every_loss_penalty_and_solver_can_be_a_parameter():
 def test_every_selector_can_be_a_parameter():
     selectors = public(feature_selection, "fit")
     assert "PeelingSelector" in selectors
-    assert set(SELECTORS) == selectors
+    assert set(SELECTOR_PARTS) == selectors
 
 
 def test_every_event_can_be_read_back():

@@ -1,4 +1,4 @@
-"""What every solver promises; one line in SOLVERS or LOSSES adds a subject."""
+"""What every solver promises; one line in a list adds a solver or a loss."""
 
 import inspect
 from dataclasses import is_dataclass, replace
@@ -31,6 +31,9 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import (
     AMP,
+    AdaptiveMoments,
+    AdaptiveRidge,
+    AdaSSP,
     AMPPlan,
     NoisyGD,
     ObjectivePerturbation,
@@ -38,6 +41,8 @@ from tacit.solvers import (
     PreconditionedGD,
     PreconditionedGDPlan,
     Problem,
+    QuadraticPerturbation,
+    TukeyRegression,
 )
 
 # those that take any loss, any relation and rows in L2; others have files of their own
@@ -49,9 +54,20 @@ SOLVERS = [
     PreconditionedGD(),
 ]
 DESCENTS = (NoisyGD, PreconditionedGD)
+# those of the squared loss alone, whose laws and bounds have files of their own
+LEAST_SQUARES = [
+    AdaSSP(),
+    AdaptiveMoments(),
+    AdaptiveRidge(),
+    QuadraticPerturbation(),
+    TukeyRegression(),
+]
 LOSSES = [Logistic(), Logistic(cap=0.5), Softmax(3), HuberizedHinge(), Huber()]
 
 each_solver = pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: type(s).__name__)
+each_least_squares = pytest.mark.parametrize(
+    "solver", LEAST_SQUARES, ids=lambda s: type(s).__name__
+)
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
 each_relation = pytest.mark.parametrize(
     "neighbors", list(Neighbors), ids=lambda r: r.name
@@ -306,6 +322,61 @@ def test_descent_tends_to_the_minimum_with_steps_and_budget(loss, seed):
         gaps.append(np.max(np.abs(W - exact)))
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] <= 1e-4
+
+
+@each_least_squares
+@each_relation
+def test_a_plan_of_least_squares_keeps_the_budget_and_sees_no_data(solver, neighbors):
+    assert list(inspect.signature(solver.plan).parameters) == ["problem", "budget"]
+    assert list(inspect.signature(solver.run).parameters) == ["plan", "rows", "rng"]
+    problem = problem_of(Squared(), 5000)
+    for epsilon, delta in ((0.5, 1e-5), (10.0, 1e-9)):
+        budget = Budget(epsilon, delta, neighbors)
+        plan = solver.plan(problem, budget)
+        assert is_dataclass(plan)
+        assert plan == solver.plan(problem, budget)
+        assert not any(isinstance(value, Budget) for value in vars(plan).values())
+        spent = plan.event.curve(neighbors).epsilon(delta)
+        assert 0.9 * epsilon < spent <= epsilon * (1 + 1e-9)
+        assert plan.assumptions[0] == (
+            "planned for 5000 rows; another number costs accuracy only"
+        )
+
+
+@each_least_squares
+def test_plans_of_least_squares_say_how_many_rows_round_off_is_counted_for(solver):
+    rounded = not isinstance(solver, TukeyRegression)  # which counts blocks
+    for n_rows, most in ((5000, "2^24"), (2**24 + 1, 2**24 + 1)):
+        plan = solver.plan(problem_of(Squared(), n_rows), Budget(1.0, 1e-5))
+        assert (f"there are at most {most} rows" in plan.assumptions) == rounded
+
+
+@each_least_squares
+def test_least_squares_take_no_other_loss_and_name_a_cure(solver):
+    with pytest.raises(PlanError, match=r"; use \w+") as refusal:
+        solver.plan(problem_of(Logistic(), 5000), Budget(1.0, 1e-5))
+    assert "\n" not in str(refusal.value)
+
+
+@each_least_squares
+def test_least_squares_are_found_again_as_the_budget_grows(solver, seed):
+    rng = as_generator(seed)
+    X = rng.normal(size=(5000, 2)) / 4
+    y = X @ [0.5, -0.3] + 0.05 * rng.normal(size=5000)
+    rows = bounded_rows(X, y, RowBounds())
+    exact = np.linalg.lstsq(RowBounds().clip(X), y)[0]
+    problem = problem_of(Squared(), 5000)
+    gaps = []
+    for epsilon in (0.5, 1e3):
+        plan = solver.plan(problem, Budget(epsilon, 1e-5))
+        first, again, other = (
+            solver.run(plan, rows, as_generator(s)) for s in (seed, seed, seed + 1)
+        )
+        assert first.shape == (2, 1)
+        np.testing.assert_array_equal(first, again)
+        assert not np.any(first == other)
+        gaps.append(np.linalg.norm(first[:, 0] - exact))
+    assert gaps[1] < min(gaps[0], 0.02)
 
 
 def assert_replayed(solver, plan, pair, judge=assert_replays, seed=0):

@@ -1,7 +1,6 @@
 """Regression by depth among block fits, enumerated where it is small enough."""
 
-import inspect
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, product
@@ -325,19 +324,6 @@ def test_any_budget_is_kept(epsilon, delta, neighbors):
     assert plan.event.curve(neighbors).epsilon(delta) <= epsilon
     assert 2 <= plan.n_blocks <= 4001
     assert (plan.test is None) == (delta == 0)
-
-
-def test_plans_without_data_and_runs_without_a_budget():
-    solver = TukeyRegression()
-    assert list(inspect.signature(solver.plan).parameters) == ["problem", "budget"]
-    assert list(inspect.signature(solver.run).parameters) == ["plan", "rows", "rng"]
-    plan = solver.plan(problem_of(), BUDGET)
-    assert is_dataclass(plan)
-    assert plan == solver.plan(problem_of(), BUDGET)
-    assert not any(isinstance(value, Budget) for value in vars(plan).values())
-    assert plan.assumptions[0] == (
-        "planned for 20000 rows; another number costs accuracy only"
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Votes of blocks and of subsamples, by brute force over single rows."""
 
+import asyncio
+import sys
 from collections import Counter
 from itertools import product
 
@@ -17,6 +19,8 @@ from tacit.privacy import Budget, Ledger, Neighbors
 from tacit.stability import (
     NO_ANSWER,
     BlockVote,
+    ProposeTestRelease,
+    StableValue,
     SubsampleVote,
     block_members,
     blocks_needed,
@@ -25,7 +29,7 @@ from tacit.stability import (
     release_probability,
     winner_and_distance,
 )
-from tacit.stability._asking import as_vote, votes_of
+from tacit.stability._asking import as_vote, taken, votes_of
 from tacit.stability._subsamples import SubsampleVotePlan, subsample_members
 from tacit.stability._votes import BlockVotePlan
 
@@ -154,11 +158,11 @@ def test_one_row_changes_one_vote_and_the_distance_by_one(neighbors, seed):
         assert not broken(votes, changed)
 
 
-SMALL = SubsampleVotePlan(largest, 60, 2**53 // 20, StableRelease(1.0, 1e-6))
+SMALL = SubsampleVotePlan(60, 2**53 // 20, StableRelease(1.0, 1e-6))
 
 
 def test_no_row_is_in_too_many_subsamples(seed):
-    plan = SubsampleVotePlan(largest, 60, 2**53 // 20, SMALL.stable)
+    plan = SubsampleVotePlan(60, 2**53 // 20, SMALL.stable)
     assert plan.most_sets == 5  # 2 * 60 / 20, rounded down as the rate is
     sets = subsample_members(400, plan, as_generator(seed))
     counts = np.bincount(np.concatenate(sets), minlength=400)
@@ -214,7 +218,7 @@ def test_a_coin_is_told_as_seldom_as_is_promised(seed):
         return random_state
 
     def told(function):
-        plan = BlockVotePlan(function, 21, True, law)
+        plan = BlockVotePlan(21, True, law)
         X, rng = np.zeros((21, 1)), as_generator(seed)
         runs = (BlockVote(function).run(plan, X, None, rng) for _ in range(n))
         return sum(value != NO_ANSWER for value in runs)
@@ -236,9 +240,9 @@ def test_a_constant_is_told_with_the_probability_of_the_closed_form(seed):
         return "same"
 
     rng, X, n = as_generator(seed), np.zeros((12, 1)), 400
-    blocks = BlockVotePlan(constant, 9, True, StableRelease(0.5, 0.02))
+    blocks = BlockVotePlan(9, True, StableRelease(0.5, 0.02))
     assert blocks.most_probable == StableRelease(0.5, 0.02).release_probability(4)
-    sets = SubsampleVotePlan(constant, 60, 2**53 // 20, StableRelease(0.5, 0.02))
+    sets = SubsampleVotePlan(60, 2**53 // 20, StableRelease(0.5, 0.02))
     assert sets.most_probable == StableRelease(0.5, 0.02).release_probability(5)
     for procedure, plan in (
         (BlockVote(constant), blocks),
@@ -260,15 +264,75 @@ def leaves(X, y):
     raise SystemExit(3)
 
 
+def cancels(X, y):
+    raise asyncio.CancelledError
+
+
+def prints(X, y):
+    sys.stdout.write(str(X))
+    sys.stderr.write(str(X))
+    raise GeneratorExit
+
+
 def warns(X, y):
     return float(np.log(np.zeros(1))[0] - np.log(np.zeros(1))[0])
 
 
-@pytest.mark.parametrize("function", [refuses, leaves, warns])
+@pytest.mark.parametrize("function", [refuses, leaves, cancels, prints, warns])
 def test_failures_and_warnings_tell_nothing(function, capfd):
     answer = run(BlockVote(function), np.zeros((2000, 1)))
     assert answer.value is None
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_keyboard_interrupt_ends_the_run():
+    def interrupted(X, y):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(BlockVote(interrupted), np.zeros((2000, 1)))
+
+
+def farthest_label(X, y):
+    return int((X.index - X["id"]).max()) if len(X) else 0
+
+
+def test_labels_of_rows_tell_no_block_of_another():
+    whole = pd.DataFrame({"id": np.arange(1000)})
+    less = whole.iloc[1:].reset_index(drop=True)
+    procedure = BlockVote(farthest_label, 51)
+    for data in (whole, less):
+        answer = run(procedure, data, neighbors="add_or_remove_one")
+        assert answer.value == NO_ANSWER
+        subsamples = SubsampleVote(farthest_label)
+        assert subsamples.run(SMALL, data, None, as_generator(0)) == NO_ANSWER
+    # a control: labels that are passed on are told apart for certain
+    blocks = np.array_split(np.arange(999), 51)
+    leaked = {farthest_label(whole.iloc[block], None) for block in blocks}
+    assert leaked == {0}
+    assert {farthest_label(less.iloc[block], None) for block in blocks} == {-1}
+
+
+def test_what_is_taken_of_a_table_depends_on_those_rows_alone():
+    table = pd.DataFrame(
+        {"kind": pd.Categorical(["a", "b", "a", "rare"]), "x": np.arange(4.0)}
+    )
+    table.attrs["rows"] = table.copy()
+    rows = np.array([2, 0])
+    for part in (taken(table, rows), taken(table["kind"], rows)):
+        assert part.index.tolist() == [0, 1]
+        assert part.attrs == {}
+        kinds = part if part.ndim == 1 else part["kind"]
+        assert kinds.tolist() == ["a", "a"]
+        assert kinds.cat.categories.tolist() == ["a"]
+    texts = np.array([["a", "b"], ["c", "long text"], ["d", "e"]])
+    assert taken(texts, rows).dtype == np.dtype("U1")
+    assert taken(texts, rows).tolist() == [["d", "e"], ["a", "b"]]
+    assert taken(texts, rows[:0]).shape == (0, 2)
+    numbers = taken(np.arange(8.0).reshape(4, 2), rows)
+    assert numbers.base is None or numbers.base.size == numbers.size
+    thin = taken(sparse.csr_array(np.eye(4)), rows)
+    assert thin.data.base is None or thin.data.base.size == thin.data.size
 
 
 def test_a_function_cannot_write_into_the_rows():
@@ -312,7 +376,7 @@ def test_neighbors_are_seen_through_the_distance_alone(neighbors, seed):
 
 
 def test_a_vote_of_all_rows_together_is_caught(seed):
-    plan = BlockVotePlan(largest, 9, True, StableRelease(1.0, 0.1))
+    plan = BlockVotePlan(9, True, StableRelease(1.0, 0.1))
 
     def leaky(X):
         votes = [largest(X, None)] * 9  # one row turns all of them
@@ -336,10 +400,33 @@ def test_so_many_blocks_carry_the_vote(rule, epsilon, agreement):
     assert distance_needed(epsilon, 1e-6, rule=rule) >= 1
 
 
+@pytest.mark.parametrize("rule", ["optimal", "laplace"])
+@pytest.mark.parametrize("failure", [1e-6, 0.01, 0.5, 0.99])
+def test_the_distance_needed_is_the_least_that_is_told(rule, failure):
+    law = StableRelease(0.7, 0.02, rule)
+    told = [law.release_probability(distance) >= 1 - failure for distance in range(60)]
+    assert law.distance_needed(failure) == told.index(True)
+    assert distance_needed(0.7, 0.02, failure=failure, rule=rule) == told.index(True)
+    with pytest.raises(ValueError, match="failure"):
+        law.distance_needed(1.0)
+
+
 def test_blocks_needed_are_near_the_closed_form():
     # (2 / (2a - 1)) (1 + (log 1/2delta + log 1/2beta) / epsilon) for noise
     assert blocks_needed(1.0, 1e-6, rule="laplace") == pytest.approx(82, abs=3)
     assert blocks_needed(1.0, 1e-6) <= 82
+
+
+def test_plans_hold_public_facts_and_no_function():
+    for procedure in (
+        BlockVote(largest),
+        SubsampleVote(largest),
+        StableValue(largest, largest),
+        ProposeTestRelease(largest, largest, 1.0),
+    ):
+        plan = procedure.plan(Budget(1.0, 1e-6), 5000)
+        assert "largest" in repr(procedure)
+        assert "largest" not in repr(plan)
 
 
 def test_plans_are_made_without_rows_and_hold_no_budget():
@@ -419,3 +506,60 @@ def test_a_refusal_charges_nothing_and_no_answer_is_charged():
     assert ledger.spent() == pytest.approx(1.0)
     with pytest.raises(BudgetExceeded):
         private_answer(BlockVote(largest), X, epsilon=1.0, delta=1e-6, ledger=ledger)
+
+
+def of_rows(X):
+    return 0
+
+
+def of_three(X, y, z):
+    return 0
+
+
+def named_alike(X, random_state):
+    return 0
+
+
+def number(X, y):
+    return 1
+
+
+@pytest.mark.parametrize("wrong", [of_rows, of_three, None, 3])
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (BlockVote, "function"),
+        (SubsampleVote, "function"),
+        (lambda wrong: StableValue(wrong, number), "function"),
+        (lambda wrong: StableValue(number, wrong), "distance"),
+        (lambda wrong: ProposeTestRelease(wrong, number, 1.0), "estimate"),
+        (lambda wrong: ProposeTestRelease(number, wrong, 1.0), "distance"),
+    ],
+)
+def test_functions_that_cannot_be_called_with_rows_are_refused(made, name, wrong):
+    with pytest.raises(TypeError, match=f"^{name} must") as refusal:
+        made(wrong)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_refusal_does_not_tell_what_a_function_holds():
+    with pytest.raises(TypeError, match="function must") as refusal:
+        BlockVote(lambda rows=(41.5, 17.25): 0)
+    assert "41.5" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("kind", [BlockVote, SubsampleVote])
+def test_a_seed_is_not_taken_for_the_targets(kind):
+    with pytest.raises(TypeError, match="function"):
+        kind(named_alike)
+    # defaults, further names and functions that do not say are all right
+    for right in (lambda X, y=None, *, c=0: c, lambda *rows, **named: 0, max):
+        assert kind(right).function is right
+
+
+@pytest.mark.parametrize("wrong", [number, BlockVote, 3])
+def test_what_neither_plans_nor_runs_is_refused_before_the_charge(wrong):
+    ledger = Ledger(Budget(1.0, 1e-6))
+    with pytest.raises(TypeError, match="procedure must"):
+        private_answer(wrong, np.zeros((9, 1)), epsilon=1.0, ledger=ledger)
+    assert ledger.spent() == 0

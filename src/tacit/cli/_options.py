@@ -40,7 +40,7 @@ MODELS = {
 # What a target of each kind is fitted with unless another model is named
 DEFAULT_MODELS = {"category": "logistic", "number": "linear"}
 # What a model with selected columns is, by what it is with all of them
-SELECTING = {"linear": "sparse-linear", "sparse-linear": "sparse-linear"}
+SELECTING = {"linear": "sparse-linear"}
 # Parameters with an option or a line of the schema of their own
 FIXED = {
     "epsilon": "--epsilon",
@@ -113,7 +113,8 @@ estimator_options = _all(
         "--select",
         type=click.IntRange(1),
         metavar="K",
-        help="Select at most K columns first, privately, and fit these; for linear.",
+        help="Select at most K columns first, privately, and fit these; for linear and "
+        "sparse-linear.",
     ),
     click.option("--solver", default="auto", show_default=True),
     click.option(
@@ -179,7 +180,8 @@ def schema_for(path: str, target: str | None) -> Any:
         names = ", ".join(map(repr, waiting))
         raise Refused(
             f"The schema is not confirmed for {names}: compare each entry with what is "
-            f"publicly known, then run 'tacit schema confirm {path}'."
+            f"publicly known, then run 'tacit schema confirm {path} --all', or name "
+            "the columns you stand behind in place of --all."
         )
     return schema
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from tacit.exceptions import LedgerDamaged
 from tacit.inference import noise_intervals
-from tacit.mechanisms import NO_ANSWER
 from tacit.privacy.store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
 from tacit.saved import ModelFileError, SavedModel
@@ -85,7 +84,7 @@ def selection_facts(model: Any) -> dict[str, Any] | None:
         return None
     return {
         "asked": int(model.n_features_to_select),
-        "answered": model.selection_ != NO_ANSWER,
+        "answered": model.released_,
         "epsilon": model.selection_spent_,
     }
 

@@ -178,6 +178,15 @@ class FeatureBounds(TargetBounds):
         np.clip(moved, -1.0, 1.0, out=moved)
         return moved
 
+    def from_unit(self, units: Any) -> Any:
+        """Return what `to_unit` made these of, but for last digits and what it cut."""
+        self._refuse_width(units)
+        if sparse.issparse(units):
+            X = self._sparse_copy(units)
+            X.data *= self.half_width[X.indices]
+            return self.clip(X)
+        return self.clip(units * self.half_width + self.center)
+
     def refuse_without_zero(self) -> None:
         """Refuse ranges without 0, which sparse rows are full of."""
         low, high = self.ends

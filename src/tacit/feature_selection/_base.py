@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from numbers import Integral
@@ -79,23 +80,53 @@ class PlannedSelection:
 class PrivateSelector(SelectorMixin, BaseEstimator):
     """The one path from rows to a private selection of columns.
 
-    A subclass plans without data in ``_plan`` and selects in ``_select``, which sees
-    the plan and the rows and never the budget. Rows arrive with entries cut to their
-    public ranges and mapped to [-1, 1], targets likewise.
+    A subclass plans without data in `plan_selection` and selects in `select`, which
+    sees the plan and the rows and never the budget. Rows arrive there cut to their
+    public ranges, as far as there are any: in their own units where ``own_units`` is
+    set, and else with the ranges of features and targets mapped to [-1, 1].
     """
 
     # where a selector has no parameter for it
     classes = None
-    # whether ``_select`` takes CSR rows, whose zeros stay zeros
-    _takes_sparse = False
+    expected_rows = None
+    fallback = None
+    noise = "grid"
+    # whether `select` takes CSR rows, whose zeros stay zeros
+    takes_sparse = False
+    # whether `select` gets features and targets in their own units
+    own_units = False
 
     @abstractmethod
-    def _plan(self, budget: Budget, n_rows: int, n_features: int) -> Any:
-        """Return noise and steps, with ``event`` and ``assumptions``."""
+    def plan_selection(self, budget: Budget, n_rows: int, n_features: int) -> Any:
+        """Return noise and steps, with ``event`` and ``assumptions``; reads no row.
+
+        Parameters
+        ----------
+        budget
+            What the selection may spend.
+        n_rows
+            Public number of rows, or a guess.
+        n_features
+            Number of columns.
+        """
 
     @abstractmethod
-    def _select(self, plan: Any, X: Any, y: Any, rng: Any) -> Any:
-        """Return the places of the selected columns in order, or `NoAnswer`."""
+    def select(self, plan: Any, X: Any, y: Any, rng: Any) -> Any:
+        """Return the places of the selected columns in order, or `NoAnswer`.
+
+        Nothing is checked or charged here; `fit` does both.
+
+        Parameters
+        ----------
+        plan
+            From `plan_selection`.
+        X
+            Features within their public ranges; may be written over.
+        y
+            Targets, likewise.
+        rng
+            Source of all noise.
+        """
 
     def fit(self, X, y, *, ledger: Ledger | None = None):
         """Select columns, charging the ledger first.
@@ -119,26 +150,25 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
             self,
             X,
             fitting=True,
-            least_rows=2,
-            accept_sparse=self._takes_sparse,
+            least_rows=2 if self._counted() else 0,
+            accept_sparse=self.takes_sparse,
         )
         y = checked_targets(y, n_rows, labels=self.classes is not None)
         planned = self._planned(n_rows, n_features, sparse=not _is_dense(X))
-        y = self._unit_targets(y, planned.features)
+        y = self._prepared_targets(y, planned.features)
         fallback = self._fallback_mask(n_features)
         rng = as_generator(self.random_state)
         label = type(self).__name__
         account = open_account(ledger, planned.budget, planned.event, label)
-        X = canonical(checked_values(X, accept_sparse=self._takes_sparse))
+        X = canonical(checked_values(X, accept_sparse=self.takes_sparse))
         entry = account.charge(
             planned.event,
             label,
             promise=planned.budget,
             seeded=is_seeded(self.random_state),
         )
-        selection = self._select(
-            planned.plan, self._unit_features(X, planned.features), y, rng
-        )
+        X = self._prepared_features(X, planned.features)
+        selection = self.select(planned.plan, X, y, rng)
         self._keep(selection, n_features, fallback)
         self.privacy_ = report_of(entry, planned.budget, ledger, planned.assumptions)
         return self
@@ -170,7 +200,7 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
         features = self._features(n_features, sparse)
         budget = promised_budget(self.epsilon, self.delta, self.neighbors, n_rows)
         planned_rows = planning_rows(budget, n_rows, self.expected_rows)
-        plan = self._plan(budget, planned_rows, n_features)
+        plan = self.plan_selection(budget, planned_rows, n_features)
         told = (*self._told(features), *plan.assumptions)
         return PlannedSelection(budget, planned_rows, features, plan, told)
 
@@ -200,7 +230,7 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
             )
         return {"classes": two_labels(self.classes)}
 
-    def _unit_targets(self, y, features):
+    def _prepared_targets(self, y, features):
         """Return targets from -1 to 1, the middle of their range at zero."""
         if features.classes is not None:
             return 2.0 * features.codes(y) - 1.0
@@ -209,7 +239,7 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
         moved = (np.clip(numeric(y), low, high) - middle) / (high / 2 - low / 2)
         return np.clip(moved, -1.0, 1.0)  # quotients may round up to more than one
 
-    def _unit_features(self, X, features):
+    def _prepared_features(self, X, features):
         """Return features with their ranges mapped to [-1, 1]."""
         return features.to_unit(X)
 
@@ -264,20 +294,27 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self):
         check_is_fitted(self, "released_")
-        if self.released_:
+        if self.released_ and self.support_.any():
             return self.support_
         if self._fallback is None:
+            found = "selected no column" if self.released_ else "gave no answer"
             raise ValueError(
-                f"{type(self).__name__} gave no answer, so there is no selection; set "
+                f"{type(self).__name__} {found}, so there is no selection; set "
                 "fallback to 'all' or to a list of columns to use in its place."
             )
         return self._fallback
+
+    def _transform(self, X):
+        with warnings.catch_warnings():
+            # a fallback without columns was asked for
+            warnings.filterwarnings("ignore", message="No features were selected")
+            return super()._transform(X)
 
     def __sklearn_tags__(self):
         """Tell scikit-learn what rows and targets are taken."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.sparse = self.takes_sparse
         return tags
 
 

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from tacit._validate import at_least, positive
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
-from tacit.feature_selection._lasso_sums import MOST_ROWS, ExactSums
+from tacit.feature_selection._sums import ExactSums, refuse_many_rows
 from tacit.mechanisms import Exponential
+from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.whole import FEW_ROWS
 from tacit.privacy import BoundedRange, Budget, Event, Neighbors, calibrate
-from tacit.solvers._base import noise_assumptions
 
 __all__ = ["ExponentialPlan", "ExponentialSelector", "subset_at"]
 
@@ -24,7 +25,8 @@ Array = NDArray[np.float64]
 
 # Part of the score, the same for all data: it makes the least point unique
 RIDGE = 1e-3
-# Bound on the error of a computed score, of which see the page
+# Bound on the error of a computed score, as a part of ``(1 + coef_bound)^2``, of which
+# see the page
 SCORE_ERROR = 1e-4
 # With more columns the faces of the bound on weights are too many to go through
 MOST_SELECT = 6
@@ -69,9 +71,10 @@ class ExponentialPlan:
         # [subsets:sensitivity] a row that comes makes all scores worse, so that half
         # the largest loss can be taken off again
         largest = self.largest_loss
+        error = 2 * SCORE_ERROR * (1 + self.coef_bound) ** 2
         if self.neighbors is Neighbors.ADD_OR_REMOVE_ONE:
             largest /= 2
-        return Exponential(self.epsilon, largest + 2 * SCORE_ERROR, self.noise)
+        return Exponential(self.epsilon, largest + error, self.noise)
 
     @property
     def event(self) -> Event:
@@ -79,10 +82,7 @@ class ExponentialPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return (
-            f"there are at most 2^{MOST_ROWS.bit_length() - 1} rows",
-            *noise_assumptions(self.noise),
-        )
+        return (FEW_ROWS, *noise_assumptions(self.noise))
 
     def scores(self, X: Any, y: Array) -> Array:
         """Return the score of each set of columns, in lexicographic order."""
@@ -156,10 +156,6 @@ class ExponentialSelector(PrivateSelector):
         Public limit on the number of sets; more are refused.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``. The latter has half the noise.
-    expected_rows
-        Not used, as nothing is planned by it.
-    fallback
-        Not needed, as there is always an answer; see `BlockVoteSelector`.
     noise
         ``"grid"`` for an exact draw, ``"float"`` for research.
     random_state
@@ -217,8 +213,6 @@ class ExponentialSelector(PrivateSelector):
         fit_intercept=True,
         most_supports=2_000_000,
         neighbors="replace_one",
-        expected_rows=None,
-        fallback=None,
         noise="grid",
         random_state=None,
     ):
@@ -231,18 +225,19 @@ class ExponentialSelector(PrivateSelector):
         self.fit_intercept = fit_intercept
         self.most_supports = most_supports
         self.neighbors = neighbors
-        self.expected_rows = expected_rows
-        self.fallback = fallback
         self.noise = noise
         self.random_state = random_state
 
-    def _plan(self, budget: Budget, n_rows: int, n_features: int) -> ExponentialPlan:
+    def plan_selection(
+        self, budget: Budget, n_rows: int, n_features: int
+    ) -> ExponentialPlan:
         positive(coef_bound=self.coef_bound)
         at_least(1, most_supports=self.most_supports)
         if not isinstance(self.fit_intercept, bool):
             raise ValueError(
                 f"fit_intercept must be True or False, got {self.fit_intercept!r}."
             )
+        refuse_many_rows("ExponentialSelector", n_rows, budget.neighbors)
         n_select = int(self.n_features_to_select)
         count = comb(n_features, n_select)
         if n_select > MOST_SELECT or count > self.most_supports:
@@ -265,7 +260,7 @@ class ExponentialSelector(PrivateSelector):
             self.noise,
         )
 
-    def _select(
+    def select(
         self, plan: ExponentialPlan, X: Any, y: Array, rng: Generator
     ) -> tuple[int, ...]:
         index = plan.mechanism(plan.scores(X, y), rng)

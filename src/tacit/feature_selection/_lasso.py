@@ -1,4 +1,4 @@
-"""The columns that a lasso keeps, told where no few rows could change them."""
+"""The columns that a lasso keeps, told where no single row can change them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,19 @@ from tacit.feature_selection._lasso_distance import (
     SquaredFacts,
     lasso_distance,
 )
-from tacit.feature_selection._lasso_huber import HuberFacts
-from tacit.feature_selection._lasso_sums import MOST_ROWS
+from tacit.feature_selection._sums import refuse_many_rows
 from tacit.mechanisms import StableRelease
+from tacit.mechanisms.whole import FEW_ROWS
 from tacit.privacy import Event
-from tacit.solvers._base import noise_assumptions
-from tacit.stability import distance_needed
+from tacit.solvers._base import refuse_pure
 
 __all__ = ["LassoStabilityPlan", "LassoStabilitySelector"]
 
-LOSSES = ("squared", "huber")
 ACCOUNTINGS = ("tight", "paper")
 # Chance of no answer, at distances that the default penalty makes room for
-FAILURE = 0.01
+REFUSED = 0.01
 # Part of a penalty that columns outside may take up by their likeness to those inside
 LIKENESS = 0.25
-# Columns may have this many more squares than the rows planned for
-MORE_ROWS = 1.1
 
 
 @dataclass(frozen=True)
@@ -58,14 +54,13 @@ class LassoStabilityPlan:
     @property
     def assumptions(self) -> tuple[str, ...]:
         return (
-            f"there are at most 2^{MOST_ROWS.bit_length() - 1} rows",
+            FEW_ROWS,
             f"planned for {self.n_rows} rows; another number costs accuracy only",
-            *noise_assumptions(self.release.noise),
         )
 
 
 class LassoStabilitySelector(PrivateSelector):
-    """Select the columns that a lasso keeps, if so few rows could not change them.
+    """Select the columns that a lasso keeps, where no single row can change them.
 
     The answer is the support of the lasso itself, without noise, or
     `tacit.mechanisms.NoAnswer`. A support may have fewer columns than asked for, and
@@ -104,14 +99,7 @@ class LassoStabilitySelector(PrivateSelector):
         columns selected and the constant. Beyond it there is no answer.
     curvature
         Least eigenvalue of second moments of the selected columns, as a part of the
-        number of rows; for ``loss="huber"`` and ``accounting="paper"``. Below it there
-        is no answer.
-    loss
-        ``"squared"``, or ``"huber"`` for residuals beyond ``huber_threshold`` to pull
-        no harder than at it. That makes up for heavy tails, and needs no
-        ``coef_bound``.
-    huber_threshold
-        Residual, in mapped units, from which on ``loss="huber"`` is linear.
+        number of rows; for ``accounting="paper"``. Below it there is no answer.
     accounting
         ``"tight"``, or ``"paper"`` for the slacks as published, repaired where they do
         not hold; those take hundreds of times as many rows.
@@ -124,10 +112,8 @@ class LassoStabilitySelector(PrivateSelector):
         privacy does not rest on it. None for the number of rows where it is public, and
         otherwise one over the root of delta.
     fallback
-        What to use where there is no answer: None to refuse, ``"all"``, or a list of
-        columns.
-    noise
-        ``"grid"`` or ``"float"``; the rule of release is exact with either.
+        What to use where there is no answer, or an empty support: None to refuse,
+        ``"all"``, or a list of columns.
     random_state
         None for the operating system's randomness. A seed is for tests only, and is
         flagged in the report.
@@ -187,14 +173,11 @@ class LassoStabilitySelector(PrivateSelector):
         coef_bound=1.5,
         incoherence=1.5,
         curvature=0.05,
-        loss="squared",
-        huber_threshold=0.5,
         accounting="tight",
         fit_intercept=True,
         neighbors="replace_one",
         expected_rows=None,
         fallback=None,
-        noise="grid",
         random_state=None,
     ):
         self.epsilon = epsilon
@@ -207,32 +190,26 @@ class LassoStabilitySelector(PrivateSelector):
         self.coef_bound = coef_bound
         self.incoherence = incoherence
         self.curvature = curvature
-        self.loss = loss
-        self.huber_threshold = huber_threshold
         self.accounting = accounting
         self.fit_intercept = fit_intercept
         self.neighbors = neighbors
         self.expected_rows = expected_rows
         self.fallback = fallback
-        self.noise = noise
         self.random_state = random_state
 
-    def _plan(self, budget, n_rows, n_features):
+    def plan_selection(self, budget, n_rows, n_features):
         self._check()
-        if budget.delta == 0:
-            raise PlanError(
-                "LassoStabilitySelector needs delta > 0: what is told as it is fails "
-                "with some probability; give a delta, or use ExponentialSelector or "
-                "PeelingSelector."
-            )
-        release = StableRelease(budget.epsilon, budget.delta, noise=self.noise)
-        needed = distance_needed(budget.epsilon, budget.delta, failure=FAILURE)
-        facts = self._facts(budget.neighbors.rows_changed, n_rows, needed)
+        instead = "ExponentialSelector or PeelingSelector"
+        refuse_pure(budget, "LassoStabilitySelector", instead)
+        refuse_many_rows("LassoStabilitySelector", n_rows, budget.neighbors)
+        release = StableRelease(budget.epsilon, budget.delta)
+        needed = release.distance_needed(REFUSED)
+        facts = self._facts(budget.neighbors.rows_changed)
         penalty = self.penalty
         if penalty is None:
             penalty = self._penalty(facts, n_rows, n_features, needed)
         if penalty >= n_rows:
-            what = "given" if self.penalty is not None else "that the budget needs"
+            what = "given" if self.penalty is not None else "the budget needs"
             raise PlanError(
                 f"LassoStabilitySelector: a penalty of {penalty:.3g}, as {what}, keeps "
                 f"no column of {n_rows} rows; raise epsilon or delta, or use "
@@ -247,14 +224,12 @@ class LassoStabilitySelector(PrivateSelector):
         return LassoStabilityPlan(facts, release, n_rows)
 
     def _check(self):
-        one_of(LOSSES, loss=self.loss)
         one_of(ACCOUNTINGS, accounting=self.accounting)
         positive(
             noise_level=self.noise_level,
             coef_bound=self.coef_bound,
             incoherence=self.incoherence,
             curvature=self.curvature,
-            huber_threshold=self.huber_threshold,
         )
         if self.penalty is not None:
             positive(penalty=self.penalty)
@@ -264,28 +239,14 @@ class LassoStabilitySelector(PrivateSelector):
             raise ValueError(
                 f"fit_intercept must be True or False, got {self.fit_intercept!r}."
             )
-        if self.loss == "huber" and self.accounting == "paper":
-            raise PlanError(
-                "accounting='paper' is for loss='squared': no slacks are published for "
-                "the huberized lasso; use accounting='tight'."
-            )
 
-    def _facts(self, rows_changed, n_rows, needed):
+    def _facts(self, rows_changed):
         """Return the facts but for the penalty, which is set to one."""
         ends = (rows_changed, self.fit_intercept)
         n_select = self.n_features_to_select
         if self.accounting == "paper":
             return PaperFacts(n_select, 1.0, self.curvature, *ends)
-        if self.loss == "squared":
-            return SquaredFacts(n_select, 1.0, self.coef_bound, self.incoherence, *ends)
-        floor, size = self.curvature * n_rows, n_select + self.fit_intercept
-        if floor <= 2 * size:
-            raise PlanError(
-                f"loss='huber' needs more than {2 * size / self.curvature:.0f} rows at "
-                f"curvature={self.curvature:g}, got {n_rows}; use loss='squared'."
-            )
-        squares = MORE_ROWS * n_rows + needed + 1
-        return HuberFacts(n_select, 1.0, self.huber_threshold, floor, squares, *ends)
+        return SquaredFacts(n_select, 1.0, self.coef_bound, self.incoherence, *ends)
 
     def _penalty(self, facts, n_rows, n_features, needed):
         """Return the least penalty at which there can be an answer."""
@@ -297,6 +258,6 @@ class LassoStabilitySelector(PrivateSelector):
             return 2 * (chance + changes * facts.slack) / (1 - 2 * LIKENESS)
         return (chance + (needed + 2) * facts.slack) / (1 - LIKENESS)
 
-    def _select(self, plan, X, y, rng):
+    def select(self, plan, X, y, rng):
         support, distance = lasso_distance(X, y, plan.facts)
         return plan.release(support, distance, rng)

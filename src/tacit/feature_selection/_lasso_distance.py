@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tacit._validate import at_least, plain, positive
 from tacit.feature_selection._lasso_search import ExactLasso, exact_lasso
-from tacit.feature_selection._lasso_sums import ExactSums
+from tacit.feature_selection._sums import ExactSums
 
 __all__ = [
     "LassoFacts",
@@ -119,7 +119,13 @@ class SquaredFacts:
     def distance(self, X: Any, y: Array) -> tuple[Support, float]:
         """Return the support and its distance; zero where it is not certain."""
         sums = ExactSums(X, y, intercept=self.intercept)
-        lasso = exact_lasso(sums, self.penalty, most=self.n_select, margin=self.slack)
+        lasso = exact_lasso(
+            sums,
+            self.penalty,
+            most=self.n_select,
+            margin=self.slack,
+            bound=self.coef_bound,
+        )
         if lasso is None:
             return (), 0.0
         changes = (self.penalty - lasso.steepest) / self.slack
@@ -129,24 +135,64 @@ class SquaredFacts:
 
     def _inner_changes(self, lasso: ExactLasso) -> float:
         """Return the least of the tests on columns of the support and the constant."""
-        h, bound, limit = self.rows_changed, self.coef_bound, self.incoherence
-        g, size = len(lasso.places), len(lasso.support)
         least = float(np.linalg.eigvalsh(lasso.gram)[0])
-        curved = least - g / 2
-        if least <= g:  # a product of two negative numbers must not pass
+        if least <= len(lasso.places):  # a singular matrix explains nothing
             return 0.0
         explained = np.linalg.solve(lasso.gram, lasso.cross.T)
-        coherence = float(np.abs(explained).sum(axis=0).max(initial=0.0))
-        room = bound - float(np.abs(lasso.w).sum())
+        return self.changes_inside(
+            len(lasso.places),
+            len(lasso.support),
+            least=least,
+            coherence=float(np.abs(explained).sum(axis=0).max(initial=0.0)),
+            norm=float(np.abs(lasso.w).sum()),
+            smallest=lasso.smallest,
+        )
+
+    def changes_inside(
+        self,
+        n_places: int,
+        n_support: int,
+        *,
+        least: float,
+        coherence: float,
+        norm: float,
+        smallest: float,
+    ) -> float:
+        """Return the rows to change before a column of the support may leave it.
+
+        Parameters
+        ----------
+        n_places
+            Columns of the support, and the constant where there is one.
+        n_support
+            Columns of the support.
+        least
+            Least eigenvalue of their Gram matrix.
+        coherence
+            Largest sum of absolute weights with which they explain another column.
+        norm
+            Sum of absolute weights.
+        smallest
+            Smallest absolute weight.
+        """
+        h, bound, limit, g = (
+            self.rows_changed,
+            self.coef_bound,
+            self.incoherence,
+            n_places,
+        )
+        if least <= g:  # a product of two negative numbers must not pass
+            return 0.0
+        curved = least - g / 2
         pull = h * sqrt(g) * self.residual
         # [lasso:tests] each moves by at most one while all are above one
         tests = [
             least / g - 1,
-            room * curved / (sqrt(g) * pull + g * bound),
+            (bound - norm) * curved / (sqrt(g) * pull + g * bound),
             (limit - coherence) * (least - g) / (g * (h * (1 + limit) + limit)),
         ]
-        if size:
-            tests.append(lasso.smallest * curved / (pull + bound * g / size))
+        if n_support:
+            tests.append(smallest * curved / (pull + bound * g / n_support))
         return min(tests)
 
 
@@ -209,9 +255,13 @@ class PaperFacts:
     def distance(self, X: Any, y: Array) -> tuple[Support, float]:
         """Return the support and its distance; zero where it is not certain."""
         sums = ExactSums(X, y, intercept=self.intercept)
-        # slopes outside are to be below half the penalty
+        # slopes outside are to be below half the penalty, and weights below one
         lasso = exact_lasso(
-            sums, self.penalty, most=self.n_select, margin=self.penalty / 2
+            sums,
+            self.penalty,
+            most=self.n_select,
+            margin=self.penalty / 2,
+            bound=float(self.size),
         )
         if lasso is None or self.penalty <= self.least_penalty:
             return (), 0.0

@@ -1,8 +1,10 @@
-"""Which columns the lasso keeps, exactly, and with what signs.
+"""Which columns the lasso keeps, and with what signs, wherever that is stable.
 
-A working set of columns grows by those that violate the optimality conditions.
-On it coordinate descent finds signs, and the normal equations the point. Only columns
-of the Gram matrix that enter the working set are ever summed.
+A working set of columns grows by those that violate the optimality conditions. On it
+coordinate descent looks for the least point, until a bound on what is left to gain is
+so small that slopes tell the columns of the lasso from all others. Where floating point
+does not get there, whole numbers do. Only columns of the Gram matrix that enter the
+working set are ever summed.
 """
 
 from __future__ import annotations
@@ -13,28 +15,24 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.feature_selection._lasso_sums import ExactSums
+from tacit.feature_selection._lasso_whole import ridged_slopes, stationary_point
+from tacit.feature_selection._sums import ExactSums
 
-__all__ = [
-    "ExactLasso",
-    "entering",
-    "exact_lasso",
-    "solve_working_set",
-    "stationary_point",
-]
+__all__ = ["ExactLasso", "exact_lasso"]
 
 Array = NDArray[np.float64]
 
 # Columns that enter the working set at once, at least
 BATCH = 8
-# Slopes may be off by this part of the penalty while signs are looked for
+# Slopes may be off by this part of the penalty while signs are looked for. Sweeps are
+# limited, as whole numbers take over where they are too few
 FIRST_TOLERANCE, LAST_TOLERANCE, TIGHTER = 1e-3, 1e-13, 1e-2
 SWEEPS = 20_000
-# A column violates the conditions where its slope passes the penalty by this part
+# Signs are those of the least point on a working set if slopes pass the penalty by no
+# more than this part
 VIOLATION = 1e-10
-# Solutions are refined until slopes are met to this part of the right side, or of 1000
-SLOPE_ERROR = 1e-12
-REFINEMENTS = 3
+# Digits of the numbers that bound what is left to gain
+WIDE_EPSILON = float(np.finfo(np.longdouble).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,79 +85,118 @@ class ExactLasso:
         return float((self.w * self.signs)[self.signs != 0].min(initial=inf))
 
 
-def stationary_point(gram: Array, linear: Array) -> Array | None:
-    """Return the solution of the normal equations, or None where there is none.
-
-    Residuals are computed in more digits than the sums have, so that the solution is
-    good to the last digits of the slopes it leaves.
-    """
-    with np.errstate(all="ignore"):  # a warning would tell of the rows
-        try:
-            factor = np.linalg.inv(gram)
-        except np.linalg.LinAlgError:
-            return None
-        wide = gram.astype(np.longdouble)
-        w = (factor @ linear).astype(np.longdouble)
-        for _ in range(REFINEMENTS):
-            w = w + factor @ (linear - wide @ w).astype(np.float64)
-        left = np.abs(linear - wide @ w).max(initial=0.0)
-    size = np.abs(linear).max(initial=0.0)
-    sound = bool(np.isfinite(w).all()) and left <= SLOPE_ERROR * (size + 1e3)
-    return w.astype(np.float64) if sound else None
-
-
 def exact_lasso(
-    sums: ExactSums, penalty: float, *, most: int, margin: float
+    sums: ExactSums, penalty: float, *, most: int, margin: float, bound: float
 ) -> ExactLasso | None:
-    """Return the lasso, or None where it is not to be had.
+    """Return the lasso wherever it is stable, and otherwise something or None.
 
-    That is where its columns do not determine its weights, or where it is sure to have
-    more than ``most`` columns, or one outside that is within ``margin`` of entering.
+    Parameters
+    ----------
+    sums
+        Sums of products.
+    penalty
+        Weight of the absolute values, against half the sum of squared residuals.
+    most, margin, bound
+        The lasso is stable if it has at most so many columns, all others have slopes
+        below the penalty by such a margin, and the sum of absolute weights, with that
+        of the column of ones, is within the bound.
+
+    Notes
+    -----
+    **Guarantee.** Where the lasso is stable and its columns determine its weights, it
+    is returned; the page on the stability of the lasso proves it.
     """
-    slopes, squares = sums.with_targets()
+    slopes, _ = sums.with_targets()
     free = sums.free()
+    # [lasso:near] a value so near the least has slopes within three eighths of a margin
+    near = margin**2 / (16 * max(1, sums.n_rows))
     places, w = list(free), np.zeros(len(free))
     cross = sums.with_columns(places)
     while True:
-        w = solve_working_set(cross[places], slopes[places], penalty, w, len(free))
-        left = slopes - cross @ w
-        new = entering(left, places, penalty, int((w != 0).sum()))
-        if not new:
+        w = _approach(cross[places], slopes[places], penalty, w, len(free))
+        wide = slopes - cross.astype(np.longdouble) @ w
+        gap = _gap(wide, w, places, penalty, len(free), bound, sums.n_rows)
+        left = wide.astype(float)
+        if gap <= near:
             break
-        gap = _duality_gap(squares, slopes[places], left, w, places, penalty, len(free))
+        # [lasso:many] weights outside cost a margin each, no more than the gap in all
         if int((np.abs(w[len(free) :]) * margin > 1.01 * gap).sum()) > most:
             return None
+        new = _entering(left, places, penalty, int((w != 0).sum()))
+        if not new:
+            # [lasso:ridge] at the lasso a ridge of this size counts no more than `near`
+            ridge = 2 * near / bound**2
+            left = ridged_slopes(sums, places, w, penalty=penalty, ridge=ridge)
+            break
         places = [*places, *new]
         cross = np.hstack([cross, sums.with_columns(new)])
         w = np.concatenate([w, np.zeros(len(new))])
-    kept = [k for k in range(len(places)) if w[k] != 0 or k < len(free)]
-    kept.sort(key=lambda k: places[k])
-    signs = np.array([np.sign(w[k]) * (k >= len(free)) for k in kept])
-    found, cross = [places[k] for k in kept], cross[:, kept]
+    return _with_steep_columns(sums, slopes, left, penalty, most, margin)
+
+
+def _with_steep_columns(
+    sums: ExactSums,
+    slopes: Array,
+    left: Array,
+    penalty: float,
+    most: int,
+    margin: float,
+) -> ExactLasso | None:
+    """Return the point whose columns and signs are those of the steep slopes."""
+    # [lasso:steep] halfway between slopes of the lasso and those of other columns
+    signs = np.sign(left) * (np.abs(left) > penalty - margin / 2)
+    signs[sums.free()] = 0.0
     if int((signs != 0).sum()) > most:
         return None
-    exact = stationary_point(cross[found], slopes[found] - penalty * signs)
-    if exact is None:
+    inside = signs != 0
+    inside[sums.free()] = True
+    found = [int(place) for place in np.flatnonzero(inside)]
+    cross = sums.with_columns(found)
+    w = stationary_point(cross[found], slopes[found], penalty, signs[found])
+    if w is None:
         return None
-    outside = np.ones(sums.n_columns, dtype=bool)
-    outside[found] = False
-    left = (slopes - cross @ exact)[outside]
-    return ExactLasso(found, signs, exact, cross[found], cross[outside], left)
+    rest = (slopes - cross @ w)[~inside]
+    return ExactLasso(found, signs[found], w, cross[found], cross[~inside], rest)
 
 
-def entering(left: Array, places: list[int], penalty: float, size: int) -> list[int]:
+def _gap(
+    left: NDArray[np.longdouble],
+    w: Array,
+    places: list[int],
+    penalty: float,
+    n_free: int,
+    bound: float,
+    n_rows: int,
+) -> float:
+    """Return a bound on how far the value at ``w`` is above the least within a bound.
+
+    A convex function is above its tangent, whose least value within a bound on the sum
+    of absolute weights is at zero or at one column. The error of the sum is added.
+    """
+    # [lasso:gap]
+    steepness = np.abs(left) - penalty
+    steepness[places[:n_free]] += penalty
+    over = max(0.0, float(steepness.max(initial=0.0)))
+    sizes = np.abs(w).astype(np.longdouble)
+    gap = penalty * sizes[n_free:].sum() - left[places] @ w + bound * over
+    total = float(sizes.sum())
+    size = (n_rows * (1 + total) + penalty) * (total + bound)
+    return float(gap) + 8 * (len(w) + 4) * WIDE_EPSILON * size
+
+
+def _entering(left: Array, places: list[int], penalty: float, size: int) -> list[int]:
     """Return the columns outside that violate the conditions most, a batch of them."""
     excess = np.abs(left) - penalty
     excess[places] = -inf
-    violating = np.flatnonzero(excess > VIOLATION * penalty)
+    violating = np.flatnonzero(excess > 0)
     worst = np.argsort(-excess[violating], kind="stable")[: max(BATCH, 2 * size)]
     return [int(place) for place in np.sort(violating[worst])]
 
 
-def solve_working_set(
+def _approach(
     gram: Array, linear: Array, penalty: float, w: Array, n_free: int
 ) -> Array:
-    """Return the minimizer on a working set, exact once its signs are found.
+    """Return a point near the least on a working set, nearest once signs are found.
 
     The first ``n_free`` columns have no penalty.
     """
@@ -182,36 +219,15 @@ def _polished(gram: Array, linear: Array, penalties: Array, w: Array) -> Array |
     """Return the point with the signs of ``w`` that meets all conditions, or None."""
     active = (w != 0) | (penalties == 0)
     signs = np.sign(w) * (penalties > 0)
-    weights = stationary_point(
-        gram[np.ix_(active, active)], (linear - penalties * signs)[active]
-    )
-    if weights is None:
+    inner = gram[np.ix_(active, active)]
+    wanted = (linear - penalties * signs)[active]
+    try:
+        weights = np.linalg.solve(inner, wanted)
+        weights += np.linalg.solve(inner, wanted - inner @ weights)
+    except np.linalg.LinAlgError:
         return None
     exact = np.zeros(len(w))
     exact[active] = weights
     slopes = np.abs(linear - gram @ exact)
-    inside = slopes <= penalties * (1 + VIOLATION)
-    if not ((exact * signs >= 0).all() and inside[~active].all()):
-        return None
-    return exact
-
-
-def _duality_gap(
-    squares: float,
-    slopes: Array,
-    left: Array,
-    w: Array,
-    places: list[int],
-    penalty: float,
-    n_free: int,
-) -> float:
-    """Return a bound on how far the value at ``w`` is above the least.
-
-    Where every column outside the lasso has a margin, weights outside cost so much
-    each: no more than this gap in all.
-    """
-    residual = max(0.0, squares - float((slopes + left[places]) @ w))
-    value = residual / 2 + penalty * float(np.abs(w[n_free:]).sum())
-    # the residuals, shrunk until no slope passes the penalty, are dual feasible
-    shrunk = min(1.0, penalty / float(np.abs(left).max()))
-    return value - shrunk * (squares - float(slopes @ w)) + shrunk**2 * residual / 2
+    met = np.where(active, (exact * signs >= 0), slopes <= penalties * (1 + VIOLATION))
+    return exact if met.all() and np.isfinite(exact).all() else None

@@ -8,6 +8,7 @@ own products say, with no round-off.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import sqrt
 from typing import Any
 
@@ -16,10 +17,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit.exceptions import PlanError
-from tacit.feature_selection._peel_plan import LEVELS, SHARES, UNIT, WHOLE, PeelPlan
+from tacit.feature_selection._peel_plan import LEVELS, SHARES, PeelPlan
+from tacit.feature_selection._sums import UNIT, WHOLE
+from tacit.mechanisms.ranks import rank_scores
+from tacit.mechanisms.selection import refuse_small_choice
 from tacit.privacy import Budget, Neighbors, calibrate
-from tacit.solvers._ranks import rank_scores
 
 __all__ = ["Peel", "Targets", "centered_targets"]
 
@@ -28,7 +30,7 @@ Array = NDArray[np.float64]
 # Cells of the grid for quantiles of the targets, and how many times the distance of the
 # quantiles from their middle targets may be from it: 1.6 deviations of normal ones
 N_CELLS = 2**9
-REACH = 1.9
+TARGET_REACH = 1.9
 # Deviations beyond which features and residuals are cut
 WIDTH = 2.5
 RESIDUAL_WIDTH = 1.75
@@ -39,7 +41,6 @@ USUAL_SQUARE = 0.1
 MOST_SPREAD_NOISE = 0.1
 # What it is worth, in the sharpness of choices
 SPREAD_WORTH = 1.5
-LEAST_EPSILON = 1e-8  # of one choice, as the mechanism asks
 
 
 @dataclass(frozen=True)
@@ -73,24 +74,15 @@ class Peel:
 
     def plan(self, budget: Budget, n_rows: int, n_features: int) -> PeelPlan:
         """Return the plan with the sharpest choices that fits the budget."""
-        # few choices cost less by their pure privacy, whatever delta is
-        kinds = (True,) if budget.delta == 0 else (False, True)
-        plans = [self._of_kind(pure, budget, n_rows, n_features) for pure in kinds]
-        plan = max(plans, key=_worth)
-        if min(plan.choice, plan.targets or 1.0) < LEAST_EPSILON:
-            raise PlanError(
-                f"epsilon={budget.epsilon:g} leaves less than 1e-8 for a choice; raise "
-                "epsilon or select fewer columns."
-            )
-        return plan
+        return _planned(self, budget, n_rows, n_features)
 
     def _of_kind(
         self, pure: bool, budget: Budget, n_rows: int, n_features: int
     ) -> PeelPlan:
         plan = self._with(pure, budget, spread=True)
-        assert plan.spread is not None
+        assert plan.spread_multiplier is not None
         # means and squares of columns are worth their share where noise leaves them
-        scale = plan.moments(n_features, plan.spread).scale(2 * n_features)
+        scale = plan.moments(n_features, plan.spread_multiplier).scale(2 * n_features)
         if scale / UNIT <= MOST_SPREAD_NOISE * n_rows:
             return plan
         return self._with(pure, budget, spread=False)
@@ -113,15 +105,16 @@ class Peel:
                 return unit / (part if pure else sqrt(2 * part))
 
             others = self.n_select - 1
+            quantile = None if self.labels else bounded(SHARES.targets, len(LEVELS))
             return PeelPlan(
                 n_select=self.n_select,
                 neighbors=budget.neighbors,
                 pure=pure,
-                center=additive(SHARES.center),
-                choice=bounded(SHARES.choices(*used), self.n_select),
-                targets=None if self.labels else bounded(SHARES.targets, len(LEVELS)),
-                spread=additive(SHARES.spread) if spread else None,
-                fits=additive(SHARES.fits, others) if fits else None,
+                center_multiplier=additive(SHARES.center),
+                choice_epsilon=bounded(SHARES.choices(*used), self.n_select),
+                quantile_epsilon=quantile,
+                spread_multiplier=additive(SHARES.spread) if spread else None,
+                fit_multiplier=additive(SHARES.fits, others) if fits else None,
                 noise=self.noise,
             )
 
@@ -151,14 +144,27 @@ class Peel:
             place = int(free[plan.column()(scores, rng)])
             chosen.append(place)
             free = free[free != place]
-            if plan.fits is not None and step + 1 < plan.n_select:
+            if plan.fit_multiplier is not None and step + 1 < plan.n_select:
                 rows.regress(place, rng)
         return tuple(sorted(chosen))
 
 
+# a model that selects first makes the same plans again and again, to divide its budget
+@lru_cache(maxsize=256)
+def _planned(peel: Peel, budget: Budget, n_rows: int, n_features: int) -> PeelPlan:
+    # few choices cost less by their pure privacy, whatever delta is
+    kinds = (True,) if budget.delta == 0 else (False, True)
+    plans = [peel._of_kind(pure, budget, n_rows, n_features) for pure in kinds]
+    plan = max(plans, key=_worth)
+    least = min(plan.choice_epsilon, plan.quantile_epsilon or 1.0)
+    refuse_small_choice(least, budget, "select fewer columns")
+    return plan
+
+
 def _worth(plan: PeelPlan) -> float:
     """Return how good a plan is: how sharp its choices are, and on what scales."""
-    return plan.choice * (1.0 if plan.spread is None else SPREAD_WORTH)
+    worth = 1.0 if plan.spread_multiplier is None else SPREAD_WORTH
+    return plan.choice_epsilon * worth
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,20 +179,20 @@ class Targets:
 def centered_targets(plan: PeelPlan, y: Array, rng: Generator) -> Targets:
     """Return targets less a private mean, cut to a private width."""
     middle, width = 0.0, 1.0
-    if plan.targets is not None:
+    if plan.quantile_epsilon is not None:
         places = np.rint((y + 1) / 2 * N_CELLS).astype(np.int64)
         counts = np.bincount(places, minlength=N_CELLS + 1)
         ends = [plan.quantile(at)(rank_scores(counts, at), rng) for at in LEVELS]
         low, high = (2 * end / N_CELLS - 1 for end in sorted(ends))
         middle = (low + high) / 2
-        width = max(REACH * (high - low) / 2, 4 / N_CELLS)
+        width = max(TARGET_REACH * (high - low) / 2, 4 / N_CELLS)
         width = min(width, 1 + abs(middle))
     cut = np.rint(np.clip((y - middle) / width, -1.0, 1.0) * WHOLE)
     sums = [cut.sum() * WHOLE, (cut**2).sum()]
     counted = plan.neighbors is Neighbors.REPLACE_ONE
     if not counted:
         sums.append(len(y) * UNIT)
-    noisy = plan.moments(1, plan.center)(np.array(sums), rng) / UNIT
+    noisy = plan.moments(1, plan.center_multiplier)(np.array(sums), rng) / UNIT
     n_rows = float(len(y)) if counted else max(1.0, noisy[2])
     mean = float(np.clip(noisy[0] / n_rows, -1.0, 1.0))
     reach = 1 + abs(mean)
@@ -202,7 +208,7 @@ def _whole_columns(plan: PeelPlan, X: Any, n_rows: float, rng: Generator) -> Any
     stored = X.data if sparse.issparse(X) else X
     stored *= WHOLE
     np.rint(stored, out=stored)
-    if plan.spread is None:
+    if plan.spread_multiplier is None:
         return X
     dense = not sparse.issparse(X)
     ones, n_features = np.ones(X.shape[0]), X.shape[1]
@@ -210,7 +216,7 @@ def _whole_columns(plan: PeelPlan, X: Any, n_rows: float, rng: Generator) -> Any
     vector = np.concatenate([X.T @ ones * WHOLE, squares])
     if plan.neighbors is not Neighbors.REPLACE_ONE:
         vector = np.append(vector, X.shape[0] * UNIT)
-    mechanism = plan.moments(n_features, plan.spread)
+    mechanism = plan.moments(n_features, plan.spread_multiplier)
     noisy = mechanism(vector, rng) / UNIT / n_rows
     mean = np.clip(noisy[:n_features], -1.0, 1.0)
     if not dense:  # zeros stay zeros

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
+from tacit.feature_selection._sums import UNIT
 from tacit.mechanisms import Exponential, Gaussian, Laplace
-from tacit.mechanisms.whole import MOST_ROWS_WHOLE
+from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.ranks import PARTS, rank_sensitivity
+from tacit.mechanisms.whole import FEW_ROWS
 from tacit.privacy import (
     BoundedRange,
     Composed,
@@ -16,14 +19,9 @@ from tacit.privacy import (
     Neighbors,
     Repeated,
 )
-from tacit.solvers._base import noise_assumptions
-from tacit.solvers._ranks import PARTS, rank_sensitivity
 
-__all__ = ["LEVELS", "SHARES", "UNIT", "WHOLE", "PeelPlan", "Shares"]
+__all__ = ["LEVELS", "SHARES", "PeelPlan", "Shares"]
 
-# Whole numbers that make one: products of two are exact in sums of 2^26 rows
-WHOLE = 2**13
-UNIT = float(WHOLE**2)
 # Quantiles of the targets from which their middle and width are taken
 LEVELS = (PARTS // 5, PARTS - PARTS // 5)
 
@@ -57,16 +55,16 @@ class PeelPlan:
         Relation between data sets.
     pure
         Whether noise is Laplace and the guarantee pure.
-    center
+    center_multiplier
         Noise multiplier of the sums of targets and their squares.
-    choice
+    choice_epsilon
         Privacy of one choice of a column.
-    targets
+    quantile_epsilon
         Privacy of one quantile of the targets; None where they are labels.
-    spread
+    spread_multiplier
         Noise multiplier of the sums of features and their squares; None where they
         would be mostly noise.
-    fits
+    fit_multiplier
         Noise multiplier of each row of the normal equations of chosen columns; None
         where columns are chosen by their correlations alone.
     noise
@@ -76,31 +74,30 @@ class PeelPlan:
     n_select: int
     neighbors: Neighbors
     pure: bool
-    center: float
-    choice: float
-    targets: float | None = None
-    spread: float | None = None
-    fits: float | None = None
+    center_multiplier: float
+    choice_epsilon: float
+    quantile_epsilon: float | None = None
+    spread_multiplier: float | None = None
+    fit_multiplier: float | None = None
     noise: str = "grid"
 
     @property
     def event(self) -> Event:
         additive = LaplaceNoise if self.pure else GaussianNoise
-        events: list[Event] = [additive(self.center)]
-        if self.targets is not None:
-            events.append(Repeated(BoundedRange(self.targets), len(LEVELS)))
-        if self.spread is not None:
-            events.append(additive(self.spread))
-        if self.fits is not None:
-            events.append(Repeated(additive(self.fits), self.n_select - 1))
+        events: list[Event] = [additive(self.center_multiplier)]
+        if self.quantile_epsilon is not None:
+            events.append(Repeated(BoundedRange(self.quantile_epsilon), len(LEVELS)))
+        if self.spread_multiplier is not None:
+            events.append(additive(self.spread_multiplier))
+        if self.fit_multiplier is not None:
+            events.append(Repeated(additive(self.fit_multiplier), self.n_select - 1))
         # [peel:choice] each choice is of bounded range
-        events.append(Repeated(BoundedRange(self.choice), self.n_select))
+        events.append(Repeated(BoundedRange(self.choice_epsilon), self.n_select))
         return Composed(tuple(events))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        most = f"there are at most 2^{MOST_ROWS_WHOLE.bit_length() - 1} rows"
-        return (most, *noise_assumptions(self.noise))
+        return (FEW_ROWS, *noise_assumptions(self.noise))
 
     @property
     def rows_changed(self) -> int:
@@ -120,10 +117,10 @@ class PeelPlan:
     def products(self, count: int) -> Gaussian | Laplace:
         """Return the noise of sums of a square and ``count - 1`` other products."""
         # [peel:fits] a square stays between zero and one
-        assert self.fits is not None
+        assert self.fit_multiplier is not None
         h, others = self.rows_changed, count - 1
         size = h * others + 1.0 if self.pure else sqrt(h**2 * others + 1)
-        return self._additive(self.fits, size)
+        return self._additive(self.fit_multiplier, size)
 
     def _additive(self, multiplier: float, size: float) -> Gaussian | Laplace:
         kind = Laplace if self.pure else Gaussian
@@ -133,10 +130,10 @@ class PeelPlan:
     def column(self) -> Exponential:
         """Return what chooses a column."""
         # [peel:score] the products of a row are at most one, of either sign
-        return Exponential(self.choice, self.rows_changed * UNIT, self.noise)
+        return Exponential(self.choice_epsilon, self.rows_changed * UNIT, self.noise)
 
     def quantile(self, level: int) -> Exponential:
         """Return what chooses a quantile of the targets."""
-        assert self.targets is not None
+        assert self.quantile_epsilon is not None
         sensitivity = rank_sensitivity(level, self.neighbors)
-        return Exponential(self.targets, sensitivity, self.noise)
+        return Exponential(self.quantile_epsilon, sensitivity, self.noise)

@@ -12,10 +12,11 @@ from numpy.random import Generator
 from tacit._estimators import columns_with_bounds, numeric, public_range
 from tacit._validate import at_least, one_of
 from tacit.data import FeatureBounds, RowBounds
-from tacit.exceptions import PlanError
 from tacit.feature_selection._ask import Ask
 from tacit.feature_selection._base import LABELED, RANGED, PrivateSelector, two_labels
 from tacit.mechanisms import NO_ANSWER, Exponential
+from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.selection import refuse_small_choice
 from tacit.privacy import (
     BoundedRange,
     Budget,
@@ -24,9 +25,9 @@ from tacit.privacy import (
     Repeated,
     calibrate,
 )
-from tacit.solvers._base import noise_assumptions
 from tacit.stability import BlockVote, SubsampleVote, block_members
 from tacit.stability._asking import seeds_for, votes_of
+from tacit.stability._base import refuse_wrong_function
 
 __all__ = ["BlockVoteSelector", "FeatureVote", "FeatureVotePlan"]
 
@@ -34,8 +35,7 @@ METHODS = ("blocks", "subsamples", "features")
 # Share of the blocks by which a column that matters leads one that does not, and the
 # probability with which noise may hide that, where the number of blocks is planned
 LEAD = 0.75
-FAILURE = 0.05
-LEAST_EPSILON = 1e-8  # of one choice, as the mechanism asks
+HIDDEN = 0.05
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,8 @@ class FeatureVote:
     def plan(self, budget: Budget, n_rows: int, n_features: int) -> FeatureVotePlan:
         """Choose the number of blocks, from public facts."""
         count = self.ask.n_select
-        epsilon = 1 / calibrate(
-            lambda spread: Repeated(BoundedRange(1 / spread), count), budget
-        )
-        if epsilon < LEAST_EPSILON:
-            raise PlanError(
-                f"epsilon={budget.epsilon:g} leaves less than 1e-8 for a choice; raise "
-                "epsilon or select fewer columns."
-            )
+        epsilon = epsilon_of_choice(budget, count)
+        refuse_small_choice(epsilon, budget, "select fewer columns")
         n_blocks = self.n_blocks
         if n_blocks is None:
             needed = votes_needed(epsilon, count, n_features)
@@ -128,15 +122,22 @@ class FeatureVote:
         return tuple(sorted(chosen))
 
 
+def epsilon_of_choice(budget: Budget, n_select: int) -> float:
+    """Return what each of so many choices may spend."""
+    return 1 / calibrate(
+        lambda spread: Repeated(BoundedRange(1 / spread), n_select), budget
+    )
+
+
 def votes_needed(epsilon: float, n_select: int, n_features: int) -> int:
-    """Return the blocks whose clear vote is not hidden by noise, but for ``FAILURE``.
+    """Return the blocks whose clear vote is not hidden by noise, but for ``HIDDEN``.
 
     Notes
     -----
     **Bound.** A choice with odds ``exp(epsilon count / 2)`` falls on a column that
     lags by ``g`` votes with probability at most ``n_features exp(-epsilon g / 2)``.
     """
-    lag = 2 * log(max(2, n_features) * n_select / FAILURE) / epsilon
+    lag = 2 * log(max(2, n_features) * n_select / HIDDEN) / epsilon
     return ceil(lag / LEAD)
 
 
@@ -227,7 +228,8 @@ class BlockVoteSelector(PrivateSelector):
     (0, 3)
     """
 
-    _takes_sparse = True
+    takes_sparse = True
+    own_units = True
 
     def __init__(
         self,
@@ -262,13 +264,13 @@ class BlockVoteSelector(PrivateSelector):
         self.noise = noise
         self.random_state = random_state
 
-    def _plan(self, budget, n_rows, n_features):
+    def plan_selection(self, budget, n_rows, n_features):
         procedure = self._procedure()
         if self.method == "features":
             return procedure.plan(budget, n_rows, n_features)
         return procedure.plan(budget, max(1, n_rows))
 
-    def _select(self, plan, X, y, rng):
+    def select(self, plan, X, y, rng):
         found = self._procedure().run(plan, X, y, rng)
         # where most blocks failed, they agree on nothing
         return NO_ANSWER if found is None else found
@@ -299,6 +301,8 @@ class BlockVoteSelector(PrivateSelector):
                 "selector must be None, an object with fit and get_support, or a "
                 f"function of X and y, got {type(selector).__name__}."
             )
+        if selector is not None and not hasattr(selector, "get_support"):
+            refuse_wrong_function("selector", selector)
         return selector
 
     def _features(self, n_features, sparse):
@@ -314,7 +318,7 @@ class BlockVoteSelector(PrivateSelector):
             features.refuse_without_zero()
         return features
 
-    def _unit_targets(self, y, features):
+    def _prepared_targets(self, y, features):
         """Return targets as they are, cut to their range, or labels -1 and 1."""
         if self.classes is not None:
             bounds = RowBounds(classes=two_labels(self.classes))
@@ -323,7 +327,7 @@ class BlockVoteSelector(PrivateSelector):
             y = numeric(y)
         return y if self.y_range is None else np.clip(y, *public_range(self.y_range))
 
-    def _unit_features(self, X, features):
+    def _prepared_features(self, X, features):
         """Return entries cut to their ranges, in their own units."""
         return X if features is None else features.clip(X)
 

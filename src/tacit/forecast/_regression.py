@@ -18,7 +18,8 @@ from tacit.solvers.ada_ssp import RIDGE_FACTOR, AdaSSPPlan
 
 __all__ = ["noise_at", "regression_risk", "rows_for_risk"]
 
-SOLVERS: dict[str, Any] = {
+# Solvers whose error has a formula, by name
+RISK_SOLVERS: dict[str, Any] = {
     "quadratic_perturbation": QuadraticPerturbation,
     "adaptive_ridge": AdaptiveRidge,
     "ada_ssp": AdaSSP,
@@ -43,6 +44,10 @@ def regression_risk(
     signal: float = GUESS.signal,
 ) -> float:
     """Return the mean squared error that privacy adds to a linear regression.
+
+    For three solvers that have a formula. The default of
+    `tacit.linear_model.LinearRegression` with a delta is none of them: it adapts to the
+    rows and mostly adds less. Use `tacit.forecast.expected_score` for it.
 
     Parameters
     ----------
@@ -96,6 +101,9 @@ def rows_for_risk(
     target: float, n_features: int, *, epsilon: float, **facts: Any
 ) -> int | None:
     """Return the least number of rows with at most this risk, within a hundredth.
+
+    For the solvers of `regression_risk`, of which the default of
+    `tacit.linear_model.LinearRegression` is none.
 
     Parameters
     ----------
@@ -186,7 +194,7 @@ def _planned(
     """Return the plan for rows and targets in units of their bounds."""
     at_least(2, n_rows=n_rows)
     at_least(1, n_features=n_features)
-    one_of(tuple(SOLVERS), solver=solver)
+    one_of(tuple(RISK_SOLVERS), solver=solver)
     if radius is not None:
         positive(radius=radius)
     problem = Problem(
@@ -197,7 +205,7 @@ def _planned(
         regularizer=Free() if radius is None else L2Ball(radius),
     )
     budget = promised_budget(epsilon, delta, neighbors, n_rows)
-    return SOLVERS[solver](ridge=ridge).plan(problem, budget)
+    return RISK_SOLVERS[solver](ridge=ridge).plan(problem, budget)
 
 
 def _moment_risk(plan: AdaSSPPlan, guess: RowGuess) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tacit._estimators import promised_budget
 from tacit._progress import steps
 from tacit._validate import at_least, fraction
 from tacit.datasets import imagined_rows
+from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, calibrate
 
 __all__ = ["Forecast", "Outlook", "expected_score", "least_rows"]
@@ -106,6 +108,7 @@ def expected_score(
     """
     at_least(2, n_rows=n_rows)
     at_least(1, repeats=repeats)
+    _check_table(model, widths, n_classes)
     outlooks = []
     signals = LABELS if n_classes else TARGETS
     for place, signal in zip(steps(len(signals), "made-up rows"), signals, strict=True):
@@ -135,22 +138,26 @@ def least_rows(
     """Return the power of two of rows from which privacy costs at most ``tolerance``.
 
     Measured as in `expected_score`, for a target that the columns tell something about
-    and that fills its range. None when even a hundred
-    million rows are too few.
+    and that fills its range. Rows that the model refuses to plan for are too few. None
+    when even a hundred million rows are.
     """
     fraction(tolerance=tolerance, closed=False)
+    _check_table(model, widths, n_classes)
 
     def loss(exponent: int) -> float:
-        plain, scores = _scores(
-            model,
-            2**exponent,
-            widths,
-            n_classes,
-            (LABELS if n_classes else TARGETS)[1],
-            FEW_ROWS,
-            3,
-            random_state,
-        )
+        try:
+            plain, scores = _scores(
+                model,
+                2**exponent,
+                widths,
+                n_classes,
+                (LABELS if n_classes else TARGETS)[1],
+                FEW_ROWS,
+                3,
+                random_state,
+            )
+        except PlanError:  # too few for any plan
+            return inf
         return plain - float(np.mean(scores))
 
     low, high = LOWEST - 1, HIGHEST  # too few, and enough if anything is
@@ -160,6 +167,28 @@ def least_rows(
             middle = (low + high) // 2
             low, high = (low, middle) if loss(middle) <= tolerance else (middle, high)
     return None if high == HIGHEST else 2**high
+
+
+def _check_table(model: Any, widths: Any, n_classes: int) -> None:
+    """Refuse what does not describe the columns and the labels of a table."""
+    if isinstance(widths, str) or not np.iterable(widths) or not list(widths):
+        raise ValueError(
+            "widths must list one number a column, such as [1] * 35 for 35 columns of "
+            f"numbers, got {widths!r}."
+        )
+    for width in widths:
+        at_least(1, widths=width)
+    at_least(0, n_classes=n_classes)
+    if is_classifier(model) and n_classes < 2:
+        raise ValueError(
+            f"n_classes must be the number of labels, 2 or more, for "
+            f"{type(model).__name__}, got {n_classes!r}."
+        )
+    if n_classes and not is_classifier(model):
+        raise ValueError(
+            f"n_classes must be 0 for {type(model).__name__}, which has no labels, got "
+            f"{n_classes!r}."
+        )
 
 
 def _scores(

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, comb, exp, inf, log, sqrt
+from typing import Any
 
 from tacit._validate import at_least, fraction, one_of, positive
 from tacit.exceptions import PlanError
+from tacit.feature_selection import LassoStabilitySelector
+from tacit.feature_selection._lasso_distance import safe_distance
 from tacit.feature_selection._peel import RESIDUAL_WIDTH, Peel
-from tacit.feature_selection._votes import votes_needed
-from tacit.privacy import BoundedRange, Budget, Neighbors, Repeated, calibrate
+from tacit.feature_selection._votes import epsilon_of_choice, votes_needed
+from tacit.privacy import Budget, Neighbors
 from tacit.stability import blocks_needed, distance_needed
+from tacit.stability._subsamples import tight_rate
 
 __all__ = ["SUPPORT_METHODS", "rows_for_support"]
 
 # More rows than anyone has
-MOST_ROWS = 2**40
+NO_MORE_ROWS = 2**40
 # Share of the blocks that must find the columns
 AGREEMENT = 0.75
 # The sum of absolute weights that is allowed, over the sum there is
 BOUND = 1.5
-# Bound on the weights with which columns that matter explain another
-INCOHERENCE = 1.5
 # Deviations of the target in half of its public range
-REACH = 4.0
+RANGE_REACH = 4.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class _Setting:
     noise: float
     spread: float
     failure: float
+    coef_bound: float
 
     @property
     def pull(self) -> float:
@@ -76,6 +79,7 @@ def rows_for_support(
     spread: float = 0.5,
     neighbors: str = "replace_one",
     failure: float = 0.1,
+    coef_bound: float = 1.5,
 ) -> int:
     """Return the rows with which a selector should find just the columns that matter.
 
@@ -111,6 +115,9 @@ def rows_for_support(
         ``"replace_one"`` or ``"add_or_remove_one"``.
     failure
         Probability with which a column may be missed.
+    coef_bound
+        That of `~tacit.feature_selection.LassoStabilitySelector`, for ``"stability"``:
+        a bound on the sum of absolute weights in units of half the range of the target.
 
     Notes
     -----
@@ -119,8 +126,11 @@ def rows_for_support(
     rows with ``r = s + (noise / (signal spread))^2`` (Wainwright 2009, Theorem 3).
     Votes take that many a block, times the blocks (Thakurta 2013, Corollary 6.37). The
     lasso with a test must pass the threshold of `tacit.stability.distance_needed` in
-    each of its tests at the best penalty. The others follow from a union bound on the
-    exponential mechanism: over columns, and over sets that lack some of the columns.
+    each of its tests, at the penalty that the selector plans by itself; a penalty for
+    the noise there is takes fewer rows. The public range of the target is taken to
+    reach four deviations to both sides; a wider one takes more rows. The others follow
+    from a union bound on the exponential mechanism: over columns, and over sets that
+    lack some of the columns.
 
     Examples
     --------
@@ -129,10 +139,13 @@ def rows_for_support(
     >>> 500 < least < 10_000
     True
     """
-    at_least(1, n_relevant=n_relevant)
-    at_least(n_relevant, n_features=n_features)
+    at_least(1, n_features=n_features, n_relevant=n_relevant)
+    if n_relevant > n_features:
+        raise ValueError(
+            f"n_relevant must be at most n_features={n_features}, got {n_relevant!r}."
+        )
     one_of(SUPPORT_METHODS, method=method)
-    positive(signal=signal, noise=noise, spread=spread)
+    positive(signal=signal, noise=noise, spread=spread, coef_bound=coef_bound)
     fraction(failure=failure, closed=False)
     if spread > 1:
         raise ValueError(f"spread must be at most 1, got {spread!r}.")
@@ -144,6 +157,7 @@ def rows_for_support(
         float(noise),
         float(spread),
         float(failure),
+        float(coef_bound),
     )
     return _METHODS[method](setting)
 
@@ -165,15 +179,12 @@ def _blocks(at: _Setting) -> int:
 
 def _subsamples(at: _Setting) -> int:
     budget = _with_delta(at)
-    # a lead of a quarter of the votes, as the procedure plans for
-    return 16 * (distance_needed(budget.epsilon, budget.delta) + 1) * _lasso(at)
+    return ceil(_lasso(at) / tight_rate(budget.epsilon, budget.delta))
 
 
 def _features(at: _Setting) -> int:
     count = at.n_relevant
-    epsilon = 1 / calibrate(
-        lambda unit: Repeated(BoundedRange(1 / unit), count), at.budget
-    )
+    epsilon = epsilon_of_choice(at.budget, count)
     return votes_needed(epsilon, count, at.n_features) * _lasso(at)
 
 
@@ -192,7 +203,8 @@ def _peeling(at: _Setting, pursuit: bool) -> int:
             lead -= at.chance * sqrt(n_rows) * at.spread / RESIDUAL_WIDTH
             # any of those left will do, so that the last choice is the hardest, unless
             # the target is clearer by then
-            noise = 2 * at.rows_changed / plan.choice * max(1.0, odds - log(left))
+            noise = 2 * at.rows_changed / plan.choice_epsilon
+            noise *= max(1.0, odds - log(left))
             if lead < noise:
                 return False
         return True
@@ -203,43 +215,50 @@ def _peeling(at: _Setting, pursuit: bool) -> int:
 def _stability(at: _Setting) -> int:
     """Return the rows at which all tests of the lasso pass with room for the noise."""
     budget = _with_delta(at)
-    needed = distance_needed(budget.epsilon, budget.delta, failure=at.failure) + 1
-    h, g, s = at.rows_changed, at.n_relevant + 1, at.n_relevant
-    scale = REACH * at.deviation
+    needed = distance_needed(budget.epsilon, budget.delta, failure=at.failure / 2)
+    s = at.n_relevant
+    scale = RANGE_REACH * at.deviation
     weight, error = at.signal / scale, at.noise / scale
-    bound = BOUND * s * weight
-    pull = h * sqrt(g) * (1 + bound)
-    slack = h * (1 + bound) * (1 + INCOHERENCE)
+    norm = s * weight
+    if norm >= at.coef_bound:
+        raise PlanError(
+            f"coef_bound must be above {norm:.3g}, which is what the weights add up to "
+            "in units of half the range of the target, got "
+            f"{at.coef_bound!r}; LassoStabilitySelector has no answer beyond it."
+        )
+    kind: Any = LassoStabilitySelector  # which has no types
+    selector = kind(budget.epsilon, n_features_to_select=s, coef_bound=at.coef_bound)
+    # deviations that the unluckiest of the columns that matter stays within
+    unlucky = sqrt(2 * log(2 * s / at.failure))
 
     def found(n: int) -> bool:
-        least = n * at.spread**2 * max(0.0, 1 - sqrt(g / n)) ** 2
-        if least <= g:
+        try:
+            facts = selector.plan_selection(budget, n, at.n_features).facts
+        except PlanError:  # no column stands out against the penalty
             return False
+        least = n * at.spread**2 * max(0.0, 1 - sqrt((s + 1) / n)) ** 2
         # slopes outside the support come from noise and from what the penalty leaves
-        left = at.chance * sqrt(s / n)
-        if left >= 1:
-            return False
-        slope = error * at.spread * at.chance * sqrt(n)
-        penalty = (slope + needed * slack) / (1 - left)
-        smallest = weight - penalty / (n * at.spread**2)
-        coherence = sqrt(s / n) * (sqrt(s) + at.chance)
-        curved = least - g / 2
-        tests = (
-            least / g - 1,
-            (bound - s * weight) * curved / (sqrt(g) * pull + g * bound),
-            (INCOHERENCE - coherence)
-            * (least - g)
-            / (g * (h * (1 + INCOHERENCE) + INCOHERENCE)),
-            smallest * curved / (pull + bound * g / s),
+        steepest = error * at.spread * sqrt(n) + facts.penalty * sqrt(s / n)
+        outside = (facts.penalty - at.chance * steepest) / facts.slack
+        # the penalty takes off every weight, and chance off some
+        lost = facts.penalty / (n * at.spread**2) * (1 + unlucky * sqrt(s / n))
+        lost += unlucky * error / (at.spread * sqrt(n))
+        inside = facts.changes_inside(
+            s + 1,
+            s,
+            least=least,
+            coherence=sqrt(s / n) * (sqrt(s) + at.chance),
+            norm=norm,
+            smallest=weight - lost,
         )
-        return min(tests) >= needed
+        return safe_distance(min(outside, inside)) >= needed
 
     return _least(found, _lasso(at))
 
 
 def _exponential(at: _Setting) -> int:
     """Return the rows at which the right set outweighs all others together."""
-    s, scale = at.n_relevant, REACH * at.deviation
+    s, scale = at.n_relevant, RANGE_REACH * at.deviation
     bound = BOUND * s * at.signal / scale
     loss = (1 + bound) ** 2 / 2
     gap = (at.pull / scale) ** 2 / 2
@@ -274,7 +293,7 @@ def _least(found: Callable[[int], bool], start: int) -> int:
         return high
     while not found(high):
         high *= 2
-        if high > MOST_ROWS:
+        if high > NO_MORE_ROWS:
             raise PlanError("No number of rows suffices; raise epsilon or signal.")
     low = high // 2
     while high - low > max(1, high // 100):

@@ -259,7 +259,7 @@ def _refuse_other_rows(given: int, fitted: int) -> None:
 def _weights(model: Any, facts: FittedFacts) -> Array:
     """Return the released weights in the units of the solver, shape (p, k)."""
     coef = np.atleast_2d(model.coef_)
-    center, unit = model._unit() if hasattr(model, "_unit") else (0.0, 1.0)
+    center, unit = model.target_unit() if hasattr(model, "target_unit") else (0.0, 1.0)
     weights = coef.T / unit
     constant = facts.setting.intercept
     if constant is None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -26,6 +29,7 @@ __all__ = [
     "last_step",
     "number_of_rows",
     "predictions",
+    "without_warnings",
 ]
 
 # What a row counts is a whole number of these parts, so that sums are exact
@@ -101,6 +105,14 @@ class Measure:
         """The largest error that counts."""
         low, high = (0.0, 1.0) if self.ends is None else self.ends
         return (high - low) * self.reach
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Keep quiet about values: a warning would tell of a row, or quote it."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
 
 
 def answering(model: Any) -> Any:

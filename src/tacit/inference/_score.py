@@ -22,6 +22,7 @@ from tacit.inference._measures import (
     last_step,
     number_of_rows,
     predictions,
+    without_warnings,
 )
 from tacit.linear_model._base import PrivateLinearModel
 from tacit.mechanisms import Gaussian, Laplace
@@ -41,7 +42,7 @@ __all__ = [
     "assumptions_of",
     "noisy_sums",
     "private_score",
-    "relation_of",
+    "promised_neighbors",
     "scored",
     "weights_of",
 ]
@@ -193,7 +194,11 @@ def private_score(
 
     **Bound.** The interval joins the exact quantile of the noise with that of
     Clopper and Pearson (1934) for the accuracy, and of Hoeffding (1963), Theorem 1, for
-    the error: for independent rows it holds for any number of them.
+    the error: for independent rows it holds for any number of them. How wide it can be
+    is known beforehand: for n rows, noise moves an error by up to
+    ``width log(10 / (1 - level)) / (epsilon n)`` with the width of ``y_range``, and an
+    accuracy by as much with a width of one. Where that is no less than what you expect
+    of the error, the interval is not worth its epsilon.
 
     Examples
     --------
@@ -237,7 +242,7 @@ def scored(
     counts = Measure.of(model, measure)
     model = answering(model)
     if neighbors is None:
-        neighbors = relation_of(model)
+        neighbors = promised_neighbors(model)
     budget = Budget(epsilon, 0.0, Neighbors.of(neighbors))
     counted = budget.neighbors is Neighbors.REPLACE_ONE
     n_rows = number_of_rows(model, X, 1 if counted else 0)
@@ -248,7 +253,7 @@ def scored(
     rng = generator_for(random_state, LABEL, plan, *weights_of(model))
 
     account = open_account(ledger, budget, plan.event, LABEL)
-    with np.errstate(all="ignore"):  # a warning would tell of a row
+    with without_warnings():
         parts = counts.parts(predictions(model, X, n_rows), y)
     entry = account.charge(
         plan.event, LABEL, promise=budget, seeded=is_seeded(random_state)
@@ -273,7 +278,7 @@ def scored(
     )
 
 
-def relation_of(model: Any) -> Neighbors:
+def promised_neighbors(model: Any) -> Neighbors:
     """Return the relation of what a model promises, or replacement for others."""
     report = getattr(last_step(model), "privacy_", None)
     return Neighbors.REPLACE_ONE if report is None else report.promise.neighbors

@@ -9,12 +9,12 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from tacit._estimators import promised_budget
+from tacit._estimators import planning_rows, promised_budget
 from tacit._validate import one_of
 from tacit.convex import L1Ball
 from tacit.data import RowBounds
 from tacit.linear_model._base import bounds_in_words
-from tacit.linear_model._erm import Setting, planning_rows
+from tacit.linear_model._erm import Setting
 from tacit.linear_model._penalty import checked_penalty
 from tacit.solvers import auto_norm
 

@@ -48,7 +48,6 @@ __all__ = [
     "checked_features",
     "chosen_solver",
     "planned_fit",
-    "planning_rows",
     "private_erm",
 ]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tacit._estimators import public_range
 from tacit.convex import Squared
-from tacit.linear_model._regressor import PrivateRegressorMixin, public_range
+from tacit.linear_model._regressor import PrivateRegressorMixin
 from tacit.linear_model._sparse import SparseLinearModel
 
 __all__ = ["ElasticNet", "Lasso"]
@@ -22,7 +23,7 @@ class SparseRegressorMixin(PrivateRegressorMixin):
         return self._in_units(weights, intercepts)
 
     def _target_scale(self):
-        return self._unit()[1]
+        return self.target_unit()[1]
 
     def predict(self, X):
         """Return the predicted target of each row, its entries cut to their ranges."""

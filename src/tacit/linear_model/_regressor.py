@@ -18,7 +18,7 @@ from tacit.linear_model._erm import Setting
 from tacit.linear_model._penalty import checked_penalty, rescaled_penalty
 from tacit.solvers import has_default_set
 
-__all__ = ["PrivateRegressorMixin", "nonnegative", "numeric", "public_range"]
+__all__ = ["PrivateRegressorMixin", "nonnegative"]
 
 # Targets over features: beyond, a coefficient with its noise may be infinite
 MOST_SLOPE = 1e200
@@ -34,24 +34,24 @@ class PrivateRegressorMixin(RegressorMixin):
             X, self._solver_targets(y, setting), setting, ledger
         )
         self.coef_, moved = self._shaped(weights, intercepts)
-        self.intercept_ = float(self._unit()[0] + moved)
+        self.intercept_ = float(self.target_unit()[0] + moved)
         self.noise_ = self._coefficient_noise(self._shaped)
         return self
 
     def _solver_targets(self, y, setting):
         """Return targets cut to the range, in the unit of the fit."""
         low, high = public_range(self.y_range)
-        center, scale = self._unit()
+        center, scale = self.target_unit()
         moved = (np.clip(numeric(y), low, high) - center) / scale
         return setting.bounds.clip_target(moved)
 
     def _shaped(self, weights, intercepts):
         """Return weights and intercept in the unit of the targets."""
-        _, scale = self._unit()
+        _, scale = self.target_unit()
         return weights[:, 0] * scale, float(intercepts[0] * scale)
 
-    def _unit(self):
-        """Return the target that counts as zero inside, and the width of a unit."""
+    def target_unit(self):
+        """Return the target that counts as zero in the fit, and what counts as one."""
         low, high = public_range(self.y_range)
         # without an intercept zero must stay zero
         center = low + (high - low) / 2 if self.fit_intercept else 0.0
@@ -62,7 +62,7 @@ class PrivateRegressorMixin(RegressorMixin):
         one_of(("l2", "linf"), bound_norm=self.bound_norm)
         bounds = RowBounds(self.x_norm, self.bound_norm, y_range=(-1.0, 1.0))
         intercept = self._intercept(bounds)
-        _, scale = self._unit()
+        _, scale = self.target_unit()
         if scale / min(bounds.x_norm, 1.0) > MOST_SLOPE:
             raise ValueError(
                 f"y_range is too wide for x_norm={bounds.x_norm:g}: coefficients would "

@@ -22,12 +22,14 @@ from tacit.linear_model._base import PrivateLinearModel
 from tacit.linear_model._erm import MOST_COPIED, planned_fit
 from tacit.linear_model._lasso import SparseRegressorMixin
 from tacit.linear_model._sparse import SparseLinearModel
-from tacit.linear_model._two_stage import NAMES, TwoStage
+from tacit.linear_model._two_stage import NAMES, TwoStage, Units
+from tacit.mechanisms import NoAnswer
 from tacit.mechanisms.grid import check_noise
+from tacit.privacy import Composed
 
 __all__ = ["SparseLinearRegression"]
 
-SELECTORS = {
+COLUMN_SELECTORS = {
     "peeling": PeelingSelector,
     "votes": BlockVoteSelector,
     "lasso": LassoStabilitySelector,
@@ -53,13 +55,15 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         when they add or remove one. 0.0 asks for pure privacy, with weights in a ball.
     n_features_to_select
         Most columns that get a weight, public and required. With as many as there are,
-        nothing is selected and nothing spent on it.
+        or more, all are kept: nothing is selected and nothing spent on it.
     selector
         ``"peeling"``, ``"votes"``, ``"lasso"``, ``"exponential"``, an object of one of
         the selectors in `tacit.feature_selection`, or ``"auto"``, which is the first of
-        these and always has an answer. Of an object only what this model has not is
-        used: budget, bounds, neighbors and number of columns are those of the model,
-        and of an answer with more columns the first are taken.
+        these and always has an answer. An object keeps its own method and settings,
+        but its budget, bounds, neighbors and number of columns are replaced by those of
+        this model. Of an answer with more columns the first are taken. It sees the
+        numbers that it would see alone, but for last digits; without an intercept zeros
+        stay zeros where it maps ranges to [-1, 1].
     selection_share
         Part of epsilon that the selection gets, between 0 and 1. None for a rule of
         public facts; see the guide.
@@ -105,12 +109,15 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         Intercept.
     sparse_coef_ : sparse array of shape (1, n_features)
         The same weights.
+    released_ : bool
+        Whether there is an answer. That there is none is a release too.
     selected_features_ : ndarray
         Places of the selected columns, none without an answer.
     selected_names_ : ndarray
         Their names, where ``X`` had names.
-    selection_spent_ : float
-        Epsilon that the selection alone spent, at the delta of the promise.
+    selection_spent_ : float or None
+        Epsilon that the selection alone spent, at the delta of the promise. None for
+        the model that a private search chose, which was paid for as a whole.
     bounds_ : FeatureBounds
         Ranges that entries are cut to, at fit and at prediction.
     loss_ : Squared
@@ -186,8 +193,13 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
     @property
     def selected_features_(self):
         """Places of the selected columns, none without an answer."""
+        return np.array(self.selection_ if self.released_ else (), dtype=np.int64)
+
+    @property
+    def released_(self):
+        """Whether there is an answer to which columns matter."""
         check_is_fitted(self)
-        return np.array(self.selection_ or (), dtype=np.int64)
+        return not isinstance(self.selection_, NoAnswer)
 
     @property
     def selection_spent_(self):
@@ -196,6 +208,8 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         if self.n_features_to_select >= self.n_features_in_:
             return 0.0
         promise, (entry,) = self.privacy_.promise, self.privacy_.entries
+        if not isinstance(entry.event, Composed):  # of the search that chose the model
+            return None
         selection, _ = entry.event.events
         return selection.curve(promise.neighbors).epsilon(promise.delta)
 
@@ -205,13 +219,13 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
             setting,
             n_rows,
             n_features,
-            solver=self._stages(n_features),
+            solver=self._stages(setting.features, n_features),
             noise="grid",
             budget=promised_budget(self.epsilon, self.delta, self.neighbors, n_rows),
             expected_rows=self.expected_rows,
         )
 
-    def _stages(self, n_features):
+    def _stages(self, features, n_features):
         """Return both stages as one solver."""
         check_noise(self.noise)
         if self.delta == 0 and not self._counted() and self.expected_rows is None:
@@ -230,7 +244,9 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         if share is not None:
             fraction(closed=False, selection_share=share)
         kept = min(int(wanted), n_features)
-        return TwoStage(self._selector(kept), self.solver, kept, share, self.noise)
+        selector = self._selector(kept)
+        units = Units(features, *self.target_unit()) if selector.own_units else None
+        return TwoStage(selector, self.solver, kept, share, self.noise, units)
 
     def _selector(self, kept):
         """Return the selector, set as this model is."""
@@ -238,9 +254,9 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         if isinstance(selector, PrivateSelector):
             selector = clone(selector)
         else:
-            one_of(("auto", *SELECTORS), selector=selector)
+            one_of(("auto", *COLUMN_SELECTORS), selector=selector)
             name = "peeling" if selector == "auto" else selector
-            selector = SELECTORS[name](n_features_to_select=kept)
+            selector = COLUMN_SELECTORS[name](n_features_to_select=kept)
         shared = {
             "n_features_to_select": kept,
             "feature_bounds": self.feature_bounds,
@@ -264,7 +280,7 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
             one_of(NAMES, solver=self.solver)
 
     def _setting(self, n_rows, n_features, is_sparse):
-        if is_sparse and not self._selector(1)._takes_sparse:
+        if is_sparse and not self._selector(1).takes_sparse:
             raise ValueError(
                 f"selector={self.selector!r} takes no sparse X; call X.toarray() first."
             )

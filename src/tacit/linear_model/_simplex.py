@@ -5,12 +5,12 @@ from __future__ import annotations
 from scipy import sparse
 from sklearn.base import RegressorMixin
 
+from tacit._estimators import numeric, public_range
 from tacit._validate import positive
 from tacit.convex import Simplex, Squared
 from tacit.data import RowBounds
 from tacit.linear_model._base import PrivateLinearModel, bounds_in_words
 from tacit.linear_model._erm import Setting
-from tacit.linear_model._regressor import numeric, public_range
 
 __all__ = ["SimplexRegressor"]
 

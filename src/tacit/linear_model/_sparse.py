@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import columns_with_bounds, promised_budget
+from tacit._estimators import columns_with_bounds, planning_rows, promised_budget
 from tacit._validate import nonnegative, positive
 from tacit.convex import CoordinatePenalty, L1Ball, Regularizer
 from tacit.data import FeatureBounds, RowBounds
 from tacit.linear_model._base import PrivateLinearModel
-from tacit.linear_model._erm import Setting, planning_rows
+from tacit.linear_model._erm import Setting
 from tacit.solvers import CoordinateDescent, FrankWolfe, GreedyCoordinateDescent
 
 __all__ = ["SelectionPath", "SparseLinearModel", "features_in_words"]
@@ -112,7 +112,7 @@ class SparseLinearModel(PrivateLinearModel):
         constant = self._intercept(RowBounds(1.0, "linf"))
         features = FeatureBounds.of(
             self.feature_bounds,
-            self._columns(n_features),
+            columns_with_bounds(self, n_features),
             # a middle that is moved to zero needs an intercept, and fills sparse rows
             centered=constant is not None and not is_sparse,
             **targets,
@@ -144,10 +144,6 @@ class SparseLinearModel(PrivateLinearModel):
         else:
             self.path_ = SelectionPath.of(self._facts.path, self._facts.planned.problem)
         return found
-
-    def _columns(self, n_features):
-        """Return the names of the features, or how many there are."""
-        return columns_with_bounds(self, n_features)
 
     def _refuse_solver(self):
         solver = self.solver
@@ -215,7 +211,8 @@ class SparseLinearModel(PrivateLinearModel):
 
     def _made_up(self, n_features):
         """Return parameters that do the same for features and targets in -1 to 1."""
-        bounds = FeatureBounds.of(self.feature_bounds, self._columns(n_features))
+        columns = columns_with_bounds(self, n_features)
+        bounds = FeatureBounds.of(self.feature_bounds, columns)
         half = float(np.exp(np.mean(np.log(bounds.half_width))))  # one for all
         scale = self._target_scale()
         l1 = self.alpha * self.l1_ratio / half / scale

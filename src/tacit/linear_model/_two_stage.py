@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit.convex import Free, L2Ball
-from tacit.data import RowBounds, Rows, bounded_rows
+from tacit.data import FeatureBounds, RowBounds, Rows, bounded_rows
 from tacit.data.rows import held
 from tacit.linear_model._erm import chosen_solver
 from tacit.mechanisms import NoAnswer
@@ -27,7 +27,7 @@ from tacit.solvers import (
 )
 from tacit.solvers._auto import SOLVERS, has_default_set
 
-__all__ = ["NAMES", "TwoStage", "TwoStagePlan"]
+__all__ = ["NAMES", "TwoStage", "TwoStagePlan", "Units"]
 
 Array = NDArray[np.float64]
 Selection = tuple[int, ...] | NoAnswer
@@ -86,12 +86,38 @@ class TwoStagePlan:
     @property
     def n_selected(self) -> int:
         """Number of columns that the second stage is planned for."""
-        return self.block.n_features - (self.block.constant is not None)
+        return self.block.n_columns
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        told = [] if self.selection is None else [*self.selection.assumptions]
+        if self.selection is None:
+            told = [
+                f"all {self.n_selected} columns are kept, as no fewer were asked for"
+            ]
+        else:
+            told = [*self.selection.assumptions]
         return tuple(dict.fromkeys([*told, *self.regression.assumptions]))
+
+
+@dataclass(frozen=True)
+class Units:
+    """How features and targets were mapped to [-1, 1]; public.
+
+    Parameters
+    ----------
+    features
+        Ranges of the features.
+    center, scale
+        The target that is zero, and what is one.
+    """
+
+    features: FeatureBounds
+    center: float
+    scale: float
+
+    def own(self, X: Any, y: Array) -> tuple[Any, Array]:
+        """Return copies of features and targets in their own units."""
+        return self.features.from_unit(X), self.center + self.scale * y
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +127,7 @@ class TwoStage:
     Parameters
     ----------
     selector
-        Private selector, of which ``_plan`` and ``_select`` are used.
+        Private selector, of which ``plan_selection`` and ``select`` are used.
     solver
         Name or object of the solver of the second stage.
     n_selected
@@ -110,6 +136,8 @@ class TwoStage:
         Part of epsilon for the selection; None for the rule.
     noise
         ``"grid"`` or ``"float"``, for a solver that is given by name.
+    units
+        Units in which the selector gets the rows; None for rows mapped to [-1, 1].
 
     Notes
     -----
@@ -124,10 +152,11 @@ class TwoStage:
     n_selected: int
     share: float | None = None
     noise: str = "grid"
+    units: Units | None = None
 
     def plan(self, problem: Problem, budget: Budget) -> TwoStagePlan:
         """Divide the budget so that both stages together fit it, and no less."""
-        n_columns = problem.n_features - (problem.constant is not None)
+        n_columns = problem.n_columns
         kept = min(self.n_selected, n_columns)
         block = _block(problem, kept, self._wants_ball(budget))
         if kept == n_columns:
@@ -138,7 +167,7 @@ class TwoStage:
             )
         share = self.share
         if share is None:
-            share = planned_share(n_columns, kept)
+            share = planned_selection_share(n_columns, kept)
         solver = self._chosen(block, _parts(budget, share, 1.0)[1])
 
         def planned(noise: float) -> TwoStagePlan:
@@ -146,7 +175,7 @@ class TwoStage:
             return TwoStagePlan(
                 problem,
                 block,
-                self.selector._plan(first, problem.n_rows, n_columns),
+                self.selector.plan_selection(first, problem.n_rows, n_columns),
                 solver,
                 solver.plan(block, second),
                 share,
@@ -183,12 +212,14 @@ class TwoStage:
             X = X[:, :-1]
         selection: Selection = tuple(range(X.shape[1]))
         if plan.selection is not None:
-            # a copy, as selectors may write over the rows they get
-            selection = self.selector._select(plan.selection, X.copy(), y.copy(), rng)
-            if selection:
-                # the second stage was planned for no more
-                selection = tuple(map(int, selection[: plan.n_selected]))
-        chosen = list(selection) if selection else []
+            # copies, as selectors may write over the rows they get
+            own = (X.copy(), y.copy()) if self.units is None else self.units.own(X, y)
+            selection = self.selector.select(plan.selection, *own, rng)
+        chosen: list[int] = []
+        if not isinstance(selection, NoAnswer):
+            # the second stage was planned for no more
+            selection = tuple(map(int, selection[: plan.n_selected]))
+            chosen = list(selection)
         block = self._block_rows(plan, X, y, chosen)
         w = plan.solver.run(plan.regression, block, rng)
         W = np.zeros(problem.shape)
@@ -209,7 +240,7 @@ class TwoStage:
         return bounded_rows(columns, y, bounds, plan.block.constant)
 
 
-def planned_share(n_columns: int, n_selected: int) -> float:
+def planned_selection_share(n_columns: int, n_selected: int) -> float:
     """Return the part of epsilon for the selection, from public facts."""
     least, slope, most = SHARE
     return min(most, least + slope * log(n_columns / n_selected))

@@ -17,7 +17,7 @@ from tacit._validate import one_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import GRID
 
-__all__ = ["check_noise", "enlarged", "on_grid", "to_cells"]
+__all__ = ["check_noise", "enlarged", "noise_assumptions", "on_grid", "to_cells"]
 
 # Below this many cells a division in floating point is off by a quarter of a cell at
 # most; above, rational numbers take over
@@ -30,6 +30,13 @@ ROUNDING = 1.5
 def check_noise(noise: str) -> None:
     """Refuse an unknown kind of noise."""
     one_of(("grid", "float"), noise=noise)
+
+
+def noise_assumptions(noise: str) -> tuple[str, ...]:
+    """Return what noise of this kind makes the guarantee assume."""
+    if noise == "grid":
+        return ()
+    return ("noise has no last digits: it was drawn in floating point, for research",)
 
 
 def enlarged(multiplier: float, sensitivity: float, norm_of_ones: float) -> float:

@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from tacit._validate import plain
 from tacit.privacy import Event, PureDP, RepeatAndSelect
+from tacit.privacy.repeated import mean_repeats
 
 __all__ = ["RandomRepeats"]
 
@@ -50,9 +51,14 @@ class RandomRepeats:
         plain(self)
         self.event(PureDP(1.0))  # which refuses what is no such law
 
-    def event(self, one: Event) -> Event:
+    def event(self, one: Event) -> RepeatAndSelect:
         """Return the event of the best of so many runs of ``one``."""
         return RepeatAndSelect(one, self.eta, self.gamma)
+
+    @property
+    def mean(self) -> float:
+        """Expected number of runs."""
+        return mean_repeats(self.eta, self.gamma)
 
     def __call__(self, rng: Generator) -> int:
         """Return the number of runs, at least one. Private: do not publish."""

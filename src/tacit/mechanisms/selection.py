@@ -11,18 +11,21 @@ from numpy.typing import NDArray
 
 from tacit._tape import release
 from tacit._validate import plain, positive
+from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import ROUNDING, check_noise
 from tacit.mechanisms.noise import GRID
-from tacit.privacy import BoundedRange, Event, PureDP
+from tacit.privacy import BoundedRange, Budget, Event, PureDP
 
-__all__ = ["Exponential", "NoisyMax", "PermuteAndFlip"]
+__all__ = ["Exponential", "NoisyMax", "PermuteAndFlip", "refuse_small_choice"]
 
 Array = NDArray[np.float64]
 
 # scores further than this below the best, e^(-2^18) as likely, count as so far
 FLOOR = -(2**50)
+# of one choice: with less, rounding to the grid would be seen
+LEAST_EPSILON = 1e-8
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class _Selection(Drawable):
     def __post_init__(self) -> None:
         plain(self)
         positive(epsilon=self.epsilon, sensitivity=self.sensitivity)
-        if self.epsilon < 1e-8:
+        if self.epsilon < LEAST_EPSILON:
             raise ValueError(f"epsilon must be at least 1e-8, got {self.epsilon!r}.")
         check_noise(self.noise)
 
@@ -100,6 +103,15 @@ class Exponential(_Selection):
             rate = self.epsilon / (2 * self.sensitivity)
             return int(np.argmax(scores * rate + draws.float_gumbel(scores.size, rng)))
         return draws.exponential_index(self._exponents(scores), GRID, rng)
+
+
+def refuse_small_choice(epsilon: float, budget: Budget, instead: str) -> None:
+    """Refuse a plan that leaves one choice less than a mechanism takes."""
+    if epsilon < LEAST_EPSILON:
+        raise PlanError(
+            f"epsilon={budget.epsilon:g} leaves less than 1e-8 for a choice; raise "
+            f"epsilon or {instead}."
+        )
 
 
 @dataclass(frozen=True)

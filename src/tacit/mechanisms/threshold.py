@@ -205,6 +205,18 @@ class StableRelease(Drawable):
             return exp(-needed) / (1 + exp(-1 / GRID))
         return 1 - exp(needed - 1 / GRID) / (1 + exp(-1 / GRID))
 
+    def distance_needed(self, failure: float) -> int:
+        """Return the least whole distance that is released but for this probability."""
+        fraction(failure=failure, closed=False)
+        low, high = -1, 1
+        while self.release_probability(high) < 1 - failure:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            told = self.release_probability(middle) >= 1 - failure
+            low, high = (low, middle) if told else (middle, high)
+        return high
+
     def __call__(
         self, value: Value, distance: float, rng: Generator
     ) -> Value | NoAnswer:

@@ -27,7 +27,13 @@ from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Event, GaussianNoise, LaplaceNoise
 
-__all__ = ["MOST_ROWS_WHOLE", "MOST_UNITS", "WholeGaussian", "WholeLaplace"]
+__all__ = [
+    "FEW_ROWS",
+    "MOST_ROWS_WHOLE",
+    "MOST_UNITS",
+    "WholeGaussian",
+    "WholeLaplace",
+]
 
 Integers = NDArray[np.int64]
 
@@ -38,6 +44,8 @@ LEAST_UNITS = 2**8
 # Up to this many rows a sum stays below 2^62; more wrap around, which is harmless to
 # privacy and useless
 MOST_ROWS_WHOLE = 2**26
+# What reports say of it
+FEW_ROWS = f"there are at most 2^{MOST_ROWS_WHOLE.bit_length() - 1} rows"
 
 
 @lru_cache

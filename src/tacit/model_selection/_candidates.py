@@ -7,19 +7,23 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.preprocessing import Binarizer, Normalizer
+from sklearn.utils.multiclass import check_classification_targets
 
 from tacit._estimators import checked_shape
 from tacit._validate import at_least
+from tacit.data import RowBounds
 from tacit.exceptions import PlanError
+from tacit.feature_selection._base import PrivateSelector
+from tacit.linear_model._base import PrivateLinearModel
 from tacit.linear_model._erm import checked_features
 from tacit.preprocessing import PublicOneHot, PublicScaler
+from tacit.preprocessing._transformer import PrivateTransformer
 from tacit.privacy import (
     ApproxDP,
     Budget,
@@ -35,18 +39,33 @@ from tacit.privacy import (
 __all__ = [
     "candidates_of",
     "checked_rows",
+    "common_neighbors",
+    "event_of_fit",
     "fit_on",
     "labels_of",
-    "planned_fit",
     "private_parts",
     "published",
-    "relation_of",
+    "refuse_other_parts",
     "with_budget",
     "with_params",
 ]
 
 # What a search sets itself, in every candidate
 OWN = ("epsilon", "delta", "neighbors", "random_state", "verbose")
+# and in all parts of it: what is printed or kept on disk would tell the number of runs
+# and the models that lost, what is written over the next run, and how many of all
+# entries are zero must not change the form of the rows
+SECRETIVE = {
+    "verbose": False,
+    "memory": None,
+    "n_jobs": None,
+    "copy": True,
+    "sparse_threshold": 0.0,
+}
+# Those that charge the ledger they are given, whatever the rows
+PRIVATE = (PrivateLinearModel, PrivateTransformer, PrivateSelector)
+# Steps with an answer for every row of finite numbers, or of anything, from it alone
+PUBLIC = (PublicScaler, PublicOneHot, Normalizer, Binarizer)
 # Promises of the parts of a fit simply add up
 BASIC = Shares(basic=1.0, gaussian=0.0, renyi=0.0, slack=0.0)
 
@@ -100,7 +119,16 @@ def with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
 
 
 def private_parts(model: Any) -> list[tuple[str, Any]]:
-    """Return the private estimators of a candidate by their prefix, or refuse it.
+    """Return the private estimators of a candidate by their prefix."""
+    return [
+        (f"{name}__" if name else "", step)
+        for name, step in _steps(model)
+        if _is_private(step)
+    ]
+
+
+def refuse_other_parts(model: Any) -> None:
+    """Refuse a candidate with parts that are neither private nor public.
 
     Whatever learns from the rows must be private: nothing else is paid for.
     """
@@ -108,48 +136,63 @@ def private_parts(model: Any) -> list[tuple[str, Any]]:
         raise TypeError(
             f"estimator must be an estimator or a Pipeline, got {type(model).__name__}."
         )
-    steps = model.steps if isinstance(model, Pipeline) else [("", model)]
-    parts = []
-    for place, (name, step) in enumerate(steps):
-        if _is_private(step):
-            parts.append((f"{name}__" if name else "", step))
-        elif place == len(steps) - 1 or not _learns_nothing(step):
-            where = f"step {name!r} of the pipeline" if name else "estimator"
-            raise TypeError(
-                f"{where} must be private, with an epsilon and a fit that takes a "
-                f"ledger, got {type(step).__name__}; use one of tacit's, or a step "
-                "that learns nothing from the rows."
-            )
-    return parts
+    steps = _steps(model)
+    for place, (name, step) in enumerate(steps, 1):
+        behind = place < len(steps)  # another step, to which this one gives rows
+        if _is_private(step) and (hasattr(step, "transform") or not behind):
+            continue
+        if behind and _learns_nothing(step):
+            continue
+        where = f"step {name!r} of the pipeline" if name else "estimator"
+        names = ", ".join(kind.__name__ for kind in PUBLIC)
+        others = (
+            f"; or take {names}, with columns listed and no weights, and do what else "
+            "maps each row by itself before the search"
+        )
+        raise TypeError(
+            f"{where} must be private, with the fit of an estimator of tacit, got "
+            f"{type(step).__name__}{others if behind else ''}."
+        )
+
+
+def _steps(model: Any) -> list[tuple[str, Any]]:
+    return list(model.steps) if type(model) is Pipeline else [("", model)]
 
 
 def _is_private(step: Any) -> bool:
-    return (
-        isinstance(step, BaseEstimator)
-        and {"epsilon", "delta", "neighbors"} <= set(step.get_params(deep=False))
-        and "ledger" in signature(step.fit).parameters
-        and hasattr(step, "plan")
-    )
+    """Return whether the fit is one that charges before it learns."""
+    return any(isinstance(step, k) and type(step).fit is k.fit for k in PRIVATE)
+
+
+def _is_nothing(step: Any) -> bool:
+    return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
 
 
 def _learns_nothing(step: Any) -> bool:
-    """Return whether a step maps each row by public facts alone."""
-    if step is None or (isinstance(step, str) and step in ("passthrough", "drop")):
+    """Return whether a step maps every row, by public facts and that row alone.
+
+    One that failed on some rows would make runs fail, which neighbors could be told
+    apart by.
+    """
+    if _is_nothing(step):
         return True
-    if isinstance(step, PublicScaler | PublicOneHot):
-        return True
-    if isinstance(step, Pipeline):
+    if type(step) is Pipeline:
         return all(_learns_nothing(part) for _, part in step.steps)
-    if isinstance(step, FeatureUnion):
-        return all(_learns_nothing(part) for _, part in step.transformer_list)
-    if isinstance(step, ColumnTransformer):
-        parts = [part for _, part, _ in step.transformers]
-        return all(map(_learns_nothing, [*parts, step.remainder]))
-    return isinstance(step, BaseEstimator) and not get_tags(step).requires_fit
+    if type(step) is FeatureUnion:
+        parts = [part for _, part in step.transformer_list]
+    elif type(step) is ColumnTransformer:
+        if any(callable(columns) for *_, columns in step.transformers):
+            return False
+        parts = [step.remainder, *(part for _, part, _ in step.transformers)]
+    else:
+        return type(step) in PUBLIC
+    # products with weights may overflow on some rows
+    return step.transformer_weights is None and all(map(_learns_nothing, parts))
 
 
-def relation_of(model: Any) -> Neighbors:
-    """Return the one relation that all private parts are for."""
+def common_neighbors(model: Any) -> Neighbors:
+    """Return the one relation that all private parts are for, and refuse others."""
+    refuse_other_parts(model)
     found = {Neighbors.of(part.neighbors) for _, part in private_parts(model)}
     if len(found) > 1:
         raise ValueError("neighbors must be the same in all private parts.")
@@ -172,19 +215,36 @@ def with_budget(
             given["classes"] = classes
         if expected_rows is not None and known.get("expected_rows", 0) is None:
             given["expected_rows"] = expected_rows
-        if "verbose" in known:  # a bar would tell how many runs there are
-            given["verbose"] = 0
         model.set_params(**{prefix + name: value for name, value in given.items()})
+    inside = model.get_params()
+    for name in inside:
+        owner, _, last = name.rpartition("__")
+        holder = inside[owner] if owner else model
+        # a step may have the name of a parameter
+        if last in SECRETIVE and last in holder.get_params(deep=False):
+            model.set_params(**{name: SECRETIVE[last]})
     return model
 
 
 def labels_of(models: list[Any], y: Any) -> tuple[Any, bool]:
-    """Return the public labels, and whether they had to be taken from ``y``."""
-    given = [part[-1][1].classes for part in map(private_parts, models)]
-    for classes in given:
-        if classes is not None and not np.isin(y, np.asarray(classes)).all():
+    """Return the public labels, and whether they had to be taken from ``y``.
+
+    Labels that a fit would refuse are refused here, by what the fit does itself.
+    """
+    check_classification_targets(y)
+    parts = [part for model in models for _, part in private_parts(model)]
+    for part in parts:
+        if getattr(part, "classes", None) is None:
+            continue
+        public = tuple(np.unique(np.asarray(part.classes)).tolist())
+        try:
+            RowBounds(classes=public).codes(y)
+            known = True
+        except ValueError:
+            known = False
+        if not known:
             raise ValueError("y must hold labels from classes only.")
-    if all(classes is not None for classes in given):
+    if all(private_parts(model)[-1][1].classes is not None for model in models):
         return None, False
     found = np.unique(y)
     if len(found) < 2:
@@ -195,32 +255,32 @@ def labels_of(models: list[Any], y: Any) -> tuple[Any, bool]:
     return found, True
 
 
-def planned_fit(
-    model: Any, X: Any, n_rows: int, budget: Budget
+def event_of_fit(
+    model: Any, sample: Any, n_rows: int, budget: Budget
 ) -> tuple[Event, tuple[str, ...]]:
-    """Return the event of a fit on ``n_rows`` rows like these, and what it assumes.
+    """Return the event of a fit on ``n_rows`` rows like this one, and what it assumes.
 
-    Of the rows no value matters, only what columns there are. Where the columns of a
+    Of the row no value matters, only what columns there are. Where the columns of a
     model depend on what a selection releases, the event is all the budget allows.
     """
-    steps = model.steps if isinstance(model, Pipeline) else [("", model)]
-    sample = _safe_indexing(X, [0])
     events, told = [], []
-    for place, (_, step) in enumerate(steps):
+    for name, step in _steps(model):
         if not _is_private(step):
-            sample = _mapped(step, sample)
+            sample = _mapped(name, step, sample)
             continue
         step = clone(step)
         checked_shape(step, sample, fitting=True, least_rows=0, accept_sparse=True)
-        like = {"sparse": sparse.issparse(sample)}
+        is_sparse = sparse.issparse(sample)
         takes = "sparse" in signature(step.plan).parameters
-        planned = step.plan(n_rows, sample.shape[1], **(like if takes else {}))
+        like = {"sparse": is_sparse} if takes else {}
+        planned = step.plan(n_rows, sample.shape[1], **like)
         events.append(planned.event)
         told += planned.assumptions
-        if hasattr(step, "get_support") and place < len(steps) - 1:
+        if isinstance(step, PrivateSelector):
             # [search:adaptive] the ledger of the fit lets it spend no more than this
             return _all_of(budget), tuple(told)
-        sample = np.zeros((1, sample.shape[1]))
+        shape = (1, sample.shape[1])
+        sample = sparse.csr_array(shape) if is_sparse else np.zeros(shape)
     event = events[0] if len(events) == 1 else Composed(tuple(events))
     return event, tuple(told)
 
@@ -232,41 +292,70 @@ def _all_of(budget: Budget) -> Event:
     return ApproxDP(budget.epsilon, budget.delta)
 
 
-def _mapped(step: Any, table: Any) -> Any:
-    """Return rows after a step that learns nothing from them."""
-    if step is None or isinstance(step, str):
+def _mapped(name: str, step: Any, table: Any) -> Any:
+    """Return rows after a step that learns nothing from them, or refuse them.
+
+    What scikit-learn would say of them quotes them.
+    """
+    if _is_nothing(step):
         return table
-    return clone(step).fit_transform(table)
+    try:
+        return clone(step).fit_transform(table)
+    except Exception:
+        refused = True
+    if refused:  # raised out here, so that it carries no other's words
+        raise ValueError(
+            f"X must have the columns and values that step {name!r} of the pipeline "
+            "takes: numbers that are neither missing nor infinite, unless it fills "
+            "them or takes text."
+        )
 
 
 def checked_rows(models: list[Any], X: Any) -> None:
-    """Refuse values that a fit would refuse, before anything is charged."""
-    seen = set()
+    """Refuse values that a fit would refuse, before anything is charged.
+
+    Behind the first private step there are none: what it returns is finite, and so is
+    what public steps make of that.
+    """
+    plain = False
     for model in models:
-        front = []
-        for _, step in model.steps if isinstance(model, Pipeline) else ():
+        table, (first, *_) = X, _steps(model)
+        if _is_private(first[1]) and plain:
+            continue
+        plain |= _is_private(first[1])
+        for name, step in _steps(model):
             if _is_private(step):
                 break
-            front.append(step)
-        if repr(front) in seen:
-            continue
-        seen.add(repr(front))
-        table = X
-        for step in front:
-            table = _mapped(step, table)
+            table = _mapped(name, step, table)
         checked_features(table)
 
 
-def fit_on(model: Any, X: Any, y: Any, budget: Budget, planned: Event) -> None:
-    """Fit a candidate, which can spend what was planned and no more."""
+def fit_on(
+    model: Any, X: Any, y: Any, sample: Any, budget: Budget, planned: Event
+) -> None:
+    """Fit a candidate, which can spend what was planned and no more.
+
+    ``sample`` is a row of which no value matters. Public steps read the columns off it,
+    so that there may be no rows at all.
+    """
     account = Ledger(budget, shares=BASIC)
-    prefixes = [prefix for prefix, _ in private_parts(model)]
-    with sklearn.config_context(enable_metadata_routing=False):
-        model.fit(X, y, **{f"{prefix}ledger": account for prefix in prefixes})
+    *front, (_, last) = _steps(model)
+    for _, step in front:
+        if _is_nothing(step):
+            continue
+        if _is_private(step):
+            step.fit(X, y, ledger=account)
+        else:
+            step.fit(sample)
+        sample = step.transform(sample)
+        # [search:empty] some steps refuse a table without rows, which tells of one
+        X = step.transform(X) if X.shape[0] else sample[:0]
+    last.fit(X, y, ledger=account)
     charges = tuple(entry.event for entry in account.report().entries)
     # [search:charges] what was charged inside is what the search was charged for
     known = charges == (planned,) or Composed(charges) == planned
-    if len(charges) < len(prefixes) or not (known or planned == _all_of(budget)):
+    enough = len(charges) >= len(private_parts(model))
+    if not enough or not (known or planned == _all_of(budget)):
         raise PlanError("A fit made other charges than were planned.")
 
 

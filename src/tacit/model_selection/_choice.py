@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,14 @@ from tacit.inference._measures import (
     answering,
     number_of_rows,
     predictions,
+    without_warnings,
 )
-from tacit.inference._score import assumptions_of, relation_of, scored, weights_of
+from tacit.inference._score import (
+    assumptions_of,
+    promised_neighbors,
+    scored,
+    weights_of,
+)
 from tacit.mechanisms import PermuteAndFlip
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 
@@ -98,12 +104,16 @@ def private_choice(
     >>> X, y = (census := make_census(5000, random_state=0)).X, census.y
     >>> kept, held = hold_out(5000, 0.2, random_state=0)
     >>> models = [
-    ...     LogisticRegression(0.5, x_norm=x_norm, classes=[0, 1]).fit(X[kept], y[kept])
-    ...     for x_norm in (0.1, 3.0)
+    ...     LogisticRegression(2.0, ridge=ridge, classes=[0, 1]).fit(X[kept], y[kept])
+    ...     for ridge in (1e4, 1.0)
     ... ]
-    >>> private_choice(models, X[held], y[held], epsilon=0.5).index in (0, 1)
-    True
+    >>> private_choice(models, X[held], y[held], epsilon=1.0).index
+    1
     """
+    if isinstance(models, str | Mapping) or not np.iterable(models):
+        raise ValueError(
+            f"models must be a list of fitted models, got {type(models).__name__}."
+        )
     models = list(models)
     if len(models) < 2:
         raise ValueError("models must list two fitted models or more.")
@@ -114,7 +124,7 @@ def private_choice(
     (measure,) = measures
     answers = [answering(model) for model in models]
     if neighbors is None:
-        relations = {relation_of(model) for model in answers}
+        relations = {promised_neighbors(model) for model in answers}
         if len(relations) > 1:
             raise ValueError("neighbors must be given: those of the models differ.")
         (neighbors,) = relations
@@ -128,7 +138,7 @@ def private_choice(
     rng = generator_for(random_state, LABEL, mechanism, len(answers), *weights)
 
     account = open_account(ledger, budget, mechanism.event, LABEL)
-    with np.errstate(all="ignore"):  # a warning would tell of a row
+    with without_warnings():
         sums = [
             int(measure.parts(predictions(model, X, n_rows), y).sum())
             for model in answers
@@ -162,10 +172,9 @@ def private_accuracy(
     Parameters
     ----------
     model
-        A fitted classifier. One that is not of this library must predict each row by
-        itself.
+        A fitted classifier, for which `tacit.inference.private_score` is the same.
     X, y, epsilon, level, neighbors, ledger, random_state
-        As in `tacit.inference.private_score`, which for classifiers is the same.
+        As in `tacit.inference.private_score`.
 
     Notes
     -----
@@ -210,8 +219,8 @@ def private_rmse(
     Parameters
     ----------
     model
-        A fitted regressor with a public ``y_range``. One that is not of this library
-        must predict each row by itself.
+        A fitted regressor, for which `tacit.inference.private_score` is the mean
+        absolute error.
     X, y, epsilon, level, neighbors, ledger, random_state
         As in `tacit.inference.private_score`.
 
@@ -222,7 +231,10 @@ def private_rmse(
     between zero and one; see the page on the private score.
 
     **Bound.** The interval is that of the mean of the squares (Hoeffding 1963, Theorem
-    1), whose ends the root and the width map to those of the error.
+    1), whose ends the root and the width map to those of the error. For n rows the
+    noise moves that mean by up to ``width^2 log(10 / (1 - level)) / (epsilon n)``, so
+    that an error below the root of this, some ``2.3 width / sqrt(epsilon n)`` at the
+    default level, cannot be told from none: look at it before paying.
 
     Examples
     --------

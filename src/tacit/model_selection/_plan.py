@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, expm1, log, log1p
 from numbers import Real
 from typing import Any
@@ -20,12 +20,10 @@ from tacit.privacy import (
     LaplaceNoise,
     OneOf,
     Parallel,
-    RepeatAndSelect,
     calibrate,
 )
-from tacit.privacy.repeated import mean_repeats as mean_of
 
-__all__ = ["SearchPlan", "plan_search", "planned_runs", "planned_share"]
+__all__ = ["SearchPlan", "plan_search", "planned_holdout", "planned_runs"]
 
 Fit = tuple[Any, Event, tuple[str, ...]]
 
@@ -39,8 +37,15 @@ GOOD_NOISE = 0.01
 LEAST_SHARE, MOST_SHARE = 0.1, 0.3
 # Part of delta that the failures of all runs together may use up
 FAILURES = 0.5
+# Chances of stopping among which the one with the wanted mean is sought
+LEAST_STOP = 1e-10
 # Fits of a budget to what candidates cost; each gets close by a factor
 MOST_STEPS = 40
+# What reports say
+SECRET = "the number of runs is secret: nobody sees how long the search took"
+SOUND = "no fit fails because of its rows"
+FRESH = "a fit keeps nothing of the one before"
+ALONE = "public steps map each row by itself"
 
 
 @dataclass(frozen=True)
@@ -51,13 +56,11 @@ class SearchPlan:
     ----------
     budget
         What the search promises.
-    one
+    per_run
         What one run may spend: the fit on its rows, and the score on the others.
     repeats
         Law of the secret number of runs.
-    mean_repeats
-        Its mean.
-    miss
+    miss_probability
         Chance that a given candidate is never tried.
     holdout
         Part of the rows that scores are counted on.
@@ -65,16 +68,23 @@ class SearchPlan:
         Noise of the score, which counts held-out rows.
     event
         What the ledger is charged.
+    assumptions
+        What the promise rests on, in words.
     """
 
     budget: Budget
-    one: Budget
+    per_run: Budget
     repeats: RandomRepeats
-    mean_repeats: float
-    miss: float
+    miss_probability: float
     holdout: float
     noise: Gaussian | Laplace
     event: Event
+    assumptions: tuple[str, ...]
+
+    @property
+    def mean_repeats(self) -> float:
+        """Expected number of runs."""
+        return self.repeats.mean
 
 
 def planned_runs(
@@ -97,16 +107,18 @@ def planned_runs(
     mean = _checked_mean(mean_repeats, n_candidates)
     return max(
         (_for_shape(budget, shape, mean) for shape in SHAPES),
-        key=lambda found: found[1].epsilon * (1 - _miss(found[0], n_candidates)),
+        key=lambda found: (
+            found[1].epsilon * (1 - _miss_probability(found[0], n_candidates))
+        ),
     )
 
 
-def planned_share(one: Budget, n_rows: int, holdout: float | None) -> float:
+def planned_holdout(per_run: Budget, n_rows: int, holdout: float | None) -> float:
     """Return the part of the rows to hold out, as given or as the noise asks for."""
     if holdout is not None:
         fraction(closed=False, holdout=holdout)
         return float(holdout)
-    noise = _score_noise(one)
+    noise = _score_noise(per_run)
     wanted = noise.multiplier / (GOOD_NOISE * n_rows)
     return min(max(wanted, LEAST_SHARE), MOST_SHARE)
 
@@ -131,10 +143,10 @@ def plan_search(
         Fits of all candidates for the budget of one run: the candidate, its event, and
         what it assumes.
     """
-    repeats, one = runs
+    repeats, per_run = runs
     for _ in range(MOST_STEPS):
-        noise = _score_noise(one)
-        fits = fits_for(one)
+        noise = _score_noise(per_run)
+        fits = fits_for(per_run)
         events = tuple(event for _, event, _ in fits)
         same = len(set(events)) == 1
         # [search:run] one candidate, fitted on a part of the rows, scored on the other
@@ -142,13 +154,14 @@ def plan_search(
         event = repeats.event(run)
         curve = event.curve(budget.neighbors)
         if curve.fits(budget):
-            mean = mean_of(repeats.eta, repeats.gamma)
-            miss = _miss(repeats, len(fits))
+            miss = _miss_probability(repeats, len(fits))
+            told = [word for _, _, words in fits for word in words]
+            assumptions = tuple(dict.fromkeys([*told, SECRET, SOUND, FRESH, ALONE]))
             return SearchPlan(
-                budget, one, repeats, mean, miss, holdout, noise, event
+                budget, per_run, repeats, miss, holdout, noise, event, assumptions
             ), fits
         over = budget.epsilon / curve.epsilon(budget.delta)
-        one = Budget(one.epsilon * min(over, 0.999), one.delta, one.neighbors)
+        per_run = replace(per_run, epsilon=per_run.epsilon * min(over, 0.999))
     raise PlanError(
         f"No budget of one fit makes this search fit epsilon={budget.epsilon:g} at "
         f"delta={budget.delta:g}; raise epsilon or delta, or lower mean_repeats."
@@ -171,25 +184,25 @@ def _for_shape(
     budget: Budget, shape: float, mean: float
 ) -> tuple[RandomRepeats, Budget]:
     """Return the law with this shape and mean, and the budget it leaves to a run."""
-    log_gamma = brentq(
-        lambda at: log(mean_of(shape, exp(at))) - log(mean), log(1e-10), -1e-9
+
+    def law(log_gamma: float) -> RandomRepeats:
+        return RandomRepeats(shape, exp(log_gamma))
+
+    repeats = law(
+        brentq(lambda at: log(law(at).mean) - log(mean), log(LEAST_STOP), -1e-9)
     )
-    repeats = RandomRepeats(shape, exp(log_gamma))
     if budget.delta == 0:
-        one = budget.epsilon / (2 + shape)
-        return repeats, Budget(one, 0.0, budget.neighbors)
+        return repeats, replace(budget, epsilon=budget.epsilon / (2 + shape))
     # as if all of a run were Gaussian noise, which most fits are close to
     multiplier = calibrate(
-        lambda noise: RepeatAndSelect(GaussianNoise(noise), repeats.eta, repeats.gamma),
-        budget,
-        rtol=1e-3,
+        lambda noise: repeats.event(GaussianNoise(noise)), budget, rtol=1e-3
     )
     delta = budget.delta * FAILURES / mean
-    one = GaussianNoise(multiplier).curve(budget.neighbors).epsilon(delta)
-    return repeats, Budget(one, delta, budget.neighbors)
+    epsilon = GaussianNoise(multiplier).curve(budget.neighbors).epsilon(delta)
+    return repeats, replace(budget, epsilon=epsilon, delta=delta)
 
 
-def _miss(repeats: RandomRepeats, n_candidates: int) -> float:
+def _miss_probability(repeats: RandomRepeats, n_candidates: int) -> float:
     """Return the chance that a given candidate is drawn in no run."""
     if n_candidates == 1:
         return 0.0
@@ -201,13 +214,13 @@ def _miss(repeats: RandomRepeats, n_candidates: int) -> float:
     return expm1(-eta * left) / expm1(-eta * log(gamma))
 
 
-def _score_noise(one: Budget) -> Gaussian | Laplace:
+def _score_noise(per_run: Budget) -> Gaussian | Laplace:
     """Return the noise of a score that spends what a fit does.
 
     Gaussian noise is larger than Laplace noise of the same promise, and yet much
     cheaper when the best of many is chosen.
     """
     # [search:score] a row counts one in all, as a sum or as a sum and a rest
-    if one.delta == 0:
-        return Laplace(calibrate(LaplaceNoise, one), 1.0)
-    return Gaussian(calibrate(GaussianNoise, one), 1.0)
+    if per_run.delta == 0:
+        return Laplace(calibrate(LaplaceNoise, per_run), 1.0)
+    return Gaussian(calibrate(GaussianNoise, per_run), 1.0)

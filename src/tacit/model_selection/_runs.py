@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.random import Generator
 from sklearn.base import clone
 
-from tacit.inference._measures import Measure, predictions
+from tacit.inference._measures import Measure, predictions, without_warnings
 from tacit.inference._score import noisy_sums
 from tacit.mechanisms import random_blocks, spawn
 from tacit.model_selection._candidates import fit_on, private_parts
@@ -34,12 +32,15 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Candidates with the budget of one run, and the plan of the search."""
+    """Candidates with the budget of one run, and the plan of the search.
+
+    ``sample`` is a row of which no value matters, only what columns there are.
+    """
 
     plan: SearchPlan
     models: tuple[Any, ...]
     events: tuple[Event, ...]
-    told: tuple[str, ...]
+    sample: Any
 
 
 def best_run(
@@ -86,13 +87,14 @@ def one_run(
     model.set_params(**{f"{prefix}random_state": seeds[prefix] for prefix in prefixes})
     X, y = held
     counted = plan.budget.neighbors is Neighbors.REPLACE_ONE
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # their number would tell that of the runs
+    with without_warnings():  # their number would tell that of the runs
         try:
-            fit_on(model, *kept, plan.one, prepared.events[index])
+            event = prepared.events[index]
+            fit_on(model, *kept, prepared.sample, plan.per_run, event)
             parts = measure.parts(predictions(model, X, len(y)), y)
         except Exception:
-            # [search:failure] a run without a model is worse than every other
+            # [search:failure] a run without a model is worse than every other; whether
+            # it is one depends on what was released in it, and not on the rows
             return None
         noisy = noisy_sums(plan.noise, parts, counted, last)
     total = float(len(y)) if counted else max(float(noisy.sum()), 1.0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import _safe_indexing, get_tags
@@ -23,26 +21,27 @@ from tacit._estimators import (
 from tacit._random import generator_for, is_seeded
 from tacit._validate import at_least, one_of
 from tacit.inference import hold_out
-from tacit.inference._measures import ACCURACY, ROOT, Measure
+from tacit.inference._measures import ACCURACY, ROOT, Measure, without_warnings
 from tacit.inference._score import assumptions_of
 from tacit.inference._split import held_size
 from tacit.mechanisms import NO_ANSWER, NoAnswer, random_blocks, spawn
 from tacit.model_selection._candidates import (
     candidates_of,
     checked_rows,
+    common_neighbors,
+    event_of_fit,
     labels_of,
-    planned_fit,
     private_parts,
     published,
-    relation_of,
+    refuse_other_parts,
     with_budget,
     with_params,
 )
 from tacit.model_selection._plan import (
     SearchPlan,
     plan_search,
+    planned_holdout,
     planned_runs,
-    planned_share,
 )
 from tacit.model_selection._runs import Prepared, best_run
 from tacit.privacy import Ledger, Neighbors
@@ -52,10 +51,8 @@ __all__ = ["PrivateSearchCV"]
 MEASURES = {None: None, "accuracy": ACCURACY, "rmse": ROOT}
 # Part of the range of targets beyond which errors count as that much: few are, and all
 # others are the larger beside the noise
-REACH = 0.25
+COUNTED_REACH = 0.25
 # What reports say
-SECRET = "the number of runs is secret: nobody sees how long the search took"
-SOUND = "no fit fails because of its rows"
 LABELS = "the set of labels is public (taken from y; give classes=)"
 
 
@@ -70,8 +67,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator
         A private classifier or regressor, or a Pipeline whose steps are private or
-        learn nothing from the rows. Its private parts share the budget of a run in
-        proportion to their own ``epsilon``.
+        public ones that have an answer for every row; see the guide. Its private parts
+        share the budget of a run in proportion to their own ``epsilon``.
     param_grid
         Names of parameters and lists of values, all of which are crossed, or several
         such mappings. Values may be distributions, if ``n_candidates`` is given. Must
@@ -182,7 +179,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     @property
     def neighbors(self):
         """Relation between data sets, which is that of the estimator."""
-        return relation_of(self.estimator).value
+        return common_neighbors(self.estimator).value
 
     def fit(self, X, y, *, ledger: Ledger | None = None):
         """Search, charging the ledger first, once for all of it.
@@ -235,9 +232,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
         label = type(self).__name__
         account = open_account(ledger, plan.budget, plan.event, label)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what values provoke is not for telling
-            checked_rows(models, X)
+        with without_warnings():
+            checked_rows(prepared.models, X)
         entry = account.charge(
             plan.event,
             label,
@@ -254,11 +250,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         kept, held = ((_safe_indexing(X, rows), y[rows]) for rows in split)
         best = best_run(prepared, kept, held, measure, rng)
         told = (
-            *prepared.told,
+            *plan.assumptions,
             *assumptions_of(best.model if best else None, measure),
             *((LABELS,) if taken else ()),
-            SECRET,
-            SOUND,
         )
         self.privacy_ = report_of(
             entry, plan.budget, ledger, tuple(dict.fromkeys(told))
@@ -273,12 +267,13 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _candidates(self):
         """Return the parameters of all candidates and the candidates themselves."""
         seed = generator_for(self.random_state, "candidates")
-        private_parts(self.estimator)  # refused by its own name where it is not
+        refuse_other_parts(self.estimator)  # by its own name, not that of a candidate
         params = candidates_of(
             self.param_grid, self.n_candidates, int(random_blocks(1, 2**31, seed)[0])
         )
         models = [with_params(self.estimator, given) for given in params]
-        if {relation_of(model) for model in models} != {relation_of(self.estimator)}:
+        relation = common_neighbors(self.estimator)
+        if any(common_neighbors(model) is not relation for model in models):
             raise ValueError("neighbors must be the same in all candidates.")
         return params, models
 
@@ -288,7 +283,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         name = MEASURES[self.scoring]
         if name is None:
             name = ACCURACY if is_classifier(self.estimator) else ROOT
-        measures = {Measure.of(model, name, REACH) for model in models}
+        measures = {Measure.of(model, name, COUNTED_REACH) for model in models}
         if len(measures) > 1:
             raise ValueError("y_range must be the same in all candidates.")
         return measures.pop()
@@ -299,20 +294,22 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         guess = getattr(private_parts(models[0])[-1][1], "expected_rows", None)
         n_public = planning_rows(budget, n_rows, guess)
         runs = planned_runs(budget, len(models), self.mean_repeats)
-        share = planned_share(runs[1], n_public, self.holdout)
-        n_kept, expected = n_rows, None
-        if budget.neighbors is Neighbors.REPLACE_ONE:
-            n_kept -= held_size(n_rows, share)
-        else:  # the delta of one run says nothing of the rows any more
-            expected = max(1, round(n_public * (1 - share)))
+        share = planned_holdout(runs[1], n_public, self.holdout)
+        n_kept, expected = n_rows - held_size(n_rows, share), None
+        if budget.neighbors is not Neighbors.REPLACE_ONE:
+            # the delta of one run says nothing of the rows any more, and plans and what
+            # they refuse must not depend on how many there are
+            n_kept = expected = max(1, round(n_public * (1 - share)))
+        sample = _safe_indexing(X, [0])
 
-        def fits(one):
-            funded = [with_budget(clone(m), one, labels, expected) for m in models]
-            return [(m, *planned_fit(m, X, n_kept, one)) for m in funded]
+        def fits(per_run):
+            funded = [with_budget(clone(m), per_run, labels, expected) for m in models]
+            with without_warnings():
+                return [(m, *event_of_fit(m, sample, n_kept, per_run)) for m in funded]
 
         plan, found = plan_search(budget, runs, share, fits)
-        given, events, told = zip(*found, strict=True)
-        return Prepared(plan, given, events, tuple(w for t in told for w in t))
+        given, events, _ = zip(*found, strict=True)
+        return Prepared(plan, given, events, sample)
 
     def _keep(self, best, models):
         """Keep what is released, under the promise of the whole search."""

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit.mechanisms import Gaussian, Laplace
+from tacit.mechanisms.grid import noise_assumptions
 from tacit.preprocessing._columns import Ranges
 from tacit.privacy import (
     Budget,
@@ -20,7 +21,6 @@ from tacit.privacy import (
     Neighbors,
     calibrate,
 )
-from tacit.solvers._base import noise_assumptions
 
 __all__ = ["MomentsPlan", "plan_moments"]
 

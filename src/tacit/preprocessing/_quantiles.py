@@ -9,8 +9,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit.exceptions import PlanError
 from tacit.mechanisms import Exponential
+from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.ranks import PARTS, rank_scores, rank_sensitivity
+from tacit.mechanisms.selection import refuse_small_choice
 from tacit.preprocessing._columns import Ranges
 from tacit.privacy import (
     BoundedRange,
@@ -19,15 +21,12 @@ from tacit.privacy import (
     Repeated,
     calibrate,
 )
-from tacit.solvers._base import noise_assumptions
-from tacit.solvers._ranks import PARTS, rank_scores, rank_sensitivity
 
 __all__ = ["QuantilesPlan", "apart", "plan_quantiles", "rank_scores"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-LEAST_EPSILON = 1e-8  # of one choice, as the mechanism asks
 BLOCK_ROWS = 2**16
 
 
@@ -92,11 +91,7 @@ def plan_quantiles(
     epsilon = 1 / calibrate(
         lambda spread: Repeated(BoundedRange(1 / spread), count), budget
     )
-    if epsilon < LEAST_EPSILON:
-        raise PlanError(
-            f"epsilon={budget.epsilon:g} leaves {epsilon:.3g} for each of {count} "
-            "quantiles, which is less than 1e-8; raise epsilon or give fewer columns."
-        )
+    refuse_small_choice(epsilon, budget, "give fewer columns")
     levels = tuple(min(PARTS - 1, max(1, round(q * PARTS))) for q in quantiles)
     sensitivities = tuple(rank_sensitivity(level, budget.neighbors) for level in levels)
     plan = QuantilesPlan(ranges, levels, n_cells, epsilon, sensitivities, noise)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit.exceptions import PlanError
+from tacit.mechanisms.grid import noise_assumptions
 from tacit.mechanisms.whole import MOST_ROWS_WHOLE, WholeGaussian, WholeLaplace
 from tacit.preprocessing._columns import Ranges
 from tacit.privacy import (
@@ -23,7 +24,6 @@ from tacit.privacy import (
     Neighbors,
     calibrate,
 )
-from tacit.solvers._base import noise_assumptions
 
 __all__ = ["SquaresPlan", "plan_squares"]
 

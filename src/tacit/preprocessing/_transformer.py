@@ -28,7 +28,7 @@ from tacit.preprocessing._columns import (
     refuse_without_zero,
 )
 from tacit.preprocessing._parameters import checked_budget_numbers
-from tacit.privacy import Ledger
+from tacit.privacy import Ledger, Neighbors
 
 __all__ = ["PrivateTransformer"]
 
@@ -58,7 +58,7 @@ class PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _fit(self, X, ledger):
         taken = self._takes_sparse(X, fitting=True)
         n_rows, _ = checked_shape(
-            self, X, fitting=True, least_rows=2, accept_sparse=taken
+            self, X, fitting=True, least_rows=self._least_rows(), accept_sparse=taken
         )
         ranges = public_ranges(self.ranges, columns_of(self))
         if sparse.issparse(X):
@@ -87,7 +87,7 @@ class PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         n_features
             Number of columns.
         """
-        at_least(2, n_rows=n_rows)
+        at_least(self._least_rows(), n_rows=n_rows)
         at_least(1, n_features=n_features)
         names = getattr(self, "feature_names_in_", None)
         if names is None and isinstance(self.ranges, Mapping):
@@ -95,6 +95,10 @@ class PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         columns = range(n_features) if names is None else list(names)
         # what is kept of the parameters for `transform` stays that of the last fit
         return copy(self)._planned(public_ranges(self.ranges, columns), n_rows)[1]
+
+    def _least_rows(self):
+        """Return the fewest rows to learn from: any number where it is private."""
+        return 2 if Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE else 0
 
     def _planned(self, ranges, n_rows):
         """Return the budget and the plan, from public facts alone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from math import inf, log
+from math import ceil, floor, inf, log, log10
 
 import numpy as np
 
@@ -159,6 +159,20 @@ class Filter:
             low, high = (low, middle) if self.admits(total, middle) else (middle, high)
         return high
 
+    def _enough_delta(self, promise: Budget, total: Total) -> float | None:
+        """Return a delta at which promises add up, or None where epsilons do not."""
+        share, spent = exactly(self.shares.basic), total.basic_epsilon
+        if spent is None or share == 0:
+            return None
+        if spent + exactly(promise.epsilon) > exactly(self.budget.epsilon):
+            return None
+        least = (total.basic_delta + exactly(promise.delta)) / share
+        if not 0 < least < 1:
+            return None
+        # as it is printed, in two digits that are not below it
+        step = 10.0 ** (floor(log10(least)) - 1)
+        return ceil(least / exactly(step)) * step
+
     def refusal(
         self,
         label: str,
@@ -178,6 +192,9 @@ class Filter:
         cure = ""
         if promise is not None and spent + promise.epsilon <= budget.epsilon:
             cure = "; the deltas are what does not fit: give smaller ones to the fits"
+            enough = self._enough_delta(promise, total)
+            if enough is not None:
+                cure += f", or a delta of {enough:.2g} to the ledger"
         return (
             f"Charging {label!r}{asked} would pass {limit} of "
             f"epsilon={budget.epsilon:g} at delta={budget.delta:g}, of which "

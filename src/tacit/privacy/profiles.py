@@ -7,11 +7,12 @@ None when that family is left.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf, log, sqrt
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,8 +109,21 @@ def chi_log_density(r: NDArray[np.float64], dim: int) -> NDArray[np.float64]:
         )
 
 
+class _Once(ABC):
+    """A profile that has no formula for several of itself."""
+
+    @abstractmethod
+    def delta(self, epsilon: float) -> float: ...
+
+    def epsilon(self, delta: float) -> float:
+        return smallest_epsilon(self.delta, delta)
+
+    def times(self, count: int) -> Self | None:
+        return self if count == 1 else None
+
+
 @dataclass(frozen=True)
-class TiltedProfile:
+class TiltedProfile(_Once):
     """Privacy loss at most ``offset + mu^2/2 + mu chi_dim``, then a Gaussian one.
 
     This is what objective perturbation leaves: a bounded part from the change of
@@ -140,12 +154,6 @@ class TiltedProfile:
         inside = np.sum(half * weights * spent * np.exp(chi_log_density(r, self.dim)))
         tail = special.gammaincc(self.dim / 2, end**2 / 2)
         return float(min(1.0, SAFETY * inside + tail))
-
-    def epsilon(self, delta: float) -> float:
-        return smallest_epsilon(self.delta, delta)
-
-    def times(self, count: int) -> TiltedProfile | None:
-        return self if count == 1 else None
 
     def renyi(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the Renyi curve without the extra Gaussian part."""
@@ -192,7 +200,7 @@ class Spends(Protocol):
 
 
 @dataclass(frozen=True)
-class WorstProfile:
+class WorstProfile(_Once):
     """The largest delta of several, one of which holds for each pair of neighbors."""
 
     parts: tuple[Spends, ...]
@@ -200,15 +208,9 @@ class WorstProfile:
     def delta(self, epsilon: float) -> float:
         return max(part.delta(epsilon) for part in self.parts)
 
-    def epsilon(self, delta: float) -> float:
-        return smallest_epsilon(self.delta, delta)
-
-    def times(self, count: int) -> WorstProfile | None:
-        return self if count == 1 else None
-
 
 @dataclass(frozen=True)
-class MixedProfile:
+class MixedProfile(_Once):
     """The mean delta of several, one of which is drawn with these probabilities."""
 
     parts: tuple[Spends, ...]
@@ -218,15 +220,9 @@ class MixedProfile:
         pairs = zip(self.weights, self.parts, strict=True)
         return SAFETY * sum(weight * part.delta(epsilon) for weight, part in pairs)
 
-    def epsilon(self, delta: float) -> float:
-        return smallest_epsilon(self.delta, delta)
-
-    def times(self, count: int) -> MixedProfile | None:
-        return self if count == 1 else None
-
 
 @dataclass(frozen=True)
-class SelectedProfile:
+class SelectedProfile(_Once):
     """The best of a random number of runs, ``mean`` of them on average.
 
     Notes
@@ -245,12 +241,6 @@ class SelectedProfile:
             return 1.0
         # [repeat:profile]
         return min(1.0, SAFETY * self.mean * self.one.delta(epsilon - self.shift))
-
-    def epsilon(self, delta: float) -> float:
-        return smallest_epsilon(self.delta, delta)
-
-    def times(self, count: int) -> SelectedProfile | None:
-        return self if count == 1 else None
 
 
 Profile = (

@@ -133,10 +133,10 @@ def _refuse_selection(how: Any) -> None:
     if how is None:
         return
     told = isinstance(how, Mapping) and {"asked", "answered", "epsilon"} <= set(how)
-    if not told or not isinstance(how["epsilon"], int | float):
+    if not told or not isinstance(how["epsilon"], int | float | None):
         raise ValueError(
             "facts['selection'] must say how many columns were 'asked' for, whether "
-            "that was 'answered' and for what 'epsilon'."
+            "that was 'answered' and for what 'epsilon', None where a search paid."
         )
 
 

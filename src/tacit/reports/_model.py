@@ -125,11 +125,15 @@ def selection_of(facts: Facts) -> dict[str, Any] | None:
     if chosen is None:
         return None
     names = [shortened(name, 80) for name in chosen[:MOST_LISTED]]
+    first = facts.plain["selection"]
     return {
         "names": names,
         "count": len(chosen),
         "more": len(chosen) - len(names),
-        "first": facts.plain["selection"],
+        "first": first,
+        # with as many asked for as there are, nothing is chosen or spent
+        "all": first is not None and first["asked"] >= len(facts.features),
+        "total": facts.parts[0].promise.epsilon,
     }
 
 

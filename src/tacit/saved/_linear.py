@@ -77,7 +77,8 @@ def capture_linear(estimator: Any) -> tuple[dict[str, Any], Arrays]:
         fitted["classes"] = array_to(estimator.classes_, "classes")
     if hasattr(estimator, "selection_"):
         answer = estimator.selection_
-        fitted["selection"] = None if answer == NO_ANSWER else [int(j) for j in answer]
+        silent = isinstance(answer, NoAnswer)
+        fitted["selection"] = None if silent else [int(j) for j in answer]
     arrays = {
         "coef": np.asarray(estimator.coef_),
         "intercept": np.asarray(estimator.intercept_),

@@ -63,11 +63,12 @@ PARTS: dict[str, Any] = {
 # Never written: whoever knows the seed can take the noise away
 SECRET = frozenset({"random_state"})
 # Selectors that a parameter may be, made of what is listed here
-SELECTORS: dict[str, Any] = {
+SELECTOR_PARTS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         feature_selection.BlockVoteSelector,
         feature_selection.ExponentialSelector,
+        feature_selection.HuberLassoSupport,
         feature_selection.LassoStabilitySelector,
         feature_selection.PeelingSelector,
     )
@@ -152,7 +153,7 @@ def decode(data: Any, name: str) -> Any:
 
 def _part(name: str) -> Any | None:
     """Return the class of this name that a parameter may be, if there is one."""
-    return PARTS.get(name, SELECTORS.get(name))
+    return PARTS.get(name, SELECTOR_PARTS.get(name))
 
 
 def _made_of(kind: Any) -> list[str]:

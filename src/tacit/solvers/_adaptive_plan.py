@@ -12,7 +12,7 @@ from tacit.solvers._base import Problem, plan_assumptions
 __all__ = [
     "CONSTANT",
     "COUNT_WEIGHT",
-    "QUIET",
+    "NORM_WEIGHT",
     "SECOND_FIRST",
     "SECOND_LAST",
     "AdaptiveMomentsPlan",
@@ -22,18 +22,21 @@ __all__ = [
 ]
 
 # Shares of the squared privacy parameter that is left after the sums: of the spreads,
-# and of the first moments where there are two; of what is left then, of the length of a
-# direction and of the step along it
-SPREAD_SHARE, FIRST_SHARE = 0.125, 0.25
+# where second moments follow and where they do not, and of the first moments where
+# there are two; of what is left then, of the length of a direction and of a step on it
+SPREAD_SHARE, LITTLE_SPREAD_SHARE, FIRST_SHARE = 0.125, 0.07, 0.25
 LENGTH_SHARE, STEP_SHARE = 0.05, 0.15
 # and of the second moments among all moments, the first and the last time
 SECOND_FIRST, SECOND_LAST = 0.5, 0.3
-# Weight of the count beside rows of norm one, and of the constant in the pull
-COUNT_WEIGHT, CONSTANT = 0.5, 0.7
+# Weight of the count beside rows of norm one, of their norm beside absolute features,
+# and of the constant in the pull
+COUNT_WEIGHT, NORM_WEIGHT, CONSTANT = 0.5, 0.5, 0.7
+# Number of steps where no moments are released
+STEPS = 100
 
-# Moments are released twice up to this crowd. From there on down rows are cut further
-# out, by this power of it, as there is less noise to save
-QUIET, GROWTH = 0.1, 0.2
+# From this crowd on down rows are cut further out where there are moments, by this
+# power of it, as there is less noise to save
+NEAR, GROWTH = 0.1, 0.2
 
 
 def width(problem: Problem) -> int:
@@ -77,7 +80,9 @@ class AdaptiveMomentsPlan:
     @property
     def spread_share(self) -> float:
         """Share of the spreads of features, and again of targets."""
-        return SPREAD_SHARE * self.rest / 2
+        second = self.moments in ("once", "twice")
+        share = SPREAD_SHARE if second else LITTLE_SPREAD_SHARE
+        return share * self.rest / 2
 
     @property
     def first_share(self) -> float:
@@ -86,7 +91,7 @@ class AdaptiveMomentsPlan:
 
     @property
     def last_share(self) -> float:
-        """Share of the last moments, or of a pull and the step along it."""
+        """Share of the last moments, of all steps, or of a pull and the step then."""
         return self.rest - 2 * self.spread_share - self.first_share
 
     @property
@@ -96,10 +101,15 @@ class AdaptiveMomentsPlan:
         return self.last_share - length - step, length, step
 
     @property
+    def step_shares(self) -> tuple[float, ...]:
+        """Shares of the steps."""
+        return (self.last_share / STEPS,) * STEPS
+
+    @property
     def growth(self) -> float:
         """How much further out than usual rows and residuals are cut."""
         crowded = crowd(self.problem, self.level)
-        return float(max(1.0, QUIET / max(crowded, 1e-100)) ** GROWTH)
+        return float(max(1.0, NEAR / max(crowded, 1e-100)) ** GROWTH)
 
     def sums(self) -> Gaussian:
         """Return what releases the sums."""
@@ -132,6 +142,8 @@ class AdaptiveMomentsPlan:
         before = (*sums, self.spread_share, self.spread_share)
         if self.moments == "twice":
             before = (*before, *split(self.first_share, SECOND_FIRST))
+        if self.moments == "steps":
+            return (*before, *self.step_shares)
         if self.moments != "never":
             return (*before, *split(self.last_share, SECOND_LAST))
         pull, length, step = self.along_shares

@@ -14,6 +14,7 @@ from tacit.privacy import Neighbors
 from tacit.solvers._adaptive_plan import (
     CONSTANT,
     COUNT_WEIGHT,
+    NORM_WEIGHT,
     SECOND_FIRST,
     SECOND_LAST,
     AdaptiveMomentsPlan,
@@ -31,16 +32,26 @@ Array = NDArray[np.float64]
 # A mean distance, in deviations of a normal number
 DEVIATION = 1.25
 # Where rows are cut, in deviations, besides the norm that normal ones have; where
-# residuals are, the first time and the last; and where a direction is
-BEYOND, FIRST_CUT, LAST_CUT, LINE_CUT = 1.0, 2.0, 1.5, 2.5
-# Prior variance of the mean of the targets, in units of the largest
-MEAN_VARIANCE = 0.15
+# residuals are, the first time and the last and for a direction; and where that is
+BEYOND, FIRST_CUT, LAST_CUT, PULL_CUT, LINE_CUT = 1.0, 2.0, 1.5, 0.7, 2.5
+# Prior variance of the mean of the targets, and prior mean and variance of their spread
+# and of that of features, in units of the largest and of the longest over the root of
+# their number
+MEAN_VARIANCE = 0.1
+TARGET_SPREAD, FEATURE_SPREAD = (0.2, 0.02), (0.4, 0.06)
+# Least spread of a feature, in units of the usual
+LEAST_SPREAD = 0.2
+# Where residuals of steps are cut, in deviations, and their momentum
+STEP_CUT, MOMENTUM = 0.4, 0.85
 # Prior probability of no signal, in means and spreads and in weights
 SURE, UNSURE = 0.01, 0.3
 # Part of the targets' variance that no prediction takes off, and that all may
 LEAST_LEFT, LEAST_SIGNAL = 0.1, 1e-6
 # Curvature of features scaled by noisy spreads, and the least along a direction
 USUAL_CURVATURE, LEAST_CURVATURE = 0.9, 0.3
+# How far steps go, in lengths after which all is learned where rows are even: further
+# up to this noise of predictions, and less far by this times its square
+FURTHER, SOONER, LONGEST_STEP = 0.6, 3.0, 1.3
 # Least length of a direction among rows of norm one in every direction
 LEAST_LENGTH = 0.05
 
@@ -157,11 +168,13 @@ class Rounds:
         plan, size = self.plan, len(center.features)
         longest, largest = self.reach
         view = View(center.features, np.full(size, 1 / longest), center.target, largest)
-        spreads, target = self.rows.sum(ViewSpreads(view))
+        spreads, target = self.rows.sum(ViewSpreads(view, NORM_WEIGHT))
         mechanism = plan.spreads(plan.spread_share)
-        noisy = mechanism(spreads, self.rng) / center.count
-        scale = mechanism.scale(size) / center.count
-        usual = float(np.clip(noisy.mean(), scale / sqrt(size), 1 / sqrt(size)))
+        released = mechanism(spreads, self.rng) / center.count
+        noisy, norm = released[:-1], float(released[-1]) / NORM_WEIGHT
+        scale = mechanism.scale(size + 1) / center.count
+        usual, _ = _positive(float(noisy.mean()) * sqrt(size), scale, FEATURE_SPREAD)
+        usual = min(usual, 1.0) / sqrt(size)
         other = believed(
             noisy - usual,
             np.full(size, scale**2),
@@ -169,14 +182,16 @@ class Rounds:
             [np.ones(size)],
             doubt=SURE,
         )
-        deviations = DEVIATION * np.maximum(usual + other, min(scale, usual))
+        deviations = DEVIATION * np.maximum(usual + other, LEAST_SPREAD * usual)
+        # rows with few entries other than zero are longer than their spreads tell
+        told = float(np.linalg.norm(deviations))
+        longer = max(norm / told - 1, 0.0) / (1 + (scale / NORM_WEIGHT / told) ** 2)
         seen = plan.target_spread()
         spread = float(seen(target, self.rng)[0]) / center.count
         doubt = seen.scale(1) / center.count
-        unit = DEVIATION * max(spread, doubt) * largest
-        most = max(spread, 0.0) ** 2 / (spread**2 + doubt**2)
-        most = max(most, LEAST_SIGNAL)
-        limit = sqrt(size) + BEYOND * plan.growth
+        spread, most = _positive(spread, doubt, TARGET_SPREAD)
+        unit = DEVIATION * min(spread, 1.0) * largest
+        limit = sqrt(size) * (1 + longer) + BEYOND * plan.growth
         deviations = longest * deviations
         return Frame(center, deviations, 1 / deviations, unit, most, limit)
 
@@ -227,11 +242,39 @@ class Rounds:
             forward.T @ (curvature[:, None] * forward),
         )
 
+    def stepped(self, frame: Frame) -> Found:
+        """Release gradients, each where those before lead; go less far in noise."""
+        plan, center, size = self.plan, frame.center, len(frame.deviations)
+        constant = 0.0 if plan.problem.constant is None else CONSTANT
+        shares = plan.step_shares
+        scale = plan.pull(shares[0]).scale(size + 1) / center.count / sqrt(len(shares))
+        # curvature of rows that are even in all directions, by which noise moves
+        # predictions so far, in deviations, once all is learned
+        even = 1 / frame.limit**2
+        off = sqrt(size / even) * scale * STEP_CUT
+        length = max(1.0, FURTHER / off) / even / (1 + SOONER * off**2)
+        step = length * (1 - MOMENTUM) / len(shares)
+        step = min(step, LONGEST_STEP / (1 + CONSTANT**2))
+        moved = ahead = np.zeros(size + 1)
+        for share in shares:
+            middle = replace(center, target=center.target + float(ahead[-1]))
+            here = replace(frame, center=middle, weights=ahead[:-1])
+            seen = self._moments(here, share, 0.0, STEP_CUT)
+            pull = np.append(seen.pull * even, constant**2 * seen.mean)
+            before, moved = moved, ahead + step * pull
+            ahead = moved + MOMENTUM * (moved - before)
+        return Found(
+            frame.unit * frame.stretch * moved[:-1],
+            center.features,
+            center.target + float(moved[-1]),
+            np.diag(USUAL_CURVATURE / frame.stretch**2),
+        )
+
     def along(self, frame: Frame) -> Found:
         """Release products with targets, then take a step along what they point to."""
         plan = self.plan
         pulled, length, step = plan.along_shares
-        seen = self._moments(frame, pulled, 0.0, LAST_CUT * plan.growth)
+        seen = self._moments(frame, pulled, 0.0, PULL_CUT)
         size, root = len(seen.pull), sqrt(USUAL_CURVATURE)
         pointed = believed(
             seen.pull / root,
@@ -264,8 +307,8 @@ class Rounds:
         """Release the mean distance along a direction; return a deviation."""
         center, mechanism = frame.center, self.plan.spreads(share)
         view = View(center.features, line / frame.limit)
-        spreads = self.rows.sum(ViewSpreads(view))[0]
-        scale = frame.limit * mechanism.scale(1) / center.count
+        spreads = self.rows.sum(ViewSpreads(view, NORM_WEIGHT))[0]
+        scale = frame.limit * mechanism.scale(2) / center.count
         found = frame.limit * float(mechanism(spreads, self.rng)[0]) / center.count
         least = min(max(scale, LEAST_LENGTH), frame.limit)
         return DEVIATION * float(np.clip(found, least, frame.limit))
@@ -308,6 +351,16 @@ class Rounds:
             return frame.center.target
         trust = variance / (variance + seen.mean_scale**2)
         return frame.center.target + trust * seen.mean
+
+
+def _positive(
+    noisy: float, scale: float, prior: tuple[float, float]
+) -> tuple[float, float]:
+    """Return a spread given a noisy one, and the part of its square that is sure."""
+    mean, variance = prior
+    trust = variance / (variance + scale**2)
+    found = max(trust * noisy + (1 - trust) * mean, scale * sqrt(trust) / 2)
+    return found, max(max(noisy, 0.0) ** 2 / (noisy**2 + scale**2), LEAST_SIGNAL)
 
 
 def final_weights(problem: Problem, found: Found, count: float) -> Array:

@@ -14,6 +14,7 @@ from tacit._validate import at_least, nonnegative, plain
 from tacit.convex import Box, Free, Loss, Regularizer
 from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
+from tacit.mechanisms.grid import noise_assumptions
 from tacit.privacy import Budget, Event, Neighbors
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "Problem",
     "Solver",
     "WeightNoise",
-    "noise_assumptions",
     "plan_assumptions",
     "refuse_pure",
 ]
@@ -118,6 +118,16 @@ class Problem:
         """Largest eigenvalue of the Hessian of one row's loss."""
         return self.loss.max_curvature() * self.bounds.x_norm**2
 
+    @property
+    def largest_target(self) -> float:
+        """Largest absolute target."""
+        return max(abs(end) for end in self.bounds.y_range)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of features besides the constant."""
+        return self.n_features - (self.constant is not None)
+
     def sensitivity(self, neighbors: Neighbors) -> float:
         """How far neighbors can move the gradient of the sum, in L2."""
         self.refuse_entries("Noise on gradients")
@@ -187,17 +197,19 @@ def refuse_pure(budget: Budget, solver: str, instead: str) -> None:
         raise PlanError(f"{solver} needs delta > 0; give a delta, or use {instead}.")
 
 
-def noise_assumptions(noise: str) -> tuple[str, ...]:
-    """Return what noise of this kind makes the guarantee assume."""
-    if noise == "grid":
-        return ()
-    return ("noise has no last digits: it was drawn in floating point, for research",)
+def plan_assumptions(
+    problem: Problem, noise: str, *, rounded: bool = True
+) -> tuple[str, ...]:
+    """Return the assumptions of a plan, whatever number of rows it was made for.
 
-
-def plan_assumptions(problem: Problem, noise: str) -> tuple[str, ...]:
-    """Return the assumptions of a plan whose privacy holds for any number of rows."""
+    Where sums are ``rounded``, what round-off adds to a sensitivity holds up to so many
+    rows.
+    """
     rows = f"planned for {problem.n_rows} rows; another number costs accuracy only"
-    return (rows, *noise_assumptions(noise))
+    most = problem.most_rows
+    shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
+    few = (f"there are at most {shown} rows",) if rounded else ()
+    return (rows, *few, *noise_assumptions(noise))
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,7 +87,7 @@ def noise_share(problem: Problem, budget: Budget) -> float:
 def _typical(problem: Problem) -> float:
     """Return the slope that rows have at zero weights, or could have."""
     if has_residuals(problem.loss):
-        return max(abs(end) for end in problem.bounds.y_range)
+        return problem.largest_target
     slope = problem.loss.slope(np.ones(1), np.zeros((1, 1)))
     return abs(float(slope[0, 0]))
 

@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 # the half-width of the public box
 SPREAD = 1 / 64
 # In planning, the probability of a point outside all models
-FAILURE = 1e-3
+OUTSIDE = 1e-3
 
 
 def most_depth(n_models: int) -> int:
@@ -105,7 +105,7 @@ def is_decisive(n_models: int, size: int, slope: float) -> bool:
     """Return whether points among normal models outweigh all others in the box."""
     heights = slope * np.arange(1, most_depth(n_models) + 1)
     gained = float(np.max(heights + size * _log_widths(n_models)))
-    return gained >= size * log(1 / SPREAD) + log(1 / FAILURE)
+    return gained >= size * log(1 / SPREAD) + log(1 / OUTSIDE)
 
 
 def stays_safe(

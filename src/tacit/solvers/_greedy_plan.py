@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit._validate import fraction
 from tacit.convex import coordinate_parts
 from tacit.mechanisms import Exponential, NoisyMax, PermuteAndFlip
-from tacit.mechanisms.whole import MOST_ROWS_WHOLE, WholeGaussian, WholeLaplace
+from tacit.mechanisms.whole import FEW_ROWS, WholeGaussian, WholeLaplace
 from tacit.privacy import (
     BoundedRange,
     Composed,
@@ -116,12 +116,11 @@ class GreedyCoordinateDescentPlan:
     @property
     def candidates(self) -> NDArray[np.int64]:
         """Coordinates that compete: all but the constant one."""
-        return np.arange(self.problem.n_features - (self.problem.constant is not None))
+        return np.arange(self.problem.n_columns)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        most = f"there are at most 2^{MOST_ROWS_WHOLE.bit_length() - 1} rows"
-        return (*plan_assumptions(self.problem, self.noise), most)
+        return (*plan_assumptions(self.problem, self.noise, rounded=False), FEW_ROWS)
 
     @property
     def event(self) -> Event:

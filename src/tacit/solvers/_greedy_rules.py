@@ -68,7 +68,7 @@ def greedy_rule(
 ) -> GreedyRule:
     """Return the rule, with another clip where one is given."""
     bound = problem.loss.max_slope(inf, problem.bounds.y_range)
-    largest = max(abs(end) for end in problem.bounds.y_range)
+    largest = problem.largest_target
     usual = SLOPE_CLIP * bound if isfinite(bound) else RESIDUAL_CLIP * largest
     # slopes of a label keep their sign: votes would count labels, whatever is fitted
     narrow, loudest = 1.0, LOUDEST_MARGIN

@@ -19,7 +19,6 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Event, TiltedMinimum
 from tacit.privacy.profiles import TiltedProfile
 from tacit.solvers._base import Problem
-from tacit.solvers._quadratic import largest_target
 
 __all__ = [
     "RowGuess",
@@ -84,7 +83,7 @@ class RowGuess:
         does not reach so far.
         """
         p, spectrum = problem.n_features, self.spectrum(problem)
-        wanted = self.signal * largest_target(problem)
+        wanted = self.signal * problem.largest_target
         each = wanted / sqrt(float(spectrum.sum()) / problem.n_rows)
         return np.full(p, min(each, problem.regularizer.radius / sqrt(p)))
 

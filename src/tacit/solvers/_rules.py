@@ -68,7 +68,7 @@ def gradient_unit(problem: Problem) -> float:
     """
     if not has_residuals(problem.loss):
         return problem.bounds.x_norm
-    return problem.bounds.x_norm * max(abs(end) for end in problem.bounds.y_range)
+    return problem.bounds.x_norm * problem.largest_target
 
 
 def ridge_rule(problem: Problem, budget: Budget) -> float:

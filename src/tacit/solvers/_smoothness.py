@@ -175,7 +175,7 @@ def mean_squares(
     MeanSquares
         Without a multiplier: `MeanSquares.with_noise` adds it.
     """
-    n_free = problem.n_features - (problem.constant is not None)
+    n_free = problem.n_columns
     last = () if problem.constant is None else (max(problem.constant**2, 1e-200),)
     if isinstance(smoothness, tuple):
         if len(smoothness) not in (n_free, problem.n_features):

@@ -58,13 +58,10 @@ class View:
         dense = part.toarray() if sparse.issparse(part) else part
         moved = self._moved(dense[:, : len(self.center)] - self.center)
         residuals = (targets - self.target_center) / self.target_unit
-        squares = np.zeros(len(moved))
-        for j in range(moved.shape[1]):
-            squares += moved[:, j] * moved[:, j]
-            if self.weights is not None:
+        if self.weights is not None:
+            for j in range(moved.shape[1]):
                 residuals -= moved[:, j] * self.weights[j]
-        norms = np.sqrt(squares)
-        moved *= (ALMOST_ONE / np.maximum(norms, ALMOST_ONE))[:, None]
+        moved *= (ALMOST_ONE / np.maximum(row_norms(moved), ALMOST_ONE))[:, None]
         return moved, np.clip(residuals, -1.0, 1.0)
 
     def _moved(self, centered: Array) -> Array:
@@ -81,6 +78,14 @@ class View:
     def size(self) -> int:
         """Number of features after the move."""
         return int(self.stretch.shape[-1])
+
+
+def row_norms(rows: Array) -> Array:
+    """Return the norm of each row, from sums in one order."""
+    squares = np.zeros(len(rows))
+    for j in range(rows.shape[1]):
+        squares += rows[:, j] * rows[:, j]
+    return np.sqrt(squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,15 +108,17 @@ class ViewSums:
 
 @dataclass(frozen=True, eq=False)
 class ViewSpreads:
-    """Sums over a block of absolute rows, and of absolute residuals."""
+    """Sums over a block of absolute rows and of their norms, and of residuals."""
 
     view: View
+    norm_weight: float
 
     def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array, Array]:
-        spreads, residual = np.zeros(self.view.size), np.zeros(1)
+        spreads, residual = np.zeros(self.view.size + 1), np.zeros(1)
         for part, targets in chunks(X, y, VIEW_ROWS):
             rows, residuals = self.view.rows(part, targets)
-            spreads += np.abs(rows).sum(axis=0)
+            spreads[:-1] += np.abs(rows).sum(axis=0)
+            spreads[-1] += self.norm_weight * row_norms(rows).sum()
             residual += np.abs(residuals).sum()
         return spreads, residual
 

@@ -19,7 +19,7 @@ from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers._base import Problem, WeightNoise, plan_assumptions, refuse_pure
 from tacit.solvers._moments import JointMoments, joint_sensitivity, moment_roundoff
-from tacit.solvers._quadratic import in_ball, largest_target
+from tacit.solvers._quadratic import in_ball
 
 __all__ = ["AdaSSP", "AdaSSPPlan"]
 
@@ -78,7 +78,7 @@ class AdaSSPPlan:
     @property
     def unit(self) -> float:
         """Weight that turns the longest row into the largest target."""
-        return largest_target(self.problem) / self.problem.bounds.x_norm
+        return self.problem.largest_target / self.problem.bounds.x_norm
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class AdaSSP:
         """Return the weights and the noise in them, to first order."""
         problem, p = plan.problem, plan.problem.n_features
         moments = rows.sum(
-            JointMoments(problem.bounds.x_norm, largest_target(problem), p)
+            JointMoments(problem.bounds.x_norm, problem.largest_target, p)
         )[0]
         noisy = plan.mechanism(moments, rng)
         second, first = noisy[:p, :p], noisy[:p, p] * sqrt(2.0)

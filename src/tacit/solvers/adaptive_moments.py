@@ -18,7 +18,7 @@ from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._adaptive_plan import (
     CONSTANT,
     COUNT_WEIGHT,
-    QUIET,
+    NORM_WEIGHT,
     AdaptiveMomentsPlan,
     crowd,
     width,
@@ -34,17 +34,21 @@ Array = NDArray[np.float64]
 # Columns up to which a pass over moved rows is worth its time
 MOST_VIEWED = 2000
 
-# How often second moments are released, by the crowd: from the loud on never, up to the
-# quiet twice. Chosen on made-up regressions, see benchmarks/regression/fit_adaptive.py
-TIMES, LOUD = ("never", "once", "twice"), 2.0
-# and up to how many columns twice, as the second time costs their square for each row
-MOST_WHITENED = 300
+# How often second moments are released: twice up to the quiet crowd; beyond, steps are
+# taken instead; with columns too many for that, once up to the loud, and then never.
+# Chosen by benchmarks/regression/fit_adaptive.py
+TIMES, QUIET, LOUD = ("steps", "never", "once", "twice"), 0.01, 2.0
+# Columns up to which twice, as the second time costs their square for each row, and in
+# steps, as these are many passes over the rows
+MOST_WHITENED, MOST_STEPPED = 300, 200
 
-# Share of the squared privacy parameter that sums get, with and without an intercept.
-# Where noise is much, the mean of the targets comes first: it gets more of the share by
-# this times the noise on it, and more of the weight
-CENTER_SHARE, COUNT_SHARE = 0.2, 0.05
-MORE_CENTER, MOST_CENTER, MOST_WEIGHT = 10.0, 0.9, 1e3
+# Share of the squared privacy parameter that sums get, with and without an intercept,
+# and weight of the targets among them: little, as the mean is found again with slopes
+CENTER_SHARE, COUNT_SHARE, TARGET_WEIGHT = 0.05, 0.05, 2.0
+# More of the share by this times the noise on a mean, and by up to this where noise on
+# so many slopes is so much that they are lost. Of many columns few are to be found
+MORE_CENTER, LOST_CENTER, MOST_CENTER, MOST_WEIGHT = 1.0, 0.5, 0.9, 1e3
+FEW_OF = 10.0
 
 
 @dataclass(frozen=True)
@@ -55,17 +59,20 @@ class AdaptiveMoments:
     fill little of their range. Here means come first, then mean distances from them,
     each with a little of the budget. Features and targets are centered and scaled by
     these, cut where few rows are, and only then multiplied with each other: the noise
-    is in proportion to what rows are like. Where there is budget enough this is done
-    twice, the second time with features made orthogonal and a first prediction taken
-    off the targets. The noise of everything is known, so how far to trust it is as
-    well: weights are averaged over priors, each as likely as what was released.
+    is in proportion to what rows are like. Mostly these are gradients, for a descent
+    that goes the less far the more noise there is. Where there is budget enough they
+    are moments, twice: the second time with features made orthogonal and a first
+    prediction taken off the targets. The noise of everything is known, so how far to
+    trust it is as well: numbers are averaged over priors, each as likely as what was
+    released.
 
     Parameters
     ----------
     moments
-        ``"once"`` or ``"twice"``; ``"never"`` for products of features with targets
-        alone, few of which are then told from noise, and a step along the direction
-        that they give; None for the rule.
+        ``"once"`` or ``"twice"``; ``"steps"`` for gradients, one after the other;
+        ``"never"`` for products of features with targets alone, few of which are then
+        told from noise, and a step along the direction that they give; None for the
+        rule.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -99,23 +106,22 @@ class AdaptiveMoments:
         neighbors, size = budget.neighbors, width(problem)
         changed = neighbors.rows_changed
         level = changed * multiplier / problem.n_rows
-        crowded = crowd(problem, level)
-        quiet = crowded < QUIET and size <= MOST_WHITENED
-        rule = TIMES[(crowded < LOUD) + quiet]
+        moments = _rule(problem, level) if self.moments is None else self.moments
         counted = COUNT_WEIGHT if neighbors is Neighbors.ADD_OR_REMOVE_ONE else 0.0
-        center, target_weight = COUNT_SHARE if counted else 0.0, 0.0
-        pulled = 1.0
+        center, target_weight, pulled = COUNT_SHARE if counted else 0.0, 0.0, 1.0
         if problem.constant is not None:
-            more = MORE_CENTER * level
+            lost = (min(size, FEW_OF * sqrt(size)) * level) ** 2
+            more = MORE_CENTER * level + LOST_CENTER * lost / (1 + lost)
             center = min(MOST_CENTER, CENTER_SHARE + more)
-            target_weight = 1 + min(more, MOST_WEIGHT)
+            target_weight = TARGET_WEIGHT + min(lost, MOST_WEIGHT)
             pulled = sqrt(1 + CONSTANT**2)
+        normed = sqrt(1 + NORM_WEIGHT**2)
         summed = sqrt(1 + target_weight**2)
         row = sqrt(summed**2 + counted**2)
         plan = AdaptiveMomentsPlan(
             problem,
             neighbors,
-            rule if self.moments is None else self.moments,
+            moments,
             level,
             multiplier,
             center,
@@ -123,7 +129,7 @@ class AdaptiveMoments:
             # [adaptive-moments:sums] opposite rows, or one row and its count
             _computed(2 * summed if changed == 2 else row, row, problem),
             # [adaptive-moments:spreads] vectors without a negative entry
-            _computed(sqrt(changed), 1.0, problem),
+            _computed(sqrt(changed) * normed, normed, problem),
             # [adaptive-moments:target] a number from zero to one
             _computed(1.0, 1.0, problem),
             # [adaptive-moments:second] two matrices x x^T are at most orthogonal
@@ -145,13 +151,25 @@ class AdaptiveMoments:
         rounds = Rounds(plan, rows, rng)
         center = rounds.center()
         frame = rounds.standard(center)
-        if plan.moments == "never":
+        if plan.moments == "steps":
+            found = rounds.stepped(frame)
+        elif plan.moments == "never":
             found = rounds.along(frame)
         else:
             if plan.moments == "twice":
                 frame = rounds.whitened(frame)
             found = rounds.fitted(frame)
         return final_weights(plan.problem, found, center.count)
+
+
+def _rule(problem: Problem, level: float) -> str:
+    """Return what is released once the units are known."""
+    crowded, size = crowd(problem, level), width(problem)
+    if crowded < QUIET and size <= MOST_WHITENED:
+        return "twice"
+    if size <= MOST_STEPPED:
+        return "steps"
+    return "once" if crowded < LOUD else "never"
 
 
 def _computed(exact: float, row: float, problem: Problem) -> float:

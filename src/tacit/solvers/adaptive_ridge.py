@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import log1p, sqrt
 
 import numpy as np
@@ -17,13 +17,11 @@ from tacit.convex.roundoff import UNIT
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
-from tacit.privacy import Budget, Event, Neighbors, calibrate
+from tacit.privacy import Budget, Event, Neighbors
 from tacit.solvers._base import Problem
-from tacit.solvers._laws import NoiseLaw, choose_law
+from tacit.solvers._laws import choose_law
 from tacit.solvers._least_squares_risk import (
     LEAST_NOISE_SHARE,
-    least_risk_ridge,
-    rough_noise,
 )
 from tacit.solvers._quadratic import (
     gradient_sensitivity,
@@ -31,7 +29,6 @@ from tacit.solvers._quadratic import (
     least_squares_sums,
     minimum_in,
     quadratic_of,
-    quadratic_tolerance,
 )
 from tacit.solvers.amp import allowed
 from tacit.solvers.objective_perturbation import (
@@ -40,7 +37,7 @@ from tacit.solvers.objective_perturbation import (
 )
 from tacit.solvers.quadratic_perturbation import (
     QuadraticPerturbationPlan,
-    output_ratio,
+    TiltedPlans,
     within_set,
 )
 
@@ -169,61 +166,20 @@ class AdaptiveRidge:
         problem, default = within_set(
             problem, "AdaptiveRidge", L2Ball, instead="QuadraticPerturbation or AMP"
         )
-        law = choose_law(self.law, budget, problem.size, self.noise)
-
-        def at(ridge: float) -> Callable[[float], AdaptiveRidgePlan]:
-            return self._at(problem, budget, law, ridge, default)
-
-        def rough(ridge: float) -> AdaptiveRidgePlan:
-            planned = at(ridge)
-            return planned(rough_noise(lambda m: planned(m).tilted.event, budget))
-
-        def tight(ridge: float) -> AdaptiveRidgePlan:
-            planned = at(ridge)
-            return planned(calibrate(lambda noise: planned(noise).event, budget))
-
-        if self.ridge is not None:
-            plan = tight(max(self.ridge, problem.ridge))
-        else:
-            lowest = max(_lowest(problem, budget), problem.ridge)
-            highest = max(1e3 * lowest, problem.n_rows * problem.smoothness)
-            plan = tight(least_risk_ridge(rough, lowest, highest))
-        # noise too large for the grid is refused here, not after the charge
-        plan.output_scale()
-        return plan
-
-    def _at(
-        self,
-        problem: Problem,
-        budget: Budget,
-        law: NoiseLaw,
-        ridge: float,
-        default: bool,
-    ) -> Callable[[float], AdaptiveRidgePlan]:
-        """Return the plan with this floor as a function of its noise."""
         neighbors = budget.neighbors
-        _check_floor(problem, budget, ridge)
         # [adaptive:gradient] two rows less so, as lifting may turn what it moves
         turn = sqrt(neighbors.rows_changed)
-        sensitivity = gradient_sensitivity(problem, neighbors, turn)
-
-        def planned(multiplier: float) -> AdaptiveRidgePlan:
-            tilt_norm = sensitivity * law.norm(multiplier)
-            tilted = _LiftedTilt(
-                problem,
-                ridge,
-                multiplier,
-                sensitivity,
-                quadratic_tolerance(problem, neighbors, sensitivity, ridge, tilt_norm),
-                self.noise,
-                law.law,
-                problem.regularizer.radius,
-                neighbors,
-            )
-            output = output_ratio(law) * multiplier
-            return AdaptiveRidgePlan(tilted, output, default)
-
-        return planned
+        return TiltedPlans(
+            AdaptiveRidgePlan,
+            partial(_LiftedTilt, neighbors=neighbors),
+            problem,
+            budget,
+            choose_law(self.law, budget, problem.size, self.noise),
+            gradient_sensitivity(problem, neighbors, turn),
+            default,
+            _check_floor,
+            _floors,
+        ).tight(self.ridge)
 
     def run(self, plan: AdaptiveRidgePlan, rows: Rows, rng: Generator) -> Array:
         """Sum the moments in one pass, lift them, tilt, minimize, add final noise."""
@@ -267,15 +223,19 @@ class AdaptiveRidge:
         return allowed(problem, plan.mechanism(W, rng), 0.0)
 
 
-def _lowest(problem: Problem, budget: Budget) -> float:
-    """Return the floor at which the determinant leaves just enough of epsilon."""
+def _floors(problem: Problem, budget: Budget) -> tuple[float, float]:
+    """Return the floors worth trying.
+
+    At the first the determinant leaves just enough of epsilon.
+    """
     most = (1 - LEAST_NOISE_SHARE) * budget.epsilon
     low, high = 0.0, 0.999
     for _ in range(60):
         share = (low + high) / 2
         kept = determinant_offset(budget.neighbors, share) <= most
         low, high = (share, high) if kept else (low, share)
-    return problem.smoothness / low
+    lowest = max(problem.smoothness / low, problem.ridge)
+    return lowest, max(1e3 * lowest, problem.n_rows * problem.smoothness)
 
 
 def _check_floor(problem: Problem, budget: Budget, ridge: float) -> None:

@@ -83,7 +83,10 @@ class CoveredTilt:
 
 @dataclass(frozen=True)
 class AMPPlan(CoveredTilt):
-    """A tilt, the gradient norm to reach, and the noise that covers what is left."""
+    """A tilt, the gradient norm to reach, and the noise that covers what is left.
+
+    A type of its own, so that intervals, which it has, can refuse tilts in a set.
+    """
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class CoordinateDescentPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return plan_assumptions(self.problem, self.noise)
+        return plan_assumptions(self.problem, self.noise, rounded=False)
 
     @property
     def event(self) -> Event:

@@ -15,10 +15,10 @@ from tacit.convex.objective import MOST_ADDITIONS
 from tacit.convex.roundoff import SLOPE_UNITS, UNIT
 from tacit.data import Rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.mechanisms.samples import SampleIndices
 from tacit.privacy import Budget, Event, Neighbors
-from tacit.solvers._base import Problem, noise_assumptions
+from tacit.solvers._base import Problem
 from tacit.solvers._entropy_minimum import entropy_minimum
 from tacit.solvers._published import check_accounting, paper_samples, paper_weight
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -34,7 +35,6 @@ from tacit.solvers._published import (
 from tacit.solvers._quadratic import (
     gradient_sensitivity,
     in_ball,
-    largest_target,
     least_squares_sums,
     minimum_in,
     minimum_in_box,
@@ -53,7 +53,7 @@ __all__ = [
     "DEFAULT_RADIUS",
     "QuadraticPerturbation",
     "QuadraticPerturbationPlan",
-    "output_ratio",
+    "TiltedPlans",
     "within_set",
 ]
 
@@ -80,7 +80,7 @@ class QuadraticPerturbationPlan(CoveredTilt):
         return (
             *told,
             f"weights are kept in {problem.regularizer!r}, in units of targets of at "
-            f"most {largest_target(problem):g}, as no set was given: "
+            f"most {problem.largest_target:g}, as no set was given: "
             f"{DEFAULT_RADIUS:g} times the largest target over the row norm",
         )
 
@@ -109,6 +109,9 @@ class QuadraticPerturbationPlan(CoveredTilt):
         return tilted + output_risk(spectrum, self.output_deviation)
 
 
+P = TypeVar("P", bound=QuadraticPerturbationPlan)
+
+
 def within_set(
     problem: Problem, solver: str, *sets: type, instead: str
 ) -> tuple[Problem, bool]:
@@ -117,13 +120,85 @@ def within_set(
     problem.refuse_regularizer(solver, instead, *sets)
     if not isinstance(problem.regularizer, Free):
         return problem, False
-    radius = DEFAULT_RADIUS * largest_target(problem) / problem.bounds.x_norm
+    radius = DEFAULT_RADIUS * problem.largest_target / problem.bounds.x_norm
     return replace(problem, regularizer=L2Ball(radius)), True
 
 
 def output_ratio(law: NoiseLaw) -> float:
     """Return how many times weaker in privacy the final noise is than the tilt."""
     return OUTPUT_RATIO if law.law == "gaussian" else PURE_OUTPUT_RATIO
+
+
+@dataclass(frozen=True)
+class TiltedPlans(Generic[P]):
+    """Plans of one problem, of which each ridge and noise has its own.
+
+    Parameters
+    ----------
+    kind
+        Makes a plan of a tilt, the final noise, and whether the set is the default.
+    tilt
+        Makes a tilt of the fields of `ObjectivePerturbationPlan`.
+    problem, budget, law
+        What is planned.
+    sensitivity
+        How far neighbors can move the gradient.
+    default
+        Whether weights are kept in a set that was not given.
+    refuse
+        Refuses a ridge that is too small for the budget.
+    ridges
+        Returns the least and the largest ridge worth trying.
+    """
+
+    kind: Callable[[Any, float, bool], P]
+    tilt: Callable[..., ObjectivePerturbationPlan]
+    problem: Problem
+    budget: Budget
+    law: NoiseLaw
+    sensitivity: float
+    default: bool
+    refuse: Callable[[Problem, Budget, float], None]
+    ridges: Callable[[Problem, Budget], tuple[float, float]]
+
+    def at(self, ridge: float) -> Callable[[float], P]:
+        """Return the plan with this ridge as a function of its noise."""
+        problem, neighbors, law = self.problem, self.budget.neighbors, self.law
+        self.refuse(problem, self.budget, ridge)
+        moved = self.sensitivity
+
+        def planned(multiplier: float) -> P:
+            tilt_norm = moved * law.norm(multiplier)
+            tilted = self.tilt(
+                problem,
+                ridge,
+                multiplier,
+                moved,
+                quadratic_tolerance(problem, neighbors, moved, ridge, tilt_norm),
+                law.noise,
+                law.law,
+                problem.regularizer.radius,
+            )
+            return self.kind(tilted, output_ratio(law) * multiplier, self.default)
+
+        return planned
+
+    def tight(self, ridge: float | None) -> P:
+        """Return the plan of least noise with this ridge, or that of least risk."""
+        if ridge is None:
+            lowest, highest = self.ridges(self.problem, self.budget)
+            lowest = max(lowest, self.problem.ridge)
+            ridge = least_risk_ridge(self._rough, lowest, highest)
+        planned = self.at(max(ridge, self.problem.ridge))
+        plan = planned(calibrate(lambda noise: planned(noise).event, self.budget))
+        # noise too large for the grid is refused here, not after the charge
+        plan.output_scale()
+        return plan
+
+    def _rough(self, ridge: float) -> P:
+        """Return a plan to compare ridges by."""
+        planned = self.at(ridge)
+        return planned(rough_noise(lambda m: planned(m).tilted.event, self.budget))
 
 
 @dataclass(frozen=True)
@@ -185,28 +260,26 @@ class QuadraticPerturbation:
             problem, "QuadraticPerturbation", Box, L2Ball, instead="AMP"
         )
         law = choose_law(self.law, budget, problem.size, self.noise)
-
-        def at(ridge: float) -> Callable[[float], QuadraticPerturbationPlan]:
-            return self._at(problem, budget, law, ridge, default)
-
-        def rough(ridge: float) -> QuadraticPerturbationPlan:
-            planned = at(ridge)
-            return planned(rough_noise(lambda m: planned(m).tilted.event, budget))
-
-        def tight(ridge: float) -> QuadraticPerturbationPlan:
-            planned = at(ridge)
-            return planned(calibrate(lambda noise: planned(noise).event, budget))
-
-        if self.accounting == "paper":
-            ridge = self._published_ridge(problem, budget)
-            plan = at(ridge)(objective_multiplier(law.law, budget))
-            refuse_unkept(plan.event, budget)
-        elif self.ridge is not None:
-            plan = tight(max(self.ridge, problem.ridge))
-        else:
-            lowest, highest = ridge_range(problem, budget)
-            lowest = max(lowest, problem.ridge)
-            plan = tight(least_risk_ridge(rough, lowest, highest))
+        paper = self.accounting == "paper"
+        neighbors = budget.neighbors
+        plans = TiltedPlans(
+            QuadraticPerturbationPlan,
+            ObjectivePerturbationPlan,
+            problem,
+            budget,
+            law,
+            problem.sensitivity(neighbors)
+            if paper
+            else gradient_sensitivity(problem, neighbors),
+            default,
+            check_ridge,
+            ridge_range,
+        )
+        if not paper:
+            return plans.tight(self.ridge)
+        ridge = self._published_ridge(problem, budget)
+        plan = plans.at(ridge)(objective_multiplier(law.law, budget))
+        refuse_unkept(plan.event, budget)
         # noise too large for the grid is refused here, not after the charge
         plan.output_scale()
         return plan
@@ -219,38 +292,6 @@ class QuadraticPerturbation:
                 "raise ridge, or use accounting='tight'."
             )
         return max(published, problem.ridge, self.ridge or 0.0)
-
-    def _at(
-        self,
-        problem: Problem,
-        budget: Budget,
-        law: NoiseLaw,
-        ridge: float,
-        default: bool,
-    ) -> Callable[[float], QuadraticPerturbationPlan]:
-        """Return the plan with this ridge as a function of its noise."""
-        check_ridge(problem, budget, ridge)
-        neighbors = budget.neighbors
-        sensitivity = gradient_sensitivity(problem, neighbors)
-        if self.accounting == "paper":
-            sensitivity = problem.sensitivity(neighbors)
-
-        def planned(multiplier: float) -> QuadraticPerturbationPlan:
-            tilt_norm = sensitivity * law.norm(multiplier)
-            tilted = ObjectivePerturbationPlan(
-                problem,
-                ridge,
-                multiplier,
-                sensitivity,
-                quadratic_tolerance(problem, neighbors, sensitivity, ridge, tilt_norm),
-                self.noise,
-                law.law,
-                problem.regularizer.radius,
-            )
-            output = output_ratio(law) * multiplier
-            return QuadraticPerturbationPlan(tilted, output, default)
-
-        return planned
 
     def run(self, plan: QuadraticPerturbationPlan, rows: Rows, rng: Generator) -> Array:
         """Sum the moments in one pass, draw the tilt, minimize, add the final noise."""

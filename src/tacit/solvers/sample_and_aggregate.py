@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
@@ -13,6 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._progress import steps
+from tacit._quiet import attempt
 from tacit._validate import at_least, plain, positive
 from tacit.convex import Free, Objective, is_set, minimize
 from tacit.convex.roundoff import UNIT
@@ -149,8 +149,7 @@ class SampleAndAggregate:
         return plan
 
     def _radius(self, problem: Problem) -> float:
-        largest = max(abs(end) for end in problem.bounds.y_range)
-        rule = REACH * largest / _l2_norm(problem)
+        rule = REACH * problem.largest_target / _l2_norm(problem)
         radius = rule if self.radius is None else self.radius
         within = problem.regularizer.radius
         if isfinite(within) and (self.radius is None or within < radius):
@@ -222,14 +221,8 @@ def _attempt(estimate: Estimate, X: Any, y: NDArray[Any], problem: Problem) -> A
     nothing = np.zeros(problem.shape)
     if X.shape[0] == 0:
         return nothing
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        # a warning, or an error, would tell of the rows
-        warnings.simplefilter("ignore")
-        try:
-            found = np.array(estimate(X, y), dtype=np.float64)
-        except Exception:
-            return nothing
-    if found.shape != problem.shape or not np.isfinite(found).all():
+    found: Array | None = attempt(lambda: np.array(estimate(X, y), dtype=np.float64))
+    if found is None or found.shape != problem.shape or not np.isfinite(found).all():
         return nothing
     return found
 

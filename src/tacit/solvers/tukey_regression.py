@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 
 # Half-width of the box of weights in the rule: it makes margins this many times the
 # largest target, for rows that are even in all features
-REACH = 16.0
+BOX_REACH = 16.0
 # Cells from the middle of the box to its end
 MOST_CELLS = 2**14
 # Least ridge of a block, in units of the curvature of one row in one direction
@@ -93,7 +93,7 @@ class TukeyRegressionPlan:
         cut = f"weights are cut to [-{self.bound:.4g}, {self.bound:.4g}]"
         tested = "all weights are zero where the test of the blocks' weights fails"
         return (
-            *plan_assumptions(self.problem, "grid"),
+            *plan_assumptions(self.problem, "grid", rounded=False),
             cut,
             *(() if self.test is None else (tested,)),
         )
@@ -175,7 +175,7 @@ class TukeyRegression:
     def _tested(self, problem: Problem, budget: Budget) -> TukeyRegressionPlan | None:
         """Return the plan of a test and a draw from what is deep, if one will do."""
         test, choice, failure = _split(budget)
-        changed = 1 + _passing(test)
+        changed = 1 + test.distance_needed(REFUSED)
 
         def level(n_blocks: int) -> int:
             levels = range(2, most_depth(n_blocks), max(1, n_blocks // LEVELS))
@@ -217,8 +217,8 @@ class TukeyRegression:
     def _bound(self, problem: Problem) -> float:
         if self.bound is not None:
             return self.bound
-        largest = max(abs(end) for end in problem.bounds.y_range)
-        rule = REACH * largest * _evenness(problem) / problem.bounds.x_norm
+        rule = BOX_REACH * problem.largest_target * _evenness(problem)
+        rule /= problem.bounds.x_norm
         return min(rule, problem.regularizer.radius)
 
     def _blocks(
@@ -293,14 +293,6 @@ def _split(budget: Budget) -> tuple[StableRelease, NestedExponential, float]:
         )
     test = StableRelease(tested.epsilon, tested.delta)
     return test, NestedExponential(left), drawn.delta
-
-
-def _passing(test: StableRelease) -> int:
-    """Return the least distance at which a test seldom refuses."""
-    end = 1
-    while test.release_probability(end) < 1 - REFUSED:
-        end *= 2
-    return least_that(lambda d: test.release_probability(d) >= 1 - REFUSED, end)
 
 
 def _model(plan: TukeyRegressionPlan, X: Any, y: NDArray[Any]) -> NDArray[np.int64]:

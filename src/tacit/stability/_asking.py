@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._quiet import attempt
 from tacit.mechanisms.subsets import random_seeds
 
 __all__ = ["as_vote", "asked", "seeds_for", "taken", "votes_of"]
@@ -38,15 +38,11 @@ def seeds_for(function: Function, n: int, rng: Generator) -> list[int | None]:
 def asked(function: Function, X: Any, y: Any, seed: int | None = None) -> Any:
     """Return what the function says of these rows, and None where it fails.
 
-    An error or a warning would tell of the rows.
+    What it raises, warns of or prints is kept from view. It must not log rows, nor
+    write them anywhere.
     """
     given = {} if seed is None else {"random_state": seed}
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
-            return function(X, y, **given)
-        except (Exception, SystemExit):
-            return None
+    return attempt(function, X, y, **given)
 
 
 def as_vote(value: Any) -> Any:
@@ -84,7 +80,33 @@ def votes_of(
 
 
 def taken(table: Any, rows: NDArray[np.intp]) -> Any:
-    """Return a copy of these rows."""
+    """Return a copy of these rows that tells nothing of others.
+
+    Labels of rows count those before them, and categories and the width of texts are
+    those of the whole table. Names and types of columns are public.
+    """
     if table is None:
         return None
-    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+    if hasattr(table, "iloc"):
+        return _unlabeled(table.iloc[rows])
+    part = table[rows]
+    if isinstance(part, np.ndarray) and part.dtype.kind in "US":
+        # as wide as the longest text among these rows
+        return np.array(part.tolist(), dtype=part.dtype.kind).reshape(part.shape)
+    return part
+
+
+def _unlabeled(part: Any) -> Any:
+    """Return rows of a data frame, or of one column, without labels and notes."""
+    # [vote:labels]
+    part = part.reset_index(drop=True)
+    part.attrs = {}
+    if part.ndim == 1:
+        if hasattr(part, "cat"):
+            part = part.cat.remove_unused_categories()
+        return part
+    for place, kind in enumerate(part.dtypes):
+        if kind.name == "category":
+            column = part.iloc[:, place].cat.remove_unused_categories()
+            part.isetitem(place, column)
+    return part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -13,25 +14,17 @@ from tacit._estimators import open_account, planning_rows, promised_budget, repo
 from tacit._random import RandomSource, as_generator, is_seeded
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer
-from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
+from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
+from tacit.solvers._base import Plan
 
 __all__ = [
     "Answer",
-    "Plan",
     "Procedure",
     "as_table",
     "private_answer",
     "refuse_no_delta",
+    "refuse_wrong_function",
 ]
-
-
-class Plan(Protocol):
-    """What a procedure will do, fixed without data."""
-
-    @property
-    def event(self) -> Event: ...
-    @property
-    def assumptions(self) -> tuple[str, ...]: ...
 
 
 P = TypeVar("P", bound=Plan)
@@ -107,6 +100,14 @@ def private_answer(
     **Guarantee.** That of the procedure's event, charged before a value is read. A
     refusal to answer is an answer, and costs as much.
     """
+    # a class has both too, and cannot plan
+    if isinstance(procedure, type) or not all(
+        hasattr(procedure, name) for name in ("plan", "run")
+    ):
+        raise TypeError(
+            "procedure must be one that plans and runs, such as BlockVote(function), "
+            f"got {_called(procedure)}."
+        )
     table = as_table("X", X)
     n_rows = int(table.shape[0])
     targets = None if y is None else as_table("y", y)
@@ -136,6 +137,44 @@ def as_table(name: str, values: Any) -> Any:
             f"{name} must have one row a person, got {len(table.shape)} dimensions."
         )
     return table
+
+
+def refuse_wrong_function(name: str, function: Any, *, seeded: bool = False) -> None:
+    """Refuse what cannot be called with features and targets.
+
+    Parameters
+    ----------
+    name
+        Of the parameter.
+    function
+        What it got.
+    seeded
+        Whether it will also be given a ``random_state``, if it takes one.
+    """
+    if not callable(function):
+        raise TypeError(f"{name} must be a function, got {_called(function)}.")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-in functions do not say
+        return
+    given = (
+        {"random_state": 0} if seeded and "random_state" in signature.parameters else {}
+    )
+    try:
+        signature.bind(None, None, **given)
+    except TypeError as error:
+        raise TypeError(
+            f"{name} must take features and targets, X and y, and nothing else that "
+            # names alone, as defaults may hold rows
+            f"it needs, got {_called(function)}({', '.join(signature.parameters)})."
+        ) from error
+
+
+def _called(thing: Any) -> str:
+    """Return what a function is called, and the type of anything else."""
+    if callable(thing) and hasattr(thing, "__name__"):
+        return str(thing.__name__)
+    return type(thing).__name__
 
 
 def refuse_no_delta(procedure: str, budget: Budget) -> None:

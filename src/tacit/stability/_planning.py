@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import floor
 
-from tacit._validate import fraction, positive
 from tacit.mechanisms import StableRelease
 
 __all__ = ["blocks_needed", "distance_needed", "release_probability"]
@@ -22,15 +20,7 @@ def distance_needed(
     epsilon: float, delta: float, *, failure: float = 1e-3, rule: str = "optimal"
 ) -> int:
     """Return the least whole distance that is released but for this probability."""
-    positive(epsilon=epsilon)
-    fraction(delta=delta, closed=False)
-    fraction(failure=failure, closed=False)
-    law = StableRelease(epsilon, delta, rule)
-
-    def released(distance: int) -> bool:
-        return law.release_probability(distance) >= 1 - failure
-
-    return _least(released)
+    return StableRelease(epsilon, delta, rule).distance_needed(failure)
 
 
 def blocks_needed(
@@ -77,15 +67,3 @@ def blocks_needed(
     while not all(enough(blocks + more) for more in range(4)):
         blocks += 1
     return blocks
-
-
-def _least(holds: Callable[[int], bool]) -> int:
-    """Return the least distance that holds, for what holds from some distance on."""
-    high = 1
-    while not holds(high):
-        high *= 2
-    low = -1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high

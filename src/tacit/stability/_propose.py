@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from tacit._validate import at_least, fraction, one_of, plain, positive
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NO_ANSWER, NoAnswer, StableRelease
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Composed, Event, calibrate
-from tacit.solvers._base import noise_assumptions
 from tacit.solvers._laws import NoiseLaw
 from tacit.stability._asking import asked
-from tacit.stability._base import refuse_no_delta
+from tacit.stability._base import refuse_no_delta, refuse_wrong_function
 from tacit.stability._stable import as_distance, whole_table
 
 __all__ = ["ProposeTestRelease", "ProposeTestReleasePlan"]
@@ -27,7 +26,7 @@ __all__ = ["ProposeTestRelease", "ProposeTestReleasePlan"]
 # Share of epsilon for the test where no distance is expected
 HALF = 0.5
 # Probability of no answer at the distance that is expected
-FAILURE = 0.01
+REFUSED = 0.01
 # Share of delta for the test: Gaussian noise needs the rest, L2-Laplace hardly any
 TEST_DELTA = {"gaussian": 0.5, "gamma": 0.99}
 
@@ -36,8 +35,6 @@ TEST_DELTA = {"gaussian": 0.5, "gamma": 0.99}
 class ProposeTestReleasePlan:
     """Test and noise, fixed without data."""
 
-    estimate: Callable[..., Any]
-    distance: Callable[..., Any]
     stable: StableRelease
     law: NoiseLaw
     multiplier: float
@@ -114,6 +111,8 @@ class ProposeTestRelease:
 
     def __post_init__(self) -> None:
         plain(self)
+        refuse_wrong_function("estimate", self.estimate)
+        refuse_wrong_function("distance", self.distance)
         positive(sensitivity=self.sensitivity)
         at_least(1, size=self.size)
         if self.test_share is not None:
@@ -141,12 +140,7 @@ class ProposeTestRelease:
             return Composed((stable.event, law.event(multiplier)))
 
         return ProposeTestReleasePlan(
-            self.estimate,
-            self.distance,
-            stable,
-            law,
-            calibrate(event, budget),
-            self.sensitivity,
+            stable, law, calibrate(event, budget), self.sensitivity
         )
 
     def _test(self, delta: float, budget: Budget) -> StableRelease:
@@ -159,7 +153,7 @@ class ProposeTestRelease:
         # in steps of a hundredth of epsilon, of which the noise needs one at least
         for percent in range(1, 100):
             test = StableRelease(percent / 100 * budget.epsilon, delta, self.rule)
-            if test.release_probability(likely) >= 1 - FAILURE:
+            if test.release_probability(likely) >= 1 - REFUSED:
                 return test
         raise PlanError(
             "ProposeTestRelease has too small a budget for "
@@ -171,11 +165,11 @@ class ProposeTestRelease:
         self, plan: ProposeTestReleasePlan, X: Any, y: Any, rng: Generator
     ) -> NDArray[np.float64] | NoAnswer:
         """Return the noisy estimate, or `NoAnswer`."""
-        distance = as_distance(asked(plan.distance, *whole_table(X, y)))
+        distance = as_distance(asked(self.distance, *whole_table(X, y)))
         # [propose:test] noise is drawn only once the test is passed
         if isinstance(plan.stable(True, distance, rng), NoAnswer):
             return NO_ANSWER
-        found = _numbers(asked(plan.estimate, *whole_table(X, y)), plan.law.size)
+        found = _numbers(asked(self.estimate, *whole_table(X, y)), plan.law.size)
         mechanism = plan.law.mechanism(plan.multiplier, plan.sensitivity)
         return np.asarray(mechanism(found, rng), dtype=np.float64)
 
@@ -185,7 +179,7 @@ def _numbers(found: Any, size: int) -> NDArray[np.float64]:
     nothing = np.zeros(size)
     try:
         numbers = np.array(found, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # an array of its own kind may fail in any way
         return nothing
     if numbers.shape != (size,) or not np.isfinite(numbers).all():
         return nothing

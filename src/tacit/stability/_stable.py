@@ -16,17 +16,15 @@ from tacit.mechanisms import NoAnswer, StableRelease
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Event
 from tacit.stability._asking import asked, taken
-from tacit.stability._base import refuse_no_delta
+from tacit.stability._base import refuse_no_delta, refuse_wrong_function
 
 __all__ = ["StableValue", "StableValuePlan", "as_distance", "whole_table"]
 
 
 @dataclass(frozen=True)
 class StableValuePlan:
-    """The functions and the release, fixed without data."""
+    """The release, fixed without data."""
 
-    function: Callable[..., Any]
-    distance: Callable[..., Any]
     stable: StableRelease
 
     @property
@@ -75,21 +73,22 @@ class StableValue:
     rule: str = "optimal"
 
     def __post_init__(self) -> None:
+        refuse_wrong_function("function", self.function)
+        refuse_wrong_function("distance", self.distance)
         one_of(RULES, rule=self.rule)
 
     def plan(self, budget: Budget, n_rows: int) -> StableValuePlan:
         """Set the release; the number of rows plays no part."""
         refuse_no_delta("StableValue", budget)
         at_least(1, n_rows=n_rows)
-        stable = StableRelease(budget.epsilon, budget.delta, self.rule)
-        return StableValuePlan(self.function, self.distance, stable)
+        return StableValuePlan(StableRelease(budget.epsilon, budget.delta, self.rule))
 
     def run(
         self, plan: StableValuePlan, X: Any, y: Any, rng: Generator
     ) -> Any | NoAnswer:
         """Return the value, or `NoAnswer`."""
-        value = asked(plan.function, *whole_table(X, y))
-        distance = as_distance(asked(plan.distance, *whole_table(X, y)))
+        value = asked(self.function, *whole_table(X, y))
+        distance = as_distance(asked(self.distance, *whole_table(X, y)))
         return plan.stable(value, distance, rng)
 
 
@@ -105,6 +104,6 @@ def as_distance(found: Any) -> float:
         return 0.0
     try:
         distance = float(found)
-    except (OverflowError, TypeError, ValueError):
+    except Exception:  # a number of its own kind may fail in any way
         return 0.0
     return distance if isfinite(distance) and distance > 0 else 0.0

@@ -18,7 +18,7 @@ from tacit.mechanisms.subsets import RATE_CELLS
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Event
 from tacit.stability._asking import seeds_for, votes_of
-from tacit.stability._base import refuse_no_delta
+from tacit.stability._base import refuse_no_delta, refuse_wrong_function
 from tacit.stability._planning import distance_needed
 from tacit.stability._votes import winner_and_distance
 
@@ -36,7 +36,6 @@ class SubsampleVotePlan:
     ``2**-53``.
     """
 
-    function: Callable[..., Any]
     n_sets: int
     rate_cells: int
     stable: StableRelease
@@ -107,6 +106,7 @@ class SubsampleVote:
     rule: str = "optimal"
 
     def __post_init__(self) -> None:
+        refuse_wrong_function("function", self.function, seeded=True)
         one_of(("tight", "paper"), accounting=self.accounting)
         one_of(RULES, rule=self.rule)
 
@@ -127,9 +127,7 @@ class SubsampleVote:
                 )
             n_sets = ceil(for_all / rate**2)
         else:
-            # a lead of a quarter of the votes is at this distance
-            needed = distance_needed(epsilon, delta, rule=self.rule)
-            rate = 1 / (16 * (needed + 1))
+            rate = tight_rate(epsilon, delta, self.rule)
             n_sets = ceil(max(3 * for_all / rate, 32 * surely))
         # so few that a row is in none would be no vote at all
         n_sets = max(n_sets, ceil(1 / rate))
@@ -140,17 +138,26 @@ class SubsampleVote:
             )
         cells = int(rate * RATE_CELLS)
         stable = StableRelease(epsilon, delta, self.rule)
-        return SubsampleVotePlan(self.function, n_sets, cells, stable)
+        return SubsampleVotePlan(n_sets, cells, stable)
 
     def run(
         self, plan: SubsampleVotePlan, X: Any, y: Any, rng: Generator
     ) -> Any | NoAnswer:
         """Return what most subsamples say, or `NoAnswer`."""
-        seeds = seeds_for(plan.function, plan.n_sets, rng)
+        seeds = seeds_for(self.function, plan.n_sets, rng)
         sets = subsample_members(X.shape[0], plan, rng)
-        votes = votes_of(plan.function, X, y, sets, seeds)
+        votes = votes_of(self.function, X, y, sets, seeds)
         found = winner_and_distance(votes, changed=plan.most_sets)
         return plan.stable(*found, rng)
+
+
+def tight_rate(epsilon: float, delta: float, rule: str = "optimal") -> float:
+    """Return the largest share of rows at which a clear vote is released.
+
+    Clear is a lead of a quarter of the votes, which at this rate is at the distance
+    that is needed.
+    """
+    return 1 / (16 * (distance_needed(epsilon, delta, rule=rule) + 1))
 
 
 def subsample_members(

@@ -15,7 +15,7 @@ from tacit.mechanisms.subsets import block_members
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.stability._asking import seeds_for, votes_of
-from tacit.stability._base import refuse_no_delta
+from tacit.stability._base import refuse_no_delta, refuse_wrong_function
 from tacit.stability._planning import blocks_needed
 
 __all__ = [
@@ -64,7 +64,6 @@ def winner_and_distance(
 class BlockVotePlan:
     """Number of blocks and the release, fixed without data."""
 
-    function: Callable[..., Any]
     n_blocks: int
     equal_blocks: bool
     stable: StableRelease
@@ -125,6 +124,7 @@ class BlockVote:
 
     def __post_init__(self) -> None:
         plain(self)
+        refuse_wrong_function("function", self.function, seeded=True)
         one_of(RULES, rule=self.rule)
         if self.n_blocks is not None:
             at_least(1, n_blocks=self.n_blocks)
@@ -138,7 +138,6 @@ class BlockVote:
             needed = blocks_needed(budget.epsilon, budget.delta, rule=self.rule)
             n_blocks = min(needed, n_rows)
         return BlockVotePlan(
-            self.function,
             n_blocks,
             budget.neighbors is Neighbors.REPLACE_ONE,
             StableRelease(budget.epsilon, budget.delta, self.rule),
@@ -148,7 +147,7 @@ class BlockVote:
         self, plan: BlockVotePlan, X: Any, y: Any, rng: Generator
     ) -> Any | NoAnswer:
         """Return what most blocks say, or `NoAnswer`."""
-        seeds = seeds_for(plan.function, plan.n_blocks, rng)
+        seeds = seeds_for(self.function, plan.n_blocks, rng)
         blocks = block_members(X.shape[0], plan.n_blocks, plan.equal_blocks, rng)
-        votes = votes_of(plan.function, X, y, blocks, seeds)
+        votes = votes_of(self.function, X, y, blocks, seeds)
         return plan.stable(*winner_and_distance(votes), rng)

@@ -130,13 +130,23 @@ def command(
     out(as_json, written, lambda console: _show(console, fitted, written))
 
 
-def _selected(names: list[str], how: dict[str, Any]) -> str:
+def _selected(names: list[str], how: dict[str, Any], n_columns: int) -> str:
     """Return what a private selection chose and cost."""
+    if how["asked"] >= n_columns:
+        return (
+            f"selected     all {n_columns} columns, as there are no more than were "
+            "asked for; nothing is spent on a choice"
+        )
     cost = f"for epsilon {how['epsilon']:.3g} of that"
     if not how["answered"]:
         return (
             f"selected     no answer, {cost}: one row might have changed the choice, "
             "so the model is a private mean"
+        )
+    if not names:
+        return (
+            f"selected     no column, {cost}: none was strong enough, so the model is "
+            "a private mean"
         )
     listed = ", ".join(map(clean, names[:MOST_NAMED]))
     more = len(names) - MOST_NAMED
@@ -148,7 +158,10 @@ def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
     console.print(str(fitted.model.privacy_), markup=False)
     chosen = written["selected"]
     if written["selection"] is not None:
-        console.print(_selected(chosen, written["selection"]), markup=False)
+        console.print(
+            _selected(chosen, written["selection"], len(written["features"])),
+            markup=False,
+        )
     elif chosen is not None:
         console.print(
             f"selected     {len(chosen)} of {len(written['features'])} columns, which "

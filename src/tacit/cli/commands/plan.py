@@ -25,14 +25,10 @@ OTHERWISE = {
     "LassoStabilitySelector": "stability",
     "ExponentialSelector": "exponential",
 }
-# Names of solvers whose error has a formula
-WITH_RISK = {
-    "AdaSSP": "ada_ssp",
-    "AdaptiveRidge": "adaptive_ridge",
-    "QuadraticPerturbation": "quadratic_perturbation",
-}
 # Weight of a column that matters, and deviation of columns, for ranges from -1 to 1
 SIGNAL, SPREAD = 0.5, 0.5
+# Probability of missing such a column, at the number of rows that is said to be enough
+MISSED = 0.1
 
 
 @click.command()
@@ -70,8 +66,9 @@ def command(
 
     Scores are those of private fits on made-up rows with the columns of the schema, for
     a target that the columns tell little, something or much about. Real rows may be
-    easier or harder. For a number, noise is in proportion to the width of its range:
-    narrow it where the target fills little of it.
+    easier or harder. With --select just so many of the made-up columns tell anything,
+    and else all of them. For a number, noise is in proportion to the width of its
+    range: narrow it where the target fills little of it.
     """
     from tacit._progress import progress
     from tacit.forecast import expected_score, least_rows
@@ -103,6 +100,7 @@ def command(
         "noise": in_words(planned.event),
         "assumptions": list(planned.assumptions),
         "measure": forecast.measure,
+        "telling": _telling(model, len(schema.feature_names)),
         "expected": [
             {
                 "signal": outlook.signal,
@@ -141,7 +139,7 @@ def _selection(planned: Any) -> dict[str, Any] | None:
     n_selected, selector = plan.n_selected, planned.solver.selector
     try:
         least = rows_for_support(
-            plan.problem.n_features - (plan.problem.constant is not None),
+            plan.problem.n_columns,
             n_selected,
             method=OTHERWISE.get(type(selector).__name__) or selector.method,
             epsilon=plan.first.epsilon,
@@ -151,6 +149,8 @@ def _selection(planned: Any) -> dict[str, Any] | None:
             noise=SIGNAL * SPREAD * sqrt(n_selected),
             spread=SPREAD,
             neighbors=budget.neighbors,
+            failure=MISSED,
+            **_weight_bound(selector),
         )
     except PlanError:
         least = None
@@ -162,11 +162,25 @@ def _selection(planned: Any) -> dict[str, Any] | None:
     }
 
 
+def _telling(model: Any, n_columns: int) -> int | None:
+    """Return how many columns of made-up rows tell something; None for all."""
+    asked = getattr(model, "n_features_to_select", None)
+    return None if asked is None or asked >= n_columns else int(asked)
+
+
+def _weight_bound(selector: Any) -> dict[str, float]:
+    """Return the bound on weights of a selector that has one."""
+    bound = getattr(selector, "coef_bound", None)
+    return {} if bound is None else {"coef_bound": bound}
+
+
 def _added_error(model: Any, planned: Any, rows: int) -> dict[str, Any] | None:
     """Return what privacy adds to the squared error, for solvers with a formula."""
     from tacit.forecast import regression_risk
+    from tacit.forecast._regression import RISK_SOLVERS
 
-    solver, budget = WITH_RISK.get(type(planned.solver).__name__), planned.budget
+    names = {kind: name for name, kind in RISK_SOLVERS.items()}
+    solver, budget = names.get(type(planned.solver)), planned.budget
     if solver is None or getattr(model, "penalty", None) is not None:
         return None
     risk = regression_risk(
@@ -177,7 +191,7 @@ def _added_error(model: Any, planned: Any, rows: int) -> dict[str, Any] | None:
         solver=solver,
         neighbors=budget.neighbors,
     )
-    _, unit = model._unit()
+    _, unit = model.target_unit()
     return {"solver": solver, "squared": risk * unit**2}
 
 
@@ -218,12 +232,15 @@ def _show(console: Console, data: dict[str, Any]) -> None:
         least = chosen["least_rows"]
         rows = "no number of rows is" if least is None else f"about {least} rows are"
         console.print(
-            f"             {rows} enough to find those that matter in 9 of 10 cases, "
-            "where they tell something and are not alike"
+            f"             {rows} enough to find all that matter with probability "
+            f"{1 - MISSED:g}, if columns are not correlated and explain half of the "
+            "target"
         )
     for assumption in data["assumptions"]:
         console.print(f"assumes      {assumption}", markup=False)
-    console.print(f"{data['measure']} on made-up rows like these")
+    telling = data["telling"]
+    where = "" if telling is None else f", of which {telling} columns tell something"
+    console.print(f"{data['measure']} on made-up rows like these{where}")
     table = Table(box=None)
     table.add_column("the columns tell")
     table.add_column("without privacy", justify="right")

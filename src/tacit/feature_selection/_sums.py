@@ -1,8 +1,9 @@
 """Sums of products of columns, exact in floating point.
 
 Features and targets are rounded to whole numbers of at most ``WHOLE``, row by row. A
-product of two is a whole number below 2^26, so that sums over 2^26 rows are exact in
-any order, and two data sets differ in them by what their own rows bring and no more.
+product of two is a whole number of at most 2^26, so that sums over as many rows as
+`tacit.mechanisms.whole` provides for, 2^26, are exact in any order, and two data sets
+differ in them by what their own rows bring and no more.
 """
 
 from __future__ import annotations
@@ -13,15 +14,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_ROWS", "WHOLE", "ExactSums"]
+from tacit.exceptions import PlanError
+from tacit.mechanisms.whole import MOST_ROWS_WHOLE
+from tacit.privacy import Neighbors
+
+__all__ = ["UNIT", "WHOLE", "ExactSums", "refuse_many_rows"]
 
 Array = NDArray[np.float64]
 
+# Whole numbers that make one, and those that a product of two ones has
 WHOLE = 2**13
 UNIT = float(WHOLE) ** 2
-MOST_ROWS = 2**26
 # Entries of a block of rows
 BLOCK = 2**21
+
+
+def refuse_many_rows(selector: str, n_rows: int, neighbors: Neighbors) -> None:
+    """Refuse more rows than sums are exact for, where their number is public."""
+    if neighbors is Neighbors.REPLACE_ONE and n_rows > MOST_ROWS_WHOLE:
+        raise PlanError(
+            f"{selector} provides for up to {MOST_ROWS_WHOLE} rows, got "
+            f"n_rows={n_rows}; use BlockVoteSelector."
+        )
 
 
 class ExactSums:
@@ -42,6 +56,7 @@ class ExactSums:
         self.intercept = intercept
         self.n_features = int(X.shape[1])
         self.n_columns = self.n_features + intercept
+        self.n_rows = len(y)
 
     def free(self) -> list[int]:
         """Return the places of columns without a penalty."""
@@ -72,26 +87,3 @@ class ExactSums:
         for block, _ in self.blocks():
             total += block.T @ block[:, places]
         return total / UNIT
-
-    def with_vector(self, values: Array) -> Array:
-        """Return the sums of all columns times one number a row, rounded as floats."""
-        total, low = np.zeros(self.n_columns), 0
-        for block, _ in self.blocks():
-            total += block.T @ values[low : low + len(block)]
-            low += len(block)
-        return total / WHOLE
-
-    def squares(self) -> Array:
-        """Return the sums of squares of all columns."""
-        total = np.zeros(self.n_columns)
-        for block, _ in self.blocks():
-            total += np.einsum("ij,ij->j", block, block)
-        return total / UNIT
-
-    def columns(self, places: list[int]) -> tuple[Array, Array]:
-        """Return the columns at these places and the targets, as they are summed."""
-        kept = [(block[:, places], targets) for block, targets in self.blocks()]
-        if not kept:
-            return np.zeros((0, len(places))), np.zeros(0)
-        X, y = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-        return X / WHOLE, y / WHOLE

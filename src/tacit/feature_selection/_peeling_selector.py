@@ -5,6 +5,7 @@ from __future__ import annotations
 from tacit._validate import one_of
 from tacit.feature_selection._base import PrivateSelector
 from tacit.feature_selection._peel import Peel
+from tacit.feature_selection._sums import refuse_many_rows
 
 __all__ = ["PeelingSelector"]
 
@@ -49,8 +50,6 @@ class PeelingSelector(PrivateSelector):
         Public guess of the number of rows, by which the budget is divided; privacy does
         not rest on it. None for the number of rows where it is public, and otherwise
         one over the root of delta.
-    fallback
-        Not needed, as there is always an answer; see `BlockVoteSelector`.
     noise
         ``"grid"`` for exact noise, ``"float"`` for research.
     random_state
@@ -102,7 +101,7 @@ class PeelingSelector(PrivateSelector):
     (0, 3)
     """
 
-    _takes_sparse = True
+    takes_sparse = True
 
     def __init__(
         self,
@@ -116,7 +115,6 @@ class PeelingSelector(PrivateSelector):
         method="pursuit",
         neighbors="replace_one",
         expected_rows=None,
-        fallback=None,
         noise="grid",
         random_state=None,
     ):
@@ -129,7 +127,6 @@ class PeelingSelector(PrivateSelector):
         self.method = method
         self.neighbors = neighbors
         self.expected_rows = expected_rows
-        self.fallback = fallback
         self.noise = noise
         self.random_state = random_state
 
@@ -142,8 +139,9 @@ class PeelingSelector(PrivateSelector):
             noise=self.noise,
         )
 
-    def _plan(self, budget, n_rows, n_features):
+    def plan_selection(self, budget, n_rows, n_features):
+        refuse_many_rows("PeelingSelector", n_rows, budget.neighbors)
         return self._peel().plan(budget, n_rows, n_features)
 
-    def _select(self, plan, X, y, rng):
+    def select(self, plan, X, y, rng):
         return self._peel().run(plan, X, y, rng)
