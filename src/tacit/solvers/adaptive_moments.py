@@ -34,10 +34,10 @@ Array = NDArray[np.float64]
 # Columns up to which a pass over moved rows is worth its time
 MOST_VIEWED = 2000
 
-# How often second moments are released: twice up to the quiet crowd; beyond, steps are
-# taken instead; with columns too many for that, once up to the loud, and then never.
-# Chosen by benchmarks/regression/fit_adaptive.py
-TIMES, QUIET, LOUD = ("steps", "never", "once", "twice"), 0.01, 2.0
+# How often second moments are released: twice up to the quiet crowd, or once with too
+# many columns for that; beyond, steps are taken instead, and with too many columns for
+# those one step. Chosen by benchmarks/regression/fit_adaptive.py
+TIMES, QUIET = ("steps", "never", "once", "twice"), 0.003
 # Columns up to which twice, as the second time costs their square for each row, and in
 # steps, as these are many passes over the rows
 MOST_WHITENED, MOST_STEPPED = 300, 200
@@ -165,11 +165,9 @@ class AdaptiveMoments:
 def _rule(problem: Problem, level: float) -> str:
     """Return what is released once the units are known."""
     crowded, size = crowd(problem, level), width(problem)
-    if crowded < QUIET and size <= MOST_WHITENED:
-        return "twice"
-    if size <= MOST_STEPPED:
-        return "steps"
-    return "once" if crowded < LOUD else "never"
+    if crowded < QUIET:
+        return "twice" if size <= MOST_WHITENED else "once"
+    return "steps" if size <= MOST_STEPPED else "never"
 
 
 def _computed(exact: float, row: float, problem: Problem) -> float:
