@@ -23,7 +23,14 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.privacy import Budget, Ledger, Neighbors, TiltedMinimum, calibrate
-from tacit.solvers import AMP, INTERCEPT_SHARE, NoisyGD, ObjectivePerturbation, Problem
+from tacit.solvers import (
+    AMP,
+    INTERCEPT_SHARE,
+    AdaptiveMoments,
+    NoisyGD,
+    ObjectivePerturbation,
+    Problem,
+)
 from tacit.solvers.objective_perturbation import (
     ObjectivePerturbationPlan,
     tilt_offset,
@@ -126,6 +133,7 @@ def test_squares_of_columns_that_start_at_zero_have_noise(neighbors, fit_interce
         1e-3,
         y_range=(0, 1),
         fit_intercept=fit_intercept,
+        solver=AdaptiveMoments("twice"),
         neighbors=neighbors.value,
         expected_rows=40,
         random_state=0,

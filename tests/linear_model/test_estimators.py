@@ -27,6 +27,7 @@ from tacit.linear_model import (
     LogisticRegression,
     Ridge,
     SimplexRegressor,
+    SparseLinearRegression,
     SparseLogisticRegression,
 )
 from tacit.privacy import Budget, Ledger, Neighbors
@@ -45,8 +46,9 @@ ESTIMATORS = [
     Lasso(alpha=0.1, feature_bounds=1.5, y_range=Y_RANGE),
     ElasticNet(alpha=0.1, feature_bounds=1.5, y_range=Y_RANGE),
     SparseLogisticRegression(feature_bounds=1.5),
+    SparseLinearRegression(n_features_to_select=2, feature_bounds=1.5, y_range=Y_RANGE),
 ]
-SPARSE = (Lasso, ElasticNet, SparseLogisticRegression)
+SPARSE = (Lasso, ElasticNet, SparseLogisticRegression, SparseLinearRegression)
 
 every_estimator = pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
 
@@ -85,6 +87,8 @@ def test_fit_reports_what_it_promised_spent_and_assumed(model, neighbors, seed):
     expected.add("n_features_in_")
     if isinstance(model, SPARSE):
         expected.add("path_")
+    if isinstance(model, SparseLinearRegression):
+        expected.add("selection_")
     if is_classifier(model):
         expected.add("classes_")
     assert fitted_attributes(model) == expected

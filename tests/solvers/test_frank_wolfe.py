@@ -294,7 +294,7 @@ def test_the_one_informative_feature_is_found(layout, seed):
 def test_float_noise_is_said_and_grid_noise_is_not(noise, seed):
     solver = FrankWolfe(5, noise=noise)
     plan = solver.plan(problem_of(Logistic()), BUDGET)
-    assert (len(plan.assumptions) == 1) == (noise == "grid")
+    assert (len(plan.assumptions) == 2) == (noise == "grid")
     W = solver.run(plan, rows_of(Logistic(), seed), as_generator(seed))
     assert L1Ball(3.0).contains(W)
 

@@ -98,7 +98,8 @@ def test_the_exact_part_fits_and_wastes_nothing():
     assert plan.sampling.profile(plan.multiplier).delta(2.0) <= budget.delta
     assert plan.sampling.profile(0.99 * plan.multiplier).delta(2.0) > budget.delta
     assert plan == solver.plan(problem, budget)
-    (rows,) = plan.assumptions
+    rows, most = plan.assumptions
+    assert most == "there are at most 2^24 rows"
     assert rows.startswith(f"planned for {plan.problem.n_rows} rows")
 
 

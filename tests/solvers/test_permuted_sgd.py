@@ -385,7 +385,8 @@ def test_plan_is_a_function_of_public_facts():
     solver, problem = PermutedSGD(), problem_of(Softmax(3), 5000, 20)
     plan = solver.plan(problem, BUDGET)
     assert plan == solver.plan(problem, BUDGET)
-    (rows,) = plan.assumptions
+    rows, most = plan.assumptions
+    assert most == "there are at most 2^24 rows"
     assert rows.startswith(f"planned for {plan.problem.n_rows} rows")
     assert not any(isinstance(value, Budget) for value in vars(plan).values())
     assert solver.plan(replace(problem, ridge=1.0), BUDGET).ridge >= 1.0

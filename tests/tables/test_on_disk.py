@@ -258,7 +258,10 @@ def test_regressions_read_rows_on_disk(tmp_path, model):
 IN_MEMORY = ("noisy_sgd", "permuted_sgd", "sample_and_aggregate", "tukey")
 # Solvers that are not for labels
 REGRESSORS = {
-    "ada_ssp": LinearRegression(1.0, y_range=(-1, 1)),
+    **dict.fromkeys(
+        ("ada_ssp", "adaptive_moments", "adaptive_ridge", "quadratic_perturbation"),
+        LinearRegression(1.0, y_range=(-1, 1)),
+    ),
     "entropy_sampling": SimplexRegressor(1.0, y_range=(-1, 1)),
     "frank_wolfe": SimplexRegressor(1.0, y_range=(-1, 1)),
     "tukey": LinearRegression(1.0, y_range=(-1, 1), expected_rows=20_000),
