@@ -13,7 +13,7 @@ from tacit._random import as_generator
 from tacit.audit import audit
 from tacit.inference._measures import ACCURACY, Measure
 from tacit.mechanisms import Gaussian, Laplace, RandomRepeats
-from tacit.model_selection import PrivateSearchCV, private_choice
+from tacit.model_selection import PrivateSearchCV, _candidates, private_choice
 from tacit.model_selection._plan import _score_noise
 from tacit.model_selection._runs import best_run, one_run
 from tacit.privacy import Budget, GaussianNoise, LaplaceNoise, Neighbors, calibrate
@@ -73,6 +73,12 @@ class Lure(ClassifierMixin, BaseEstimator):
         return (np.arange(len(X)) < SHARES[self.place_] * len(X)).astype(int)
 
 
+@pytest.fixture(autouse=True)
+def lures_are_let_in(monkeypatch):
+    """A search takes estimators of this library alone; the attack needs its own."""
+    monkeypatch.setattr(_candidates, "PRIVATE", (*_candidates.PRIVATE, Lure))
+
+
 def prepared(budget, charged_for_one_fit=False):
     """A search over one candidate, or one whose runs each spend all of the budget."""
     search = PrivateSearchCV(
@@ -87,7 +93,7 @@ def prepared(budget, charged_for_one_fit=False):
         is not charged_for_one_fit
     )
     model = found.models[0].set_params(epsilon=one.epsilon, delta=one.delta)
-    plan = replace(found.plan, one=one, repeats=repeats, noise=_score_noise(one))
+    plan = replace(found.plan, per_run=one, repeats=repeats, noise=_score_noise(one))
     return replace(found, plan=plan, models=(model,), events=(model.event,))
 
 
