@@ -101,6 +101,11 @@ def plain(s, scale, epsilon, seed):
     return None
 
 
+def deviation(s):
+    """Return the standard deviation of the targets."""
+    return sqrt(s * (SIGNAL * SPREAD) ** 2 + NOISE**2)
+
+
 def weight_bound(s, scale):
     return BOUND * s * SIGNAL / (REACH * scale)
 
@@ -167,6 +172,9 @@ def targets(X, s, run):
 
 def predicted(method, p, s, epsilon):
     """Return the number of rows that the forecast gives."""
+    more = {}
+    if method.predicted == "stability":  # which is run with this bound
+        more["coef_bound"] = weight_bound(s, deviation(s))
     try:
         return rows_for_support(
             p,
@@ -177,6 +185,7 @@ def predicted(method, p, s, epsilon):
             signal=SIGNAL,
             noise=NOISE,
             spread=SPREAD,
+            **more,
         )
     except PlanError:
         return None
@@ -191,7 +200,7 @@ def sizes(method, p, s, epsilon, most):
 
 def fit(method, X, y, s, epsilon, run):
     """Return the columns that were selected, or none, and CPU seconds."""
-    scale = sqrt(s * (SIGNAL * SPREAD) ** 2 + NOISE**2)
+    scale = deviation(s)
     # noise of its own for each size and budget, so that bad luck is not repeated
     seed = np.random.SeedSequence((run, s, len(y), int(100 * epsilon)))
     start = process_time()
