@@ -30,7 +30,7 @@ SUPPORT = (
 )
 SEARCH = (
     "Accuracy on other rows of Adult: `search` is the model that a search over 20 "
-    "candidates releases at a total epsilon of 1, `private` each candidate by itself at "
+    "candidates releases at a total epsilon of 1, `private` each candidate alone at "
     "the budget of one run, `plain` each without noise."
 )
 
