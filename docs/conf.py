@@ -82,6 +82,18 @@ def public_modules() -> list[str]:
     return sorted(inside(tacit.__path__, "tacit."))
 
 
+def _home(thing: object) -> str | None:
+    """Return the public package that a class, function or value is defined in."""
+    where = getattr(thing, "__module__", None)
+    if where is None:
+        return None
+    return next((m for m in _longest_first() if f"{where}.".startswith(f"{m}.")), None)
+
+
+def _longest_first() -> list[str]:
+    return sorted(public_modules(), key=len, reverse=True)
+
+
 def write_api_pages() -> None:
     """Write one page a public module that has an ``__all__``, and their index."""
     API.mkdir(exist_ok=True)
@@ -89,7 +101,13 @@ def write_api_pages() -> None:
         old.unlink()
     pages = []
     for module in public_modules():
-        names = getattr(importlib.import_module(module), "__all__", [])
+        package = importlib.import_module(module)
+        # what another package offers as well has its page there
+        names = [
+            name
+            for name in getattr(package, "__all__", [])
+            if _home(getattr(package, name)) in (None, module)
+        ]
         if not names:
             continue
         lines = [

@@ -90,16 +90,16 @@ def page() -> list[str]:
     for name in SETS:
         without = cell(found[name, accuracy.WITHOUT, np.inf])
         lines += [
-            f"### {name.replace('_', ' ')}",
+            f"## {name.replace('_', ' ')}",
             "",
             f"Without privacy {without}.",
             "",
         ]
         lines += [*table(found, name), ""]
     if support.FILE.is_file():
-        lines += ["### Columns found", "", SUPPORT, "", support.markdown(), ""]
+        lines += ["## Columns found", "", SUPPORT, "", support.markdown(), ""]
     if search.FILE.is_file():
-        lines += ["### Settings chosen", "", SEARCH, "", *chosen(), ""]
+        lines += ["## Settings chosen", "", SEARCH, "", *chosen(), ""]
     return lines
 
 
