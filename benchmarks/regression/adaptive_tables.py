@@ -2,7 +2,8 @@
 
 Real tables that are not among those of the comparison, in public ranges written down
 here, and made-up ones: sensible, whose columns and targets fill a good part of their
-ranges; hard, which fill little of them and are far from the middle; and sparse.
+ranges; correlated ones of that kind; hard, which fill little of them and are far from
+the middle; and sparse.
 """
 
 from __future__ import annotations
@@ -271,13 +272,15 @@ def sensible_column(rng, latent):
 
 
 def made_up(kind: str, n: int, p: int, seed: int) -> Table:
-    """Return a sensible, hard or sparse table."""
+    """Return a sensible, hard, correlated or sparse table."""
     rng = as_generator(seed)
     rows = n + TEST_ROWS
     hard = kind == "hard"
     k, common = int(rng.integers(1, 5)), rng.uniform(0, 0.98 if hard else 0.9)
     if kind == "sparse":
         common = 0.0
+    elif kind == "correlated":  # as sensible ones, but most columns tell the same
+        k, common = max(1, p // 4), rng.uniform(0.7, 0.98)
     factors = rng.standard_normal((rows, k))
     if hard and rng.random() < 0.25:
         factors = rng.standard_t(4, size=factors.shape)

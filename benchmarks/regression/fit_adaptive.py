@@ -6,7 +6,7 @@ changed one at a time. No table of the comparison in `data` is read.
 
     python -m benchmarks.regression.fit_adaptive --repeats 2
     python -m benchmarks.regression.fit_adaptive --kinds wide
-    python -m benchmarks.regression.fit_adaptive --constants
+    python -m benchmarks.regression.fit_adaptive --constants --kinds real correlated
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tacit.solvers import adaptive_moments as solver
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 ROWS, COLUMNS = (300, 1000, 3000, 10_000, 40_000), (1, 3, 8, 12, 30, 100)
 WIDE = ((600, 700), (1500, 1200))
-KINDS = ("real", "sensible", "hard", "wide")
+KINDS = ("real", "sensible", "hard", "correlated", "wide")
 METHODS = ("mean", "ada_ssp", "noisy_gd", "preconditioned_gd", "cd", "auto")
 # Upper ends of the noise on a mean of numbers up to one, and of the columns
 LEVELS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
@@ -124,7 +124,7 @@ def compare(given, methods):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kinds", nargs="*", default=KINDS[:3], choices=KINDS)
+    parser.add_argument("--kinds", nargs="*", default=KINDS[:4], choices=KINDS)
     parser.add_argument("--rows", type=int, default=10_000, help="of the largest")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--neighbors", default="replace_one")
