@@ -105,12 +105,16 @@ def checked_shape(
 
 
 def checked_values(
-    X: Any, *, accept_sparse: bool = False, allow_missing: bool = False
+    X: Any,
+    *,
+    accept_sparse: bool = False,
+    allow_missing: bool = False,
+    finite: bool = True,
 ) -> Any:
     """Return ``X`` as floats, dense or CSR, after refusing what is not finite.
 
     Text, dates and other objects are refused in one sentence that quotes none, even
-    where they could be read as numbers.
+    where they could be read as numbers. With ``finite=False`` any number is taken.
     """
     refused = _kind_of_refusal(X)
     if refused is None:
@@ -132,7 +136,7 @@ def checked_values(
             "or other object into a number before the fit."
         )
     stored = X.data if sparse.issparse(X) else X
-    if not np.isfinite(stored).all():
+    if finite and not np.isfinite(stored).all():
         if np.isinf(stored).any():
             raise ValueError(
                 "X contains infinity; replace it by a public value beforehand."
