@@ -17,7 +17,7 @@ INSTALLED_BENCH := $(VENV)/.installed-bench
 
 .PHONY: setup demo lint test test-all audits docs bench-quick bench peers \
 	bench-erm-quick bench-erm bench-cd-quick bench-cd bench-regression-quick \
-	bench-regression format clean
+	bench-regression bench-streams-quick bench-streams format clean
 
 setup: $(INSTALLED)
 
@@ -124,6 +124,19 @@ bench-regression: $(INSTALLED_BENCH) peers
 	$(BIN)/python -m benchmarks.regression.search
 	$(BIN)/python -m benchmarks.regression.report --docs
 
+bench-streams-quick: $(INSTALLED_BENCH)
+	@for part in prefix regret real incremental kills; do
+	  $(BIN)/python -m benchmarks.streams.$$part --quick
+	done
+	$(BIN)/python -m benchmarks.streams.report
+
+# about an hour on one core
+bench-streams: $(INSTALLED_BENCH)
+	@for part in prefix regret real incremental kills; do
+	  $(BIN)/python -m benchmarks.streams.$$part
+	done
+	$(BIN)/python -m benchmarks.streams.report --docs
+
 format: $(INSTALLED)
 	@$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -132,5 +145,5 @@ clean:
 	@rm -rf $(VENV) .peers .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	  .import_linter_cache docs/_build docs/api/generated docs/api/tacit.*.rst \
 	  docs/api/index.rst docs/gallery docs/sg_execution_times.rst demo build dist \
-	  benchmarks/outputs
+	  benchmarks/outputs benchmarks/streams/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

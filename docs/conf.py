@@ -45,7 +45,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"^(?!plot_)",
     "subsection_order": [
         f"../examples/{name}"
-        for name in ("models", "columns", "budgets", "commands", "research")
+        for name in ("models", "columns", "streams", "budgets", "commands", "research")
     ],
     "within_subsection_order": "FileNameSortKey",
     "doc_module": ("tacit",),
@@ -61,6 +61,8 @@ API = Path(__file__).parent / "api"
 
 # described in the guide to the command line, and not called from Python
 COMMAND_LINE = "tacit.cli"
+# modules that need an extra, so that their package does not list what is in them
+WITH_EXTRAS = ["tacit.online.river"]
 
 
 def public_modules() -> list[str]:
@@ -79,7 +81,7 @@ def public_modules() -> list[str]:
                 package = importlib.import_module(info.name)
                 yield from inside(package.__path__, f"{info.name}.")
 
-    return sorted(inside(tacit.__path__, "tacit."))
+    return sorted([*inside(tacit.__path__, "tacit."), *WITH_EXTRAS])
 
 
 def _home(thing: object) -> str | None:

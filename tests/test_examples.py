@@ -14,7 +14,9 @@ import pytest
 import sklearn
 from tests.public import public
 
+import tacit.incremental
 import tacit.linear_model
+import tacit.online
 import tacit.preprocessing
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,7 +72,13 @@ def commands_run(source):
 
 @pytest.mark.parametrize(
     "name",
-    sorted(public(tacit.linear_model, "fit") | public(tacit.preprocessing, "fit")),
+    sorted(
+        public(tacit.linear_model, "fit")
+        | public(tacit.preprocessing, "fit")
+        | public(tacit.online, "partial_fit")
+        | public(tacit.incremental, "partial_fit")
+        | {"DurableStream"}
+    ),
 )
 def test_every_estimator_is_used_in_the_gallery(name):
     assert any(name in names_used(path.read_text("utf-8")) for path in EXAMPLES)

@@ -10,6 +10,7 @@ import io
 import json
 import zipfile
 from dataclasses import fields, is_dataclass
+from hashlib import sha256
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,14 +30,14 @@ class StateDamaged(ValueError):
 
 def kept(kind: type[T]) -> type[T]:
     """Let instances of a dataclass be part of a state that is written and read."""
-    _KEPT[kind.__name__] = kind
+    _KEPT[_name(kind)] = kind
     return kind
 
 
 def dumped(state: Any) -> bytes:
-    """Return a state as an archive, the same bytes for the same state."""
+    """Return a state as an archive with its digest; equal states are equal bytes."""
     arrays: list[np.ndarray[Any, Any]] = []
-    structure = json.dumps(_outline(state, arrays), sort_keys=True).encode()
+    structure = json.dumps(_outline(state, arrays)).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         _put(archive, STRUCTURE, structure)
@@ -44,13 +45,18 @@ def dumped(state: Any) -> bytes:
             member = io.BytesIO()
             npy.write_array(member, array, version=(1, 0), allow_pickle=False)
             _put(archive, f"{place}.npy", member.getvalue())
-    return buffer.getvalue()
+    content = buffer.getvalue()
+    return content + sha256(content).digest()
 
 
 def loaded(content: bytes) -> Any:
     """Return the state of an archive that `dumped` wrote, or raise `StateDamaged`."""
+    size = sha256().digest_size
+    body, digest = content[:-size], content[-size:]
+    if sha256(body).digest() != digest:
+        raise StateDamaged("The state of the stream is damaged.")
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
             outline = json.loads(archive.read(STRUCTURE))
             arrays = [
                 npy.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
@@ -58,8 +64,13 @@ def loaded(content: bytes) -> Any:
                 if name != STRUCTURE
             ]
         return _filled(outline, arrays)
-    except Exception as error:  # the archive may be broken in any way
+    except Exception as error:  # another version may have written anything
         raise StateDamaged("The state of the stream is damaged.") from error
+
+
+def _name(kind: type) -> str:
+    # with the module, as two of them may call their states the same
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
@@ -80,9 +91,9 @@ def _outline(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
         return {"tuple": [_outline(part, arrays) for part in node]}
     if isinstance(node, dict) and all(isinstance(key, str) for key in node):
         return {"dict": {key: _outline(part, arrays) for key, part in node.items()}}
-    if is_dataclass(node) and _KEPT.get(type(node).__name__) is type(node):
+    if is_dataclass(node) and _KEPT.get(_name(type(node))) is type(node):
         parts = {f.name: _outline(getattr(node, f.name), arrays) for f in fields(node)}
-        return {"state": type(node).__name__, "parts": parts}
+        return {"state": _name(type(node)), "parts": parts}
     raise TypeError(f"A state must not hold an object of type {type(node).__name__}.")
 
 
@@ -90,9 +101,7 @@ def _filled(outline: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if not isinstance(outline, dict):
         return outline
     if "state" in outline:
-        parts = {
-            name: _filled(part, arrays) for name, part in outline["parts"].items()
-        }
+        parts = {name: _filled(part, arrays) for name, part in outline["parts"].items()}
         return _KEPT[outline["state"]](**parts)
     ((kind, content),) = outline.items()
     if kind == "bytes":

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 
-from tacit.convex import Box, L1Ball, L2Ball, NuclearBall, Simplex
+from tacit.convex import Box, GroupBall, L1Ball, L2Ball, NuclearBall, Simplex
 
 SETS = [
     L2Ball(),
     L2Ball(2.5),
     L1Ball(),
     L1Ball(0.4),
+    GroupBall(),
+    GroupBall(2.0, group_size=2),
+    GroupBall(0.7, group_size=50),
     Simplex(),
     Box(),
     Box(-0.5, 2.0, size=12),
@@ -147,7 +150,7 @@ def test_box_has_no_radius_without_a_size():
     assert Box(-2.0, 1.0, size=9).radius == pytest.approx(6.0)
 
 
-@pytest.mark.parametrize("ball", [L2Ball, L1Ball, NuclearBall])
+@pytest.mark.parametrize("ball", [L2Ball, L1Ball, GroupBall, NuclearBall])
 @pytest.mark.parametrize("radius", [0.0, -1.0, np.inf, np.nan])
 def test_bad_radius_is_refused(ball, radius):
     with pytest.raises(ValueError, match="radius must be"):
@@ -162,3 +165,31 @@ def test_empty_box_is_refused():
 def test_norms_do_not_overflow():
     W = L2Ball(1.0).prox(np.full((3, 1), 1e300), 1.0)
     assert np.linalg.norm(W) == pytest.approx(1.0)
+
+
+def test_group_ball_projects_norms_of_groups_wherever_their_features_are(rng):
+    ball = GroupBall(1.0, groups=(0, 1, 0, 2, 1))
+    W = 3 * rng.standard_normal((5, 2))
+    P = ball.prox(W, 1.0)
+    norms = [np.linalg.norm(W[np.array(ball.groups) == g]) for g in range(3)]
+    short = L1Ball(1.0).prox(np.array(norms)[:, None], 1.0)[:, 0]
+    for g in range(3):
+        inside = np.array(ball.groups) == g
+        assert np.allclose(P[inside], W[inside] * (short[g] / norms[g]))
+
+
+def test_groups_of_one_feature_are_the_l1_ball_and_one_group_the_l2_ball(rng):
+    W = 3 * rng.standard_normal((6, 1))
+    assert np.allclose(GroupBall(1.3).prox(W, 1.0), L1Ball(1.3).prox(W, 1.0))
+    alone = GroupBall(1.3, group_size=6)
+    assert np.allclose(alone.prox(W, 1.0), L2Ball(1.3).prox(W, 1.0))
+    assert np.array_equal(alone.lmo(W), L2Ball(1.3).lmo(W))
+
+
+def test_groups_of_other_features_are_refused():
+    with pytest.raises(ValueError, match="groups must name one group for each of 3"):
+        GroupBall(groups=(0, 1)).prox(np.ones((3, 1)), 1.0)
+    with pytest.raises(ValueError, match="groups must be an integer >= 0"):
+        GroupBall(groups=(0, -1))
+    with pytest.raises(ValueError, match="group_size must be"):
+        GroupBall(group_size=0)

@@ -9,6 +9,7 @@ from tacit.datasets import (
     _tables,
     load_abalone,
     load_diabetes,
+    load_jester,
     load_wine_quality,
 )
 from tacit.datasets._tables import ABALONE_RANGES, DIABETES_RANGES, WINE_RANGES
@@ -49,6 +50,31 @@ def test_diabetes_is_in_the_units_it_was_measured_in():
     np.testing.assert_array_equal(found.X[0], first)
     assert found.y[0] == 151.0
     assert found.y_range[0] <= found.y.min() <= found.y.max() <= found.y_range[1]
+
+
+@needs("jester_1/jester_1.parquet")
+def test_jester_is_one_person_a_row_and_ten_jokes():
+    columns = raw("jester_1/jester_1.parquet")
+    found = assert_ranged(load_jester, 24_983, 10)
+    assert found.feature_names[0] == "joke_5"
+    first = columns["user"] == 1
+    gauge = np.isin(columns["item"], _tables.JESTER_GAUGE)
+    np.testing.assert_array_equal(found.X[0], columns["target"][first & gauge])
+    assert found.y[0] == pytest.approx(columns["target"][first & ~gauge].mean())
+    assert found.y_range[0] <= found.y.min() <= found.y.max() <= found.y_range[1]
+
+
+def test_a_joke_that_was_not_rated_counts_as_zero_and_moves_no_mean(
+    monkeypatch, tmp_path
+):
+    table = {"user": [1, 1, 1, 2], "item": [5, 1, 2, 7], "target": [9.0, 2.0, 4.0, -3]}
+    columns = {name: np.array(values) for name, values in table.items()}
+    monkeypatch.setattr(_tables, "_require", lambda _: tmp_path)
+    monkeypatch.setattr(_tables, "_read_columns", lambda _: columns)
+    found = load_jester(scaled=False)
+    assert found.X[:, :2].tolist() == [[9, 0], [0, -3]]
+    assert found.y.tolist() == [3.0, 0.0]
+    assert load_jester().X[0, :2].tolist() == [0.95, 0.5]
 
 
 def test_downloaded_shells_read_like_the_file(monkeypatch, tmp_path):

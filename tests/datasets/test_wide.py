@@ -56,6 +56,8 @@ def test_electricity_is_as_published():
     assert found.feature_names == tuple(ELECTRICITY_RANGES)
     np.testing.assert_array_equal(found.X[:, 1], columns["day"])
     assert np.bincount(found.y).tolist() == [26_075, 19_237]
+    # half hours follow each other, so that a stream of them is one of time
+    assert (np.diff(found.X[:, 0]) >= 0).mean() > 0.999
 
 
 @needs("melting_point/melting_point.parquet")

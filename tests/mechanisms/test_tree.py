@@ -11,7 +11,7 @@ from tacit._random import as_generator
 from tacit._tape import recording
 from tacit.audit import replay
 from tacit.mechanisms import TreeSum
-from tacit.mechanisms import tree as module
+from tacit.mechanisms import noise as draws
 from tacit.mechanisms.grid import ROUNDING
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import GaussianNoise
@@ -106,19 +106,17 @@ def test_a_step_beyond_the_horizon_is_refused(noise, horizon):
 def node_matrix(mechanism, monkeypatch):
     """Which elements enter each node, as released to the tape without noise."""
     n = mechanism.horizon
-    monkeypatch.setattr(
-        module.draws, "float_normal", lambda shape, rng: np.zeros(shape)
-    )
+    monkeypatch.setattr(draws, "float_normal", lambda shape, rng: np.zeros(shape))
     with recording() as tape:
         sums = prefix_sums(mechanism, np.eye(n), None)
     assert np.array_equal(sums, np.tril(np.ones((n, n))))
-    return np.array([release.output for release in tape.releases])
+    return np.concatenate([release.output for release in tape.releases])
 
 
 def noise_matrix(mechanism, monkeypatch):
     """Which draws, in units of the scale, enter each output."""
     n, unit = mechanism.horizon, iter(np.eye(mechanism.horizon))
-    monkeypatch.setattr(module.draws, "float_normal", lambda shape, rng: next(unit))
+    monkeypatch.setattr(draws, "float_normal", lambda shape, rng: next(unit)[None])
     return prefix_sums(mechanism, np.zeros((n, n)), None) / mechanism.scale(n)
 
 
@@ -145,6 +143,35 @@ def test_all_outputs_are_one_gaussian_mechanism(horizon, monkeypatch):
     if mechanism.levels > 1:
         fewer = mechanism.scale(1) * sqrt(1 - 1 / mechanism.levels)
         assert (2.0 * norms / fewer).max() > 1.001 / mechanism.multiplier
+
+
+@pytest.mark.parametrize("horizon", [100, 1024])
+def test_each_step_makes_one_node_and_the_first_element_is_in_most(
+    horizon, monkeypatch
+):
+    nodes = node_matrix(TreeSum(horizon, 1.0, 1.0, "float"), monkeypatch)
+    assert nodes.shape == (horizon, horizon)
+    entered = nodes.sum(axis=0)
+    assert entered[0] == entered.max() == horizon.bit_length()
+    if horizon == 1024:
+        assert entered.mean() == pytest.approx(6.0, abs=0.01)
+
+
+@pytest.mark.statistical
+def test_sums_share_the_noise_of_the_nodes_they_share(seed):
+    horizon, n = 13, 40_000
+    mechanism = TreeSum(horizon, 1.0, 1.0)
+    _, sums = mechanism.steps(
+        mechanism.init((n,)), np.zeros((horizon, n)), as_generator(seed)
+    )
+    found = sums @ sums.T / n / mechanism.scale(n) ** 2
+    # the node of digit i of t ends at t without its lower digits
+    nodes = [
+        {(t >> i << i, i) for i in range(4) if t >> i & 1}
+        for t in range(1, horizon + 1)
+    ]
+    shared = np.array([[len(a & b) for b in nodes] for a in nodes])
+    assert np.allclose(found, shared, atol=0.1)
 
 
 @kinds

@@ -7,6 +7,12 @@ from sklearn.base import is_classifier
 from tacit._random import as_generator
 from tacit.convex import L1, Box, ElasticNet, L1Ball, L2Ball
 from tacit.feature_selection import BlockVoteSelector, PeelingSelector
+from tacit.incremental import (
+    IncrementalERM,
+    IncrementalLinearRegression,
+    MomentRegression,
+    SparseRows,
+)
 from tacit.linear_model import ElasticNet as SparseElasticNet
 from tacit.linear_model import (
     HuberRegressor,
@@ -18,6 +24,14 @@ from tacit.linear_model import (
     SimplexRegressor,
     SparseLinearRegression,
     SparseLogisticRegression,
+)
+from tacit.online import (
+    GradientSums,
+    HedgeAggregator,
+    Leader,
+    OnlineLinearRegression,
+    OnlineLogisticRegression,
+    PerturbedIterates,
 )
 from tacit.preprocessing import (
     PrivateQuantileBounds,
@@ -203,4 +217,104 @@ def steps():
             rows()
         ),
         "quantiles": PrivateQuantileBounds(1.0, 0.0, ranges=(-1, 1)).fit(rows()),
+    }
+
+
+def streamed(model, labels=None, *, names=False, n_steps=2):
+    """Return a model on a stream after some of its steps."""
+    for start in range(0, n_steps * 20, 20):
+        X = rows()[start : start + 20]
+        given = pd.DataFrame(X, columns=NAMES) if names else X
+        model.partial_fit(given, targets(model, X, labels))
+    return model
+
+
+def stream_models():
+    """Return released models of streams, of all kinds."""
+    text, shared = ["no", "yes"], {"horizon": 3, "rows_per_step": 20}
+    ranged = {"y_range": Y_RANGE, **shared}
+    return {
+        "online logistic": streamed(
+            OnlineLogisticRegression(1.0, classes=text, **shared), text, names=True
+        ),
+        "online softmax": streamed(
+            OnlineLogisticRegression(
+                2.0, 1e-5, classes=np.arange(3), method=GradientSums("tree"), **shared
+            )
+        ),
+        "online leader": streamed(
+            OnlineLogisticRegression(
+                1.0,
+                classes=text,
+                method=PerturbedIterates(Leader(0.1)),
+                rows_per_person=2,
+                **shared,
+            ),
+            text,
+        ),
+        "online linear": streamed(OnlineLinearRegression(1.0, **ranged)),
+        "told classes": OnlineLogisticRegression(1.0, horizon=3).fit(
+            rows()[:20], np.arange(20) % 2
+        ),
+        "moments of a stream": streamed(
+            IncrementalLinearRegression(
+                1.0,
+                method=MomentRegression(squares=True),
+                constraint=L2Ball(4.0),
+                **ranged,
+            )
+        ),
+        "kept rows": streamed(
+            IncrementalLinearRegression(
+                1.0,
+                1e-6,
+                keep=SparseRows(2),
+                fit_intercept=False,
+                neighbors="add_or_remove_one",
+                **ranged,
+            ),
+            names=True,
+        ),
+        "refitted": streamed(
+            IncrementalERM(
+                LogisticRegression(classes=text, ridge=1, random_state=7), **shared
+            ),
+            text,
+            names=True,
+        ),
+        "refitted net": streamed(
+            IncrementalERM(
+                SparseElasticNet(
+                    alpha=0.01,
+                    feature_bounds=dict.fromkeys(NAMES, (-1.0, 2.0)),
+                    y_range=Y_RANGE,
+                    solver=CoordinateDescent(n_passes=2),
+                ),
+                2.0,
+                1e-6,
+                neighbors=Neighbors.ADD_OR_REMOVE_ONE,
+                **shared,
+            ),
+            names=True,
+        ),
+        "refitted selection": streamed(
+            IncrementalERM(
+                SparseLinearRegression(
+                    n_features_to_select=1, feature_bounds=1.0, y_range=Y_RANGE
+                ),
+                update_every=2,
+                **shared,
+            )
+        ),
+        "not yet fitted": streamed(
+            IncrementalERM(
+                SimplexRegressor(y_range=Y_RANGE, radius=2), update_every=3, **shared
+            )
+        ),
+        "drawn expert": HedgeAggregator(4.0, 0.0, horizon=4, play="sample", hold=1).fit(
+            rows()[:20] > 0, np.arange(20) % 2
+        ),
+        "weighted experts": HedgeAggregator(
+            1.0, 1e-6, horizon=4, loss="absolute", play="weights"
+        ).fit(rows()[:20], rows()[:20, 0]),
     }

@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.saved.subjects import fitted, linear_models, rows, steps, table
+from tests.saved.subjects import (
+    fitted,
+    linear_models,
+    rows,
+    steps,
+    stream_models,
+    table,
+)
 from tests.saved.test_models import assert_same_model
 
 from tacit.linear_model import LogisticRegression
@@ -21,7 +28,7 @@ from tacit.saved import ModelFileError, SavedModel, digest, load_model, read, wr
 from tacit.saved import _json as saved_json
 
 MODEL = fitted(LogisticRegression(1.0, classes=range(3)), [0, 1, 2], names=True)
-SUBJECTS = {**linear_models(), **steps()}
+SUBJECTS = {**linear_models(), **steps(), **stream_models()}
 
 
 @pytest.fixture

@@ -6,11 +6,19 @@ the library is told here what to add to them.
 
 from tests.public import public
 
-from tacit import convex, feature_selection, linear_model, preprocessing, solvers
+from tacit import (
+    convex,
+    feature_selection,
+    incremental,
+    linear_model,
+    online,
+    preprocessing,
+    solvers,
+)
 from tacit.privacy import events
 from tacit.saved._kinds import KINDS
 from tacit.saved._linear import LOSSES
-from tacit.saved._values import PARTS, SELECTOR_PARTS
+from tacit.saved._values import MODELS, PARTS, SELECTOR_PARTS, STREAM_PARTS
 
 
 def test_every_loss_penalty_and_solver_can_be_a_parameter():
@@ -35,5 +43,19 @@ def test_every_event_can_be_read_back():
 def test_every_estimator_can_be_saved():
     models = public(linear_model, "fit")
     assert {"Lasso", "Ridge"} <= models
-    assert set(KINDS) == {*models, *preprocessing.__all__}
-    assert set(LOSSES) == models
+    streams = public(online, "fit") | public(incremental, "fit")
+    assert {"IncrementalERM", "HedgeAggregator"} <= streams
+    assert set(KINDS) == {*models, *preprocessing.__all__, *streams}
+    assert set(LOSSES) == set(MODELS) == models
+
+
+# What is public in the packages of streams and no parameter of an estimator: experts
+# are columns, and an aggregator has the parameters of its method itself
+NO_PARAMETER = {"Experts", "Hedge"}
+
+
+def test_every_method_on_streams_can_be_a_parameter():
+    offered = {*online.__all__, *incremental.__all__}
+    estimators = public(online, "fit") | public(incremental, "fit")
+    assert {"GradientSums", "MomentRegression"} <= set(STREAM_PARTS)
+    assert set(STREAM_PARTS) == offered - estimators - NO_PARAMETER

@@ -255,7 +255,10 @@ def test_regressions_read_rows_on_disk(tmp_path, model):
     assert np.array_equal(model.fit(mapped(X, tmp_path), X[:, 0]).coef_, held)
 
 
-IN_MEMORY = ("noisy_sgd", "permuted_sgd", "sample_and_aggregate", "tukey")
+IN_MEMORY = (
+    *("noisy_sgd", "permuted_sgd", "online_to_batch"),
+    *("sample_and_aggregate", "tukey"),
+)
 # Solvers that are not for labels
 REGRESSORS = {
     **dict.fromkeys(

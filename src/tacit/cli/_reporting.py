@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.exceptions import LedgerDamaged
 from tacit.inference import noise_intervals
@@ -23,6 +24,7 @@ __all__ = [
     "report_facts",
     "selected_names",
     "selection_facts",
+    "stream_facts",
     "write_reports",
 ]
 
@@ -50,9 +52,10 @@ def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, An
         "features": _features(saved),
         "selected": selected_names(saved),
         "selection": selection_facts(model),
+        "stream": stream_facts(model),
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
-        "coef": np.atleast_2d(model.coef_).tolist(),
-        "intercept": np.atleast_1d(model.intercept_).tolist(),
+        "coef": _weights(model).tolist(),
+        "intercept": np.atleast_1d(getattr(model, "intercept_", 0.0)).tolist(),
         "noise": _noise(model, facts.get("intervals")),
         "score": facts.get("score"),
         "ledger": None if ledger is None else _account(ledger),
@@ -61,7 +64,7 @@ def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, An
 
 
 def _features(saved: SavedModel) -> list[str]:
-    p = np.atleast_2d(saved.estimator.coef_).shape[1]
+    p = _weights(saved.estimator).shape[1]
     names = saved.facts.get("features") or [f"x{i}" for i in range(p)]
     told = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not told or len(names) != p:
@@ -69,9 +72,16 @@ def _features(saved: SavedModel) -> list[str]:
     return names
 
 
+def _weights(model: Any) -> NDArray[np.float64]:
+    """Return coefficients, one row for each output; those of experts are one row."""
+    found = model.weights_ if hasattr(model, "weights_") else model.coef_
+    return np.atleast_2d(found)
+
+
 def selected_names(saved: SavedModel) -> list[str] | None:
     """Return the columns with a weight, for a model that leaves others out."""
-    selected = getattr(saved.estimator, "selected_features_", None)
+    model = getattr(saved.estimator, "estimator_", saved.estimator)
+    selected = getattr(model, "selected_features_", None)
     if selected is None:
         return None
     features = _features(saved)
@@ -86,6 +96,17 @@ def selection_facts(model: Any) -> dict[str, Any] | None:
         "asked": int(model.n_features_to_select),
         "answered": model.released_,
         "epsilon": model.selection_spent_,
+    }
+
+
+def stream_facts(model: Any) -> dict[str, int] | None:
+    """Return how far a stream was paid for and how far it went, for a model of one."""
+    if not hasattr(model, "n_steps_"):
+        return None
+    return {
+        "steps": int(model.n_steps_),
+        "horizon": int(model.horizon),
+        "rows_per_person": int(model.rows_per_person),
     }
 
 

@@ -8,6 +8,7 @@ from tacit.convex._protocols import (
     Separable,
     is_set,
 )
+from tacit.convex.groups import GroupBall
 from tacit.convex.losses import (
     Huber,
     HuberizedHinge,
@@ -42,6 +43,7 @@ __all__ = [
     "ElasticNet",
     "Entropy",
     "Free",
+    "GroupBall",
     "GroupL1",
     "Huber",
     "HuberizedHinge",

@@ -14,7 +14,15 @@ from scipy.linalg import svd
 from tacit._validate import at_least, plain, positive
 from tacit.convex._protocols import Array
 
-__all__ = ["Box", "L1Ball", "L2Ball", "NuclearBall", "Simplex"]
+__all__ = [
+    "Box",
+    "L1Ball",
+    "L2Ball",
+    "NuclearBall",
+    "Simplex",
+    "normal_length",
+    "onto_simplex",
+]
 
 
 def _norm(W: Array) -> float:
@@ -25,7 +33,7 @@ def _norm(W: Array) -> float:
     return largest * float(np.linalg.norm(W / largest))
 
 
-def _normal_length(size: int) -> float:
+def normal_length(size: int) -> float:
     """Return an upper bound on the mean length of a standard normal vector.
 
     The mean is ``sqrt(2) Gamma((size + 1) / 2) / Gamma(size / 2)``; Watson's
@@ -34,7 +42,7 @@ def _normal_length(size: int) -> float:
     return sqrt(size - 1 + 2 / pi)
 
 
-def _onto_simplex(v: Array, total: float) -> Array:
+def onto_simplex(v: Array, total: float) -> Array:
     """Project a vector on the non-negative vectors that sum to ``total``."""
     # a common shift projects to the same point, and near zero it rounds less
     v = v - v.max()
@@ -90,7 +98,7 @@ class L2Ball:
         return 2 * self.radius
 
     def width(self, dim: int, k: int = 1) -> float:
-        return self.radius * _normal_length(dim * k)
+        return self.radius * normal_length(dim * k)
 
 
 @dataclass(frozen=True)
@@ -126,7 +134,7 @@ class L1Ball:
         size = np.abs(W)
         if size.sum() <= self.radius:
             return W
-        kept = _onto_simplex(size.ravel(), self.radius).reshape(W.shape)
+        kept = onto_simplex(size.ravel(), self.radius).reshape(W.shape)
         return np.copysign(kept, W)
 
     def lmo(self, G: Array) -> Array:
@@ -140,7 +148,7 @@ class L1Ball:
 
     def width(self, dim: int, k: int = 1) -> float:
         size = dim * k
-        return self.radius * min(sqrt(2 * log(2 * size)), _normal_length(size))
+        return self.radius * min(sqrt(2 * log(2 * size)), normal_length(size))
 
     def vertex_scores(self, G: Array) -> Array:
         g = self.radius * G.ravel()
@@ -176,7 +184,7 @@ class Simplex:
         return 0.0 if self.contains(W) else inf
 
     def prox(self, W: Array, step: float) -> Array:
-        return _onto_simplex(W.ravel(), 1.0).reshape(W.shape)
+        return onto_simplex(W.ravel(), 1.0).reshape(W.shape)
 
     def lmo(self, G: Array) -> Array:
         return self.vertex(int(np.argmax(self.vertex_scores(G))), G.shape)
@@ -301,7 +309,7 @@ class NuclearBall:
         U, s, Vt = svd(W, full_matrices=False)
         if s.sum() <= self.radius:
             return W
-        projected: Array = (U * _onto_simplex(s, self.radius)) @ Vt
+        projected: Array = (U * onto_simplex(s, self.radius)) @ Vt
         return projected
 
     def lmo(self, G: Array) -> Array:
@@ -316,4 +324,4 @@ class NuclearBall:
         return 2 * self.radius
 
     def width(self, dim: int, k: int = 1) -> float:
-        return self.radius * min(sqrt(dim) + sqrt(k), _normal_length(dim * k))
+        return self.radius * min(sqrt(dim) + sqrt(k), normal_length(dim * k))

@@ -16,7 +16,12 @@ from tacit.datasets._real import (
     load_newsgroups20,
     load_reuters_moneyfx,
 )
-from tacit.datasets._tables import load_abalone, load_diabetes, load_wine_quality
+from tacit.datasets._tables import (
+    load_abalone,
+    load_diabetes,
+    load_jester,
+    load_wine_quality,
+)
 from tacit.datasets._wide import (
     load_california_housing,
     load_dorothea,
@@ -37,6 +42,7 @@ __all__ = [
     "load_diabetes",
     "load_dorothea",
     "load_electricity",
+    "load_jester",
     "load_kddcup99",
     "load_madelon",
     "load_melting_point",

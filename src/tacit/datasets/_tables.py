@@ -60,6 +60,11 @@ DIABETES_RANGES: Final = {
 }
 DIABETES_PROGRESS: Final = (0.0, 350.0)
 
+# The slider of the survey; ten jokes that everyone was asked about first
+JESTER_RATING: Final = (-10.0, 10.0)
+JESTER_JOKES: Final = 100
+JESTER_GAUGE: Final = (5, 7, 8, 13, 15, 16, 17, 18, 19, 20)
+
 
 def load_abalone(scaled: bool = True, download: bool = False) -> Dataset:
     """Load Abalone: how many rings a shell has, from its size and weight.
@@ -152,6 +157,46 @@ def load_diabetes(scaled: bool = True) -> Dataset:
     columns = dict(zip(bunch.feature_names, bunch.data.T, strict=True))
     y = np.clip(bunch.target.astype(np.float64), *DIABETES_PROGRESS)
     return _ranged("diabetes", columns, DIABETES_RANGES, y, scaled, DIABETES_PROGRESS)
+
+
+def load_jester(scaled: bool = True) -> Dataset:
+    """Load Jester: how much a person likes jokes, from ratings of ten of them.
+
+    Parameters
+    ----------
+    scaled
+        Whether ratings in ``X`` are moved to [0, 1], or left in [-10, 10].
+
+    Returns
+    -------
+    Dataset
+        24,983 people in the order they are published in, and the ten jokes that
+        everyone is asked about; the mean of their other ratings, from -10 to 10.
+
+    Notes
+    -----
+    A row is a person. A joke that was not rated counts as rated 0. Each target
+    involves the ratings of that person alone. The folder is found as in
+    :func:`load_adult`.
+
+    References
+    ----------
+    .. [1] K. Goldberg, T. Roeder, D. Gupta and C. Perkins, "Eigentaste: a constant
+       time collaborative filtering algorithm", Information Retrieval 4, 2001.
+    """
+    columns = _read_columns(_require("jester_1/jester_1.parquet"))
+    people, jokes = columns["user"].astype(int) - 1, columns["item"].astype(int) - 1
+    ratings = np.zeros((people.max() + 1, JESTER_JOKES))
+    ratings[people, jokes] = np.clip(columns["target"], *JESTER_RATING)
+    given = np.zeros(ratings.shape, dtype=bool)
+    given[people, jokes] = True
+    first = np.array(JESTER_GAUGE) - 1
+    others = np.delete(given, first, axis=1).sum(axis=1)
+    y = np.delete(ratings, first, axis=1).sum(axis=1) / np.maximum(others, 1)
+    names = [f"joke_{number}" for number in JESTER_GAUGE]
+    table = dict(zip(names, ratings[:, first].T, strict=True))
+    ranges = dict.fromkeys(names, Range(*JESTER_RATING))
+    return _ranged("jester", table, ranges, y, scaled, JESTER_RATING)
 
 
 def _fetch_abalone() -> Columns:

@@ -77,7 +77,8 @@ def load_electricity(scaled: bool = True, download: bool = False) -> Dataset:
     Returns
     -------
     Dataset
-        45,312 half hours and 8 columns; 1 stands for a price that rises.
+        45,312 half hours and 8 columns, in the order of time; 1 stands for a price
+        that rises.
 
     Notes
     -----

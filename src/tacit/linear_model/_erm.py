@@ -32,6 +32,7 @@ from tacit.solvers import (
     EntropySampling,
     GreedyCoordinateDescent,
     NoisySGD,
+    OnlineToBatch,
     PermutedSGD,
     Problem,
     SampleAndAggregate,
@@ -54,7 +55,7 @@ __all__ = [
 
 # Solvers that walk through rows in an order of their own, so that they need them in
 # memory
-WALKERS = (NoisySGD, PermutedSGD, SampleAndAggregate, TukeyRegression)
+WALKERS = (NoisySGD, PermutedSGD, OnlineToBatch, SampleAndAggregate, TukeyRegression)
 # Solvers that copy rows into columns: a file of up to so many bytes is read for them
 COLUMN_SOLVERS = (CoordinateDescent, GreedyCoordinateDescent)
 MOST_COPIED = 2**31

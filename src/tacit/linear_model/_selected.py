@@ -81,8 +81,9 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
     solver
         How weights are found on the selected columns: ``"auto"``, another name from the
         guide to choosing a solver, or a solver object. Without a delta, and for
-        ``"amp"``, ``"output_perturbation"`` and ``"permuted_sgd"``, weights are kept in
-        a ball: of radius 1 for features and targets from -1 to 1.
+        ``"amp"``, ``"output_perturbation"``, ``"online_to_batch"`` and
+        ``"permuted_sgd"``, weights are kept in a ball: of radius 1 for features and
+        targets from -1 to 1.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     expected_rows
@@ -208,7 +209,9 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         if self.n_features_to_select >= self.n_features_in_:
             return 0.0
         promise, (entry,) = self.privacy_.promise, self.privacy_.entries
-        if not isinstance(entry.event, Composed):  # of the search that chose the model
+        own = entry.label.endswith(type(self).__name__)
+        # else of the search that chose the model, or of a stream of fits
+        if not own or not isinstance(entry.event, Composed):
             return None
         selection, _ = entry.event.events
         return selection.curve(promise.neighbors).epsilon(promise.delta)

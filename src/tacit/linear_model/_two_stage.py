@@ -21,6 +21,7 @@ from tacit.solvers import (
     AMP,
     INTERCEPT_SHARE,
     ObjectivePerturbation,
+    OnlineToBatch,
     OutputPerturbation,
     PermutedSGD,
     Problem,
@@ -36,11 +37,15 @@ Selection = tuple[int, ...] | NoAnswer
 NAMES = (
     *("auto", "adaptive_moments", "ada_ssp", "adaptive_ridge"),
     *("quadratic_perturbation", "preconditioned_gd", "noisy_gd", "noisy_sgd", "amp"),
-    *("output_perturbation", "permuted_sgd", "sample_and_aggregate", "tukey"),
+    *("output_perturbation", "permuted_sgd", "online_to_batch"),
+    *("sample_and_aggregate", "tukey"),
 )
 # Those that need weights in a set and bring none, as most do without a delta. In a ball
 # of this size a column alone can move the prediction through the range of targets
-IN_BALL = (AMP, ObjectivePerturbation, OutputPerturbation, PermutedSGD)
+IN_BALL = (
+    *(AMP, ObjectivePerturbation, OutputPerturbation, PermutedSGD),
+    OnlineToBatch,
+)
 RADIUS = 1.0
 
 # Share of epsilon for the selection: where columns are as many as are selected, more of

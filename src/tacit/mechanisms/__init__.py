@@ -2,6 +2,7 @@
 
 from tacit._random import as_generator, spawn
 from tacit.mechanisms.additive import Gaussian, L2Laplace, Laplace, SymmetricGaussian
+from tacit.mechanisms.continual import TreeState, TreeSum
 from tacit.mechanisms.repeats import RandomRepeats
 from tacit.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip
 from tacit.mechanisms.subsets import (
@@ -17,7 +18,6 @@ from tacit.mechanisms.threshold import (
     NoAnswer,
     StableRelease,
 )
-from tacit.mechanisms.tree import TreeState, TreeSum
 from tacit.mechanisms.whole import WholeGaussian, WholeLaplace
 
 __all__ = [

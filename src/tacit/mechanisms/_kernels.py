@@ -140,7 +140,7 @@ def _normal(words: Words, pos: int) -> tuple[int, np.uint64, np.uint64, int]:
     return k, x, x_low, pos
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def rounded_normal(words: Words, out: NDArray[np.int64], done: int) -> tuple[int, int]:
     """Fill ``out[done:]`` with round(2**32 N(0, 1)); return draws and words used.
 

@@ -19,6 +19,7 @@ _NEEDED = ("title", "estimator", "privacy", "features", "coef", "intercept")
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
     *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
+    "stream",
 )
 
 
@@ -65,6 +66,7 @@ class Facts:
         if chosen is not None and not set(map(str, chosen)) <= set(features):
             raise ValueError("facts['selected'] must be among facts['features'].")
         _refuse_selection(plain["selection"])
+        _refuse_stream(plain["stream"])
         low = high = None
         if plain["noise"] is not None:
             low, high = (
@@ -137,6 +139,19 @@ def _refuse_selection(how: Any) -> None:
         raise ValueError(
             "facts['selection'] must say how many columns were 'asked' for, whether "
             "that was 'answered' and for what 'epsilon', None where a search paid."
+        )
+
+
+def _refuse_stream(terms: Any) -> None:
+    """Refuse what does not say how far a stream was paid for and how far it went."""
+    if terms is None:
+        return
+    names = ("steps", "horizon", "rows_per_person")
+    told = isinstance(terms, Mapping) and set(names) <= set(terms)
+    if not told or any(type(terms[name]) is not int for name in names):
+        raise ValueError(
+            "facts['stream'] must say how many 'steps' were released, the 'horizon' "
+            "that was charged, and the most 'rows_per_person'."
         )
 
 

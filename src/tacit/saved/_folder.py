@@ -63,7 +63,8 @@ class SavedModel:
     Parameters
     ----------
     estimator
-        A fitted estimator of `tacit.linear_model` or a step of `tacit.preprocessing`.
+        A fitted estimator of `tacit.linear_model`, `tacit.online` or
+        `tacit.incremental`, or a step of `tacit.preprocessing`.
     privacy
         Its report; None for steps that read no rows.
     schema
@@ -156,7 +157,9 @@ def save_model(
     Parameters
     ----------
     model
-        A fitted estimator of `tacit.linear_model` or a step of `tacit.preprocessing`.
+        A fitted estimator of `tacit.linear_model`, `tacit.online` or
+        `tacit.incremental`, or a step of `tacit.preprocessing`. Of a stream the last
+        release is written, and nothing by which it could go on.
     folder, overwrite
         As in `write`.
 

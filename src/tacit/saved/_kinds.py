@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
-from tacit import linear_model, preprocessing
+from tacit import incremental, linear_model, online, preprocessing
 from tacit.privacy import Budget, Neighbors, PrivacyReport
 from tacit.saved._arrays import Arrays
 from tacit.saved._errors import ModelFileError, refused_as
@@ -28,6 +28,21 @@ from tacit.saved._steps import (
     columns_from,
     restore_private_step,
     restore_public_step,
+)
+from tacit.saved._streams import (
+    EXPERTS,
+    LEARNED_CLASSIFIER,
+    LEARNED_REGRESSOR,
+    REFITTED,
+    SUMMED,
+    capture_experts,
+    capture_learned,
+    capture_refitted,
+    capture_summed,
+    restore_experts,
+    restore_learned,
+    restore_refitted,
+    restore_summed,
 )
 from tacit.saved._values import SECRET, decode, encode
 
@@ -112,6 +127,35 @@ KINDS = {
             restore_linear,
         ),
         _sparse(linear_model.SparseLogisticRegression, CLASSIFIER),
+        *(
+            Kind(make, fitted, WEIGHTS, capture_learned, restore_learned)
+            for make, fitted in (
+                (online.OnlineLinearRegression, LEARNED_REGRESSOR),
+                (online.OnlineLogisticRegression, LEARNED_CLASSIFIER),
+            )
+        ),
+        Kind(
+            incremental.IncrementalLinearRegression,
+            SUMMED,
+            WEIGHTS,
+            capture_summed,
+            restore_summed,
+        ),
+        Kind(
+            incremental.IncrementalERM,
+            REFITTED,
+            WEIGHTS,
+            capture_refitted,
+            restore_refitted,
+            optional=SPARSE_WEIGHTS[len(WEIGHTS) :],
+        ),
+        Kind(
+            online.HedgeAggregator,
+            EXPERTS,
+            ("weights",),
+            capture_experts,
+            restore_experts,
+        ),
         *(
             Kind(make, (), (), capture_step(()), restore_public_step, private=False)
             for make in (preprocessing.PublicScaler, preprocessing.PublicOneHot)

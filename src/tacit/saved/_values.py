@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from tacit import convex, feature_selection, solvers
+from tacit import (
+    convex,
+    feature_selection,
+    incremental,
+    linear_model,
+    online,
+    solvers,
+)
 from tacit._json import DEEPEST, canonical
 from tacit.privacy import Neighbors
 from tacit.saved._errors import ModelFileError, refused_as
@@ -28,6 +35,7 @@ PARTS: dict[str, Any] = {
         convex.ElasticNet,
         convex.Entropy,
         convex.Free,
+        convex.GroupBall,
         convex.GroupL1,
         convex.Huber,
         convex.HuberizedHinge,
@@ -51,6 +59,7 @@ PARTS: dict[str, Any] = {
         solvers.NoisyGD,
         solvers.NoisySGD,
         solvers.ObjectivePerturbation,
+        solvers.OnlineToBatch,
         solvers.OutputPerturbation,
         solvers.PermutedSGD,
         solvers.PreconditionedGD,
@@ -71,6 +80,39 @@ SELECTOR_PARTS: dict[str, Any] = {
         feature_selection.HuberLassoSupport,
         feature_selection.LassoStabilitySelector,
         feature_selection.PeelingSelector,
+    )
+}
+
+# Methods of models on streams, what they are made of, and rules for rows
+STREAM_PARTS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        incremental.GradientRegression,
+        incremental.MomentRegression,
+        incremental.ProjectedRegression,
+        incremental.SparseRows,
+        online.GradientSums,
+        online.ImplicitGradient,
+        online.Leader,
+        online.PerturbedIterates,
+        online.ProjectedGradient,
+        online.QuadraticLeader,
+    )
+}
+# Estimators that another may be given, under a name apart: penalties share theirs
+MODELS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        linear_model.ElasticNet,
+        linear_model.HuberRegressor,
+        linear_model.Lasso,
+        linear_model.LinearRegression,
+        linear_model.LinearSVC,
+        linear_model.LogisticRegression,
+        linear_model.Ridge,
+        linear_model.SimplexRegressor,
+        linear_model.SparseLinearRegression,
+        linear_model.SparseLogisticRegression,
     )
 }
 
@@ -117,12 +159,15 @@ def encode(value: Any, name: str, depth: int = 0) -> Any:
             for key, part in value.items()
         ]
         return {"type": "dict", "items": pairs}
-    if _part(type(value).__name__) is type(value):
+    kind = type(value).__name__
+    if type(value) in (_part(kind), MODELS.get(kind)):
         parts = {
             key: encode(getattr(value, key), f"{name}.{key}", depth + 1)
             for key in _made_of(type(value))
         }
-        return {"type": type(value).__name__, **parts}
+        if type(value) is MODELS.get(kind):
+            return {"type": "estimator", "of": kind, "parameters": parts}
+        return {"type": kind, **parts}
     raise ModelFileError(
         f"{name} cannot be written: {type(value).__name__} is neither plain data nor a "
         "part of tacit; give such data, or set it to its default before saving."
@@ -141,10 +186,15 @@ def decode(data: Any, name: str) -> Any:
         keys, decoder = _DECODERS[kind]
         with refused_as(name):
             return decoder(checked_keys(parts, keys, name), name)
-    make = _part(kind) if isinstance(kind, str) else None
+    return _made(_part(kind) if isinstance(kind, str) else None, parts, name)
+
+
+def _made(make: Any | None, parts: Any, name: str) -> Any:
+    """Return an object of a class that was looked up, made of decoded parts."""
     if make is None:
         raise ModelFileError(f"{name} has a type that this version does not know.")
-    checked_keys(parts, set(), f"{name} ({kind})", frozenset(_made_of(make)))
+    known = frozenset(_made_of(make))
+    checked_keys(parts, set(), f"{name} ({make.__name__})", known)
     with refused_as(name):
         return make(
             **{key: decode(part, f"{name}.{key}") for key, part in parts.items()}
@@ -153,7 +203,14 @@ def decode(data: Any, name: str) -> Any:
 
 def _part(name: str) -> Any | None:
     """Return the class of this name that a parameter may be, if there is one."""
-    return PARTS.get(name, SELECTOR_PARTS.get(name))
+    tables = (PARTS, SELECTOR_PARTS, STREAM_PARTS)
+    return next((table[name] for table in tables if name in table), None)
+
+
+def _model(parts: dict[str, Any], name: str) -> Any:
+    kind = parts["of"]
+    make = MODELS.get(kind) if isinstance(kind, str) else None
+    return _made(make, parts["parameters"], name)
 
 
 def _made_of(kind: Any) -> list[str]:
@@ -266,6 +323,7 @@ _DECODERS: dict[str, tuple[set[str], Decoder]] = {
     "Neighbors": ({"value"}, lambda parts, name: Neighbors(parts["value"])),
     "array": ({"dtype", "values"}, array_from),
     "dict": ({"items"}, _mapping),
+    "estimator": ({"of", "parameters"}, _model),
     "range": ({"start", "stop", "step"}, _range),
     "table": ({"columns", "dtype", "values"}, _table),
     "tuple": ({"items"}, lambda parts, name: tuple(_items(parts, name))),

@@ -30,6 +30,7 @@ from tacit.solvers.objective_perturbation import (
     ObjectivePerturbation,
     ObjectivePerturbationPlan,
 )
+from tacit.solvers.online_to_batch import OnlineToBatch, OnlineToBatchPlan
 from tacit.solvers.output_perturbation import (
     OutputPerturbation,
     OutputPerturbationPlan,
@@ -71,6 +72,8 @@ __all__ = [
     "NoisySGDPlan",
     "ObjectivePerturbation",
     "ObjectivePerturbationPlan",
+    "OnlineToBatch",
+    "OnlineToBatchPlan",
     "OutputPerturbation",
     "OutputPerturbationPlan",
     "PermutedSGD",

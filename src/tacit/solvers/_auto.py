@@ -30,6 +30,7 @@ from tacit.solvers.frank_wolfe import FrankWolfe
 from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
 from tacit.solvers.noisy_gd import NoisyGD
 from tacit.solvers.noisy_sgd import NoisySGD
+from tacit.solvers.online_to_batch import OnlineToBatch
 from tacit.solvers.output_perturbation import OutputPerturbation
 from tacit.solvers.permuted_sgd import PermutedSGD
 from tacit.solvers.preconditioned_gd import MOST_FEATURES, PreconditionedGD
@@ -71,6 +72,7 @@ SOLVERS: dict[str, type[Any]] = {
     "noisy_gd": NoisyGD,
     "noisy_sgd": NoisySGD,
     "permuted_sgd": PermutedSGD,
+    "online_to_batch": OnlineToBatch,
     "frank_wolfe": FrankWolfe,
     "cd": CoordinateDescent,
     "gcd": GreedyCoordinateDescent,

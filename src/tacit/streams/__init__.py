@@ -1,5 +1,6 @@
 """What every learner on a stream shares: one charge, one clock, one secret state."""
 
+from tacit._state import StateDamaged
 from tacit.streams._durable import DurableStream
 from tacit.streams._linear import (
     StreamClassifierMixin,
@@ -17,6 +18,7 @@ from tacit.streams._terms import (
 __all__ = [
     "DurableStream",
     "PlannedStream",
+    "StateDamaged",
     "StreamClassifierMixin",
     "StreamLearner",
     "StreamLinearModel",

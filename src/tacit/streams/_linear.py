@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
+from decimal import Decimal
+from numbers import Real
+
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
+    all_or_nothing,
     checked_shape,
+    checked_targets,
     checked_values,
+    numeric,
     promised_budget,
     public_range,
 )
 from tacit.data import RowBounds
+from tacit.data.bounds import canonical
+from tacit.solvers import Problem
 from tacit.streams._model import StreamModel
 from tacit.streams._terms import StreamTerms
 
@@ -40,9 +51,33 @@ class StreamLinearModel(StreamModel):
             )
         return self.x_norm * INTERCEPT_SHARE if self.fit_intercept else None
 
+    def _problem(self, loss, terms, n_features):
+        """Return the problem of a stream, without a penalty."""
+        bounds, constant = self._bounds(), self._constant()
+        if constant is not None:
+            bounds = bounds.with_intercept(constant)
+        return Problem(
+            loss,
+            bounds,
+            terms.n_rows,
+            n_features + (constant is not None),
+            constant=constant,
+        )
+
+    def _row_assumptions(self):
+        """Return what the guarantee assumes of rows."""
+        norm = self._bounds().x_norm
+        return (f"rows are shortened to norm {norm:g}, set without the data",)
+
+    def _whole_targets(self, X, y):
+        # a table is all there before the charge, so that bad values can be refused
+        y = checked_targets(y, X.shape[0], labels=is_classifier(self))
+        checked_values(X, accept_sparse=True)
+        return y
+
     def _leaf(self, X, y):
         """Return features with the constant, and targets; zeros for unusable rows."""
-        X = dense_values(X)
+        X = dense_values(X, first=self._is_first())
         targets, usable = self._targets(y)
         usable = usable & np.isfinite(X).all(axis=1)
         X = self._bounds().clip(np.where(usable[:, None], X, 0.0))
@@ -81,10 +116,13 @@ class StreamRegressorMixin(RegressorMixin):
         public_range(self.y_range)
         return RowBounds(self.x_norm)
 
+    def _whole_targets(self, X, y):
+        return numeric(super()._whole_targets(X, y))
+
     def _targets(self, y):
         """Return targets in [-1, 1], and which of them are numbers."""
         low, high = public_range(self.y_range)
-        values = float_targets(y)
+        values = float_targets(y, first=self._is_first())
         usable = np.isfinite(values)
         center, scale = self.target_unit()
         moved = (np.clip(np.where(usable, values, center), low, high) - center) / scale
@@ -126,30 +164,90 @@ class StreamClassifierMixin(ClassifierMixin):
     def _bounds(self):
         return RowBounds(self.x_norm, classes=tuple(self._classes().tolist()))
 
-    def _classes(self):
-        """Return the sorted public labels."""
+    def partial_fit(self, X, y, classes=None, *, ledger=None):
+        """Take the rows of one step and release a model.
+
+        The first step charges the whole horizon. Rows with a missing or infinite
+        number, or with a label that is not among the classes, count as if they were
+        not there: a refusal would tell about them.
+
+        Parameters
+        ----------
+        X
+            Features, one row for each row of the step.
+        y
+            Labels.
+        classes
+            Labels that can come, where the estimator was not given them; at the first
+            step, as in scikit-learn. They are public.
+        ledger
+            Account to charge at the first step; None opens one for this stream alone.
+            Later steps take the same or None.
+        """
+        with all_or_nothing(self):
+            if classes is not None:
+                self._learn_classes(classes)
+            return super().partial_fit(X, y, ledger=ledger)
+
+    def _learn_classes(self, classes):
+        """Remember labels given with the first step; refuse others than are known."""
+        given = checked_classes(classes)
+        begun = hasattr(self, "_n_steps")
+        if self.classes is None and not begun:
+            self._told_classes = given
+        if not np.array_equal(self._classes(), given):
+            raise ValueError(
+                "classes must be those of the estimator and of the first step."
+            )
+
+    def _whole_targets(self, X, y):
+        y = super()._whole_targets(X, y)
+        with warnings.catch_warnings():
+            # it warns about labels that look like numbers, which depends on them
+            warnings.simplefilter("ignore", UserWarning)
+            check_classification_targets(y)
+        vars(self).pop("_told_classes", None)
         if self.classes is None:
+            found = np.unique(y)
+            if len(found) < 2:
+                raise ValueError(
+                    "y holds one class; give the public labels as classes= to fit "
+                    "with fewer labels than there are."
+                )
+            self._told_classes = found
+        return y
+
+    def _classes(self):
+        """Return the sorted public labels, those of the first step at later ones."""
+        return self._first_classes() if self._is_first() else self.classes_
+
+    def _first_classes(self):
+        classes = self.classes
+        if classes is None:
+            classes = vars(self).get("_told_classes")
+        if classes is None:
             raise ValueError(
                 "classes must be given: the labels that can come, set without the data."
             )
-        classes = np.unique(np.asarray(self.classes))
-        if len(classes) < 2 or (classes.dtype.kind == "f" and np.isnan(classes).any()):
-            raise ValueError(
-                "classes must name at least 2 labels, none of them missing."
-            )
-        return classes
+        return checked_classes(classes)
+
+    def _class_assumptions(self):
+        """Return what the guarantee assumes of the labels."""
+        if self.classes is not None:
+            return ()
+        return ("the set of labels is public (given or seen with the first rows)",)
 
     def _targets(self, y):
         """Return labels as the loss wants them, and which of them are known."""
         classes = self._classes()
         code = {label: place for place, label in enumerate(classes.tolist())}
-        places = np.array([code.get(label, -1) for label in np.asarray(y).tolist()])
-        places = places.astype(np.int64)
+        places = np.array([_place(code, label) for label in y.tolist()], dtype=np.int64)
         targets = 2.0 * places - 1.0 if len(classes) == 2 else places
         return targets, places >= 0
 
     def _publish(self, weights):
-        self.classes_ = self._classes()
+        if "classes_" not in vars(self) or self._n_steps == 1:
+            self.classes_ = self._first_classes()
         weights, self.intercept_ = self._parts(weights)
         self.coef_ = weights.T.copy()
 
@@ -183,20 +281,62 @@ class StreamClassifierMixin(ClassifierMixin):
         return tags
 
 
-def dense_values(X):
-    """Return features in dense float64, whatever they hold; refuse what is no number."""
+def checked_classes(classes):
+    """Return sorted labels, or refuse fewer than two."""
+    found = np.unique(np.asarray(classes))
+    if len(found) < 2 or (found.dtype.kind == "f" and np.isnan(found).any()):
+        raise ValueError("classes must name at least 2 labels, none of them missing.")
+    return found
+
+
+def _place(code, label):
+    """Return the place of a label among the classes, -1 where it has none."""
+    try:
+        return code.get(label, -1)
+    except TypeError:  # it cannot be looked up, so that it is no label
+        return -1
+
+
+def dense_values(X, *, first=False):
+    """Return features in dense float64, whatever they hold.
+
+    What is no number is refused at the ``first`` step, and missing at later ones.
+    """
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
+        with np.errstate(all="ignore"):  # what does not fit is infinite
+            return X.astype(np.float64, copy=False)
     if sparse.issparse(X):
-        X = X.toarray()
+        X = canonical(X).toarray()
+    elif not first and _holds_objects(X):
+        X = numbers(np.asarray(X, dtype=object))
     return np.asarray(checked_values(X, finite=False), dtype=np.float64)
 
 
-def float_targets(y):
-    """Return targets in float64, NaN where one is missing; refuse texts and the like."""
+def float_targets(y, *, first=False):
+    """Return targets in float64, NaN where one is missing.
+
+    What is no number is refused at the ``first`` step, and missing at later ones.
+    """
     array = np.asarray(y)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise ValueError("y should be a 1d array, with one target for each row.")
     if array.dtype.kind in "fiub":
         return array.astype(np.float64)
-    raise ValueError("y must hold numbers only.")
+    found = numbers(array.astype(object))
+    if first and any(cell is not None for cell in array[np.isnan(found)].tolist()):
+        raise ValueError("y must hold numbers only.")
+    return found
+
+
+def _holds_objects(X):
+    if hasattr(X, "iloc"):
+        return any(getattr(dtype, "kind", "O") == "O" for dtype in X.dtypes)
+    return np.asarray(X).dtype.kind == "O"
+
+
+def numbers(cells):
+    """Return an array of objects as floats, NaN where a cell is no number."""
+    found = np.full(cells.shape, np.nan)
+    for place, cell in enumerate(cells.flat):
+        if isinstance(cell, Real | Decimal | np.bool_):
+            with suppress(ArithmeticError, ValueError):
+                found.flat[place] = float(cell)
+    return found

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import all_or_nothing, checked_shape, open_account, report_of
+from tacit._estimators import (
+    all_or_nothing,
+    checked_shape,
+    open_account,
+    report_of,
+)
 from tacit._random import as_generator, generator_for, is_seeded
 from tacit._validate import at_least
 from tacit.privacy import Entry, Ledger, Neighbors
@@ -90,14 +97,17 @@ class StreamModel(BaseEstimator):
         with all_or_nothing(self):
             X = X if hasattr(X, "shape") else np.asarray(X)
             n_rows, _ = checked_shape(self, X, fitting=True, accept_sparse=True)
-            y = np.asarray(y)
+            for name in ("_private_stream", "_n_steps"):
+                vars(self).pop(name, None)
+            y = self._whole_targets(X, y)
             if len(y) != n_rows:
                 raise ValueError("X and y must have as many rows as each other.")
-            vars(self).pop("_private_stream", None)
             at_least(1, horizon=self.horizon)
             steps = np.linspace(0, n_rows, min(n_rows, self.horizon) + 1).astype(int)
+            if sparse.issparse(X):
+                X = X.tocsr()
             rows = X.iloc if hasattr(X, "iloc") else X
-            for start, end in zip(steps, steps[1:], strict=False):
+            for start, end in pairwise(steps):
                 self.partial_fit(rows[start:end], y[start:end], ledger=ledger)
         return self
 
@@ -118,8 +128,16 @@ class StreamModel(BaseEstimator):
         check_is_fitted(self)
         return self._n_steps
 
-    def _step(self, X, y, ledger, label, entry=None):
-        """Take one step; ``entry`` is the charge where it was made before."""
+    def _whole_targets(self, X, y):
+        """Return the targets of a table, after refusing what no step should see."""
+        return np.asarray(y)
+
+    def _is_first(self):
+        """Return whether nothing is charged yet, so that a value may be refused."""
+        return "_private_stream" not in vars(self)
+
+    def _step(self, X, y, ledger, label, entry=None, key=None):
+        """Take one step; ``entry`` and ``key`` are those made before, if any were."""
         before = vars(self).get("_private_stream")
         with all_or_nothing(self):
             if before is None and hasattr(self, "_n_steps"):
@@ -127,11 +145,13 @@ class StreamModel(BaseEstimator):
                     "This copy of a stream holds its last model and cannot go on; go "
                     "on with the original, or keep streams with DurableStream."
                 )
-            X = X if hasattr(X, "shape") else np.asarray(X)
+            # lists as they are: a text in one cell must not turn the others to text
+            X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
             n_rows, n_features = checked_shape(
                 self, X, fitting=before is None, least_rows=0, accept_sparse=True
             )
-            if len(np.shape(y)) == 0 or len(y) != n_rows:
+            y = _one_column(y)
+            if len(y) != n_rows:
                 raise ValueError(
                     "X and y must have as many rows as each other: inconsistent "
                     "numbers of samples."
@@ -149,21 +169,24 @@ class StreamModel(BaseEstimator):
                         promise=planned.budget,
                         seeded=is_seeded(self.random_state),
                     )
-                before = self._started(planned, entry, ledger)
+                before = self._started(planned, entry, ledger, key or self._drawn_key())
             else:
                 self._refuse_beyond(before, ledger)
+                self._refuse_changed()
                 leaf = self._leaf(X, y)
             self._advance(before, leaf)
         return self
 
-    def _started(self, planned, entry, ledger):
+    def _drawn_key(self):
+        """Return the secret that all noise of a stream is keyed by."""
         words = as_generator(self.random_state).integers(0, 2**64, 2, dtype=np.uint64)
+        return words.tobytes()
+
+    def _started(self, planned, entry, ledger, key):
         self.privacy_ = report_of(
             entry, planned.budget, ledger, self._assumptions(planned)
         )
-        return Progress(
-            planned, entry, ledger, 0, words.tobytes(), b"", planned.learner.init()
-        )
+        return Progress(planned, entry, ledger, 0, key, b"", planned.learner.init())
 
     def _assumptions(self, planned):
         terms = planned.terms
@@ -193,6 +216,16 @@ class StreamModel(BaseEstimator):
                 "the whole horizon is paid for."
             )
 
+    def _refuse_changed(self):
+        """Refuse other parameters than the plan was made for: bounds rest on them."""
+        for name, value in self._begun_with.items():
+            now = getattr(self, name)
+            if now is not value and repr(now) != repr(value):
+                raise ValueError(
+                    f"{name} was changed after the first step; start a new stream, "
+                    "which is charged anew."
+                )
+
     def _advance(self, before, leaf):
         X, y = leaf
         digest = sha256(before._private_digest)
@@ -214,6 +247,9 @@ class StreamModel(BaseEstimator):
         )
 
     def _show(self, progress):
+        if "_private_stream" not in vars(self):
+            names = self._get_param_names()
+            self._begun_with = {name: getattr(self, name) for name in names}
         self._private_stream = progress
         self._n_steps = progress.n_steps
         self._publish(progress.planned.learner.weights(progress._private_state))
@@ -222,3 +258,17 @@ class StreamModel(BaseEstimator):
         """Leave the private state of the stream out of copies and pickles."""
         state = super().__getstate__()
         return {key: part for key, part in state.items() if key != "_private_stream"}
+
+
+def _one_column(y):
+    """Return targets as a vector, or refuse their shape or kind."""
+    if sparse.issparse(y):
+        raise ValueError("y must be dense: sparse labels are not supported.")
+    array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y must hold real numbers.")
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError("y should be a 1d array, with one target for each row.")
+    return array

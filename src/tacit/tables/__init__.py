@@ -8,14 +8,17 @@ from tacit.tables._schema import Schema
 
 if TYPE_CHECKING:
     from tacit.tables._draft import draft
+    from tacit.tables._growing import GrowingTable, Taken
     from tacit.tables._read import Block, Table, batches, check, read_rows
 
 __all__ = [
     "Block",
     "Column",
+    "GrowingTable",
     "Schema",
     "Table",
     "TableError",
+    "Taken",
     "batches",
     "check",
     "draft",
@@ -29,6 +32,10 @@ def __getattr__(name: str) -> Any:
         from tacit.tables._draft import draft  # noqa: PLC0415
 
         return draft
+    if name in ("GrowingTable", "Taken"):
+        from tacit.tables import _growing  # noqa: PLC0415
+
+        return getattr(_growing, name)
     if name in __all__:
         from tacit.tables import _read  # noqa: PLC0415
 

@@ -17,7 +17,7 @@ from pyarrow import compute, csv
 from tacit.tables._errors import TableError
 from tacit.tables._lines import NEWLINE, Lines, wrong_encoding
 
-__all__ = ["NULLS", "CSVFile"]
+__all__ = ["NULLS", "CSVFile", "csv_header"]
 
 # Texts of numbers that are missing. In a column of categories only an empty cell is
 NULLS = csv.ConvertOptions().null_values
@@ -46,18 +46,9 @@ class CSVFile:
     @classmethod
     def open(cls, path: Path, encoding: str, delimiter: str | None) -> CSVFile:
         """Read the header."""
-        encoding = _known(encoding)
-        if delimiter is not None and not _separates(delimiter):
-            raise TableError("delimiter must be one character of ASCII, and no quote.")
         with open(path, "rb") as opened:
             head = opened.read(HEAD)
-        header = _header(path, head, encoding)
-        if not header.strip():
-            raise TableError(f"{path}: the file has no header in its first line.")
-        if delimiter is None:
-            # in names that are quoted they stand for themselves
-            bare = re.sub(r'"[^"]*"', "", header)
-            delimiter = max(DELIMITERS, key=bare.count)
+        _, encoding, delimiter = csv_header(path, head, encoding, delimiter)
         file = cls(path, [], encoding, delimiter)
         with file._explained():
             first, _ = next(file._blocks())
@@ -155,6 +146,23 @@ def as_number(path: Path, name: str, texts: Any) -> Any:
         return plain.cast(pa.float64())
     except pa.ArrowInvalid:
         raise TableError(f"{path}: {text_in_number(name)}") from None
+
+
+def csv_header(
+    path: Path, head: bytes, encoding: str, delimiter: str | None
+) -> tuple[str, str, str]:
+    """Return the first line of a file, its encoding, and what separates its fields."""
+    encoding = _known(encoding)
+    if delimiter is not None and not _separates(delimiter):
+        raise TableError("delimiter must be one character of ASCII, and no quote.")
+    header = _header(path, head, encoding)
+    if not header.strip():
+        raise TableError(f"{path}: the file has no header in its first line.")
+    if delimiter is None:
+        # in names that are quoted they stand for themselves
+        bare = re.sub(r'"[^"]*"', "", header)
+        delimiter = max(DELIMITERS, key=bare.count)
+    return header, encoding, delimiter
 
 
 def _known(encoding: str) -> str:

@@ -15,13 +15,22 @@ from pyarrow import ipc, parquet
 from tacit.tables._csv import CSVFile
 from tacit.tables._errors import TableError
 
-__all__ = ["BATCH", "TableFile", "open_table", "reading"]
+__all__ = [
+    "BATCH",
+    "CSV",
+    "JSON_LINES",
+    "TableFile",
+    "open_table",
+    "parquet_parts",
+    "reading",
+]
 
 # Rows of a batch, where the file lets us choose
 BATCH = 2**15
 CSV = (".csv", ".tsv")
 ARROW = (".arrow", ".feather", ".ipc")
 PARQUET = (".parquet", ".pq")
+JSON_LINES = (".jsonl", ".ndjson")
 
 
 class TableFile(Protocol):
@@ -162,15 +171,20 @@ def open_table(
 
 
 def _parts(folder: Path) -> list[Path]:
+    parts = parquet_parts(folder)
+    if not parts:
+        raise TableError(f"{folder}: the folder holds no .parquet files.")
+    return parts
+
+
+def parquet_parts(folder: Path) -> list[Path]:
+    """Return the Parquet files of a folder, in the order of their names."""
     # names with these beginnings are marks of the programs that write such folders
-    parts = sorted(
+    return sorted(
         part
         for part in folder.rglob("*")
         if part.suffix.lower() in PARQUET and not part.name.startswith(("_", "."))
     )
-    if not parts:
-        raise TableError(f"{folder}: the folder holds no .parquet files.")
-    return parts
 
 
 def _checked(path: Path, table: TableFile) -> TableFile:
@@ -195,6 +209,7 @@ def reading(path: Path) -> Iterator[None]:
     except (pa.ArrowException, OSError, UnicodeError, EOFError):
         kind = "Arrow" if path.suffix.lower() in ARROW else "Parquet"
         kind = "CSV" if path.suffix.lower() in CSV else kind
+        kind = "text" if path.suffix.lower() in JSON_LINES else kind
         words = f"the file is not {kind}, or it is damaged or cut off"
     else:
         return

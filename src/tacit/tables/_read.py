@@ -21,7 +21,7 @@ from tacit.tables._files import BATCH, TableFile, open_table, reading
 from tacit.tables._schema import Schema
 from tacit.tables._store import RowStore
 
-__all__ = ["Block", "Table", "batches", "check", "read_rows"]
+__all__ = ["Block", "Table", "batches", "check", "check_names", "read_rows"]
 
 Floats = NDArray[np.float64]
 
@@ -233,7 +233,7 @@ class _Source:
         if with_target and schema.target is not None:
             columns.append(schema.target)
         kinds = {column.name: column.kind for column in columns}
-        _check_names(Path(path), file.names, schema, list(kinds), keep)
+        check_names(Path(path), file.names, schema, list(kinds), keep)
         texts = frozenset(n for n in keep if kinds.get(n) == "number" and _is_csv(file))
         kinds |= dict.fromkeys(keep, "raw")
         return cls(Path(path), file, Encoder(Path(path), schema, texts), kinds)
@@ -296,7 +296,7 @@ def _is_csv(file: TableFile) -> bool:
     return hasattr(file, "delimiter")
 
 
-def _check_names(
+def check_names(
     path: Path,
     names: list[str],
     schema: Schema,

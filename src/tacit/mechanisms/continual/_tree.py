@@ -1,4 +1,4 @@
-"""All prefix sums of a stream."""
+"""All prefix sums of a stream, by the binary tree."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._state import kept
 from tacit._tape import release
-from tacit._validate import at_least, plain, positive
-from tacit.mechanisms import noise as draws
-from tacit.mechanisms._base import Drawable
-from tacit.mechanisms.grid import check_noise, enlarged, to_cells
-from tacit.mechanisms.noise import GRID
-from tacit.privacy import Event, GaussianNoise
+from tacit.mechanisms.continual._base import Array, PrefixSums
+from tacit.mechanisms.grid import enlarged
 
 __all__ = ["TreeState", "TreeSum"]
 
-Array = NDArray[np.float64]
 
-
+@kept
 @dataclass(frozen=True)
 class TreeState:
     """Open partial sums of a stream, exact and noisy. Private: do not publish."""
@@ -31,9 +27,14 @@ class TreeState:
     _private_exact: NDArray[np.generic] = field(repr=False)
     _private_noisy: NDArray[np.generic] = field(repr=False)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of an element."""
+        return self._private_exact.shape[1:]
+
 
 @dataclass(frozen=True)
-class TreeSum(Drawable):
+class TreeSum(PrefixSums):
     """Noisy prefix sums of a stream, by the binary tree.
 
     Parameters
@@ -46,6 +47,8 @@ class TreeSum(Drawable):
         How far neighbors can move one element of the stream, in L2.
     noise
         ``"grid"`` or ``"float"``.
+    largest
+        Largest size of a number in an element, beyond which it is cut.
 
     Notes
     -----
@@ -56,75 +59,55 @@ class TreeSum(Drawable):
     level.
     """
 
-    horizon: int
-    multiplier: float
-    sensitivity: float
-    noise: str = "grid"
-
-    def __post_init__(self) -> None:
-        plain(self)
-        at_least(1, horizon=self.horizon)
-        positive(multiplier=self.multiplier, sensitivity=self.sensitivity)
-        check_noise(self.noise)
-
     @property
     def levels(self) -> int:
         """Height of the tree: nodes an element can enter."""
         return int(self.horizon).bit_length()
 
-    @property
-    def event(self) -> Event:
-        return GaussianNoise(self.multiplier)
-
     def scale(self, size: int) -> float:
         """Return the standard deviation of the noise on a node of ``size`` numbers."""
-        # [tree:scale]
+        # [continual:tree]
         multiplier = self.multiplier * sqrt(self.levels)
         if self.noise == "float":
             return multiplier * self.sensitivity
         return enlarged(multiplier, self.sensitivity, sqrt(size))
 
+    def deviation(self, size: int) -> Array:
+        digits = np.bitwise_count(np.arange(1, self.horizon + 1)).astype(np.float64)
+        return np.asarray(np.sqrt(digits) * self.scale(size))
+
+    def deviation_at(self, t: int, size: int) -> float:
+        return sqrt(t.bit_count()) * self.scale(size)
+
     def init(self, shape: tuple[int, ...]) -> TreeState:
-        """Return the state before the first element."""
         kind = np.float64 if self.noise == "float" else np.int64
         zeros = np.zeros((self.levels, *shape), dtype=kind)
         return TreeState(0, zeros, zeros)
 
-    def step(
-        self, state: TreeState, value: Array, rng: Generator
+    def _advanced(
+        self, state: TreeState, values: Array, rng: Generator
     ) -> tuple[TreeState, Array]:
-        """Add one element; return the new state and the noisy sum so far."""
-        t = state.n_steps + 1
-        if t > self.horizon:
-            raise ValueError(
-                f"TreeSum was planned for {self.horizon} steps; step {t} was asked."
-            )
-        value = np.asarray(value, dtype=np.float64)
-        scale = self.scale(value.size)
-        level = (t & -t).bit_length() - 1  # the node that closes at this step
+        from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
+
+        n, size = len(values), values[0].size
         exact, noisy = state._private_exact.copy(), state._private_noisy.copy()
 
-        def close_node() -> Any:
-            if self.noise == "float":
-                exact[level] = exact[:level].sum(axis=0) + value
-                return exact[level] + scale * draws.float_normal(value.shape, rng)
-            # cut far outside any sensible range, so that no sum leaves 64 bits
-            most = scale * 2.0**30 / self.horizon
-            cells = to_cells(np.clip(value, -most, most), scale)
-            exact[level] = exact[:level].sum(axis=0) + cells
-            return exact[level] + draws.rounded_normal(value.shape, rng)
+        def close_nodes() -> Any:
+            cells, nodes = self._cells(values), self._draws(n, size, rng)
+            levels = exact.reshape(self.levels, size)
+            _kernels.close_nodes(state.n_steps, levels, cells, nodes)
+            return nodes
 
         # under replay the exact sums stay behind, and nothing released reads them
-        noisy[level] = release(
+        nodes = release(
             "TreeSum",
-            value=value,
+            value=values,
             sensitivity=self.sensitivity,
             norm="l2",
-            draw=close_node,
+            draw=close_nodes,
         )
-        exact[:level] = 0
-        noisy[:level] = 0
-        open_nodes = [i for i in range(self.levels) if t >> i & 1]
-        total = noisy[open_nodes].sum(axis=0)
-        cell = 1.0 if self.noise == "float" else scale / GRID
-        return TreeState(t, exact, noisy), np.asarray(total * cell, dtype=np.float64)
+        sums = np.empty((n, size))
+        levels, cell = noisy.reshape(self.levels, size), self._cell(size)
+        _kernels.add_nodes(state.n_steps, levels, nodes, cell, sums)
+        reached = TreeState(state.n_steps + n, exact, noisy)
+        return reached, sums.reshape(values.shape)

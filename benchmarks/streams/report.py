@@ -1,0 +1,203 @@
+"""Tables in Markdown and a plot of learning on streams, from the files of results.
+
+``python -m benchmarks.streams.report`` prints the tables; ``--docs`` also rewrites the
+page of figures in the guide and its pictures.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from benchmarks.streams.common import markdown, read
+
+from tacit.mechanisms import as_generator
+from tacit.mechanisms.continual import prefix_sums
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
+PAGE, PICTURE = GUIDE / "streams_figures.md", GUIDE / "streams_error.png"
+START, END = "<!-- measured -->", "<!-- /measured -->"
+
+
+@dataclass(frozen=True)
+class Section:
+    """One file of results and what a reader has to know about it.
+
+    Rows are divided into tables by their ``part``, where they have one.
+    """
+
+    name: str
+    title: str
+    words: str
+    spread: tuple[str, str] | None = None
+
+    def lines(self) -> list[str]:
+        rows = read(self.name)
+        if not rows:
+            raise SystemExit(
+                f"benchmarks/streams/results/{self.name}.csv is missing: run "
+                f"python -m benchmarks.streams.{self.name} first."
+            )
+        lines = [f"## {self.title}", "", self.words, ""]
+        parts: dict[str, list[dict[str, str]]] = {}
+        for row in rows:
+            parts.setdefault(row.pop("part", ""), []).append(row)
+        for part, table in parts.items():
+            if part:
+                lines += [f"### {part.capitalize()}", ""]
+            found = filled(table)
+            if self.spread is not None:
+                found = spread(found, *self.spread)
+            lines += [markdown(found), ""]
+        return lines
+
+
+def filled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return rows without the columns in which none of them has anything."""
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    return [{name: row[name] for name in names} for row in rows]
+
+
+def spread(rows: list[dict[str, str]], over: str, value: str) -> list[dict[str, str]]:
+    """Return a row for all values of ``over``, each of which becomes a column.
+
+    Columns after ``value``, such as times, are left out.
+    """
+    names = list(rows[0])
+    keys = [name for name in names[: names.index(value)] if name != over]
+    columns = sorted({row[over] for row in rows}, key=_place)
+    found: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in keys)
+        empty = dict(zip(keys, key, strict=True)) | dict.fromkeys(columns, "")
+        found.setdefault(key, empty)[row[over]] = row[value]
+    return list(found.values())
+
+
+def _place(text: str) -> tuple[bool, float]:
+    """Return where a column goes: numbers by size, then words."""
+    try:
+        return False, float(text)
+    except ValueError:
+        return True, 0.0
+
+
+SECTIONS = (
+    Section(
+        "prefix",
+        "Continual sums",
+        "Errors of sums for unit sensitivity and a multiplier of one over the whole "
+        "stream, as measured on 100 numbers at once and as planned; time and memory of "
+        "streams of 100 numbers a step. `largest` is over all steps, so that what was "
+        "measured is a little above what was planned. The comparison is with errors "
+        "that a program computed which knew none of this code.",
+    ),
+    Section(
+        "regret",
+        "Regret on made-up streams",
+        "Regret after the last step, and the exponent with which it grows with the "
+        "number of steps, between the ends of an interval of 95 percent, beside that "
+        "of the bound. The budget is epsilon 8 at delta 1e-5, and steps have one row.",
+    ),
+    Section(
+        "real",
+        "Public streams",
+        "Each row is predicted before it is learned. `past rows` predicts the most "
+        "frequent label or the mean so far, `river` its linear models behind its own "
+        "scaler, both without privacy. Columns are epsilons; `none` is without noise.",
+        spread=("epsilon", "score"),
+    ),
+    Section(
+        "incremental",
+        "Incremental regression",
+        "How much larger the sum of squared residuals over all rows so far is than the "
+        "least in the set.",
+    ),
+    Section(
+        "kills",
+        "Killed processes",
+        "`tacit stream --follow`, killed with signal 9 at random moments and started "
+        "again. Its releases are held against those of a run that nothing disturbed, "
+        "bit for bit.",
+    ),
+)
+
+KINDS = {
+    "tree": "binary tree",
+    "honaker": "tree, averaged by Honaker",
+    "square_root": "square root",
+    "blt": "four buffers (default)",
+}
+
+
+def page() -> list[str]:
+    """Return everything that was measured, in Markdown."""
+    return [line for section in SECTIONS for line in section.lines()]
+
+
+def draw(horizon: int = 128, numbers: int = 500) -> None:
+    """Draw the error of continual sums: planned and measured, and beside theory."""
+    import matplotlib  # noqa: PLC0415 - only where a picture is asked for
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot  # noqa: PLC0415
+
+    figure, (over_time, growth) = pyplot.subplots(1, 2, figsize=(10, 3.8))
+    times, horizons = np.arange(1, horizon + 1), 2 ** np.arange(4, 21)
+    rng = as_generator(0)
+    # each number of an element has noise of its own, so that one stream is many
+    stream = rng.uniform(-0.5, 0.5, (horizon, numbers)) / numbers**0.5
+    for kind, words in KINDS.items():
+        mechanism = prefix_sums(kind, horizon, 1.0, 1.0, largest=1.0)
+        _, sums = mechanism.steps(mechanism.init((numbers,)), stream, rng)
+        found = np.sqrt(np.mean((sums - stream.cumsum(axis=0)) ** 2, axis=1))
+        style = "--" if kind == "blt" else "-"
+        (line,) = over_time.plot(
+            times, mechanism.deviation(numbers), style, lw=1, label=words
+        )
+        color = line.get_color()
+        over_time.plot(times[1::4], found[1::4], ".", ms=4, c=color)
+        largest = [largest_deviation(kind, int(n)) for n in horizons]
+        growth.semilogx(horizons, largest, f"o{style}", ms=3, c=color, label=words)
+    over_time.plot(times, np.sqrt(times), ":", c="0.5", label="noise on each element")
+    over_time.set(ylim=(0, 12), xlabel="step", ylabel="deviation of the sum")
+    over_time.set_title(f"horizon {horizon}: planned (lines), measured (dots)")
+    levels = np.log2(horizons)
+    tree = np.sqrt(levels * (levels + 1))
+    root = (np.log(horizons) + np.euler_gamma + np.log(16)) / np.pi
+    growth.plot(horizons, tree, "k:", lw=1, label="theory of the tree")
+    growth.plot(horizons, root, "k-.", lw=1, label="theory of the square root")
+    growth.set(xlabel="horizon", ylabel="largest deviation", ylim=(0, 22))
+    growth.legend(fontsize=7)
+    over_time.legend(fontsize=7, loc="upper left", ncols=2)
+    figure.tight_layout()
+    figure.savefig(PICTURE, dpi=110)
+
+
+def largest_deviation(kind: str, horizon: int) -> float:
+    """Return the largest deviation over a stream of unit sensitivity and multiplier."""
+    mechanism = prefix_sums(kind, horizon, 1.0, 1.0, noise="float")
+    # the sum of a tree has most nodes one step before a power of two
+    at = horizon - 1 if kind in ("tree", "honaker") else horizon
+    return float(mechanism.deviation_at(at, 1))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docs", action="store_true")
+    given = parser.parse_args(argv)
+    lines = page()
+    print("\n".join(lines))
+    if given.docs:
+        draw()
+        text = PAGE.read_text()
+        before, _, rest = text.partition(START)
+        _, _, after = rest.partition(END)
+        PAGE.write_text("\n".join([before + START, "", *lines, END]) + after)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+"""The parts of ``tacit stream``: the estimator, the loop, and what it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from tacit import __version__, linear_model, online
+from tacit.cli._console import Refused
+from tacit.exceptions import LedgerDamaged, LedgerUnavailable
+from tacit.incremental import IncrementalERM, IncrementalLinearRegression
+from tacit.privacy import labelled
+from tacit.privacy.store import StoredLedger
+from tacit.saved import SavedModel, is_model, read, restored_parameter, write
+from tacit.streams import DurableStream
+from tacit.tables import GrowingTable, Schema
+
+__all__ = ["Outputs", "learn", "refuse_state", "stream_estimator"]
+
+# What learns, by the name of the option and the kind of the target
+MODELS: dict[tuple[str, str], Any] = {
+    ("online", "category"): online.OnlineLogisticRegression,
+    ("online", "number"): online.OnlineLinearRegression,
+    ("incremental", "category"): IncrementalERM,
+    ("incremental", "number"): IncrementalLinearRegression,
+}
+# Parameters with an option or a line of the schema of their own
+FIXED = {
+    "epsilon": "--epsilon",
+    "delta": "--delta",
+    "horizon": "--horizon",
+    "rows_per_step": "--rows-per-step",
+    "rows_per_person": "--rows-per-person",
+    "method": "--method",
+    "neighbors": "replace_one, which is the only choice",
+    "estimator": "--model",
+    "x_norm": "row_norm in the schema",
+    "classes": "the target's categories in the schema",
+    "y_range": "the target's range in the schema",
+}
+# What a folder of state may hold before its first step
+OWN_FILES = {"lock", "private-state", "private-state.partial"}
+# Bytes from the end in which the last line of releases is looked for at first
+BLOCK = 2**16
+
+
+def stream_estimator(
+    schema: Schema, name: str, settings: dict[str, Any], **parameters: Any
+) -> Any:
+    """Return the estimator for a schema's target, or refuse what does not fit it."""
+    target = schema.target
+    assert target is not None  # schema_for has refused others
+    make: Any = MODELS[name, target.kind]
+    inner: Any = linear_model.LogisticRegression
+    inside = (inner(classes=target.labels, x_norm=schema.row_norm),)
+    public: dict[str, Any] = {
+        "x_norm": schema.row_norm,
+        "classes": target.labels,
+        "y_range": target.range,
+    }
+    model = make(*(inside if make is IncrementalERM else ()))
+    known = model.get_params(deep=False)
+    for setting in settings:
+        if setting in FIXED:
+            raise Refused(f"--set {setting} is not for that; use {FIXED[setting]}.")
+        if setting not in known:
+            raise Refused(f"{make.__name__} has no parameter {setting!r}.")
+    if parameters.get("method") is None:
+        parameters.pop("method", None)
+    elif "method" not in known:
+        raise Refused(f"{make.__name__} has no --method; leave it out.")
+    model.set_params(
+        **parameters,
+        **{key: value for key, value in public.items() if key in known},
+        **{key: restored_parameter(key, value) for key, value in settings.items()},
+    )
+    return model
+
+
+def refuse_state(folder: Path) -> None:
+    """Refuse a folder of something else to keep the state in."""
+    if folder.exists() and not folder.is_dir():
+        raise Refused(f"{folder} is no folder; give another --state.")
+    if folder.is_dir() and not {p.name for p in folder.iterdir()} <= OWN_FILES:
+        raise Refused(
+            f"{folder} holds other files than those of a stream; give another --state."
+        )
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where each release goes, once its step is on the disk.
+
+    Parameters
+    ----------
+    releases
+        A file of lines, one for each release, or None.
+    folder
+        A model folder that is replaced by each release, or None.
+    schema, label
+        What the model is kept with.
+    """
+
+    releases: Path | None
+    folder: Path | None
+    schema: Schema
+    label: str
+
+    def refuse(self, stream: DurableStream) -> None:
+        """Refuse places that hold something else, before a step is taken."""
+        if self.releases is not None:
+            _refuse_releases(self.releases, stream)
+        if self.folder is None or not self.folder.exists():
+            return
+        facts = read(self.folder).facts if is_model(self.folder) else {}
+        if stream.identity is None or facts.get("stream") != stream.identity:
+            raise Refused(
+                f"{self.folder} holds no model of this stream; give another --output."
+            )
+
+    def put(self, stream: DurableStream, account: dict[str, Any]) -> None:
+        """Write the last release; a line that is there already is left as it is."""
+        if self.releases is not None:
+            _append(self.releases, _line(stream))
+        if self.folder is None:
+            return
+        model = stream.model
+        facts = {
+            "label": self.label,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "tacit": __version__,
+            "stream": stream.identity,
+            "step": stream.n_steps,
+            "rows": _rows_taken(stream),
+            "features": self.schema.feature_names,
+            "releases": [model.privacy_.to_dict()],
+            **account,
+        }
+        saved = SavedModel(model, model.privacy_, self.schema.to_dict(), facts)
+        write(self.folder, saved, overwrite=True)
+
+
+def learn(
+    stream: DurableStream,
+    table: GrowingTable,
+    outputs: Outputs,
+    *,
+    follow: bool,
+    poll: float,
+    tell: Callable[[DurableStream], None],
+) -> int | None:
+    """Take steps until rows or the horizon end; return how many rows wait.
+
+    None where the horizon was reached, as rows are then left uncounted.
+    """
+    horizon, rows = stream.model.horizon, stream.model.rows_per_step
+    account: dict[str, Any] = {}
+    if stream.n_steps:
+        if stream.n_steps < horizon:  # refused while nothing is written yet
+            table.take(stream.position, rows)
+        account = _account(stream)
+        outputs.put(stream, account)
+    while stream.n_steps < horizon:
+        taken = table.take(stream.position, rows)
+        if taken.X is None:
+            if not follow:
+                return taken.n_rows
+            time.sleep(poll)
+            continue
+        with labelled(outputs.label):
+            stream.partial_fit(taken.X, taken.y, position=taken.position)
+        account = account or _account(stream)
+        # [durable:release] after the state, so that no release is of a lost step
+        outputs.put(stream, account)
+        tell(stream)
+    return None
+
+
+def _rows_taken(stream: DurableStream) -> int:
+    taken: int = stream.n_steps * stream.model.rows_per_step
+    return taken
+
+
+def _account(stream: DurableStream) -> dict[str, Any]:
+    """Return what a model keeps of the ledger that paid for its stream."""
+    ledger = stream.ledger
+    if not isinstance(ledger, StoredLedger):
+        return {"charge": None, "ledger": None}
+    label = stream.model.privacy_.entries[0].label
+    try:
+        charges = (r for r in ledger.history() if r.kind == "charge")
+        seq = next((r.seq for r in charges if r.label == label), None)
+        head = list(ledger.head)
+    except (LedgerUnavailable, LedgerDamaged):  # the stream is paid for all the same
+        seq = head = None
+    return {"charge": seq, "ledger": {"dataset": ledger.dataset, "head": head}}
+
+
+def _line(stream: DurableStream) -> dict[str, Any]:
+    """Return a release as plain data."""
+    model = stream.model
+    intercept = model.intercept_
+    return {
+        "stream": stream.identity,
+        "step": stream.n_steps,
+        "rows": _rows_taken(stream),
+        "coef": model.coef_.tolist(),
+        "intercept": getattr(intercept, "tolist", lambda: intercept)(),
+    }
+
+
+def _refuse_releases(path: Path, stream: DurableStream) -> None:
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise Refused(f"{path} cannot be a file of releases; give another --releases.")
+    if not path.exists():
+        return
+    with open(path, "rb") as file:
+        last, _ = _last_line(file)
+    if last is None:
+        return
+    began = stream.identity is not None and last.get("stream") == stream.identity
+    if not began or last.get("step") not in (stream.n_steps, stream.n_steps - 1):
+        raise Refused(
+            f"{path} does not end with the last release of this stream, nor with the "
+            "one before; give another --releases."
+        )
+
+
+def _append(path: Path, line: dict[str, Any]) -> None:
+    """Put a release at the end of a file, once, after what was torn off is mended."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags, 0o666), "r+b") as file:
+        last, end = _last_line(file)
+        if last is not None and last.get("step") == line["step"]:
+            return
+        file.truncate(end)
+        file.seek(end)
+        file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _last_line(file: IO[bytes]) -> tuple[dict[str, Any] | None, int]:
+    """Return the last whole line of a file, and where it ends."""
+    size = file.seek(0, os.SEEK_END)
+    block = BLOCK
+    while True:
+        start = max(0, size - block)
+        file.seek(start)
+        text = file.read(size - start)
+        end = text.rfind(b"\n") + 1
+        begin = text.rfind(b"\n", 0, max(0, end - 1)) + 1
+        if start == 0 or (end and begin):
+            break
+        block *= 4
+    if not end:
+        return None, start
+    try:
+        found = json.loads(text[begin:end])
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        found = {}  # a line of something else
+    return found, start + end

@@ -1,0 +1,319 @@
+"""``tacit stream``: a private model that learns from a table while it grows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from tacit.cli._console import Refused, json_option, out
+from tacit.cli._options import (
+    csv_options,
+    given_settings,
+    ledger_files,
+    ledger_options,
+    opened_ledger,
+    schema_for,
+)
+
+
+@click.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option(
+    "--schema",
+    "schema_path",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False),
+    help="Public facts about the columns; see 'tacit schema init'.",
+)
+@click.option("--target", help="Column to predict; the schema's unless given.")
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    help="Folder to keep the stream in. It is secret, and needed to go on.",
+)
+@click.option("--epsilon", type=float, required=True, help="Budget of all steps.")
+@click.option("--delta", type=float, help="1 / rows^2 of all steps unless given.")
+@click.option(
+    "--horizon",
+    type=click.IntRange(1),
+    required=True,
+    help="Number of steps that are paid for; a step releases a model.",
+)
+@click.option(
+    "--rows-per-step",
+    type=click.IntRange(1),
+    required=True,
+    help="Number of rows of a step; fewer wait until there are so many.",
+)
+@click.option(
+    "--rows-per-person",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Most rows that one person has in the stream; the noise grows with it.",
+)
+@click.option(
+    "--model",
+    "model_name",
+    type=click.Choice(["online", "incremental"]),
+    default="online",
+    show_default=True,
+    help="online goes after the last rows, incremental fits all rows so far.",
+)
+@click.option("--method", help="Method of the model; its own choice unless given.")
+@click.option(
+    "--neighbors",
+    type=click.Choice(["replace_one", "add_or_remove_one"]),
+    default="replace_one",
+    show_default=True,
+    help="What a neighboring stream is; only replace_one is possible here.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Another parameter of the estimator; the value is JSON or plain text.",
+)
+@ledger_options
+@click.option(
+    "--no-ledger",
+    is_flag=True,
+    help="Keep no account: this promise does not add up with any other.",
+)
+@click.option("--label", help="Name of the charge in the ledger.")
+@click.option(
+    "--once/--follow",
+    default=True,
+    help="Take what is there and end, or wait for more until Ctrl-C or the horizon.",
+)
+@click.option(
+    "--poll",
+    type=click.FloatRange(0.01, 86400),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often --follow looks for more rows.",
+)
+@click.option(
+    "--output",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for the last model, replaced at each step.",
+)
+@click.option(
+    "--releases",
+    type=click.Path(path_type=Path),
+    help="File of JSON lines, one for each step.",
+)
+@click.option(
+    "--plan",
+    "only_plan",
+    is_flag=True,
+    help="Say what will be spent and end; reads no row and charges nothing.",
+)
+@csv_options
+@click.option("--quiet", is_flag=True, help="No line for each step.")
+@json_option
+def command(
+    source: Path,
+    schema_path: str,
+    target: str | None,
+    state: Path | None,
+    model_name: str,
+    neighbors: str,
+    settings: tuple[str, ...],
+    ledger_url: str | None,
+    dataset: str | None,
+    analyst: str | None,
+    no_ledger: bool,
+    label: str | None,
+    once: bool,
+    poll: float,
+    output: Path | None,
+    releases: Path | None,
+    only_plan: bool,
+    encoding: str,
+    delimiter: str | None,
+    quiet: bool,
+    as_json: bool,
+    **parameters: Any,
+) -> None:
+    """Learn from SOURCE while it grows, and go on where the last run ended.
+
+    SOURCE is a CSV file, a file of JSON lines, or a folder of Parquet files. The first
+    step charges the whole horizon; later ones, and later runs, charge nothing. Rows
+    that cannot be used count as rows and add nothing.
+    """
+    if ledger_url is None and not (no_ledger or only_plan):
+        raise Refused(
+            "--ledger must name the ledger to charge, or --no-ledger say that no "
+            "account is kept."
+        )
+    if neighbors != "replace_one":
+        raise Refused(
+            "--neighbors must be replace_one: rows are grouped by their number, so "
+            "that one more or less would move all later ones to other steps; call "
+            "partial_fit in Python, with steps by time."
+        )
+    from tacit.cli import _streaming as streaming
+    from tacit.cli._fitting import refuse_folder, refuse_label
+    from tacit.privacy import labelled
+    from tacit.streams import DurableStream
+    from tacit.tables import GrowingTable
+
+    schema = schema_for(schema_path, target)
+    model = streaming.stream_estimator(
+        schema, model_name, given_settings(settings), **parameters
+    )
+    planned = model.plan(len(schema.feature_names))
+    ledger = None
+    if not no_ledger and ledger_url is not None:
+        ledger = opened_ledger(ledger_url, dataset, analyst)
+    if only_plan:
+        facts = _plan_facts(model, planned, ledger)
+        out(as_json, facts, lambda console: _show_plan(console, facts))
+        return
+    if state is None:
+        raise Refused("--state must name the folder to keep the stream in.")
+    label = schema.target.name if label is None else label
+    refuse_label(label)
+    table = GrowingTable(source, schema, encoding=encoding, delimiter=delimiter)
+    streaming.refuse_state(state)
+    if output is not None:
+        used = [source, Path(schema_path), state, *ledger_files(ledger_url)]
+        refuse_folder(output, True, [*used, *([releases] if releases else [])])
+    if ledger is not None and not DurableStream.exists(state):
+        with labelled(label):  # refused while there is no folder yet
+            ledger.require(planned.event, type(model).__name__, promise=planned.budget)
+    outputs = streaming.Outputs(releases, output, schema, label)
+    with DurableStream(model, state, ledger=ledger) as stream:
+        outputs.refuse(stream)
+        before = stream.n_steps
+
+        def tell(stream: Any) -> None:
+            if not (once or quiet or as_json):
+                click.echo(_step_line(stream))
+
+        waiting = None
+        try:
+            waiting = streaming.learn(
+                stream, table, outputs, follow=not once, poll=poll, tell=tell
+            )
+        except KeyboardInterrupt:
+            if once:
+                raise
+        data = _facts(stream, before, waiting, outputs)
+    out(as_json, data, lambda console: _show(console, stream, data))
+
+
+def _plan_facts(model: Any, planned: Any, ledger: Any) -> dict[str, Any]:
+    from tacit.privacy.report import in_words
+
+    budget, terms = planned.budget, planned.terms
+    cost = None
+    if ledger is not None:
+        cost = {
+            "dataset": ledger.dataset,
+            "spent": ledger.spent(),
+            "budget": ledger.budget.to_dict(),
+            "fits": ledger.admits(planned.event, planned.budget),
+        }
+    return {
+        "estimator": type(model).__name__,
+        "learner": type(planned.learner).__name__,
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "neighbors": budget.neighbors.value,
+        "horizon": terms.horizon,
+        "rows_per_step": terms.rows_per_step,
+        "rows_per_person": terms.rows_per_person,
+        "noise": in_words(planned.event),
+        "assumptions": [*planned.assumptions, *planned.learner.assumptions],
+        "ledger": cost,
+    }
+
+
+def _show_plan(console: Console, facts: dict[str, Any]) -> None:
+    console.print(f"estimator    {facts['estimator']}, {facts['learner']}")
+    console.print(
+        f"promise      epsilon {facts['epsilon']:g}, delta {facts['delta']:.3g}, "
+        f"neighbors {facts['neighbors']}"
+    )
+    console.print(
+        f"steps        {facts['horizon']:,} of {facts['rows_per_step']:,} row(s), "
+        "charged together at the first"
+    )
+    console.print(f"noise        {facts['noise']}", markup=False)
+    for assumption in facts["assumptions"]:
+        console.print(f"assumes      {assumption}", markup=False)
+    ledger = facts["ledger"]
+    if ledger is not None:
+        room = "there is room for it" if ledger["fits"] else "there is NO room for it"
+        console.print(
+            f"ledger       {ledger['dataset']}: epsilon {ledger['spent']:.4g} of "
+            f"{ledger['budget']['epsilon']:g} is spent, and {room}",
+            markup=False,
+        )
+
+
+def _facts(
+    stream: Any, before: int, waiting: int | None, outputs: Any
+) -> dict[str, Any]:
+    """Return what a run did, as plain data; all of it is public."""
+    model, ledger, begun = stream.model, stream.ledger, stream.n_steps > 0
+    return {
+        "estimator": type(model).__name__,
+        "stream": stream.identity,
+        "steps_before": before,
+        "step": stream.n_steps,
+        "horizon": model.horizon,
+        "rows": stream.n_steps * model.rows_per_step,
+        "waiting": waiting,
+        "done": stream.n_steps >= model.horizon,
+        "privacy": model.privacy_.to_dict() if begun else None,
+        "state": str(stream.folder),
+        "releases": None if outputs.releases is None else str(outputs.releases),
+        "output": None if outputs.folder is None else str(outputs.folder),
+        "ledger": None
+        if ledger is None
+        else {
+            "dataset": ledger.dataset,
+            "budget": ledger.budget.to_dict(),
+            "spent": ledger.spent(),
+        },
+    }
+
+
+def _step_line(stream: Any) -> str:
+    model = stream.model
+    rows = stream.n_steps * model.rows_per_step
+    return f"step         {stream.n_steps} of {model.horizon}, {rows} rows taken"
+
+
+def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
+    if data["step"]:
+        console.print(str(stream.model.privacy_), markup=False)
+    else:
+        console.print("promise      none yet: the first step is charged")
+    waiting = data["waiting"]
+    rest = f", {waiting} wait" if waiting is not None else ""
+    console.print(f"{_step_line(stream)}{rest}")
+    if data["done"]:
+        console.print(
+            f"end          the horizon of {data['horizon']} steps is reached; begin "
+            "another stream, which is charged anew, to learn more"
+        )
+    for name in ("releases", "output", "state"):
+        if data[name] is not None:
+            console.print(f"{name:12} {data[name]}", markup=False)
+    ledger = data["ledger"]
+    if ledger is not None:
+        console.print(
+            f"ledger       {ledger['dataset']}: epsilon {ledger['spent']:.4g} of "
+            f"{ledger['budget']['epsilon']:g} is spent",
+            markup=False,
+        )

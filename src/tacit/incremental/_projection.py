@@ -1,0 +1,61 @@
+"""A public random matrix that rows are seen through, made anew from its key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._random import generator_for
+from tacit.data import RowBounds
+from tacit.mechanisms.noise import float_normal
+
+__all__ = ["Projection"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Normal entries of variance one over the number of components, from a public key.
+
+    A constant last feature is left as it is.
+    """
+
+    key: int
+    n_components: int
+    n_columns: int
+    constant: bool
+    row_width: float
+
+    def matrix(self) -> Array:
+        """Return the matrix, the same for the same key."""
+        shape = self.n_components, self.n_columns
+        rng = generator_for(self.key, "projection", *shape)
+        matrix = float_normal(shape, rng) / sqrt(self.n_components)
+        if not self.constant:
+            return matrix
+        whole = np.zeros((shape[0] + 1, shape[1] + 1))
+        whole[:-1, :-1] = matrix
+        whole[-1, -1] = 1.0
+        return whole
+
+    def rows(self, X: Array, matrix: Array, bounds: RowBounds) -> Array:
+        """Return rows times the matrix, each as long as it was before.
+
+        The bound on rows then holds for every matrix and every row; zero stays zero.
+        """
+        end = X.shape[1] - self.constant
+        # by their largest entries first, so that no square vanishes
+        largest = np.abs(X[:, :end]).max(axis=1, initial=0.0)
+        unit = X[:, :end] / np.where(largest > 0, largest, 1.0)[:, None]
+        seen = unit @ matrix[: matrix.shape[0] - self.constant, :end].T
+        before = np.linalg.norm(unit, axis=1)
+        after = np.linalg.norm(seen, axis=1)
+        factors = np.divide(before, after, out=np.zeros(len(X)), where=after > 0)
+        seen *= (factors * largest)[:, None]
+        # [incremental:projected] within the bound to the last digit
+        clipped: Array = bounds.clip(np.column_stack([seen, X[:, end:]]))
+        return clipped

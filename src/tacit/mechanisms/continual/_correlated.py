@@ -1,0 +1,98 @@
+"""Prefix sums whose noise is correlated by a Toeplitz matrix."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from tacit._tape import release
+from tacit.mechanisms.continual._base import ROOM, Array, PrefixSums
+from tacit.mechanisms.grid import ROUNDING, enlarged
+from tacit.mechanisms.noise import GRID
+
+__all__ = ["FAR", "UNIT", "CorrelatedSums"]
+
+# Unit round-off of float64
+UNIT = 2.0**-53
+# A normal number is beyond so many deviations with probability below 2**-166
+FAR = 15
+
+
+@dataclass(frozen=True)
+class CorrelatedSums(PrefixSums):
+    """Sums of elements that each get noise n, where ``C n`` is fresh noise.
+
+    A subclass knows C, a lower triangular Toeplitz matrix with ones on its diagonal,
+    and finds what the rows of ``C - 1`` make of the noise so far.
+    """
+
+    @property
+    @abstractmethod
+    def column_norm(self) -> float:
+        """Norm of the first column of C, the longest, over the horizon."""
+
+    @abstractmethod
+    def _rounding(self) -> float:
+        """Bound how far a number that `_run` remembers is from exact, in cells."""
+
+    @abstractmethod
+    def _run(
+        self, state: Any, numbers: Any, *, given_fresh: bool
+    ) -> tuple[Any, Any, dict[str, Any]]:
+        """Return noise n, what ``C - 1`` makes of it, and the fields of the state.
+
+        ``numbers`` are fresh noise when that is given, else n.
+        """
+
+    def scale(self, size: int) -> float:
+        """Return the deviation of a fresh draw, for elements of ``size`` numbers."""
+        # [continual:toeplitz]
+        moved = self.sensitivity * self.column_norm
+        if self.noise == "float":
+            return self.multiplier * moved
+        apart = 2 * self._rounding() * sqrt(self.horizon * size)
+        ones = self.column_norm * sqrt(size) + apart / ROUNDING
+        return enlarged(self.multiplier, moved, ones)
+
+    def _element(self) -> float:
+        """Bound how far neighbors move a number of an element, in cells."""
+        return 2 * GRID / (self.multiplier * self.column_norm) + 2
+
+    def _room(self, size: int) -> float:
+        # sums are made of what was released, in floats, and have all the room there is
+        return self.scale(size) * ROOM
+
+    def _advanced(self, state: Any, values: Array, rng: Generator) -> tuple[Any, Array]:
+        n, size = len(values), values[0].size
+        cells, cell = self._cells(values), self._cell(size)
+        drawn: Any = None
+
+        def draw() -> Any:
+            nonlocal drawn
+            drawn = self._run(state, self._draws(n, size, rng), given_fresh=True)
+            return cells + drawn[0]
+
+        def queried(released: Any) -> Any:
+            _, said, _ = self._run(state, released - cells, given_fresh=False)
+            return (cells - said) * cell
+
+        released = release(
+            type(self).__name__,
+            value=queried,
+            sensitivity=self.scale(size) / self.multiplier,
+            norm="l2",
+            draw=draw,
+        )
+        # the state follows from what was released: a replay has another draw, or none
+        noise = released - cells
+        if drawn is None or not np.array_equal(drawn[0], noise):
+            drawn = self._run(state, noise, given_fresh=False)
+        sums = np.cumsum(released, axis=0, dtype=np.float64).reshape(values.shape)
+        sums += state.sums
+        reached = replace(state, n_steps=state.n_steps + n, sums=sums[-1], **drawn[2])
+        return reached, sums * cell
