@@ -125,14 +125,14 @@ bench-regression: $(INSTALLED_BENCH) peers
 	$(BIN)/python -m benchmarks.regression.report --docs
 
 bench-streams-quick: $(INSTALLED_BENCH)
-	@for part in prefix regret real incremental kills; do
+	@for part in prefix regret hedge real incremental kills; do
 	  $(BIN)/python -m benchmarks.streams.$$part --quick
 	done
 	$(BIN)/python -m benchmarks.streams.report
 
 # about an hour on one core
 bench-streams: $(INSTALLED_BENCH)
-	@for part in prefix regret real incremental kills; do
+	@for part in prefix regret hedge real incremental kills; do
 	  $(BIN)/python -m benchmarks.streams.$$part
 	done
 	$(BIN)/python -m benchmarks.streams.report --docs

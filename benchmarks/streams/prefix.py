@@ -47,7 +47,7 @@ KINDS = {
 # a million steps of these tell nothing new, and take long
 SHORT = ("blt 1", "blt 2", "blt 3", "growing blt, doubling", "honaker")
 
-# Largest error over all steps, and root mean square. For buffers the second is left out:
+# Largest error over all steps, and the root mean square. That of buffers is left out:
 # it was found for a design that makes it least, and ours make the first least
 EXPECTED = {
     "tree": {

@@ -26,13 +26,15 @@ START, END = "<!-- measured -->", "<!-- /measured -->"
 class Section:
     """One file of results and what a reader has to know about it.
 
-    Rows are divided into tables by their ``part``, where they have one.
+    Rows are divided into tables by their ``part``, where they have one. With a column
+    named, only rows that have something in it are shown.
     """
 
     name: str
     title: str
     words: str
     spread: tuple[str, str] | None = None
+    with_column: str | None = None
 
     def lines(self) -> list[str]:
         rows = read(self.name)
@@ -48,7 +50,9 @@ class Section:
         for part, table in parts.items():
             if part:
                 lines += [f"### {part.capitalize()}", ""]
-            found = filled(table)
+            found = filled(
+                [row for row in table if not self.with_column or row[self.with_column]]
+            )
             if self.spread is not None:
                 found = spread(found, *self.spread)
             lines += [markdown(found), ""]
@@ -113,8 +117,13 @@ SECTIONS = (
     Section(
         "incremental",
         "Incremental regression",
-        "How much larger the sum of squared residuals over all rows so far is than the "
-        "least in the set.",
+        "How much larger the sum of squared residuals over all rows is than the least "
+        "in the set, after the last step, at the largest size that was tried; and the "
+        "exponent with which it grows with that size, in an interval of 95 percent. "
+        "Rows have norm one and targets are up to one. `published noise` has the "
+        "constants of the paper, `refits` is `IncrementalERM`, which keeps all rows. "
+        "Noise alone is of deviation one; the streams have epsilon 4 at delta 1e-6.",
+        with_column="slope",
     ),
     Section(
         "kills",

@@ -44,7 +44,7 @@ def evidence(plan, data, seed):
     X, y = data
     rng, state, total = as_generator(seed), plan.init(), 0.0
     deviation = plan.deviation()
-    for t in range(HORIZON):
+    for t in range(plan.horizon):
         state = plan.step(state, X[t : t + 1], y[t : t + 1], rng)
         shown = float(plan.weights(state)[0, 0])
         total += shown * plan.sensitivity(t + 1) / deviation[t] ** 2
@@ -52,9 +52,10 @@ def evidence(plan, data, seed):
 
 
 def check(method, budget, pair, n_runs, seed):
-    problem = Problem(Huber(1.0), RowBounds(), HORIZON, 1)
+    horizon = len(pair[0][1])
+    problem = Problem(Huber(1.0), RowBounds(), horizon, 1)
     # far wider than the noise, so that the score stays a sum of normals
-    plan = replace(method.plan(problem, budget, StreamTerms(HORIZON)), reach=1e9)
+    plan = replace(method.plan(problem, budget, StreamTerms(horizon)), reach=1e9)
     schedule = plan.schedule
     halved = replace(plan, schedule=replace(schedule, spread=schedule.spread / 2))
     bounds = [
@@ -76,8 +77,8 @@ def check(method, budget, pair, n_runs, seed):
 @pytest.mark.statistical
 def test_half_the_noise_on_iterates_is_caught_quickly(seed):
     method = PerturbedIterates(ImplicitGradient(0.5), noise="float")
-    pair = straight(1), straight(-1)
-    check(method, Budget(10.0, 1e-5), pair, 500, seed)
+    pair = straight(1, 2), straight(-1, 2)
+    check(method, Budget(10.0, 1e-5), pair, 600, seed)
 
 
 @pytest.mark.slow

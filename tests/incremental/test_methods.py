@@ -252,7 +252,7 @@ def test_published_noise_is_refused_for_short_streams(horizon):
 def test_published_noise_is_refused_where_it_breaks_its_promise():
     assert planned(GradientRegression("paper"), L2Ball(1.0), horizon=4)
     budget = Budget(100.0, 1e-6)
-    with pytest.raises(PlanError, match="do not keep epsilon=100"):
+    with pytest.raises(PlanError, match="does not keep epsilon=100"):
         planned(GradientRegression("paper"), L2Ball(1.0), horizon=4, budget=budget)
     # the control: one node a step, with the printed noise, costs more than is said
     multiplier = 2 * sqrt(2 * log(2 / 5e-7)) / 50 / sqrt(3)

@@ -9,6 +9,7 @@ from tacit.convex._protocols import (
     is_set,
 )
 from tacit.convex.groups import GroupBall
+from tacit.convex.implicit import implicit_slopes, implicit_step
 from tacit.convex.losses import (
     Huber,
     HuberizedHinge,
@@ -64,6 +65,8 @@ __all__ = [
     "coordinate_parts",
     "gradient_roundoff",
     "has_residuals",
+    "implicit_slopes",
+    "implicit_step",
     "is_set",
     "makes_zeros",
     "minimize",

@@ -149,8 +149,7 @@ def implicit_step(
     Examples
     --------
     >>> import numpy as np
-    >>> from tacit.convex import Squared
-    >>> from tacit.convex.implicit import implicit_step
+    >>> from tacit.convex import Squared, implicit_step
     >>> implicit_step(Squared(), np.zeros(2), np.array([1.0, 0.0]), 1.0, step=1.0)
     array([0.5, 0. ])
     """

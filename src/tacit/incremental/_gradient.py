@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._state import kept
-from tacit._validate import at_least, plain
+from tacit._validate import at_least, one_of, plain
 from tacit.convex import ConvexSet, Free
 from tacit.exceptions import PlanError
 from tacit.incremental._moment_regression import (
@@ -36,7 +36,6 @@ from tacit.mechanisms.continual import prefix_sums, to_matrix, to_vector
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
-from tacit.solvers._published import check_accounting, refuse_unkept
 from tacit.streams import StreamTerms
 
 __all__ = ["GradientLearner", "GradientRegression"]
@@ -111,10 +110,18 @@ class GradientLearner:
             state._private_first, moments.first, rng
         )
         n_steps = state.n_steps + 1
-        quadratic = NoisyQuadratic(to_matrix(second), first, *self._deviations(n_steps))
-        n_iterations, step, start = self._descent(n_steps)
-        weights = averaged_descent(quadratic, self.domain, start, n_iterations, step)
+        weights = self.descended(to_matrix(second), first, n_steps)
         return GradientState(n_steps, self.unit * weights, second_state, first_state)
+
+    def descended(self, second: Array, first: Array, step: int) -> Array:
+        """Return the mean of the descent from the sums of a step, in units inside."""
+        quadratic = NoisyQuadratic(second, first, *self._deviations(step))
+        error, slope, diameter = self._sizes(step)
+        n_iterations = descent_steps(error, slope, self.most_iterations)
+        # the diameter, where the paper has the radius: two members can be that far
+        size = diameter / (sqrt(n_iterations) * (error + slope))
+        start = self.domain.prox(np.zeros(self.problem.shape), 1.0)
+        return averaged_descent(quadratic, self.domain, start, n_iterations, size)
 
     def weights(self, state: GradientState) -> Array:
         """Return the weights released last."""
@@ -151,15 +158,6 @@ class GradientLearner:
         n_rows = self.terms.rows_per_step * step
         return error, 2 * n_rows * (1 + domain.radius), domain.diameter(p)
 
-    def _descent(self, step: int) -> tuple[int, float, Array]:
-        """Return the number of gradient steps, their size, and where they start."""
-        error, slope, diameter = self._sizes(step)
-        n_iterations = descent_steps(error, slope, self.most_iterations)
-        # the diameter, where the paper has the radius: two members can be that far
-        size = diameter / (sqrt(n_iterations) * (error + slope))
-        start = self.domain.prox(np.zeros(self.problem.shape), 1.0)
-        return n_iterations, size, start
-
 
 @dataclass(frozen=True)
 class GradientRegression:
@@ -172,7 +170,7 @@ class GradientRegression:
     Parameters
     ----------
     accounting
-        ``"tight"`` for the least noise with which both trees together fit the budget,
+        ``"exact"`` for the least noise with which both trees together fit the budget,
         ``"paper"`` for the published noise, where it keeps its promise.
     most_iterations
         Most gradient steps after each step of the stream. The published number grows
@@ -210,13 +208,13 @@ class GradientRegression:
     1000
     """
 
-    accounting: str = "tight"
+    accounting: str = "exact"
     most_iterations: int = 1000
     noise: str = "grid"
 
     def __post_init__(self) -> None:
         plain(self)
-        check_accounting(self.accounting)
+        one_of(("exact", "paper"), accounting=self.accounting)
         at_least(1, most_iterations=self.most_iterations)
         check_noise(self.noise)
 
@@ -267,12 +265,16 @@ def _published(budget: Budget, horizon: int) -> float:
     if horizon < PUBLISHED_STEPS:
         raise PlanError(
             f"The published noise hides nothing for horizon={horizon}; use "
-            "accounting='tight', or a horizon of at least 3."
+            "accounting='exact', or a horizon of at least 3."
         )
     epsilon, delta = budget.epsilon / 2, budget.delta / 2
     multiplier = log2(horizon) * sqrt(2 * log(2 / delta)) / epsilon
     multiplier /= sqrt(horizon.bit_length())
-    refuse_unkept(_both(multiplier), budget)
+    if not _both(multiplier).curve(budget.neighbors).fits(budget):
+        raise PlanError(
+            f"The published noise does not keep epsilon={budget.epsilon:g} at "
+            f"delta={budget.delta:g}; use accounting='exact'."
+        )
     return multiplier
 
 

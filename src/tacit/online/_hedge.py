@@ -38,8 +38,6 @@ UNITS = 2**20
 MOST_SUM = 2**52
 # Draws that a report may list
 MOST_DRAWS = 10**6
-# Elements of prefix sums may be so many times the rows that were guessed
-ROOM = 2**16
 
 
 @dataclass(frozen=True)
@@ -206,8 +204,6 @@ class WeightedHedge:
         Costs by which an expert weighs e times less.
     sensitivity
         How far neighbors move the costs of all experts in L2, in halves of the range.
-    largest
-        Longest vector of the costs of a step, in the same unit.
     regret_bound
         Bound on the expected regret after the horizon.
     noise
@@ -219,7 +215,6 @@ class WeightedHedge:
     multiplier: float
     temperature: float
     sensitivity: float
-    largest: float
     regret_bound: float
     noise: str = "grid"
 
@@ -232,7 +227,6 @@ class WeightedHedge:
             self.multiplier,
             self.sensitivity,
             self.noise,
-            self.largest,
         )
 
     @property
@@ -306,7 +300,7 @@ class Hedge:
     References
     ----------
     .. [1] P. Jain, A. Thakurta, "(Near) dimension independent risk bounds for
-       differentially private learning", ICML 2014, Section 4.1.
+       differentially private learning", ICML 2014, Section 5.2.
     """
 
     play: str = "auto"
@@ -401,7 +395,6 @@ class Hedge:
             multiplier=calibrate(GaussianNoise, budget),
             temperature=1.0,
             sensitivity=rows_moved * length,
-            largest=ROOM * terms.rows_per_step * length,
             regret_bound=inf,
             noise=self.noise,
         )

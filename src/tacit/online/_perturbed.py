@@ -234,7 +234,7 @@ class PerturbedIterates:
         self, problem: Problem, budget: Budget, terms: StreamTerms
     ) -> PerturbedLearner:
         """Return the learner of a problem with the least noise that fits."""
-        refuse_pure(budget, "PerturbedIterates", "epsilon alone with Hedge")
+        refuse_pure(budget, "PerturbedIterates", "Hedge over experts, which needs none")
         check_set(problem)
         problem = replace(problem, n_rows=terms.n_rows)
         # [iterates:person] all rows of one person, wherever they are
