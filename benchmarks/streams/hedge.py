@@ -199,7 +199,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print a table and write it."""
     quick = arguments(argv, __doc__).quick
     exponents = range(8, 13, 2) if quick else range(8, 17)
-    rows = list(measured(exponents, (10, 100) if quick else (10, 100, 1000), 4))
+    rows = list(measured(exponents, (10, 100) if quick else (10, 100, 1000), 6))
     print(markdown(rows))
     save("hedge", rows)
 

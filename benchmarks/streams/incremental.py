@@ -9,8 +9,8 @@ least in the set, for rows of norm one and targets up to one. Three parts:
 * streams with a release after each row, by their length.
 * streams of 64 steps, by columns.
 
-Streams are looked at when three quarters are over, which is as far as refits at doubled
-numbers of rows are ever behind. Refits have few releases, hence less noise; rows here do
+Streams are looked at when three quarters are over, as far as refits at doubled numbers
+of rows are ever behind. Refits have few releases, hence less noise; rows here do
 not change over time, which is the best that can happen to them.
 """
 

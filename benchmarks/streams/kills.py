@@ -64,10 +64,10 @@ class Case:
 def cases(quick: bool) -> list[Case]:
     few = 5 if quick else 50
     return [
-        Case("t.csv", "online", ILL, 6 if quick else 90),
+        Case("t.csv", "online", ILL, 8 if quick else 90),
         Case("t.jsonl", "online", PAY, few),
         Case("parts", "incremental", PAY, few),
-        Case("t.csv", "incremental", ILL, 4 if quick else 10, fresh=True),
+        Case("t.csv", "incremental", ILL, 2 if quick else 10, fresh=True),
     ]
 
 

@@ -4,8 +4,9 @@
 
 All mechanisms have the same privacy: unit sensitivity, and a multiplier of one for the
 whole stream. Errors are in units of both, measured on 100 numbers at once beside what
-theory says. The last rows compare largest errors with those of a program that knew none
-of this code.
+theory says; the largest that is measured is the largest of many estimates from 100
+numbers, hence a little above theory. Largest errors by theory are then compared with
+those of a program that knew none of this code.
 """
 
 from __future__ import annotations

@@ -107,6 +107,14 @@ SECTIONS = (
         "of the bound. The budget is epsilon 8 at delta 1e-5, and steps have one row.",
     ),
     Section(
+        "hedge",
+        "Following the best of several experts",
+        "Exponent with which the regret grows with the number of steps, and half of "
+        "its interval of 95 percent, where the best expert is the same at all times or "
+        "another from the middle on. One row a step, epsilon 1 at delta 1e-6.",
+        with_column="exponent",
+    ),
+    Section(
         "real",
         "Public streams",
         "Each row is predicted before it is learned. `past rows` predicts the most "

@@ -5,6 +5,7 @@ from math import inf, log, sqrt
 
 import numpy as np
 import pytest
+from benchmarks.streams import hedge as measuring
 from scipy import stats
 from tests.stat import assert_counts_detect, assert_counts_follow
 
@@ -388,3 +389,12 @@ def test_very_long_streams_are_planned():
 def test_costs_are_centered_and_cut():
     found = Experts(4, (10.0, 20.0)).centered([[5.0, 10.0, 15.0, np.nan]])
     assert (found == [[-1.0, -1.0, 0.0, 1.0]]).all()
+
+
+def test_the_measured_regret_is_that_of_steps():
+    T, p, seed = 200, 4, 3
+    costs = measuring.alike(0, T, T, p, as_generator(seed))
+    learner = Hedge("sample").plan(Experts(p), measuring.BUDGET, StreamTerms(T))
+    stepped = played(learner, costs, as_generator(seed + 1))
+    found = measuring.hedge_regret("sample", "alike", T, p, seed)
+    assert found == pytest.approx(stepped)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import sqrt
 from typing import Any
 
@@ -51,13 +52,7 @@ class CorrelatedSums(PrefixSums):
 
     def scale(self, size: int) -> float:
         """Return the deviation of a fresh draw, for elements of ``size`` numbers."""
-        # [continual:toeplitz]
-        moved = self.sensitivity * self.column_norm
-        if self.noise == "float":
-            return self.multiplier * moved
-        apart = 2 * self._rounding() * sqrt(self.horizon * size)
-        ones = self.column_norm * sqrt(size) + apart / ROUNDING
-        return enlarged(self.multiplier, moved, ones)
+        return _scale(self, size)
 
     def _element(self) -> float:
         """Bound how far neighbors move a number of an element, in cells."""
@@ -96,3 +91,15 @@ class CorrelatedSums(PrefixSums):
         sums += state.sums
         reached = replace(state, n_steps=state.n_steps + n, sums=sums[-1], **drawn[2])
         return reached, sums * cell
+
+
+# a step asks for it several times, and it depends on public numbers alone
+@lru_cache(maxsize=256)
+def _scale(mechanism: CorrelatedSums, size: int) -> float:
+    # [continual:toeplitz]
+    moved = mechanism.sensitivity * mechanism.column_norm
+    if mechanism.noise == "float":
+        return mechanism.multiplier * moved
+    apart = 2 * mechanism._rounding() * sqrt(mechanism.horizon * size)
+    ones = mechanism.column_norm * sqrt(size) + apart / ROUNDING
+    return enlarged(mechanism.multiplier, moved, ones)
