@@ -82,14 +82,14 @@ def bound(play: str, T: int, p: int) -> float:
 def _player(play: str, T: int, p: int) -> Any:
     """Return what takes a block of costs and pays for plays made before each."""
     if play == "without privacy":
-        return _Weights(None, np.sqrt(T / (8 * np.log(p))), p)
+        return Weights(None, np.sqrt(T / (8 * np.log(p))), p)
     learner = Hedge(play).plan(Experts(p), BUDGET, StreamTerms(T))
     if isinstance(learner, SampledHedge):
-        return _Draws(learner, p)
-    return _Weights(learner.mechanism, learner.temperature, p)
+        return Draws(learner, p)
+    return Weights(learner.mechanism, learner.temperature, p)
 
 
-class _Weights:
+class Weights:
     """Weights after each step, from sums with noise or without."""
 
     def __init__(self, mechanism: Any, temperature: float, p: int) -> None:
@@ -110,7 +110,7 @@ class _Weights:
         return float((weights * costs).sum())
 
 
-class _Draws:
+class Draws:
     """An expert drawn at times, as `SampledHedge` draws it."""
 
     def __init__(self, learner: SampledHedge, p: int) -> None:
@@ -198,7 +198,7 @@ def _measured(
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print a table and write it."""
     quick = arguments(argv, __doc__).quick
-    exponents = range(8, 13, 2) if quick else range(8, 17)
+    exponents = range(8, 13, 2) if quick else range(8, 17, 2)
     rows = list(measured(exponents, (10, 100) if quick else (10, 100, 1000), 6))
     print(markdown(rows))
     save("hedge", rows)

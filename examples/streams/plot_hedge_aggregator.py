@@ -3,9 +3,9 @@ Which forecast to trust, day by day
 ===================================
 
 Twelve public forecasts say each day how much power households will use. One is good
-from the start, and another gets better than it. Households tell what they used, and want
-to be protected. Can :class:`tacit.online.HedgeAggregator` follow the better forecasts,
-and what does it lose against one who reads the meters openly?
+from the start, and another gets better than it. Households tell what they used, and
+want to be protected. Can :class:`tacit.online.HedgeAggregator` follow the better
+forecasts, and what does it lose against one who reads the meters openly?
 
 The households are made up. Seeds are fixed for reproduction only.
 """
@@ -80,8 +80,9 @@ print(f"temperature {planned.learner.temperature:.0f}")
 print(f"regret at most {planned.learner.regret_bound:.0f} of {DAYS * A_DAY} rows")
 
 # %%
-# One forecast can be drawn for all, which is pure where delta is 0. Each draw is another
-# look at the meters, so that fewer of them, here one in ten days, are better informed.
+# One forecast can be drawn for all, which is pure where delta is 0. Each draw is
+# another look at the meters, so that fewer of them, here one in ten days, are better
+# informed.
 
 errors, model = year(1.0, play="sample", hold=10)
 print(model.play_, model.expert_, f"error {errors.mean():.3f}")

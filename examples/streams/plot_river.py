@@ -3,8 +3,8 @@ A private model inside river
 ============================
 
 `river <https://riverml.xyz>`_ learns from streams one row at a time, and judges models
-by predictions that they made before they saw the answer. What does a model that protects
-every row lose there against one that does not?
+by predictions that they made before they saw the answer. What does a model that
+protects every row lose there against one that does not?
 :class:`tacit.online.river.RiverClassifier` lets river use the models of
 :mod:`tacit.online`.
 

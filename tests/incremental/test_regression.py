@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tacit.convex import Box, GroupBall, L1Ball, L2Ball, Simplex
 from tacit.incremental import (
@@ -16,9 +17,27 @@ from tacit.incremental import (
     SparseRows,
 )
 from tacit.privacy import Budget, Ledger
+from tacit.streams import DurableStream
 
 METHODS = ["moments", "gradient", "projection", ProjectedRegression(n_components=2)]
 every_method = pytest.mark.parametrize("method", METHODS, ids=str)
+
+
+ESTIMATORS = [
+    IncrementalLinearRegression(y_range=(-3, 3), horizon=40, random_state=0),
+    IncrementalLinearRegression(
+        y_range=(-3, 3),
+        horizon=40,
+        constraint=L2Ball(2.0),
+        method=GradientRegression(most_iterations=5),
+        random_state=0,
+    ),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_accepts_the_estimator(estimator, check):
+    check(estimator)
 
 
 def table(rng, n=4000, p=3, low=-1.0, high=1.0, fill=1.0):
@@ -240,6 +259,27 @@ def test_copies_predict_and_do_not_go_on(rng):
     with pytest.raises(ValueError, match="cannot go on"):
         copy.partial_fit(X, y)
     assert clone(fitted).get_params()["horizon"] == 10
+
+
+@every_method
+def test_a_stream_in_a_folder_goes_on_as_if_nothing_had_happened(method, rng, tmp_path):
+    X, y = table(rng, n=40)
+
+    def fresh():
+        return model(method=method, constraint=L1Ball(1.0), keep=SparseRows(3))
+
+    straight = fresh()
+    for start in (0, 10, 20):
+        straight.partial_fit(X[start : start + 10], y[start : start + 10])
+    for start in (0, 10, 20):
+        resumed = fresh()
+        with DurableStream(resumed, tmp_path / "stream") as stream:
+            stream.partial_fit(X[start : start + 10], y[start : start + 10])
+    assert np.array_equal(resumed.coef_, straight.coef_)
+    assert resumed.expected_excess_risk_ == straight.expected_excess_risk_
+    other = fresh().set_params(keep=SparseRows(2))
+    with pytest.raises(ValueError, match="parameters"):
+        DurableStream(other, tmp_path / "stream")
 
 
 def test_one_charge_pays_for_all_steps(rng):

@@ -119,9 +119,9 @@ class MomentLearner:
 
     def residual_sum(self, state: MomentState) -> float | None:
         """Return the released sum of squared residuals, where targets are squared."""
-        moments = self.moments(state)
-        if moments.total is None:
+        if not self.sums.squares:
             return None
+        moments = self.moments(state)
         w = state.weights[:, 0] / self.unit
         rest = w @ moments.second @ w - 2 * float(moments.first @ w)
         return max(0.0, moments.total + float(rest)) * self.problem.largest_target**2
