@@ -26,7 +26,7 @@ from scipy.stats import t as student
 
 from tacit._random import as_generator
 from tacit.online import Experts, Hedge
-from tacit.online._hedge import MOST_SUM, UNITS, SampledHedge
+from tacit.online._hedge_plays import MOST_SUM, UNITS, SampledHedge
 from tacit.privacy import Budget
 from tacit.streams import StreamTerms
 
@@ -199,7 +199,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print a table and write it."""
     quick = arguments(argv, __doc__).quick
     exponents = range(8, 13, 2) if quick else range(8, 17, 2)
-    rows = list(measured(exponents, (10, 100) if quick else (10, 100, 1000), 6))
+    rows = list(measured(exponents, (10, 100) if quick else (10, 100, 1000), 5))
     print(markdown(rows))
     save("hedge", rows)
 

@@ -47,7 +47,7 @@ Array = NDArray[Any]
 
 BUDGET = Budget(4.0, 1e-6)
 STEPS = 64
-SIGNALS = np.geomspace(0.5, 500.0, 13)
+SIGNALS = np.geomspace(1.0, 300.0, 9)
 BOOTSTRAPS = 2000
 Row = dict[str, Any]
 
@@ -162,12 +162,12 @@ def noise_study(quick: bool, rng: Generator) -> Iterator[Row]:
         "L1 ball, clipped moments": {},
     }
     for d in columns:
-        draws = 16 if quick else {2048: 32, 1024: 48}.get(d, 128)
+        draws = 16 if quick else {2048: 32, 1024: 32, 512: 48}.get(d, 64)
         pairs = [raw_excess(d, n_iterations, part) for part in spawn(rng, draws)]
         for kind, sample in zip(kinds, zip(*pairs, strict=True), strict=False):
             kinds[kind][d] = np.array(sample)
         if d <= (64 if quick else 512):
-            draws = 8 if quick else {512: 8, 256: 24}.get(d, 48)
+            draws = 8 if quick else {512: 12, 256: 24}.get(d, 48)
             kinds["L1 ball, clipped moments"][d] = np.array(
                 [clipped_excess(d, part) for part in spawn(rng, draws)]
             )
@@ -342,12 +342,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     rows = list(noise_study(quick, rng))
     lengths = (256, 1024) if quick else (256, 1024, 4096, 16384)
     by_rows = [(n, n, 16, n) for n in lengths]
-    rows += stream_study("by rows, 16 columns", "rows", by_rows, 2 if quick else 8, rng)
+    rows += stream_study("by rows, 16 columns", "rows", by_rows, 2 if quick else 6, rng)
     widths = (16, 64) if quick else (16, 32, 64, 128, 256, 512)
     n_rows = 1024 if quick else 16384
     by_columns = [(d, n_rows, d, STEPS) for d in widths]
     part = f"by columns, {n_rows} rows in {STEPS} steps"
-    rows += stream_study(part, "columns", by_columns, 2 if quick else 6, rng)
+    rows += stream_study(part, "columns", by_columns, 2 if quick else 4, rng)
     print(markdown(rows))
     print(f"\n{process_time() - start:.0f} s of processor time.")
     save("incremental", rows)

@@ -5,6 +5,7 @@ from math import log, log2, sqrt
 
 import numpy as np
 import pytest
+from scipy.linalg import null_space
 
 from tacit._random import as_generator
 from tacit._state import dumped, loaded
@@ -293,6 +294,23 @@ def test_trivial_weights_are_no_worse_than_said(rng):
         X, y = (np.concatenate(part) for part in zip(*stream(rng), strict=True))
         fixed = domain.prox(np.zeros((5, 1)), 1.0)
         assert ((y - X @ fixed[:, 0]) ** 2).sum() <= learner.trivial_excess_risk(20)
+
+
+@pytest.mark.parametrize(("p", "m"), [(10, 3), (100, 10), (400, 100)])
+def test_a_projected_row_has_the_same_bits_alone_and_among_others(p, m, rng):
+    projection = Projection(0, m, p, False, 1.0)
+    matrix, bounds = projection.matrix(), RowBounds(1.0)
+    # rows that the matrix takes to zero, where all that is left is round-off
+    X = null_space(matrix)[:, 0] * np.linspace(0.1, 0.999, 70)[:, None]
+    X[::7] = rng.uniform(-1, 1, (10, p)) / p
+    together = projection.rows(X, matrix, bounds)
+    for n in (1, 2, 3, 8, 40):
+        for start in (0, 7, 20):
+            rows = X[start : start + n]
+            alone = projection.rows(np.asfortranarray(rows), matrix, bounds)
+            assert alone.tobytes() == together[start : start + n].tobytes()
+    # a product of whole arrays has other round-off for other numbers of rows
+    assert any((X[:n] @ matrix.T != (X @ matrix.T)[:n]).any() for n in range(1, 70))
 
 
 @pytest.mark.parametrize("adversarial", [False, True])

@@ -1,5 +1,6 @@
 """What all sums of streams have in common: contract, law, privacy by linear algebra."""
 
+from fractions import Fraction
 from functools import partial
 from math import exp, sqrt
 
@@ -22,7 +23,9 @@ from tacit.mechanisms.continual import (
     WindowSum,
     prefix_sums,
 )
-from tacit.mechanisms.continual._base import side_by_side
+from tacit.mechanisms.continual._base import as_cells, side_by_side
+from tacit.mechanisms.grid import to_cells
+from tacit.mechanisms.noise import GRID
 from tacit.privacy import GaussianNoise, Neighbors
 
 KINDS = {
@@ -417,3 +420,29 @@ def test_prefix_sums_makes_each_kind_by_its_name(kind):
 def test_an_unknown_name_is_refused():
     with pytest.raises(ValueError, match=r"^name must be 'blt', .* got 'trees'\.$"):
         prefix_sums("trees", 10, 1.0, 1.0)
+
+
+def near_half_cells(cell, n, rng):
+    """Return numbers whose cells are others in exact arithmetic than in floats."""
+    found = []
+    while len(found) < n:
+        value = float(np.floor(rng.uniform(2**50, 2**51 - 2)) + 0.5) * cell
+        if round(Fraction(value) / Fraction(cell)) != np.rint(value / cell):
+            found.append(value)
+    return np.array(found)
+
+
+def test_a_large_number_changes_the_cells_of_no_other(seed):
+    # by its place, and by that of a column in its own row
+    cell, edge = 0.3, 2.0**51 * 0.3
+    values = near_half_cells(cell, 30, np.random.default_rng(seed)).reshape(15, 2)
+    small, large = values.copy(), values.copy()
+    small[7, 1], large[7, 1] = edge - 0.4, edge + 0.4
+    first, second = (as_cells(v, cell, 1e20, "grid") for v in (small, large))
+    others = np.ones(values.shape, dtype=bool)
+    others[7, 1] = False
+    assert (first == second)[others].all()
+    assert second[7, 1] == round(Fraction(large[7, 1]) / Fraction(cell))
+    # exact arithmetic for all of them would have changed all of them
+    whole = to_cells(large, cell * GRID)
+    assert (whole != first)[others].all()

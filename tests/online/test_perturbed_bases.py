@@ -3,6 +3,8 @@
 from dataclasses import replace
 from itertools import pairwise
 
+from math import sqrt
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -354,3 +356,17 @@ def test_bounds_are_planned_for_the_rows_that_can_come():
     more = replace(base, most_rows=2**30)
     t = np.ones(1)
     assert more.sensitivity(t, 2.0) > base.sensitivity(t, 2.0)
+
+
+@pytest.mark.parametrize("radius", [1e-200, 1e-170, 1e-160, 1e-3, 1e160, 1e200])
+def test_weights_are_brought_into_balls_of_any_size(radius):
+    x_norm = min(1.0, 1 / sqrt(radius))
+    problem = Problem(Logistic(), RowBounds(x_norm), 9, 2, 0.0, L2Ball(radius))
+    walk, one = RowWalk(problem, False), np.ones(1)
+    way, y, ends = np.array([[0.6, 0.8]]), np.ones(1), np.ones(1, dtype=np.int64)
+    for length in (0.5, 1.5, 1e3, 1e6):
+        # a slope of a half, so that the step alone is so many radii long
+        step = 2 * length * radius / x_norm * one
+        found = walk.leaves(walk.start(), way * x_norm, y, ends, one, step, one)[0]
+        wanted = min(length, 1.0) * radius * way
+        assert found == pytest.approx(wanted, rel=1e-15, abs=0)

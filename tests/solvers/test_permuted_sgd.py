@@ -409,3 +409,14 @@ def test_rows_out_of_memory_are_refused(seed):
     plan = PermutedSGD().plan(problem_of(Logistic()), BUDGET)
     with pytest.raises(ValueError, match="NoisyGD"):
         PermutedSGD().run(plan, Streamed(), as_generator(seed))
+
+
+@pytest.mark.parametrize("radius", [1e-200, 1e-170, 1e-3, 1e170])
+def test_weights_are_brought_into_balls_of_any_size(radius):
+    from tacit.solvers._kernels import _projected
+
+    V = radius * np.array([[3.0, 4.0]])
+    for factor in (1.0, 0.5):
+        assert _projected(V, factor, radius) == pytest.approx(0.2, rel=1e-14)
+    assert _projected(V, 0.1, radius) == 0.1
+    assert _projected(0.0 * V, 1.0, radius) == 1.0

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from tacit import __version__, linear_model, online
+from tacit._random import as_generator
 from tacit.cli._console import Refused
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.incremental import IncrementalERM, IncrementalLinearRegression
@@ -21,7 +22,7 @@ from tacit.saved import SavedModel, is_model, read, restored_parameter, write
 from tacit.streams import DurableStream
 from tacit.tables import GrowingTable, Schema
 
-__all__ = ["Outputs", "learn", "refuse_state", "stream_estimator"]
+__all__ = ["Outputs", "learn", "refuse_releases", "refuse_state", "stream_estimator"]
 
 # What learns, by the name of the option and the kind of the target
 MODELS: dict[tuple[str, str], Any] = {
@@ -46,6 +47,8 @@ FIXED = {
 }
 # What a folder of state may hold before its first step
 OWN_FILES = {"lock", "private-state", "private-state.partial"}
+# What SQLite puts beside the file of a ledger
+SQLITE_ENDS = ("-journal", "-wal", "-shm")
 # Bytes from the end in which the last line of releases is looked for at first
 BLOCK = 2**16
 
@@ -80,17 +83,42 @@ def stream_estimator(
         **{key: value for key, value in public.items() if key in known},
         **{key: restored_parameter(key, value) for key, value in settings.items()},
     )
+    as_generator(model.random_state)  # refused now where it is no seed
     return model
 
 
-def refuse_state(folder: Path) -> None:
-    """Refuse a folder of something else to keep the state in."""
+def refuse_state(folder: Path, outputs: Iterable[Path | None]) -> None:
+    """Refuse a folder of something else to keep the state in, or outputs in it."""
+    for path in outputs:
+        if path is not None and path.resolve().is_relative_to(folder.resolve()):
+            raise Refused(
+                f"{path} is inside --state, which is secret; give another --releases "
+                "or --output."
+            )
     if folder.exists() and not folder.is_dir():
         raise Refused(f"{folder} is no folder; give another --state.")
     if folder.is_dir() and not {p.name for p in folder.iterdir()} <= OWN_FILES:
         raise Refused(
             f"{folder} holds other files than those of a stream; give another --state."
         )
+
+
+def refuse_releases(path: Path, used: Iterable[Path]) -> None:
+    """Refuse a file of releases that is no file, or one that is used otherwise."""
+    if not path.absolute().parent.is_dir() or (path.exists() and not path.is_file()):
+        raise Refused(f"{path} cannot be a file of releases; give another --releases.")
+    place = path.resolve()
+    beside = [Path(f"{file}{end}") for file in used for end in ("", *SQLITE_ENDS)]
+    # a source may be a folder
+    if any(place.is_relative_to(f.resolve()) or _same_file(path, f) for f in beside):
+        raise Refused(
+            f"{path} is used for something else by this stream; give another "
+            "--releases."
+        )
+
+
+def _same_file(path: Path, other: Path) -> bool:
+    return path.exists() and other.exists() and path.samefile(other)
 
 
 @dataclass(frozen=True)
@@ -112,14 +140,18 @@ class Outputs:
     schema: Schema
     label: str
 
-    def refuse(self, stream: DurableStream) -> None:
-        """Refuse places that hold something else, before a step is taken."""
-        if self.releases is not None:
-            _refuse_releases(self.releases, stream)
+    def refuse(self, stream: DurableStream | None) -> None:
+        """Refuse places that hold something else than releases of this stream.
+
+        None is for one that is not begun, which has released nothing.
+        """
+        identity = None if stream is None else stream.identity
+        if self.releases is not None and self.releases.exists():
+            _refuse_lines(self.releases, stream)
         if self.folder is None or not self.folder.exists():
             return
         facts = read(self.folder).facts if is_model(self.folder) else {}
-        if stream.identity is None or facts.get("stream") != stream.identity:
+        if identity is None or facts.get("stream") != identity:
             raise Refused(
                 f"{self.folder} holds no model of this stream; give another --output."
             )
@@ -215,39 +247,56 @@ def _line(stream: DurableStream) -> dict[str, Any]:
     }
 
 
-def _refuse_releases(path: Path, stream: DurableStream) -> None:
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise Refused(f"{path} cannot be a file of releases; give another --releases.")
-    if not path.exists():
-        return
+def _refuse_lines(path: Path, stream: DurableStream | None) -> None:
+    """Refuse a file whose end the next release does not belong to."""
     with open(path, "rb") as file:
-        last, _ = _last_line(file)
-    if last is None:
-        return
-    began = stream.identity is not None and last.get("stream") == stream.identity
-    if not began or last.get("step") not in (stream.n_steps, stream.n_steps - 1):
-        raise Refused(
-            f"{path} does not end with the last release of this stream, nor with the "
-            "one before; give another --releases."
-        )
+        if stream is not None and stream.n_steps:
+            _end_for(_line(stream), path, file)
+        elif file.read(1):
+            raise _other_lines(path)
 
 
 def _append(path: Path, line: dict[str, Any]) -> None:
     """Put a release at the end of a file, once, after what was torn off is mended."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags, 0o666), "r+b") as file:
-        last, end = _last_line(file)
-        if last is not None and last.get("step") == line["step"]:
+        end = _end_for(line, path, file)
+        if end is None:
             return
         file.truncate(end)
         file.seek(end)
-        file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+        file.write(_written(line))
         file.flush()
         os.fsync(file.fileno())
 
 
-def _last_line(file: IO[bytes]) -> tuple[dict[str, Any] | None, int]:
-    """Return the last whole line of a file, and where it ends."""
+def _end_for(line: dict[str, Any], path: Path, file: IO[bytes]) -> int | None:
+    """Return where a release belongs, None where it is; refuse a file of others."""
+    last, end, torn = _last_line(file)
+    if last is not None and last.get("stream") != line.get("stream"):
+        raise _other_lines(path)
+    step = line["step"] - 1 if last is None else last.get("step")
+    if step == line["step"] and not torn:
+        return None
+    # nothing is cut off but the beginning of this very line
+    if step != line["step"] - 1 or not _written(line).startswith(torn):
+        raise _other_lines(path)
+    return end
+
+
+def _written(line: dict[str, Any]) -> bytes:
+    return json.dumps(line, allow_nan=False).encode() + b"\n"
+
+
+def _other_lines(path: Path) -> Refused:
+    return Refused(
+        f"{path} does not end with the last release of this stream, nor with the one "
+        "before; give another --releases."
+    )
+
+
+def _last_line(file: IO[bytes]) -> tuple[dict[str, Any] | None, int, bytes]:
+    """Return the last whole line of a file, where it ends, and what comes after."""
     size = file.seek(0, os.SEEK_END)
     block = BLOCK
     while True:
@@ -260,11 +309,11 @@ def _last_line(file: IO[bytes]) -> tuple[dict[str, Any] | None, int]:
             break
         block *= 4
     if not end:
-        return None, start
+        return None, start, text
     try:
         found = json.loads(text[begin:end])
     except ValueError:
         found = None
     if not isinstance(found, dict):
         found = {}  # a line of something else
-    return found, start + end
+    return found, start + end, text[end:]

@@ -16,6 +16,8 @@ LOGISTIC, HINGE, HUBER, ABSOLUTE, SOFTMAX = 0, 1, 2, 3, 4
 NEWTON = 6
 # Share of the radius below which a norm that was summed up plainly is surely inside
 SURE = 1e-9
+# Squares of norms below this, or above one over it, are not computed plainly
+SMALL = 1e-280
 
 
 @njit(cache=True, error_model="numpy")
@@ -97,16 +99,25 @@ def _softmax_slopes(target: int, z: Floats) -> None:
 def _shortened(V: Floats, radius: float) -> None:
     """Bring the weights into the ball, in place, within a few units of round-off."""
     flat = V.reshape(-1)
-    if np.dot(flat, flat) <= (radius * (1.0 - SURE)) ** 2:
+    sure = (radius * (1.0 - SURE)) ** 2
+    # a square that vanished or became infinite says nothing
+    if SMALL < sure < 1.0 / SMALL and np.dot(flat, flat) <= sure:
         return
+    largest = 0.0
+    for value in flat:
+        largest = max(largest, abs(value))
+    if largest == 0.0:
+        return
+    # a power of two, which rounds nothing and keeps all squares within range
+    unit = 2.0 ** min(-np.floor(np.log2(largest)), 1000.0)
     total, rest = 0.0, 0.0
     for value in flat:
         # what an addition loses is carried over, so that squares lose a unit in all
-        part = value * value - rest
+        part = (value * unit) * (value * unit) - rest
         added = total + part
         rest = (added - total) - part
         total = added
-    norm = np.sqrt(total)
+    norm = np.sqrt(total) / unit
     if norm > radius:
         V *= radius / norm
 

@@ -174,11 +174,18 @@ def canonical(X: Any) -> Any:
 
 
 def _refuse_strays(X: Any) -> None:
-    """Refuse stored places outside the matrix, which scipy would follow anywhere."""
-    if X.format not in ("csr", "csc") or not len(X.indices):
+    """Refuse stored places outside the matrix, which scipy would follow anywhere.
+
+    So it would ends of rows that fall, or lie beyond what is stored.
+    """
+    if X.format not in ("csr", "csc"):
         return
-    beyond = X.shape[1] if X.format == "csr" else X.shape[0]
-    if X.indices.min() < 0 or X.indices.max() >= beyond:
+    lines, beyond = X.shape if X.format == "csr" else X.shape[::-1]
+    ends = X.indptr
+    ordered = len(ends) == lines + 1 and ends[0] == 0 and (ends[1:] >= ends[:-1]).all()
+    stored = min(len(X.indices), len(X.data))
+    strays = len(X.indices) and (X.indices.min() < 0 or X.indices.max() >= beyond)
+    if not ordered or ends[-1] > stored or strays:
         raise ValueError(
             "X has entries in rows or columns that it does not have; build the sparse "
             "matrix anew."

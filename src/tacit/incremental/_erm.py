@@ -14,7 +14,6 @@ from tacit._estimators import (
     checked_targets,
     checked_values,
     numeric,
-    promised_budget,
 )
 from tacit._validate import one_of
 from tacit.exceptions import PlanError
@@ -38,8 +37,9 @@ from tacit.incremental._refitting import (
 )
 from tacit.privacy import Neighbors
 from tacit.solvers import EntropySampling
-from tacit.streams import PlannedStream, StreamModel, StreamTerms
-from tacit.streams._linear import _place, dense_values, float_targets
+from tacit.streams import PlannedStream, StreamModel
+from tacit.streams._linear import place_of
+from tacit.streams._values import dense_values, float_targets
 
 __all__ = ["IncrementalERM"]
 
@@ -93,8 +93,8 @@ class IncrementalERM(StreamModel):
         problems even. ``"auto"`` is ``"harmonic"`` for a fixed interval and a ridge
         penalty, else ``"even"``.
     accounting
-        ``"exact"`` composes what the fits do and spends all of the budget. ``"paper"``
-        divides it as published [1]_, which spends less.
+        ``"exact"`` composes what the fits do and spends at least 98 percent of the
+        budget. ``"paper"`` divides it as published [1]_, which spends less.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     random_state
@@ -179,10 +179,8 @@ class IncrementalERM(StreamModel):
     def _planned(self, n_features):
         one_of(("exact", "paper"), accounting=self.accounting)
         one_of(("auto", "even", "harmonic"), split=self.split)
-        terms = StreamTerms(self.horizon, self.rows_per_step, self.rows_per_person)
-        # few rows would make delta large
-        usual = max(1000, terms.n_rows)
-        budget = promised_budget(self.epsilon, self.delta, self.neighbors, usual)
+        terms = self._terms()
+        budget = self._budget(terms)
         names = getattr(self, "feature_names_in_", None)
         estimator = prepared_estimator(self.estimator, budget.neighbors, names)
 
@@ -279,7 +277,7 @@ class IncrementalERM(StreamModel):
         if is_classifier(estimator):
             classes = enumerate(estimator._public_classes().tolist())
             code = {label: place for place, label in classes}
-            codes = [_place(code, label) for label in y.tolist()]
+            codes = [place_of(code, label) for label in y.tolist()]
             targets = np.array(codes, dtype=np.int64)
             usable = targets != NO_LABEL
         else:

@@ -47,15 +47,13 @@ class Projection:
 
         The bound on rows then holds for every matrix and every row; zero stays zero.
         """
+        from tacit.incremental._kernels import seen_rows  # noqa: PLC0415 - numba
+
         end = X.shape[1] - self.constant
-        # by their largest entries first, so that no square vanishes
-        largest = np.abs(X[:, :end]).max(axis=1, initial=0.0)
-        unit = X[:, :end] / np.where(largest > 0, largest, 1.0)[:, None]
-        seen = unit @ matrix[: matrix.shape[0] - self.constant, :end].T
-        before = np.linalg.norm(unit, axis=1)
-        after = np.linalg.norm(seen, axis=1)
-        factors = np.divide(before, after, out=np.zeros(len(X)), where=after > 0)
-        seen *= (factors * largest)[:, None]
+        features, through = X[:, :end], matrix[: matrix.shape[0] - self.constant, :end]
+        seen = np.empty((len(X), len(through)))
+        # [incremental:alone] each row by itself, whatever rows it comes with
+        seen_rows(np.ascontiguousarray(features), np.ascontiguousarray(through), seen)
         # [incremental:projected] within the bound to the last digit
         clipped: Array = bounds.clip(np.column_stack([seen, X[:, end:]]))
         return clipped

@@ -35,7 +35,8 @@ class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
         Privacy budget of the whole stream.
     delta
         Probability with which the bound may fail, above zero. None for one over the
-        squared number of rows that are expected, where neighbors replace a row.
+        squared number of rows that are expected, at most 1e-6, where neighbors replace
+        a row.
     horizon
         Steps that are paid for; more are refused.
     rows_per_step

@@ -11,18 +11,18 @@ from tacit._estimators import (
     checked_targets,
     checked_values,
     numeric,
-    promised_budget,
 )
 from tacit._validate import one_of
-from tacit.online._hedge import Experts, Hedge, SampledHedge
-from tacit.streams import PlannedStream, StreamModel, StreamTerms
-from tacit.streams._linear import dense_values, float_targets
+from tacit.online._hedge import Hedge
+from tacit.online._hedge_plays import Experts, SampledHedge
+from tacit.streams import PlannedStream, StreamModel
+from tacit.streams._values import NUMBERS, dense_values, float_targets
 
 __all__ = ["HedgeAggregator"]
 
 LOSSES = ("zero_one", "absolute", "squared", "cost")
-# Kinds of arrays whose entries numpy compares by itself
-NUMBERS, TEXTS = set("biuf"), set("U")
+# Kinds of arrays whose entries numpy compares with others of their kind, exactly
+KINDS = set("biufU")
 
 
 class HedgeAggregator(StreamModel):
@@ -155,7 +155,12 @@ class HedgeAggregator(StreamModel):
         X, y, ledger
             As in `partial_fit`.
         """
-        return super().fit(*self._given(X, y), ledger=ledger)
+        y = self._truth(X, y)
+        if self.loss == "zero_one":
+            # numpy would read a list with one text in it as texts
+            X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+            y = y if hasattr(y, "shape") else np.asarray(y, dtype=object)
+        return super().fit(X, y, ledger=ledger)
 
     def predict(self, X):
         """Return what the drawn expert says, or a vote or mean of all.
@@ -175,25 +180,19 @@ class HedgeAggregator(StreamModel):
             return X[:, self.expert_]
         return _vote(X, self.weights_) if self.loss == "zero_one" else X @ self.weights_
 
-    def _step(self, X, y, *others, **named):
-        return super()._step(*self._given(X, y), *others, **named)
+    def _next(self, X, y, *others, **named):
+        return super()._next(X, self._truth(X, y), *others, **named)
 
-    def _given(self, X, y):
-        """Return predictions and truth as arrays, each entry as it was given."""
-        labels = self.loss == "zero_one"
-        if not hasattr(X, "shape"):
-            # numpy would read a list with one text in it as texts
-            X = np.asarray(X, dtype=object if labels else None)
-        if y is None:
-            if self.loss != "cost":
-                raise ValueError(
-                    f"loss={self.loss!r} requires y to be passed, but the target y is "
-                    "None; give y."
-                )
-            return X, np.zeros(X.shape[0])
-        if labels and isinstance(y, list | tuple):
-            y = np.asarray(y, dtype=object)
-        return X, y
+    def _truth(self, X, y):
+        """Return the truth as it was given, or anything where costs need none."""
+        if y is not None:
+            return y
+        if self.loss != "cost":
+            raise ValueError(
+                f"loss={self.loss!r} requires y to be passed, but the target y is "
+                "None; give y."
+            )
+        return np.zeros(X.shape[0] if hasattr(X, "shape") else len(X))
 
     def _whole_targets(self, X, y):
         labels = self.loss == "zero_one"
@@ -204,10 +203,8 @@ class HedgeAggregator(StreamModel):
 
     def _planned(self, n_features):
         one_of(LOSSES, loss=self.loss)
-        terms = StreamTerms(self.horizon, self.rows_per_step, self.rows_per_person)
-        # few rows would make delta large
-        usual = max(1000, terms.n_rows)
-        budget = promised_budget(self.epsilon, self.delta, self.neighbors, usual)
+        terms = self._terms()
+        budget = self._budget(terms)
         experts = self._experts(n_features)
         method = Hedge(self.play, self.hold, self.temperature, self.noise)
         cut = "costs of a row are cut to [{:g}, {:g}]".format(*experts.cost_range)
@@ -258,24 +255,37 @@ class HedgeAggregator(StreamModel):
 
 
 def dense(X):
-    """Return a table as an array."""
-    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+    """Return a table as an array, without rounding an entry."""
+    if sparse.issparse(X):
+        return dense_values(X)
+    array = np.asarray(X)
+    if hasattr(X, "iloc") and array.dtype.kind == "f":
+        columns = (np.asarray(X.iloc[:, place]) for place in range(X.shape[1]))
+        if not all(map(_exact_as_floats, columns)):
+            return np.asarray(X, dtype=object)
+    return array
 
 
 def _right(X, y):
     """Return which predictions are the truth, and which rows have one."""
-    y = np.asarray(y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim != 1:
-        raise ValueError("y should be a 1d array, with one label for each row.")
-    if any({X.dtype.kind, y.dtype.kind} <= kinds for kinds in (NUMBERS, TEXTS)):
+    kinds = {X.dtype.kind, y.dtype.kind}
+    exact = len(kinds) == 1 and kinds <= KINDS
+    exact |= kinds <= set(NUMBERS) and all(map(_exact_as_floats, (X, y)))
+    # both ways agree: a text in one row, which turns all into objects, moves no other
+    if exact:
         usable = y == y  # not so for NaN
     else:
         known = {}
         X, y = _codes(X, known), _codes(y, known)
         usable = y >= 0
     return y[:, None] == X, usable
+
+
+def _exact_as_floats(values):
+    """Whether numpy compares these with floats as Python does, without rounding."""
+    if values.dtype.kind not in "iu" or not values.size:
+        return True
+    return bool(values.min() >= -(2**53) and values.max() <= 2**53)
 
 
 def _codes(values, known):

@@ -7,10 +7,7 @@ row comes here, as its scalers do, reads rows and is seen by no ledger.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from decimal import Decimal
-from math import nan
-from numbers import Real
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +15,8 @@ from sklearn.base import clone
 
 from tacit._validate import at_least, one_of
 from tacit.privacy import Neighbors
+from tacit.streams._alone import alone
+from tacit.streams._values import number
 
 try:
     from river import base
@@ -52,8 +51,7 @@ class _RowByRow:
         self.ledger = ledger
         # the model that was given stays as it is: river makes new ones from it
         self.stream = clone(model)
-        self._private_rows: list[list[float]] = []
-        self._private_targets: list[Any] = []
+        self._private_rows: list[tuple[list[float], Any]] = []
 
     @property
     def n_steps(self):
@@ -73,31 +71,36 @@ class _RowByRow:
         y
             Label or target.
         """
-        over = self.n_steps >= self.model.horizon
-        if over and self.after_horizon == "stop":
-            return
-        self._private_rows.append([number(x.get(name)) for name in self.features])
-        self._private_targets.append(self._target(y))
-        if not over and len(self._private_rows) < self.model.rows_per_step:
-            return
-        try:
-            self.stream.partial_fit(
-                np.array(self._private_rows),
-                self._targets(self._private_targets),
-                # later steps are paid for
-                ledger=None if self.n_steps else self.ledger,
-            )
-        except BaseException:
-            # a row that could not be taken was never there
-            self._private_rows.pop()
-            self._private_targets.pop()
-            raise
-        self._private_rows, self._private_targets = [], []
+        with alone(self):
+            over = self.n_steps >= self.model.horizon
+            if over and self.after_horizon == "stop":
+                return
+            self._private_rows.append((self._numbers(x), self._target(y)))
+            if not over and len(self._private_rows) < self.model.rows_per_step:
+                return
+            rows, targets = zip(*self._private_rows, strict=True)
+            try:
+                self.stream.partial_fit(
+                    np.array(rows),
+                    self._targets(targets),
+                    # later steps are paid for
+                    ledger=None if self.n_steps else self.ledger,
+                )
+            except BaseException:
+                # a row that could not be taken was never there
+                self._private_rows.pop()
+                raise
+            self._private_rows = []
+
+    def _numbers(self, x):
+        x = x if isinstance(x, Mapping) else {}
+        return [number(x.get(name)) for name in self.features]
 
     def _row(self, x):
         """Return one row to predict for; what is missing counts as zero."""
-        values = [number(x.get(name)) for name in self.features]
-        return np.nan_to_num(np.array([values]), nan=0.0, posinf=0.0, neginf=0.0)
+        return np.nan_to_num(
+            np.array([self._numbers(x)]), nan=0.0, posinf=0.0, neginf=0.0
+        )
 
     @classmethod
     def _unit_test_params(cls):
@@ -106,7 +109,7 @@ class _RowByRow:
 
     def __getstate__(self):
         """Leave rows that wait for a step out of copies and pickles."""
-        return {**vars(self), "_private_rows": [], "_private_targets": []}
+        return {**vars(self), "_private_rows": []}
 
 
 class RiverClassifier(_RowByRow, base.Classifier):
@@ -184,14 +187,15 @@ class RiverClassifier(_RowByRow, base.Classifier):
 
     @staticmethod
     def _target(y):
-        plain = isinstance(y, Hashable) and np.ndim(y) == 0
-        return y if plain else None
+        # several values are no label
+        return y if isinstance(y, Hashable) and not isinstance(y, tuple) else None
 
     @staticmethod
     def _targets(labels):
         # as objects, so that no label changes how numpy reads another
         array = np.empty(len(labels), dtype=object)
-        array[:] = labels
+        for place, label in enumerate(labels):
+            array[place] = label
         return array
 
 
@@ -244,13 +248,3 @@ class RiverRegressor(_RowByRow, base.Regressor):
     @staticmethod
     def _targets(numbers):
         return np.array(numbers)
-
-
-def number(value: Any) -> float:
-    """Return a number as a float, and NaN for whatever is none."""
-    if not isinstance(value, Real | Decimal | np.bool_):
-        return nan
-    try:
-        return float(value)
-    except (OverflowError, ValueError, TypeError):
-        return nan

@@ -16,6 +16,8 @@ LOGISTIC, HINGE, HUBER, SOFTMAX = 0, 1, 2, 3
 
 # Below this factor the weights are multiplied out, long before anything underflows
 SMALLEST_FACTOR = 1e-60
+# Sums of squares below this, or above one over it, are not computed plainly
+SMALL = 1e-280
 
 
 @njit(cache=True)
@@ -60,7 +62,16 @@ def _projected(V: Floats, factor: float, radius: float) -> float:
     if radius == np.inf:
         return factor
     flat = V.reshape(-1)
-    norm = factor * np.sqrt(np.dot(flat, flat))
+    total, largest = np.dot(flat, flat), 1.0
+    if not SMALL < total < 1.0 / SMALL:
+        # squares vanished or became infinite, or all weights are zero
+        largest = np.max(np.abs(flat))
+        if largest == 0.0:
+            return factor
+        total = 0.0
+        for value in flat:
+            total += (value / largest) ** 2
+    norm = factor * largest * np.sqrt(total)
     return factor * (radius / norm) if norm > radius else factor
 
 

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
-from decimal import Decimal
-from numbers import Real
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
-    all_or_nothing,
     checked_shape,
     checked_targets,
     checked_values,
     numeric,
-    promised_budget,
     public_range,
 )
 from tacit.data import RowBounds
-from tacit.data.bounds import canonical
 from tacit.solvers import Problem
 from tacit.streams._model import StreamModel
-from tacit.streams._terms import StreamTerms
+from tacit.streams._values import dense_values, float_targets
 
 __all__ = ["StreamClassifierMixin", "StreamLinearModel", "StreamRegressorMixin"]
 
@@ -36,12 +29,6 @@ INTERCEPT_SHARE = 0.5
 
 class StreamLinearModel(StreamModel):
     """Rows within ``x_norm``, a constant feature, and weights shown as coefficients."""
-
-    def _terms(self):
-        return StreamTerms(self.horizon, self.rows_per_step, self.rows_per_person)
-
-    def _budget(self, terms):
-        return promised_budget(self.epsilon, self.delta, self.neighbors, terms.n_rows)
 
     def _constant(self):
         """Return the value of the constant feature, or None."""
@@ -184,12 +171,9 @@ class StreamClassifierMixin(ClassifierMixin):
             Account to charge at the first step; None opens one for this stream alone.
             Later steps take the same or None.
         """
-        with all_or_nothing(self):
-            if classes is not None:
-                self._learn_classes(classes)
-            return super().partial_fit(X, y, ledger=ledger)
+        return self._step(X, y, ledger, type(self).__name__, told=classes)
 
-    def _learn_classes(self, classes):
+    def _learn(self, classes):
         """Remember labels given with the first step; refuse others than are known."""
         given = checked_classes(classes)
         begun = hasattr(self, "_n_steps")
@@ -241,7 +225,9 @@ class StreamClassifierMixin(ClassifierMixin):
         """Return labels as the loss wants them, and which of them are known."""
         classes = self._classes()
         code = {label: place for place, label in enumerate(classes.tolist())}
-        places = np.array([_place(code, label) for label in y.tolist()], dtype=np.int64)
+        places = np.array(
+            [place_of(code, label) for label in y.tolist()], dtype=np.int64
+        )
         targets = 2.0 * places - 1.0 if len(classes) == 2 else places
         return targets, places >= 0
 
@@ -289,54 +275,9 @@ def checked_classes(classes):
     return found
 
 
-def _place(code, label):
+def place_of(code, label):
     """Return the place of a label among the classes, -1 where it has none."""
     try:
         return code.get(label, -1)
-    except TypeError:  # it cannot be looked up, so that it is no label
+    except Exception:  # whatever a stranger's object raises, it is no label
         return -1
-
-
-def dense_values(X, *, first=False):
-    """Return features in dense float64, whatever they hold.
-
-    What is no number is refused at the ``first`` step, and missing at later ones.
-    """
-    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
-        with np.errstate(all="ignore"):  # what does not fit is infinite
-            return X.astype(np.float64, copy=False)
-    if sparse.issparse(X):
-        X = canonical(X).toarray()
-    elif not first and _holds_objects(X):
-        X = numbers(np.asarray(X, dtype=object))
-    return np.asarray(checked_values(X, finite=False), dtype=np.float64)
-
-
-def float_targets(y, *, first=False):
-    """Return targets in float64, NaN where one is missing.
-
-    What is no number is refused at the ``first`` step, and missing at later ones.
-    """
-    array = np.asarray(y)
-    if array.dtype.kind in "fiub":
-        return array.astype(np.float64)
-    found = numbers(array.astype(object))
-    if first and any(cell is not None for cell in array[np.isnan(found)].tolist()):
-        raise ValueError("y must hold numbers only.")
-    return found
-
-
-def _holds_objects(X):
-    if hasattr(X, "iloc"):
-        return any(getattr(dtype, "kind", "O") == "O" for dtype in X.dtypes)
-    return np.asarray(X).dtype.kind == "O"
-
-
-def numbers(cells):
-    """Return an array of objects as floats, NaN where a cell is no number."""
-    found = np.full(cells.shape, np.nan)
-    for place, cell in enumerate(cells.flat):
-        if isinstance(cell, Real | Decimal | np.bool_):
-            with suppress(ArithmeticError, ValueError):
-                found.flat[place] = float(cell)
-    return found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,14 +17,23 @@ from tacit._estimators import (
     all_or_nothing,
     checked_shape,
     open_account,
+    promised_budget,
     report_of,
 )
 from tacit._random import as_generator, generator_for, is_seeded
 from tacit._validate import at_least
+from tacit.data.bounds import canonical
 from tacit.privacy import Entry, Ledger, Neighbors
-from tacit.streams._terms import PlannedStream
+from tacit.streams._alone import alone
+from tacit.streams._terms import PlannedStream, StreamTerms
+from tacit.streams._values import column_of, table_of
 
 __all__ = ["Progress", "StreamModel"]
+
+# Rows below which the default delta is that of so many, as it would be large
+FEWEST_ROWS = 1000
+# What goes on with a stream, which no copy has
+_NOT_COPIED = ("_private_stream", "_holder")
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,7 @@ class Progress:
     _private_key: bytes = field(repr=False)
     _private_digest: bytes = field(repr=False)
     _private_state: Any = field(repr=False)
+    process: int = field(default_factory=os.getpid, repr=False)
 
 
 class StreamModel(BaseEstimator):
@@ -54,8 +65,9 @@ class StreamModel(BaseEstimator):
     own, so that no difference of two runs is free of it.
 
     Copies and pickles hold what was released and can predict; they cannot go on, as
-    two continuations of one stream would spend twice. `DurableStream` keeps a stream
-    that survives its process.
+    two continuations of one stream would spend twice. For the same reason one step
+    is taken at a time, by the process that took the first. `DurableStream` keeps a
+    stream that survives its process.
     """
 
     def partial_fit(self, X, y, *, ledger: Ledger | None = None):
@@ -94,9 +106,10 @@ class StreamModel(BaseEstimator):
                 "fit is for neighbors='replace_one' alone, as a row more or less would "
                 "move others to another step; call partial_fit once for each step."
             )
-        with all_or_nothing(self):
+        with self._alone():
             X = X if hasattr(X, "shape") else np.asarray(X)
             n_rows, _ = checked_shape(self, X, fitting=True, accept_sparse=True)
+            X = canonical(X)
             for name in ("_private_stream", "_n_steps"):
                 vars(self).pop(name, None)
             y = self._whole_targets(X, y)
@@ -104,11 +117,10 @@ class StreamModel(BaseEstimator):
                 raise ValueError("X and y must have as many rows as each other.")
             at_least(1, horizon=self.horizon)
             steps = np.linspace(0, n_rows, min(n_rows, self.horizon) + 1).astype(int)
-            if sparse.issparse(X):
-                X = X.tocsr()
             rows = X.iloc if hasattr(X, "iloc") else X
             for start, end in pairwise(steps):
-                self.partial_fit(rows[start:end], y[start:end], ledger=ledger)
+                taken = rows[start:end], y[start:end]
+                self._show(self._next(*taken, ledger, type(self).__name__))
         return self
 
     def plan(self, n_features) -> PlannedStream:
@@ -128,6 +140,14 @@ class StreamModel(BaseEstimator):
         check_is_fitted(self)
         return self._n_steps
 
+    def _terms(self):
+        return StreamTerms(self.horizon, self.rows_per_step, self.rows_per_person)
+
+    def _budget(self, terms):
+        """Return what the stream promises, delta by default from the rows expected."""
+        usual = max(FEWEST_ROWS, terms.n_rows)
+        return promised_budget(self.epsilon, self.delta, self.neighbors, usual)
+
     def _whole_targets(self, X, y):
         """Return the targets of a table, after refusing what no step should see."""
         return np.asarray(y)
@@ -136,46 +156,69 @@ class StreamModel(BaseEstimator):
         """Return whether nothing is charged yet, so that a value may be refused."""
         return "_private_stream" not in vars(self)
 
-    def _step(self, X, y, ledger, label, entry=None, key=None):
-        """Take one step; ``entry`` and ``key`` are those made before, if any were."""
-        before = vars(self).get("_private_stream")
-        with all_or_nothing(self):
-            if before is None and hasattr(self, "_n_steps"):
+    @contextmanager
+    def _alone(self, holder=None):
+        """Let one caller at a time go on, and leave all as it was where it fails."""
+        # [streams:alone] the first, as putting back what was may undo another's step
+        with alone(self), all_or_nothing(self):
+            if vars(self).get("_holder") is not holder:
                 raise ValueError(
-                    "This copy of a stream holds its last model and cannot go on; go "
-                    "on with the original, or keep streams with DurableStream."
+                    "This model is held by a DurableStream; give rows to the stream, "
+                    "or close it and start anew with a clone of the model."
                 )
-            # lists as they are: a text in one cell must not turn the others to text
-            X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
-            n_rows, n_features = checked_shape(
-                self, X, fitting=before is None, least_rows=0, accept_sparse=True
-            )
-            y = _one_column(y)
-            if len(y) != n_rows:
-                raise ValueError(
-                    "X and y must have as many rows as each other: inconsistent "
-                    "numbers of samples."
-                )
-            if before is None:
-                planned = self._planned(n_features)
-                account = None
-                if entry is None:
-                    account = open_account(ledger, planned.budget, planned.event, label)
-                leaf = self._leaf(X, y)
-                if entry is None:
-                    entry = account.charge(
-                        planned.event,
-                        label,
-                        promise=planned.budget,
-                        seeded=is_seeded(self.random_state),
-                    )
-                before = self._started(planned, entry, ledger, key or self._drawn_key())
-            else:
-                self._refuse_beyond(before, ledger)
-                self._refuse_changed()
-                leaf = self._leaf(X, y)
-            self._advance(before, leaf)
+            yield
+
+    def _step(self, X, y, ledger, label, *, told=None, holder=None, keep=None, **made):
+        """Take one step, which is shown after it was kept.
+
+        ``told`` is what the caller says of the whole stream, ``holder`` the
+        `DurableStream` that asks, and ``made`` the charge and key from before, if any.
+        """
+        with self._alone(holder):
+            if told is not None:
+                self._learn(told)
+            progress = self._next(X, y, ledger, label, **made)
+            if keep is not None:
+                keep(progress)
+            self._show(progress)
         return self
+
+    def _next(self, X, y, ledger, label, *, entry=None, key=None):
+        """Return where the stream stands after one more step; nothing is shown."""
+        before = vars(self).get("_private_stream")
+        first = before is None
+        if first and hasattr(self, "_n_steps"):
+            raise ValueError(
+                "This copy of a stream holds its last model and cannot go on; go on "
+                "with the original, or keep streams with DurableStream."
+            )
+        X = table_of(X, None if first else self.n_features_in_)
+        n_rows, n_features = checked_shape(
+            self, X, fitting=first, least_rows=0, accept_sparse=True
+        )
+        y = column_of(y, first=first)
+        if len(y) != n_rows:
+            raise ValueError(
+                "X and y must have as many rows as each other: inconsistent numbers "
+                "of samples."
+            )
+        if not first:
+            self._refuse_to_go_on(before, ledger)
+            self._refuse_changed()
+            return self._advanced(before, self._leaf(X, y))
+        planned = self._planned(n_features)
+        if entry is None:
+            account = open_account(ledger, planned.budget, planned.event, label)
+        leaf = self._leaf(X, y)
+        if entry is None:
+            entry = account.charge(
+                planned.event,
+                label,
+                promise=planned.budget,
+                seeded=is_seeded(self.random_state),
+            )
+        started = self._started(planned, entry, ledger, key or self._drawn_key())
+        return self._advanced(started, leaf)
 
     def _drawn_key(self):
         """Return the secret that all noise of a stream is keyed by."""
@@ -202,7 +245,12 @@ class StreamModel(BaseEstimator):
             person,
         )
 
-    def _refuse_beyond(self, before, ledger):
+    def _refuse_to_go_on(self, before, ledger):
+        if before.process != os.getpid():
+            raise ValueError(
+                "This stream belongs to the process that began it, and goes on there "
+                "alone; keep streams that change processes with DurableStream."
+            )
         horizon = before.planned.terms.horizon
         if before.n_steps >= horizon:
             raise ValueError(
@@ -226,7 +274,8 @@ class StreamModel(BaseEstimator):
                     "which is charged anew."
                 )
 
-    def _advance(self, before, leaf):
+    def _advanced(self, before, leaf):
+        """Return where a stream stands after the bounded rows of one more step."""
         X, y = leaf
         digest = sha256(before._private_digest)
         # [streams:key] shapes too, as other rows could have the same bytes
@@ -237,13 +286,11 @@ class StreamModel(BaseEstimator):
         rng = generator_for(seed, before.n_steps, digest.hexdigest())
         learner = before.planned.learner
         state = learner.step(before._private_state, X, y, rng)
-        self._show(
-            replace(
-                before,
-                n_steps=before.n_steps + 1,
-                _private_digest=digest.digest(),
-                _private_state=state,
-            )
+        return replace(
+            before,
+            n_steps=before.n_steps + 1,
+            _private_digest=digest.digest(),
+            _private_state=state,
         )
 
     def _show(self, progress):
@@ -257,18 +304,4 @@ class StreamModel(BaseEstimator):
     def __getstate__(self):
         """Leave the private state of the stream out of copies and pickles."""
         state = super().__getstate__()
-        return {key: part for key, part in state.items() if key != "_private_stream"}
-
-
-def _one_column(y):
-    """Return targets as a vector, or refuse their shape or kind."""
-    if sparse.issparse(y):
-        raise ValueError("y must be dense: sparse labels are not supported.")
-    array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
-    if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported: y must hold real numbers.")
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise ValueError("y should be a 1d array, with one target for each row.")
-    return array
+        return {key: part for key, part in state.items() if key not in _NOT_COPIED}

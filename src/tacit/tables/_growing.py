@@ -32,6 +32,8 @@ Position = dict[str, Any]
 TAIL = 2**12
 # Bytes of a line that are kept; a longer line is a row that cannot be used
 LONGEST = 2**20
+# In the place of a cell that has no value in Python, as a date beyond all years
+UNREADABLE = object()
 
 
 class Taken(NamedTuple):
@@ -317,7 +319,9 @@ class _ParquetFolder(_Source):
             return []
         self._group = group
         piece = group[2].slice(start - group[1], count)
-        return list(zip(*(c.to_pylist() for c in piece.columns), strict=True))
+        rows = zip(*map(_cells, piece.columns), strict=True)
+        # a cell that cannot be read spoils its row, as it does a line
+        return [None if any(c is UNREADABLE for c in row) else row for row in rows]
 
     def _group_at(self, part: Path, start: int) -> tuple[Path, int, Any] | None:
         """Return the group of rows that has this one, and where it begins."""
@@ -332,6 +336,22 @@ class _ParquetFolder(_Source):
                     return part, first, table.select(self._names)
                 first += size
         return None
+
+
+def _cells(column: Any) -> list[Any]:
+    """Return the cells of a column of Parquet, each read by itself where one fails."""
+    try:
+        found: list[Any] = column.to_pylist()
+    except Exception:  # Arrow, dates and time zones have errors of their own
+        found = [_cell(scalar) for scalar in column]
+    return found
+
+
+def _cell(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except Exception:
+        return UNREADABLE
 
 
 def _next_line(file: IO[bytes]) -> tuple[bytes | None, int, bool]:

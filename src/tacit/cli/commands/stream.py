@@ -18,6 +18,9 @@ from tacit.cli._options import (
     schema_for,
 )
 
+# Seconds that --follow may wait
+SHORTEST, LONGEST = 0.01, 86400.0
+
 
 @click.command()
 @click.argument("source", type=click.Path(path_type=Path))
@@ -35,7 +38,7 @@ from tacit.cli._options import (
     help="Folder to keep the stream in. It is secret, and needed to go on.",
 )
 @click.option("--epsilon", type=float, required=True, help="Budget of all steps.")
-@click.option("--delta", type=float, help="1 / rows^2 of all steps unless given.")
+@click.option("--delta", type=float, help="1 / rows^2 of all steps, at most 1e-6.")
 @click.option(
     "--horizon",
     type=click.IntRange(1),
@@ -92,7 +95,7 @@ from tacit.cli._options import (
 )
 @click.option(
     "--poll",
-    type=click.FloatRange(0.01, 86400),
+    type=float,
     default=1.0,
     show_default=True,
     metavar="SECONDS",
@@ -159,6 +162,10 @@ def command(
             "that one more or less would move all later ones to other steps; call "
             "partial_fit in Python, with steps by time."
         )
+    if not SHORTEST <= poll <= LONGEST:  # NaN neither
+        raise Refused(
+            f"--poll must be {SHORTEST:g} to {LONGEST:g} seconds, got {poll:g}."
+        )
     from tacit.cli import _streaming as streaming
     from tacit.cli._fitting import refuse_folder, refuse_label
     from tacit.privacy import labelled
@@ -182,14 +189,20 @@ def command(
     label = schema.target.name if label is None else label
     refuse_label(label)
     table = GrowingTable(source, schema, encoding=encoding, delimiter=delimiter)
-    streaming.refuse_state(state)
+    streaming.refuse_state(state, (releases, output))
+    used = [source, Path(schema_path), *ledger_files(ledger_url)]
+    if releases is not None:
+        streaming.refuse_releases(releases, used)
     if output is not None:
-        used = [source, Path(schema_path), state, *ledger_files(ledger_url)]
-        refuse_folder(output, True, [*used, *([releases] if releases else [])])
-    if ledger is not None and not DurableStream.exists(state):
-        with labelled(label):  # refused while there is no folder yet
-            ledger.require(planned.event, type(model).__name__, promise=planned.budget)
+        used = [*used, state, *([releases] if releases else [])]
+        refuse_folder(output, True, used)
     outputs = streaming.Outputs(releases, output, schema, label)
+    if not DurableStream.exists(state):  # refused while there is no folder yet
+        outputs.refuse(None)
+        if ledger is not None:
+            name = type(model).__name__
+            with labelled(label):
+                ledger.require(planned.event, name, promise=planned.budget)
     with DurableStream(model, state, ledger=ledger) as stream:
         outputs.refuse(stream)
         before = stream.n_steps

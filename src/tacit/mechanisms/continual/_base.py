@@ -157,12 +157,16 @@ def as_cells(values: Array, cell: float, most: float, noise: str) -> Any:
     """Return rows without NaN and cut to ``most``, in whole cells on the grid."""
     from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
 
-    if noise == "grid":
-        cells = np.empty(values.shape, dtype=np.int64)
-        if _kernels.whole_cells(values, most, cell, cells) < FLOAT_SAFE:
-            return cells
+    cells = np.empty(values.shape, dtype=np.int64)
+    if noise == "grid" and _kernels.whole_cells(values, most, cell, cells) < FLOAT_SAFE:
+        return cells
     cut = np.clip(np.nan_to_num(values, posinf=most, neginf=-most), -most, most)
-    return cut if noise == "float" else to_cells(cut, cell * GRID).astype(np.int64)
+    if noise == "float":
+        return cut
+    # [continual:cells] number by number, so that a large one changes no other
+    far = np.abs(cut / cell) >= FLOAT_SAFE
+    cells[far] = to_cells(cut[far], cell * GRID)
+    return cells
 
 
 def side_by_side(n_rows: int, size: int, rng: Generator) -> Whole:

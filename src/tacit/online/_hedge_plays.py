@@ -1,0 +1,263 @@
+"""What Hedge plays after each step: a drawn expert, or weights of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil, inf, isfinite, log
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._state import kept
+from tacit._validate import at_least, plain
+from tacit.mechanisms import Exponential
+from tacit.mechanisms.continual import prefix_sums
+from tacit.mechanisms.grid import noise_assumptions
+from tacit.privacy import Event, GaussianNoise, Repeated
+
+__all__ = ["UNITS", "Experts", "SampledHedge", "WeightedHedge"]
+
+Array = NDArray[np.float64]
+
+# Half of the range of a cost, in whole numbers: sums of them have no round-off
+UNITS = 2**20
+# Sums beyond are cut, so that they are exact as floats too
+MOST_SUM = 2**52
+
+
+@dataclass(frozen=True)
+class Experts:
+    """How many experts there are, and what one of them can cost.
+
+    Parameters
+    ----------
+    n_experts
+        Number of experts.
+    cost_range
+        Lowest and highest cost of an expert on one row, public.
+    """
+
+    n_experts: int
+    cost_range: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        plain(self)
+        at_least(1, n_experts=self.n_experts)
+        try:
+            low, high = map(float, self.cost_range)
+        except (TypeError, ValueError):
+            low, high = 0.0, 0.0
+        if not (isfinite(low) and isfinite(high) and 0 < high - low < inf):
+            raise ValueError(
+                "cost_range must be two finite numbers, the lower first, got "
+                f"{self.cost_range!r}."
+            )
+        object.__setattr__(self, "cost_range", (low, high))
+
+    @property
+    def width(self) -> float:
+        """Highest less lowest cost."""
+        return self.cost_range[1] - self.cost_range[0]
+
+    @property
+    def log_experts(self) -> float:
+        """Logarithm of the number of experts, of two where there is but one."""
+        return log(max(2, self.n_experts))
+
+    def centered(self, costs: Any) -> Array:
+        """Return costs from -1 to 1; what is no number costs the most.
+
+        Parameters
+        ----------
+        costs
+            One row of costs a row, in the units of ``cost_range``.
+        """
+        low, high = self.cost_range
+        values = np.asarray(costs, dtype=np.float64)
+        values = np.clip(np.where(np.isnan(values), high, values), low, high)
+        return np.clip((values - low) / (high - low) * 2.0 - 1.0, -1.0, 1.0)
+
+
+@kept
+@dataclass(frozen=True)
+class SampledState:
+    """Exact sums of costs, and the expert drawn last, if any."""
+
+    n_steps: int
+    expert: int | None
+    _private_costs: NDArray[np.int64] = field(repr=False)
+
+
+@kept
+@dataclass(frozen=True)
+class WeightedState:
+    """Sums of costs with noise, which were released, and what makes them."""
+
+    noisy: Array
+    _private_sums: Any = field(repr=False)
+
+
+@dataclass(frozen=True)
+class SampledHedge:
+    """Draw an expert every ``hold`` steps, the last time after the last step.
+
+    Parameters
+    ----------
+    experts
+        Who is drawn.
+    horizon
+        Steps in all.
+    hold
+        Steps for which a drawn expert stays.
+    temperature
+        Costs by which an expert becomes e times less likely.
+    epsilon
+        Bounded range of one draw.
+    sensitivity
+        How far neighbors move any sum of costs, in halves of the range of a cost.
+    regret_bound
+        Bound on the expected regret after the horizon.
+    noise
+        ``"grid"`` or ``"float"``.
+    """
+
+    experts: Experts
+    horizon: int
+    hold: int
+    temperature: float
+    epsilon: float
+    sensitivity: int
+    regret_bound: float
+    noise: str = "grid"
+
+    @property
+    def mechanism(self) -> Exponential:
+        """What draws an expert."""
+        return Exponential(self.epsilon, self.sensitivity * UNITS, self.noise)
+
+    @property
+    def n_draws(self) -> int:
+        """Draws in all; the costs of the first step enter every one of them."""
+        # [hedge:draws]
+        return ceil(self.horizon / self.hold)
+
+    @property
+    def event(self) -> Event:
+        return Repeated(self.mechanism.event, self.n_draws)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return noise_assumptions(self.noise)
+
+    def init(self) -> SampledState:
+        """Return the state before the first step."""
+        return SampledState(0, None, np.zeros(self.experts.n_experts, dtype=np.int64))
+
+    def step(
+        self, state: SampledState, X: Array, y: NDArray[Any], rng: Generator
+    ) -> SampledState:
+        """Add the costs of one step, from -1 to 1, and draw where it is time to."""
+        n_steps = state.n_steps + 1
+        if n_steps > self.horizon:
+            raise ValueError(
+                f"Hedge was planned for {self.horizon} steps; step {n_steps} was asked."
+            )
+        costs, expert = state._private_costs + whole_costs(X), state.expert
+        if (self.horizon - n_steps) % self.hold == 0:
+            # [hedge:cut] a sum that is cut moves no further, and is exact as a float
+            scores = -np.clip(costs, -MOST_SUM, MOST_SUM).astype(np.float64)
+            expert = self.mechanism(scores, rng)
+        return SampledState(n_steps, expert, costs)
+
+    def weights(self, state: SampledState) -> Array:
+        """Return one for the expert drawn last, and equal weights before a draw."""
+        p = self.experts.n_experts
+        if state.expert is None:
+            return np.full((p, 1), 1 / p)
+        return np.eye(1, p, state.expert).T
+
+
+@dataclass(frozen=True)
+class WeightedHedge:
+    """Release the weights of all experts after every step.
+
+    Parameters
+    ----------
+    experts
+        Who is weighted.
+    horizon
+        Steps in all.
+    multiplier
+        Noise of the whole stream of sums of costs.
+    temperature
+        Costs by which an expert weighs e times less.
+    sensitivity
+        How far neighbors move the costs of all experts in L2, in halves of the range.
+    regret_bound
+        Bound on the expected regret after the horizon.
+    noise
+        ``"grid"`` or ``"float"``.
+    """
+
+    experts: Experts
+    horizon: int
+    multiplier: float
+    temperature: float
+    sensitivity: float
+    regret_bound: float
+    noise: str = "grid"
+
+    @cached_property
+    def mechanism(self) -> Any:
+        """What sums costs with noise."""
+        return prefix_sums(
+            "blt",
+            self.horizon,
+            self.multiplier,
+            self.sensitivity,
+            self.noise,
+        )
+
+    @property
+    def event(self) -> Event:
+        return GaussianNoise(self.multiplier)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return noise_assumptions(self.noise)
+
+    def init(self) -> WeightedState:
+        """Return the state before the first step."""
+        shape = (self.experts.n_experts,)
+        return WeightedState(np.zeros(shape), self.mechanism.init(shape))
+
+    def step(
+        self, state: WeightedState, X: Array, y: NDArray[Any], rng: Generator
+    ) -> WeightedState:
+        """Add the costs of one step, from -1 to 1, with noise."""
+        costs = whole_costs(X).astype(np.float64)
+        sums, noisy = self.mechanism.step(state._private_sums, costs, rng)
+        return WeightedState(noisy, sums)
+
+    def weights(self, state: WeightedState) -> Array:
+        """Return the weights, which sum to one."""
+        unit = self.experts.width / 2 / UNITS
+        gains = -(state.noisy - state.noisy.min()) * (unit / self.temperature)
+        odds = np.exp(gains)
+        return (odds / odds.sum())[:, None]
+
+
+def whole_costs(X: Array) -> NDArray[np.int64]:
+    """Return the sum over rows of costs, cut to -1 to 1, in whole units.
+
+    What is no number costs the most.
+    """
+    values = np.asarray(X, dtype=np.float64)
+    # [hedge:whole] each row is rounded by itself and stays within its range
+    cut = np.clip(np.where(np.isnan(values), 1.0, values), -1.0, 1.0)
+    units = np.rint(cut * UNITS).astype(np.int64)
+    total: NDArray[np.int64] = units.sum(axis=0)
+    return total

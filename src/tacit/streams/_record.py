@@ -1,0 +1,108 @@
+"""What a stream keeps on the disk: told from damage, and from other streams."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from hashlib import sha256
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit._random import is_seeded
+from tacit._state import StateDamaged, loaded
+
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "damaged",
+    "fingerprint",
+    "public_parameters",
+    "understood",
+]
+
+FORMAT = "tacit stream"
+VERSION = 1
+# What a file holds of a stream, and of one that has taken steps
+BEGUN: dict[str, tuple[type, ...]] = {
+    "identity": (str,),
+    "key": (bytes,),
+    "parameters": (dict,),
+    "n_steps": (int,),
+}
+STEPPED: dict[str, tuple[type, ...]] = {
+    "plan": (str,),
+    "n_features": (int,),
+    "names": (tuple, type(None)),
+    "digest": (bytes,),
+    "privacy": (str,),
+    "position": (str,),
+}
+# Where an object lives, which differs from process to process
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def public_parameters(model: Any) -> dict[str, str]:
+    """Return what a stream must be gone on with, in words; no seed."""
+    given = model.get_params(deep=False)
+    seed = given.pop("random_state", None)
+    return {
+        "estimator": type(model).__name__,
+        **{name: ADDRESS.sub("", repr(_bare(part))) for name, part in given.items()},
+        # whether there is a seed is reported, so that it must stay true
+        "random_state": "fixed" if is_seeded(seed) else "fresh",
+    }
+
+
+def _bare(value: Any) -> Any:
+    """Return a parameter in one of the ways in which it may be given."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, np.ndarray | np.generic):
+        return _bare(value.tolist())
+    if isinstance(value, list | tuple | range):
+        return list(map(_bare, value))
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
+def fingerprint(planned: Any) -> str:
+    """Return what tells a plan from another, as plans are plain data."""
+    return sha256(ADDRESS.sub("", repr(planned)).encode()).hexdigest()
+
+
+def understood(path: Path, content: bytes) -> dict[str, Any]:
+    """Return the state that a file holds, or refuse it in one sentence."""
+    try:
+        found = loaded(content)
+    except StateDamaged:
+        found = None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise damaged(path)
+    version = found.get("version")
+    if type(version) is int and version != VERSION:
+        raise StateDamaged(
+            f"{path} has format {version}, and this version of tacit reads {VERSION}: "
+            "go on with the version that wrote it."
+        )
+    if not _holds(found, {"version": (int,), **BEGUN}):
+        raise damaged(path)
+    if found["n_steps"] and not ("state" in found and _holds(found, STEPPED)):
+        raise damaged(path)
+    return found
+
+
+def damaged(path: Path) -> StateDamaged:
+    """Return the refusal of a file that is not what was written."""
+    return StateDamaged(
+        f"{path} is damaged, and nothing goes on without it: put a whole copy of the "
+        "folder back, or begin a stream in another, which is charged anew."
+    )
+
+
+def _holds(found: dict[str, Any], kinds: dict[str, tuple[type, ...]]) -> bool:
+    # the type itself, as a truth value is an integer to Python
+    return all(name in found and type(found[name]) in kinds[name] for name in kinds)

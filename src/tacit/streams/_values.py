@@ -1,0 +1,149 @@
+"""What rows hold, as numbers: nothing that stands in one row changes another.
+
+A value may be refused at the first step alone, before the charge. Later, what is no
+number is missing. Shapes, and the type of a whole array, are the caller's.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import nan
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tacit._estimators import checked_values
+from tacit.data.bounds import canonical
+
+__all__ = ["column_of", "dense_values", "float_targets", "number", "table_of"]
+
+Floats = NDArray[np.float64]
+
+NUMBERS = "fiub"
+SEVERAL = (list, tuple, np.ndarray)
+
+
+def number(cell: Any) -> float:
+    """Return a number as a float, and NaN for whatever is none."""
+    # a span of time is an integer to numpy
+    if not isinstance(cell, Real | Decimal | np.bool_) or isinstance(
+        cell, np.timedelta64
+    ):
+        return nan
+    try:
+        with np.errstate(all="ignore"):
+            return float(cell)
+    except Exception:  # whatever a stranger's object raises, it is no number
+        return nan
+
+
+def numbers(cells: NDArray[Any]) -> Floats:
+    """Return an array as floats, NaN where a cell is no number."""
+    if cells.dtype.kind in NUMBERS:
+        with np.errstate(all="ignore"):  # what does not fit is infinite
+            return cells.astype(np.float64, copy=False)
+    if cells.dtype.kind != "O":  # texts, dates, spans of time, complex numbers
+        return np.full(cells.shape, nan)
+    found = [number(cell) for cell in cells.flat]
+    return np.array(found, dtype=np.float64).reshape(cells.shape)
+
+
+def dense_values(X: Any, *, first: bool = False) -> Floats:
+    """Return features in dense float64, whatever they hold.
+
+    What is no number is refused at the ``first`` step, and missing at later ones.
+    """
+    if sparse.issparse(X):
+        if X.dtype.kind not in NUMBERS:
+            return checked_values(X) if first else np.full(X.shape, nan)
+        return numbers(canonical(X).toarray())
+    if hasattr(X, "iloc"):
+        if first:
+            return np.asarray(checked_values(X, finite=False), dtype=np.float64)
+        columns = [X.iloc[:, place] for place in range(X.shape[1])]
+        return np.column_stack([_frame_column(column) for column in columns])
+    X = np.asarray(X)
+    if first and X.dtype.kind not in NUMBERS:
+        return np.asarray(checked_values(X, finite=False), dtype=np.float64)
+    return numbers(X)
+
+
+def _frame_column(column: Any) -> Floats:
+    plain = isinstance(column.dtype, np.dtype)
+    if not plain and getattr(column.dtype, "kind", "O") not in NUMBERS + "O":
+        return np.full(len(column), nan)
+    # columns of other types than numpy's have a mark of their own for what is missing
+    return numbers(np.asarray(column) if plain else np.asarray(column, dtype=object))
+
+
+def float_targets(y: Any, *, first: bool = False) -> Floats:
+    """Return targets in float64, NaN where one is missing.
+
+    What is no number is refused at the ``first`` step, and missing at later ones.
+    """
+    array = np.asarray(y)
+    found = numbers(array)
+    odd = [] if array.dtype.kind in NUMBERS else array[np.isnan(found)].tolist()
+    if first and any(cell is not None for cell in odd):
+        raise ValueError("y must hold numbers only.")
+    return found
+
+
+def table_of(X: Any, width: int | None = None) -> Any:
+    """Return rows as something with a shape; cells of lists stay as they are.
+
+    Parameters
+    ----------
+    X
+        An array, a table, a sparse matrix, or a list of rows.
+    width
+        Number of columns at a later step; None at the first. Rows of a list that have
+        another length, where not all do, are missing.
+    """
+    if hasattr(X, "shape"):
+        complex_kind = getattr(getattr(X, "dtype", None), "kind", None) == "c"
+        return np.full(X.shape, nan) if complex_kind and width is not None else X
+    if width is None or not isinstance(X, list | tuple):
+        # numpy would read a list with one text in it as texts
+        return np.asarray(X, dtype=object)
+    lengths = {_length(row) for row in X}
+    if len(lengths) == 1 and lengths != {width}:
+        # all rows are of another width, or none is a row: that is the caller's
+        (length,) = lengths
+        return np.empty((len(X),) if length is None else (len(X), length))
+    table = np.full((len(X), width), None, dtype=object)
+    for place, row in enumerate(X):
+        if _length(row) == width:
+            for column, cell in enumerate(row):
+                table[place, column] = cell
+    return table
+
+
+def _length(row: Any) -> int | None:
+    if isinstance(row, np.ndarray) and row.ndim != 1:
+        return None
+    return len(row) if isinstance(row, SEVERAL) else None
+
+
+def column_of(y: Any, *, first: bool = False) -> NDArray[Any]:
+    """Return targets as a vector; their shape or kind may be refused."""
+    if sparse.issparse(y):
+        raise ValueError("y must be dense: sparse labels are not supported.")
+    if not first and isinstance(y, list | tuple):
+        column = np.empty(len(y), dtype=object)
+        for place, cell in enumerate(y):
+            column[place] = cell[0] if _length(cell) == 1 else cell
+        return column
+    array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
+    if array.dtype.kind == "c":
+        if first:
+            raise ValueError("Complex data not supported: y must hold real numbers.")
+        array = array.astype(object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError("y should be a 1d array, with one target for each row.")
+    return array
