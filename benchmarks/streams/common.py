@@ -26,9 +26,12 @@ def arguments(
     return parser.parse_args(argv)
 
 
-def save(name: str, rows: Iterable[Mapping[str, Any]]) -> Path:
-    """Write rows with the same fields, in place of those of the last run."""
-    rows = list(rows)
+def save(name: str, rows: Iterable[Mapping[str, Any]], *, quick: bool) -> Path:
+    """Write rows with the same fields, in place of those of the last run.
+
+    Those of a quick run are marked, so that no page takes them for the whole.
+    """
+    rows = [{**row, "quick": "yes" if quick else None} for row in rows]
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.csv"
     with path.open("w", newline="") as file:

@@ -146,7 +146,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 def measured(
     exponents: Sequence[int], experts: Sequence[int], repeats: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield one row for each number of steps, then one with the exponent."""
+    """Yield one row for each number of steps, the last with the exponent."""
     for sequence in SEQUENCES:
         for p in experts:
             for play in PLAYS:
@@ -163,8 +163,10 @@ def _measured(
             for s in range(repeats)
         ]
     )
+    exponent, exponent_half = exponent_of(steps, found)
     for T, regrets in zip(steps, found.T, strict=True):
         mean, half = interval(regrets)
+        last = steps[-1] == T
         yield {
             "costs": sequence,
             "experts": p,
@@ -173,26 +175,19 @@ def _measured(
             "regret": mean,
             "half_interval": half,
             "bound": bound(play, T, p),
-            "exponent": None,
-            "exponent_half_interval": None,
+            "exponent": exponent if last else None,
+            "exponent_half_interval": exponent_half if last else None,
         }
+
+
+def exponent_of(steps: Sequence[int], found: Costs) -> tuple[float | str, float | None]:
+    """Return the exponent of regrets, one row a repeat, and half of its interval."""
     fitted = np.array(steps) >= min(FIT_FROM, steps[-2])
     # a stream that turns can be followed better than any one expert
-    if (found[:, fitted] > 0).all():
-        logs = np.log(np.array(steps)[fitted])
-        slopes = [np.polyfit(logs, np.log(row[fitted]), 1)[0] for row in found]
-        mean, half = interval(slopes)
-        yield {
-            "costs": sequence,
-            "experts": p,
-            "play": play,
-            "steps": "slope",
-            "regret": None,
-            "half_interval": None,
-            "bound": None,
-            "exponent": mean,
-            "exponent_half_interval": half,
-        }
+    if not (found[:, fitted] > 0).all():
+        return "none", None
+    logs = np.log(np.array(steps)[fitted])
+    return interval([np.polyfit(logs, np.log(row[fitted]), 1)[0] for row in found])
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -201,7 +196,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     exponents = range(8, 13, 2) if quick else range(8, 17, 2)
     rows = list(measured(exponents, (10, 100) if quick else (10, 100, 1000), 5))
     print(markdown(rows))
-    save("hedge", rows)
+    save("hedge", rows, quick=quick)
 
 
 if __name__ == "__main__":

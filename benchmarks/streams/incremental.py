@@ -350,7 +350,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     rows += stream_study(part, "columns", by_columns, 2 if quick else 4, rng)
     print(markdown(rows))
     print(f"\n{process_time() - start:.0f} s of processor time.")
-    save("incremental", rows)
+    save("incremental", rows, quick=quick)
 
 
 if __name__ == "__main__":

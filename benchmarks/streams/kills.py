@@ -281,7 +281,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         with TemporaryDirectory() as folder:
             rows.append(measured(Path(folder), case))
     print(markdown(rows))
-    save("kills", rows)
+    save("kills", rows, quick=given.quick)
     sys.exit(not all(map(sound, rows)))
 
 

@@ -172,7 +172,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for width in data.widths:
             for epsilon in (*epsilons, WITHOUT):
                 note(data, width, "tacit", epsilon, privately)
-    save("real", rows)
+    save("real", rows, quick=options.quick)
     print()
     print(markdown(rows))
 

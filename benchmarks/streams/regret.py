@@ -298,9 +298,10 @@ def measure(extent: Extent) -> Iterator[dict[str, Any]]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print and save."""
-    extent = QUICK if arguments(argv, __doc__).quick else FULL
+    quick = arguments(argv, __doc__).quick
+    extent = QUICK if quick else FULL
     rows = list(measure(extent))
-    save("regret", rows)
+    save("regret", rows, quick=quick)
     print(markdown(rows))
 
 

@@ -96,8 +96,8 @@ SECTIONS = (
         "Errors of sums for unit sensitivity and a multiplier of one over the whole "
         "stream, as measured on 100 numbers at once and as planned; time and memory of "
         "streams of 100 numbers a step. `largest` is over all steps, so that what was "
-        "measured is a little above what was planned. The comparison is with errors "
-        "that a program computed which knew none of this code.",
+        "measured is a little above what was planned. The comparison is with expected "
+        "values, to four digits.",
     ),
     Section(
         "regret",
@@ -109,9 +109,11 @@ SECTIONS = (
     Section(
         "hedge",
         "Following the best of several experts",
-        "Exponent with which the regret grows with the number of steps, and half of "
-        "its interval of 95 percent, where the best expert is the same at all times or "
-        "another from the middle on. One row a step, epsilon 1 at delta 1e-6.",
+        "Regret at the largest number of steps beside its bound, and the exponent with "
+        "which it grows with that number, each with half of its interval of 95 "
+        "percent, where the best expert is the same at all times or another from the "
+        "middle on. There is no exponent where a run beat every expert. One row a "
+        "step, epsilon 1 at delta 1e-6.",
         with_column="exponent",
     ),
     Section(
@@ -125,9 +127,10 @@ SECTIONS = (
     Section(
         "incremental",
         "Incremental regression",
-        "How much larger the sum of squared residuals over all rows is than the least "
-        "in the set, after the last step, at the largest size that was tried; and the "
-        "exponent with which it grows with that size, in an interval of 95 percent. "
+        "How much larger the sum of squared residuals over all rows so far is than the "
+        "least in the set, when three quarters of the steps are over, at the largest "
+        "size that was tried; and the exponent with which it grows with that size, in "
+        "an interval of 95 percent. "
         "Rows have norm one and targets are up to one. `published noise` has the "
         "constants of the paper, `refits` is `IncrementalERM`, which keeps all rows. "
         "Noise alone is of deviation one; the streams have epsilon 4 at delta 1e-6.",
@@ -153,6 +156,16 @@ KINDS = {
 def page() -> list[str]:
     """Return everything that was measured, in Markdown."""
     return [line for section in SECTIONS for line in section.lines()]
+
+
+def refuse_quick() -> None:
+    """Refuse results of quick runs, which are too small to be shown."""
+    for section in SECTIONS:
+        if any(row.get("quick") for row in read(section.name)):
+            raise SystemExit(
+                f"benchmarks/streams/results/{section.name}.csv is of a quick run: run "
+                f"python -m benchmarks.streams.{section.name} first."
+            )
 
 
 def draw(horizon: int = 128, numbers: int = 500) -> None:
@@ -206,6 +219,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", action="store_true")
     given = parser.parse_args(argv)
+    if given.docs:
+        refuse_quick()
     lines = page()
     print("\n".join(lines))
     if given.docs:

@@ -71,8 +71,8 @@ for epsilon, (errors, model) in runs.items():
     print(int(model.weights_.argmax()))
 
 # %%
-# ``temperature`` says how large a lead must be to count. The default suits any sequence
-# of days, an adversary's too, and waits longer before it follows anyone:
+# ``temperature`` says how large a lead must be to count. The default suits rows that
+# are alike at all times, and so does the bound on the regret:
 
 model = HedgeAggregator(1.0, 1e-9, horizon=DAYS, rows_per_step=A_DAY, loss="absolute")
 planned = model.plan(N_FORECASTS)

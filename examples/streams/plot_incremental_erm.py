@@ -34,9 +34,9 @@ def over_time(model):
 
 
 # %%
-# ``update_every`` is a number of steps, or ``"doubling"`` for fits after steps 1, 2, 4,
-# 8 and so on. Few fits have large shares of the budget, and those that come after many
-# rows need little of it.
+# ``update_every`` is a number of steps, or ``"doubling"`` for fits after the last
+# step, half as many, a quarter and so on. Few fits have large shares of the budget, and
+# those that come after many rows need little of it.
 
 STREAM = {"horizon": STEPS, "rows_per_step": ROWS, "random_state": 0}
 svc = LinearSVC(x_norm=census.x_norm, classes=[0, 1])

@@ -26,6 +26,22 @@ def test_entries_outside_of_the_matrix_are_refused(kind, place):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ends", [[0, 4, 2, 6], [1, 2, 4, 6], [0, 2, 4, 9], [0, 2, 6]])
+def test_ends_of_rows_that_fall_or_lie_beyond_are_refused(kind, ends):
+    X = kind(np.ones((3, 3)) * [[1, 1, 0], [1, 0, 1], [0, 1, 1]])
+    X.indptr = np.array(ends, dtype=X.indptr.dtype)
+    with pytest.raises(ValueError, match="build the sparse matrix anew"):
+        canonical(X)
+
+
+def test_pairs_of_places_outside_of_the_matrix_are_refused():
+    X = sparse.coo_array(np.eye(3))
+    X.coords[0][1] = 10**7
+    with pytest.raises(ValueError, match="does not have"):
+        canonical(X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "model",
     [

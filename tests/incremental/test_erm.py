@@ -59,7 +59,7 @@ def watched(look):
         (1, 4, [1, 2, 3, 4]),
         (3, 10, [3, 6, 9]),
         (10, 10, [10]),
-        ("doubling", 11, [1, 2, 4, 8]),
+        ("doubling", 11, [1, 2, 5, 11]),
     ],
 )
 def test_fits_are_few_and_on_all_rows_so_far(every, horizon, fits, rng):

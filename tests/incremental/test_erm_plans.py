@@ -1,5 +1,6 @@
 """How fits share one budget: all of it, no more, and fixed before the first row."""
 
+from itertools import pairwise
 from math import exp, expm1, log, sqrt
 
 import numpy as np
@@ -73,8 +74,7 @@ ESTIMATORS = {
     "quadratic": LinearRegression(y_range=Y, solver="quadratic_perturbation"),
     "blocks": LinearRegression(y_range=Y, solver="sample_and_aggregate"),
 }
-# The first two hold for replaced rows alone; the others take long to plan
-REPLACE_ALONE = {"permuted_sgd", "online_to_batch", "quadratic", "adaptive_ridge"}
+REPLACE_ALONE = {"permuted_sgd"}
 CASES = [
     *((name, "replace_one") for name in ESTIMATORS),
     *((name, "add_or_remove_one") for name in ESTIMATORS if name not in REPLACE_ALONE),
@@ -244,9 +244,17 @@ def test_fits_are_where_they_were_asked_for():
     assert refit_steps(3, 10) == (3, 6, 9)
     assert refit_steps(10, 10) == (10,)
     assert doubling_steps(1) == (1,)
-    assert doubling_steps(20) == (1, 2, 4, 8, 16)
-    assert doubling_steps(20, useful=3.0) == (4, 8, 16)
-    assert doubling_steps(20, useful=1e9) == (8, 16)
+    assert doubling_steps(20) == (1, 2, 5, 10, 20)
+    assert doubling_steps(20, useful=3.0) == (5, 10, 20)
+    assert doubling_steps(20, useful=1e9) == (10, 20)
+    assert doubling_steps(365)[-3:] == (91, 182, 365)
+
+
+def test_the_last_fit_has_all_rows_and_none_has_over_twice_and_one_as_many():
+    for horizon in range(1, 200):
+        steps = doubling_steps(horizon)
+        assert (steps[0], steps[-1]) == (1, horizon)
+        assert all(b in (2 * a, 2 * a + 1) for a, b in pairwise(steps))
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,24 @@ def test_other_losses_and_penalties_are_refused(method):
 
 
 @every_method
+def test_a_ridge_with_a_set_is_refused(method):
+    terms = StreamTerms(5)
+    both = replace(problem(L1Ball(0.6)), ridge=2.0)
+    with pytest.raises(PlanError, match=r"got ridge=2 and L1Ball\(radius=0.6\)"):
+        method.plan(both, BUDGET, terms)
+
+
+def test_a_ridge_without_a_set_is_kept(rng):
+    X, y = rng.uniform(-0.4, 0.4, (40, 5)), rng.uniform(-1, 1, 40)
+    quiet = Budget(1e9, 0.1)
+    facts = replace(problem(), ridge=2.0)
+    learner = MomentRegression().plan(facts, quiet, StreamTerms(1, 40))
+    found = learner.weights(learner.step(learner.init(), X, y, rng))
+    expected = np.linalg.solve(X.T @ X + 2.0 * np.eye(5), X.T @ y)
+    np.testing.assert_allclose(found[:, 0], expected, atol=1e-3)
+
+
+@every_method
 def test_the_event_fits_the_budget_and_nearly_fills_it(method):
     for budget in (BUDGET, Budget(8.0, 1e-9), Budget(0.05, 1e-3)):
         curve = planned(method, L1Ball(0.6), budget=budget).event.curve(

@@ -14,7 +14,7 @@ from tacit.mechanisms.continual._blt import LONGEST
 from tacit.mechanisms.continual._designs import DESIGNS
 from tacit.mechanisms.noise import GRID
 
-# Largest error over all steps for unit noise, found before by another program
+# Largest error over all steps for unit noise
 LARGEST_ERRORS = {
     (2, 10): 3.330,
     (2, 14): 4.429,
@@ -38,7 +38,7 @@ def columns(mechanism):
 
 
 @pytest.mark.parametrize(("buffers", "exponent"), LARGEST_ERRORS)
-def test_errors_are_those_found_before(buffers, exponent):
+def test_errors_are_as_expected(buffers, exponent):
     mechanism = BLTSum(2**exponent, 1.0, 1.0, buffers=buffers)
     expected = LARGEST_ERRORS[buffers, exponent]
     assert mechanism.deviation(1).max() == pytest.approx(expected, rel=1e-3)

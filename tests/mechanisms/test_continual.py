@@ -435,7 +435,7 @@ def near_half_cells(cell, n, rng):
 def test_a_large_number_changes_the_cells_of_no_other(seed):
     # by its place, and by that of a column in its own row
     cell, edge = 0.3, 2.0**51 * 0.3
-    values = near_half_cells(cell, 30, np.random.default_rng(seed)).reshape(15, 2)
+    values = near_half_cells(cell, 30, as_generator(seed)).reshape(15, 2)
     small, large = values.copy(), values.copy()
     small[7, 1], large[7, 1] = edge - 0.4, edge + 0.4
     first, second = (as_cells(v, cell, 1e20, "grid") for v in (small, large))

@@ -10,8 +10,9 @@ from tacit.mechanisms.continual import (
     HonakerTree,
     TreeSum,
     WindowSum,
+    prefix_sums,
 )
-from tacit.mechanisms.continual._growing import _added, _joined
+from tacit.mechanisms.continual._growing import KINDS, _added, _joined, check_sums
 from tacit.mechanisms.noise import GRID
 
 
@@ -29,6 +30,15 @@ def test_the_parts_of_an_epoch_add_up_to_the_event():
         spent = sum(1 / part**2 for part in parts)
         assert spent <= 1 / 1.5**2
         assert spent == pytest.approx(1 / 1.5**2, rel=1e-10)
+
+
+def test_a_kind_of_its_name_alone_has_the_usual_share(monkeypatch):
+    monkeypatch.setitem(KINDS, "mine", HonakerTree)
+    check_sums("mine")
+    mechanism = prefix_sums("mine", None, 1.0, 1.0)
+    assert isinstance(mechanism.inner(0), HonakerTree)
+    parts = mechanism.total().multiplier, mechanism.inner(0).multiplier
+    assert parts == pytest.approx((2.0, 2 / 3**0.5))
 
 
 @pytest.mark.parametrize("exponent", [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20])
@@ -116,7 +126,7 @@ def test_a_bad_window_is_refused():
 
 
 @pytest.mark.parametrize("exponent", [10, 14, 16, 20])
-def test_honakers_tree_has_the_errors_found_before(exponent):
+def test_honakers_tree_has_the_expected_errors(exponent):
     expected = {10: 7.99, 14: 10.82, 16: 12.23, 20: 15.06}[exponent]
     t = 2**exponent
     mechanism = HonakerTree(t, 1.0, 1.0)

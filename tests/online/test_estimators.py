@@ -19,11 +19,13 @@ from tacit.online import (
 from tacit.online._auto import METHODS
 
 ESTIMATORS = [
-    OnlineLogisticRegression(),
+    OnlineLogisticRegression(horizon=40),
     OnlineLogisticRegression(epsilon=1e4, x_norm=10.0, random_state=0),
     OnlineLogisticRegression(method="quadratic_leader", horizon=40, random_state=0),
-    OnlineLinearRegression(y_range=(-3, 3), random_state=0),
-    OnlineLinearRegression(y_range=(-3, 3), method="gradient_sums", random_state=0),
+    OnlineLinearRegression(y_range=(-3, 3), horizon=40, random_state=0),
+    OnlineLinearRegression(
+        y_range=(-3, 3), horizon=40, method="gradient_sums", random_state=0
+    ),
 ]
 PERTURBED = ("implicit", "gradient", "leader")
 
@@ -207,8 +209,13 @@ def test_a_method_object_brings_its_own_settings():
     assert any("floating point" in words for words in learner.assumptions)
     named = clone(model).set_params(method="gradient_sums", noise="float")
     assert named.plan(2).learner.mechanism.noise == "float"
+
+
+@pytest.mark.parametrize("method", [GradientSums, 3, "fast"])
+def test_what_is_no_method_is_refused(method):
+    model = OnlineLogisticRegression(classes=(0, 1), method=method)
     with pytest.raises(ValueError, match="method must be one of 'auto'"):
-        clone(model).set_params(method=GradientSums).set_params(method=3).plan(2)
+        model.plan(2)
 
 
 def test_the_slope_of_the_logistic_loss_is_capped_where_that_saves_noise():

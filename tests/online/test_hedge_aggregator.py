@@ -164,6 +164,66 @@ def test_one_strange_label_does_not_change_how_others_are_read():
     assert (costs(None) == costs(pd.NA)).all()
 
 
+def costs_of(X, y, **given):
+    """Return what each expert pays for each row of a later step."""
+    model = HedgeAggregator(1.0, 1e-6, horizon=3, **given)
+    model.partial_fit(np.ones((1, np.shape(X)[1])), [1])
+    return model._leaf(X, y if hasattr(y, "dtype") else np.array(y, dtype=object))[0]
+
+
+def test_stray_entries_of_a_sparse_table_are_refused():
+    X, y = said(20)
+    table = sparse.csr_matrix(X.astype(float))
+    table.indices[3] = 10**7
+    for loss in ("zero_one", "cost"):
+        model = HedgeAggregator(1.0, 1e-6, horizon=3, loss=loss).partial_fit(X, y)
+        for ask in (model.partial_fit, model.fit, lambda X, _, m=model: m.predict(X)):
+            with pytest.raises(ValueError, match="build the sparse matrix anew"):
+                ask(table, y)
+        assert model.n_steps_ == 1
+
+
+LARGE = 2**53 + 1  # not a float
+
+
+@pytest.mark.parametrize("kind", ["frame", "integers and floats", "signs"])
+def test_a_text_in_one_row_changes_no_other_row_of_long_integers(kind):
+    says, truth = np.array([LARGE, LARGE - 1, LARGE]), np.array([LARGE] * 3)
+    X = np.column_stack([says, truth])
+    if kind == "signs":
+        truth = truth.astype(np.uint64)
+    if kind == "integers and floats":
+        truth = truth.astype(np.float64)
+    if kind == "frame":
+        X = pd.DataFrame({"a": says, "b": [0.5] * 3})
+    odd = X.astype(object)
+    take = odd.iloc if kind == "frame" else odd
+    take[2, 1] = "text"
+    plain, mixed = costs_of(X, truth), costs_of(odd, truth)
+    np.testing.assert_array_equal(plain[:2], mixed[:2])
+    # labels that a column of floats could not tell apart are none
+    assert (plain[:2] == 0.0).all()
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared", "cost", "zero_one"])
+def test_a_text_in_a_list_costs_its_row_or_its_expert_alone(loss):
+    X, y = said(20)
+    truth = None if loss == "cost" else y.tolist()
+    listed = X.astype(float).tolist()
+    listed[3][1] = "text"
+    found, nothing = (
+        HedgeAggregator(
+            1.0, 1e-6, horizon=3, loss=loss, play="weights", random_state=0
+        ).partial_fit(X, y)
+        for _ in range(2)
+    )
+    empty = X.astype(float)
+    empty[3, 1] = np.nan
+    found.partial_fit(listed, truth)
+    nothing.partial_fit(empty, None if truth is None else y)
+    assert (found.weights_ == nothing.weights_).all()
+
+
 @pytest.mark.parametrize("play", ["sample", "weights"])
 def test_empty_steps_are_steps(play):
     X, y = said(30)
@@ -267,3 +327,33 @@ def test_costs_without_a_truth_go_to_a_durable_stream(tmp_path):
     with DurableStream(HedgeAggregator(loss="cost"), tmp_path / "stream") as stream:
         stream.partial_fit(np.ones((3, 2)), None)
         assert stream.n_steps == 1
+
+
+def choices(epsilon, seed, n_runs=30, T=4, rows=1000):
+    """Return how often each of three experts is chosen at last, and a report."""
+    rng, chosen = as_generator(seed), np.zeros(3)
+    for run in range(n_runs):
+        truth = rng.integers(0, 2, T * rows)
+        right = rng.random((T * rows, 3)) < (0.44, 0.65, 0.61)
+        said = np.where(right, truth[:, None], 1 - truth[:, None])
+        model = HedgeAggregator(
+            epsilon, 1e-6, horizon=T, rows_per_step=rows, random_state=run
+        )
+        for step in np.split(np.arange(T * rows), T):
+            model.partial_fit(said[step], truth[step])
+        chosen += model.weights_
+    return chosen / n_runs, model.privacy_
+
+
+@pytest.mark.statistical
+def test_few_steps_of_many_rows_find_the_best(seed):
+    words = "more budget would not help: the temperature is that of learning"
+    for epsilon in (1.0, 10.0):
+        chosen, report = choices(epsilon, seed)
+        assert chosen[1] > 0.8
+        assert chosen[0] < 0.01
+        assert words in str(report)
+    # with hardly any budget it is a matter of luck
+    chosen, report = choices(0.001, seed)
+    assert chosen[0] > 0.05
+    assert words not in str(report)

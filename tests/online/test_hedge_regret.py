@@ -126,3 +126,60 @@ def test_the_measured_regret_is_that_of_steps():
     stepped = played(learner, costs, as_generator(seed + 1))
     found = measuring.hedge_regret("sample", "alike", T, p, seed)
     assert found == pytest.approx(stepped)
+
+
+def mean_regret(learner, means, rows, rng):
+    """Return the regret on rows that are alike, against the best in the mean."""
+    state, paid = learner.init(), 0.0
+    for _ in range(learner.horizon):
+        paid += rows * float(means @ learner.weights(state)[:, 0] - means.min())
+        costs = rng.random((rows, len(means))) < means
+        state = learner.step(
+            state, learner.experts.centered(costs), np.zeros(rows), rng
+        )
+    return paid
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("method", [Hedge("sample"), Hedge("weights"), Hedge(hold=3)])
+def test_regret_of_several_rows_a_step_is_below_its_bound(method, seed):
+    T, rows, rng = 10, 100, as_generator(seed)
+    terms = StreamTerms(T, rows)
+    for means in (np.array([0.5, 0.45, 0.5, 0.6]), np.array([1.0, 1.0, 0.0, 1.0])):
+        learner = method.plan(Experts(4), Budget(3.0, 1e-6), terms)
+        found = np.array([mean_regret(learner, means, rows, rng) for _ in range(20)])
+        error = found.std(ddof=1) / sqrt(len(found))
+        assert found.mean() - 5 * error <= learner.regret_bound
+    assert learner.regret_bound < T * rows
+
+
+def test_what_is_lost_before_the_first_play_belongs_to_the_bound(seed):
+    T, rows, p = 4, 5000, 50
+    learner = Hedge("sample", hold=1).plan(
+        Experts(p), Budget(3.0, 1e-6), StreamTerms(T, rows)
+    )
+    means = np.ones(p)
+    means[7] = 0.0
+    found = mean_regret(learner, means, rows, as_generator(seed))
+    assert learner.regret_bound - rows < found <= learner.regret_bound
+
+
+def test_rows_of_a_step_set_against_it_are_beyond_the_bound(seed):
+    # rows must be alike: whoever leads loses the whole of the next step
+    T, rows, rng = 40, 100, as_generator(seed)
+    learner = Hedge("sample", hold=1).plan(
+        Experts(2), Budget(30.0, 1e-6), StreamTerms(T, rows)
+    )
+    state, sums, paid = learner.init(), np.array([0.0, 1.0]), 0.0
+    for _ in range(T):
+        costs = np.zeros((rows, 2))
+        costs[:, int(sums.argmin())] = 1.0
+        paid += float(costs.sum(axis=0) @ learner.weights(state)[:, 0])
+        state = learner.step(
+            state, learner.experts.centered(costs), np.zeros(rows), rng
+        )
+        sums += costs.sum(axis=0)
+    regret = paid - sums.min()
+    assert regret > learner.regret_bound
+    factor = rows * T * rows / (8 * learner.temperature)
+    assert regret <= learner.temperature * np.log(2) + factor

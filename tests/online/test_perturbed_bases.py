@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import pairwise
-
 from math import sqrt
 
 import numpy as np

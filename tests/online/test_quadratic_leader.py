@@ -68,7 +68,10 @@ def ridge_leaders(steps, ridge, weight=lambda t, s: 1.0):
     return np.array(found)
 
 
-@pytest.mark.parametrize("sums", ["blt", "tree", "honaker", "square_root"])
+every_sum = pytest.mark.parametrize("sums", ["blt", "tree", "honaker", "square_root"])
+
+
+@every_sum
 def test_without_noise_it_is_the_ridge_regression_of_all_rows(sums):
     learner = QuadraticLeader(sums, noise="float", ridge=0.5, recent=0.0).plan(
         problem(), HUGE, TERMS
@@ -231,15 +234,25 @@ def test_noise_that_drowns_the_moments_raises_nothing(loss, epsilon):
     assert np.abs(W).max() < 10 * learner.unit
 
 
-def test_the_ridge_follows_the_noise_of_the_step():
-    learner = QuadraticLeader().plan(problem(), Budget(1.0, 1e-6), StreamTerms(100))
+@every_sum
+@pytest.mark.parametrize("horizon", [1, 12, 100])
+def test_the_ridge_follows_the_largest_noise_so_far(sums, horizon):
+    terms = StreamTerms(horizon)
+    learner = QuadraticLeader(sums).plan(problem(), Budget(1.0, 1e-6), terms)
     deviation = learner.mechanism.deviation(learner.size)
-    for t in (1, 2, 7, 63, 100):
-        ridge = learner._ridge_at(t)
-        assert ridge >= 0.7 * 3 * deviation[t - 1] * (1 - 1e-12)
-        assert ridge <= 0.7 * 3 * deviation.max() * (1 + 1e-12)
+    ridges = np.array([learner._ridge_at(t) for t in range(1, horizon + 1)])
+    largest = np.maximum.accumulate(deviation)
+    assert (ridges >= 0.7 * 3 * largest * (1 - 1e-12)).all()
+    assert (ridges <= 0.7 * 3 * deviation.max() * (1 + 1e-12)).all()
     fixed = replace(learner, ridge=8.0)
-    assert fixed._ridge_at(1) == fixed._ridge_at(100) == 2.0
+    assert fixed._ridge_at(1) == fixed._ridge_at(horizon) == 2.0
+
+
+def test_sums_of_trees_have_less_noise_at_some_later_steps():
+    # the control: the noise of the last step alone would be too low a ridge
+    learner = QuadraticLeader("tree").plan(problem(), Budget(1.0, 1e-6), TERMS)
+    deviation = learner.mechanism.deviation(learner.size)
+    assert deviation[11] < 0.9 * deviation[10]
 
 
 @pytest.mark.parametrize(
@@ -250,6 +263,7 @@ def test_the_ridge_follows_the_noise_of_the_step():
         ({"half_life": 0.0}, "half_life"),
         ({"recent": -0.1}, "recent"),
         ({"noise": "loud"}, "noise"),
+        ({"sums": "leaves"}, "sums must be 'blt', "),
     ],
 )
 def test_bad_settings_are_refused(parts, words):

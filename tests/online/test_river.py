@@ -21,6 +21,7 @@ from tacit.online import (
     OnlineLogisticRegression,
 )
 from tacit.online.river import RiverClassifier, RiverRegressor
+from tacit.streams._alone import alone
 
 NAMES = ["a", "b", "c"]
 
@@ -144,7 +145,9 @@ def test_rows_that_cannot_be_used_count_as_zero_rows(x):
     assert (coefficients(x, True) == coefficients(nothing, None)).all()
 
 
-@pytest.mark.parametrize("y", ["text", None, [1], {}, (1, 2), np.array([1]), 1j])
+@pytest.mark.parametrize(
+    "y", ["text", None, [1], {}, (1, 2), (1, (2, 3)), ([],), np.array([1]), 1j]
+)
 def test_labels_that_cannot_be_used_count_as_zero_rows(y):
     x = {"a": 0.1, "b": 0.2, "c": 0.3}
 
@@ -160,6 +163,24 @@ def test_labels_that_cannot_be_used_count_as_zero_rows(y):
     for target in (1.0, y, Fraction(1, 3)):
         private.learn_one(x, target)
     assert np.isfinite(private.stream.coef_).all()
+
+
+def test_a_row_that_is_none_counts_as_a_row_without_features():
+    def coefficients(odd):
+        private = RiverClassifier(classifier(rows_per_step=2, horizon=2), NAMES)
+        for x in (named(rows(1)[0])[0], odd, {}, odd):
+            private.learn_one(x, True)
+        return private.stream.coef_
+
+    assert (coefficients(None) == coefficients({})).all()
+    assert (coefficients([("a", 1)]) == coefficients({})).all()
+
+
+def test_a_row_comes_from_one_thread_at_a_time():
+    private = RiverClassifier(classifier(rows_per_step=2, horizon=2), NAMES)
+    with alone(private), pytest.raises(ValueError, match="in the middle of a step"):
+        private.learn_one({"a": 0.1}, True)
+    assert private._private_rows == []
 
 
 def test_other_features_are_not_read():

@@ -34,6 +34,18 @@ def test_one_row_a_person_is_told(render):
 
 
 @pytest.mark.parametrize("render", PAGES)
+def test_rows_after_the_last_fit_are_not_said_to_be_used(render):
+    told = words(render(facts(stream={**TERMS, "last_refit": 8})))
+    assert "of a stream, fitted to the rows up to step 8." in told
+    none = words(render(facts(stream={**TERMS, "last_refit": 0})))
+    assert "of a stream, before its first fit." in none
+    if render is not report_html:
+        assert "rows came, and those up to step 8 were used for the fit" in told
+        assert "rows came, and none was used yet" in none
+        assert "rows were used for the fit" in words(render(facts(stream=TERMS)))
+
+
+@pytest.mark.parametrize("render", PAGES)
 def test_other_models_say_nothing_of_streams(render):
     told = words(render(facts()))
     assert "of a stream" not in told

@@ -27,6 +27,7 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers._base import Problem
+from tacit.solvers._kernels import _projected
 from tacit.solvers.permuted_sgd import (
     PermutedSGD,
     PermutedSGDPlan,
@@ -413,8 +414,6 @@ def test_rows_out_of_memory_are_refused(seed):
 
 @pytest.mark.parametrize("radius", [1e-200, 1e-170, 1e-3, 1e170])
 def test_weights_are_brought_into_balls_of_any_size(radius):
-    from tacit.solvers._kernels import _projected
-
     V = radius * np.array([[3.0, 4.0]])
     for factor in (1.0, 0.5):
         assert _projected(V, factor, radius) == pytest.approx(0.2, rel=1e-14)

@@ -9,66 +9,18 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from tests.streams.folders import (
+    STEPS,
+    folder_run,
+    plain_run,
+    rows_of,
+    shown,
+    values,
+)
 from tests.streams.tiny import Tiny
 
-from tacit._random import as_generator
-from tacit._state import StateDamaged
-from tacit.exceptions import BudgetExceeded
 from tacit.privacy import Budget, Ledger
 from tacit.streams import DurableStream, _durable
-
-STEPS = 4
-
-
-def rows_of(seed, steps=STEPS, rows=3, columns=2):
-    rng = as_generator(seed)
-    return [
-        (rng.uniform(-0.5, 0.5, (rows, columns)), rng.uniform(0, 1, rows))
-        for _ in range(steps)
-    ]
-
-
-def shown(model):
-    """Everything that a fitted model shows, as text that is equal for equal bits."""
-    public = {
-        name: value
-        for name, value in vars(model).items()
-        if name.endswith("_") and name != "random_state"
-    }
-    parts = {
-        name: (value.dtype.str, value.tolist())
-        if isinstance(value, np.ndarray)
-        else value
-        for name, value in public.items()
-    }
-    return repr((sorted(parts.items(), key=lambda part: part[0]), model.n_steps_))
-
-
-def plain_run(rows, **parameters):
-    """Return what is shown after each step of a run that nothing disturbs."""
-    model = Tiny(random_state=7, **parameters)
-    return [shown(model.partial_fit(X, y)) for X, y in rows]
-
-
-def values(text):
-    """Leave the label of the charge out, which carries an identity."""
-    model_part, _, _ = text.partition("('privacy_'")
-    return model_part
-
-
-def folder_run(folder, rows, ledger=None, seed=7, found=None):
-    """Go on to the end of the rows, and return what was shown by step."""
-    model = Tiny(random_state=seed)
-    found = {} if found is None else found
-    with DurableStream(model, folder, ledger=ledger) as stream:
-        if stream.n_steps:
-            assert stream.position == {"taken": stream.n_steps}
-            found[stream.n_steps] = shown(model)
-        for t in range(stream.n_steps, len(rows)):
-            stream.partial_fit(*rows[t], position={"taken": t + 1})
-            assert stream.n_steps == model.n_steps_ == t + 1
-            found[t + 1] = shown(model)
-    return found
 
 
 @contextmanager
@@ -196,78 +148,6 @@ def test_one_holder_at_a_time(tmp_path, seed):
     DurableStream(Tiny(), tmp_path / "s").close()
 
 
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        ({"epsilon": 2.0}, "epsilon"),
-        ({"delta": 1e-7}, "delta"),
-        ({"horizon": 30}, "horizon"),
-        ({"x_norm": 2.0}, "x_norm"),
-        ({"y_range": (0.0, 2.0)}, "y_range"),
-        ({"fit_intercept": False}, "fit_intercept"),
-        ({"neighbors": "add_or_remove_one"}, "neighbors"),
-        ({"random_state": None}, "random_state"),
-    ],
-)
-def test_other_parameters_are_refused_and_change_nothing(tmp_path, seed, change, word):
-    rows = rows_of(seed)
-    folder_run(tmp_path / "s", rows[:2])
-    before = (tmp_path / "s" / "private-state").read_bytes()
-    model = Tiny(**{"random_state": 7, **change})
-    with pytest.raises(ValueError, match=rf"begun with; {word} must be as then"):
-        DurableStream(model, tmp_path / "s")
-    assert not hasattr(model, "coef_")
-    assert (tmp_path / "s" / "private-state").read_bytes() == before
-    assert values(folder_run(tmp_path / "s", rows)[STEPS]) == values(
-        plain_run(rows)[-1]
-    )
-
-
-def test_parameters_may_be_written_in_another_way(tmp_path, seed):
-    rows = rows_of(seed)
-    folder_run(tmp_path / "s", rows[:2])
-    model = Tiny(np.float64(1), y_range=np.array([0, 1]), x_norm=1, random_state=3)
-    with DurableStream(model, tmp_path / "s") as stream:
-        assert stream.n_steps == 2
-
-
-def test_a_plan_of_other_code_is_refused(tmp_path, seed, monkeypatch):
-    folder_run(tmp_path / "s", rows_of(seed)[:2])
-    plan = Tiny._planned
-    monkeypatch.setattr(Tiny, "_planned", lambda self, p: plan(self, p + 1))
-    with pytest.raises(ValueError, match="planned otherwise"):
-        DurableStream(Tiny(random_state=7), tmp_path / "s")
-
-
-@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "foreign"])
-def test_a_damaged_state_is_one_sentence_and_no_new_start(tmp_path, seed, damage):
-    rows = rows_of(seed)
-    folder_run(tmp_path / "s", rows[:2])
-    path = tmp_path / "s" / "private-state"
-    whole = path.read_bytes()
-    other = {
-        "cut": whole[:-5],
-        "changed": whole[:99] + bytes([whole[99] ^ 1]) + whole[100:],
-        "empty": b"",
-        "foreign": _durable.dumped({"format": "another"}),
-    }
-    path.write_bytes(other[damage])
-    with pytest.raises(StateDamaged, match="charged anew") as error:
-        DurableStream(Tiny(random_state=7), tmp_path / "s")
-    assert "\n" not in str(error.value)
-    assert path.read_bytes() == other[damage]
-    path.write_bytes(whole)
-    folder_run(tmp_path / "s", rows)
-
-
-def test_a_later_format_is_told_apart_from_damage(tmp_path):
-    (tmp_path / "s").mkdir()
-    state = {"format": _durable.FORMAT, "version": 2}
-    (tmp_path / "s" / "private-state").write_bytes(_durable.dumped(state))
-    with pytest.raises(StateDamaged, match="format 2"):
-        DurableStream(Tiny(), tmp_path / "s")
-
-
 @pytest.mark.parametrize("step", [1, 3])
 @pytest.mark.parametrize("where", ["fsync", "replace", "open"])
 def test_a_write_that_fails_takes_the_step_back(
@@ -332,94 +212,6 @@ def test_two_goings_on_of_one_past_have_noise_of_their_own(tmp_path, seed):
     assert (shared.coef_ == one.coef_).all()
 
 
-def test_the_ledger_of_a_resumed_stream_is_that_of_the_charge(tmp_path, seed):
-    rows = rows_of(seed)
-    ledger, stranger = Ledger(Budget(5.0, 1e-5)), Ledger(Budget(5.0, 1e-5))
-    folder_run(tmp_path / "s", rows[:2], ledger)
-    with pytest.raises(ValueError, match="ledger must be the one"):
-        folder_run(tmp_path / "s", rows, stranger)
-    with pytest.raises(TypeError, match="Ledger"):
-        DurableStream(Tiny(random_state=7), tmp_path / "s", ledger="budget.db")
-    folder_run(tmp_path / "s", rows[:3], None)
-    folder_run(tmp_path / "s", rows, ledger)
-    assert len(ledger.report().entries) == 1
-    assert stranger.report().entries == ()
-
-
-def test_a_stored_ledger_is_charged_once_through_all_restarts(tmp_path, seed):
-    rows = rows_of(seed)
-    url = f"sqlite:///{tmp_path / 'budget.db'}"
-    ledger = Ledger.open(url, dataset="ward", budget=Budget(5.0, 1e-5))
-    folder_run(tmp_path / "s", rows[:1], ledger)
-    head = ledger.head
-    for end in range(2, STEPS + 1):
-        again = Ledger.open(url, dataset="ward")
-        folder_run(tmp_path / "s", rows[:end], again)
-        assert again.head == head
-        again.close()
-    other = Ledger.open(url, dataset="other", budget=Budget(5.0, 1e-5))
-    with pytest.raises(ValueError, match="ledger must be the one"):
-        folder_run(tmp_path / "s", rows, other)
-    ledger.void(head[0], "made by mistake")
-    with pytest.raises(ValueError, match="the charge must stand"):
-        folder_run(tmp_path / "s", rows, ledger)
-    other.close()
-    ledger.close()
-
-
-def test_a_voided_charge_without_a_step_is_made_again(tmp_path, seed, monkeypatch):
-    rows = rows_of(seed)
-    url = f"sqlite:///{tmp_path / 'budget.db'}"
-    ledger = Ledger.open(url, dataset="ward", budget=Budget(5.0, 1e-5))
-
-    def end(self, planned, entry, ledger, key):
-        raise SystemExit
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Tiny, "_started", end)
-        with pytest.raises(SystemExit):
-            folder_run(tmp_path / "s", rows[:1], ledger)
-    assert len(ledger.report().entries) == 1
-    ledger.void(ledger.head[0], "killed before its first step")
-    folder_run(tmp_path / "s", rows[:1], ledger)
-    assert [record.kind for record in ledger.history()][-3:] == [
-        "charge",
-        "void",
-        "charge",
-    ]
-    ledger.close()
-
-
-def test_a_charge_for_other_columns_is_not_used(tmp_path, seed, monkeypatch):
-    ledger = Ledger(Budget(5.0, 1e-5))
-    plan = Tiny._planned
-
-    def wider(self, p):  # a plan that depends on the columns
-        planned = plan(Tiny(self.epsilon / p, horizon=self.horizon), p)
-        return planned
-
-    monkeypatch.setattr(Tiny, "_planned", wider)
-    with monkeypatch.context() as patch:
-        patch.setattr(Tiny, "_started", lambda *_: (_ for _ in ()).throw(SystemExit))
-        with pytest.raises(SystemExit):
-            folder_run(tmp_path / "s", rows_of(seed), ledger)
-    with pytest.raises(ValueError, match="as many columns"):
-        folder_run(tmp_path / "s", rows_of(seed, columns=3), ledger)
-    folder_run(tmp_path / "s", rows_of(seed), ledger)
-    assert len(ledger.report().entries) == 1
-
-
-def test_a_refused_charge_leaves_nothing_that_harms(tmp_path, seed):
-    rows = rows_of(seed)
-    poor = Ledger(Budget(0.5, 1e-5))
-    with pytest.raises(BudgetExceeded):
-        folder_run(tmp_path / "s", rows, poor)
-    rich = Ledger(Budget(5.0, 1e-5))
-    folder_run(tmp_path / "s", rows, rich)
-    assert len(rich.report().entries) == 1
-    assert poor.report().entries == ()
-
-
 def test_the_end_of_the_horizon_is_the_end_after_a_restart_too(tmp_path, seed):
     rows = rows_of(seed, steps=2)
     for _ in range(2):
@@ -430,18 +222,6 @@ def test_the_end_of_the_horizon_is_the_end_after_a_restart_too(tmp_path, seed):
             with pytest.raises(ValueError, match="horizon=2"):
                 stream.partial_fit(*rows[0])
             assert (tmp_path / "s" / "private-state").read_bytes() == before
-
-
-def test_a_step_outside_of_the_stream_is_noticed(tmp_path, seed):
-    rows = rows_of(seed)
-    model = Tiny(random_state=7)
-    with DurableStream(model, tmp_path / "s") as stream:
-        stream.partial_fit(*rows[0])
-        model.partial_fit(*rows[1])
-        with pytest.raises(ValueError, match="not on the disk"):
-            stream.partial_fit(*rows[2])
-    with pytest.raises(ValueError, match="must not be fitted"):
-        DurableStream(model, tmp_path / "s")
 
 
 def test_a_position_is_plain_data_and_refused_before_the_step(tmp_path, seed):

@@ -11,7 +11,13 @@ from tests.streams.tiny import Tiny
 
 from tacit._random import as_generator
 from tacit.exceptions import BudgetExceeded
-from tacit.online import OnlineLinearRegression, OnlineLogisticRegression
+from tacit.incremental import IncrementalERM, IncrementalLinearRegression
+from tacit.linear_model import LogisticRegression
+from tacit.online import (
+    HedgeAggregator,
+    OnlineLinearRegression,
+    OnlineLogisticRegression,
+)
 from tacit.privacy import Budget, Ledger
 from tacit.streams import StreamTerms
 from tacit.streams._model import StreamModel
@@ -288,6 +294,25 @@ def test_delta_must_be_given_where_the_number_of_rows_is_private():
     model = OnlineLogisticRegression(classes=(0, 1), neighbors="add_or_remove_one")
     with pytest.raises(ValueError, match="delta must be given"):
         model.plan(3)
+
+
+EVERY_MODEL = [
+    OnlineLinearRegression(y_range=(0.0, 1.0)),
+    OnlineLogisticRegression(classes=(0, 1)),
+    HedgeAggregator(),
+    IncrementalLinearRegression(y_range=(0.0, 1.0)),
+    IncrementalERM(LogisticRegression(classes=(0, 1))),
+]
+
+
+@pytest.mark.parametrize("model", EVERY_MODEL, ids=lambda m: type(m).__name__)
+def test_the_default_delta_is_one_over_squared_rows_and_small_for_few(model):
+    def delta(horizon, rows_per_step):
+        given = {"horizon": horizon, "rows_per_step": rows_per_step}
+        return clone(model).set_params(**given).plan(WIDTH).budget.delta
+
+    assert delta(1, 1) == delta(10, 1) == delta(2, 500) == 1e-6
+    assert delta(2, 1000) == 1 / 2000**2
 
 
 def test_no_released_attribute_but_the_stream_is_private():

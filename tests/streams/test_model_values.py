@@ -1,12 +1,14 @@
 """What rows hold raises nothing after the first step, and bad rows count as none."""
 
 import warnings
+from numbers import Real
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from tacit._random import as_generator
+from tacit.incremental import IncrementalLinearRegression
 from tacit.online import OnlineLinearRegression, OnlineLogisticRegression
 
 WIDTH = 3
@@ -115,13 +117,125 @@ def test_texts_are_refused_at_the_first_step_before_the_charge():
         numbers.partial_fit(X, np.array(list("abcdef")))
 
 
-def test_kinds_of_columns_are_refused_without_a_value():
-    model = started()
+KINDS = {
+    "texts": lambda X: X.astype(str),
+    "bytes": lambda X: X.astype("S"),
+    "dates": lambda X: X.astype("M8[s]"),
+    "spans of time": lambda X: X.astype("m8[ns]"),
+    "complex numbers": lambda X: X + 1j,
+    "sparse complex numbers": lambda X: sparse.csr_array(X + 1j),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_of_columns_are_refused_at_the_first_step_alone(kind):
     X, y = good(seed=1)
-    for bad in (X.astype(str), X.astype("M8[s]"), X + 1j):
-        with pytest.raises(ValueError, match="numbers"):
-            model.partial_fit(bad, y)
+    model = OnlineLogisticRegression(1.0, 1e-6, classes=(0, 1), horizon=5)
+    with pytest.raises(ValueError, match="numbers"):
+        model.partial_fit(KINDS[kind](X), y)
+    assert not hasattr(model, "privacy_")
+    # later it would tell of rows: all of them are missing
+    missing = started().partial_fit(np.full(X.shape, np.nan), y)
+    later = started().partial_fit(KINDS[kind](X), y)
+    np.testing.assert_array_equal(later.coef_, missing.coef_)
+
+
+def test_columns_of_a_table_count_by_themselves():
+    pandas = pytest.importorskip("pandas", reason="tables come from pandas")
+    X, y = good(seed=1)
+    odd = {
+        "text": ["x"] * 6,
+        "date": pandas.to_datetime(["2020"] * 6),
+        "zone": pandas.to_datetime(["2020"] * 6, utc=True),
+        "span": pandas.to_timedelta(["1s"] * 6),
+        "complex": [1j] * 6,
+        "period": pandas.period_range("2020", periods=6),
+        "category": pandas.Categorical(list("abcabc")),
+    }
+    for column in odd.values():
+        model = OnlineLogisticRegression(1.0, 1e-6, classes=(0, 1), horizon=5)
+        frame = pandas.DataFrame(X, columns=list("uvw"))
+        model.partial_fit(frame, y)
+        found, _ = leaf(model, frame.assign(v=column), y)
+        assert (found == 0).all()
+    whole = pandas.array([1, 0, None, 0, 1, 0], dtype="Int64")
+    found, _ = leaf(model, frame.assign(v=whole), y)
+    assert (found[:, -1] != 0).tolist() == [True, True, False, True, True, True]
+    expected, _ = leaf(model, frame.assign(v=[1.0, 0, np.nan, 0, 1, 0]), y)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["labels", "numbers"])
+@pytest.mark.parametrize(
+    "row", [[0.1], [0.1] * 4, [], 7, None, "abc", [[1], [2], [3]], {}, [0.1, 1j, 0.2]]
+)
+def test_a_row_of_a_list_that_is_no_row_costs_itself_alone(kind, row):
+    X, y = good(seed=1)
+    nothing, listed = X.copy(), X.tolist()
+    nothing[2], listed[2] = np.nan, row
+    expected = started(kind).partial_fit(nothing, y)
+    found = started(kind).partial_fit(listed, y.tolist())
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize("target", [[1, 1], (1, (2, 3)), np.ones(2), 1j, {}])
+def test_a_target_of_a_list_that_is_none_costs_its_row_alone(target):
+    X, y = good(seed=1)
+    nothing, listed = X.copy(), [[value] for value in y.tolist()]
+    nothing[2], listed[2] = np.nan, target
+    expected = started("numbers").partial_fit(nothing, y)
+    found = started("numbers").partial_fit(X, listed)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+def test_lists_of_another_width_are_refused_and_change_nothing():
+    model = started()
+    for X in ([[0.1, 0.2]] * 6, [0.1] * 6, "abcdef"):
+        with pytest.raises(ValueError, match=r"features|dimensions"):
+            model.partial_fit(X, [0] * 6)
     assert model.n_steps_ == 1
+    assert model.partial_fit([], []).n_steps_ == 2
+
+
+def test_numbers_beyond_float64_do_not_warn():
+    huge = np.full(6, np.longdouble("1e4000"))
+    X, y = good(seed=1)
+    model = started("numbers")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(X, huge)
+        model.partial_fit(X, huge.astype(object))
+        model.partial_fit(np.column_stack([huge] * WIDTH), y)
+    assert model.n_steps_ == 4
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_a_matrix_is_a_table():
+    X, y = good(seed=1)
+    found = started().partial_fit(np.matrix(X), y)
+    np.testing.assert_array_equal(found.coef_, started().partial_fit(X, y).coef_)
+
+
+class Hostile:
+    """A cell that raises whatever is done with it."""
+
+    def __hash__(self):
+        raise RuntimeError("secret")
+
+    def __eq__(self, other):
+        raise RuntimeError("secret")
+
+    def __float__(self):
+        raise RuntimeError("secret")
+
+
+def test_a_cell_that_raises_by_itself_is_missing():
+    Real.register(Hostile)
+    X, y = good(seed=1)
+    table, labels = X.astype(object), y.astype(object)
+    table[2, 0] = labels[3] = Hostile()
+    assert started().partial_fit(table, labels).n_steps_ == 2
+    assert started("numbers").partial_fit(table, labels).n_steps_ == 2
 
 
 @pytest.mark.parametrize(
@@ -188,3 +302,48 @@ def test_predictions_still_refuse_what_they_cannot_use():
         model.predict(np.full((1, WIDTH), np.nan))
     with pytest.raises(ValueError, match="features"):
         model.predict(np.zeros((1, WIDTH + 1)))
+
+
+@pytest.mark.parametrize("kind", ["labels", "numbers"])
+@pytest.mark.parametrize("width", [1, 2, 7, 100])
+def test_a_row_has_the_same_bits_alone_and_among_others(kind, width):
+    rng = as_generator(3)
+    X, y = rng.normal(size=(40, width)), rng.integers(0, 2, 40)
+    X[::5] *= 1e200  # with squares that overflow
+    model = started(kind)
+    for order in "CF":
+        together, targets = leaf(model, np.array(X, order=order), y)
+        for n in (1, 2, 3, 17):
+            alone, same = leaf(model, np.array(X[:n], order=order), y[:n])
+            assert alone.tobytes() == together[:n].tobytes()
+            assert same.tobytes() == targets[:n].tobytes()
+
+
+@pytest.mark.parametrize("high", [1.7e308, 1e200, 1e121])
+def test_ranges_whose_squares_are_not_finite_are_refused_in_the_plan(high):
+    for kind in (OnlineLinearRegression, IncrementalLinearRegression):
+        model = kind(1.0, 1e-6, horizon=3, y_range=(0, high))
+        for planned in (
+            lambda model=model: model.plan(2),
+            lambda model=model: model.fit(*good()),
+        ):
+            with pytest.raises(ValueError, match="y_range is too wide for x_norm=1"):
+                planned()
+        assert not hasattr(model, "privacy_")
+    widest = IncrementalLinearRegression(1.0, 1e-6, horizon=3, y_range=(0, 1e120))
+    assert np.isfinite(widest.partial_fit(*good()).expected_excess_risk_)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "stated"),
+    [(1.0, 1e-6, False), (1.0, 1e-31, True), (1.0, 1e-300, True), (80.0, 1e-6, True)],
+)
+def test_a_delta_that_draws_are_not_exact_enough_for_is_stated(epsilon, delta, stated):
+    model = OnlineLinearRegression(epsilon, delta, horizon=5, y_range=(0, 1))
+    words = model.partial_fit(*good()).privacy_.assumptions
+    found = [line for line in words if "so near its law that delta grows by" in line]
+    assert len(found) == stated
+    if delta == 1e-31:
+        # five steps of four weights
+        added = (1 + np.e) * 2 * 5 * 25 * 2.0**-120
+        assert found[0].endswith(f"grows by {added:.1g}")

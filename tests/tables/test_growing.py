@@ -201,6 +201,47 @@ def ages_of(taken):
     return ((taken.X[:, 0] + 1) * 50).round(9).tolist()
 
 
+def texts(third):
+    return pa.array([b"m", b"f", third, b"m"], pa.binary()).view(pa.string())
+
+
+def moments(kind, far):
+    whole = pa.int32() if kind == pa.date32() else pa.int64()
+    return pa.array([0, 1, far, 2], whole).view(kind)
+
+
+CELLS = {
+    "text": ("sex", texts, b"m", b"HIV \xff"),
+    "other text": ("job", texts, b"m", b"\xff"),
+    "label": ("ill", texts, b"m", b"\xff"),
+    **{
+        f"{kind} in {name}": (name, lambda far, k=kind: moments(k, far), 0, far)
+        for name in ("age", "sex", "job")
+        for kind, far in (
+            (pa.timestamp("us"), 2**62),
+            (pa.timestamp("ms"), -(2**62)),
+            (pa.date32(), 2**31 - 1),
+            (pa.duration("s"), 2**62),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("case", CELLS)
+def test_a_cell_that_has_no_value_spoils_its_row_alone(tmp_path, case):
+    name, column, good, bad = CELLS[case]
+    found = []
+    for place, third in (("good", good), ("bad", bad)):
+        given = {"ages": [1, 2, 3, 4], name: column(third)}
+        parquet_file(tmp_path / place, "a.parquet", **given)
+        found.append(GrowingTable(tmp_path / place, SCHEMA).take(None, 4))
+    whole, spoiled = found
+    assert np.isnan(spoiled.X[2]).all()
+    others = [0, 1, 3]
+    np.testing.assert_array_equal(spoiled.X[others], whole.X[others])
+    assert (spoiled.y[others] == whole.y[others]).all()
+
+
 def test_a_folder_is_taken_in_the_order_of_names_across_files(tmp_path):
     folder = tmp_path / "p"
     parquet_file(folder, "a.parquet", list(range(5)), row_group_size=2)

@@ -99,7 +99,7 @@ def selection_facts(model: Any) -> dict[str, Any] | None:
     }
 
 
-def stream_facts(model: Any) -> dict[str, int] | None:
+def stream_facts(model: Any) -> dict[str, int | None] | None:
     """Return how far a stream was paid for and how far it went, for a model of one."""
     if not hasattr(model, "n_steps_"):
         return None
@@ -107,6 +107,7 @@ def stream_facts(model: Any) -> dict[str, int] | None:
         "steps": int(model.n_steps_),
         "horizon": int(model.horizon),
         "rows_per_person": int(model.rows_per_person),
+        "last_refit": getattr(model, "last_refit_", None),
     }
 
 

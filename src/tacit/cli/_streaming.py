@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +20,18 @@ from tacit.privacy import labelled
 from tacit.privacy.store import StoredLedger
 from tacit.saved import SavedModel, is_model, read, restored_parameter, write
 from tacit.streams import DurableStream
+from tacit.streams._record import OtherParameters
 from tacit.tables import GrowingTable, Schema
 
-__all__ = ["Outputs", "learn", "refuse_releases", "refuse_state", "stream_estimator"]
+__all__ = [
+    "Outputs",
+    "idle_rows",
+    "learn",
+    "opened_stream",
+    "refuse_releases",
+    "refuse_state",
+    "stream_estimator",
+]
 
 # What learns, by the name of the option and the kind of the target
 MODELS: dict[tuple[str, str], Any] = {
@@ -51,6 +60,8 @@ OWN_FILES = {"lock", "private-state", "private-state.partial"}
 SQLITE_ENDS = ("-journal", "-wal", "-shm")
 # Bytes from the end in which the last line of releases is looked for at first
 BLOCK = 2**16
+# Categories or columns that are named one by one
+MOST_NAMED = 8
 
 
 def stream_estimator(
@@ -85,6 +96,47 @@ def stream_estimator(
     )
     as_generator(model.random_state)  # refused now where it is no seed
     return model
+
+
+def idle_rows(schema: Schema) -> list[str]:
+    """Return what makes a row add nothing, by the schema alone.
+
+    Rows that add nothing are never told of, so that all there is to say about them
+    must be said beforehand.
+    """
+    target, columns = schema.target, schema.columns
+    assert target is not None
+    labels = [c for c in columns if c.kind == "category" and c.unseen == "refuse"]
+    needed = [c.name for c in columns if c.kind == "number" and c.missing is None]
+    found = []
+    if target.kind == "number":
+        found.append(f"{target.name} is missing or no number")
+    for column in [target] * (target.kind == "category") + labels:
+        found.append(f"{column.name} is not one of {_named(column.categories)}")
+    if needed:
+        names = "one of " * (len(needed) > 1) + _named(needed)
+        found.append(f'{names} is missing (missing = "refuse") or no number')
+    return found
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def opened_stream(model: Any, state: Path, ledger: Any) -> DurableStream:
+    """Return the stream in a folder; refuse options other than those of its start."""
+    try:
+        return DurableStream(model, state, ledger=ledger)
+    except OtherParameters as other:
+        if "estimator" in other.names:  # the others are those of another estimator
+            options = ["--model and --target"]
+        else:
+            options = [FIXED.get(name, f"--set {name}") for name in other.names]
+        raise Refused(
+            f"The stream in {state} was begun with other options; "
+            f"{', '.join(options)} must be as then."
+        ) from None
 
 
 def refuse_state(folder: Path, outputs: Iterable[Path | None]) -> None:
@@ -238,10 +290,12 @@ def _line(stream: DurableStream) -> dict[str, Any]:
     """Return a release as plain data."""
     model = stream.model
     intercept = model.intercept_
+    refit = getattr(model, "last_refit_", None)
     return {
         "stream": stream.identity,
         "step": stream.n_steps,
         "rows": _rows_taken(stream),
+        **({} if refit is None else {"last_refit": refit}),
         "coef": model.coef_.tolist(),
         "intercept": getattr(intercept, "tolist", lambda: intercept)(),
     }

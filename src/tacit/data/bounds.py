@@ -178,6 +178,12 @@ def _refuse_strays(X: Any) -> None:
 
     So it would ends of rows that fall, or lie beyond what is stored.
     """
+    if X.format == "coo":
+        beyond = (
+            (at < 0) | (at >= size) for at, size in zip(X.coords, X.shape, strict=True)
+        )
+        if any(map(np.any, beyond)):
+            raise _stray()
     if X.format not in ("csr", "csc"):
         return
     lines, beyond = X.shape if X.format == "csr" else X.shape[::-1]
@@ -186,10 +192,14 @@ def _refuse_strays(X: Any) -> None:
     stored = min(len(X.indices), len(X.data))
     strays = len(X.indices) and (X.indices.min() < 0 or X.indices.max() >= beyond)
     if not ordered or ends[-1] > stored or strays:
-        raise ValueError(
-            "X has entries in rows or columns that it does not have; build the sparse "
-            "matrix anew."
-        )
+        raise _stray()
+
+
+def _stray() -> ValueError:
+    return ValueError(
+        "X has entries in rows or columns that it does not have; build the sparse "
+        "matrix anew."
+    )
 
 
 def _sorted_once(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:

@@ -38,8 +38,7 @@ from tacit.incremental._refitting import (
 from tacit.privacy import Neighbors
 from tacit.solvers import EntropySampling
 from tacit.streams import PlannedStream, StreamModel
-from tacit.streams._linear import place_of
-from tacit.streams._values import dense_values, float_targets
+from tacit.streams._values import class_places, dense_values, float_targets
 
 __all__ = ["IncrementalERM"]
 
@@ -78,10 +77,11 @@ class IncrementalERM(StreamModel):
     horizon
         Steps that are paid for.
     update_every
-        Steps between two fits, or ``"doubling"`` for fits after steps 1, 2, 4, 8, ...,
-        which take few shares of the budget [2]_. ``"auto"`` leaves out of these the
-        first ones, while rows are too few for the budget; for ``accounting="paper"``
-        it is the interval of the published analysis.
+        Steps between two fits, or ``"doubling"`` for fits after the last step, half as
+        many, a quarter and so on, which take few shares of the budget [2]_ and end with
+        all rows. ``"auto"`` leaves out of these the first ones, while rows are too few
+        for the budget; for ``accounting="paper"`` it is the interval of the published
+        analysis.
     rows_per_step
         Rows that a step usually takes. Fits are planned for as many; other numbers
         cost accuracy alone.
@@ -275,10 +275,7 @@ class IncrementalERM(StreamModel):
             estimator = self._private_stream.planned.learner.estimator
         X = dense_values(X, first=first)
         if is_classifier(estimator):
-            classes = enumerate(estimator._public_classes().tolist())
-            code = {label: place for place, label in classes}
-            codes = [place_of(code, label) for label in y.tolist()]
-            targets = np.array(codes, dtype=np.int64)
+            targets = class_places(estimator._public_classes(), y)
             usable = targets != NO_LABEL
         else:
             targets = float_targets(y, first=first)

@@ -33,12 +33,13 @@ from tacit.incremental._solve import (
     gradient_error,
 )
 from tacit.mechanisms.continual import prefix_sums, to_matrix, to_vector
+from tacit.mechanisms.continual._symmetric import packed_size
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
 from tacit.streams import StreamTerms
 
-__all__ = ["GradientLearner", "GradientRegression"]
+__all__ = ["GradientRegression", "TwoTreeLearner"]
 
 Array = NDArray[np.float64]
 
@@ -50,7 +51,7 @@ PUBLISHED_STEPS = 3
 
 @kept
 @dataclass(frozen=True, eq=False)
-class GradientState:
+class TwoTreeState:
     """Where both sums stand. ``weights`` were released."""
 
     n_steps: int
@@ -60,7 +61,7 @@ class GradientState:
 
 
 @dataclass(frozen=True)
-class GradientLearner:
+class TwoTreeLearner:
     """Noise of both sums, and the descent."""
 
     problem: Problem
@@ -89,17 +90,20 @@ class GradientLearner:
         """The set of the weights, in that unit."""
         return stretched(self.problem.regularizer, 1 / self.unit)
 
-    def init(self) -> GradientState:
+    def init(self) -> TwoTreeState:
         """Return the state before the first step."""
         start = self.problem.regularizer.prox(np.zeros(self.problem.shape), 1.0)
         p = self.problem.n_features
-        return GradientState(
-            0, start, self.second_sums.init((_size(p),)), self.first_sums.init((p,))
+        return TwoTreeState(
+            0,
+            start,
+            self.second_sums.init((packed_size(p),)),
+            self.first_sums.init((p,)),
         )
 
     def step(
-        self, state: GradientState, X: Array, y: Array, rng: Generator
-    ) -> GradientState:
+        self, state: TwoTreeState, X: Array, y: Array, rng: Generator
+    ) -> TwoTreeState:
         """Add the rows of a step to both sums, and descend."""
         x_norm, y_max = self.problem.bounds.x_norm, self.problem.largest_target
         moments = row_moments(X, y, x_norm, y_max)
@@ -111,7 +115,7 @@ class GradientLearner:
         )
         n_steps = state.n_steps + 1
         weights = self.descended(to_matrix(second), first, n_steps)
-        return GradientState(n_steps, self.unit * weights, second_state, first_state)
+        return TwoTreeState(n_steps, self.unit * weights, second_state, first_state)
 
     def descended(self, second: Array, first: Array, step: int) -> Array:
         """Return the mean of the descent from the sums of a step, in units inside."""
@@ -123,11 +127,11 @@ class GradientLearner:
         start = self.domain.prox(np.zeros(self.problem.shape), 1.0)
         return averaged_descent(quadratic, self.domain, start, n_iterations, size)
 
-    def weights(self, state: GradientState) -> Array:
+    def weights(self, state: TwoTreeState) -> Array:
         """Return the weights released last."""
         return state.weights
 
-    def residual_sum(self, state: GradientState) -> None:
+    def residual_sum(self, state: TwoTreeState) -> None:
         """Return None, as squared targets are not released."""
 
     def expected_excess_risk(self, step: int) -> float:
@@ -147,7 +151,7 @@ class GradientLearner:
     def _deviations(self, step: int) -> tuple[float, float]:
         p = self.problem.n_features
         return (
-            float(self.second_sums.deviation_at(step, _size(p))),
+            float(self.second_sums.deviation_at(step, packed_size(p))),
             float(self.first_sums.deviation_at(step, p)),
         )
 
@@ -220,7 +224,7 @@ class GradientRegression:
 
     def plan(
         self, problem: Problem, budget: Budget, terms: StreamTerms
-    ) -> GradientLearner:
+    ) -> TwoTreeLearner:
         """Find the noise of both sums."""
         checked_domain(problem, budget, "GradientRegression")
         if isinstance(problem.regularizer, Free):
@@ -242,7 +246,7 @@ class GradientRegression:
             )
             for most in moved
         ]
-        learner = GradientLearner(
+        learner = TwoTreeLearner(
             problem, terms, multiplier, *sums, self.most_iterations, self.noise
         )
         # noise too large for the grid is refused here, not after the charge
@@ -280,7 +284,3 @@ def _published(budget: Budget, horizon: int) -> float:
 
 def _both(multiplier: float) -> Event:
     return Composed((GaussianNoise(multiplier), GaussianNoise(multiplier)))
-
-
-def _size(n_features: int) -> int:
-    return n_features * (n_features + 1) // 2

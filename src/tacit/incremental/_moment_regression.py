@@ -30,6 +30,7 @@ from tacit.incremental._solve import (
     excess_of_clipped,
     weights_of,
 )
+from tacit.mechanisms.continual._growing import check_sums
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
@@ -178,6 +179,11 @@ def checked_domain(problem: Problem, budget: Budget, method: str) -> None:
             f"{method} keeps weights in a set, such as L1Ball(), and takes no penalty "
             f"but a ridge, got {domain!r}."
         )
+    if problem.ridge > 0 and is_set(domain):
+        raise PlanError(
+            f"{method} takes a ridge without a set alone, got ridge={problem.ridge:g} "
+            f"and {domain!r}; give one of both."
+        )
 
 
 @dataclass(frozen=True)
@@ -243,7 +249,7 @@ class MomentRegression:
     def __post_init__(self) -> None:
         plain(self)
         check_noise(self.noise)
-        one_of(("blt", "tree", "honaker", "square_root"), sums=self.sums)
+        check_sums(self.sums)
         one_of(SOLVERS, solver=self.solver)
         if self.weight != "auto":
             positive(weight=self.weight)

@@ -15,14 +15,14 @@ from tacit.convex.objective import DENSE_ROWS, chunks
 from tacit.convex.roundoff import UNIT
 from tacit.exceptions import PlanError
 from tacit.mechanisms.continual import prefix_sums, to_matrix, to_vector
+from tacit.mechanisms.continual._symmetric import packed_size
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem
-from tacit.solvers._base import refuse_pure
+from tacit.solvers._base import MOST_ROWS, refuse_pure
 from tacit.streams import StreamTerms
 
 __all__ = [
     "FULL_WEIGHT",
-    "MOST_STEP_ROWS",
     "MomentSums",
     "Moments",
     "best_weight",
@@ -37,8 +37,6 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Rows of one step up to which bounds on round-off hold
-MOST_STEP_ROWS = 2**24
 # Weight of products with targets that makes a row's moments those of (x, y)
 FULL_WEIGHT = sqrt(2.0)
 # Weights that are tried
@@ -75,7 +73,7 @@ def best_weight(radius: float, neighbors: Neighbors) -> float:
     return float(WEIGHTS[int(np.argmin(costs))])
 
 
-def step_roundoff(row: float, n_rows: int = MOST_STEP_ROWS) -> float:
+def step_roundoff(row: float, n_rows: int = MOST_ROWS) -> float:
     """Return how far computed moments of a step can be from the exact ones.
 
     ``row`` bounds the norm of the moments of one row.
@@ -87,7 +85,7 @@ def step_roundoff(row: float, n_rows: int = MOST_STEP_ROWS) -> float:
 
 def most_step_rows(rows_per_step: int) -> int:
     """Return the rows of a step up to which bounds on round-off hold."""
-    return max(MOST_STEP_ROWS, rows_per_step)
+    return max(MOST_ROWS, rows_per_step)
 
 
 def refuse_other_problems(problem: Problem, budget: Budget, method: str) -> None:
@@ -175,8 +173,7 @@ class MomentSums:
     @property
     def size(self) -> int:
         """Numbers in the vector of a step."""
-        p = self.n_features
-        return p * (p + 1) // 2 + p + self.squares
+        return packed_size(self.n_features) + self.n_features + self.squares
 
     def init(self) -> Any:
         return self.mechanism.init((self.size,))
@@ -196,7 +193,7 @@ class MomentSums:
     def moments(self, released: Array) -> Moments:
         """Return released sums by their kind."""
         p = self.n_features
-        end = p * (p + 1) // 2
+        end = packed_size(p)
         total = float(released[-1]) if self.squares else None
         first = released[end : end + p] / self.weight
         return Moments(to_matrix(released[:end]), first, total)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tacit._estimators import public_range
 from tacit._validate import one_of
 from tacit.convex import Free, GroupBall, L1Ball, L2Ball, Simplex, Squared
-from tacit.data import RowBounds
 from tacit.incremental._gradient import GradientRegression
 from tacit.incremental._keep import SparseRows, kept_rows
 from tacit.incremental._moment_regression import MomentRegression
 from tacit.incremental._projected import ProjectedRegression
 from tacit.incremental._sets import WithConstant, stretched
-from tacit.solvers import Problem
 from tacit.streams import PlannedStream, StreamLinearModel, StreamRegressorMixin
+from tacit.streams._terms import is_method
 
 __all__ = ["IncrementalLinearRegression"]
 
@@ -150,7 +151,6 @@ class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
     def _planned(self, n_features):
         terms = self._terms()
         budget = self._budget(terms)
-        bounds, constant = RowBounds(self.x_norm), self._constant()
         low, high = public_range(self.y_range)
         domain = self._domain(n_features)
         if self.keep is not None and not callable(self.keep):
@@ -158,27 +158,21 @@ class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
                 "keep must be None, SparseRows() or a function of one row, got "
                 f"{self.keep!r}."
             )
-        problem = Problem(
-            loss=Squared(),
-            bounds=bounds if constant is None else bounds.with_intercept(constant),
-            n_rows=terms.n_rows,
-            n_features=n_features + (constant is not None),
-            regularizer=domain,
-            constant=constant,
-        )
+        problem = self._problem(Squared(), terms, n_features)
+        problem = replace(problem, regularizer=domain)
         return PlannedStream(
             budget,
             terms,
             self._method(n_features).plan(problem, budget, terms),
             (
-                f"rows are shortened to norm {bounds.x_norm:g}",
+                *self._row_assumptions(),
                 f"targets are cut to [{low:g}, {high:g}]",
                 *self._kept_in_words(),
             ),
         )
 
     def _method(self, n_features):
-        if not isinstance(self.method, str) and hasattr(self.method, "plan"):
+        if is_method(self.method):
             return self.method
         one_of(METHODS, method=self.method)
         if self.method == "gradient":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import pi, sqrt
+from math import hypot, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class WithConstant:
 
     @property
     def radius(self) -> float:
-        return sqrt(self.inner.radius**2 + self.most**2)
+        return hypot(self.inner.radius, self.most)
 
     def value(self, W: Array) -> float:
         return 0.0 if self.contains(W) else np.inf
@@ -84,7 +84,7 @@ class WithConstant:
         return within and self.inner.contains(W[:-1], tol)
 
     def diameter(self, dim: int, k: int = 1) -> float:
-        return sqrt(self.inner.diameter(dim - 1, k) ** 2 + 4 * k * self.most**2)
+        return hypot(self.inner.diameter(dim - 1, k), 2 * sqrt(k) * self.most)
 
     def width(self, dim: int, k: int = 1) -> float:
         return self.inner.width(dim - 1, k) + k * self.most * sqrt(2 / pi)

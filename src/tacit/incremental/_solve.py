@@ -37,10 +37,12 @@ SOLVERS = ("auto", "clipped", "raw")
 DESCENT_STEPS, ACCELERATED_STEPS = 1000, 3000
 # Moves, in radii, at which the accelerated one ends
 CLOSE = 1e-12
-# Round-off, and a number that no sum of moments is below but zero
-UNIT, TINY = 2.0**-50, 1e-300
+# Share of the largest curvature below which there is round-off alone, and a number that
+# no sum of moments is below but zero
+FLAT, TINY = 2.0**-50, 1e-300
 # How much lower the bound for raw moments must be: bounds are for the worst rows, and
-# with usual ones clipped moments are better up to about a thousand features
+# with usual ones clipped moments are better up to about a thousand features. Chosen on
+# synthetic streams
 DOUBT = 5.0
 
 
@@ -246,7 +248,7 @@ def _ridge_weights(quadratic: NoisyQuadratic, ridge: float, constant: bool) -> A
         lifts[-1] = RIDGE_FACTOR * 2 * deviation
     curved = second + np.diag(np.maximum(lifts, ridge))
     values, axes = np.linalg.eigh(curved)
-    values = np.maximum(values, UNIT * float(values[-1]) + TINY)
+    values = np.maximum(values, FLAT * float(values[-1]) + TINY)
     weights: Array = axes @ (axes.T @ quadratic.first / values)
     return weights
 
@@ -254,7 +256,7 @@ def _ridge_weights(quadratic: NoisyQuadratic, ridge: float, constant: bool) -> A
 def _in_ball(quadratic: NoisyQuadratic, domain: ConvexSet) -> Array:
     """Return the minimizer in an L2 ball, negative second moments set to zero."""
     second, largest = _positive_part(quadratic.second)
-    least = UNIT * largest + _least(quadratic.first, domain.radius)
+    least = FLAT * largest + _least(quadratic.first, domain.radius)
     if not isinstance(domain, WithConstant):
         values, axes = np.linalg.eigh(second)
         along = axes.T @ quadratic.first

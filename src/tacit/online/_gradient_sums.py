@@ -16,6 +16,7 @@ from tacit.convex import L2Ball, has_residuals
 from tacit.convex.objective import DENSE_ROWS
 from tacit.exceptions import PlanError
 from tacit.mechanisms.continual import prefix_sums
+from tacit.mechanisms.continual._growing import check_sums
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
@@ -189,6 +190,7 @@ class GradientSums:
 
     def __post_init__(self) -> None:
         plain(self)
+        check_sums(self.sums)
         check_noise(self.noise)
         check_recent(self.recent)
         if self.learning_rate != "auto":

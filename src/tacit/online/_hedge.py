@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil, inf, nextafter, sqrt
+from math import ceil, inf, log, nextafter, sqrt
 
 from tacit._validate import at_least, one_of, plain, positive
 from tacit.exceptions import PlanError
@@ -50,11 +50,14 @@ class Hedge:
     every draw: they are composed adaptively (Cesar and Rogers 2021, Lemma 3.4 and
     Section 4). Weights are a function of prefix sums with Gaussian noise.
 
-    **Bound.** With T steps of cost range r and p experts the expected regret is at
-    most ``temperature log p + hold T r^2 / (8 temperature)`` for draws and
+    **Bound.** With T steps of one row, cost range r and p experts the expected regret
+    is at most ``temperature log p + hold T r^2 / (8 temperature)`` for draws and
     ``temperature log p + (T r^2 / 4 + d^2) / (2 temperature)`` for weights, with d the
     deviation of the last sum. Costs must be fixed beforehand; with ``hold=1`` those of
-    draws may depend on earlier draws. The published temperature [1]_ is too small for
+    draws may depend on earlier draws. Several rows of a step are taken as independent
+    and alike: the temperature is ``r sqrt(n / (2 log p))`` for n rows, or what privacy
+    needs, and the bound has the rows of a step once, not as a factor. For any other
+    rows it holds with the factor: see the page on Hedge. The published temperature [1]_ is too small for
     an epsilon of 9 and more, and the published regret lacks a factor of the root of
     log p: see the page on Hedge.
 
@@ -120,13 +123,18 @@ class Hedge:
         least = moved * calibrate(
             lambda noise: Repeated(BoundedRange(1 / noise), n_draws), budget
         )
-        steps = experts.width * terms.rows_per_step
-        log_p, T = experts.log_experts, terms.horizon
+        width, log_p, T = experts.width, experts.log_experts, terms.horizon
         # what is drawn after the last step is played after the horizon
-        wanted = self.temperature or steps * sqrt(hold * (T - 1) / (8 * log_p))
-        temperature = max(least, wanted)
-        # [hedge:regret]
-        bound = temperature * log_p + T / hold * _slip(hold * steps, temperature)
+        if terms.rows_per_step == 1:
+            wanted = width * sqrt(hold * (T - 1) / (8 * log_p))
+        else:
+            wanted = width * sqrt(_played(terms) / (2 * log_p))
+        temperature = max(least, self.temperature or wanted)
+        if terms.rows_per_step == 1:
+            # [hedge:regret]
+            bound = temperature * log_p + T / hold * _slip(hold * width, temperature)
+        else:
+            bound = _even_regret(experts, terms, hold, temperature, 0.0)
         return SampledHedge(
             experts,
             terms.horizon,
@@ -135,6 +143,7 @@ class Hedge:
             moved / temperature,
             rows_moved,
             bound,
+            least,
             self.noise,
         )
 
@@ -161,16 +170,42 @@ class Hedge:
         )
         unit = experts.width / 2 / UNITS
         deviation = planned.mechanism.deviation_at(T, p) * unit
-        steps = experts.width * terms.rows_per_step
+        width = experts.width
         # [hedge:noisy-regret] noise of the last sum counts like so much cost
-        spread = ((T - 1) * steps**2 / 4 + deviation**2) / 2
+        if terms.rows_per_step == 1:
+            spread = ((T - 1) * width**2 / 4 + deviation**2) / 2
+        else:
+            spread = _played(terms) * width**2 / 2 + deviation**2
         temperature = self.temperature or sqrt(spread / experts.log_experts)
-        bound = (
-            temperature * experts.log_experts
-            + T * _slip(steps, temperature)
-            + deviation**2 / (2 * temperature)
-        )
+        if terms.rows_per_step == 1:
+            bound = temperature * experts.log_experts
+            bound += T * _slip(width, temperature) + deviation**2 / (2 * temperature)
+        else:
+            bound = _even_regret(experts, terms, 1, temperature, deviation)
         return replace(planned, temperature=temperature, regret_bound=bound)
+
+
+def _played(terms: StreamTerms) -> int:
+    """Return the rows that come before the last step, whose play comes after them."""
+    return (terms.horizon - 1) * terms.rows_per_step
+
+
+def _even_regret(
+    experts: Experts,
+    terms: StreamTerms,
+    hold: int,
+    temperature: float,
+    deviation: float,
+) -> float:
+    """Return the bound on the regret where rows are independent and alike."""
+    width, T = experts.width, terms.horizon
+    # steps before a play that has seen as many as it is held for
+    late = (hold + T % hold) * terms.rows_per_step * width
+    kept = temperature * experts.log_experts + deviation**2 / temperature
+    # [hedge:even-regret]
+    return (
+        late + kept * (1 + log(T / hold)) + terms.n_rows * width**2 / (2 * temperature)
+    )
 
 
 def _slip(width: float, temperature: float) -> float:

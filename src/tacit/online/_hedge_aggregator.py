@@ -16,13 +16,17 @@ from tacit._validate import one_of
 from tacit.online._hedge import Hedge
 from tacit.online._hedge_plays import Experts, SampledHedge
 from tacit.streams import PlannedStream, StreamModel
-from tacit.streams._values import NUMBERS, dense_values, float_targets
+from tacit.streams._values import (
+    NUMBERS,
+    dense_values,
+    float_targets,
+    labels_of,
+    numeric_labels,
+)
 
 __all__ = ["HedgeAggregator"]
 
 LOSSES = ("zero_one", "absolute", "squared", "cost")
-# Kinds of arrays whose entries numpy compares with others of their kind, exactly
-KINDS = set("biufU")
 
 
 class HedgeAggregator(StreamModel):
@@ -47,8 +51,9 @@ class HedgeAggregator(StreamModel):
     rows_per_person
         Most rows that one person has in the stream.
     loss
-        What a prediction costs: ``"zero_one"`` for labels, where a wrong one costs the
-        upper end of ``cost_range`` and a right one the lower; ``"absolute"`` or
+        What a prediction costs: ``"zero_one"`` for labels, texts or numbers below
+        2**53 in size, where a wrong one costs the upper end of ``cost_range`` and a
+        right one the lower; ``"absolute"`` or
         ``"squared"`` for numbers; ``"cost"`` where X holds the costs themselves.
     cost_range
         Lowest and highest cost of an expert on a row, public. Others are cut to it.
@@ -58,8 +63,9 @@ class HedgeAggregator(StreamModel):
     hold
         Steps for which a drawn expert stays; None for the best number.
     temperature
-        Costs by which the odds of an expert fall by a factor of e; None for what suits
-        any sequence of steps. Less is better where rows are alike at all times.
+        Costs by which the odds of an expert fall by a factor of e. None for what suits
+        any sequence where a step has one row, and rows that are alike at all times
+        where it has more. A budget that allows less is then left unspent by draws.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     noise
@@ -217,7 +223,12 @@ class HedgeAggregator(StreamModel):
     def _leaf(self, X, y):
         """Return costs from -1 to 1; zeros for rows without a truth."""
         if self.loss == "zero_one":
-            right, usable = _right(dense(X), y)
+            X = dense(X)
+            if self._is_first() and {X.dtype.kind, y.dtype.kind} & set("mM"):
+                raise ValueError(
+                    "X and y must hold labels: texts or numbers, no dates."
+                )
+            right, usable = _right(X, y)
             costs = np.where(right, -1.0, 1.0)
         else:
             costs, usable = self._errors(dense_values(X, first=self._is_first()), y)
@@ -255,25 +266,19 @@ class HedgeAggregator(StreamModel):
 
 
 def dense(X):
-    """Return a table as an array, without rounding an entry."""
-    if sparse.issparse(X):
-        return dense_values(X)
-    array = np.asarray(X)
-    if hasattr(X, "iloc") and array.dtype.kind == "f":
-        columns = (np.asarray(X.iloc[:, place]) for place in range(X.shape[1]))
-        if not all(map(_exact_as_floats, columns)):
-            return np.asarray(X, dtype=object)
-    return array
+    """Return a table as an array."""
+    return dense_values(X) if sparse.issparse(X) else np.asarray(X)
 
 
 def _right(X, y):
     """Return which predictions are the truth, and which rows have one."""
     kinds = {X.dtype.kind, y.dtype.kind}
-    exact = len(kinds) == 1 and kinds <= KINDS
-    exact |= kinds <= set(NUMBERS) and all(map(_exact_as_floats, (X, y)))
-    # both ways agree: a text in one row, which turns all into objects, moves no other
-    if exact:
+    # all ways agree: a text in one row, which turns all into objects, moves no other
+    if kinds <= set(NUMBERS):
+        X, y = numeric_labels(X), numeric_labels(y)
         usable = y == y  # not so for NaN
+    elif kinds == {"U"}:
+        usable = np.ones(len(y), dtype=bool)
     else:
         known = {}
         X, y = _codes(X, known), _codes(y, known)
@@ -281,29 +286,19 @@ def _right(X, y):
     return y[:, None] == X, usable
 
 
-def _exact_as_floats(values):
-    """Whether numpy compares these with floats as Python does, without rounding."""
-    if values.dtype.kind not in "iu" or not values.size:
-        return True
-    return bool(values.min() >= -(2**53) and values.max() <= 2**53)
-
-
 def _codes(values, known):
     """Return one number for each label, the same for equal ones; -1 for none."""
-    codes = [
-        known.setdefault(value, len(known)) if _is_label(value) else -1
-        for value in values.ravel().tolist()
-    ]
+    codes = [_code(label, known) for label in labels_of(values)]
     return np.array(codes, dtype=np.int64).reshape(values.shape)
 
 
-def _is_label(value):
-    """Whether this is neither missing nor a thing that cannot be compared."""
+def _code(label, known):
     try:
-        hash(value)
-        return value is not None and bool(value == value)
-    except Exception:  # whatever a stranger's object raises, it is no label
-        return False
+        if label is None or label != label:
+            return -1
+        return known.setdefault(label, len(known))
+    except Exception:  # an object that cannot be compared with others
+        return -1
 
 
 def _vote(X, weights):

@@ -119,7 +119,10 @@ class SampledHedge:
     sensitivity
         How far neighbors move any sum of costs, in halves of the range of a cost.
     regret_bound
-        Bound on the expected regret after the horizon.
+        Bound on the expected regret after the horizon, where several rows of a step
+        are independent and alike.
+    least
+        Lowest temperature that the budget allows.
     noise
         ``"grid"`` or ``"float"``.
     """
@@ -131,6 +134,7 @@ class SampledHedge:
     epsilon: float
     sensitivity: int
     regret_bound: float
+    least: float
     noise: str = "grid"
 
     @property
@@ -150,7 +154,10 @@ class SampledHedge:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
+        told = noise_assumptions(self.noise)
+        if self.temperature > self.least:
+            told += ("more budget would not help: the temperature is that of learning",)
+        return told
 
     def init(self) -> SampledState:
         """Return the state before the first step."""
@@ -197,7 +204,8 @@ class WeightedHedge:
     sensitivity
         How far neighbors move the costs of all experts in L2, in halves of the range.
     regret_bound
-        Bound on the expected regret after the horizon.
+        Bound on the expected regret after the horizon, where several rows of a step
+        are independent and alike.
     noise
         ``"grid"`` or ``"float"``.
     """

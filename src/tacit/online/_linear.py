@@ -47,10 +47,11 @@ class OnlineLinearRegression(StreamRegressorMixin, StreamLinearModel):
     method
         ``"quadratic_leader"`` for `QuadraticLeader`, ``"gradient_sums"`` for
         `GradientSums`; ``"implicit"``, ``"gradient"`` or ``"leader"`` for
-        `PerturbedIterates` of these learners, with weights in a ball in which the
-        longest row predicts at most three times the largest target; or the first two
-        as an object, which brings its own noise. ``"auto"`` is
-        ``"quadratic_leader"`` up to 200 features, and ``"gradient_sums"`` beyond.
+        averaged `PerturbedIterates` of these learners, with weights in a ball in which
+        the longest row predicts at most three times the largest target; or the first
+        two as an object, which brings its own noise. ``"auto"`` is
+        ``"quadratic_leader"`` up to 200 weights, the intercept among them, and
+        ``"gradient_sums"`` beyond.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     noise

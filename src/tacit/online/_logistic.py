@@ -47,11 +47,12 @@ class OnlineLogisticRegression(StreamClassifierMixin, StreamLinearModel):
     method
         ``"gradient_sums"`` for `GradientSums`; ``"quadratic_leader"`` for
         `QuadraticLeader`, which minimizes a quadratic above the logistic loss;
-        ``"implicit"``, ``"gradient"`` or ``"leader"`` for `PerturbedIterates` of these
-        learners, the first with one set of weights a class against the rest; or one of
-        these as an object, which brings its own noise. ``"auto"`` is
-        ``"quadratic_leader"`` where there are fewer than ten steps a feature, and
-        ``"gradient_sums"`` otherwise.
+        ``"implicit"``, ``"gradient"`` or ``"leader"`` for averaged `PerturbedIterates`
+        of these learners, the first with one set of weights a class against the rest;
+        or one of these as an object, which brings its own noise, implicit steps for two
+        classes alone. ``"auto"`` is ``"quadratic_leader"`` where there are fewer than
+        ten steps a weight of a class and no more than 200 such weights, the intercept
+        among them, and ``"gradient_sums"`` otherwise.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     noise

@@ -43,10 +43,11 @@ Array = NDArray[np.float64]
 LEARNERS = (ImplicitGradient, ProjectedGradient, Leader)
 ACCOUNTINGS = ("exact", "paper")
 # Norm of useful weights that the strong convexity is set for, in units of the largest
-# target over the bound on rows; by experiment on synthetic streams
+# target over the bound on rows; chosen on synthetic streams
 USUAL_MARGIN = 1.0
 # Variance of an average over t releases, in units of that of the last over t: two at
-# the end, and more over a stream, whose first averages are of few
+# the end, and more over a stream, whose first averages are of few; how much more was
+# chosen on synthetic streams
 LEFT = 10.0
 
 
@@ -296,6 +297,6 @@ def usual_strength(
     noise /= terms.rows_per_step * sqrt(terms.horizon)
     if average:
         noise *= sqrt(LEFT / terms.horizon)
-    quiet = (2 * problem.smoothness * (noise / norm) ** 2) ** (1 / 3)
+    quiet = (2 * problem.smoothness) ** (1 / 3) * (noise / norm) ** (2 / 3)
     learned = problem.lipschitz / norm * sqrt(steps / terms.n_rows)
     return float(max(quiet, learned))

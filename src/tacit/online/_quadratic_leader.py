@@ -17,6 +17,8 @@ from tacit.convex import Free, L2Ball, Softmax, has_residuals
 from tacit.convex.objective import chunks
 from tacit.convex.roundoff import SLOPE_UNITS, UNIT
 from tacit.mechanisms.continual import prefix_sums, to_matrix, to_vector
+from tacit.mechanisms.continual._growing import check_sums
+from tacit.mechanisms.continual._symmetric import packed_size
 from tacit.mechanisms.grid import check_noise
 from tacit.online._gradient_sums import (
     LEAF_ADDITIONS,
@@ -29,6 +31,7 @@ from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, refuse_pure
 from tacit.solvers._moments import joint_sensitivity
 from tacit.solvers._quadratic import in_ball
+from tacit.solvers.ada_ssp import RIDGE_FACTOR
 from tacit.solvers.noisy_gd import shortened
 from tacit.streams import StreamTerms
 
@@ -36,8 +39,6 @@ __all__ = ["QuadraticLeader", "QuadraticLearner", "QuadraticState"]
 
 Array = NDArray[np.float64]
 
-# Ridge, in units of the noise of an entry times 1 + sqrt(p), as in AdaSSP
-RIDGE_FACTOR = 0.7
 # Accelerated steps a release, from the last weights, for sets without a formula
 SET_STEPS = 100
 
@@ -91,8 +92,7 @@ class QuadraticLearner:
     @property
     def size(self) -> int:
         """Numbers in the moments of a step."""
-        p = self.problem.n_features
-        return p * (p + 1) // 2 + self.problem.size
+        return packed_size(self.problem.n_features) + self.problem.size
 
     @property
     def unit(self) -> float:
@@ -135,10 +135,11 @@ class QuadraticLearner:
         ridge = given / self.problem.smoothness
         if self.ridge is not None:
             return ridge
-        # the next step of all binary ones: no step before it has more noise, and few
-        # of them are asked for
-        last = min(self.mechanism.horizon, 2 ** t.bit_length() - 1)
-        noise = _deviation(self.mechanism, last, self.size)
+        # no step so far has more noise than both of these, the first for trees that
+        # end before the second is all binary ones; few of them are asked for
+        ones = 2 ** (t.bit_length() - 1) - 1
+        steps = max(1, ones), min(self.mechanism.horizon, 2 * ones + 1)
+        noise = max(_deviation(self.mechanism, step, self.size) for step in steps)
         return max(ridge, RIDGE_FACTOR * (1 + sqrt(self.problem.n_features)) * noise)
 
     def _solved(self, moments: Array, ridge: float, start: Array) -> Array:
@@ -180,8 +181,8 @@ class QuadraticLeader:
         How sums are released: ``"blt"``, ``"tree"``, ``"honaker"`` or
         ``"square_root"``.
     ridge
-        Ridge in units of the summed loss, or ``"auto"`` for 0.7 (1 + sqrt(p)) times the
-        noise of an entry of the second moments at that step.
+        Ridge in units of the summed loss, or ``"auto"`` for at least 0.7 (1 + sqrt(p))
+        times the noise of an entry of the second moments at that step.
     half_life
         Number of steps after which a row counts half, for streams that change; None to
         forget nothing.
@@ -230,6 +231,7 @@ class QuadraticLeader:
 
     def __post_init__(self) -> None:
         plain(self)
+        check_sums(self.sums)
         check_noise(self.noise)
         check_recent(self.recent)
         if self.ridge != "auto":

@@ -148,10 +148,12 @@ def _refuse_stream(terms: Any) -> None:
         return
     names = ("steps", "horizon", "rows_per_person")
     told = isinstance(terms, Mapping) and set(names) <= set(terms)
-    if not told or any(type(terms[name]) is not int for name in names):
+    known = told and isinstance(terms.get("last_refit"), int | None)
+    if not known or any(type(terms[name]) is not int for name in names):
         raise ValueError(
             "facts['stream'] must say how many 'steps' were released, the 'horizon' "
-            "that was charged, and the most 'rows_per_person'."
+            "that was charged, and the most 'rows_per_person'; 'last_refit' is a step "
+            "or None."
         )
 
 

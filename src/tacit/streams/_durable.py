@@ -21,6 +21,7 @@ from tacit.streams._model import Progress, StreamModel
 from tacit.streams._record import (
     FORMAT,
     VERSION,
+    OtherParameters,
     damaged,
     fingerprint,
     public_parameters,
@@ -305,7 +306,4 @@ class DurableStream:
         given = public_parameters(self.model)
         differ = [n for n in {**began, **given} if began.get(n) != given.get(n)]
         if differ:
-            raise ValueError(
-                f"model must have the parameters that the stream in {self.folder} was "
-                f"begun with; {', '.join(differ)} must be as then."
-            )
+            raise OtherParameters(self.folder, differ)

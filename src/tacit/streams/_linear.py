@@ -19,12 +19,15 @@ from tacit._estimators import (
 from tacit.data import RowBounds
 from tacit.solvers import Problem
 from tacit.streams._model import StreamModel
-from tacit.streams._values import dense_values, float_targets
+from tacit.streams._values import class_places, dense_values, float_targets
 
 __all__ = ["StreamClassifierMixin", "StreamLinearModel", "StreamRegressorMixin"]
 
 # The constant feature, in units of the bound on a row
 INTERCEPT_SHARE = 0.5
+# Targets over features: beyond, a sum of squared residuals with its noise may be
+# infinite
+MOST_SLOPE = 1e120
 
 
 class StreamLinearModel(StreamModel):
@@ -67,7 +70,9 @@ class StreamLinearModel(StreamModel):
         X = dense_values(X, first=self._is_first())
         targets, usable = self._targets(y)
         usable = usable & np.isfinite(X).all(axis=1)
-        X = self._bounds().clip(np.where(usable[:, None], X, 0.0))
+        # in the order of rows, so that a norm is summed up alike whatever the table was
+        X = np.ascontiguousarray(np.where(usable[:, None], X, 0.0))
+        X = self._bounds().clip(X)
         constant = self._constant()
         if constant is not None:
             X = np.column_stack([X, np.where(usable, constant, 0.0)])
@@ -100,8 +105,14 @@ class StreamRegressorMixin(RegressorMixin):
     """Targets within a public range, centered and scaled by it inside."""
 
     def _bounds(self):
-        public_range(self.y_range)
-        return RowBounds(self.x_norm)
+        bounds, (_, scale) = RowBounds(self.x_norm), self.target_unit()
+        if scale / min(bounds.x_norm, 1.0) > MOST_SLOPE:
+            raise ValueError(
+                f"y_range is too wide for x_norm={bounds.x_norm:g}: squared residuals "
+                f"would not be finite numbers, got {self.y_range!r}; rescale the "
+                "targets."
+            )
+        return bounds
 
     def _whole_targets(self, X, y):
         return numeric(super()._whole_targets(X, y))
@@ -224,10 +235,7 @@ class StreamClassifierMixin(ClassifierMixin):
     def _targets(self, y):
         """Return labels as the loss wants them, and which of them are known."""
         classes = self._classes()
-        code = {label: place for place, label in enumerate(classes.tolist())}
-        places = np.array(
-            [place_of(code, label) for label in y.tolist()], dtype=np.int64
-        )
+        places = class_places(classes, y)
         targets = 2.0 * places - 1.0 if len(classes) == 2 else places
         return targets, places >= 0
 
@@ -272,12 +280,5 @@ def checked_classes(classes):
     found = np.unique(np.asarray(classes))
     if len(found) < 2 or (found.dtype.kind == "f" and np.isnan(found).any()):
         raise ValueError("classes must name at least 2 labels, none of them missing.")
+    class_places(found, found)  # refuses what no label can be told by
     return found
-
-
-def place_of(code, label):
-    """Return the place of a label among the classes, -1 where it has none."""
-    try:
-        return code.get(label, -1)
-    except Exception:  # whatever a stranger's object raises, it is no label
-        return -1

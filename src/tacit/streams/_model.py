@@ -241,6 +241,7 @@ class StreamModel(BaseEstimator):
         return (
             *planned.assumptions,
             *planned.learner.assumptions,
+            *planned.drawn_assumptions,
             f"one charge covers {terms.horizon} steps, and when steps come is public",
             person,
         )

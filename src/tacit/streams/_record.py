@@ -17,6 +17,7 @@ from tacit._state import StateDamaged, loaded
 __all__ = [
     "FORMAT",
     "VERSION",
+    "OtherParameters",
     "damaged",
     "fingerprint",
     "public_parameters",
@@ -42,6 +43,17 @@ STEPPED: dict[str, tuple[type, ...]] = {
 }
 # Where an object lives, which differs from process to process
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+class OtherParameters(ValueError):
+    """A stream was to be gone on with parameters that it was not begun with."""
+
+    def __init__(self, folder: Path, names: list[str]) -> None:
+        super().__init__(
+            f"model must have the parameters that the stream in {folder} was begun "
+            f"with; {', '.join(names)} must be as then."
+        )
+        self.names = names
 
 
 def public_parameters(model: Any) -> dict[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from math import exp
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.random import Generator
@@ -12,13 +13,22 @@ from numpy.typing import NDArray
 from tacit._validate import at_least, plain
 from tacit.privacy import Budget, Event
 
-__all__ = ["PlannedStream", "StreamLearner", "StreamMethod", "StreamTerms"]
+__all__ = [
+    "PlannedStream",
+    "StreamLearner",
+    "StreamMethod",
+    "StreamTerms",
+    "is_method",
+]
 
 Array = NDArray[np.float64]
 
 # More steps or rows than any stream of models has; round-off is bounded up to here
 MOST_STEPS = 2**26
-MOST_ROWS = 2**40
+MOST_STREAM_ROWS = 2**40
+# How far a drawn normal is from its law, in total variation, and the part of delta
+# that this may take without a word
+NOT_THE_LAW, TRIFLE = 2.0**-120, 1e-3
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ class StreamTerms:
         )
         if self.horizon > MOST_STEPS:
             raise ValueError(f"horizon must be at most 2**26, got {self.horizon!r}.")
-        if self.n_rows > MOST_ROWS:
+        if self.n_rows > MOST_STREAM_ROWS:
             raise ValueError(
                 f"rows_per_step must be at most 2**40 / horizon, got "
                 f"{self.rows_per_step!r}."
@@ -100,6 +110,12 @@ class StreamMethod(Protocol):
         ...
 
 
+def is_method(method: object) -> TypeGuard[StreamMethod]:
+    """Return whether this is a method, and neither a name nor a class of methods."""
+    named = isinstance(method, str | type)
+    return not named and callable(getattr(method, "plan", None))
+
+
 @dataclass(frozen=True)
 class PlannedStream:
     """What a stream will do and spend, before any row is read.
@@ -125,3 +141,16 @@ class PlannedStream:
     def event(self) -> Event:
         """What the ledger is charged, once, at the first step."""
         return self.learner.event
+
+    @property
+    def drawn_assumptions(self) -> tuple[str, ...]:
+        """What drawing the noise adds to delta, in words, where that is no trifle."""
+        delta, epsilon = self.budget.delta, min(self.budget.epsilon, 600.0)
+        # moments have the square of the number of weights, and trees two nodes a step
+        n_weights = self.learner.weights(self.learner.init()).size
+        n_draws = 2 * self.terms.horizon * (n_weights + 1) ** 2
+        # [streams:drawn]
+        added = min(1.0, (1 + exp(epsilon)) * n_draws * NOT_THE_LAW)
+        if added <= TRIFLE * delta or delta == 0:
+            return ()
+        return (f"noise is drawn so near its law that delta grows by {added:.1g}",)

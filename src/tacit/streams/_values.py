@@ -6,6 +6,7 @@ number is missing. Shapes, and the type of a whole array, are the caller's.
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from decimal import Decimal
 from math import nan
 from numbers import Real
@@ -18,11 +19,25 @@ from scipy import sparse
 from tacit._estimators import checked_values
 from tacit.data.bounds import canonical
 
-__all__ = ["column_of", "dense_values", "float_targets", "number", "table_of"]
+__all__ = [
+    "class_places",
+    "column_of",
+    "dense_values",
+    "float_targets",
+    "label_of",
+    "labels_of",
+    "number",
+    "numeric_labels",
+    "table_of",
+]
 
 Floats = NDArray[np.float64]
 
 NUMBERS = "fiub"
+# From here on whole numbers are not told apart in a column that one missing value turns
+# into floats; dates are whole numbers in some columns and objects in others
+NO_LABEL = 2.0**53
+DATES = (date, timedelta, np.datetime64, np.timedelta64)
 SEVERAL = (list, tuple, np.ndarray)
 
 
@@ -90,6 +105,58 @@ def float_targets(y: Any, *, first: bool = False) -> Floats:
     if first and any(cell is not None for cell in odd):
         raise ValueError("y must hold numbers only.")
     return found
+
+
+def numeric_labels(cells: NDArray[Any]) -> Floats:
+    """Return labels of an array of numbers as `label_of` has them, NaN for none."""
+    found = numbers(cells)
+    return np.where(np.abs(found) < NO_LABEL, found, nan)
+
+
+def label_of(cell: Any) -> Any:
+    """Return what a label is compared by: a float, a text or another object, or None.
+
+    It depends on the cell alone, in whatever column the cell is. Missing values, dates,
+    and numbers of 2**53 and more are no labels.
+    """
+    if isinstance(cell, DATES):
+        return None
+    if isinstance(cell, Real | Decimal | np.bool_):
+        found = number(cell)
+        return found if abs(found) < NO_LABEL else None
+    try:
+        hash(cell)
+        return cell if bool(cell == cell) else None
+    except Exception:  # whatever a stranger's object raises, it is no label
+        return None
+
+
+def labels_of(cells: NDArray[Any]) -> list[Any]:
+    """Return what each cell is compared by, None or NaN for those without a label."""
+    if cells.dtype.kind in NUMBERS:
+        found: list[Any] = numeric_labels(cells).ravel().tolist()
+        return found
+    if cells.dtype.kind in "mM":
+        return [None] * cells.size
+    return [label_of(cell) for cell in cells.ravel().tolist()]
+
+
+def class_places(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the place of each label among the classes, -1 where it has none."""
+    code = {label: place for place, label in enumerate(labels_of(classes))}
+    if len(code) < len(classes) or any(c is None or c != c for c in code):
+        raise ValueError(
+            "classes must be texts or numbers below 2**53 in size: dates and longer "
+            "numbers are not the same in every column."
+        )
+
+    def place(label: Any) -> int:
+        try:
+            return code.get(label, -1)
+        except Exception:  # an object that cannot be compared with others
+            return -1
+
+    return np.array([place(label) for label in labels_of(y)], dtype=np.int64)
 
 
 def table_of(X: Any, width: int | None = None) -> Any:

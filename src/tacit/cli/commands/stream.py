@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from tacit.cli._console import Refused, json_option, out
+from tacit.cli._console import Refused, clean, json_option, out
 from tacit.cli._options import (
     csv_options,
     given_settings,
@@ -64,7 +64,8 @@ SHORTEST, LONGEST = 0.01, 86400.0
     type=click.Choice(["online", "incremental"]),
     default="online",
     show_default=True,
-    help="online goes after the last rows, incremental fits all rows so far.",
+    help="online is judged by predictions of what comes next, incremental by its fit "
+    "to all rows so far; both learn from all rows.",
 )
 @click.option("--method", help="Method of the model; its own choice unless given.")
 @click.option(
@@ -177,11 +178,13 @@ def command(
         schema, model_name, given_settings(settings), **parameters
     )
     planned = model.plan(len(schema.feature_names))
+    idle = streaming.idle_rows(schema)
     ledger = None
     if not no_ledger and ledger_url is not None:
         ledger = opened_ledger(ledger_url, dataset, analyst)
     if only_plan:
         facts = _plan_facts(model, planned, ledger)
+        facts["adds_nothing"] = idle
         out(as_json, facts, lambda console: _show_plan(console, facts))
         return
     if state is None:
@@ -203,9 +206,11 @@ def command(
             name = type(model).__name__
             with labelled(label):
                 ledger.require(planned.event, name, promise=planned.budget)
-    with DurableStream(model, state, ledger=ledger) as stream:
+    with streaming.opened_stream(model, state, ledger) as stream:
         outputs.refuse(stream)
         before = stream.n_steps
+        if before == 0 and not (quiet or as_json):
+            _warn(idle)
 
         def tell(stream: Any) -> None:
             if not (once or quiet or as_json):
@@ -220,7 +225,14 @@ def command(
             if once:
                 raise
         data = _facts(stream, before, waiting, outputs)
+        data["adds_nothing"] = idle
     out(as_json, data, lambda console: _show(console, stream, data))
+
+
+def _warn(idle: list[str]) -> None:
+    """Say what makes a row add nothing, as no row that does is ever told of."""
+    for words in idle:
+        click.echo(clean(f"adds nothing a row where {words}"))
 
 
 def _plan_facts(model: Any, planned: Any, ledger: Any) -> dict[str, Any]:
@@ -263,6 +275,7 @@ def _show_plan(console: Console, facts: dict[str, Any]) -> None:
     console.print(f"noise        {facts['noise']}", markup=False)
     for assumption in facts["assumptions"]:
         console.print(f"assumes      {assumption}", markup=False)
+    _warn(facts["adds_nothing"])
     ledger = facts["ledger"]
     if ledger is not None:
         room = "there is room for it" if ledger["fits"] else "there is NO room for it"
@@ -287,6 +300,8 @@ def _facts(
         "rows": stream.n_steps * model.rows_per_step,
         "waiting": waiting,
         "done": stream.n_steps >= model.horizon,
+        "ended_before": before >= model.horizon,
+        "last_refit": getattr(model, "last_refit_", None),
         "privacy": model.privacy_.to_dict() if begun else None,
         "state": str(stream.folder),
         "releases": None if outputs.releases is None else str(outputs.releases),
@@ -307,14 +322,27 @@ def _step_line(stream: Any) -> str:
     return f"step         {stream.n_steps} of {model.horizon}, {rows} rows taken"
 
 
+def _refit_line(step: int, rows_per_step: int) -> str:
+    if not step:
+        return "fitted       not yet: the weights are those nearest to zero"
+    rows = step * rows_per_step
+    return f"fitted       after step {step}, to the {rows} rows up to it"
+
+
 def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
     if data["step"]:
         console.print(str(stream.model.privacy_), markup=False)
     else:
         console.print("promise      none yet: the first step is charged")
+    if data["steps_before"]:
+        console.print("paid         at step 1; this run charged nothing")
     waiting = data["waiting"]
     rest = f", {waiting} wait" if waiting is not None else ""
     console.print(f"{_step_line(stream)}{rest}")
+    if data["step"] == data["steps_before"]:
+        console.print("nothing new  no step was taken, and no model released")
+    if data["last_refit"] is not None:
+        console.print(_refit_line(data["last_refit"], stream.model.rows_per_step))
     if data["done"]:
         console.print(
             f"end          the horizon of {data['horizon']} steps is reached; begin "

@@ -2,9 +2,12 @@
 
 from tacit.mechanisms.continual._base import PrefixSums
 from tacit.mechanisms.continual._blt import BLTState, BLTSum
-from tacit.mechanisms.continual._growing import GrowingState, GrowingSum
+from tacit.mechanisms.continual._growing import (
+    GrowingState,
+    GrowingSum,
+    prefix_sums,
+)
 from tacit.mechanisms.continual._honaker import HonakerState, HonakerTree
-from tacit.mechanisms.continual._kinds import prefix_sums
 from tacit.mechanisms.continual._square_root import SquareRootState, SquareRootSum
 from tacit.mechanisms.continual._symmetric import to_matrix, to_vector
 from tacit.mechanisms.continual._tree import TreeState, TreeSum

@@ -1,4 +1,4 @@
-"""Prefix sums of a stream that has no known end."""
+"""Prefix sums by name, of streams with and without a known end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID, GRID_BITS
 from tacit.privacy import Event, GaussianNoise
 
-__all__ = ["KINDS", "GrowingState", "GrowingSum"]
+__all__ = ["KINDS", "GrowingState", "GrowingSum", "check_sums", "prefix_sums"]
 
 KINDS: dict[str, type[PrefixSums]] = {
     "blt": BLTSum,
@@ -41,7 +41,8 @@ KINDS: dict[str, type[PrefixSums]] = {
 }
 # Shares that make the worst ratio to a known end least; trees have larger errors, so
 # that totals matter less
-SHARES = {"blt": 0.25, "square_root": 0.25, "tree": 0.1, "honaker": 0.1}
+USUAL_SHARE = 0.25
+SHARES = {"tree": 0.1, "honaker": 0.1}
 
 
 @kept
@@ -132,7 +133,9 @@ class GrowingSum(Drawable):
         return min(self.first * power, LONGEST)
 
     def _share(self) -> float:
-        return SHARES[self.kind] if self.share is None else self.share
+        if self.share is not None:
+            return self.share
+        return SHARES.get(self.kind, USUAL_SHARE)
 
     def inner(self, epoch: int) -> PrefixSums:
         """Return the prefix sums of an epoch."""
@@ -249,3 +252,51 @@ def _added(total: Any, rows: Any) -> Any:
 def _joined(total: Any) -> Array:
     """Return a total in two parts as floats."""
     return np.asarray(total[0] * float(GRID) + total[1])
+
+
+def check_sums(sums: str) -> None:
+    """Refuse a name that no prefix sums have."""
+    one_of(KINDS, sums=sums)
+
+
+def prefix_sums(
+    name: str,
+    horizon: int | None,
+    multiplier: float,
+    sensitivity: float,
+    noise: str = "grid",
+    largest: float | None = None,
+) -> PrefixSums | GrowingSum:
+    """Return the mechanism of that name, for a stream of a known or unknown length.
+
+    Parameters
+    ----------
+    name
+        ``"blt"``, the best in little memory; ``"square_root"``, a little better in the
+        memory of the whole stream; ``"tree"``; or ``"honaker"``, a better tree.
+    horizon
+        Longest stream planned for; None for a `GrowingSum` of that kind.
+    multiplier
+        Privacy of the whole stream, as the multiplier of one Gaussian mechanism.
+    sensitivity
+        How far neighbors can move one element of the stream, in L2.
+    noise
+        ``"grid"`` or ``"float"``.
+    largest
+        Largest size of a number in an element, beyond which it is cut.
+
+    Examples
+    --------
+    >>> from tacit.mechanisms.continual import prefix_sums
+    >>> for name in ("tree", "honaker", "square_root", "blt"):
+    ...     mechanism = prefix_sums(name, 65_536, 1.0, 1.0)
+    ...     print(name, round(mechanism.deviation(size=1).max(), 2))
+    tree 16.49
+    honaker 12.23
+    square_root 4.6
+    blt 4.62
+    """
+    one_of(KINDS, name=name)
+    if horizon is None:
+        return GrowingSum(multiplier, sensitivity, noise, largest, kind=name)
+    return KINDS[name](horizon, multiplier, sensitivity, noise, largest)

@@ -7,9 +7,14 @@ from math import isqrt, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["to_matrix", "to_vector"]
+__all__ = ["packed_size", "to_matrix", "to_vector"]
 
 Array = NDArray[np.float64]
+
+
+def packed_size(p: int) -> int:
+    """Return how many numbers the vector of a symmetric p by p matrix has."""
+    return p * (p + 1) // 2
 
 
 def to_vector(matrix: Array) -> Array:
@@ -51,7 +56,7 @@ def to_matrix(vector: Array) -> Array:
     vector = np.asarray(vector, dtype=np.float64)
     size = vector.shape[-1] if vector.ndim else 0
     p = (isqrt(8 * size + 1) - 1) // 2
-    if size == 0 or p * (p + 1) // 2 != size:
+    if size == 0 or packed_size(p) != size:
         raise ValueError(
             f"vector must have p (p + 1) / 2 entries for a whole number p, got {size}."
         )
