@@ -61,7 +61,7 @@ for words, constraint in {"no constraint": None, "sum of 16": L1Ball(16.0)}.item
     found, told, model = excess(constraint)
     (line,) = ax.loglog(hours, found, label=words)
     ax.loglog(hours, told, ls=":", c=line.get_color(), label=f"{words}, bound")
-    print(f"{words:14} excess at the end {found[-1]:.4f}, useful: {model.useful_}")
+    print(f"{words:14} excess at the end {found[-1]:.4f}, bound {told[-1]:.1f}")
 ax.axhline(np.sum(truth**2) / (3 * COLUMNS), c="k", lw=1, ls="--", label="no columns")
 ax.set(xlabel="hour", ylabel="excess squared error")
 ax.legend()
@@ -69,8 +69,7 @@ plt.show()
 
 # %%
 # ``expected_excess_risk_`` is computed from the plan and holds for the worst rows there
-# can be, so that it is pessimistic. ``useful_`` says whether it is below what weights
-# of zero have.
+# can be, so that it is pessimistic.
 
 print(model.coef_[[2, 11]].round(2), "true", truth[[2, 11]])
 others = np.delete(model.coef_, [2, 11])

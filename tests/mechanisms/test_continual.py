@@ -108,14 +108,16 @@ def test_a_block_does_what_single_steps_do(kind, monkeypatch):
     mechanism = make(kind, 140)
     elements = as_generator(1).uniform(-1, 1, (140, 3))
     monkeypatch.setattr(draws, "rounded_normal", served(0))
-    _, sums = one_by_one(mechanism, elements, None)
+    _, sums = one_by_one(mechanism, elements, as_generator(0))
     monkeypatch.setattr(
         "tacit.mechanisms.continual._base.side_by_side",
         lambda n, size, rng: draws.rounded_normal((n, size), rng),
     )
     monkeypatch.setattr(draws, "rounded_normal", served(0))
-    again, blocks = mechanism.steps(mechanism.init((3,)), elements[:77], None)
-    _, rest = mechanism.steps(again, elements[77:], None)
+    again, blocks = mechanism.steps(
+        mechanism.init((3,)), elements[:77], as_generator(0)
+    )
+    _, rest = mechanism.steps(again, elements[77:], as_generator(0))
     assert np.array_equal(np.concatenate([blocks, rest]), sums)
 
 
@@ -194,7 +196,7 @@ def test_an_element_of_another_shape_is_refused(kind):
 def test_an_empty_block_changes_nothing(kind):
     mechanism = make(kind, 4)
     state = mechanism.init((2,))
-    after, sums = mechanism.steps(state, np.ones((0, 2)), None)
+    after, sums = mechanism.steps(state, np.ones((0, 2)), as_generator(0))
     assert sums.shape == (0, 2)
     assert dumped(after) == dumped(state)
 
@@ -265,7 +267,7 @@ def outputs_of_draws(mechanism, n_steps, monkeypatch):
         return rows[start : place[0]].reshape(shape)
 
     monkeypatch.setattr(draws, "float_normal", unit)
-    return one_by_one(mechanism, np.zeros((n_steps, n_draws)), None)[1]
+    return one_by_one(mechanism, np.zeros((n_steps, n_draws)), as_generator(0))[1]
 
 
 def distances_of_neighbors(kind, mechanism, n_steps, monkeypatch):
@@ -420,6 +422,16 @@ def test_prefix_sums_makes_each_kind_by_its_name(kind):
 def test_an_unknown_name_is_refused():
     with pytest.raises(ValueError, match=r"^name must be 'blt', .* got 'trees'\.$"):
         prefix_sums("trees", 10, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("horizon", [10, None])
+def test_a_step_without_a_generator_is_one_sentence(horizon):
+    total = prefix_sums("blt", horizon, 1.0, 1.0)
+    with pytest.raises(TypeError, match=r"^rng must be .*as_generator\(None\), got "):
+        total.step(total.init((1,)), np.zeros(1), None)
+    week = WindowSum(7, 1.0, 1.0)
+    with pytest.raises(TypeError, match=r"^rng must be .*as_generator\(None\), got "):
+        week.steps(week.init((1,)), np.zeros((2, 1)), 0)
 
 
 def near_half_cells(cell, n, rng):

@@ -108,7 +108,7 @@ def node_matrix(mechanism, monkeypatch):
     n = mechanism.horizon
     monkeypatch.setattr(draws, "float_normal", lambda shape, rng: np.zeros(shape))
     with recording() as tape:
-        sums = prefix_sums(mechanism, np.eye(n), None)
+        sums = prefix_sums(mechanism, np.eye(n), as_generator(0))
     assert np.array_equal(sums, np.tril(np.ones((n, n))))
     return np.concatenate([release.output for release in tape.releases])
 
@@ -117,7 +117,8 @@ def noise_matrix(mechanism, monkeypatch):
     """Which draws, in units of the scale, enter each output."""
     n, unit = mechanism.horizon, iter(np.eye(mechanism.horizon))
     monkeypatch.setattr(draws, "float_normal", lambda shape, rng: next(unit)[None])
-    return prefix_sums(mechanism, np.zeros((n, n)), None) / mechanism.scale(n)
+    sums = prefix_sums(mechanism, np.zeros((n, n)), as_generator(0))
+    return sums / mechanism.scale(n)
 
 
 @horizons

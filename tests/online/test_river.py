@@ -183,6 +183,25 @@ def test_a_row_comes_from_one_thread_at_a_time():
     assert private._private_rows == []
 
 
+def test_a_feature_that_no_first_row_has_is_refused_before_the_charge():
+    ledger = Ledger(Budget(30.0, 1e-5))
+    names = ["a", "bee", "c"]
+    private = RiverClassifier(classifier(rows_per_step=2), names, ledger=ledger)
+    X, y, _ = rows(4)
+    stream = list(zip(named(X), y.tolist(), strict=True))
+    private.learn_one(*stream[0])
+    for x, label in stream[1:3]:
+        with pytest.raises(ValueError, match="no row of the first step has 'bee'"):
+            private.learn_one(x, label)
+    assert private.n_steps == ledger.spent() == 0
+    private.learn_one({"a": 0.1, "bee": 0.1, "c": 0.1}, True)
+    assert private.n_steps == 1
+    assert ledger.spent() > 0
+    for x, label in stream:  # later rows may lack it
+        private.learn_one(x, label)
+    assert private.n_steps == 3
+
+
 def test_other_features_are_not_read():
     X, y, _ = rows(20)
 

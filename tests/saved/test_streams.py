@@ -109,7 +109,11 @@ def test_an_estimator_is_told_from_a_penalty_of_its_name(tmp_path):
             put("fitted", "risk", "expected_excess_risk", value=-1.0),
             "'risk'",
         ),
-        ("moments of a stream", put("fitted", "risk", "useful", value=1), "'risk'"),
+        (
+            "moments of a stream",
+            put("fitted", "risk", "residual_sum", value="much"),
+            "'risk'",
+        ),
         ("refitted", put("fitted", "last_refit", value=3), "'last_refit'"),
         ("refitted", put("fitted", "expected_rows", value=0), "'expected_rows'"),
         ("refitted", put("fitted", "model", "extra", value=1), "'model' has 'extra'"),

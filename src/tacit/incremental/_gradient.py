@@ -17,7 +17,6 @@ from tacit.exceptions import PlanError
 from tacit.incremental._moment_regression import (
     checked_domain,
     step_assumptions,
-    trivial_excess,
 )
 from tacit.incremental._moments import (
     longest_step,
@@ -143,10 +142,6 @@ class TwoTreeLearner:
         n_iterations = descent_steps(error, slope, self.most_iterations)
         excess = diameter * ((error + slope) / sqrt(n_iterations) + error)
         return excess * self.problem.largest_target**2
-
-    def trivial_excess_risk(self, step: int) -> float:
-        """Return a bound on the excess of weights that are nearest to zero."""
-        return trivial_excess(self.domain, self.problem, self.terms, step)
 
     def _deviations(self, step: int) -> tuple[float, float]:
         p = self.problem.n_features

@@ -145,20 +145,6 @@ class MomentLearner:
             excess = 2 * excess + (4 * off + 5 * off**2) * n_rows
         return excess * self.problem.largest_target**2
 
-    def trivial_excess_risk(self, step: int) -> float:
-        """Return a bound on the excess of weights that are nearest to zero."""
-        return trivial_excess(_bounded(self.domain), self.problem, self.terms, step)
-
-
-def trivial_excess(
-    domain: ConvexSet, problem: Problem, terms: StreamTerms, step: int
-) -> float:
-    """Return a bound on the excess over so many steps of weights nearest to zero."""
-    fixed = domain.prox(np.zeros((problem.n_features, 1)), 1.0)
-    # no residual is larger at these weights, and no risk below zero
-    largest = problem.largest_target * (1 + float(np.linalg.norm(fixed)))
-    return terms.rows_per_step * step * largest**2
-
 
 def _bounded(domain: Regularizer) -> ConvexSet:
     return L2Ball(1.0) if isinstance(domain, Free) else domain

@@ -84,8 +84,6 @@ class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
         so far is than the least in the set. From public facts alone, for
         ``rows_per_step`` rows in each step. Without a constraint it is that of weights
         that turn no row into more than the largest target.
-    useful_ : bool
-        Whether that is below the excess of weights that no row was needed for.
     residual_sum_ : float or None
         Released sum of squared residuals over all rows so far, with
         ``MomentRegression(squares=True)``.
@@ -227,6 +225,5 @@ class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
         unit = self.target_unit()[1] ** 2
         expected = learner.expected_excess_risk(step)
         self.expected_excess_risk_ = unit * expected
-        self.useful_ = expected < learner.trivial_excess_risk(step)
         residual = learner.residual_sum(progress._private_state)
         self.residual_sum_ = None if residual is None else unit * residual

@@ -57,9 +57,9 @@ class Hedge:
     draws may depend on earlier draws. Several rows of a step are taken as independent
     and alike: the temperature is ``r sqrt(n / (2 log p))`` for n rows, or what privacy
     needs, and the bound has the rows of a step once, not as a factor. For any other
-    rows it holds with the factor: see the page on Hedge. The published temperature [1]_ is too small for
-    an epsilon of 9 and more, and the published regret lacks a factor of the root of
-    log p: see the page on Hedge.
+    rows it holds with the factor. The published temperature [1]_ is too small for an
+    epsilon of 9 and more, and the published regret lacks a factor of the root of log p:
+    see the page on Hedge.
 
     References
     ----------

@@ -52,6 +52,8 @@ class _RowByRow:
         # the model that was given stays as it is: river makes new ones from it
         self.stream = clone(model)
         self._private_rows: list[tuple[list[float], Any]] = []
+        # features that the rows of the first step have
+        self._private_named: set[Hashable] = set()
 
     @property
     def n_steps(self):
@@ -62,7 +64,8 @@ class _RowByRow:
         """Keep a row, and take a step where there are enough of them.
 
         A row that lacks a feature, or has something else than a number in it, counts
-        as not there, whatever the others are.
+        as not there, whatever the others are. A feature that no row of the first step
+        has is refused, before the charge: its name may be misspelt.
 
         Parameters
         ----------
@@ -75,11 +78,15 @@ class _RowByRow:
             over = self.n_steps >= self.model.horizon
             if over and self.after_horizon == "stop":
                 return
+            if not self.n_steps and isinstance(x, Mapping):
+                self._private_named.update(name for name in self.features if name in x)
             self._private_rows.append((self._numbers(x), self._target(y)))
             if not over and len(self._private_rows) < self.model.rows_per_step:
                 return
             rows, targets = zip(*self._private_rows, strict=True)
             try:
+                if not self.n_steps:
+                    self._refuse_unnamed()
                 self.stream.partial_fit(
                     np.array(rows),
                     self._targets(targets),
@@ -91,6 +98,15 @@ class _RowByRow:
                 self._private_rows.pop()
                 raise
             self._private_rows = []
+
+    def _refuse_unnamed(self):
+        """Refuse features that no row of the first step has; nothing is charged."""
+        unnamed = [name for name in self.features if name not in self._private_named]
+        if unnamed:
+            raise ValueError(
+                "features must be named as in the rows; no row of the first step has "
+                f"{unnamed[0]!r}."
+            )
 
     def _numbers(self, x):
         x = x if isinstance(x, Mapping) else {}
@@ -109,7 +125,7 @@ class _RowByRow:
 
     def __getstate__(self):
         """Leave rows that wait for a step out of copies and pickles."""
-        return {**vars(self), "_private_rows": []}
+        return {**vars(self), "_private_rows": [], "_private_named": set()}
 
 
 class RiverClassifier(_RowByRow, base.Classifier):

@@ -35,7 +35,7 @@ __all__ = [
 LEARNED_REGRESSOR = ("steps",)
 LEARNED_CLASSIFIER = ("steps", "classes", "loss")
 # Of least squares over all rows so far, which tells how far off it may be
-RISK = ("expected_excess_risk", "residual_sum", "useful")
+RISK = ("expected_excess_risk", "residual_sum")
 SUMMED = ("steps", "risk")
 # Of a model that was fitted again and again
 REFITTED = ("steps", "last_refit", "expected_rows", "model")
@@ -88,7 +88,6 @@ def capture_summed(estimator: Any) -> tuple[dict[str, Any], Arrays]:
         # JSON has no infinity
         "expected_excess_risk": float(expected) if isfinite(expected) else None,
         "residual_sum": None if residual is None else float(residual),
-        "useful": bool(estimator.useful_),
     }
     return {**fitted, "risk": risk}, arrays
 
@@ -100,11 +99,10 @@ def restore_summed(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> No
     expected, residual = risk["expected_excess_risk"], risk["residual_sum"]
     if not isinstance(expected, float | None) or (expected or 0.0) < 0:
         raise ModelFileError("'risk' must state the excess as a number >= 0 or none.")
-    if not isinstance(residual, float | None) or type(risk["useful"]) is not bool:
-        raise ModelFileError("'risk' must state residuals and whether it is useful.")
+    if not isinstance(residual, float | None):
+        raise ModelFileError("'risk' must state residuals as a number or none.")
     estimator.expected_excess_risk_ = inf if expected is None else expected
     estimator.residual_sum_ = residual
-    estimator.useful_ = risk["useful"]
 
 
 def capture_refitted(estimator: Any) -> tuple[dict[str, Any], Arrays]:

@@ -104,7 +104,7 @@ class PrefixSums(Drawable):
         return self._checked(state, np.asarray(values, dtype=np.float64), rng)
 
     def _checked(self, state: Any, values: Array, rng: Generator) -> tuple[Any, Array]:
-        check_block(self, state, values)
+        check_block(self, state, values, rng)
         if state.n_steps + len(values) > self.horizon:
             raise ValueError(
                 f"{type(self).__name__} was planned for {self.horizon} steps; step "
@@ -144,8 +144,13 @@ class PrefixSums(Drawable):
         return side_by_side(n_rows, size, rng)
 
 
-def check_block(mechanism: Any, state: Any, values: Array) -> None:
-    """Refuse elements of another shape than the state was made for."""
+def check_block(mechanism: Any, state: Any, values: Array, rng: Any) -> None:
+    """Refuse elements of another shape than the state was made for, or no generator."""
+    if not isinstance(rng, Generator):
+        raise TypeError(
+            "rng must be a generator such as tacit.mechanisms.as_generator(None), got "
+            f"{type(rng).__name__}."
+        )
     if values.ndim == 0 or values.shape[1:] != state.shape:
         raise ValueError(
             f"{type(mechanism).__name__} was started for elements of shape "

@@ -190,7 +190,7 @@ class GrowingSum(Drawable):
     ) -> tuple[GrowingState, Array]:
         """Add a block of elements; return the new state and the sum after each."""
         values = np.asarray(values, dtype=np.float64)
-        check_block(self, state, values)
+        check_block(self, state, values, rng)
         sums = np.empty(values.shape)
         place = 0
         while place < len(values):

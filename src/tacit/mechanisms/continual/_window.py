@@ -140,7 +140,7 @@ class WindowSum(Drawable):
     ) -> tuple[WindowState, Array]:
         """Add a block of elements; return the new state and the sum after each."""
         values = np.asarray(values, dtype=np.float64)
-        check_block(self, state, values)
+        check_block(self, state, values, rng)
         sums = np.empty(values.shape)
         inner, place = self.inner(), 0
         while place < len(values):
