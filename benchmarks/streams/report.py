@@ -97,7 +97,9 @@ SECTIONS = (
         "stream, as measured on 100 numbers at once and as planned; time and memory of "
         "streams of 100 numbers a step. `largest` is over all steps, so that what was "
         "measured is a little above what was planned. The comparison is with expected "
-        "values, to four digits.",
+        "values, to four digits. Buffers are designed for the least largest error; "
+        "those with the expected root mean square are designed for that one, and have "
+        "largest errors that are 2 percent higher.",
     ),
     Section(
         "regret",
