@@ -49,6 +49,7 @@ def outputs(mechanism, elements, rng, in_blocks=False):
 def best_weights(make, place):
     """Weights of the outputs in the likelihood ratio, and the move they find."""
     mechanism, n_draws, used = make(1.0, 1.0, "float"), 4 * N_STEPS, [0]
+    rng = as_generator(0)  # never drawn from
 
     def unit(shape, rng):
         start, used[0] = used[0], used[0] + shape[0]
@@ -56,9 +57,9 @@ def best_weights(make, place):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(draws, "float_normal", unit)
-        mixing = outputs(mechanism, np.zeros((N_STEPS, n_draws)), None)
+        mixing = outputs(mechanism, np.zeros((N_STEPS, n_draws)), rng)
         patch.setattr(draws, "float_normal", lambda shape, rng: np.zeros(shape))
-        moved = outputs(mechanism, np.eye(N_STEPS)[place][:, None], None)[:, 0]
+        moved = outputs(mechanism, np.eye(N_STEPS)[place][:, None], rng)[:, 0]
     return np.linalg.solve(mixing @ mixing.T, moved), moved
 
 

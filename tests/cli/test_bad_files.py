@@ -162,7 +162,9 @@ def test_an_interrupted_fit_leaves_a_sound_ledger_and_no_half_model(census):
 
 # the charge comes first; the run then takes a minute
 SLOW_FIT = """
-import sys, time
+import signal, sys, time
+# whoever runs the tests in the background has children ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tacit.cli import main
 from tacit.solvers import NoisyGD
 def run(self, plan, rows, rng):
