@@ -144,7 +144,7 @@ def test_rows_that_cannot_be_used_count_as_zero_rows(rng):
 
 
 def test_kinds_of_tables_agree(rng):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="needs the extra tacit[pandas]")
     X, y = table(rng, n=40)
     dense = model().partial_fit(X, y)
     for other in (sparse.csr_array(X), X.tolist()):

@@ -100,7 +100,8 @@ class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
     --------
     >>> import numpy as np
     >>> from tacit.incremental import IncrementalLinearRegression
-    >>> rng = np.random.default_rng(0)
+    >>> from tacit.mechanisms import as_generator
+    >>> rng = as_generator(0)  # makes up rows
     >>> model = IncrementalLinearRegression(
     ...     1.0, 1e-6, horizon=20, rows_per_step=500, y_range=(-1, 1)
     ... )

@@ -81,8 +81,9 @@ class OnlineLinearRegression(StreamRegressorMixin, StreamLinearModel):
     Examples
     --------
     >>> import numpy as np
+    >>> from tacit.mechanisms import as_generator
     >>> from tacit.online import OnlineLinearRegression
-    >>> rng = np.random.default_rng(0)
+    >>> rng = as_generator(0)  # makes up rows
     >>> model = OnlineLinearRegression(
     ...     1.0, 1e-6, horizon=200, rows_per_step=100, y_range=(-1.0, 1.0)
     ... )

@@ -85,8 +85,9 @@ class OnlineLogisticRegression(StreamClassifierMixin, StreamLinearModel):
     Examples
     --------
     >>> import numpy as np
+    >>> from tacit.mechanisms import as_generator
     >>> from tacit.online import OnlineLogisticRegression
-    >>> rng = np.random.default_rng(0)
+    >>> rng = as_generator(0)  # makes up rows
     >>> model = OnlineLogisticRegression(
     ...     1.0, 1e-6, horizon=200, rows_per_step=100, classes=("no", "yes")
     ... )
