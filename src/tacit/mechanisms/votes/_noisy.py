@@ -1,0 +1,250 @@
+"""Noisy numbers of votes, for every question or for those with a clear winner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._state import kept
+from tacit._tape import release
+from tacit._validate import at_least, fraction, nonnegative, plain, positive
+from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.noise import GRID
+from tacit.mechanisms.threshold import NO_ANSWER
+from tacit.mechanisms.votes._base import Remaining, VoteAnswer, VoteMechanism
+from tacit.mechanisms.votes._counting import counts_of, refuse_after_end
+from tacit.mechanisms.whole import WholeGaussian
+from tacit.privacy import Event, GaussianNoise
+
+__all__ = ["ConfidentState", "ConfidentVotes", "NoisyState", "NoisyVotes"]
+
+Integers = NDArray[np.int64]
+
+# More than the round-off of a root and a quotient
+ROUNDED_UP = 1 + 1e-15
+
+
+@kept
+@dataclass(frozen=True)
+class NoisyState:
+    """How many questions were asked; public."""
+
+    n_asked: int
+
+
+@dataclass(frozen=True)
+class NoisyVotes(VoteMechanism):
+    """Noisy numbers of votes for all classes, and the class with most of them.
+
+    Parameters
+    ----------
+    multiplier
+        Ratio of noise to sensitivity, of all questions together.
+    n_classes
+        Number of classes.
+    n_queries
+        Questions that are answered; all are charged at the start.
+    noise
+        ``"grid"`` for exact draws, ``"float"`` for ordinary floating point, which is
+        for research.
+
+    Notes
+    -----
+    **Guarantee.** One Gaussian mechanism of this multiplier for all questions: a vote
+    that changes moves two counts by one, so all histograms together move by at most
+    ``sqrt(2 n_queries)`` in L2 (Papernot et al. 2018, Section 4.1). Questions may
+    depend on earlier answers. The winner is a function of the noisy counts, so that
+    they cost nothing further. Counts are whole numbers and so is the noise: nothing is
+    rounded.
+    """
+
+    multiplier: float
+    n_classes: int
+    n_queries: int
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        positive(multiplier=self.multiplier)
+        at_least(1, n_classes=self.n_classes, n_queries=self.n_queries)
+        check_noise(self.noise)
+        _ = self._gaussian
+
+    @property
+    def event(self) -> Event:
+        return GaussianNoise(self.multiplier)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return noise_assumptions(self.noise)
+
+    @property
+    def _gaussian(self) -> WholeGaussian:
+        # [votes:histogram] of all questions together
+        return WholeGaussian(self.multiplier, sqrt(2 * self.n_queries), self.noise)
+
+    @property
+    def scale(self) -> float:
+        """Deviation of the noise on one number of votes."""
+        return GRID / self._gaussian.units
+
+    def init(self, rng: Generator) -> NoisyState:
+        """Return the state before the first question."""
+        return NoisyState(0)
+
+    def step(
+        self, state: NoisyState, votes: NDArray[Any], rng: Generator
+    ) -> tuple[NoisyState, VoteAnswer]:
+        """Answer one question, which may depend on all earlier answers."""
+        ended = self.remaining(state).ended
+        refuse_after_end(ended, "NoisyVotes", f"{self.n_queries} questions")
+        counts = counts_of(votes, self.n_classes)
+        answer = _histogram("NoisyVotes", self._gaussian, counts, rng)
+        return NoisyState(state.n_asked + 1), answer
+
+    def remaining(self, state: NoisyState) -> Remaining:
+        """Return how much may still be asked."""
+        return Remaining(queries=self.n_queries - state.n_asked)
+
+
+@kept
+@dataclass(frozen=True)
+class ConfidentState:
+    """How many questions were asked and answered; public."""
+
+    n_asked: int
+    n_answered: int
+
+
+@dataclass(frozen=True)
+class ConfidentVotes(VoteMechanism):
+    """Noisy votes for those questions alone whose winner seems to have enough of them.
+
+    Parameters
+    ----------
+    multiplier
+        Ratio of noise to sensitivity, of all tests and answers together.
+    n_classes
+        Number of classes.
+    n_queries
+        Questions that are tested; all are charged at the start.
+    max_answers
+        Answers after which no more is asked; all are charged at the start.
+    least_votes
+        Public number of votes that the winner must seem to have.
+    test_share
+        Part of the squared inverse multiplier that goes to the tests.
+    noise
+        As in `NoisyVotes`.
+
+    Notes
+    -----
+    **Guarantee.** One Gaussian mechanism of this multiplier: each test moves by at most
+    one and each histogram by at most the root of two, and the squares of these over
+    those of the scales add up to at most ``multiplier**-2`` whatever passes (Papernot
+    et al. 2018, Algorithm 1). How many answers there are is decided by released
+    tests, which the sum allows for: it bounds every run, hence the composition with
+    random privacy parameters is Gaussian too (Smith and Thakurta 2022).
+    """
+
+    multiplier: float
+    n_classes: int
+    n_queries: int
+    max_answers: int
+    least_votes: float
+    test_share: float = 0.5
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        positive(multiplier=self.multiplier)
+        at_least(1, n_classes=self.n_classes, n_queries=self.n_queries)
+        at_least(1, max_answers=self.max_answers)
+        nonnegative(least_votes=self.least_votes)
+        fraction(test_share=self.test_share, closed=False)
+        check_noise(self.noise)
+        _ = self._test, self._answer
+
+    @property
+    def event(self) -> Event:
+        return GaussianNoise(self.multiplier)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return noise_assumptions(self.noise)
+
+    @property
+    def _test(self) -> WholeGaussian:
+        # [votes:confident] shares of the squared inverse multiplier
+        spread = self.multiplier / sqrt(self.test_share) * ROUNDED_UP
+        return WholeGaussian(spread, sqrt(self.n_queries), self.noise)
+
+    @property
+    def _answer(self) -> WholeGaussian:
+        spread = self.multiplier / sqrt(1 - self.test_share) * ROUNDED_UP
+        return WholeGaussian(spread, sqrt(2 * self.max_answers), self.noise)
+
+    @property
+    def test_scale(self) -> float:
+        """Deviation of the noise on the number of votes that is tested."""
+        return GRID / self._test.units
+
+    @property
+    def scale(self) -> float:
+        """Deviation of the noise on one number of votes that is answered."""
+        return GRID / self._answer.units
+
+    def init(self, rng: Generator) -> ConfidentState:
+        """Return the state before the first question."""
+        return ConfidentState(0, 0)
+
+    def step(
+        self, state: ConfidentState, votes: NDArray[Any], rng: Generator
+    ) -> tuple[ConfidentState, VoteAnswer]:
+        """Answer one question, which may depend on all earlier answers."""
+        planned = f"{self.n_queries} questions and {self.max_answers} answers"
+        refuse_after_end(self.remaining(state).ended, "ConfidentVotes", planned)
+        counts = counts_of(votes, self.n_classes)
+        test = self._test
+        most = np.array([counts.max() * test.units], dtype=np.int64)
+        limit = ceil(Fraction(self.least_votes) * test.units)
+        passed = release(
+            "ConfidentVotes.test",
+            value=most,
+            sensitivity=float(test.units),
+            norm="l2",
+            draw=lambda: bool((most + test.draws(1, rng))[0] >= limit),
+        )
+        asked = state.n_asked + 1
+        if not passed:
+            return ConfidentState(asked, state.n_answered), VoteAnswer(NO_ANSWER)
+        answer = _histogram("ConfidentVotes", self._answer, counts, rng)
+        return ConfidentState(asked, state.n_answered + 1), answer
+
+    def remaining(self, state: ConfidentState) -> Remaining:
+        """Return how much may still be asked."""
+        return Remaining(
+            queries=self.n_queries - state.n_asked,
+            answers=self.max_answers - state.n_answered,
+        )
+
+
+def _histogram(
+    label: str, gaussian: WholeGaussian, counts: Integers, rng: Generator
+) -> VoteAnswer:
+    """Release counts with noise in whole numbers, and the place of the largest."""
+    value = counts * gaussian.units
+    noisy = release(
+        label,
+        value=value,
+        sensitivity=sqrt(2.0) * gaussian.units,
+        norm="l2",
+        draw=lambda: value + gaussian.draws(len(value), rng),
+    )
+    return VoteAnswer(int(np.argmax(noisy)), noisy / gaussian.units)

@@ -1,0 +1,288 @@
+"""The winner of a vote as it is, where one vote more could not change it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._state import kept
+from tacit._tape import release
+from tacit._validate import at_least, fraction, plain, positive
+from tacit.exceptions import PlanError
+from tacit.mechanisms import noise as draws
+from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.noise import GRID, MAX_SCALE
+from tacit.mechanisms.threshold import NO_ANSWER
+from tacit.mechanisms.votes._base import Remaining, VoteAnswer, VoteMechanism
+from tacit.mechanisms.votes._counting import (
+    corrected_distance,
+    counts_of,
+    refuse_after_end,
+)
+from tacit.mechanisms.votes._tail import difference_tail, tail_point
+from tacit.privacy import ApproxDP, Event, Repeated
+
+__all__ = ["SparseVotes", "StableState", "StableVotes"]
+
+# Discrete noise and its difference pass at most so many cells more than continuous
+# noise does
+SPARE_CELLS = 2
+
+
+@kept
+@dataclass(frozen=True)
+class StableState:
+    """Where a stream of questions stands. Private: do not publish."""
+
+    n_asked: int
+    n_refused: int
+    _private_threshold: int | float = field(repr=False)
+
+
+class SparseVotes(VoteMechanism):
+    """Winners whose noisy distance to losing passes a noisy threshold.
+
+    A subclass has the least scales of both kinds of noise, in votes, the threshold, and
+    how many refusals share the noise of one threshold.
+    """
+
+    n_classes: int
+    max_refusals: int
+    noise: str
+
+    @abstractmethod
+    def _least_scales(self) -> tuple[float, float]:
+        """Return the least scales of noise on the threshold and on a distance."""
+
+    @property
+    @abstractmethod
+    def threshold(self) -> float:
+        """Distance that must be passed, after noise on both."""
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> int:
+        """How far one vote can move a distance."""
+
+    @property
+    def per_threshold(self) -> int:
+        """Refusals after which the noise of the threshold is drawn anew."""
+        return 1
+
+    @abstractmethod
+    def distance(self, counts: NDArray[np.int64]) -> int:
+        """Return how far the winner of these votes is from losing."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return noise_assumptions(self.noise)
+
+    @cached_property
+    def threshold_scale(self) -> float:
+        """Scale of the Laplace noise on the threshold, in votes."""
+        return self._in_cells(self._least_scales()[0])
+
+    @cached_property
+    def query_scale(self) -> float:
+        """Scale of the Laplace noise on a distance, in votes."""
+        return self._in_cells(self._least_scales()[1])
+
+    def release_probability(self, distance: float) -> float:
+        """Return how likely a winner at this distance is told; public.
+
+        It is that of one question alone, before which there was no other: that earlier
+        ones were told makes it likelier.
+        """
+        ahead = self._limit / self._cells - distance
+        return difference_tail(ahead, self.query_scale, self.threshold_scale)
+
+    def distance_needed(self, failure: float) -> int:
+        """Return the least whole distance that is told but for this probability."""
+        fraction(failure=failure, closed=False)
+        beyond = tail_point(failure, self.query_scale, self.threshold_scale)
+        at = ceil(self._limit / self._cells + beyond) + 1
+        while at > 0 and self.release_probability(at - 1) >= 1 - failure:
+            at -= 1
+        return at
+
+    def init(self, rng: Generator) -> StableState:
+        """Return the state before the first question."""
+        return StableState(0, 0, self._drawn_threshold(rng))
+
+    def step(
+        self, state: StableState, votes: NDArray[Any], rng: Generator
+    ) -> tuple[StableState, VoteAnswer]:
+        """Answer one question, which may depend on all earlier answers."""
+        ended = self.remaining(state).ended
+        refuse_after_end(ended, type(self).__name__, self._planned())
+        counts = counts_of(votes, self.n_classes)
+        distance = self.distance(counts)
+
+        def draw() -> bool:
+            noisy = distance * self._cells + self._noise(self.query_scale, rng)
+            return bool(noisy > state._private_threshold)
+
+        passed = release(
+            type(self).__name__,
+            value=np.array([distance], dtype=np.float64),
+            sensitivity=float(self.sensitivity),
+            norm="linf",
+            draw=draw,
+        )
+        asked, limit = state.n_asked + 1, state._private_threshold
+        if passed:
+            # ties go to the smallest place
+            answer = VoteAnswer(int(np.argmax(counts)))
+            return StableState(asked, state.n_refused, limit), answer
+        refused = state.n_refused + 1
+        # [votes:groups] noise of a threshold is shared by so many refusals
+        if refused % self.per_threshold == 0:
+            limit = self._drawn_threshold(rng)
+        return StableState(asked, refused, limit), VoteAnswer(NO_ANSWER)
+
+    def remaining(self, state: StableState) -> Remaining:
+        """Return how much may still be asked."""
+        return Remaining(refusals=self.max_refusals + 1 - state.n_refused)
+
+    def _planned(self) -> str:
+        return f"{self.max_refusals + 1} refusals, the last of which ends it"
+
+    @cached_property
+    def _cells(self) -> int:
+        """Cells of a vote: a power of two, so that a distance is whole in cells."""
+        if self.noise == "float":
+            return 1
+        return cells_of_a_vote(max(self._least_scales()))
+
+    def _in_cells(self, scale: float) -> float:
+        """Return the scale as a whole number of cells, not below it."""
+        if self.noise == "float":
+            return scale
+        # one more, as the scale itself may have been rounded down
+        return (ceil(Fraction(scale) * self._cells) + 1) / self._cells
+
+    @cached_property
+    def _limit(self) -> int | float:
+        """Threshold without its noise, in cells."""
+        if self.noise == "float":
+            return self.threshold
+        # [votes:cells]
+        return ceil(Fraction(self.threshold) * self._cells) + SPARE_CELLS
+
+    def _noise(self, scale: float, rng: Generator) -> int | float:
+        if self.noise == "float":
+            return scale * float(draws.float_laplace(1, rng)[0])
+        # exact: a scale is a whole number of cells
+        cells = int(scale * self._cells)
+        return int(draws.discrete_laplace(1, rng, scale=cells)[0])
+
+    def _drawn_threshold(self, rng: Generator) -> int | float:
+        return self._limit + self._noise(self.threshold_scale, rng)
+
+
+def cells_of_a_vote(scale: float) -> int:
+    """Return as many cells a vote as the sampler takes noise of this scale."""
+    cells = GRID
+    while ceil(Fraction(scale) * cells) >= MAX_SCALE:
+        cells //= 2
+        if cells < 2**8:
+            raise PlanError(
+                f"Noise of scale {scale:.3g} votes is too large for the grid; raise "
+                "epsilon or allow fewer refusals."
+            )
+    return cells
+
+
+@dataclass(frozen=True)
+class StableVotes(SparseVotes):
+    """Tell the winner of a vote exactly where no neighbor could change it.
+
+    Parameters
+    ----------
+    threshold_epsilon
+        Privacy of the noise of one threshold.
+    query_epsilon
+        Privacy of one refusal.
+    delta
+        Probability, in all questions together, of telling a winner that a neighbor
+        does not share.
+    n_classes
+        Number of classes.
+    max_refusals
+        Refusals that let the stream go on; one more ends it. Answers have no limit.
+    per_group
+        Refusals that share the noise of one threshold.
+    noise
+        ``"grid"`` for exact draws, ``"float"`` for ordinary floating point, which is
+        for research.
+
+    Notes
+    -----
+    **Guarantee.** A group of ``per_group`` refusals, with all answers between them, is
+    pure with ``threshold_epsilon + per_group * query_epsilon`` (Lyu, Su and Li 2017,
+    Algorithm 7) but for its part of ``delta``: the distance, half of the lead rounded up
+    less one, moves by at most one between neighbors and is zero where they have
+    different winners (Smith and Thakurta 2013, Section 3). Questions may depend on
+    earlier answers and their number has no limit. After Bassily, Thakkar and Thakurta
+    (2018) and Thakkar (2019, Chapter 5), with the distance corrected.
+    """
+
+    threshold_epsilon: float
+    query_epsilon: float
+    delta: float
+    n_classes: int
+    max_refusals: int
+    per_group: int = 1
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        positive(
+            threshold_epsilon=self.threshold_epsilon, query_epsilon=self.query_epsilon
+        )
+        fraction(delta=self.delta, closed=False)
+        at_least(1, n_classes=self.n_classes, per_group=self.per_group)
+        at_least(0, max_refusals=self.max_refusals)
+        check_noise(self.noise)
+        _ = self._cells
+
+    @property
+    def n_groups(self) -> int:
+        """Thresholds that are drawn."""
+        return -(-(self.max_refusals + 1) // self.per_group)
+
+    @property
+    def event(self) -> Event:
+        # [votes:group]
+        pure = self.threshold_epsilon + self.per_group * self.query_epsilon
+        return Repeated(ApproxDP(pure, self.delta / self.n_groups), self.n_groups)
+
+    @property
+    def per_threshold(self) -> int:
+        return self.per_group
+
+    @property
+    def sensitivity(self) -> int:
+        return 1
+
+    def _least_scales(self) -> tuple[float, float]:
+        # [votes:scales]
+        return 1 / self.threshold_epsilon, 2 / self.query_epsilon
+
+    @cached_property
+    def threshold(self) -> float:
+        # [votes:threshold] as many first critical questions as refusals at most
+        each = self.delta / (self.n_groups * self.per_group)
+        return tail_point(each, self.query_scale, self.threshold_scale)
+
+    def distance(self, counts: NDArray[np.int64]) -> int:
+        """Return how far the winner of these votes is from losing."""
+        return corrected_distance(counts)

@@ -1,0 +1,250 @@
+"""Votes by name: the mechanism that fits a budget, from public facts."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, floor, isfinite, nan, sqrt
+
+from tacit._validate import at_least, one_of, plain
+from tacit.exceptions import PlanError
+from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.selection import refuse_small_choice
+from tacit.mechanisms.votes._base import VoteMechanism
+from tacit.mechanisms.votes._noisy import ConfidentVotes, NoisyVotes
+from tacit.mechanisms.votes._numbers import VoteMean, VoteMedian
+from tacit.mechanisms.votes._published import PublishedVotes
+from tacit.mechanisms.votes._stable import StableVotes
+from tacit.mechanisms.votes._stable_plan import FAILURE, stable_votes
+from tacit.privacy import BoundedRange, Budget, GaussianNoise, Repeated, calibrate
+
+__all__ = ["CLASS_VOTES", "NUMBER_VOTES", "VOTES", "VoteTerms", "vote_mechanism"]
+
+VOTES: dict[str, type[VoteMechanism]] = {
+    "gnmax": NoisyVotes,
+    "confident_gnmax": ConfidentVotes,
+    "stable": StableVotes,
+    "published": PublishedVotes,
+    "mean": VoteMean,
+    "median": VoteMedian,
+}
+CLASS_VOTES = ("gnmax", "confident_gnmax", "stable", "published")
+NUMBER_VOTES = ("mean", "median")
+
+# Deviations of the noise of a test by which the weakest winner that passes it lacks
+# votes, and those of the noise of an answer that its lead is to be
+TEST_DEVIATIONS = 1.0
+ANSWER_DEVIATIONS = 2.33
+
+# Refusals that are tried where none are given: a tenth more each time, so that plans
+# for many numbers of teachers share them
+REFUSALS = sorted({round(1.1**k) for k in range(146)})
+
+
+@dataclass(frozen=True)
+class VoteTerms:
+    """Public facts that a mechanism for votes is planned from.
+
+    Parameters
+    ----------
+    n_teachers
+        Number of teachers, each of which has one vote.
+    n_queries
+        Questions.
+    n_classes
+        Number of classes, for votes between classes.
+    y_range
+        Least and largest number, for votes that are numbers.
+    max_refusals
+        Refusals that let stable votes go on. None for as many as let a winner with
+        ``agreement`` be told with probability 0.99, and no more than questions.
+    max_answers
+        Answers of confident votes. None for half of the questions.
+    agreement
+        Share of the teachers that is hoped to vote for the winner; a guess from public
+        facts, which costs accuracy alone where it is wrong.
+    noise
+        ``"grid"`` or ``"float"``.
+    """
+
+    n_teachers: int
+    n_queries: int
+    n_classes: int | None = None
+    y_range: tuple[float, float] | None = None
+    max_refusals: int | None = None
+    max_answers: int | None = None
+    agreement: float = 0.8
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        at_least(1, n_teachers=self.n_teachers, n_queries=self.n_queries)
+        if self.n_classes is not None:
+            at_least(1, n_classes=self.n_classes)
+        if self.max_refusals is not None:
+            at_least(0, max_refusals=self.max_refusals)
+        if self.max_answers is not None:
+            at_least(1, max_answers=self.max_answers)
+        if not isinstance(self.agreement, float | int) or not 0 < self.agreement <= 1:
+            raise ValueError(
+                f"agreement must be a number with 0 < agreement <= 1, got "
+                f"{self.agreement!r}."
+            )
+        if self.y_range is not None:
+            object.__setattr__(self, "y_range", _ordered(self.y_range))
+        check_noise(self.noise)
+
+    @property
+    def distance(self) -> int:
+        """Corrected distance of a winner with the agreement hoped for."""
+        lead = floor((2 * self.agreement - 1) * self.n_teachers)
+        return max(0, (lead + 1) // 2 - 1)
+
+
+def _ordered(y_range: object) -> tuple[float, float]:
+    """Return a range as plain numbers, or refuse it."""
+    try:
+        low, high = (float(end) for end in y_range)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        low, high = nan, nan
+    if not (low < high and isfinite(high - low)):
+        raise ValueError(
+            f"y_range must be two finite numbers with low < high, got {y_range!r}."
+        )
+    return low, high
+
+
+def vote_mechanism(name: str, budget: Budget, terms: VoteTerms) -> VoteMechanism:
+    """Return the mechanism of this name that fits the budget, without data.
+
+    Parameters
+    ----------
+    name
+        One of `VOTES`.
+    budget
+        What all questions together may spend.
+    terms
+        Public facts.
+    """
+    one_of(VOTES, mechanism=name)
+    if name in CLASS_VOTES and terms.n_classes is None:
+        raise PlanError(f"Votes by {name!r} are between classes; name the classes.")
+    if name in NUMBER_VOTES and terms.y_range is None:
+        raise PlanError(f"Votes by {name!r} are numbers; give y_range, their range.")
+    if name != "median" and budget.delta == 0:
+        raise PlanError(f"Votes by {name!r} need delta > 0; give a delta.")
+    return _PLANS[name](budget, terms)
+
+
+def _noisy(budget: Budget, terms: VoteTerms) -> NoisyVotes:
+    multiplier = calibrate(GaussianNoise, budget)
+    return NoisyVotes(multiplier, _classes(terms), terms.n_queries, terms.noise)
+
+
+def _confident(budget: Budget, terms: VoteTerms) -> ConfidentVotes:
+    """Plan so that the weakest winner that passes needs the least lead.
+
+    The limit of the test is the number of votes hoped for. A winner that lacks one
+    deviation of the noise of a test passes now and then, and has lost twice that of
+    its lead; what is left of it must be some deviations of the noise of an answer. The
+    sum of both is least for a share of the tests in closed form.
+    """
+    multiplier = calibrate(GaussianNoise, budget)
+    answers = terms.max_answers
+    if answers is None:
+        answers = ceil(terms.n_queries / 2)
+    answers = min(answers, terms.n_queries)
+    test = 2 * TEST_DEVIATIONS * sqrt(terms.n_queries)
+    answer = ANSWER_DEVIATIONS * sqrt(2) * sqrt(2 * answers)
+    share = 1 / (1 + (answer / test) ** (2 / 3))
+    least = terms.agreement * terms.n_teachers
+    return ConfidentVotes(
+        multiplier,
+        _classes(terms),
+        terms.n_queries,
+        answers,
+        least,
+        share,
+        terms.noise,
+    )
+
+
+def _stable(budget: Budget, terms: VoteTerms) -> StableVotes:
+    refusals = terms.max_refusals
+    if refusals is None:
+        refusals = _most_refusals(budget, terms)
+    return stable_votes(budget, _classes(terms), refusals, terms.noise)
+
+
+def _most_refusals(budget: Budget, terms: VoteTerms) -> int:
+    """Return the most refusals with which the agreement hoped for is told."""
+
+    def told(refusals: int) -> bool:
+        votes = stable_votes(budget, 2, refusals, terms.noise)
+        return votes.distance_needed(FAILURE) <= terms.distance
+
+    numbers = [n for n in REFUSALS if n <= terms.n_queries]
+    return [0, *numbers][bisect_left(numbers, True, key=lambda n: not told(n))]
+
+
+def _published(budget: Budget, terms: VoteTerms) -> PublishedVotes:
+    refusals = terms.max_refusals
+    if refusals is None:
+        refusals = max(1, _most_refusals(budget, terms))
+    if refusals == 0:
+        raise PlanError(
+            "max_refusals must be at least 1 for votes by 'published', whose printed "
+            "noise is zero without refusals."
+        )
+    votes = PublishedVotes(
+        budget.epsilon,
+        budget.delta,
+        _classes(terms),
+        terms.n_queries,
+        refusals,
+        terms.noise,
+    )
+    # [votes:published-refused]
+    if not votes.curve(budget.neighbors).fits(budget):
+        raise PlanError(
+            f"The printed noise of votes by 'published' does not keep epsilon="
+            f"{budget.epsilon:g} at delta={budget.delta:g} with {refusals} refusals, "
+            "as its distance moves by two; use 'stable', or a smaller epsilon."
+        )
+    return votes
+
+
+def _mean(budget: Budget, terms: VoteTerms) -> VoteMean:
+    low, high = _range(terms)
+    multiplier = calibrate(GaussianNoise, budget)
+    return VoteMean(multiplier, low, high, terms.n_queries, terms.noise)
+
+
+def _median(budget: Budget, terms: VoteTerms) -> VoteMedian:
+    low, high = _range(terms)
+    epsilon = 1 / calibrate(
+        lambda noise: Repeated(BoundedRange(1 / noise), terms.n_queries), budget
+    )
+    refuse_small_choice(epsilon, budget, "ask fewer questions")
+    return VoteMedian(epsilon, low, high, terms.n_queries, noise=terms.noise)
+
+
+def _classes(terms: VoteTerms) -> int:
+    assert terms.n_classes is not None  # as `vote_mechanism` has checked
+    return terms.n_classes
+
+
+def _range(terms: VoteTerms) -> tuple[float, float]:
+    assert terms.y_range is not None  # as `vote_mechanism` has checked
+    return terms.y_range
+
+
+_PLANS: dict[str, Callable[[Budget, VoteTerms], VoteMechanism]] = {
+    "gnmax": _noisy,
+    "confident_gnmax": _confident,
+    "stable": _stable,
+    "published": _published,
+    "mean": _mean,
+    "median": _median,
+}
