@@ -17,7 +17,8 @@ INSTALLED_BENCH := $(VENV)/.installed-bench
 
 .PHONY: setup demo lint test test-all audits docs bench-quick bench peers \
 	bench-erm-quick bench-erm bench-cd-quick bench-cd bench-regression-quick \
-	bench-regression bench-streams-quick bench-streams format clean
+	bench-regression bench-streams-quick bench-streams bench-ensemble-quick \
+	bench-ensemble format clean
 
 setup: $(INSTALLED)
 
@@ -137,6 +138,19 @@ bench-streams: $(INSTALLED_BENCH)
 	done
 	$(BIN)/python -m benchmarks.streams.report --docs
 
+bench-ensemble-quick: $(INSTALLED_BENCH)
+	@for part in reference factor accuracy speed kills; do
+	  $(BIN)/python -m benchmarks.ensemble.$$part --quick
+	done
+	$(BIN)/python -m benchmarks.ensemble.report
+
+# about an hour on two cores
+bench-ensemble: $(INSTALLED_BENCH)
+	@for part in reference factor accuracy speed kills; do
+	  $(BIN)/python -m benchmarks.ensemble.$$part
+	done
+	$(BIN)/python -m benchmarks.ensemble.report --docs
+
 format: $(INSTALLED)
 	@$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -145,5 +159,5 @@ clean:
 	@rm -rf $(VENV) .peers .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	  .import_linter_cache docs/_build docs/api/generated docs/api/tacit.*.rst \
 	  docs/api/index.rst docs/gallery docs/sg_execution_times.rst demo build dist \
-	  benchmarks/outputs benchmarks/streams/results
+	  benchmarks/outputs benchmarks/streams/results benchmarks/ensemble/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -20,7 +20,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +28,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
+from benchmarks.killing import CODE, ended, forked, started
 from benchmarks.streams.common import arguments, markdown, save
 
 from tacit._random import as_generator
@@ -129,37 +130,6 @@ def command(folder: Path, case: Case, *more: Any) -> list[str]:
     return [str(part) for part in given]
 
 
-def forked(given: list[str]) -> Callable[[], int]:
-    child = os.fork()
-    if not child:
-        code = 1
-        try:
-            quiet = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(quiet, 1)
-            os.dup2(quiet, 2)
-            tacit(given)
-        except SystemExit as end:
-            code = int(end.code or 0)
-        finally:
-            os._exit(code)
-    return lambda: ended(child)
-
-
-def started(given: list[str]) -> Callable[[], int]:
-    code = "from tacit.cli import main; main()"
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, *given],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    return lambda: ended(child.pid)
-
-
-def ended(child: int) -> int:
-    os.kill(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 def touched(path: Path) -> int | None:
     """Return when a file was last written, if it is there."""
     return path.stat().st_mtime_ns if path.exists() else None
@@ -168,8 +138,7 @@ def touched(path: Path) -> int | None:
 def time_to_load(given: list[str]) -> float:
     """Return what a new interpreter takes before the first row is read, in seconds."""
     begun = time.perf_counter()
-    code = "from tacit.cli import main; main()"
-    planning = [sys.executable, "-c", code, *given, "--plan"]
+    planning = [sys.executable, "-c", CODE, *given, "--plan"]
     subprocess.run(planning, stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - begun
 
@@ -223,7 +192,7 @@ def measured(folder: Path, case: Case) -> dict[str, Any]:
     killed, lives, torn, heads = 0, set(), set(), set()
     begun = time.perf_counter()
     while killed < case.kills:
-        end = begin(given)
+        child = begin(given)
         life = loading + float(moment.uniform(0, LONGEST_LIFE))
         until = time.perf_counter() + life
         fed = 0.0  # never all of it, or the horizon would come before the kill
@@ -233,7 +202,7 @@ def measured(folder: Path, case: Case) -> dict[str, Any]:
                 writer.write(piece)
                 fed += piece
             time.sleep(float(moment.uniform(0, 0.1)))
-        code = end()
+        code = ended(child)
         if code != -signal.SIGKILL:
             raise RuntimeError(f"tacit ended by itself with {code}: {given}")
         killed += 1

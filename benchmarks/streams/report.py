@@ -8,86 +8,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from benchmarks.streams.common import markdown, read
+from benchmarks.streams.common import measured
+from benchmarks.tables import GUIDE, Section, rewrite
 
 from tacit.mechanisms import as_generator
 from tacit.mechanisms.continual import prefix_sums
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
 PAGE, PICTURE = GUIDE / "streams_figures.md", GUIDE / "streams_error.png"
-START, END = "<!-- measured -->", "<!-- /measured -->"
-
-
-@dataclass(frozen=True)
-class Section:
-    """One file of results and what a reader has to know about it.
-
-    Rows are divided into tables by their ``part``, where they have one. With a column
-    named, only rows that have something in it are shown.
-    """
-
-    name: str
-    title: str
-    words: str
-    spread: tuple[str, str] | None = None
-    with_column: str | None = None
-
-    def lines(self) -> list[str]:
-        rows = read(self.name)
-        if not rows:
-            raise SystemExit(
-                f"benchmarks/streams/results/{self.name}.csv is missing: run "
-                f"python -m benchmarks.streams.{self.name} first."
-            )
-        lines = [f"## {self.title}", "", self.words, ""]
-        parts: dict[str, list[dict[str, str]]] = {}
-        for row in rows:
-            parts.setdefault(row.pop("part", ""), []).append(row)
-        for part, table in parts.items():
-            if part:
-                lines += [f"### {part.capitalize()}", ""]
-            found = filled(
-                [row for row in table if not self.with_column or row[self.with_column]]
-            )
-            if self.spread is not None:
-                found = spread(found, *self.spread)
-            lines += [markdown(found), ""]
-        return lines
-
-
-def filled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Return rows without the columns in which none of them has anything."""
-    names = [name for name in rows[0] if any(row[name] for row in rows)]
-    return [{name: row[name] for name in names} for row in rows]
-
-
-def spread(rows: list[dict[str, str]], over: str, value: str) -> list[dict[str, str]]:
-    """Return a row for all values of ``over``, each of which becomes a column.
-
-    Columns after ``value``, such as times, are left out.
-    """
-    names = list(rows[0])
-    keys = [name for name in names[: names.index(value)] if name != over]
-    columns = sorted({row[over] for row in rows}, key=_place)
-    found: dict[tuple[str, ...], dict[str, str]] = {}
-    for row in rows:
-        key = tuple(row[name] for name in keys)
-        empty = dict(zip(keys, key, strict=True)) | dict.fromkeys(columns, "")
-        found.setdefault(key, empty)[row[over]] = row[value]
-    return list(found.values())
-
-
-def _place(text: str) -> tuple[bool, float]:
-    """Return where a column goes: numbers by size, then words."""
-    try:
-        return False, float(text)
-    except ValueError:
-        return True, 0.0
-
 
 SECTIONS = (
     Section(
@@ -155,19 +84,13 @@ KINDS = {
 }
 
 
-def page() -> list[str]:
+def page(*, whole: bool) -> list[str]:
     """Return everything that was measured, in Markdown."""
-    return [line for section in SECTIONS for line in section.lines()]
-
-
-def refuse_quick() -> None:
-    """Refuse results of quick runs, which are too small to be shown."""
-    for section in SECTIONS:
-        if any(row.get("quick") for row in read(section.name)):
-            raise SystemExit(
-                f"benchmarks/streams/results/{section.name}.csv is of a quick run: run "
-                f"python -m benchmarks.streams.{section.name} first."
-            )
+    return [
+        line
+        for section in SECTIONS
+        for line in section.lines(measured(section.name, whole=whole))
+    ]
 
 
 def draw(horizon: int = 128, numbers: int = 500) -> None:
@@ -221,16 +144,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", action="store_true")
     given = parser.parse_args(argv)
-    if given.docs:
-        refuse_quick()
-    lines = page()
+    lines = page(whole=given.docs)
     print("\n".join(lines))
     if given.docs:
         draw()
-        text = PAGE.read_text()
-        before, _, rest = text.partition(START)
-        _, _, after = rest.partition(END)
-        PAGE.write_text("\n".join([before + START, "", *lines, END]) + after)
+        rewrite(PAGE, lines)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -58,8 +59,9 @@ def bar(
     # the time left, and at the end the time taken
     *columns, _ = Progress.get_default_columns()
     columns.append(TimeRemainingColumn(elapsed_when_finished=True))
-    # results go to standard output, and may be read by a program
-    console = Console(stderr=True)
+    # results go to standard output, and may be read by a program; the file as it is
+    # now, as trainings that the bar counts are kept from writing to it
+    console = Console(file=sys.stderr)
     with Progress(*columns, console=console, transient=transient) as shown_bar:
         task = shown_bar.add_task(label, total=total)
         yield lambda done, total=None: shown_bar.update(

@@ -6,6 +6,9 @@ processes that ask for a generator from OS entropy never share one.
 """
 
 import os
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from numbers import Integral
 
@@ -13,7 +16,15 @@ import numpy as np
 from numpy.random import Generator, RandomState, SeedSequence
 from randomgen import AESCounter
 
-__all__ = ["RandomSource", "as_generator", "generator_for", "is_seeded", "spawn"]
+__all__ = [
+    "RandomSource",
+    "as_generator",
+    "generator_for",
+    "global_states_kept",
+    "is_seeded",
+    "seed_globals",
+    "spawn",
+]
 
 _KEY_BYTES = 16
 
@@ -75,6 +86,27 @@ def spawn(rng: Generator, n: int) -> list[Generator]:
 def is_seeded(random_state: RandomSource) -> bool:
     """Whether the noise can be reproduced by whoever knows ``random_state``."""
     return random_state is not None
+
+
+def seed_globals(seed: int) -> None:
+    """Seed the generators that Python and numpy share with all code of a process.
+
+    Nothing here draws from them. A learner that does would draw what is left by the
+    one before it, whose rows may say how much that is.
+    """
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+
+
+@contextmanager
+def global_states_kept() -> Iterator[None]:
+    """Put the shared generators back at the end, as their owner left them."""
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
 
 
 def _key(random_state: object) -> bytes:

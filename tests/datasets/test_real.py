@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from tacit.datasets import (
     _real,
     load_a9a,
+    load_acs_income,
     load_adult,
     load_california_housing,
     load_covertype,
@@ -143,6 +144,7 @@ def test_scaling_a_row_of_text_involves_no_other_row():
     [
         load_adult,
         load_a9a,
+        load_acs_income,
         load_mnist,
         load_covertype,
         load_kddcup99,

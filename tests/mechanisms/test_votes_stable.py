@@ -100,7 +100,7 @@ def test_the_tail_of_a_difference_has_the_published_values(at, expected):
 
 def integrated_tail(at, first, second):
     """The same by quadrature over the second variable."""
-    z = np.linspace(-60 * second, 60 * second, 400_001)
+    z = np.linspace(-60 * second, 60 * second, 100_001)
     density = np.exp(-np.abs(z) / second) / (2 * second)
     level = at + z
     passed = np.where(
@@ -115,7 +115,7 @@ def integrated_tail(at, first, second):
 def test_the_tail_is_the_integral_for_equal_and_unequal_scales(scales):
     for at in (-3.0, 0.0, 0.7, 4.0, 12.0):
         assert difference_tail(at, *scales) == pytest.approx(
-            integrated_tail(at, *scales), rel=1e-5
+            integrated_tail(at, *scales), rel=1e-4
         )
 
 
@@ -260,7 +260,7 @@ BUDGETS = [
 ] + [Budget(1000.0, 1e-6)]
 
 
-@pytest.mark.parametrize("refusals", [0, 1, 5, 20, 200, 2000])
+@pytest.mark.parametrize("refusals", [0, 5, 20, 2000])
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda b: f"{b.epsilon:g}-{b.delta:g}")
 def test_the_plan_fits_and_needs_no_more_than_redrawn_thresholds(budget, refusals):
     plan = stable_votes(budget, 3, refusals)
@@ -439,7 +439,7 @@ def test_noise_beyond_the_grid_is_refused():
 @pytest.mark.parametrize("noise", ["grid", "float"])
 def test_winners_are_told_as_often_as_the_law_says(noise, seed):
     votes = StableVotes(1.0, 2.0, 0.05, 2, 0, noise=noise)
-    rng, n = as_generator(seed), 1500
+    rng, n = as_generator(seed), 900
     for agreeing in (7, 9, 11):
         panel = np.r_[np.ones(agreeing, dtype=int), np.zeros(3, dtype=int)]
         at = corrected_distance(np.array([3, agreeing]))

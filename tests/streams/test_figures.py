@@ -1,6 +1,7 @@
 """The page of figures shows whole runs alone."""
 
 import pytest
+from benchmarks import tables
 from benchmarks.streams import common, report
 
 
@@ -10,7 +11,7 @@ def results(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(report, "SECTIONS", (report.Section("a", "Title", "Words."),))
     monkeypatch.setattr(report, "draw", lambda: None)
-    report.PAGE.write_text(f"Before\n\n{report.START}\n{report.END}\n")
+    report.PAGE.write_text(f"Before\n\n{tables.START}\n{tables.END}\n")
 
 
 def test_a_whole_run_goes_to_the_page(results, capsys):

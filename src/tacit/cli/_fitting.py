@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from tacit import __version__
 from tacit._progress import progress
+from tacit.cli._accounts import account_facts
 from tacit.cli._console import Refused
 from tacit.cli._reporting import selected_names, selection_facts, write_reports
 from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
@@ -36,7 +34,7 @@ from tacit.privacy import (
     labelled,
 )
 from tacit.privacy.store import StoredLedger
-from tacit.saved import SavedModel, digest, is_model
+from tacit.saved import SavedModel, digest
 from tacit.saved import write as write_model
 from tacit.tables import Schema, read_rows
 
@@ -46,14 +44,11 @@ __all__ = [
     "fitted",
     "read",
     "refuse_early",
-    "refuse_folder",
-    "refuse_label",
     "write",
 ]
 
 # What may go wrong once a fit is paid for, and must not lose it
 TROUBLE = (ValueError, BudgetExceeded, LedgerUnavailable, LedgerDamaged)
-LONGEST_LABEL = 200
 
 
 @dataclass(frozen=True)
@@ -85,37 +80,6 @@ class Fitted:
     failed: dict[str, str]
     score: PrivateScore | None = None
     intervals: Intervals | None = None
-
-
-def refuse_folder(folder: Path, force: bool, used: Iterable[Path]) -> None:
-    """Refuse a folder that cannot be written, while nothing is charged yet.
-
-    What is ``used`` must not be in it: the whole folder is replaced.
-    """
-    place = folder.resolve()
-    for path in used:
-        if path.resolve().is_relative_to(place):
-            raise Refused(f"{path} is inside --out, which is replaced as a whole.")
-    if folder.exists() and not force:
-        raise Refused(f"{folder} is there already; give another --out, or --force.")
-    if folder.exists() and not is_model(folder):
-        raise Refused(
-            f"{folder} is no model, and so is not replaced; give another --out."
-        )
-    parent = folder.absolute().parent
-    if not parent.is_dir():
-        raise Refused(f"{parent} is no folder; make it, or give another --out.")
-    # trying beats asking: quotas and mounts have rules of their own
-    with TemporaryDirectory(dir=parent, prefix=".tacit-") as trial:
-        Path(trial, "trial").write_bytes(os.urandom(2**16))
-
-
-def refuse_label(label: str) -> None:
-    """Refuse a label that could not be written or shown once the fit is paid for."""
-    if not 0 < len(label) <= LONGEST_LABEL or not label.isprintable():
-        raise Refused(
-            f"--label must be 1 to {LONGEST_LABEL} characters that can be printed."
-        )
 
 
 def read(
@@ -252,11 +216,7 @@ def write(
         try:
             text = f"{label}: model.json has sha256 {found['digest']}"
             ledger.note(text, refers_to=ledger.made[0])
-            found["ledger"] = {
-                "dataset": ledger.dataset,
-                "budget": ledger.budget.to_dict(),
-                "spent": ledger.spent(),
-            }
+            found["ledger"] = account_facts(ledger)
         except TROUBLE as error:
             result.failed["ledger"] = f"the charge stands; {error}"
             ledger = None

@@ -19,9 +19,15 @@ __all__ = [
     "estimator_options",
     "given_settings",
     "ledger_files",
+    "ledger_for",
     "ledger_options",
+    "neighbors_options",
+    "no_ledger_option",
     "opened_ledger",
+    "refuse_no_ledger",
     "schema_for",
+    "schema_options",
+    "settings_option",
 ]
 
 # Names of models, and the classes of `tacit.linear_model` they are
@@ -83,6 +89,12 @@ ledger_options = _all(
     click.option("--analyst", help="Whose allowance is charged; yours unless given."),
 )
 
+no_ledger_option = click.option(
+    "--no-ledger",
+    is_flag=True,
+    help="Keep no account: this promise does not add up with any other.",
+)
+
 csv_options = _all(
     click.option(
         "--encoding", default="utf-8", show_default=True, help="Of a CSV file."
@@ -92,7 +104,7 @@ csv_options = _all(
     ),
 )
 
-estimator_options = _all(
+schema_options = _all(
     click.option(
         "--schema",
         "schema_path",
@@ -101,6 +113,31 @@ estimator_options = _all(
         help="Public facts about the columns; see 'tacit schema init'.",
     ),
     click.option("--target", help="Column to predict; the schema's unless given."),
+)
+
+neighbors_options = _all(
+    click.option(
+        "--neighbors",
+        type=click.Choice(["replace_one", "add_or_remove_one"]),
+        default="replace_one",
+        show_default=True,
+        help="What a neighboring table is; with replace_one the row count is public.",
+    ),
+    click.option(
+        "--expected-rows", type=int, help="Public guess where the count is private."
+    ),
+)
+
+settings_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Another parameter of the estimator; the value is JSON or plain text.",
+)
+
+estimator_options = _all(
+    schema_options,
     click.option("--epsilon", type=float, required=True, help="Budget of the fit."),
     click.option("--delta", type=float, help="1 / rows^2 unless given."),
     click.option(
@@ -122,24 +159,27 @@ estimator_options = _all(
         type=float,
         help="Penalty of the weights, per row for lasso, elastic-net, sparse-logistic.",
     ),
-    click.option(
-        "--neighbors",
-        type=click.Choice(["replace_one", "add_or_remove_one"]),
-        default="replace_one",
-        show_default=True,
-        help="What a neighboring table is; with replace_one the row count is public.",
-    ),
-    click.option(
-        "--expected-rows", type=int, help="Public guess where the count is private."
-    ),
-    click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Another parameter of the estimator; the value is JSON or plain text.",
-    ),
+    neighbors_options,
+    settings_option,
 )
+
+
+def ledger_for(
+    ledger_url: str | None, no_ledger: bool, dataset: str | None, analyst: str | None
+) -> Any:
+    """Return the ledger to charge, or None where no account is to be kept."""
+    if no_ledger or ledger_url is None:
+        return None
+    return opened_ledger(ledger_url, dataset, analyst)
+
+
+def refuse_no_ledger(ledger_url: str | None, no_ledger: bool) -> None:
+    """Refuse to charge nothing unless that was asked for."""
+    if ledger_url is None and not no_ledger:
+        raise Refused(
+            "--ledger must name the ledger to charge, or --no-ledger say that no "
+            "account is kept."
+        )
 
 
 def opened_ledger(ledger_url: str, dataset: str | None, analyst: str | None) -> Any:
@@ -186,15 +226,15 @@ def schema_for(path: str, target: str | None) -> Any:
     return schema
 
 
-def given_settings(settings: tuple[str, ...]) -> dict[str, Any]:
-    """Return what ``--set`` gave, by name."""
+def given_settings(settings: tuple[str, ...], option: str = "--set") -> dict[str, Any]:
+    """Return what an option like ``--set`` gave, by name."""
     found: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name:
-            raise Refused(f"--set must have the form NAME=VALUE, got {setting!r}.")
+            raise Refused(f"{option} must have the form NAME=VALUE, got {setting!r}.")
         if name in found:
-            raise Refused(f"--set gives {name!r} twice.")
+            raise Refused(f"{option} gives {name!r} twice.")
         try:
             found[name] = json.loads(text)
         except ValueError:

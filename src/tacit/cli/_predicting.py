@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,10 @@ from tacit.cli._console import Refused
 from tacit.saved import SavedModel
 from tacit.tables import Schema, batches
 
-__all__ = ["predictions", "write_table"]
+__all__ = ["SUFFIXES", "fill_table", "predictions", "write_table"]
+
+# Files that tables are written to
+SUFFIXES = (".csv", ".parquet")
 
 
 def predictions(
@@ -46,19 +49,25 @@ def predictions(
 def write_table(path: Path, blocks: Iterator[pa.Table]) -> int:
     """Write blocks to a file that appears whole or not at all; return the rows."""
     partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    rows = 0
-    writer: Any = None
     try:
-        for block in blocks:
-            if writer is None:
-                kind = csv.CSVWriter if path.suffix == ".csv" else parquet.ParquetWriter
-                writer = kind(partial, block.schema)
-            writer.write_table(block)
-            rows += len(block)
-        if writer is None:
+        rows = fill_table(partial, blocks, path.suffix)
+        if not rows:
             raise Refused("DATA holds no row to predict.")
-        writer.close()
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+    return rows
+
+
+def fill_table(path: Path, blocks: Iterable[pa.Table], suffix: str) -> int:
+    """Write blocks to a file of a kind, ``.csv`` or ``.parquet``; return the rows."""
+    kind = csv.CSVWriter if suffix == ".csv" else parquet.ParquetWriter
+    rows = 0
+    writer: Any = None
+    for block in blocks:
+        writer = writer or kind(path, block.schema)
+        writer.write_table(block)
+        rows += len(block)
+    if writer is not None:
+        writer.close()
     return rows

@@ -12,16 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.exceptions import LedgerDamaged
+from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.inference import noise_intervals
 from tacit.privacy.store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
-from tacit.saved import ModelFileError, SavedModel
+from tacit.saved import (
+    ModelFileError,
+    SavedModel,
+    is_student,
+    read,
+    read_student,
+)
 
 __all__ = [
     "kept_account",
+    "paid_from",
     "refuse_unsound",
     "report_facts",
+    "saved_in",
     "selected_names",
     "selection_facts",
     "stream_facts",
@@ -36,6 +44,8 @@ BARS = ("level", "low", "high", "covers", "how")
 def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, Any]:
     """Return what a report says about a model, as plain data."""
     model, facts = saved.estimator, saved.facts
+    assert saved.privacy is not None  # steps without one have no report
+    student = facts.get("student")
     return {
         "title": facts.get("label", type(model).__name__),
         "created": facts.get("created"),
@@ -46,7 +56,7 @@ def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, An
         },
         "rows": facts.get("rows"),
         "dataset": kept_account(saved).get("dataset"),
-        "privacy": model.privacy_.to_dict(),
+        "privacy": saved.privacy.to_dict(),
         "releases": facts.get("releases"),
         "charge": facts.get("charge"),
         "features": _features(saved),
@@ -54,8 +64,8 @@ def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, An
         "selection": selection_facts(model),
         "stream": stream_facts(model),
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
-        "coef": _weights(model).tolist(),
-        "intercept": np.atleast_1d(getattr(model, "intercept_", 0.0)).tolist(),
+        "student": student,
+        **({} if student is not None else _weight_facts(model)),
         "noise": _noise(model, facts.get("intervals")),
         "score": facts.get("score"),
         "ledger": None if ledger is None else _account(ledger),
@@ -63,8 +73,17 @@ def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, An
     }
 
 
+def _weight_facts(model: Any) -> dict[str, Any]:
+    return {
+        "coef": _weights(model).tolist(),
+        "intercept": np.atleast_1d(getattr(model, "intercept_", 0.0)).tolist(),
+    }
+
+
 def _features(saved: SavedModel) -> list[str]:
-    p = _weights(saved.estimator).shape[1]
+    model = saved.estimator
+    taught = saved.facts.get("student") is not None
+    p = model.n_features_in_ if taught else _weights(model).shape[1]
     names = saved.facts.get("features") or [f"x{i}" for i in range(p)]
     told = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not told or len(names) != p:
@@ -124,6 +143,24 @@ def write_reports(
     for name, text in pages.values():
         _put(folder / name, text)
     return {key: str(folder / name) for key, (name, _) in pages.items()}
+
+
+def paid_from(ledger: Any, label: str) -> dict[str, Any]:
+    """Return what a model keeps of the ledger that paid for it, by its charge."""
+    if not isinstance(ledger, StoredLedger):
+        return {"charge": None, "ledger": None}
+    try:
+        charges = (r for r in ledger.history() if r.kind == "charge")
+        seq = next((r.seq for r in charges if r.label == label), None)
+        head = list(ledger.head)
+    except (LedgerUnavailable, LedgerDamaged):  # it is paid for all the same
+        seq = head = None
+    return {"charge": seq, "ledger": {"dataset": ledger.dataset, "head": head}}
+
+
+def saved_in(folder: Path) -> SavedModel:
+    """Return what a folder holds, whether it is a model or a student."""
+    return read_student(folder) if is_student(folder) else read(folder)
 
 
 def kept_account(saved: SavedModel) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,22 +14,20 @@ from typing import IO, Any
 from tacit import __version__, linear_model, online
 from tacit._random import as_generator
 from tacit.cli._console import Refused
-from tacit.exceptions import LedgerDamaged, LedgerUnavailable
+from tacit.cli._reporting import paid_from
 from tacit.incremental import IncrementalERM, IncrementalLinearRegression
 from tacit.privacy import labelled
-from tacit.privacy.store import StoredLedger
 from tacit.saved import SavedModel, is_model, read, restored_parameter, write
 from tacit.streams import DurableStream
 from tacit.streams._record import OtherParameters
 from tacit.tables import GrowingTable, Schema
 
 __all__ = [
+    "OWN_FILES",
     "Outputs",
     "idle_rows",
     "learn",
     "opened_stream",
-    "refuse_releases",
-    "refuse_state",
     "stream_estimator",
 ]
 
@@ -56,8 +54,6 @@ FIXED = {
 }
 # What a folder of state may hold before its first step
 OWN_FILES = {"lock", "private-state", "private-state.partial"}
-# What SQLite puts beside the file of a ledger
-SQLITE_ENDS = ("-journal", "-wal", "-shm")
 # Bytes from the end in which the last line of releases is looked for at first
 BLOCK = 2**16
 # Categories or columns that are named one by one
@@ -139,40 +135,6 @@ def opened_stream(model: Any, state: Path, ledger: Any) -> DurableStream:
         ) from None
 
 
-def refuse_state(folder: Path, outputs: Iterable[Path | None]) -> None:
-    """Refuse a folder of something else to keep the state in, or outputs in it."""
-    for path in outputs:
-        if path is not None and path.resolve().is_relative_to(folder.resolve()):
-            raise Refused(
-                f"{path} is inside --state, which is secret; give another --releases "
-                "or --output."
-            )
-    if folder.exists() and not folder.is_dir():
-        raise Refused(f"{folder} is no folder; give another --state.")
-    if folder.is_dir() and not {p.name for p in folder.iterdir()} <= OWN_FILES:
-        raise Refused(
-            f"{folder} holds other files than those of a stream; give another --state."
-        )
-
-
-def refuse_releases(path: Path, used: Iterable[Path]) -> None:
-    """Refuse a file of releases that is no file, or one that is used otherwise."""
-    if not path.absolute().parent.is_dir() or (path.exists() and not path.is_file()):
-        raise Refused(f"{path} cannot be a file of releases; give another --releases.")
-    place = path.resolve()
-    beside = [Path(f"{file}{end}") for file in used for end in ("", *SQLITE_ENDS)]
-    # a source may be a folder
-    if any(place.is_relative_to(f.resolve()) or _same_file(path, f) for f in beside):
-        raise Refused(
-            f"{path} is used for something else by this stream; give another "
-            "--releases."
-        )
-
-
-def _same_file(path: Path, other: Path) -> bool:
-    return path.exists() and other.exists() and path.samefile(other)
-
-
 @dataclass(frozen=True)
 class Outputs:
     """Where each release goes, once its step is on the disk.
@@ -248,7 +210,7 @@ def learn(
     if stream.n_steps:
         if stream.n_steps < horizon:  # refused while nothing is written yet
             table.take(stream.position, rows)
-        account = _account(stream)
+        account = _paid(stream)
         outputs.put(stream, account)
     while stream.n_steps < horizon:
         taken = table.take(stream.position, rows)
@@ -259,7 +221,7 @@ def learn(
             continue
         with labelled(outputs.label):
             stream.partial_fit(taken.X, taken.y, position=taken.position)
-        account = account or _account(stream)
+        account = account or _paid(stream)
         # [durable:release] after the state, so that no release is of a lost step
         outputs.put(stream, account)
         tell(stream)
@@ -271,19 +233,8 @@ def _rows_taken(stream: DurableStream) -> int:
     return taken
 
 
-def _account(stream: DurableStream) -> dict[str, Any]:
-    """Return what a model keeps of the ledger that paid for its stream."""
-    ledger = stream.ledger
-    if not isinstance(ledger, StoredLedger):
-        return {"charge": None, "ledger": None}
-    label = stream.model.privacy_.entries[0].label
-    try:
-        charges = (r for r in ledger.history() if r.kind == "charge")
-        seq = next((r.seq for r in charges if r.label == label), None)
-        head = list(ledger.head)
-    except (LedgerUnavailable, LedgerDamaged):  # the stream is paid for all the same
-        seq = head = None
-    return {"charge": seq, "ledger": {"dataset": ledger.dataset, "head": head}}
+def _paid(stream: DurableStream) -> dict[str, Any]:
+    return paid_from(stream.ledger, stream.model.privacy_.entries[0].label)
 
 
 def _line(stream: DurableStream) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Every column is scaled by a range written in the code, so that loading other row
 not change it.
 """
 
+from tacit.datasets._acs import load_acs_income
 from tacit.datasets._census import Census, make_census, make_census_table
 from tacit.datasets._imagined import imagined_rows
 from tacit.datasets._real import (
@@ -36,6 +37,7 @@ __all__ = [
     "imagined_rows",
     "load_a9a",
     "load_abalone",
+    "load_acs_income",
     "load_adult",
     "load_california_housing",
     "load_covertype",

@@ -15,11 +15,12 @@ from tacit.privacy.budget import exactly
 
 __all__ = ["Facts"]
 
-_NEEDED = ("title", "estimator", "privacy", "features", "coef", "intercept")
+_WEIGHTS = ("coef", "intercept")
+_NEEDED = ("title", "estimator", "privacy", "features", *_WEIGHTS)
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
     *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
-    "stream",
+    *("stream", "student"),
 )
 
 
@@ -43,18 +44,22 @@ class Facts:
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Facts:
         """Return the facts after checking that they fit together."""
-        missing = [name for name in _NEEDED if name not in facts]
+        # what a student learnt is no table of weights
+        without = _WEIGHTS if facts.get("student") is not None else ()
+        missing = [n for n in _NEEDED if n not in facts and n not in without]
         if missing:
             raise ValueError(f"facts must have the entry {missing[0]!r}.")
         plain = {name: facts.get(name) for name in (*_NEEDED, *_OPTIONAL)}
         features = [str(name) for name in facts["features"]]
-        coef = np.atleast_2d(np.asarray(facts["coef"], dtype=np.float64))
+        given = np.zeros((0, len(features))) if without else facts["coef"]
+        coef = np.atleast_2d(np.asarray(given, dtype=np.float64))
         if coef.ndim != 2 or coef.shape[1] != len(features):
             raise ValueError(
                 f"facts['coef'] must have one column for each of the {len(features)} "
                 f"features, got shape {coef.shape}."
             )
-        intercept = np.atleast_1d(np.asarray(facts["intercept"], dtype=np.float64))
+        given = [] if without else facts["intercept"]
+        intercept = np.atleast_1d(np.asarray(given, dtype=np.float64))
         if intercept.size == 1:
             intercept = np.full(len(coef), intercept.ravel()[0])
         if intercept.shape != (len(coef),):
@@ -67,6 +72,7 @@ class Facts:
             raise ValueError("facts['selected'] must be among facts['features'].")
         _refuse_selection(plain["selection"])
         _refuse_stream(plain["stream"])
+        _refuse_student(plain["student"])
         low = high = None
         if plain["noise"] is not None:
             low, high = (
@@ -154,6 +160,21 @@ def _refuse_stream(terms: Any) -> None:
             "facts['stream'] must say how many 'steps' were released, the 'horizon' "
             "that was charged, and the most 'rows_per_person'; 'last_refit' is a step "
             "or None."
+        )
+
+
+def _refuse_student(facts: Any) -> None:
+    """Refuse what does not say whose answers a student learnt from."""
+    if facts is None:
+        return
+    counts, flags = ("teachers", "asked", "answered"), ("labels_only", "by_person")
+    told = isinstance(facts, Mapping) and {*counts, *flags} <= set(facts)
+    known = told and all(type(facts[name]) is int for name in counts)
+    if not known or any(type(facts[name]) is not bool for name in flags):
+        raise ValueError(
+            "facts['student'] must say how many 'teachers' answered, how many "
+            "questions were 'asked' and 'answered', whether 'labels_only' are private "
+            "and whether rows of a person are protected together ('by_person')."
         )
 
 

@@ -204,6 +204,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "hidden_panels": hidden_panels,
         "selection": selection_of(facts),
         "stream": plain["stream"] and {"last_refit": None, **plain["stream"]},
+        "student": plain["student"],
         "noise": plain["noise"],
         "score": plain["score"] and {"level": None, "rows": None, **plain["score"]},
         "schema": schema_of(plain["schema"]),

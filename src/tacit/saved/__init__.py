@@ -2,7 +2,8 @@
 
 A folder holds ``model.json`` (what the model is), ``weights.npz`` (its numbers),
 ``privacy.json`` (what was promised) and, where there is one, ``schema.json`` (the table
-it was fitted on). Reading runs no code from the folder.
+it was fitted on). Reading runs no code from the folder. The folder of a student, an
+ordinary model of scikit-learn, holds ``student.skops`` and ``student.json`` instead.
 """
 
 from tacit.saved._errors import ModelFileError
@@ -15,6 +16,7 @@ from tacit.saved._folder import (
     save_model,
     write,
 )
+from tacit.saved._students import is_student, read_student, write_student
 from tacit.saved._values import restored_parameter
 
 __all__ = [
@@ -22,9 +24,12 @@ __all__ = [
     "SavedModel",
     "digest",
     "is_model",
+    "is_student",
     "load_model",
     "read",
+    "read_student",
     "restored_parameter",
     "save_model",
     "write",
+    "write_student",
 ]

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-import stat
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
-from math import isclose
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from tacit import __version__
-from tacit._json import canonical
 from tacit.privacy import PrivacyReport
-from tacit.privacy.attacker import curve_of
 from tacit.saved import _arrays, _json
-from tacit.saved._errors import ModelFileError, refused_as
+from tacit.saved._errors import ModelFileError
+from tacit.saved._files import PRIVACY, SCHEMA, claim_of, content_of, report_from
 from tacit.saved._kinds import KINDS, kind_of, parameters_of, rebuilt
 from tacit.saved._place import placed
 from tacit.saved._steps import columns_to
@@ -35,12 +32,7 @@ __all__ = [
 FORMAT = "tacit model"
 VERSION = 1
 
-MODEL, WEIGHTS, PRIVACY, SCHEMA = (
-    "model.json",
-    _arrays.FILE,
-    "privacy.json",
-    "schema.json",
-)
+MODEL, WEIGHTS = "model.json", _arrays.FILE
 KEYS = {
     "format",
     "version",
@@ -126,9 +118,9 @@ def read(folder: str | os.PathLike[str]) -> SavedModel:
     place = Path(folder)
     if not place.is_dir():
         raise ModelFileError(f"{place} is not a model folder: there is no such folder.")
-    header = _header(_content(place / MODEL, MOST_JSON))
+    header = _header(content_of(place / MODEL, MOST_JSON, MODEL))
     contents = {
-        name: _content(place / name, _limit(name), claim["bytes"])
+        name: content_of(place / name, _limit(name), MODEL, claim["bytes"])
         for name, claim in header["files"].items()
     }
     return _restored(header, contents)
@@ -137,14 +129,14 @@ def read(folder: str | os.PathLike[str]) -> SavedModel:
 def is_model(folder: str | os.PathLike[str]) -> bool:
     """Return whether this is a model folder, by its ``model.json`` alone."""
     try:
-        return _header(_content(Path(folder) / MODEL, MOST_JSON)) is not None
+        return _header(content_of(Path(folder) / MODEL, MOST_JSON, MODEL)) is not None
     except ModelFileError:
         return False
 
 
 def digest(folder: str | os.PathLike[str]) -> str:
     """Return the SHA-256 of ``model.json``, which holds the digests of all the rest."""
-    content = _content(Path(folder) / MODEL, MOST_JSON)
+    content = content_of(Path(folder) / MODEL, MOST_JSON, MODEL)
     _header(content)
     return sha256(content).hexdigest()
 
@@ -213,14 +205,10 @@ def _contents(saved: SavedModel) -> dict[str, bytes]:
         "fitted": {**columns_to(estimator), **fitted},
         "arrays": _arrays.claims_of(arrays),
         "facts": _json.plain(saved.facts, "facts"),
-        "files": {name: _claim(content) for name, content in others.items()},
+        "files": {name: claim_of(content) for name, content in others.items()},
     }
     header["sha256"] = _json.checksum(header)
     return {MODEL: _json.dumped(header), **others}
-
-
-def _claim(content: bytes) -> dict[str, Any]:
-    return {"bytes": len(content), "sha256": sha256(content).hexdigest()}
 
 
 def _opened(files: dict[str, bytes]) -> SavedModel:
@@ -263,7 +251,7 @@ def _header(content: bytes) -> dict[str, Any]:
 
 def _restored(header: dict[str, Any], contents: dict[str, bytes]) -> SavedModel:
     for name, content in contents.items():
-        if _claim(content) != header["files"][name]:
+        if claim_of(content) != header["files"][name]:
             raise ModelFileError(
                 f"{name} is not the file that {MODEL} was written with."
             )
@@ -274,7 +262,7 @@ def _restored(header: dict[str, Any], contents: dict[str, bytes]) -> SavedModel:
         arrays = _arrays.unpacked(contents[WEIGHTS], header["arrays"], names)
     else:
         _json.checked_keys(header["arrays"], set(), "'arrays'")
-    report = _report(contents[PRIVACY]) if kind.private else None
+    report = report_from(contents[PRIVACY]) if kind.private else None
     return SavedModel(
         rebuilt(kind, header["parameters"], header["fitted"], arrays, report),
         report,
@@ -283,74 +271,5 @@ def _restored(header: dict[str, Any], contents: dict[str, bytes]) -> SavedModel:
     )
 
 
-def _report(content: bytes) -> PrivacyReport:
-    data = _json.parsed(content, PRIVACY)
-    with refused_as(PRIVACY):
-        report = PrivacyReport.from_dict(data)
-        # what comes back otherwise was not written by this library
-        same = canonical(_json.plain(report.to_dict(), PRIVACY))
-        words = [*report.assumptions, *(entry.label for entry in report.entries)]
-        flags = [entry.seeded for entry in report.entries]
-        numbers = [entry.epsilon for entry in report.entries]
-        known = (
-            same == canonical(data)
-            and all(isinstance(word, str) for word in words)
-            and all(isinstance(flag, bool) for flag in flags)
-            and all(type(number) in (int, float) for number in numbers)
-        )
-    if not known:
-        raise ModelFileError(f"{PRIVACY} is no report that this version writes.")
-    with refused_as(PRIVACY):
-        _refuse_untrue(report)
-    return report
-
-
-def _refuse_untrue(report: PrivacyReport) -> None:
-    """Refuse a report whose figures its own events do not bear out."""
-    promise = report.promise
-    if not report.entries:
-        raise ModelFileError(f"{PRIVACY} names no charge.")
-    for entry in report.entries:
-        alone = replace(promise, epsilon=entry.epsilon)
-        curve = entry.event.curve(promise.neighbors)
-        if not (curve.fits(promise) and curve.fits(alone)):
-            raise ModelFileError(f"{PRIVACY} promises less than its charges spend.")
-    spent = curve_of(report).epsilon(promise.delta)
-    # another version may compute the last digits otherwise
-    if not isclose(report.spent, spent, rel_tol=1e-6, abs_tol=1e-9):
-        raise ModelFileError(f"{PRIVACY} states another spend than its charges have.")
-
-
 def _limit(name: str) -> int:
     return _arrays.MOST_BYTES if name == WEIGHTS else MOST_JSON
-
-
-def _content(path: Path, limit: int, size: int | None = None) -> bytes:
-    """Return a plain file of at most ``limit`` bytes, and of ``size`` where given."""
-    # neither follow a link out of the folder nor wait for a pipe
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    try:
-        handle = os.open(path, flags | getattr(os, "O_BINARY", 0))
-        try:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode):
-                raise ModelFileError(f"{path.name} is not a plain file.")
-            if found.st_size > limit:
-                raise ModelFileError(f"{path.name} is larger than {limit} bytes.")
-            if size is not None and found.st_size != size:
-                raise ModelFileError(
-                    f"{path.name} is not the file that {MODEL} was written with."
-                )
-            with open(handle, "rb", closefd=False) as file:
-                return file.read(found.st_size)
-        finally:
-            os.close(handle)
-    except FileNotFoundError:
-        raise ModelFileError(
-            f"{path.parent} is not a model folder: {path.name} is missing."
-        ) from None
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ModelFileError(
-            f"{path.name} cannot be read as a plain file: {reason}."
-        ) from error

@@ -26,8 +26,11 @@ def made(folder: Path) -> None:
     _settle(folder.parent)
 
 
-def locked(path: Path) -> int:
-    """Return a handle that keeps other processes out until it is closed."""
+def locked(path: Path, noun: str = "stream") -> int:
+    """Return a handle that keeps other processes out until it is closed.
+
+    ``noun`` is what a refusal calls that which is in the folder.
+    """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINKS, 0o600)
     try:
         if sys.platform == "win32":
@@ -38,7 +41,7 @@ def locked(path: Path) -> int:
         os.close(handle)
         if isinstance(error, BlockingIOError | PermissionError):
             raise ValueError(
-                f"The stream in {path.parent} is held by another process, or by an "
+                f"The {noun} in {path.parent} is held by another process, or by an "
                 "object in this one; close it there first."
             ) from None
         raise

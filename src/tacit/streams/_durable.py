@@ -4,37 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from functools import partial
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from tacit import _json
 from tacit._estimators import all_or_nothing
-from tacit._state import dumped
 from tacit.privacy import Entry, Ledger, PrivacyReport
 from tacit.streams._alone import alone
-from tacit.streams._disk import locked, made, placed
+from tacit.streams._disk import placed
+from tacit.streams._held import STATE, HeldFolder
 from tacit.streams._model import Progress, StreamModel
-from tacit.streams._record import (
-    FORMAT,
-    VERSION,
-    OtherParameters,
-    damaged,
-    fingerprint,
-    public_parameters,
-    understood,
-)
+from tacit.streams._record import STREAM, damaged, fingerprint, public_parameters
 from tacit.streams._terms import PlannedStream
 
 __all__ = ["DurableStream"]
 
-STATE, LOCK = "private-state", "lock"
 
-
-class DurableStream:
+class DurableStream(HeldFolder):
     """A stream in a folder, to go on with after a restart.
 
     Parameters
@@ -82,6 +70,9 @@ class DurableStream:
     1 True
     """
 
+    _kind = STREAM
+    _goes_on = "_private_stream"
+
     def __init__(
         self,
         model: Any,
@@ -96,36 +87,13 @@ class DurableStream:
             )
         if hasattr(model, "_n_steps"):
             raise ValueError("model must not be fitted: the folder says where it is.")
-        if ledger is not None and not isinstance(ledger, Ledger):
-            raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
-        self.model: Any = model
-        self.folder = Path(folder)
-        self.ledger = ledger
         self.position: Any = None
-        self.identity: str | None = None
-        self._private_key = b""
-        self._private_progress: Progress | None = None
-        self._process = os.getpid()
-        made(self.folder)
-        self._lock: int | None = locked(self.folder / LOCK)
-        try:
-            # one operation, which no other thread can come between
-            if model.__dict__.setdefault("_holder", self) is not self:
-                raise ValueError("model must not be held by another DurableStream.")
-            self._resume()
-        except BaseException:
-            self.close()
-            raise
-
-    @staticmethod
-    def exists(folder: str | os.PathLike[str]) -> bool:
-        """Whether a stream was begun in this folder."""
-        return (Path(folder) / STATE).exists()
+        super().__init__(model, folder, ledger)
 
     @property
     def n_steps(self) -> int:
         """Steps that are on the disk."""
-        progress = self._private_progress
+        progress = self._private_shown
         return 0 if progress is None else progress.n_steps
 
     def partial_fit(self, X: Any, y: Any, *, position: Any = None) -> DurableStream:
@@ -159,64 +127,6 @@ class DurableStream:
             )
         return self
 
-    def close(self) -> None:
-        """Let another process go on; the model predicts, and cannot."""
-        with alone(self):
-            if self._lock is None:
-                return
-            # [durable:held] whoever has the model has no state to go on from
-            if vars(self.model).get("_holder") is self:
-                for name in ("_holder", "_private_stream"):
-                    vars(self.model).pop(name, None)
-            os.close(self._lock)
-            self._lock = None
-
-    def __enter__(self) -> DurableStream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __reduce_ex__(self, _: Any) -> NoReturn:
-        raise TypeError(
-            "A DurableStream cannot be copied or pickled, as both would go on; open "
-            "the folder in the process that goes on, or copy its model."
-        )
-
-    @property
-    def _label(self) -> str:
-        return f"{type(self.model).__name__} stream {self.identity}"
-
-    def _refuse_unless_ours(self) -> None:
-        if self._lock is None:
-            raise ValueError("This stream is closed; open the folder again.")
-        if os.getpid() != self._process:
-            raise ValueError(
-                "This stream belongs to the process that opened it; close it there, "
-                "and open the folder here."
-            )
-        if vars(self.model).get("_private_stream") is not self._private_progress:
-            raise ValueError(
-                "The model is not at the step that is on the disk; close this stream, "
-                "and open the folder again with a new model."
-            )
-
-    def _begin(self) -> None:
-        """Put the identity and the key on the disk, before anything is charged."""
-        identity, key = secrets.token_hex(16), self.model._drawn_key()
-        # [durable:identity] a charge that a killed process made is found by it
-        self._put(identity, key, n_steps=0)
-        self.identity, self._private_key = identity, key
-
-    def _standing_charge(self) -> Entry | None:
-        """Return the charge of this stream that stands in the ledger, if any."""
-        if self.ledger is None:
-            return None
-        entries = self.ledger.report().entries
-        # what the charge is for may stand before the label
-        own = (entry for entry in entries if entry.label.endswith(self._label))
-        return next(own, None)
-
     def _keep(self, position: Any, entry: Entry | None, progress: Progress) -> None:
         """Write a step that no one has seen; it is shown after this."""
         if entry is not None and entry.event != progress.planned.event:
@@ -239,35 +149,18 @@ class DurableStream:
             position=_json.canonical(position),
             state=progress._private_state,
         )
-        self._private_progress, self.position = progress, position
+        self._private_shown, self.position = progress, position
+
+    def _parameters(self) -> dict[str, str]:
+        return public_parameters(self.model)
 
     def _put(self, identity: str, key: bytes, **parts: Any) -> None:
-        state = {
-            "format": FORMAT,
-            "version": VERSION,
-            "identity": identity,
-            "key": key,
-            "parameters": public_parameters(self.model),
-            **parts,
-        }
-        placed(self.folder / STATE, dumped(state))
+        placed(self.folder / STATE, self._record(identity, key, parts))
 
     def _resume(self) -> None:
-        path = self.folder / STATE
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
+        found = self._found()
+        if found is None or found["n_steps"] == 0:
             return
-        found = understood(path, content)
-        self._refuse_others(found["parameters"])
-        self.identity, self._private_key = found["identity"], found["key"]
-        if found["n_steps"] == 0:
-            return
-        if self.ledger is not None and self._standing_charge() is None:
-            raise ValueError(
-                "ledger must be the one that was charged at the first step, where the "
-                "charge must stand, or None."
-            )
         model, names = self.model, found["names"]
         with all_or_nothing(model):
             model.n_features_in_ = found["n_features"]
@@ -282,7 +175,7 @@ class DurableStream:
             try:
                 self._restore(planned, found)
             except Exception:  # a state of other parts can fail in any way
-                raise damaged(path) from None
+                raise damaged(self.folder / STATE) from None
 
     def _restore(self, planned: PlannedStream, found: dict[str, Any]) -> None:
         """Show the step that is on the disk."""
@@ -299,11 +192,4 @@ class DurableStream:
         )
         self.model.privacy_ = report
         self.model._show(progress)
-        self._private_progress, self.position = progress, position
-
-    def _refuse_others(self, began: dict[str, str]) -> None:
-        """Refuse parameters other than those the stream was begun with."""
-        given = public_parameters(self.model)
-        differ = [n for n in {**began, **given} if began.get(n) != given.get(n)]
-        if differ:
-            raise OtherParameters(self.folder, differ)
+        self._private_shown, self.position = progress, position

@@ -1,8 +1,9 @@
-"""What a stream keeps on the disk: told from damage, and from other streams."""
+"""What is kept on the disk: told from damage, and from what others keep."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from numbers import Real
@@ -16,48 +17,87 @@ from tacit._state import StateDamaged, loaded
 
 __all__ = [
     "FORMAT",
-    "VERSION",
+    "STREAM",
     "OtherParameters",
+    "RecordKind",
     "damaged",
     "fingerprint",
     "public_parameters",
     "understood",
 ]
 
+Parts = dict[str, tuple[type, ...]]
+
 FORMAT = "tacit stream"
-VERSION = 1
-# What a file holds of a stream, and of one that has taken steps
-BEGUN: dict[str, tuple[type, ...]] = {
-    "identity": (str,),
-    "key": (bytes,),
-    "parameters": (dict,),
-    "n_steps": (int,),
-}
-STEPPED: dict[str, tuple[type, ...]] = {
-    "plan": (str,),
-    "n_features": (int,),
-    "names": (tuple, type(None)),
-    "digest": (bytes,),
-    "privacy": (str,),
-    "position": (str,),
-}
+
+
+@dataclass(frozen=True)
+class RecordKind:
+    """What files of one kind hold, and what refusals call it.
+
+    Parameters
+    ----------
+    noun
+        What is in the folder.
+    parameter
+        What the object is called that goes on with it.
+    format
+        What a file is marked with.
+    version
+        Of the format, that this version of the library writes and reads.
+    begun
+        Parts of a record, with their types; ``n_steps`` among them.
+    stepped
+        Further parts of one with steps, besides its state.
+    """
+
+    noun: str
+    parameter: str
+    format: str
+    version: int
+    begun: Parts
+    stepped: Parts
+
+
+STREAM = RecordKind(
+    noun="stream",
+    parameter="model",
+    format=FORMAT,
+    version=1,
+    begun={
+        "identity": (str,),
+        "key": (bytes,),
+        "parameters": (dict,),
+        "n_steps": (int,),
+    },
+    stepped={
+        "plan": (str,),
+        "n_features": (int,),
+        "names": (tuple, type(None)),
+        "digest": (bytes,),
+        "privacy": (str,),
+        "position": (str,),
+    },
+)
 # Where an object lives, which differs from process to process
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class OtherParameters(ValueError):
-    """A stream was to be gone on with parameters that it was not begun with."""
+    """Something was to be gone on with parameters that it was not begun with."""
 
-    def __init__(self, folder: Path, names: list[str]) -> None:
+    def __init__(
+        self, folder: Path, names: list[str], kind: RecordKind = STREAM
+    ) -> None:
         super().__init__(
-            f"model must have the parameters that the stream in {folder} was begun "
-            f"with; {', '.join(names)} must be as then."
+            f"{kind.parameter} must have the parameters that the {kind.noun} in "
+            f"{folder} was begun with; {', '.join(names)} must be as then."
         )
         self.names = names
 
 
 def public_parameters(model: Any) -> dict[str, str]:
-    """Return what a stream must be gone on with, in words; no seed."""
+    """Return what a model must be gone on with, in words; no seed."""
     given = model.get_params(deep=False)
     seed = given.pop("random_state", None)
     return {
@@ -86,35 +126,35 @@ def fingerprint(planned: Any) -> str:
     return sha256(ADDRESS.sub("", repr(planned)).encode()).hexdigest()
 
 
-def understood(path: Path, content: bytes) -> dict[str, Any]:
+def understood(path: Path, content: bytes, kind: RecordKind = STREAM) -> dict[str, Any]:
     """Return the state that a file holds, or refuse it in one sentence."""
     try:
         found = loaded(content)
     except StateDamaged:
         found = None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise damaged(path)
+    if not isinstance(found, dict) or found.get("format") != kind.format:
+        raise damaged(path, kind)
     version = found.get("version")
-    if type(version) is int and version != VERSION:
+    if type(version) is int and version != kind.version:
         raise StateDamaged(
-            f"{path} has format {version}, and this version of tacit reads {VERSION}: "
-            "go on with the version that wrote it."
+            f"{path} has format {version}, and this version of tacit reads "
+            f"{kind.version}: go on with the version that wrote it."
         )
-    if not _holds(found, {"version": (int,), **BEGUN}):
-        raise damaged(path)
-    if found["n_steps"] and not ("state" in found and _holds(found, STEPPED)):
-        raise damaged(path)
+    if not _holds(found, {"version": (int,), **kind.begun}):
+        raise damaged(path, kind)
+    if found["n_steps"] and not ("state" in found and _holds(found, kind.stepped)):
+        raise damaged(path, kind)
     return found
 
 
-def damaged(path: Path) -> StateDamaged:
+def damaged(path: Path, kind: RecordKind = STREAM) -> StateDamaged:
     """Return the refusal of a file that is not what was written."""
     return StateDamaged(
         f"{path} is damaged, and nothing goes on without it: put a whole copy of the "
-        "folder back, or begin a stream in another, which is charged anew."
+        f"folder back, or begin a {kind.noun} in another, which is charged anew."
     )
 
 
-def _holds(found: dict[str, Any], kinds: dict[str, tuple[type, ...]]) -> bool:
+def _holds(found: dict[str, Any], kinds: Parts) -> bool:
     # the type itself, as a truth value is an integer to Python
     return all(name in found and type(found[name]) in kinds[name] for name in kinds)

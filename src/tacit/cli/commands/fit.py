@@ -8,15 +8,18 @@ from typing import Any
 import click
 from rich.console import Console
 
-from tacit.cli._console import Refused, clean, json_option, out
+from tacit.cli._accounts import show_account
+from tacit.cli._console import clean, json_option, out
 from tacit.cli._options import (
     csv_options,
     estimator_for,
     estimator_options,
     given_settings,
     ledger_files,
+    ledger_for,
     ledger_options,
-    opened_ledger,
+    no_ledger_option,
+    refuse_no_ledger,
     schema_for,
 )
 
@@ -28,11 +31,7 @@ MOST_NAMED = 20
 @click.argument("data", type=click.Path(path_type=Path))
 @estimator_options
 @ledger_options
-@click.option(
-    "--no-ledger",
-    is_flag=True,
-    help="Keep no account: this promise does not add up with any other.",
-)
+@no_ledger_option
 @click.option(
     "--out",
     "folder",
@@ -96,24 +95,19 @@ def command(
     Charges the ledger first and fits then. What is wrong with the files, the schema or
     the budget is said before anything is charged.
     """
-    if ledger_url is None and not no_ledger:
-        raise Refused(
-            "--ledger must name the ledger to charge, or --no-ledger say that no "
-            "account is kept."
-        )
+    refuse_no_ledger(ledger_url, no_ledger)
     from tacit.cli import _fitting as fitting
+    from tacit.cli._places import refuse_folder, refuse_label
 
     used = [data, Path(schema_path), *ledger_files(ledger_url)]
-    fitting.refuse_folder(folder, force, used)
+    refuse_folder(folder, force, used)
     schema = schema_for(schema_path, target)
     model = estimator_for(schema, settings=given_settings(settings), **parameters)
-    ledger = None
-    if not no_ledger and ledger_url is not None:
-        ledger = opened_ledger(ledger_url, dataset, analyst)
+    ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
     extras = fitting.Extras(measure, set_aside, intervals)
     shown = not (quiet or as_json)
     label = schema.target.name if label is None else label
-    fitting.refuse_label(label)
+    refuse_label(label)
     rows = fitting.read(
         data,
         schema,
@@ -184,10 +178,4 @@ def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
         console.print(f"{name:12} FAILED: {why}", markup=False)
     console.print(f"model        {written['folder']}", markup=False)
     console.print(f"report       {written['report']}", markup=False)
-    ledger = written["ledger"]
-    if ledger is not None:
-        console.print(
-            f"ledger       {ledger['dataset']}: epsilon {ledger['spent']:.4g} of "
-            f"{ledger['budget']['epsilon']:g} is spent",
-            markup=False,
-        )
+    show_account(console, written["ledger"])

@@ -10,8 +10,6 @@ from rich.console import Console
 from tacit.cli._console import Refused, json_option, out
 from tacit.cli._options import csv_options
 
-SUFFIXES = (".csv", ".parquet")
-
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
@@ -45,16 +43,19 @@ def command(
     model is private towards the rows it was fitted on; predictions tell about the rows
     of DATA what the model makes of them.
     """
+    from tacit.cli._predicting import SUFFIXES, predictions, write_table
+    from tacit.cli._reporting import saved_in
+
     if path.suffix not in SUFFIXES:
         raise Refused(f"--out must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
     if path.exists() and not force:
         raise Refused(f"{path} is there already; give another --out, or --force.")
-    from tacit.cli._predicting import predictions, write_table
-    from tacit.saved import read
-
-    saved = read(folder)
+    saved = saved_in(folder)
     if saved.schema is None:
-        raise Refused(f"{folder} has no schema: it was not written by 'tacit fit'.")
+        raise Refused(
+            f"{folder} has no schema: it was not written by 'tacit fit', 'stream' or "
+            "'label'."
+        )
     if probabilities and not hasattr(saved.estimator, "predict_proba"):
         name = type(saved.estimator).__name__
         raise Refused(f"--probabilities are not known to a model of {name}.")

@@ -8,14 +8,19 @@ from typing import Any
 import click
 from rich.console import Console
 
+from tacit.cli._accounts import account_facts, cost_facts, show_account
 from tacit.cli._console import Refused, clean, json_option, out
 from tacit.cli._options import (
     csv_options,
     given_settings,
     ledger_files,
+    ledger_for,
     ledger_options,
-    opened_ledger,
+    no_ledger_option,
+    refuse_no_ledger,
     schema_for,
+    schema_options,
+    settings_option,
 )
 
 # Seconds that --follow may wait
@@ -24,14 +29,7 @@ SHORTEST, LONGEST = 0.01, 86400.0
 
 @click.command()
 @click.argument("source", type=click.Path(path_type=Path))
-@click.option(
-    "--schema",
-    "schema_path",
-    required=True,
-    type=click.Path(exists=True, dir_okay=False),
-    help="Public facts about the columns; see 'tacit schema init'.",
-)
-@click.option("--target", help="Column to predict; the schema's unless given.")
+@schema_options
 @click.option(
     "--state",
     type=click.Path(path_type=Path),
@@ -75,19 +73,9 @@ SHORTEST, LONGEST = 0.01, 86400.0
     show_default=True,
     help="What a neighboring stream is; only replace_one is possible here.",
 )
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Another parameter of the estimator; the value is JSON or plain text.",
-)
+@settings_option
 @ledger_options
-@click.option(
-    "--no-ledger",
-    is_flag=True,
-    help="Keep no account: this promise does not add up with any other.",
-)
+@no_ledger_option
 @click.option("--label", help="Name of the charge in the ledger.")
 @click.option(
     "--once/--follow",
@@ -152,11 +140,7 @@ def command(
     step charges the whole horizon; later ones, and later runs, charge nothing. Rows
     that cannot be used count as rows and add nothing.
     """
-    if ledger_url is None and not (no_ledger or only_plan):
-        raise Refused(
-            "--ledger must name the ledger to charge, or --no-ledger say that no "
-            "account is kept."
-        )
+    refuse_no_ledger(ledger_url, no_ledger or only_plan)
     if neighbors != "replace_one":
         raise Refused(
             "--neighbors must be replace_one: rows are grouped by their number, so "
@@ -168,7 +152,12 @@ def command(
             f"--poll must be {SHORTEST:g} to {LONGEST:g} seconds, got {poll:g}."
         )
     from tacit.cli import _streaming as streaming
-    from tacit.cli._fitting import refuse_folder, refuse_label
+    from tacit.cli._places import (
+        refuse_file,
+        refuse_folder,
+        refuse_label,
+        refuse_state,
+    )
     from tacit.privacy import labelled
     from tacit.streams import DurableStream
     from tacit.tables import GrowingTable
@@ -179,9 +168,7 @@ def command(
     )
     planned = model.plan(len(schema.feature_names))
     idle = streaming.idle_rows(schema)
-    ledger = None
-    if not no_ledger and ledger_url is not None:
-        ledger = opened_ledger(ledger_url, dataset, analyst)
+    ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
     if only_plan:
         facts = _plan_facts(model, planned, ledger)
         facts["adds_nothing"] = idle
@@ -192,10 +179,11 @@ def command(
     label = schema.target.name if label is None else label
     refuse_label(label)
     table = GrowingTable(source, schema, encoding=encoding, delimiter=delimiter)
-    streaming.refuse_state(state, (releases, output))
+    places = {"--releases": releases, "--output": output}
+    refuse_state(state, streaming.OWN_FILES, "a stream", places)
     used = [source, Path(schema_path), *ledger_files(ledger_url)]
     if releases is not None:
-        streaming.refuse_releases(releases, used)
+        refuse_file(releases, used, "--releases")
     if output is not None:
         used = [*used, state, *([releases] if releases else [])]
         refuse_folder(output, True, used)
@@ -239,14 +227,6 @@ def _plan_facts(model: Any, planned: Any, ledger: Any) -> dict[str, Any]:
     from tacit.privacy.report import in_words
 
     budget, terms = planned.budget, planned.terms
-    cost = None
-    if ledger is not None:
-        cost = {
-            "dataset": ledger.dataset,
-            "spent": ledger.spent(),
-            "budget": ledger.budget.to_dict(),
-            "fits": ledger.admits(planned.event, planned.budget),
-        }
     return {
         "estimator": type(model).__name__,
         "learner": type(planned.learner).__name__,
@@ -258,7 +238,7 @@ def _plan_facts(model: Any, planned: Any, ledger: Any) -> dict[str, Any]:
         "rows_per_person": terms.rows_per_person,
         "noise": in_words(planned.event),
         "assumptions": [*planned.assumptions, *planned.learner.assumptions],
-        "ledger": cost,
+        "ledger": cost_facts(ledger, planned.event, planned.budget),
     }
 
 
@@ -276,21 +256,14 @@ def _show_plan(console: Console, facts: dict[str, Any]) -> None:
     for assumption in facts["assumptions"]:
         console.print(f"assumes      {assumption}", markup=False)
     _warn(facts["adds_nothing"])
-    ledger = facts["ledger"]
-    if ledger is not None:
-        room = "there is room for it" if ledger["fits"] else "there is NO room for it"
-        console.print(
-            f"ledger       {ledger['dataset']}: epsilon {ledger['spent']:.4g} of "
-            f"{ledger['budget']['epsilon']:g} is spent, and {room}",
-            markup=False,
-        )
+    show_account(console, facts["ledger"])
 
 
 def _facts(
     stream: Any, before: int, waiting: int | None, outputs: Any
 ) -> dict[str, Any]:
     """Return what a run did, as plain data; all of it is public."""
-    model, ledger, begun = stream.model, stream.ledger, stream.n_steps > 0
+    model, begun = stream.model, stream.n_steps > 0
     return {
         "estimator": type(model).__name__,
         "stream": stream.identity,
@@ -306,13 +279,7 @@ def _facts(
         "state": str(stream.folder),
         "releases": None if outputs.releases is None else str(outputs.releases),
         "output": None if outputs.folder is None else str(outputs.folder),
-        "ledger": None
-        if ledger is None
-        else {
-            "dataset": ledger.dataset,
-            "budget": ledger.budget.to_dict(),
-            "spent": ledger.spent(),
-        },
+        "ledger": account_facts(stream.ledger),
     }
 
 
@@ -351,10 +318,4 @@ def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
     for name in ("releases", "output", "state"):
         if data[name] is not None:
             console.print(f"{name:12} {data[name]}", markup=False)
-    ledger = data["ledger"]
-    if ledger is not None:
-        console.print(
-            f"ledger       {ledger['dataset']}: epsilon {ledger['spent']:.4g} of "
-            f"{ledger['budget']['epsilon']:g} is spent",
-            markup=False,
-        )
+    show_account(console, data["ledger"])

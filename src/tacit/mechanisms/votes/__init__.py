@@ -10,7 +10,7 @@ from tacit.mechanisms.votes._noisy import (
 )
 from tacit.mechanisms.votes._numbers import NumberState, VoteMean, VoteMedian
 from tacit.mechanisms.votes._published import PublishedVotes, published_teachers
-from tacit.mechanisms.votes._stable import StableState, StableVotes
+from tacit.mechanisms.votes._stable import SparseVotes, StableState, StableVotes
 from tacit.mechanisms.votes._stable_plan import redrawn_votes, stable_votes
 from tacit.mechanisms.votes._terms import (
     CLASS_VOTES,
@@ -31,6 +31,7 @@ __all__ = [
     "NumberState",
     "PublishedVotes",
     "Remaining",
+    "SparseVotes",
     "StableState",
     "StableVotes",
     "VoteAnswer",

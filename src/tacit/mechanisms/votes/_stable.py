@@ -228,8 +228,8 @@ class StableVotes(SparseVotes):
     -----
     **Guarantee.** A group of ``per_group`` refusals, with all answers between them, is
     pure with ``threshold_epsilon + per_group * query_epsilon`` (Lyu, Su and Li 2017,
-    Algorithm 7) but for its part of ``delta``: the distance, half of the lead rounded up
-    less one, moves by at most one between neighbors and is zero where they have
+    Algorithm 7) but for its part of ``delta``: the distance, half of the lead rounded
+    up less one, moves by at most one between neighbors and is zero where they have
     different winners (Smith and Thakurta 2013, Section 3). Questions may depend on
     earlier answers and their number has no limit. After Bassily, Thakkar and Thakurta
     (2018) and Thakkar (2019, Chapter 5), with the distance corrected.

@@ -1,0 +1,162 @@
+"""Training and votes of teachers on one and on two processes, and memory.
+
+    python -m benchmarks.ensemble.speed [--quick]
+
+Teachers have rows of the census table Adult. Times are the best of three; a process
+uses one core, whatever threads a learner would start. The first training on two
+processes has to start them, which is in the column with the start. Memory is the most
+that one process held beyond what it had before, for the largest teachers.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from benchmarks.ensemble.common import arguments, markdown, save
+from joblib.externals.loky import get_reusable_executor
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
+
+from tacit.datasets import load_adult
+from tacit.ensemble._chunks import chunk_members
+from tacit.ensemble._teachers import Teachers, train_teachers
+from tacit.ensemble._voting import ClassVoting
+
+JOBS = 2
+REPEATS = 3
+QUESTIONS = 2000
+# The learner whose teachers are large
+LARGE = "forest of 100 trees"
+LEARNERS = {
+    "boosted trees": HistGradientBoostingClassifier(max_iter=50),
+    "logistic regression": make_pipeline(
+        StandardScaler(), LogisticRegression(max_iter=200)
+    ),
+    "nearest neighbor": KNeighborsClassifier(1),
+    "tree": DecisionTreeClassifier(),
+    LARGE: RandomForestClassifier(100),
+}
+
+
+class Problem:
+    """Rows of Adult, cut for so many teachers."""
+
+    def __init__(self, n_teachers: int) -> None:
+        data = load_adult()
+        X, y = data.X, data.y
+        self.questions = X[:QUESTIONS]
+        self.X, self.y = X[QUESTIONS:], y[QUESTIONS:]
+        self.voting = ClassVoting(np.unique(y))
+        self.seeds = list(range(n_teachers))
+        self.chunks: list[NDArray[np.intp]] = chunk_members(
+            self.X, self.y, n_teachers, key=bytes(16), neighbors="replace_one"
+        )
+
+    def taught(self, learner: Any, n_jobs: int, folder: Path | None = None) -> Teachers:
+        return train_teachers(
+            learner,
+            self.X,
+            self.y,
+            self.chunks,
+            self.voting,
+            seeds=self.seeds,
+            n_jobs=n_jobs,
+            folder=folder,
+        )
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    began = perf_counter()
+    work()
+    return perf_counter() - began
+
+
+def best(work: Callable[[], Any], repeats: int) -> float:
+    return min(seconds(work) for _ in range(repeats))
+
+
+def speed_rows(n_teachers: int, repeats: int) -> Iterator[dict[str, Any]]:
+    problem = Problem(n_teachers)
+    for name, learner in LEARNERS.items():
+        large = name == LARGE
+        alone = partial(problem.taught, learner, 1)
+        together = partial(problem.taught, learner, JOBS)
+        one = best(alone, repeats)
+        get_reusable_executor().shutdown(wait=True)
+        started, two = seconds(together), best(together, repeats)
+        teachers = together()
+        votes = {}
+        for n_jobs in (1, JOBS):
+            teachers.n_jobs = n_jobs
+            votes[n_jobs] = best(partial(teachers.votes, problem.questions), repeats)
+        yield {
+            "learner": name,
+            "teachers": n_teachers,
+            "rows_each": len(problem.chunks[0]),
+            "seconds_1": one,
+            "seconds_2": two,
+            "times_faster": one / two,
+            "with_the_start": one / started,
+            "votes_1": votes[1],
+            "votes_2": votes[JOBS],
+            "votes_faster": votes[1] / votes[JOBS],
+            "megabytes_in_memory": peak_of(n_teachers, False) if large else None,
+            "megabytes_in_folder": peak_of(n_teachers, True) if large else None,
+        }
+
+
+def peak() -> float:
+    """Return the most memory that this process has held, in megabytes."""
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # in kilobytes, but on macOS in bytes
+    return held / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def measure_peak(n_teachers: int, in_folder: bool) -> float:
+    """Return the most megabytes that trained teachers and their votes add."""
+    problem = Problem(n_teachers)
+    before = peak()
+    with TemporaryDirectory() as place:
+        folder = Path(place) / "teachers" if in_folder else None
+        problem.taught(LEARNERS[LARGE], 1, folder).votes(problem.questions)
+    return peak() - before
+
+
+def peak_of(n_teachers: int, in_folder: bool) -> float:
+    # a process of its own, as the most that one held never falls
+    command = [sys.executable, "-m", "benchmarks.ensemble.speed", "--peak"]
+    asked = json.dumps([n_teachers, in_folder])
+    done = subprocess.run([*command, asked], check=True, stdout=subprocess.PIPE)
+    return float(done.stdout)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    argv = sys.argv[1:] if argv is None else list(argv)
+    with threadpool_limits(1):
+        if argv[:1] == ["--peak"]:
+            print(measure_peak(*json.loads(argv[1])))
+            return
+        quick = arguments(argv, __doc__).quick
+        rows = list(speed_rows(*((20, 1) if quick else (250, REPEATS))))
+    print(markdown(rows))
+    save("speed", rows, quick=quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""What benchmarks share that end in a page of figures: rows, tables and pages.
+
+A module of such a benchmark has ``main(argv)``: it measures, prints a table in Markdown
+and writes the same rows to ``results/<name>.csv`` of its package, which the report of
+that package reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guide"
+START, END = "<!-- measured -->", "<!-- /measured -->"
+
+
+def arguments(
+    argv: Sequence[str] | None, description: str | None
+) -> argparse.Namespace:
+    """Return the options that every module has: ``quick``."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument(
+        "--quick", action="store_true", help="smaller and fewer, in a few seconds"
+    )
+    return parser.parse_args(argv)
+
+
+def save_rows(
+    folder: Path, name: str, rows: Iterable[Mapping[str, Any]], *, quick: bool
+) -> Path:
+    """Write rows with the same fields, in place of those of the last run.
+
+    Those of a quick run are marked, so that no page takes them for the whole.
+    """
+    rows = [{**row, "quick": "yes" if quick else None} for row in rows]
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def read_rows(folder: Path, name: str) -> list[dict[str, str]]:
+    """Return the rows that were written, as text; none where nothing was measured."""
+    path = folder / f"{name}.csv"
+    if not path.is_file():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def measured_rows(folder: Path, name: str, *, whole: bool) -> list[dict[str, str]]:
+    """Return the rows that were written, and end where there are none.
+
+    With ``whole`` those of a quick run will not do, as they are too small to be shown.
+    """
+    rows, package = read_rows(folder, name), folder.parent.name
+    if not rows or (whole and any(row.get("quick") for row in rows)):
+        wrong = "of a quick run" if rows else "missing"
+        raise SystemExit(
+            f"benchmarks/{package}/results/{name}.csv is {wrong}: run "
+            f"python -m benchmarks.{package}.{name} first."
+        )
+    return rows
+
+
+def markdown(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as a table; numbers in four digits."""
+    rows = list(rows)
+    if not rows:
+        return ""
+    lines = ["| " + " | ".join(str(name).replace("_", " ") for name in rows[0]) + " |"]
+    lines.append("| --- " * len(rows[0]) + "|")
+    for row in rows:
+        lines.append("| " + " | ".join(shown(value) for value in row.values()) + " |")
+    return "\n".join(lines)
+
+
+def shown(value: Any) -> str:
+    """Return a number in four digits, whole ones with commas, and text as it is."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return "" if value is None else str(value)
+    if number != number or number in (float("inf"), float("-inf")):
+        return str(value)
+    if number == int(number) and abs(number) < 1e15:
+        return f"{int(number):,}"
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
+
+
+@dataclass(frozen=True)
+class Section:
+    """One file of results and what a reader has to know about it.
+
+    Rows are divided into tables by their ``part``, where they have one. With a column
+    named, only rows that have something in it are shown.
+    """
+
+    name: str
+    title: str
+    words: str
+    spread: tuple[str, str] | None = None
+    with_column: str | None = None
+
+    def lines(self, rows: list[dict[str, str]]) -> list[str]:
+        """Return a title, the words and the tables of these rows."""
+        lines = [f"## {self.title}", "", self.words, ""]
+        parts: dict[str, list[dict[str, str]]] = {}
+        for row in rows:
+            parts.setdefault(row.pop("part", ""), []).append(row)
+        for part, table in parts.items():
+            if part:
+                lines += [f"### {part.capitalize()}", ""]
+            found = filled(
+                [row for row in table if not self.with_column or row[self.with_column]]
+            )
+            if self.spread is not None:
+                found = spread(found, *self.spread)
+            lines += [markdown(found), ""]
+        return lines
+
+
+def filled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return rows without the columns in which none of them has anything."""
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    return [{name: row[name] for name in names} for row in rows]
+
+
+def spread(rows: list[dict[str, str]], over: str, value: str) -> list[dict[str, str]]:
+    """Return a row for all values of ``over``, each of which becomes a column.
+
+    Columns after ``value``, such as times, are left out.
+    """
+    names = list(rows[0])
+    keys = [name for name in names[: names.index(value)] if name != over]
+    columns = sorted({row[over] for row in rows}, key=_place)
+    found: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in keys)
+        empty = dict(zip(keys, key, strict=True)) | dict.fromkeys(columns, "")
+        found.setdefault(key, empty)[row[over]] = row[value]
+    return list(found.values())
+
+
+def _place(text: str) -> tuple[bool, float]:
+    """Return where a column goes: numbers by size, then words."""
+    try:
+        return False, float(text)
+    except ValueError:
+        return True, 0.0
+
+
+def rewrite(page: Path, lines: Sequence[str]) -> None:
+    """Put lines in the place of what a page has between its two marks."""
+    text = page.read_text()
+    before, _, rest = text.partition(START)
+    _, _, after = rest.partition(END)
+    page.write_text("\n".join([before + START, "", *lines, END]) + after)

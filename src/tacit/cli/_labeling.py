@@ -1,0 +1,400 @@
+"""The parts of ``tacit label``: the rows to label, the questions, what is written."""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tacit import _json
+from tacit._random import as_generator
+from tacit.cli._accounts import cost_facts
+from tacit.cli._console import Refused
+from tacit.cli._places import (
+    refuse_file,
+    refuse_folder,
+    refuse_label,
+    refuse_state,
+    try_writing,
+)
+from tacit.cli._predicting import SUFFIXES, fill_table
+from tacit.ensemble import (
+    DurableLabeler,
+    LabelerPlan,
+    Labels,
+    PrivateLabeler,
+    plan_teachers,
+)
+from tacit.ensemble._terms import public_classes
+from tacit.mechanisms.votes import VOTES, ConfidentVotes, NoisyVotes
+from tacit.privacy.report import in_words
+from tacit.saved import is_student
+from tacit.streams._disk import made, placed
+from tacit.streams._record import OtherParameters
+from tacit.tables import Schema, batches, read_rows
+from tacit.tables._files import open_table
+
+__all__ = [
+    "Places",
+    "Pool",
+    "Rows",
+    "ask",
+    "labeler_for",
+    "labelled_table",
+    "opened",
+    "plan_facts",
+    "put_table",
+    "read_pool",
+    "read_private",
+    "refuse_votes",
+    "vote_columns",
+]
+
+# Folder of the labeler in a folder of state, and what the command itself keeps there
+LABELER, POOL = "labeler", "pool.json"
+OWN_FILES = {LABELER, POOL, f"{POOL}.partial"}
+# Parameters of the labeler with an option or a line of the schema of their own
+FIXED = {
+    "epsilon": "--epsilon",
+    "delta": "--delta",
+    "mechanism": "--mechanism",
+    "max_refusals": "--max-refusals",
+    "agreement": "--agreement",
+    "neighbors": "--neighbors",
+    "expected_rows": "--expected-rows",
+    "estimator": "--teacher",
+    "n_teachers": "--teachers",
+    "n_queries": "--queries",
+    "n_jobs": "--jobs",
+    "private": "--labels-only",
+    "classes": "the target's categories in the schema",
+    "y_range": "the target's range in the schema",
+    "teacher_folder": "--state",
+    "verbose": "--quiet",
+}
+# Questions that are asked together: a kill loses the time that their votes took
+TOGETHER = 1024
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Public rows to label: their features, and their columns as they were.
+
+    Parameters
+    ----------
+    X
+        Features by the schema, one row a row.
+    columns
+        The table without its target.
+    n_queries
+        How many rows are asked about.
+    """
+
+    X: NDArray[np.float64]
+    columns: Any
+    n_queries: int
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """Rows to ask about, in the order of the questions.
+
+        They are shuffled by a fixed seed, as answers may end before the rows do and a
+        table may be sorted.
+        """
+        return as_generator(0).permutation(len(self.X))[: self.n_queries]
+
+    @property
+    def digest(self) -> str:
+        """Digest of all questions."""
+        questions = np.ascontiguousarray(self.X[self.order])
+        return sha256(repr(questions.shape).encode() + questions.tobytes()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Private rows and targets, and whose each is."""
+
+    X: Any
+    y: Any
+    ids: NDArray[Any] | None = None
+
+
+def read_pool(path: Path, schema: Schema, queries: int | None, **reading: Any) -> Pool:
+    """Return the public rows of a file; its target is left out where it has one."""
+    assert schema.target is not None
+    file = open_table(path, **reading)
+    names = [name for name in file.names if name != schema.target.name]
+    blocks = list(batches(path, schema, keep=names, **reading))
+    X = np.concatenate([block.X for block in blocks])
+    columns = pa.Table.from_batches([block.kept for block in blocks])
+    if queries is not None and queries > len(X):
+        raise Refused(
+            f"--queries must be at most {len(X)}, the number of rows to label, got "
+            f"{queries}."
+        )
+    return Pool(X, columns, len(X) if queries is None else queries)
+
+
+def read_private(
+    path: Path, schema: Schema, ids: str | None, shown: bool, **reading: Any
+) -> Rows:
+    """Return private rows, and whose each is where a column names the person.
+
+    A schema has no place for names: the column is ``"ignore"`` in it, and is read
+    beside as text. Rows without a name count as one person's.
+    """
+    X, y = read_rows(path, schema, progress=shown, **reading)
+    if ids is None:
+        return Rows(X, y)
+    names: list[str] = []
+    for block in batches(path, schema, keep=[ids], **reading):
+        found = block.kept.column(ids).to_pylist()
+        names += ("" if name is None else str(name) for name in found)
+    return Rows(X, y, np.array(names))
+
+
+def labeler_for(
+    schema: Schema, teacher: Any, settings: dict[str, Any], **parameters: Any
+) -> PrivateLabeler:
+    """Return the labeler for a schema's target, or refuse what it has not."""
+    target = schema.target
+    assert target is not None  # schema_for has refused others
+    make: Any = PrivateLabeler
+    labeler: PrivateLabeler = make(teacher, classes=target.labels, y_range=target.range)
+    known = labeler.get_params(deep=False)
+    for setting in settings:
+        if setting in FIXED:
+            raise Refused(f"--set {setting} is not for that; use {FIXED[setting]}.")
+        if setting not in known:
+            raise Refused(f"{type(labeler).__name__} has no parameter {setting!r}.")
+    labeler.set_params(**parameters, **settings)
+    as_generator(labeler.random_state)  # refused now where it is no seed
+    return labeler
+
+
+def plan_facts(
+    labeler: PrivateLabeler, schema: Schema, queries: int | None, ledger: Any
+) -> dict[str, Any]:
+    """Return what would be spent and is to be expected; reads no row."""
+    if queries is None or labeler.expected_rows is None:
+        raise Refused(
+            "--plan reads no row: give --expected-rows, the number of private rows, "
+            "and --queries, that of the public ones."
+        )
+    assert schema.target is not None
+    labeler.set_params(n_queries=queries)
+    planned = labeler.plan(labeler.expected_rows)
+    budget, labels = planned.budget, schema.target.labels
+    expected: Any = plan_teachers(
+        planned.n_rows,
+        queries,
+        budget.epsilon,
+        budget.delta,
+        agreement=labeler.agreement,
+        n_classes=len(labels or (0, 1)),
+        y_range=schema.target.range,
+        mechanism=name_of(planned),
+        n_teachers=planned.n_teachers,
+        max_refusals=labeler.max_refusals,
+        max_answers=labeler.max_answers,
+        neighbors=budget.neighbors.value,
+    )
+    return {
+        "plan": expected.to_dict(),
+        "words": str(expected),
+        "noise": in_words(planned.event),
+        "assumptions": list(planned.assumptions),
+        "ledger": cost_facts(ledger, planned.event, budget),
+    }
+
+
+def name_of(planned: LabelerPlan) -> str:
+    """Return the name of the mechanism that answers."""
+    kind = type(planned.mechanism)
+    return next(name for name, votes in VOTES.items() if votes is kind)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the state is kept and what is released goes."""
+
+    state: Path | None
+    labels: Path | None
+    output: Path | None
+    force: bool
+
+    @property
+    def begun(self) -> bool:
+        """Whether a run began before, and may have written what is there."""
+        assert self.state is not None
+        return DurableLabeler.exists(self.state / LABELER)
+
+    def refuse(self, used: list[Path], label: str) -> None:
+        """Refuse what could not be written, while nothing is charged yet."""
+        refuse_label(label)
+        if self.state is None:
+            raise Refused("--state must name the folder to keep teachers and answers.")
+        if self.labels is None and self.output is None:
+            raise Refused("--labels or --output must say where what is released goes.")
+        outputs = {"--labels": self.labels, "--output": self.output}
+        refuse_state(self.state, OWN_FILES, "labels", outputs)
+        if self.labels is not None:
+            self._refuse_labels(self.labels, used)
+            used = [*used, self.labels]
+        if self.output is not None:
+            there = self.force or self.begun
+            refuse_folder(self.output, there, [*used, self.state], is_student)
+
+    def _refuse_labels(self, path: Path, used: list[Path]) -> None:
+        if path.suffix not in SUFFIXES:
+            raise Refused(
+                f"--labels must end in {' or '.join(SUFFIXES)}, got {path.name!r}."
+            )
+        refuse_file(path, used, "--labels")
+        if path.exists() and not (self.force or self.begun):
+            raise Refused(
+                f"{path} is there already; give another --labels, or --force."
+            )
+        try_writing(path, "--labels")
+
+
+def opened(
+    labeler: PrivateLabeler, places: Places, pool: Pool, ledger: Any
+) -> DurableLabeler:
+    """Return the labeler in a folder; refuse other options or rows than at its start.
+
+    What is asked is bound to the folder before anything is charged.
+    """
+    state = places.state
+    assert state is not None  # as places has refused
+    made(state)
+    try:
+        durable = DurableLabeler(labeler, state / LABELER, ledger=ledger)
+    except OtherParameters as other:
+        options = [FIXED.get(name, f"--set {name}") for name in other.names]
+        raise Refused(
+            f"The labels in {state} were begun with other options; "
+            f"{', '.join(options)} must be as then."
+        ) from None
+    try:
+        _bind(state / POOL, pool)
+    except BaseException:
+        durable.close()
+        raise
+    return durable
+
+
+def _bind(path: Path, pool: Pool) -> None:
+    """Keep what is asked, or refuse rows other than those that were kept."""
+    facts = {"questions": pool.n_queries, "sha256": pool.digest}
+    if not path.exists():
+        placed(path, _json.canonical(facts).encode())
+    try:
+        kept = json.loads(path.read_bytes())
+    except ValueError:
+        raise Refused(
+            f"{path} is damaged; put a whole copy of --state back, or begin in another "
+            "folder, which is charged anew."
+        ) from None
+    if kept != facts:
+        raise Refused(
+            f"The labels in {path.parent} were begun for other public rows; the rows, "
+            "their schema and --queries must be as then."
+        )
+
+
+def ask(durable: DurableLabeler, pool: Pool) -> Labels:
+    """Ask what was not asked yet; return all answers, one for each row of the table."""
+    questions = pool.X[pool.order]
+    while durable.n_asked < len(questions) and not durable.remaining.ended:
+        durable.label(questions[durable.n_asked : durable.n_asked + TOGETHER])
+    labels, n_rows = durable.labels, len(pool.X)
+    asked = pool.order[: len(labels)]
+    values = np.repeat(default_label(durable.labeler), n_rows)
+    values[asked] = labels.values
+    answered = np.zeros(n_rows, dtype=bool)
+    answered[asked] = labels.answered
+    votes = None
+    if labels.votes is not None:
+        votes = np.zeros((n_rows, labels.votes.shape[1]))
+        votes[asked] = labels.votes
+    return Labels(values, answered, votes, labels.n_asked)
+
+
+def default_label(labeler: PrivateLabeler) -> NDArray[Any]:
+    """Return what stands for no answer: the first class, or the middle of the range."""
+    if labeler.y_range is None:
+        return np.asarray(labeler.classes_[:1])
+    return np.array([sum(labeler.y_range) / 2])
+
+
+def vote_columns(labeler: PrivateLabeler, schema: Schema) -> list[str]:
+    """Return the names of the columns with noisy votes, one for each class."""
+    assert schema.target is not None
+    return [f"{schema.target.name}={label}" for label in public_classes(labeler)]
+
+
+def refuse_votes(
+    labeler: PrivateLabeler, planned: LabelerPlan, schema: Schema, pool: Pool
+) -> None:
+    """Refuse votes where there will be none, or a table that has such columns."""
+    if not isinstance(planned.mechanism, NoisyVotes | ConfidentVotes):
+        raise Refused(
+            "--votes are released by --mechanism gnmax and confident_gnmax alone; "
+            "leave the option out."
+        )
+    both = set(vote_columns(labeler, schema)) & set(pool.columns.column_names)
+    if both:
+        raise Refused(
+            f"The public table has a column {min(both)!r} already; rename it, or leave "
+            "--votes out."
+        )
+
+
+def labelled_table(
+    pool: Pool, labels: Labels, schema: Schema, votes: list[str] | None
+) -> Any:
+    """Return the public rows with one column more, empty where there is no answer.
+
+    ``votes`` are the names of the columns for noisy votes, if they are wanted.
+    """
+    assert schema.target is not None
+    missing = ~labels.answered
+    column = pa.array(labels.values, mask=missing)
+    table = pool.columns.append_column(schema.target.name, column)
+    if votes:
+        counts = labels.votes
+        if counts is None:  # as there is no answer at all
+            counts = np.zeros((len(labels), len(votes)))
+        for name, count in zip(votes, counts.T, strict=True):
+            table = table.append_column(name, pa.array(count, mask=missing))
+    return table
+
+
+def put_table(path: Path, table: Any, force: bool) -> None:
+    """Write a table as a whole; what is there must be this very table, or go by force.
+
+    A run that was killed may have written it already.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        fill_table(partial, [table], path.suffix)
+        if path.exists() and not force and not filecmp.cmp(partial, path, False):
+            raise Refused(
+                f"{path} is there already, with something else; give another --labels, "
+                "or --force. All answers are kept in --state."
+            )
+        with open(partial, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,329 @@
+"""``tacit label``: public rows labelled by teachers of private ones, and a student."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from tacit.cli._accounts import account_facts, show_account
+from tacit.cli._console import Refused, json_option, out
+from tacit.cli._options import (
+    DEFAULT_MODELS,
+    csv_options,
+    given_settings,
+    ledger_files,
+    ledger_for,
+    ledger_options,
+    neighbors_options,
+    no_ledger_option,
+    refuse_no_ledger,
+    schema_for,
+    schema_options,
+    settings_option,
+)
+
+TEACHERS = ["boosting", "logistic", "linear", "forest", "knn", "tree"]
+
+
+@click.command()
+@click.argument("private", type=click.Path(path_type=Path))
+@click.argument("public", type=click.Path(path_type=Path), required=False)
+@schema_options
+@click.option("--epsilon", type=float, required=True, help="Budget of all answers.")
+@click.option("--delta", type=float, help="1 / rows^2 unless given.")
+@neighbors_options
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    help="Folder to keep the teachers and answers in. It is secret, and needed to go "
+    "on.",
+)
+@click.option(
+    "--teachers",
+    default="auto",
+    show_default=True,
+    metavar="N|auto",
+    help="Number of teachers; each learns from its own share of the private rows.",
+)
+@click.option(
+    "--teacher",
+    type=click.Choice(TEACHERS),
+    help="What a teacher is: logistic for categories, linear for numbers unless given.",
+)
+@click.option(
+    "--set-teacher",
+    "teacher_settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of the teacher; the value is JSON or plain text.",
+)
+@click.option(
+    "--student",
+    type=click.Choice([*TEACHERS, "none"]),
+    help="What learns from the answers; none writes the labels alone.",
+)
+@click.option(
+    "--set-student",
+    "student_settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of the student; the value is JSON or plain text.",
+)
+@click.option("--mechanism", default="auto", show_default=True)
+@click.option(
+    "--queries",
+    type=click.IntRange(1),
+    help="Rows to ask about; all unless given. Fewer meet less noise.",
+)
+@click.option(
+    "--max-refusals",
+    type=click.IntRange(0),
+    help="Questions without an answer that are paid for, for mechanism stable.",
+)
+@click.option(
+    "--agreement",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.8,
+    show_default=True,
+    help="Public guess of the share of teachers that agree.",
+)
+@click.option(
+    "--ids",
+    metavar="COLUMN",
+    help="Column of PRIVATE that names the person; all rows of one count as one.",
+)
+@click.option(
+    "--labels-only",
+    is_flag=True,
+    help="Features are public and labels alone private: PRIVATE itself is labelled.",
+)
+@settings_option
+@ledger_options
+@no_ledger_option
+@click.option("--label", help="Name of the charge in the ledger.")
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path),
+    help="File for the public rows with their labels, .csv or .parquet.",
+)
+@click.option("--votes", is_flag=True, help="One more column a class: noisy votes.")
+@click.option(
+    "--output",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for the student.",
+)
+@click.option(
+    "--force", is_flag=True, help="Replace labels and student that are there."
+)
+@click.option("--jobs", type=int, help="Processes that train; one unless given.")
+@click.option(
+    "--plan",
+    "only_plan",
+    is_flag=True,
+    help="Say what will be spent and answered, and end; reads no row and charges "
+    "nothing.",
+)
+@csv_options
+@click.option("--quiet", is_flag=True, help="No progress bars.")
+@json_option
+def command(
+    private: Path,
+    public: Path | None,
+    schema_path: str,
+    target: str | None,
+    state: Path | None,
+    teachers: str,
+    teacher: str | None,
+    teacher_settings: tuple[str, ...],
+    student: str | None,
+    student_settings: tuple[str, ...],
+    queries: int | None,
+    ids: str | None,
+    labels_only: bool,
+    settings: tuple[str, ...],
+    ledger_url: str | None,
+    dataset: str | None,
+    analyst: str | None,
+    no_ledger: bool,
+    label: str | None,
+    labels: Path | None,
+    votes: bool,
+    output: Path | None,
+    force: bool,
+    jobs: int | None,
+    only_plan: bool,
+    encoding: str,
+    delimiter: str | None,
+    quiet: bool,
+    as_json: bool,
+    **parameters: Any,
+) -> None:
+    """Label PUBLIC rows by votes of teachers, each of which saw other PRIVATE rows.
+
+    Both are CSV, Parquet or Arrow files, or folders of Parquet files, with the columns
+    of the schema; PUBLIC needs no target. One charge pays for all answers. A run that
+    was killed goes on where it stopped. The student is an ordinary model that learnt
+    from the answers, and as private as they are.
+    """
+    refuse_no_ledger(ledger_url, no_ledger or only_plan)
+    _refuse_together(public, labels_only, ids, parameters["neighbors"])
+    from tacit.cli import _labeling as labeling
+    from tacit.cli import _pupils as pupils
+    from tacit.cli._learners import learner, rehearse
+    from tacit.privacy import labelled
+
+    schema = schema_for(schema_path, target)
+    shown = not (quiet or as_json)
+    taught = learner(
+        schema,
+        teacher or DEFAULT_MODELS[schema.target.kind],
+        given_settings(teacher_settings, "--set-teacher"),
+        "--teacher",
+    )
+    pupil = pupils.student_for(
+        schema, student, given_settings(student_settings, "--set-student"), output
+    )
+    labeler = labeling.labeler_for(
+        schema,
+        taught,
+        given_settings(settings),
+        n_teachers=_number_of_teachers(teachers),
+        private="labels" if labels_only else "rows",
+        n_jobs=jobs,
+        verbose=shown,
+        **parameters,
+    )
+    ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+    if only_plan:
+        facts = labeling.plan_facts(labeler, schema, queries, ledger)
+        out(as_json, facts, lambda console: _show_plan(console, facts))
+        return
+    label = schema.target.name if label is None else label
+    used = [p for p in (private, public) if p is not None]
+    used += [Path(schema_path), *ledger_files(ledger_url)]
+    places = labeling.Places(state, labels, output, force)
+    places.refuse(used, label)
+    reading = {"encoding": encoding, "delimiter": delimiter}
+    pool = labeling.read_pool(public or private, schema, queries, **reading)
+    rows = labeling.read_private(private, schema, ids, shown, **reading)
+    labeler.set_params(n_queries=pool.n_queries)
+    planned = labeler.plan(len(rows.X))
+    if votes:
+        labeling.refuse_votes(labeler, planned, schema, pool)
+    rehearse(taught, schema, int(planned.rows_per_teacher), "--teacher")
+    if pupil is not None:
+        rehearse(pupil, schema, pool.n_queries, "--student")
+    if ledger is not None and not places.begun:
+        with labelled(label):
+            ledger.require(planned.event, "tacit label", promise=planned.budget)
+    with labeling.opened(labeler, places, pool, ledger) as durable:
+        pupils.refuse_other(output, force, durable.identity)
+        before = durable.n_asked
+        with labelled(label):
+            durable.fit(rows.X, rows.y, ids=rows.ids)
+        answers = labeling.ask(durable, pool)
+        if labels is not None:
+            named = labeling.vote_columns(labeler, schema) if votes else None
+            table = labeling.labelled_table(pool, answers, schema, named)
+            labeling.put_table(labels, table, force)
+        data = _facts(durable, planned, pool, before, places)
+        counted = parameters["neighbors"] == "replace_one"
+        data["private_rows"] = len(rows.X) if counted else None
+        if output is not None:
+            learnt = pupils.taught(durable, pupil, pool.X, answers)
+            data |= pupils.write_taught(output, learnt, schema, label, rows)
+    out(as_json, data, lambda console: _show(console, labeler, data))
+
+
+def _refuse_together(
+    public: Path | None, labels_only: bool, ids: str | None, neighbors: str
+) -> None:
+    """Refuse options that do not go together."""
+    if labels_only and public is not None:
+        raise Refused(
+            "--labels-only labels PRIVATE itself, whose features are public then; "
+            "leave PUBLIC out."
+        )
+    if not labels_only and public is None:
+        raise Refused(
+            "PUBLIC must name the table to label, or --labels-only say that the "
+            "features of PRIVATE are public."
+        )
+    if labels_only and neighbors != "replace_one":
+        raise Refused(
+            "--labels-only must go with --neighbors replace_one, as features and the "
+            "number of rows are public."
+        )
+    if ids is not None and neighbors != "add_or_remove_one":
+        raise Refused(
+            "--ids must go with --neighbors add_or_remove_one: a row that is replaced "
+            "may have another name, and would change two teachers."
+        )
+
+
+def _number_of_teachers(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise Refused(f"--teachers must be a number or auto, got {text!r}.") from None
+
+
+def _facts(
+    durable: Any, planned: Any, pool: Any, before: int, places: Any
+) -> dict[str, Any]:
+    """Return what a run did, as plain data; all of it is public."""
+    labeler, answers = durable.model, durable.labels
+    return {
+        "mechanism": type(planned.mechanism).__name__,
+        "teachers": labeler.n_teachers_,
+        "rows": len(pool.X),
+        "asked_before": before,
+        "asked": durable.n_asked,
+        "answered": int(answers.answered.sum()),
+        "ended": durable.remaining.ended,
+        "privacy": labeler.privacy_.to_dict(),
+        "labels": None if places.labels is None else str(places.labels),
+        "output": None if places.output is None else str(places.output),
+        "state": str(places.state),
+        "ledger": account_facts(durable.ledger),
+    }
+
+
+def _show_plan(console: Console, facts: dict[str, Any]) -> None:
+    console.print(facts["words"], markup=False)
+    console.print(f"spent        {facts['noise']}", markup=False)
+    for assumption in facts["assumptions"]:
+        console.print(f"assumes      {assumption}", markup=False)
+    show_account(console, facts["ledger"])
+
+
+def _show(console: Console, labeler: Any, data: dict[str, Any]) -> None:
+    console.print(str(labeler.privacy_), markup=False)
+    if data["asked_before"]:
+        console.print(
+            f"went on      after {data['asked_before']} questions; this run charged "
+            "nothing"
+        )
+    console.print(f"teachers     {data['teachers']}, by {data['mechanism']}")
+    console.print(
+        f"answered     {data['answered']} of {data['asked']} questions, of "
+        f"{data['rows']} rows"
+    )
+    if data["private_rows"] and labeler.privacy_.promise.delta > (
+        1 / data["private_rows"]
+    ):
+        console.print(
+            "warning      delta is above one over the number of rows; take less"
+        )
+    if data["asked"] < data["rows"]:
+        console.print("empty        rows that were not asked about have no label")
+    for name in ("labels", "output", "state"):
+        if data[name] is not None:
+            console.print(f"{name:12} {data[name]}", markup=False)
+    show_account(console, data["ledger"])

@@ -1,0 +1,162 @@
+"""Which rows each teacher gets, such that one row reaches one teacher."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from tacit._quiet import attempt
+from tacit._random import generator_for
+from tacit._validate import at_least
+from tacit.data.bounds import canonical
+from tacit.ensemble._contents import DIGEST, hasher, row_digests
+from tacit.mechanisms.subsets import block_members
+from tacit.privacy import Neighbors
+from tacit.stability._base import as_table
+
+__all__ = ["chunk_members", "refuse_wrong_ids"]
+
+# Bytes that a key of blake2b has, and of a generator at least
+KEY_BYTES = range(16, 65)
+
+Indices = NDArray[np.intp]
+
+
+def chunk_members(
+    X: Any,
+    y: Any,
+    n_chunks: int,
+    *,
+    key: bytes,
+    neighbors: str | Neighbors,
+    ids: Any = None,
+) -> list[Indices]:
+    """Return the rows of each chunk; every row is in one.
+
+    Parameters
+    ----------
+    X
+        Rows: an array, a sparse matrix or a data frame.
+    y
+        One target a row.
+    n_chunks
+        Number of chunks; some may be empty.
+    key
+        Secret of 16 to 64 bytes. The same key gives the same chunks.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+    ids
+        Under ``"add_or_remove_one"`` alone, who each row is of: whole numbers, texts or
+        bytes. Rows with one id are in one chunk.
+
+    Notes
+    -----
+    **Guarantee.** Between neighbors one chunk differs, and by one row; all others are
+    the same rows in the same order. Where a row is replaced, chunks are of positions in
+    an order drawn with the key, and differ in size by at most one. Where a row is added
+    or removed, its chunk is a keyed hash of its id, or without ids of what it holds and
+    of how many rows before it hold the same; those come in the order of their hashes,
+    so that it does not matter which of equal rows is gone. With ids, neighbors may
+    differ in all rows of one id. Types and names of columns are public. The hashes have
+    128 bits, and are taken to differ where what is hashed does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.ensemble._chunks import chunk_members
+    >>> X, y = np.arange(12.0).reshape(6, 2), np.zeros(6)
+    >>> terms = {"key": bytes(16), "neighbors": "add_or_remove_one"}
+    >>> ids = ["ann", "bob", "ann", "eve", "bob", "ann"]
+    >>> chunks = chunk_members(X, y, 3, ids=ids, **terms)
+    >>> sorted(row for rows in chunks for row in rows.tolist())
+    [0, 1, 2, 3, 4, 5]
+    >>> any({0, 2, 5} <= set(rows.tolist()) for rows in chunks)
+    True
+    """
+    at_least(1, n_chunks=n_chunks)
+    if not isinstance(key, bytes) or len(key) not in KEY_BYTES:
+        raise ValueError("key must be 16 to 64 bytes.")
+    table, targets = canonical(as_table("X", X)), as_table("y", y)
+    n_rows = int(table.shape[0])
+    if targets.shape[0] != n_rows:
+        raise ValueError("X and y must have as many rows as each other.")
+    neighbors = Neighbors.of(neighbors)
+    refuse_wrong_ids(ids, n_rows, neighbors)
+    if neighbors is Neighbors.REPLACE_ONE:
+        # [teachers:positions]
+        rng = generator_for(SeedSequence(int.from_bytes(key, "big")), "chunks")
+        return block_members(n_rows, n_chunks, True, rng)
+    if ids is not None:
+        # [teachers:ids]
+        digests = map(hasher(key, b"id"), _written(_plain_ids(ids)))
+        return _grouped(digests, n_rows, n_chunks, by_digest=False)
+    # [teachers:contents]
+    digests = _of_copies(row_digests(table, targets, key), key)
+    return _grouped(digests, n_rows, n_chunks, by_digest=True)
+
+
+def refuse_wrong_ids(ids: Any, n_rows: int, neighbors: str | Neighbors) -> None:
+    """Refuse ids under a relation that has none, or that are not one for each row."""
+    if ids is None:
+        return
+    if Neighbors.of(neighbors) is Neighbors.REPLACE_ONE:
+        raise ValueError(
+            "ids must be None where neighbors replace a row: the new row may be of "
+            "another id, and two teachers would change; set "
+            'neighbors="add_or_remove_one".'
+        )
+    found = attempt(_plain_ids, ids)
+    if found is None or len(found) != n_rows:
+        raise ValueError(
+            "ids must be one for each row, all of them whole numbers, or texts, or "
+            "bytes, and none of them missing."
+        )
+
+
+def _plain_ids(ids: Any) -> list[int] | list[str] | list[bytes]:
+    """Return ids as Python's own values, or raise."""
+    cells = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    for kind in (str, bytes):
+        if all(isinstance(cell, kind) for cell in cells):
+            return cells
+    if all(isinstance(c, Integral) and not isinstance(c, bool) for c in cells):
+        return [int(cell) for cell in cells]
+    raise TypeError
+
+
+def _written(ids: Iterable[int | str | bytes]) -> Iterator[bytes]:
+    for one in ids:
+        if isinstance(one, bytes):
+            yield b"bytes " + one
+        else:
+            kind = "text" if isinstance(one, str) else "number"
+            yield f"{kind} {one}".encode(errors="surrogatepass")
+
+
+def _of_copies(digests: Iterable[bytes], key: bytes) -> Iterator[bytes]:
+    """Yield digests of rows and of how many before them hold the same."""
+    seen: Counter[bytes] = Counter()
+    copy_hash = hasher(key, b"copy")
+    for digest in digests:
+        copy = seen[digest]
+        seen[digest] = copy + 1
+        yield copy_hash(digest + copy.to_bytes(8, "big")) if copy else digest
+
+
+def _grouped(
+    digests: Iterable[bytes], n_rows: int, n_chunks: int, *, by_digest: bool
+) -> list[Indices]:
+    """Return the rows of each chunk, in rising order or in that of their digests."""
+    words = np.frombuffer(b"".join(digests), dtype=">u8").reshape(n_rows, DIGEST // 8)
+    # what is left of 64 bits after division is even but for one part in billions
+    chunks = words[:, 0] % np.uint64(n_chunks)
+    within = (words[:, 1], words[:, 0]) if by_digest else ()
+    order = np.lexsort((np.arange(n_rows), *within, chunks)).astype(np.intp)
+    ends = np.searchsorted(chunks[order], np.arange(n_chunks + 1))
+    return [order[ends[c] : ends[c + 1]] for c in range(n_chunks)]

@@ -1,0 +1,151 @@
+"""Keyed digests of what rows hold, each by its own row alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tacit._quiet import attempt
+
+__all__ = ["DIGEST", "hasher", "row_digests"]
+
+# Bytes of a digest: two rows out of billions share one with chance below 2**-60
+DIGEST = 16
+NUMBERS = "biuf"
+# Whole numbers up to this are exact as floats; of larger ones these bits are lost
+EXACT, LOST = 2**53, 2**12 - 1
+# Rows that are written as bytes together
+PIECE = 2**14
+
+Bytes = NDArray[np.uint8]
+Hash = Callable[[bytes], bytes]
+
+
+def hasher(key: bytes, purpose: bytes) -> Hash:
+    """Return a hash with a secret key, another for each purpose."""
+    begun = blake2b(key=key, digest_size=DIGEST, person=purpose)
+
+    def digest(content: Any) -> bytes:
+        one = begun.copy()
+        one.update(content)
+        return one.digest()
+
+    return digest
+
+
+def row_digests(X: Any, y: Any, key: bytes) -> Iterator[bytes]:
+    """Yield a digest of each row with its target.
+
+    Numbers of up to 64 bits are told apart bit by bit, and are the same in each type
+    that holds them. Other cells are told apart by their type and how they print. So a
+    digest says nothing of other rows, by which the width of texts, the codes of
+    categories and often the types of numbers are.
+
+    Parameters
+    ----------
+    X
+        Rows: an array, a data frame or a matrix in CSR.
+    y
+        One target a row.
+    key
+        Secret of 16 to 64 bytes.
+    """
+    row_hash = hasher(key, b"row")
+    cells = _Cells(hasher(key, b"cell"))
+    for start in range(0, X.shape[0], PIECE):
+        features, targets = _piece(X, start), _piece(y, start)
+        blocks = cells.of(targets)
+        if not sparse.issparse(features):
+            blocks += cells.of(features)
+        fixed = np.concatenate(blocks, axis=1)
+        width, content = fixed.shape[1], memoryview(fixed.reshape(-1))
+        digests = (
+            row_hash(content[place : place + width])
+            for place in range(0, width * len(fixed), width)
+        )
+        if sparse.issparse(features):
+            stored = zip(digests, _entries(features), strict=True)
+            digests = (row_hash(digest + entries) for digest, entries in stored)
+        yield from digests
+
+
+class _Cells:
+    """Bytes of the cells of a piece, as many for each row."""
+
+    def __init__(self, cell_hash: Hash) -> None:
+        self._hash = cell_hash
+        self._known: dict[Any, bytes] = {}
+
+    def of(self, piece: Any) -> list[Bytes]:
+        """Return one block of bytes or more, each with a row for each row."""
+        if not hasattr(piece, "iloc"):
+            return self._of_array(piece.reshape(len(piece), -1))
+        columns = [piece] if piece.ndim == 1 else [c for _, c in piece.items()]
+        return [block for column in columns for block in self._of_column(column)]
+
+    def _of_column(self, column: Any) -> list[Bytes]:
+        if isinstance(column.dtype, np.dtype):
+            return self._of_array(column.to_numpy()[:, None])
+        if hasattr(column, "cat"):
+            # by what they stand for, and the last is for what is missing
+            kinds = [self._digest(kind) for kind in column.cat.categories.tolist()]
+            table = _rows_of([*kinds, self._digest(None)])
+            return [table[column.cat.codes.to_numpy()]]
+        return self._of_array(column.astype(object).to_numpy()[:, None])
+
+    def _of_array(self, block: NDArray[Any]) -> list[Bytes]:
+        if block.dtype.kind in NUMBERS and block.dtype.itemsize <= 8:
+            return [part.view(np.uint8) for part in _exactly(block)]
+        if block.dtype.kind in "mM":
+            # in their own unit, which is a matter of type
+            return [np.ascontiguousarray(block).view(np.uint8)]
+        digests = [self._digest(cell) for cell in block.reshape(-1).tolist()]
+        return [_rows_of(digests).reshape(len(block), -1)]
+
+    def _digest(self, cell: Any) -> bytes:
+        kind = type(cell)
+        # 1, 1.0 and True are equal to Python, yet they are told apart
+        plain = (kind, cell) if kind in (str, int, bool, bytes) else None
+        known = None if plain is None else self._known.get(plain)
+        if known is not None:
+            return known
+        shown = attempt(repr, cell)
+        name = f"{kind.__module__}.{kind.__qualname__} {shown}"
+        digest = self._hash(name.encode(errors="backslashreplace"))
+        if plain is not None:
+            self._known[plain] = digest
+        return digest
+
+
+def _exactly(numbers: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return numbers as floats, and the bits that large whole numbers lose by it."""
+    with np.errstate(all="ignore"):
+        floats = np.ascontiguousarray(numbers, dtype=np.float64)
+    lost = np.zeros(numbers.shape, dtype=np.int16)
+    if numbers.dtype.kind in "iu" and numbers.dtype.itemsize == 8:
+        large = np.abs(floats) >= EXACT
+        lost[large] = numbers[large] & numbers.dtype.type(LOST)
+    return floats, lost
+
+
+def _rows_of(digests: list[bytes]) -> Bytes:
+    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, DIGEST)
+
+
+def _piece(table: Any, start: int) -> Any:
+    rows = table.iloc if hasattr(table, "iloc") else table
+    return rows[start : start + PIECE]
+
+
+def _entries(piece: Any) -> Iterator[bytes]:
+    """Yield the stored entries of each row of a matrix in CSR."""
+    # scipy takes a wider type where there are more entries
+    parts = (piece.indices.astype(np.int64), *_exactly(piece.data))
+    for start, end in pairwise(piece.indptr.tolist()):
+        yield b"".join(part[start:end].tobytes() for part in parts)

@@ -1,0 +1,394 @@
+"""A labeler that survives its process: answers are on the disk before shown."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from tacit import _json
+from tacit._estimators import all_or_nothing
+from tacit._state import StateDamaged, dumped, loaded
+from tacit.ensemble._labeler import PrivateLabeler
+from tacit.ensemble._labels import Labels
+from tacit.ensemble._rows import Rows, checked_rows, teacher_seeds
+from tacit.ensemble._standing import Begun, Standing
+from tacit.ensemble._tables import one_row, table_of
+from tacit.ensemble._teachers import open_teachers
+from tacit.ensemble._terms import LabelerPlan, described, planned_labeler, voting_of
+from tacit.mechanisms import NO_ANSWER, NoAnswer
+from tacit.mechanisms.votes import Remaining, VoteAnswer
+from tacit.privacy import Entry, Ledger, PrivacyReport
+from tacit.streams._alone import alone
+from tacit.streams._disk import placed
+from tacit.streams._held import STATE, HeldFolder
+from tacit.streams._record import (
+    RecordKind,
+    damaged,
+    fingerprint,
+    public_parameters,
+)
+
+__all__ = ["DurableLabeler"]
+
+TEACHERS = "teachers"
+# Answers in a file of their own; those after the last such file are in the record
+PIECE = 1000
+# What may differ when a labeler is gone on with: it changes no answer
+FREE = ("n_jobs", "verbose", "teacher_folder")
+
+# What is fixed by the fit
+FACTS: dict[str, tuple[type, ...]] = {
+    "plan": (str,),
+    "n_rows": (int,),
+    "classes": (tuple, type(None)),
+    "class_type": (str,),
+    "n_features": (int,),
+    "names": (tuple, type(None)),
+    "rows": (bytes,),
+    "privacy": (str,),
+}
+LABELER = RecordKind(
+    noun="labeler",
+    parameter="labeler",
+    format="tacit labeler",
+    version=1,
+    begun={
+        "identity": (str,),
+        "key": (bytes,),
+        "parameters": (dict,),
+        # the fit, and then the questions
+        "n_steps": (int,),
+    },
+    stepped={**FACTS, "digest": (bytes,), "answers": (dict,)},
+)
+
+
+class DurableLabeler(HeldFolder):
+    """A labeler in a folder, to go on with after a restart.
+
+    Parameters
+    ----------
+    labeler
+        A `PrivateLabeler` that was not fitted, with the same parameters each time, but
+        for ``n_jobs`` and ``verbose``. Its ``random_state`` is asked at the first fit
+        alone. It answers through this object alone; after `close` it shows what was
+        answered and cannot go on.
+    folder
+        Where the teachers and the state are kept. It is secret: whoever reads it has
+        models of few rows each, and the key of the noise. A new folder, and every file,
+        is for its owner alone. Teachers are pickles: open only a folder that you wrote.
+    ledger
+        Account to charge at the first fit; None opens one for this labeler alone. After
+        a restart, the same or None.
+
+    Notes
+    -----
+    **Guarantee.** Answers are written and flushed before they can be read. A process
+    that is killed leaves all that it answered; questions that were asked and not
+    answered meet the same noise when they are asked again. Neither the counts of
+    answers and refusals nor the noise of a threshold begin anew. The charge carries an
+    identity that was on the disk before it, so that it is made once. One process at a
+    time holds the folder. See the page on labelers of the guarantees.
+
+    A copy of the folder is another labeler with the same past. Asking both other
+    questions spends twice, and one charge pays for one of them.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from tacit.ensemble import DurableLabeler, PrivateLabeler
+    >>> X, y = make_blobs(600, centers=[[-2, 0], [2, 0]], random_state=0)
+    >>> def labeler():
+    ...     return PrivateLabeler(GaussianNB(), 20, 4.0, 1e-5, classes=[0, 1])
+    >>> with TemporaryDirectory() as place:
+    ...     with DurableLabeler(labeler(), place + "/ward") as durable:
+    ...         first = durable.fit(X[100:], y[100:]).label(X[:3])
+    ...     # another process goes on where this one was stopped, without the rows
+    ...     with DurableLabeler(labeler(), place + "/ward") as durable:
+    ...         print(durable.n_asked, list(durable.labels) == list(first))
+    3 True
+    """
+
+    _kind = LABELER
+    _goes_on = "_private_standing"
+
+    def __init__(
+        self,
+        labeler: PrivateLabeler,
+        folder: str | os.PathLike[str],
+        *,
+        ledger: Ledger | None = None,
+    ) -> None:
+        if not isinstance(labeler, PrivateLabeler):
+            raise TypeError(
+                f"labeler must be a PrivateLabeler, got {type(labeler).__name__}."
+            )
+        if hasattr(labeler, "n_asked_"):
+            raise ValueError("labeler must not be fitted: the folder says where it is.")
+        if labeler.teacher_folder is not None:
+            raise ValueError(
+                "teacher_folder of the labeler must be None: teachers are kept in "
+                "folder."
+            )
+        self._private_facts: dict[str, Any] = {}
+        super().__init__(labeler, folder, ledger)
+
+    @property
+    def labeler(self) -> PrivateLabeler:
+        """The labeler, with all that was released."""
+        return self.model
+
+    @property
+    def labels(self) -> Labels:
+        """All answers so far, in the order of the questions."""
+        return self.labeler.labels_
+
+    @property
+    def n_asked(self) -> int:
+        """Questions whose answers are on the disk."""
+        shown = self._private_shown
+        return 0 if shown is None else shown.n_asked
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the teachers are trained, so that questions can be asked."""
+        return self._private_shown is not None
+
+    @property
+    def remaining(self) -> Remaining:
+        """How much may still be asked."""
+        return self.labeler.remaining_
+
+    def fit(self, X: Any, y: Any, ids: Any = None) -> DurableLabeler:
+        """Charge and train, or go on with what a killed process left.
+
+        Where all teachers are trained, it compares the rows with theirs, and does
+        nothing else; questions can then be asked without it.
+
+        Parameters
+        ----------
+        X, y, ids
+            As for `PrivateLabeler.fit`, and the same each time.
+        """
+        with alone(self):
+            self._refuse_unless_ours()
+            if self.is_fitted:
+                self._refuse_other_rows(X, y, ids)
+                return self
+            if self.identity is None:
+                self._begin()
+            entry = self._standing_charge()
+            begun = Begun(
+                self._label,
+                self._private_key,
+                self.folder / TEACHERS,
+                entry,
+                partial(self._refuse_fit, entry),
+                self._keep_fit,
+            )
+            self.model._fit(X, y, ids, self.ledger, begun=begun, holder=self)
+        return self
+
+    def label(self, X: Any) -> Labels:
+        """Answer public questions, and return when all answers are on the disk.
+
+        Parameters
+        ----------
+        X
+            As for `PrivateLabeler.label`.
+        """
+        return self._asked(table_of(X))
+
+    def answer(self, x: Any) -> Any:
+        """Answer one public question, and return when the answer is on the disk.
+
+        Parameters
+        ----------
+        x
+            As for `PrivateLabeler.answer`.
+        """
+        return self._asked(one_row(x))[0]
+
+    def _asked(self, table: Any) -> Labels:
+        with alone(self):
+            self._refuse_unless_ours()
+            return self.model._ask(table, holder=self, keep=self._keep)
+
+    @property
+    def _label(self) -> str:
+        return f"{self.model._charge} {self._kind.noun} {self.identity}"
+
+    def _parameters(self) -> dict[str, str]:
+        given = public_parameters(self.model)
+        given["estimator"] = described(self.model.estimator)
+        return {name: part for name, part in given.items() if name not in FREE}
+
+    def _refuse_other_rows(self, X: Any, y: Any, ids: Any) -> None:
+        # a clone, as the checks leave their marks on it
+        probe = clone(self.model)
+        rows = checked_rows(probe, X, y, ids)
+        planned = planned_labeler(probe, len(rows), rows.classes)
+        digest = rows.learnable(probe).digest(
+            planned, probe.estimator, self._private_key
+        )
+        if digest != self._private_facts["rows"]:
+            raise ValueError(
+                "X, y and ids must be those that the teachers in the folder were "
+                "trained on; begin a labeler in another folder for others, which is "
+                "charged anew."
+            )
+
+    def _refuse_fit(
+        self, entry: Entry | None, planned: LabelerPlan, rows: Rows
+    ) -> None:
+        """Refuse what a charge that stands is not for, or what cannot be kept."""
+        if entry is not None and entry.event != planned.event:
+            raise ValueError(
+                "X and y must have as many rows, and labels of the same classes, as "
+                "those that this labeler was charged for, before it was interrupted."
+            )
+        try:
+            dumped(_listed(rows.classes))
+        except TypeError:
+            raise ValueError(
+                "classes must be texts, numbers or truth values to be kept in a folder."
+            ) from None
+
+    def _keep_fit(self, standing: Standing, rows: Rows) -> None:
+        """Write a labeler before its first question; it is shown after this."""
+        model, classes = self.model, rows.classes
+        names = getattr(model, "feature_names_in_", None)
+        self._private_facts = {
+            "plan": fingerprint(standing.planned),
+            "n_rows": len(rows),
+            "classes": _listed(classes),
+            "class_type": "" if classes is None else classes.dtype.str,
+            "n_features": int(model.n_features_in_),
+            "names": None if names is None else tuple(map(str, names)),
+            "rows": standing._private_digest,
+            "privacy": _json.canonical(model.privacy_.to_dict()),
+        }
+        self._write(standing, [])
+
+    def _keep(self, standing: Standing, answers: list[VoteAnswer]) -> None:
+        """Write answers that no one has seen; they are shown after this."""
+        if answers:
+            self._write(standing, [*self.model._answers, *answers])
+
+    def _write(self, standing: Standing, answers: list[VoteAnswer]) -> None:
+        before = self.n_asked // PIECE
+        for piece in range(before, len(answers) // PIECE):
+            # [ensemble:pieces] before the record that counts on them
+            own = answers[piece * PIECE : (piece + 1) * PIECE]
+            placed(self._piece(piece), dumped(packed(own)))
+        assert self.identity is not None  # begun before the fit
+        self._put(
+            self.identity,
+            standing._private_key,
+            n_steps=1 + standing.n_asked,
+            **self._private_facts,
+            digest=standing._private_digest,
+            answers=packed(answers[len(answers) // PIECE * PIECE :]),
+            state=standing._private_state,
+        )
+        self._private_shown = standing
+
+    def _put(self, identity: str, key: bytes, **parts: Any) -> None:
+        placed(self.folder / STATE, self._record(identity, key, parts))
+
+    def _piece(self, piece: int) -> Path:
+        return self.folder / f"answers-{piece}"
+
+    def _resume(self) -> None:
+        found = self._found()
+        if found is None or found["n_steps"] == 0:
+            return
+        labeler, classes, names = self.model, found["classes"], found["names"]
+        if classes is not None:
+            classes = np.array(classes, dtype=found["class_type"])
+        planned = planned_labeler(labeler, found["n_rows"], classes)
+        if fingerprint(planned) != found["plan"]:
+            raise ValueError(
+                f"The labeler in {self.folder} was planned otherwise; go on with the "
+                "versions of tacit and its dependencies that began it."
+            )
+        teachers = open_teachers(
+            self.folder / TEACHERS,
+            labeler.estimator,
+            voting_of(labeler, classes),
+            seeds=teacher_seeds(planned, self._private_key),
+            n_jobs=labeler.n_jobs,
+            verbose=labeler.verbose,
+        )
+        answers = self._answers(found)
+        with all_or_nothing(labeler):
+            try:
+                labeler.n_features_in_ = found["n_features"]
+                if names is not None:
+                    labeler.feature_names_in_ = np.array(names, dtype=object)
+                labeler.privacy_ = PrivacyReport.from_dict(json.loads(found["privacy"]))
+                standing = Standing(
+                    planned,
+                    found["n_steps"] - 1,
+                    self._private_key,
+                    found["digest"],
+                    found["state"],
+                    teachers,
+                )
+                labeler._begin(standing, classes)
+                labeler._show(standing, answers)
+            except Exception:  # a state of other parts can fail in any way
+                raise damaged(self.folder / STATE, LABELER) from None
+        self._private_facts = {name: found[name] for name in FACTS}
+        self._private_shown = standing
+
+    def _answers(self, found: dict[str, Any]) -> list[VoteAnswer]:
+        """Return all answers on the disk."""
+        n_asked = found["n_steps"] - 1
+        answers: list[VoteAnswer] = []
+        for piece in range(n_asked // PIECE):
+            try:
+                answers += unpacked(loaded(self._piece(piece).read_bytes()))
+            except (OSError, StateDamaged, TypeError, KeyError):
+                raise damaged(self._piece(piece), LABELER) from None
+        answers += unpacked(found["answers"])
+        if len(answers) != n_asked:
+            raise damaged(self.folder / STATE, LABELER)
+        return answers
+
+
+def _listed(classes: Any) -> tuple[Any, ...] | None:
+    return None if classes is None else tuple(classes.tolist())
+
+
+def packed(answers: Sequence[VoteAnswer]) -> dict[str, Any]:
+    """Return answers as arrays, which can be written."""
+    told = [not isinstance(answer.value, NoAnswer) for answer in answers]
+    votes = [answer.votes for answer in answers if answer.votes is not None]
+    values = [a.value if t else 0 for a, t in zip(answers, told, strict=True)]
+    return {
+        "told": np.array(told, dtype=bool),
+        "values": np.array(values),
+        "votes": np.array(votes) if votes else None,
+    }
+
+
+def unpacked(found: dict[str, Any]) -> list[VoteAnswer]:
+    """Return the answers that `packed` has made arrays of."""
+    votes = iter(() if found["votes"] is None else found["votes"])
+    answers = []
+    for told, value in zip(found["told"], found["values"].tolist(), strict=True):
+        if told:
+            answers.append(VoteAnswer(value, next(votes, None)))
+        else:
+            answers.append(VoteAnswer(NO_ANSWER))
+    return answers

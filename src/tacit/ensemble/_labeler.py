@@ -1,0 +1,396 @@
+"""Any learner as many teachers, whose votes answer public questions privately."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import InputTags
+
+from tacit._estimators import (
+    all_or_nothing,
+    checked_shape,
+    open_account,
+    report_of,
+)
+from tacit._random import as_generator, is_seeded
+from tacit._validate import at_least
+from tacit.ensemble._labels import Labels, gathered
+from tacit.ensemble._rows import checked_rows, refuse_undeclared, takes_sparse, trained
+from tacit.ensemble._standing import Begun, asked, started
+from tacit.ensemble._tables import one_row, table_of
+from tacit.ensemble._terms import (
+    LabelerPlan,
+    declared_input,
+    least_rows,
+    planned_labeler,
+    public_classes,
+    refuse_parameters,
+    refuse_used,
+    voting_of,
+)
+from tacit.privacy import Ledger
+from tacit.streams._alone import alone
+from tacit.streams._disk import made
+
+__all__ = ["LabelerPlan", "PrivateLabeler"]
+
+# What answers questions, which no copy has
+_NOT_COPIED = ("_private_standing", "_holder")
+NOT_FITTED = "This PrivateLabeler is not fitted yet; call fit first."
+
+
+class PrivateLabeler(BaseEstimator):
+    """Answer public questions by the votes of teachers that each saw other rows.
+
+    Parameters
+    ----------
+    estimator
+        Any scikit-learn classifier or regressor; it is cloned, and not fitted itself.
+    n_teachers
+        Number of teachers, each trained on rows of its own; ``"auto"`` chooses it from
+        public facts.
+    epsilon
+        Privacy budget of all answers together.
+    delta
+        Probability with which the bound may fail; None for one over the squared number
+        of rows, which is public when neighbors replace a row.
+    mechanism
+        ``"gnmax"``, ``"confident_gnmax"``, ``"stable"`` or ``"published"`` for
+        classes, ``"mean"`` or ``"median"`` for numbers; ``"auto"`` is ``"gnmax"`` for
+        classifiers and ``"mean"`` for regressors.
+    classes
+        Public labels of a classifier; None takes them from ``y``, which tells them.
+    y_range
+        Lowest and highest target of a regressor, set without the data.
+    n_queries
+        Questions to plan for. Mechanisms with noise on every answer end after them.
+    max_refusals
+        Questions that may get no answer, where a mechanism refuses some; None for a
+        rule from public facts.
+    max_answers
+        Questions that get an answer, for ``"confident_gnmax"``; None for such a rule.
+    agreement
+        Share of the teachers expected to vote alike; public, for planning alone.
+    private
+        ``"rows"``; or ``"labels"``, which protects labels alone and takes the features
+        of all rows as public.
+    neighbors
+        ``"replace_one"``, where the number of rows is public, or
+        ``"add_or_remove_one"``.
+    expected_rows
+        Public guess of the number of rows to plan for; None for the number itself
+        where it is public, and else for the number that delta suggests.
+    n_jobs
+        Processes that train teachers and let them vote, as in scikit-learn.
+    teacher_folder
+        Empty or new folder to keep teachers in, rather than in memory. It is secret.
+    noise
+        ``"grid"`` or ``"float"``.
+    random_state
+        Seed, for tests; None draws from the operating system.
+    verbose
+        Whether to show bars of public counts.
+
+    Attributes
+    ----------
+    classes_
+        Public labels, of a classifier.
+    labels_
+        All answers so far, as `Labels`.
+    n_asked_
+        Questions so far.
+    n_teachers_
+        Number of teachers.
+    privacy_
+        Promise, charge and assumptions.
+    remaining_
+        How much may still be asked; it follows from answers that were released.
+
+    Notes
+    -----
+    **Guarantee.** All answers together, to questions that may depend on earlier
+    answers, are (epsilon, delta)-private: a row reaches one teacher, which has one vote
+    in each question (Papernot et al. 2017 [1]_; Bassily, Thakkar and Thakurta 2018
+    [2]_), and the mechanism covers any change of one vote in all questions. One charge
+    is made before a teacher is trained. The learner may be anything that is a function
+    of its rows and its seed; where it fails, its vote is a public default. Questions
+    are public. See the page on labelers of the guarantees.
+
+    Noise is keyed by a secret, by the rows, and by all questions so far: the same
+    questions in the same order meet the same noise, one by one or in a batch. Copies
+    and pickles hold what was released and cannot answer; one thread of one process
+    asks. `DurableLabeler` keeps a labeler that survives its process.
+
+    References
+    ----------
+    .. [1] N. Papernot, M. Abadi, U. Erlingsson, I. Goodfellow, K. Talwar,
+       "Semi-supervised knowledge transfer for deep learning from private training
+       data", ICLR 2017.
+    .. [2] R. Bassily, O. Thakkar, A. Thakurta, "Model-agnostic private learning",
+       NeurIPS 2018.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from tacit.ensemble import PrivateLabeler
+    >>> X, y = make_blobs(3100, centers=[[-2, 0], [2, 0]], random_state=0)
+    >>> labeler = PrivateLabeler(
+    ...     DecisionTreeClassifier(max_depth=2), 100, epsilon=2.0, delta=1e-6,
+    ...     classes=[0, 1], n_queries=100, random_state=0,
+    ... ).fit(X[100:], y[100:])
+    >>> labels = labeler.label(X[:100])
+    >>> bool((labels.values == y[:100]).mean() > 0.9), labeler.remaining_.queries
+    (True, 0)
+    """
+
+    def __init__(
+        self,
+        estimator,
+        n_teachers="auto",
+        epsilon=1.0,
+        delta=None,
+        *,
+        mechanism="auto",
+        classes=None,
+        y_range=None,
+        n_queries=1000,
+        max_refusals=None,
+        max_answers=None,
+        agreement=0.8,
+        private="rows",
+        neighbors="replace_one",
+        expected_rows=None,
+        n_jobs=None,
+        teacher_folder=None,
+        noise="grid",
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.n_teachers = n_teachers
+        self.epsilon = epsilon
+        self.delta = delta
+        self.mechanism = mechanism
+        self.classes = classes
+        self.y_range = y_range
+        self.n_queries = n_queries
+        self.max_refusals = max_refusals
+        self.max_answers = max_answers
+        self.agreement = agreement
+        self.private = private
+        self.neighbors = neighbors
+        self.expected_rows = expected_rows
+        self.n_jobs = n_jobs
+        self.teacher_folder = teacher_folder
+        self.noise = noise
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def plan(self, n_rows) -> LabelerPlan:
+        """Return what `fit` will do and spend on so many rows; reads no row.
+
+        Parameters
+        ----------
+        n_rows
+            Number of rows, which is public or a guess.
+        """
+        at_least(least_rows(self), n_rows=n_rows)
+        refuse_parameters(self)
+        return planned_labeler(self, n_rows, public_classes(self))
+
+    def fit(self, X, y, *, ids=None, ledger: Ledger | None = None):
+        """Charge for all answers, and train the teachers.
+
+        Values that a learner may not like are left to it: after the charge, a teacher
+        that fails votes a public default. What is no label, or no finite target, is
+        refused before.
+
+        Parameters
+        ----------
+        X
+            Features: an array, a sparse matrix, a data frame, or a list of numbers.
+        y
+            Labels, all among the classes, or targets.
+        ids
+            Who each row is of, under ``neighbors="add_or_remove_one"`` alone: rows with
+            the same id reach the same teacher, and are protected together.
+        ledger
+            Account of the data set to charge; None opens one for this fit alone.
+        """
+        return self._fit(X, y, ids, ledger)
+
+    def label(self, X) -> Labels:
+        """Answer public questions in the order of their rows.
+
+        Where nothing is left in the middle, the rows after that are not asked.
+
+        Parameters
+        ----------
+        X
+            Features of public rows.
+        """
+        return self._ask(table_of(X))
+
+    def answer(self, x):
+        """Answer one public question: return a label or number, or `NO_ANSWER`.
+
+        Parameters
+        ----------
+        x
+            Features of one row, alone or as a table of one.
+        """
+        return self._ask(one_row(x))[0]
+
+    @property
+    def labels_(self):
+        """All answers so far, in the order of the questions."""
+        if not hasattr(self, "_answers"):
+            raise NotFittedError(NOT_FITTED)
+        return self._gathered(self._answers, len(self._answers))
+
+    def _fit(self, X, y, ids, ledger, *, begun=None, holder=None):
+        """Charge, train and show; ``begun`` is what a durable labeler has begun."""
+        with self._alone(holder):
+            refuse_parameters(self)
+            if begun is None:
+                refuse_used(self.teacher_folder)
+                begun = Begun(self._charge, self._drawn_key(), self.teacher_folder)
+            rows = checked_rows(self, X, y, ids)
+            planned = planned_labeler(self, len(rows), rows.classes)
+            begun.refuse(planned, rows)
+            entry = begun.entry
+            if entry is None:
+                account = open_account(
+                    ledger, planned.budget, planned.event, begun.label
+                )
+            rows = rows.learnable(self)
+            digest = rows.digest(planned, self.estimator, begun._private_key)
+            if begun.folder is not None:
+                made(Path(begun.folder))  # refused where it cannot be
+            if entry is None:
+                entry = account.charge(
+                    planned.event,
+                    begun.label,
+                    promise=planned.budget,
+                    seeded=is_seeded(self.random_state),
+                )
+            teachers = trained(self, rows, planned, begun)
+            told = (*planned.assumptions, *rows.assumptions)
+            self.privacy_ = report_of(entry, planned.budget, ledger, told)
+            standing = started(planned, begun._private_key, digest, teachers)
+            begun.keep(standing, rows)
+            self._begin(standing, rows.classes)
+        return self
+
+    @property
+    def _charge(self):
+        """What the charge of a fit is called."""
+        only = " (labels only)" if self.private == "labels" else ""
+        return type(self).__name__ + only
+
+    def _drawn_key(self):
+        """Return the secret that chunks, seeds and noise are keyed by."""
+        words = as_generator(self.random_state).integers(0, 2**64, 2, dtype=np.uint64)
+        return words.tobytes()
+
+    def _begin(self, standing, classes):
+        """Show a labeler before its first question."""
+        vars(self).pop("classes_", None)
+        if classes is not None:
+            self.classes_ = classes
+        self._choices = voting_of(self, None).default if classes is None else classes
+        self._n_votes = standing.planned.n_votes
+        self._begun_with = {n: getattr(self, n) for n in self._get_param_names()}
+        self._answers = []
+        self.n_teachers_ = standing.planned.n_teachers
+        self._show(standing, [])
+
+    def _ask(self, table, *, holder=None, keep=None):
+        """Answer questions, which are shown after they were kept."""
+        with self._alone(holder):
+            before = self._ready()
+            n_rows, _ = checked_shape(
+                self,
+                table,
+                fitting=False,
+                least_rows=0,
+                accept_sparse=takes_sparse(self.estimator),
+            )
+            refuse_undeclared(self.estimator, table)
+            if n_rows and before.remaining.ended:
+                raise ValueError(
+                    f"{type(self).__name__} has answered all that was paid for; fit a "
+                    "new one for more, which is charged anew."
+                )
+            after, answers = asked(before, table)
+            if keep is not None:
+                keep(after, answers)
+            self._show(after, answers)
+            return self._gathered(answers, n_rows)
+
+    def _gathered(self, answers, n_rows):
+        return gathered(answers, self._choices, n_rows, self._n_votes)
+
+    def _show(self, standing, answers):
+        self._private_standing = standing
+        self.n_asked_ = standing.n_asked
+        self.remaining_ = standing.remaining
+        # another list, as copies may hold the one before
+        self._answers = [*self._answers, *answers]
+
+    def _ready(self):
+        """Return where the labeler stands, or refuse to go on."""
+        standing = vars(self).get("_private_standing")
+        if standing is None:
+            if hasattr(self, "n_asked_"):
+                raise ValueError(
+                    "This copy of a labeler holds the answers so far and cannot give "
+                    "more; ask the original, or keep labelers with DurableLabeler."
+                )
+            raise NotFittedError(NOT_FITTED)
+        if standing.process != os.getpid():
+            raise ValueError(
+                "This labeler belongs to the process that fitted it, and answers there "
+                "alone; keep labelers that change processes with DurableLabeler."
+            )
+        for name, value in self._begun_with.items():
+            now = getattr(self, name)
+            if now is not value and repr(now) != repr(value):
+                raise ValueError(
+                    f"{name} was changed after the fit; fit anew, which is charged "
+                    "anew."
+                )
+        return standing
+
+    @contextmanager
+    def _alone(self, holder=None):
+        """Let one caller at a time go on, and leave all as it was where it fails."""
+        with alone(self), all_or_nothing(self):
+            if vars(self).get("_holder") is not holder:
+                raise ValueError(
+                    "This labeler is held by a DurableLabeler; ask that one, or close "
+                    "it and begin anew with a clone."
+                )
+            yield
+
+    def __getstate__(self):
+        """Leave the teachers and the private state out of copies and pickles."""
+        state = super().__getstate__()
+        return {key: part for key, part in state.items() if key not in _NOT_COPIED}
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn that rows may be what the learner takes."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        declared = declared_input(self.estimator)
+        if declared is None:
+            declared = InputTags(sparse=True, categorical=True, string=True)
+            declared.allow_nan = True
+        tags.input_tags = declared
+        return tags

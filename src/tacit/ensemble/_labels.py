@@ -1,0 +1,101 @@
+"""Answers to public questions: a label, a number, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.mechanisms import NO_ANSWER, NoAnswer
+from tacit.mechanisms.votes import VoteAnswer
+
+__all__ = ["Labels", "gathered"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What was released of public rows, one entry for each of them.
+
+    All of it is public: it was paid for before the first question. The length is the
+    number of rows; an entry is a label or number, or `tacit.mechanisms.NO_ANSWER`.
+
+    Parameters
+    ----------
+    values
+        Labels or numbers; the public default, the first class or the middle of the
+        range, where there is no answer.
+    answered
+        Whether there is an answer.
+    votes
+        Noisy numbers of votes, one column a class, where the mechanism releases them;
+        rows without an answer have none, and are zero. Else None.
+    n_asked
+        Rows that were asked. Those after it came when nothing was left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tacit.ensemble import Labels
+    >>> labels = Labels(np.array(["no", "yes"]), np.array([False, True]), None, 2)
+    >>> len(labels), labels[1], labels[0]
+    (2, 'yes', NoAnswer())
+    >>> [bool(label) for label in labels]
+    [False, True]
+    """
+
+    values: NDArray[Any]
+    answered: NDArray[np.bool_]
+    votes: NDArray[np.float64] | None
+    n_asked: int
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, place: int) -> Any:
+        """Return one label, as a value of Python, or `NO_ANSWER`."""
+        if not self.answered[place]:
+            return NO_ANSWER
+        value = self.values[place]
+        return value.item() if isinstance(value, np.generic) else value
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(len(self)))
+
+
+def gathered(
+    answers: Sequence[VoteAnswer], choices: Any, n_rows: int, n_votes: int | None
+) -> Labels:
+    """Return the answers to the first of so many rows.
+
+    Parameters
+    ----------
+    answers
+        What was released, in order.
+    choices
+        Classes that answers are places of, or the default number.
+    n_rows
+        Rows there are; those beyond the answers were not asked.
+    n_votes
+        Noisy numbers that come with each answer; None for none.
+    """
+    told = [not isinstance(answer.value, NoAnswer) for answer in answers]
+    answered = np.zeros(n_rows, dtype=bool)
+    answered[: len(answers)] = told
+    given = [
+        answer.value for answer in answers if not isinstance(answer.value, NoAnswer)
+    ]
+    if isinstance(choices, np.ndarray):
+        values = np.repeat(choices[:1], n_rows)
+        values[answered] = choices[np.array(given, dtype=np.intp)]
+    else:
+        values = np.full(n_rows, float(choices))
+        values[answered] = given
+    votes = None
+    if n_votes is not None:
+        votes = np.zeros((n_rows, n_votes))
+        for place in np.flatnonzero(answered):
+            votes[place] = answers[place].votes
+    return Labels(values, answered, votes, len(answers))

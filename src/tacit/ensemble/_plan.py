@@ -1,0 +1,309 @@
+"""How many teachers, and what to expect of them, before there is any data."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from math import ceil, log
+from typing import Any
+
+import numpy as np
+
+from tacit._validate import at_least, one_of, positive
+from tacit.ensemble._outcomes import (
+    lead_needed,
+    number_error,
+    question,
+    share_answered,
+)
+from tacit.ensemble._teacher_plan import TeacherPlan
+from tacit.ensemble._vote_law import Agreement, VoteLaw, agreement_groups
+from tacit.exceptions import PlanError
+from tacit.mechanisms.votes import (
+    CLASS_VOTES,
+    NUMBER_VOTES,
+    VOTES,
+    ConfidentVotes,
+    StableVotes,
+    VoteMean,
+    VoteTerms,
+    vote_mechanism,
+)
+from tacit.mechanisms.votes._stable import SparseVotes
+from tacit.privacy import Budget, Neighbors
+
+__all__ = ["TeacherPlan", "auto_teachers", "plan_teachers"]
+
+# The lead that a plan names is enough but for this probability
+FAILURE = 0.01
+# Numbers of teachers that are compared in the end grow by this factor
+STEP = 1.1
+# The fewest teachers that come within this of the best are chosen
+CLOSE = 0.99
+# By the rule for n_teachers="auto": rows that a teacher has at least, of labels and of
+# numbers, and labels that noise leaves as they are
+AUTO_ROWS, AUTO_NUMBER_ROWS = 10, 5
+AUTO_RIGHT = 0.99
+# The error of numbers by that rule, as a part of their range
+AUTO_ERROR = 0.03
+
+
+def plan_teachers(
+    n_rows: int,
+    n_queries: int,
+    epsilon: float,
+    delta: float,
+    *,
+    agreement: Agreement = 0.8,
+    n_classes: int = 2,
+    y_range: tuple[float, float] | None = None,
+    spread: float = 0.05,
+    mechanism: str | None = None,
+    n_teachers: int | None = None,
+    max_refusals: int | None = None,
+    max_answers: int | None = None,
+    neighbors: str = "replace_one",
+) -> TeacherPlan | list[TeacherPlan]:
+    """Say how many teachers to train and what to expect of them, without data.
+
+    Parameters
+    ----------
+    n_rows
+        Rows of all teachers, or a public guess.
+    n_queries
+        Questions to plan for.
+    epsilon
+        What all questions together may spend.
+    delta
+        Its probability of failure.
+    agreement
+        Probability that a teacher gives the label which is most likely for a
+        question: a number; pairs of a share of the questions and the agreement on
+        them, since refusals come from questions that are hard; or a function of the
+        rows of a teacher that returns either.
+    n_classes
+        Number of labels. Votes for the others are taken as spread evenly; 2 is the
+        worst case, where all of them are for one.
+    y_range
+        Least and largest number, for teachers that predict numbers.
+    spread
+        Deviation of the teachers' numbers for one question, as a part of the range;
+        the error of a median depends on it.
+    mechanism
+        Name of a mechanism, or None for all that can be planned.
+    n_teachers
+        Number of teachers. None for the fewest whose answers are right almost as
+        often as any number's, within one percent; for numbers, that of
+        ``n_teachers="auto"``.
+    max_refusals
+        As in `tacit.mechanisms.VoteTerms`.
+    max_answers
+        As in `tacit.mechanisms.VoteTerms`.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+
+    Returns
+    -------
+    plan
+        One plan for a mechanism that is named, else a list with one for each.
+
+    Notes
+    -----
+    **Bound.** Expectations in the model of `TeacherPlan`: votes are binomial, noise has
+    the law of the mechanism itself, and refusals that share a threshold share its
+    noise.
+    """
+    at_least(1, n_rows=n_rows, n_queries=n_queries)
+    at_least(2, n_classes=n_classes)
+    positive(spread=spread)
+    names = CLASS_VOTES if y_range is None else NUMBER_VOTES
+    if mechanism is not None:
+        one_of(names, mechanism=mechanism)
+    if n_teachers is not None:
+        at_least(1, n_teachers=n_teachers)
+    setting = _Setting(
+        n_rows,
+        Budget(epsilon, delta, Neighbors.of(neighbors)),
+        n_queries,
+        agreement,
+        n_classes,
+        y_range,
+        spread,
+        max_refusals,
+        max_answers,
+    )
+    if mechanism is not None:
+        return setting.planned(mechanism, n_teachers)
+    found = []
+    for name in names:
+        try:
+            found.append(setting.planned(name, n_teachers))
+        except PlanError as error:
+            refused = error
+    if not found:
+        raise refused
+    return found
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Public facts, for any mechanism and number of teachers."""
+
+    n_rows: int
+    budget: Budget
+    n_queries: int
+    agreement: Agreement
+    n_classes: int
+    y_range: tuple[float, float] | None
+    spread: float
+    max_refusals: int | None
+    max_answers: int | None
+
+    def planned(self, name: str, n_teachers: int | None) -> TeacherPlan:
+        """Return the plan, for the best number of teachers if none is given."""
+        if n_teachers is not None:
+            return self._plan(name, n_teachers)
+        if self.y_range is not None:
+            facts = {"n_queries": self.n_queries, "y_range": self.y_range}
+            return self._plan(
+                name, auto_teachers(self.n_rows, self.budget, name, **facts)
+            )
+        # doublings first, then numbers between the last two that matter
+        found = self._plans(name, _numbers(1, self.n_rows, 2.0))
+        n_teachers = _fewest(found).n_teachers
+        found |= self._plans(name, _numbers(max(1, n_teachers // 2), n_teachers, STEP))
+        return _fewest(found)
+
+    def _plans(self, name: str, numbers: list[int]) -> dict[int, TeacherPlan]:
+        """Return plans by number of teachers, where there are any."""
+        found: dict[int, TeacherPlan] = {}
+        for n_teachers in numbers:
+            try:
+                found[n_teachers] = self._plan(name, n_teachers)
+            except PlanError as error:
+                refused = error
+        if not found:
+            raise refused
+        return found
+
+    def _plan(self, name: str, n_teachers: int) -> TeacherPlan:
+        if self.y_range is not None:
+            return self._number_plan(name, n_teachers)
+        rows = self.n_rows / n_teachers
+        groups = agreement_groups(self.agreement, rows, self.n_classes)
+        terms = VoteTerms(
+            n_teachers,
+            self.n_queries,
+            self.n_classes,
+            max_refusals=self.max_refusals,
+            max_answers=self.max_answers,
+            # that of the questions which are to be answered
+            agreement=max(value for share, value in groups if share > 0),
+        )
+        mechanism = vote_mechanism(name, self.budget, terms)
+        laws = tuple(
+            (share, VoteLaw(n_teachers, value, self.n_classes))
+            for share, value in groups
+        )
+        one = question(mechanism, laws)
+        unlimited = isinstance(mechanism, StableVotes)
+        confident = isinstance(mechanism, ConfidentVotes)
+        sparse = isinstance(mechanism, SparseVotes)
+        return TeacherPlan(
+            name,
+            self.budget,
+            self.n_rows,
+            n_teachers,
+            self.n_queries,
+            groups,
+            queries=None if unlimited else self.n_queries,
+            max_refusals=mechanism.max_refusals if sparse else None,
+            max_answers=mechanism.max_answers if confident else None,
+            threshold=mechanism.threshold
+            if sparse
+            else (mechanism.least_votes if confident else None),
+            noise_scale=mechanism.query_scale if sparse else mechanism.scale,
+            least_lead=lead_needed(mechanism, FAILURE),
+            share_answered=share_answered(mechanism, laws, self.n_queries),
+            label_accuracy=one.accuracy,
+            error=None,
+        )
+
+    def _number_plan(self, name: str, n_teachers: int) -> TeacherPlan:
+        low, high = self.y_range
+        terms = VoteTerms(n_teachers, self.n_queries, y_range=self.y_range)
+        mechanism = vote_mechanism(name, self.budget, terms)
+        mean = isinstance(mechanism, VoteMean)
+        return TeacherPlan(
+            name,
+            self.budget,
+            self.n_rows,
+            n_teachers,
+            self.n_queries,
+            agreement=None,
+            queries=self.n_queries,
+            max_refusals=None,
+            max_answers=None,
+            threshold=None,
+            noise_scale=mechanism.scale(n_teachers) if mean else None,
+            least_lead=None,
+            share_answered=1.0,
+            label_accuracy=None,
+            error=number_error(mechanism, n_teachers, self.spread * (high - low)),
+        )
+
+
+def _fewest(plans: dict[int, TeacherPlan]) -> TeacherPlan:
+    """Return the plan with the fewest teachers that comes close to the best."""
+    right = {n: plans[n].share_right or 0.0 for n in sorted(plans)}
+    best = max(right.values())
+    return plans[next(n for n in right if right[n] >= CLOSE * best)]
+
+
+def _numbers(low: int, high: int, factor: float) -> list[int]:
+    """Return numbers from one to the other that grow by about a factor."""
+    steps = ceil(log(high / low) / log(factor)) + 1
+    return sorted({int(n) for n in np.rint(np.geomspace(low, high, steps))})
+
+
+def auto_teachers(n_rows: int, budget: Budget, mechanism: str, **facts: Any) -> int:
+    """Return the number of teachers for ``n_teachers="auto"``, from public facts.
+
+    Parameters
+    ----------
+    n_rows
+        Rows of all teachers, or a public guess.
+    budget
+        What all questions together may spend.
+    mechanism
+        Its name.
+    **facts
+        Those of `tacit.mechanisms.VoteTerms`, but for the number of teachers.
+
+    Notes
+    -----
+    **Bound.** A rule of thumb, on which no privacy rests: the fewest teachers whose
+    answers are hardly touched by noise. On a question with the agreement hoped for, 99
+    of 100 answers are right (of all questions, for stable votes, which answer rightly
+    or not at all); or the noise on a number is 3 percent of its range. Where that
+    leaves a teacher fewer than 10 rows, 5 for numbers, or where refusals are not
+    limited and more teachers allow for more of them, as many teachers as have so many.
+    """
+    at_least(1, n_rows=n_rows)
+    rows = AUTO_NUMBER_ROWS if mechanism in NUMBER_VOTES else AUTO_ROWS
+    most = max(1, n_rows // rows)
+    sparse = issubclass(VOTES[mechanism], SparseVotes)
+    if sparse and facts.get("max_refusals") is None:
+        return most
+
+    def enough(n_teachers: int) -> bool:
+        terms = VoteTerms(n_teachers, **facts)
+        votes = vote_mechanism(mechanism, budget, terms)
+        if terms.y_range is not None:
+            width = terms.y_range[1] - terms.y_range[0]
+            return number_error(votes, n_teachers, width / 20) <= AUTO_ERROR * width
+        law = VoteLaw(n_teachers, terms.agreement, max(2, terms.n_classes or 2))
+        one = question(votes, ((1.0, law),))
+        return (one.right if sparse else one.accuracy) >= AUTO_RIGHT
+
+    return 1 + bisect_left(range(1, most), True, key=enough)

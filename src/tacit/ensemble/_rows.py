@@ -1,0 +1,149 @@
+"""Rows of a fit: checked before the charge, divided among teachers after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_regressor
+
+from tacit._estimators import (
+    checked_shape,
+    checked_targets,
+    checked_values,
+    numeric,
+    public_range,
+)
+from tacit.data import RowBounds
+from tacit.ensemble._chunks import chunk_members, refuse_wrong_ids
+from tacit.ensemble._contents import row_digests
+from tacit.ensemble._standing import Begun, keyed
+from tacit.ensemble._tables import table_of
+from tacit.ensemble._teachers import train_teachers
+from tacit.ensemble._terms import (
+    LabelerPlan,
+    declared_input,
+    described,
+    least_rows,
+    public_classes,
+    voting_of,
+)
+from tacit.mechanisms.subsets import random_seeds
+from tacit.streams._record import fingerprint
+
+__all__ = [
+    "Rows",
+    "checked_rows",
+    "refuse_undeclared",
+    "takes_sparse",
+    "teacher_seeds",
+    "trained",
+]
+
+PEOPLE = "rows with the same id are of one person, and protected together"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows:
+    """Rows to learn from, and the public classes; None for numbers."""
+
+    X: Any
+    y: Any
+    ids: Any
+    classes: Any
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a promise for these rows rests on besides the plan, in words."""
+        return () if self.ids is None else (PEOPLE,)
+
+    def learnable(self, labeler: Any) -> Rows:
+        """Return rows with targets that teachers learn, or refuse what is none."""
+        refuse_undeclared(labeler.estimator, self.X)
+        if self.classes is None:
+            low, high = public_range(labeler.y_range)
+            return replace(self, y=np.clip(numeric(self.y), low, high))
+        codes = RowBounds(classes=tuple(self.classes.tolist())).codes(self.y)
+        return replace(self, y=self.classes[codes])
+
+    def digest(self, planned: LabelerPlan, estimator: Any, key: bytes) -> bytes:
+        """Return what all noise is keyed by besides the key and the questions.
+
+        Other rows, learners or plans meet other noise, also under a key that was used
+        before.
+        """
+        found = sha256((fingerprint(planned) + described(estimator)).encode())
+        # [ensemble:rows]
+        for digest in row_digests(self.X, self.y, key):
+            found.update(digest)
+        if self.ids is not None:
+            found.update(repr(self.ids.tolist()).encode(errors="backslashreplace"))
+        return found.digest()
+
+
+def takes_sparse(estimator: Any) -> bool:
+    """Return whether a learner may take sparse rows."""
+    declared = declared_input(estimator)
+    return declared is None or bool(declared.sparse)
+
+
+def refuse_undeclared(estimator: Any, X: Any) -> None:
+    """Refuse what a learner says that it does not take.
+
+    It would fail on whole chunks or batches, and all teachers vote the default.
+    """
+    declared = declared_input(estimator)
+    if declared is not None and not declared.string:
+        checked_values(X, accept_sparse=True, finite=not declared.allow_nan)
+
+
+def checked_rows(labeler: Any, X: Any, y: Any, ids: Any) -> Rows:
+    """Return rows whose shapes and kinds are right; values are read for classes."""
+    table = table_of(X)
+    n_rows, _ = checked_shape(
+        labeler,
+        table,
+        fitting=True,
+        least_rows=least_rows(labeler),
+        accept_sparse=takes_sparse(labeler.estimator),
+    )
+    y = checked_targets(y, n_rows, labels=not is_regressor(labeler.estimator))
+    refuse_wrong_ids(ids, n_rows, labeler.neighbors)
+    if ids is not None:
+        ids = np.asarray(ids)
+    return Rows(table, y, ids, public_classes(labeler, y))
+
+
+def teacher_seeds(planned: LabelerPlan, key: bytes) -> list[int]:
+    """Return a seed for each teacher, whatever the rows are."""
+    return random_seeds(planned.n_teachers, keyed(key, "seeds"))
+
+
+def trained(labeler: Any, rows: Rows, planned: LabelerPlan, begun: Begun) -> Any:
+    """Return the teachers. Which of them a row reaches, no other row can change."""
+    key = begun._private_key
+    # [ensemble:chunks] by the key and the row alone
+    chunks = chunk_members(
+        rows.X,
+        rows.y,
+        planned.n_teachers,
+        key=sha256(b"chunks" + key).digest(),
+        neighbors=planned.budget.neighbors,
+        ids=rows.ids,
+    )
+    return train_teachers(
+        labeler.estimator,
+        rows.X,
+        rows.y,
+        chunks,
+        voting_of(labeler, rows.classes),
+        seeds=teacher_seeds(planned, key),
+        n_jobs=labeler.n_jobs,
+        folder=begun.folder,
+        verbose=labeler.verbose,
+    )

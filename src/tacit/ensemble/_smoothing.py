@@ -1,0 +1,322 @@
+"""The student that needs no choice: votes smoothed over public rows."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
+from sklearn.decomposition import PCA
+from sklearn.neighbors import NearestNeighbors, kneighbors_graph
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from tacit._random import as_generator
+from tacit._validate import at_least
+
+__all__ = ["NeighborMap", "SmoothedVotes"]
+
+# Rows up to which all eigenvectors are computed
+DENSE = 600
+# Chebyshev polynomials of the graph: their degree, how often, and the eigenvalue below
+# which directions die out. The first 50 of 100 directions of MNIST are then exact to
+# four digits, and the rest is smooth as well
+DEGREE, ROUNDS, CUT = 15, 2, 0.6
+SPARE = 20
+# Steps of a walk after which a direction is worth less, and the share of the walk in
+# the prior; the rest is linear. Evidence chooses among them and among the strengths
+WALKS = (1.0, 3.0, 10.0, 30.0, 100.0)
+SHARES = (0.5, 0.9, 1.0)
+STRENGTHS = np.logspace(-3, 7, 61)
+
+
+class NeighborMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Coordinates in which public rows that are neighbors are close.
+
+    Parameters
+    ----------
+    n_components
+        Coordinates, at most.
+    n_neighbors
+        Nearest public rows that a row is joined to.
+    n_directions
+        Principal directions of the public rows in which distances are taken, at most.
+
+    Attributes
+    ----------
+    components_
+        Coordinates of the public rows, the slowest first.
+    rates_
+        Eigenvalues of the walk that belong to them, from 1 down.
+
+    Notes
+    -----
+    **Guarantee.** The map of a row is a function of that row and of the public rows
+    that it was fitted on. Private rows may be mapped by it at no cost, before a
+    private fit, as any row is mapped without the others. Fit it on public rows alone.
+
+    The coordinates are the first eigenvectors of the random walk on the graph of
+    nearest rows (Belkin and Niyogi 2003 [1]_). A new row is where its nearest public
+    rows are on average. The public rows are part of the map.
+
+    References
+    ----------
+    .. [1] M. Belkin, P. Niyogi, "Laplacian eigenmaps for dimensionality reduction and
+       data representation", Neural Computation 15, 2003.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from tacit.ensemble import NeighborMap
+    >>> X_public, _ = make_moons(300, noise=0.05, random_state=0)
+    >>> NeighborMap(n_components=5).fit_transform(X_public).shape
+    (300, 5)
+    """
+
+    def __init__(self, n_components=100, n_neighbors=10, n_directions=50):
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.n_directions = n_directions
+
+    def fit(self, X, y=None):
+        """Learn the map from public rows.
+
+        Parameters
+        ----------
+        X
+            Public rows.
+        y
+            Ignored.
+        """
+        at_least(
+            1,
+            n_components=self.n_components,
+            n_neighbors=self.n_neighbors,
+            n_directions=self.n_directions,
+        )
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        directions = min(self.n_directions, *X.shape)
+        with np.errstate(all="ignore"):  # rows that are all alike have no direction
+            # a solver that draws nothing
+            self.directions_ = PCA(directions, svd_solver=_solver(X)).fit(X)
+        self.rows_ = self.directions_.transform(X)
+        graph = kneighbors_graph(self.rows_, min(self.n_neighbors, len(X) - 1))
+        graph = graph.maximum(graph.T).tocsr()
+        degrees = np.asarray(graph.sum(axis=1)).ravel()
+        roots = sparse.diags_array(1 / np.sqrt(degrees))
+        self.rates_, vectors = _leading(
+            (roots @ graph @ roots).tocsr(), min(self.n_components, len(X))
+        )
+        # mean square one where rows are weighted by their degree
+        self.components_ = vectors * np.sqrt(degrees.sum() / degrees)[:, None]
+        self._n_features_out = len(self.rates_)
+        return self
+
+    def transform(self, X):
+        """Return the coordinates of rows, each by itself.
+
+        Parameters
+        ----------
+        X
+            Public or private rows.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._of_directions(self.directions_.transform(X))
+
+    def _of_directions(self, rows):
+        nearest = NearestNeighbors(n_neighbors=min(self.n_neighbors, len(self.rows_)))
+        near = nearest.fit(self.rows_).kneighbors(rows, return_distance=False)
+        found = np.zeros((len(rows), self.components_.shape[1]))
+        for places in near.T:  # one neighbor at a time, which takes less memory
+            found += self.components_[places]
+        return found / near.shape[1]
+
+
+class SmoothedVotes(RegressorMixin, BaseEstimator):
+    """Ridge regression on a `NeighborMap` and on the columns, without a choice to make.
+
+    Parameters
+    ----------
+    n_components, n_neighbors, n_directions
+        As for `NeighborMap`.
+
+    Attributes
+    ----------
+    map_
+        The map of the public rows.
+    walk_
+        Steps of the walk that the evidence chose; 0 for a linear model.
+    strength_
+        Strength of the ridge that it chose.
+
+    Notes
+    -----
+    **Guarantee.** It reads public rows and released votes, and so costs nothing. This
+    holds for the choice of its strength too: noise of votes has mean zero and is
+    independent from row to row, so that the probability of the released votes under a
+    Gaussian process (Rasmussen and Williams 2006 [1]_, Section 5.4) tells noise from
+    signal without a private row.
+
+    Rows of weight zero are part of the map alone: public rows without an answer help.
+
+    References
+    ----------
+    .. [1] C. Rasmussen, C. Williams, "Gaussian processes for machine learning", MIT
+       Press, 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from tacit.ensemble import SmoothedVotes
+    >>> from tacit.mechanisms import as_generator
+    >>> X, y = make_moons(400, noise=0.05, random_state=0)
+    >>> noisy = y + as_generator(0).normal(size=400)
+    >>> bool(((SmoothedVotes().fit(X, noisy).predict(X) > 0.5) == y).mean() > 0.9)
+    True
+    """
+
+    def __init__(self, n_components=100, n_neighbors=10, n_directions=50):
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.n_directions = n_directions
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to noisy targets of public rows.
+
+        Parameters
+        ----------
+        X
+            Public rows.
+        y
+            Noisy targets, one or more a row.
+        sample_weight
+            How much a target counts; rows of weight zero are part of the map alone.
+        """
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=2,
+        )
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        if not weights.any():
+            raise ValueError("sample_weight must be positive for at least one row.")
+        self.map_ = NeighborMap(
+            self.n_components, self.n_neighbors, self.n_directions
+        ).fit(X)
+        Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+        self._one = np.ndim(y) == 1
+        known = weights > 0
+        mean = np.average(Y, axis=0, weights=weights)
+        graph, linear = self._blocks(self.map_.rows_)
+        # rows of the average size have the norm one in either block
+        sizes = [np.sqrt((block**2).sum(axis=1).mean()) for block in (graph, linear)]
+        self._scale = 1 / np.maximum(sizes, np.finfo(float).tiny)
+        Z = np.hstack([graph * self._scale[0], linear * self._scale[1]])[known]
+        half = np.sqrt(weights[known])[:, None]
+        Z, R = Z * half, (Y[known] - mean) * half
+        scores, products = Z.T @ Z, Z.T @ R
+        total = (R**2).sum()
+        candidates = [
+            self._tried(prior, scores, products, total, R.shape)
+            for prior in self._priors(linear.shape[1])
+        ]
+        best = min(candidates, key=lambda found: found[0])
+        _, self.strength_, self.walk_, self.coef_ = best
+        self.intercept_ = mean
+        return self
+
+    def predict(self, X):
+        """Return smooth targets of rows.
+
+        Parameters
+        ----------
+        X
+            Any rows.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        graph, linear = self._blocks(self.map_.directions_.transform(X))
+        Z = np.hstack([graph * self._scale[0], linear * self._scale[1]])
+        found = Z @ self.coef_ + self.intercept_
+        return found[:, 0] if self._one else found
+
+    def _blocks(self, rows):
+        return self.map_._of_directions(rows), rows
+
+    def _priors(self, n_linear):
+        """Yield deviations of the weights, each with the walk they come from."""
+        rates = np.clip(self.map_.rates_, 0.0, 1.0)
+        yield 0.0, np.r_[np.zeros(len(rates)), np.ones(n_linear)]
+        for walk, share in product(WALKS, SHARES):
+            heat = np.exp(-walk * (1 - rates) / 2)
+            heat *= np.sqrt(share * len(rates) / (heat**2).sum())
+            yield walk, np.r_[heat, np.full(n_linear, np.sqrt(1 - share))]
+
+    def _tried(self, candidate, scores, products, total, shape):
+        """Return the evidence against a prior, with the best strength and weights."""
+        walk, prior = candidate
+        values, vectors = np.linalg.eigh(prior[:, None] * scores * prior)
+        values = np.maximum(values, 0.0)
+        turned = vectors.T @ (prior[:, None] * products)
+        power = (turned**2).sum(axis=1)
+        n, k = shape
+        kept = values[:, None] + STRENGTHS
+        rest = np.maximum(total - (power[:, None] / kept).sum(axis=0), 1e-12 * total)
+        # minus twice the log of the density, at its best noise
+        against = n * k * np.log(np.maximum(rest, np.finfo(float).tiny))
+        against += k * np.log1p(values[:, None] / STRENGTHS).sum(axis=0)
+        place = int(against.argmin())
+        weights = vectors @ (turned / kept[:, place : place + 1])
+        return (
+            float(against[place]),
+            float(STRENGTHS[place]),
+            walk,
+            prior[:, None] * weights,
+        )
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn that there may be several targets."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _solver(X):
+    """Return the solver for principal directions that is exact and fast."""
+    return "covariance_eigh" if X.shape[0] > X.shape[1] else "full"
+
+
+def _leading(matrix, count):
+    """Return the largest eigenvalues of a walk, and smooth directions for them."""
+    n = matrix.shape[0]
+    if n <= max(DENSE, 2 * (count + SPARE)):
+        values, vectors = np.linalg.eigh(matrix.toarray())
+        return values[::-1][:count], vectors[:, ::-1][:, :count]
+    # public rows and a fixed seed: the same map for the same rows
+    block = as_generator(0).normal(size=(n, count + SPARE))
+    center, radius = (CUT - 1) / 2, (CUT + 1) / 2
+    for _ in range(ROUNDS):
+        before = np.linalg.qr(block)[0]
+        block = (matrix @ before - center * before) / radius
+        for _ in range(DEGREE - 1):
+            after = 2 * (matrix @ block - center * block) / radius - before
+            before, block = block, after
+    basis = np.linalg.qr(block)[0]
+    values, turn = np.linalg.eigh(basis.T @ (matrix @ basis))
+    return values[::-1][:count], (basis @ turn)[:, ::-1][:, :count]

@@ -1,0 +1,414 @@
+"""An ordinary model that learns from public rows and the answers about them."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from tacit._estimators import all_or_nothing, checked_shape, checked_values
+from tacit._random import as_generator
+from tacit._validate import one_of
+from tacit.ensemble._durable import DurableLabeler
+from tacit.ensemble._labeler import PrivateLabeler
+from tacit.ensemble._labels import Labels
+from tacit.ensemble._shares import VoteClassifier
+from tacit.ensemble._smoothing import SmoothedVotes
+from tacit.ensemble._tables import table_of
+from tacit.ensemble._terms import is_counted, least_rows
+from tacit.mechanisms.votes import VOTES, ConfidentVotes, NoisyVotes
+from tacit.privacy import Ledger
+
+__all__ = ["PrivateStudent"]
+
+LEAST_POOL = 2
+
+
+class PrivateStudent(BaseEstimator):
+    """Teach any model by private answers about public rows.
+
+    Parameters
+    ----------
+    labeler
+        A `PrivateLabeler`, which is cloned; or, for `fit_pool`, one that was fitted, or
+        a `DurableLabeler`.
+    student
+        Any classifier or regressor of scikit-learn, or a pipeline; it is cloned. None
+        for `SmoothedVotes`, which is the most accurate where votes are noisy.
+    targets
+        What the student learns. ``"labels"``: the answers. ``"votes"``: the noisy share
+        of the votes for each class, of all rows that were answered, which a regressor
+        of several targets averages over alike rows. ``"auto"``: votes where the
+        labeler tells them and the student is a regressor or None, else labels.
+    unanswered
+        Public rows without an answer: ``"drop"``, or ``"self_train"``, by which a
+        classifier adds its own confident guesses.
+
+    Attributes
+    ----------
+    classes_
+        Public labels, of a classifier.
+    labeler_
+        The fitted labeler. While something remains, it answers further questions.
+    labels_
+        Answers, as `Labels`; they are there even if the fit of the student fails.
+    privacy_
+        Promise, charge and assumptions of the labeler. The student adds nothing.
+    questions_
+        Places in the pool of the rows that ``labels_`` is of.
+    student_
+        The fitted student, an ordinary estimator to publish.
+
+    Notes
+    -----
+    **Guarantee.** That of the labeler: the student is a function of public rows and of
+    released answers, so that it and all that is made of it is post-processing (Dwork
+    and Roth 2014 [1]_, Proposition 2.1; Papernot et al. 2017 [2]_). This holds for the
+    votes as targets, for self-training, and for any choice of a student by the answers.
+
+    Where no question is answered, the student is the constant public default: the first
+    class, or the middle of the range. Where all answers are one label, it is that
+    label. Neither is an error, as the charge was made.
+
+    With ``private="labels"`` of the labeler features are public, and `fit` needs no
+    other rows: it asks about a random sample of ``X`` itself.
+
+    References
+    ----------
+    .. [1] C. Dwork, A. Roth, "The algorithmic foundations of differential privacy",
+       2014.
+    .. [2] N. Papernot, M. Abadi, U. Erlingsson, I. Goodfellow, K. Talwar,
+       "Semi-supervised knowledge transfer for deep learning from private training
+       data", ICLR 2017.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from tacit.ensemble import PrivateLabeler, PrivateStudent
+    >>> X, y = make_blobs(3300, centers=[[-2, 0], [2, 0]], random_state=0)
+    >>> labeler = PrivateLabeler(
+    ...     DecisionTreeClassifier(max_depth=2), 100, epsilon=1.0, delta=1e-6,
+    ...     classes=[0, 1], n_queries=200, random_state=0,
+    ... )
+    >>> student = PrivateStudent(labeler).fit(X[300:], y[300:], X_public=X[100:300])
+    >>> bool(student.score(X[:100], y[:100]) > 0.9)
+    True
+    """
+
+    def __init__(self, labeler, student=None, *, targets="auto", unanswered="drop"):
+        self.labeler = labeler
+        self.student = student
+        self.targets = targets
+        self.unanswered = unanswered
+
+    def fit(self, X, y, *, X_public=None, ids=None, ledger: Ledger | None = None):
+        """Charge, train teachers, ask about the public rows, and fit the student.
+
+        Parameters
+        ----------
+        X, y, ids, ledger
+            As for `PrivateLabeler.fit`.
+        X_public
+            Public rows with the columns of ``X``, asked in their order until nothing is
+            left. None where the labeler has ``private="labels"``: then a random sample
+            of ``X`` is asked.
+        """
+        with all_or_nothing(self):
+            if not isinstance(self.labeler, PrivateLabeler):
+                raise TypeError(
+                    "labeler must be a PrivateLabeler for fit, got "
+                    f"{type(self.labeler).__name__}; fit another one yourself, and "
+                    "call fit_pool."
+                )
+            self._refuse_parameters()
+            labeler = clone(self.labeler)
+            # a copy of a generator would repeat its stream in the next fit
+            labeler.random_state = self.labeler.random_state
+            table = table_of(X)
+            probe = clone(labeler)
+            checked_shape(
+                probe,
+                table,
+                fitting=True,
+                least_rows=least_rows(labeler),
+                accept_sparse=True,
+            )
+            pool, places = self._pool(labeler, table, X_public)
+            self._refuse_pool(probe, pool)
+            labeler.fit(table, y, ids=ids, ledger=ledger)
+            self._take(labeler)
+        # what was paid for is kept from here on, whatever fails
+        self._keep(labeler.label(_rows(pool, places)), places)
+        return self._learn(pool)
+
+    def fit_pool(self, X_public, labels: Labels | None = None):
+        """Fit the student with a labeler that is fitted already, which is kept.
+
+        Parameters
+        ----------
+        X_public
+            Public rows with the columns of the labeler.
+        labels
+            What the labeler said of these rows already; None asks now.
+        """
+        with all_or_nothing(self):
+            self._refuse_parameters()
+            labeler, pool = self._inner(), table_of(X_public)
+            check_is_fitted(labeler, "n_asked_")
+            self._refuse_pool(labeler, pool)
+            if labels is None:
+                labels = self.labeler.label(pool)
+            elif not isinstance(labels, Labels) or len(labels) != pool.shape[0]:
+                raise ValueError(
+                    "labels must be Labels, one for each row of X_public; give what "
+                    "label returned."
+                )
+            self._take(labeler)
+        self._keep(labels, np.arange(pool.shape[0]))
+        return self._learn(pool)
+
+    def predict(self, X):
+        """Return what the student predicts.
+
+        Parameters
+        ----------
+        X
+            Any rows.
+        """
+        check_is_fitted(self, "student_")
+        return self.student_.predict(X)
+
+    @available_if(lambda self: hasattr(self.student_, "predict_proba"))
+    def predict_proba(self, X):
+        """Return the probability of each class, as the student has it.
+
+        Parameters
+        ----------
+        X
+            Any rows.
+        """
+        found = self.student_.predict_proba(X)
+        # the student may not have met all classes
+        all_classes = np.zeros((len(found), len(self.classes_)))
+        places = np.searchsorted(self.classes_, self.student_.classes_)
+        all_classes[:, places] = found
+        return all_classes
+
+    def score(self, X, y, sample_weight=None):
+        """Return the accuracy of a classifier, or R squared of a regressor.
+
+        It reads ``y``, and so is no private figure of rows that are private.
+
+        Parameters
+        ----------
+        X
+            Public rows.
+        y
+            Labels or targets.
+        sample_weight
+            How much each row counts.
+        """
+        measure = r2_score if is_regressor(self) else accuracy_score
+        return measure(y, self.predict(X), sample_weight=sample_weight)
+
+    def _inner(self):
+        durable = isinstance(self.labeler, DurableLabeler)
+        return self.labeler.labeler if durable else self.labeler
+
+    def _refuse_parameters(self):
+        """Refuse what does not go together, before anything is charged."""
+        one_of(("auto", "labels", "votes"), targets=self.targets)
+        one_of(("drop", "self_train"), unanswered=self.unanswered)
+        if not isinstance(self._inner(), PrivateLabeler):
+            raise TypeError(
+                "labeler must be a PrivateLabeler or a DurableLabeler, got "
+                f"{type(self.labeler).__name__}."
+            )
+        student = self.student
+        if student is not None and (
+            isinstance(student, type)
+            or not all(
+                callable(getattr(student, name, None))
+                for name in ("fit", "predict", "get_params")
+            )
+        ):
+            raise TypeError(
+                "student must be None, or a classifier or regressor with fit and "
+                "predict, such as LogisticRegression()."
+            )
+        self._refuse_kinds()
+
+    def _refuse_kinds(self):
+        student, numbers = self.student, is_regressor(self)
+        regressor = student is not None and is_regressor(student)
+        tells = self._tells_votes()
+        wanted = self.targets == "votes"
+        if numbers and student is not None and not regressor:
+            raise ValueError(
+                "student must be a regressor where the labeler answers with numbers."
+            )
+        if wanted and not tells:
+            raise ValueError(
+                "targets='votes' needs a labeler that tells votes; give it "
+                "mechanism='gnmax' or 'confident_gnmax', or targets='auto'."
+            )
+        if wanted and student is not None and not regressor:
+            raise ValueError(
+                "targets='votes' needs a student that is a regressor of several "
+                "targets, such as Ridge(), or None; give one, or targets='labels'."
+            )
+        if regressor and not numbers and (self.targets == "labels" or not tells):
+            raise ValueError(
+                "student must be a classifier where it learns labels; a regressor "
+                "learns votes, of a labeler that tells them."
+            )
+        if self.unanswered == "self_train" and (
+            numbers or student is None or not hasattr(student, "predict_proba")
+        ):
+            raise ValueError(
+                "unanswered='self_train' needs a student that is a classifier with "
+                "predict_proba."
+            )
+
+    def _tells_votes(self):
+        name = self._inner().mechanism
+        if is_regressor(self):
+            return False
+        return name == "auto" or issubclass(
+            VOTES.get(name, object), NoisyVotes | ConfidentVotes
+        )
+
+    def _pool(self, labeler, table, X_public):
+        """Return the public rows, and the places of those to ask in their order."""
+        if X_public is not None:
+            pool = table_of(X_public)
+            return pool, np.arange(pool.shape[0])
+        if labeler.private != "labels" or not is_counted(labeler):
+            raise ValueError(
+                "X_public must be given: the public rows to ask about; only a labeler "
+                "with private='labels' needs none, as features are public there."
+            )
+        # [student:sample] by the number of rows alone, which is public here
+        order = as_generator(labeler.random_state).permutation(table.shape[0])
+        return table, order[: labeler.n_queries]
+
+    def _refuse_pool(self, fitted, pool):
+        """Refuse public rows that have other columns than the private ones."""
+        if len(pool.shape) != 2 or pool.shape[0] < LEAST_POOL:
+            raise ValueError(
+                f"X_public must be a table of at least {LEAST_POOL} rows, got shape "
+                f"{pool.shape}."
+            )
+        if pool.shape[1] != fitted.n_features_in_:
+            raise ValueError(
+                f"X_public must have the {fitted.n_features_in_} columns of X, got "
+                f"{pool.shape[1]}."
+            )
+        checked_shape(fitted, pool, fitting=False, accept_sparse=True)
+        if self.student is None:
+            try:
+                checked_values(pool)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    "X_public must be dense and hold finite numbers for the student "
+                    "that is used by default; give a student for other rows, such as "
+                    "a Pipeline."
+                ) from None
+
+    def _take(self, labeler):
+        """Forget an earlier fit, and hold a labeler that was charged for."""
+        earlier = ("classes_", "feature_names_in_", "labels_", "questions_", "student_")
+        for name in earlier:
+            vars(self).pop(name, None)
+        for name in ("classes_", "n_features_in_", "feature_names_in_", "privacy_"):
+            if hasattr(labeler, name):
+                setattr(self, name, getattr(labeler, name))
+        self.labeler_ = labeler
+
+    def _keep(self, labels, places):
+        """Keep what was released, before the student can fail on it."""
+        self.labels_, self.questions_ = labels, places
+
+    def _learn(self, pool):
+        """Fit the student to what was released: post-processing from here on."""
+        labels = self.labels_
+        answered = np.zeros(pool.shape[0], dtype=bool)
+        answered[self.questions_] = labels.answered
+        values = np.repeat(labels.values[:1], pool.shape[0])
+        values[self.questions_] = labels.values
+        student = SmoothedVotes() if self.student is None else clone(self.student)
+        by_votes = not is_regressor(self) and is_regressor(student)
+        known = values[answered]
+        few = len(np.unique(known)) < 2 and not (by_votes or is_regressor(self))
+        if few or not len(known):
+            self.student_ = self._constant(known[0] if len(known) else values[0], pool)
+        elif by_votes or self.student is None:
+            goals = self._shares(pool, values) if by_votes else values
+            if by_votes:
+                student = VoteClassifier(student, self.classes_)
+            if self.student is None:  # which learns from rows without an answer too
+                student.fit(pool, goals, sample_weight=answered.astype(np.float64))
+            else:
+                student.fit(_rows(pool, answered), goals[answered])
+            self.student_ = student
+        else:
+            if self.unanswered == "self_train" and not answered.all():
+                answered, values = self._guessed(student, pool, answered, values)
+            self.student_ = student.fit(_rows(pool, answered), values[answered])
+        return self
+
+    def _shares(self, pool, values):
+        """Return the share of each class in the votes, or one for a label alone."""
+        labels = self.labels_
+        if labels.votes is None or self.targets == "labels":
+            return (values[:, None] == self.classes_).astype(np.float64)
+        shares = np.zeros((pool.shape[0], len(self.classes_)))
+        shares[self.questions_] = labels.votes / self.labeler_.n_teachers_
+        return shares
+
+    def _guessed(self, student, pool, answered, values):
+        """Return which labels are known after self-training, and all labels."""
+        codes = np.full(pool.shape[0], -1)
+        codes[answered] = np.searchsorted(self.classes_, values[answered])
+        taught = SelfTrainingClassifier(clone(student)).fit(pool, codes)
+        codes = taught.transduction_
+        return codes >= 0, self.classes_[np.maximum(codes, 0)]
+
+    def _constant(self, value, pool):
+        """Return a model that always says the same."""
+        if is_regressor(self):
+            rows = _rows(pool, np.zeros(1, dtype=np.intp))
+            return DummyRegressor(strategy="constant", constant=value).fit(
+                rows, [value]
+            )
+        # one row a class, so that it knows all of them
+        rows = _rows(pool, np.zeros(len(self.classes_), dtype=np.intp))
+        return DummyClassifier(strategy="constant", constant=value).fit(
+            rows, self.classes_
+        )
+
+    def __getstate__(self):
+        """Leave out what no copy can have; labelers leave out their teachers."""
+        return {**super().__getstate__(), "labeler": self._inner()}
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn whether this predicts classes or numbers."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        learner = getattr(self._inner(), "estimator", None)
+        if learner is not None and is_regressor(learner):
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        else:
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        return tags
+
+
+def _rows(table, places):
+    """Return some rows of an array, sparse matrix or table."""
+    return table.iloc[places] if hasattr(table, "iloc") else table[places]

@@ -1,0 +1,263 @@
+"""What a labeler will do, from its parameters and public facts alone."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_regressor
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+
+from tacit._estimators import planning_rows, promised_budget, public_range
+from tacit._validate import at_least, one_of
+from tacit.ensemble._plan import auto_teachers
+from tacit.ensemble._voting import ClassVoting, NumberVoting
+from tacit.mechanisms.votes import (
+    CLASS_VOTES,
+    NUMBER_VOTES,
+    ConfidentVotes,
+    NoisyVotes,
+    VoteMechanism,
+    VoteTerms,
+    vote_mechanism,
+)
+from tacit.privacy import Budget, Event, Neighbors
+from tacit.streams._linear import checked_classes
+from tacit.streams._record import ADDRESS
+
+__all__ = [
+    "LabelerPlan",
+    "declared_input",
+    "described",
+    "is_counted",
+    "least_rows",
+    "planned_labeler",
+    "public_classes",
+    "refuse_parameters",
+    "refuse_used",
+    "voting_of",
+]
+
+LABELS_ONLY = "protects labels alone: the features of all rows are taken as public"
+CLASSES_TOLD = "the set of labels is public (taken from y; give classes=)"
+LEARNER = "the learner is a function of its rows and its seed, and keeps nothing"
+
+
+@dataclass(frozen=True)
+class LabelerPlan:
+    """What a labeler will do and spend, before any row is read.
+
+    Parameters
+    ----------
+    budget
+        What all answers together promise.
+    n_teachers
+        Teachers, each with rows of its own.
+    mechanism
+        What answers a question from their votes, with its noise levels.
+    n_rows
+        Rows that were planned for: public, or a public guess.
+    assumptions
+        What the promise rests on, in words.
+    """
+
+    budget: Budget
+    n_teachers: int
+    mechanism: VoteMechanism
+    n_rows: int
+    assumptions: tuple[str, ...]
+
+    @property
+    def event(self) -> Event:
+        """What the ledger is charged, once, before the teachers are trained."""
+        return self.mechanism.event
+
+    @property
+    def rows_per_teacher(self) -> float:
+        """Rows that a teacher has on average."""
+        return self.n_rows / self.n_teachers
+
+    @property
+    def n_votes(self) -> int | None:
+        """Noisy numbers that come with an answer, one a class; None for none."""
+        told = isinstance(self.mechanism, NoisyVotes | ConfidentVotes)
+        return self.mechanism.n_classes if told else None
+
+
+def is_counted(labeler: Any) -> bool:
+    """Return whether the number of rows is public."""
+    return Neighbors.of(labeler.neighbors) is Neighbors.REPLACE_ONE
+
+
+def is_automatic(labeler: Any) -> bool:
+    """Return whether the number of teachers is to be chosen."""
+    return isinstance(labeler.n_teachers, str) and labeler.n_teachers == "auto"
+
+
+def least_rows(labeler: Any) -> int:
+    """Return the fewest rows that are fitted, where their number is public."""
+    return 2 if is_counted(labeler) else 0
+
+
+def declared_input(estimator: Any) -> Any:
+    """Return what a learner of scikit-learn says it takes, or None.
+
+    Others may declare too little, and those made of parts often do.
+    """
+    if not hasattr(estimator, "get_params") or isinstance(estimator, type):
+        return None  # no learner, which is refused elsewhere
+    parts = estimator.get_params(deep=True).values()
+    own = type(estimator).__module__.startswith("sklearn.")
+    made_of_parts = any(
+        hasattr(part, "fit") or isinstance(part, list | tuple) for part in parts
+    )
+    return get_tags(estimator).input_tags if own and not made_of_parts else None
+
+
+def refuse_parameters(labeler: Any) -> None:
+    """Refuse parameters that do not go together, whatever the rows are."""
+    _refuse_estimator(labeler.estimator)
+    one_of(("rows", "labels"), private=labeler.private)
+    if labeler.private == "labels" and not is_counted(labeler):
+        raise ValueError(
+            "private='labels' must go with neighbors='replace_one': features and the "
+            "number of rows are public there."
+        )
+    if not is_automatic(labeler):
+        at_least(1, n_teachers=labeler.n_teachers)
+    jobs = labeler.n_jobs
+    if jobs is not None and (
+        isinstance(jobs, bool) or not isinstance(jobs, Integral) or jobs == 0
+    ):
+        raise ValueError(f"n_jobs must be None or an integer but 0, got {jobs!r}.")
+    if not isinstance(labeler.verbose, bool):
+        at_least(0, verbose=labeler.verbose)
+    _refuse_kinds(labeler)
+
+
+def refuse_used(folder: Any) -> None:
+    """Refuse a folder for teachers in which there is something already."""
+    if folder is None:
+        return
+    path = Path(folder)
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise ValueError(
+            "teacher_folder must be a new or an empty folder, so that no other "
+            f"teachers are in it, got {str(folder)!r}."
+        )
+
+
+def _refuse_estimator(estimator: Any) -> None:
+    if isinstance(estimator, type) or not all(
+        callable(getattr(estimator, name, None))
+        for name in ("fit", "predict", "get_params")
+    ):
+        shown = estimator.__name__ if isinstance(estimator, type) else type(estimator)
+        raise TypeError(
+            "estimator must be a classifier or regressor with fit and predict, such as "
+            f"LogisticRegression(), got {getattr(shown, '__name__', shown)}."
+        )
+    clone(estimator)  # what cannot be cloned is refused here, in scikit-learn's words
+
+
+def _refuse_kinds(labeler: Any) -> None:
+    """Refuse classes for numbers, and numbers for classes."""
+    numbers = is_regressor(labeler.estimator)
+    kind, names = (
+        ("a regressor", NUMBER_VOTES) if numbers else ("a classifier", CLASS_VOTES)
+    )
+    one_of(("auto", *CLASS_VOTES, *NUMBER_VOTES), mechanism=labeler.mechanism)
+    if labeler.mechanism not in ("auto", *names):
+        raise ValueError(
+            f"mechanism must be one of {', '.join(map(repr, names))} or 'auto' where "
+            f"estimator is {kind}, got {labeler.mechanism!r}."
+        )
+    if numbers and labeler.classes is not None:
+        raise ValueError(
+            "classes must be None where estimator is a regressor, whose answers are "
+            "numbers; give y_range."
+        )
+    if not numbers and labeler.y_range is not None:
+        raise ValueError(
+            "y_range must be None where estimator is a classifier, whose answers are "
+            "labels; give classes."
+        )
+
+
+def public_classes(labeler: Any, y: Any = None) -> Any:
+    """Return the sorted labels, given or taken from ``y``; None for numbers."""
+    if is_regressor(labeler.estimator):
+        return None
+    if labeler.classes is not None:
+        return checked_classes(labeler.classes)
+    if y is None:
+        raise ValueError("classes must be given for a plan, which sees no labels.")
+    with warnings.catch_warnings():
+        # it warns about labels that look like numbers, which depends on them
+        warnings.simplefilter("ignore", UserWarning)
+        check_classification_targets(y)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(
+            "y holds one class; give the public labels as classes= to fit with fewer "
+            "labels than there are."
+        )
+    return checked_classes(classes)
+
+
+def voting_of(labeler: Any, classes: Any) -> Any:
+    """Return how predictions become votes."""
+    if classes is None:
+        return NumberVoting(*public_range(labeler.y_range))
+    return ClassVoting(classes)
+
+
+def planned_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
+    """Choose the number of teachers and set the noise; reads no row."""
+    numbers = classes is None
+    budget = promised_budget(labeler.epsilon, labeler.delta, labeler.neighbors, n_rows)
+    rows = planning_rows(budget, n_rows, labeler.expected_rows)
+    name = labeler.mechanism
+    if name == "auto":
+        name = "mean" if numbers else "gnmax"
+    facts = {
+        "n_queries": labeler.n_queries,
+        "n_classes": None if numbers else len(classes),
+        "y_range": public_range(labeler.y_range) if numbers else None,
+        "max_refusals": labeler.max_refusals,
+        "max_answers": labeler.max_answers,
+        "agreement": labeler.agreement,
+        "noise": labeler.noise,
+    }
+    n_teachers = labeler.n_teachers
+    if is_automatic(labeler):
+        n_teachers = auto_teachers(rows, budget, name, **facts)
+    mechanism = vote_mechanism(name, budget, VoteTerms(int(n_teachers), **facts))
+    return LabelerPlan(
+        budget,
+        int(n_teachers),
+        mechanism,
+        rows,
+        (
+            *((LABELS_ONLY,) if labeler.private == "labels" else ()),
+            LEARNER,
+            *mechanism.assumptions,
+            *((CLASSES_TOLD,) if not numbers and labeler.classes is None else ()),
+        ),
+    )
+
+
+def described(value: Any) -> str:
+    """Return an estimator with all its parameters, in words."""
+    if not hasattr(value, "get_params") or isinstance(value, type):
+        if isinstance(value, list | tuple):
+            return f"[{', '.join(map(described, value))}]"
+        return ADDRESS.sub("", repr(value))
+    given = value.get_params(deep=False)
+    parts = (f"{name}={described(given[name])}" for name in sorted(given))
+    return f"{type(value).__name__}({', '.join(parts)})"

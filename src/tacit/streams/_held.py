@@ -1,0 +1,181 @@
+"""A folder that one object of one process holds, and what is charged for it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tacit._state import dumped
+from tacit.privacy import Entry, Ledger
+from tacit.streams._alone import alone
+from tacit.streams._disk import locked, made
+from tacit.streams._record import (
+    OtherParameters,
+    RecordKind,
+    understood,
+)
+
+__all__ = ["LOCK", "STATE", "HeldFolder"]
+
+STATE, LOCK = "private-state", "lock"
+
+
+class HeldFolder(ABC):
+    """One model that goes on in a folder, and its one charge.
+
+    A subclass names the attribute of the model that is private and goes on, and says
+    how a record is written and shown again.
+
+    Parameters
+    ----------
+    model
+        What goes on. While it is held it goes on through this object alone.
+    folder
+        Where the record is kept.
+    ledger
+        Account to charge; None opens one for this model alone.
+    """
+
+    _kind: RecordKind
+    _goes_on: str
+
+    def __init__(
+        self, model: Any, folder: str | os.PathLike[str], ledger: Ledger | None
+    ) -> None:
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
+        self.model: Any = model
+        self.folder = Path(folder)
+        self.ledger = ledger
+        self.identity: str | None = None
+        self._private_key = b""
+        self._private_shown: Any = None
+        self._process = os.getpid()
+        made(self.folder)
+        self._lock: int | None = locked(self.folder / LOCK, self._kind.noun)
+        try:
+            # one operation, which no other thread can come between
+            if model.__dict__.setdefault("_holder", self) is not self:
+                raise ValueError(
+                    f"{self._kind.parameter} must not be held by another "
+                    f"{type(self).__name__}."
+                )
+            self._resume()
+        except BaseException:
+            self.close()
+            raise
+
+    @abstractmethod
+    def _resume(self) -> None:
+        """Show what is on the disk, if anything is."""
+
+    @abstractmethod
+    def _put(self, identity: str, key: bytes, **parts: Any) -> None:
+        """Write a record in the place of the one before."""
+
+    @abstractmethod
+    def _parameters(self) -> dict[str, str]:
+        """Return what the model must be gone on with, in words."""
+
+    @staticmethod
+    def exists(folder: str | os.PathLike[str]) -> bool:
+        """Whether something was begun in this folder."""
+        return (Path(folder) / STATE).exists()
+
+    def close(self) -> None:
+        """Let another process go on; the model shows what it did, and cannot."""
+        with alone(self):
+            if self._lock is None:
+                return
+            # [durable:held] whoever has the model has no state to go on from
+            if vars(self.model).get("_holder") is self:
+                for name in ("_holder", self._goes_on):
+                    vars(self.model).pop(name, None)
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        raise TypeError(
+            f"A {type(self).__name__} cannot be copied or pickled, as both would go "
+            "on; open the folder in the process that goes on, or copy its "
+            f"{self._kind.parameter}."
+        )
+
+    @property
+    def _label(self) -> str:
+        return f"{type(self.model).__name__} {self._kind.noun} {self.identity}"
+
+    def _refuse_unless_ours(self) -> None:
+        noun = self._kind.noun
+        if self._lock is None:
+            raise ValueError(f"This {noun} is closed; open the folder again.")
+        if os.getpid() != self._process:
+            raise ValueError(
+                f"This {noun} belongs to the process that opened it; close it there, "
+                "and open the folder here."
+            )
+        if vars(self.model).get(self._goes_on) is not self._private_shown:
+            raise ValueError(
+                f"The {self._kind.parameter} is not at the step that is on the disk; "
+                f"close this {noun}, and open the folder again with a new "
+                f"{self._kind.parameter}."
+            )
+
+    def _begin(self) -> None:
+        """Put the identity and the key on the disk, before anything is charged."""
+        identity, key = secrets.token_hex(16), self.model._drawn_key()
+        # [durable:identity] a charge that a killed process made is found by it
+        self._put(identity, key, n_steps=0)
+        self.identity, self._private_key = identity, key
+
+    def _standing_charge(self) -> Entry | None:
+        """Return the charge of this model that stands in the ledger, if any."""
+        if self.ledger is None:
+            return None
+        entries = self.ledger.report().entries
+        # what the charge is for may stand before the label
+        own = (entry for entry in entries if entry.label.endswith(self._label))
+        return next(own, None)
+
+    def _record(self, identity: str, key: bytes, parts: dict[str, Any]) -> bytes:
+        """Return what is written of the model."""
+        return dumped(
+            {
+                "format": self._kind.format,
+                "version": self._kind.version,
+                "identity": identity,
+                "key": key,
+                "parameters": self._parameters(),
+                **parts,
+            }
+        )
+
+    def _found(self) -> dict[str, Any] | None:
+        """Return the record on the disk, if there is one, or refuse it."""
+        path = self.folder / STATE
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        found = understood(path, content, self._kind)
+        began, given = found["parameters"], self._parameters()
+        differ = [n for n in {**began, **given} if began.get(n) != given.get(n)]
+        if differ:
+            raise OtherParameters(self.folder, differ, self._kind)
+        self.identity, self._private_key = found["identity"], found["key"]
+        unasked = found["n_steps"] == 0 or self.ledger is None
+        if not unasked and self._standing_charge() is None:
+            raise ValueError(
+                "ledger must be the one that was charged at the first step, where the "
+                "charge must stand, or None."
+            )
+        return found

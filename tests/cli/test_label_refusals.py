@@ -1,0 +1,241 @@
+"""What ``tacit label`` refuses: in one sentence, charged nothing, changed nothing."""
+
+import pytest
+from tests.cli.labeling import N_PUBLIC, people, place, write_csv
+from tests.cli.streaming import AGE, ILL, PAY, SEX, head_of
+
+from tacit.tables import Column, Schema
+
+STUDENT = ("--labels", "labels.csv", "--out", "student")
+
+
+@pytest.fixture
+def ward(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return place(tmp_path)
+
+
+def label(*more, state="state", outputs=STUDENT, tables=("private.csv", "public.csv")):
+    """Return a command whose budget, account and outputs can be given otherwise."""
+    return (
+        *("label", *tables, "--schema", "t.toml", "--state", state, *outputs),
+        *("--epsilon", 2, "--delta", 1e-6, "--teachers", 20, "--quiet"),
+        *("--ledger", "sqlite:///budget.db", *more),
+    )
+
+
+def snapshot(folder):
+    """Return every file with its contents, and how the ledger ends."""
+    files = sorted(p for p in folder.rglob("*") if p.is_file())
+    kept = {p: p.read_bytes() for p in files if "budget" not in p.name}
+    return kept, head_of(folder)
+
+
+def notes(ward):
+    (ward / "notes").mkdir()
+    (ward / "notes" / "todo").write_text("x")
+
+
+def no_labels(ward):
+    write_csv(ward / "private.csv", people(50, 0), leave_out=["ill"])
+
+
+def other_labels(ward):
+    rows = people(50, 0)
+    rows[3]["ill"] = "perhaps"
+    write_csv(ward / "private.csv", rows)
+
+
+def no_rows(ward):
+    (ward / "private.csv").write_text("who,age,sex,pay,ill\n")
+
+
+def half_a_public_table(ward):
+    write_csv(ward / "public.csv", people(9, 1), leave_out=["ill", "pay"])
+
+
+def text_in_public(ward):
+    rows = people(9, 1)
+    rows[3]["age"] = "old"
+    write_csv(ward / "public.csv", rows, leave_out=["ill"])
+
+
+def votes_there(ward):
+    rows = [{**row, "ill=yes": 3} for row in people(9, 1)]
+    write_csv(ward / "public.csv", rows, leave_out=["ill"])
+
+
+def unconfirmed(ward):
+    age = Column("age", "number", range=(0, 100), source="data")
+    Schema((age, SEX, PAY), target=ILL).save(ward / "t.toml")
+
+
+def unknown_column(ward):
+    Schema((AGE, SEX, PAY), target=ILL).save(ward / "t.toml")
+
+
+def there_already(ward):
+    (ward / "labels.csv").write_text("precious")
+
+
+def nothing(ward):
+    pass
+
+
+CASES = {
+    "no private file": (nothing, {"tables": ("no.csv", "public.csv")}, "no such file"),
+    "no public file": (nothing, {"tables": ("private.csv", "no.csv")}, "no such file"),
+    "no public table": (nothing, {"tables": ("private.csv",)}, "PUBLIC must"),
+    "private without labels": (no_labels, {}, "no column 'ill'"),
+    "labels of another kind": (other_labels, {}, "'ill'"),
+    "no private rows": (no_rows, {}, "no rows"),
+    "public without a column": (half_a_public_table, {}, "no column 'pay'"),
+    "text in a public number": (text_in_public, {}, "'age'"),
+    "a schema nobody confirmed": (unconfirmed, {}, "not confirmed"),
+    "a column without a schema": (unknown_column, {}, "'who'"),
+    "no outputs": (nothing, {"outputs": ()}, "--labels or --output"),
+    "state among other files": (notes, {"state": "notes"}, "--state"),
+    "state in a file": (nothing, {"state": "t.toml"}, "--state"),
+    "labels there already": (there_already, {}, "is there already"),
+}
+OPTIONS = {
+    "no delta": (("--delta", 0), "delta"),
+    "a negative epsilon": (("--epsilon", -1), "epsilon"),
+    "no teachers": (("--teachers", 0), "teachers"),
+    "half a teacher": (("--teachers", "0.5"), "--teachers"),
+    "too many questions": (("--queries", N_PUBLIC + 1), "--queries"),
+    "a teacher of numbers": (("--teacher", "linear"), "--teacher linear is not for"),
+    "a student of numbers": (("--student", "linear"), "--student linear is not for"),
+    "an unknown teacher": (("--teacher", "oracle"), "--teacher"),
+    "a parameter it has not": (("--set-teacher", "depth=3"), "no parameter 'depth'"),
+    "a bad parameter": (("--set-teacher", "C=-3"), "--set-teacher"),
+    "a seed of teachers": (("--set-teacher", "random_state=3"), "random_state"),
+    "half a parameter": (("--set-teacher", "C"), "--set-teacher must have the form"),
+    "a bad student": (
+        ("--student", "tree", "--set-student", "depth=3"),
+        "no parameter 'depth'",
+    ),
+    "settings of no student": (("--set-student", "depth=3"), "needs --student"),
+    "a teacher that cannot learn": (
+        ("--teacher", "knn", "--set-teacher", "n_neighbors=50"),
+        "made-up rows",
+    ),
+    "a parameter with an option": (("--set", "n_queries=3"), "use --queries"),
+    "an unknown parameter": (("--set", "magic=3"), "no parameter 'magic'"),
+    "no seed": (("--set", "random_state=abc"), "random_state"),
+    "an unknown mechanism": (("--mechanism", "magic"), "mechanism"),
+    "votes on numbers": (("--mechanism", "median"), "mechanism"),
+    "votes that are not told": (("--votes", "--mechanism", "stable"), "--votes"),
+    "ids with replaced rows": (("--ids", "who"), "--ids"),
+    "ids of nobody": (
+        ("--ids", "name", "--neighbors", "add_or_remove_one"),
+        "no column 'name'",
+    ),
+    "labels only with a table": (("--labels-only",), "leave PUBLIC out"),
+    "an unknown account": (("--dataset", "elsewhere"), "elsewhere"),
+    "a bad label": (("--label", ""), "--label"),
+    "a bad encoding": (("--encoding", "utf-16"), ".csv"),
+    "a bad delimiter": (("--delimiter", "|"), "no column"),
+    "no jobs": (("--jobs", 0), "jobs"),
+    "labels as text": (("--labels", "labels.txt"), "--labels must end in"),
+    "labels in no folder": (("--labels", "no/labels.csv"), "--labels"),
+    "labels over the rows": (("--labels", "private.csv"), "--labels"),
+    "labels over the public": (("--labels", "public.csv"), "--labels"),
+    "labels in the state": (("--labels", "state/labels.csv"), "--state"),
+    "a student in the state": (("--out", "state/student"), "--state"),
+    "a student around the state": (("--out", ".", "--force"), "--out"),
+    "a student over a folder": (("--out", "notes", "--force"), "is no model"),
+    "a student for nobody": (("--student", "none"), "--student none"),
+}
+
+
+def refused(run, ward, given, words):
+    before = snapshot(ward)
+    answer = run(*given)
+    assert answer.code == 2, answer.out + answer.err
+    assert words in answer.err
+    assert answer.err.count("\n") == 1
+    assert snapshot(ward) == before
+    assert not (ward / "state").exists()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_files_that_cannot_be_used_are_refused_before_the_charge(ward, run, case):
+    change, given, words = CASES[case]
+    change(ward)
+    refused(run, ward, label(**given), words)
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_options_that_cannot_be_used_are_refused_before_the_charge(ward, run, case):
+    notes(ward)
+    more, words = OPTIONS[case]
+    refused(run, ward, label(*more), words)
+
+
+def test_votes_that_are_there_already_are_refused(ward, run):
+    votes_there(ward)
+    refused(run, ward, label("--votes"), "'ill=yes'")
+
+
+def test_what_the_ledger_cannot_pay_is_refused(ward, run):
+    before = snapshot(ward)
+    answer = run(*label("--epsilon", 50))
+    assert answer.code == 3
+    assert snapshot(ward) == before
+    assert not (ward / "state").exists()
+
+
+def test_a_ledger_must_be_named_or_left_out(ward, run):
+    given = [g for g in label() if g not in ("--ledger", "sqlite:///budget.db")]
+    assert "--no-ledger" in run(*given).err
+
+
+def other_public(ward):
+    write_csv(ward / "public.csv", people(N_PUBLIC, 2), leave_out=["ill"])
+
+
+def other_private(ward):
+    write_csv(ward / "private.csv", people(400, 3))
+
+
+def damaged_pool(ward):
+    (ward / "state" / "pool.json").write_text("{")
+
+
+def damaged_state(ward):
+    path = ward / "state" / "labeler" / "private-state"
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def other_table(ward):
+    (ward / "labels.csv").write_text("precious")
+
+
+BEGUN = {
+    "another epsilon": (nothing, ("--epsilon", 1), "--epsilon must be as then"),
+    "other teachers": (nothing, ("--teachers", 10), "--teachers must be as then"),
+    "another teacher": (nothing, ("--teacher", "tree"), "--teacher must be as then"),
+    "other parameters": (nothing, ("--set-teacher", "C=2"), "--teacher must be as"),
+    "a seed": (nothing, ("--set", "random_state=1"), "--set random_state"),
+    "fewer questions": (nothing, ("--queries", 10), "--queries must be as then"),
+    "other public rows": (other_public, (), "other public rows"),
+    "other private rows": (other_private, (), "trained on"),
+    "a damaged pool": (damaged_pool, (), "damaged"),
+    "a damaged state": (damaged_state, (), "damaged"),
+    "another table of labels": (other_table, (), "with something else"),
+}
+
+
+@pytest.mark.parametrize("case", BEGUN)
+def test_what_does_not_fit_what_was_begun_is_one_sentence(ward, run, case):
+    change, more, words = BEGUN[case]
+    outputs = ("--labels", "labels.csv", "--student", "none")
+    assert run(*label(outputs=outputs)).code == 0
+    change(ward)
+    before = snapshot(ward)
+    answer = run(*label(*more, outputs=outputs))
+    assert answer.code == 2, answer.out + answer.err
+    assert words in answer.err
+    assert answer.err.count("\n") == 1
+    assert snapshot(ward) == before

@@ -1,0 +1,69 @@
+"""Labels: what was released of each row, and no answer where there is none."""
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+from tacit.ensemble import Labels
+from tacit.ensemble._labels import gathered
+from tacit.mechanisms import NO_ANSWER
+from tacit.mechanisms.votes import VoteAnswer
+
+ANSWERS = [
+    VoteAnswer(1, np.array([2.0, 9.0])),
+    VoteAnswer(NO_ANSWER),
+    VoteAnswer(0, np.array([7.0, 1.0])),
+]
+
+
+def test_labels_are_read_one_by_one_and_as_arrays():
+    labels = gathered(ANSWERS, np.array(["no", "yes"]), 3, 2)
+    assert len(labels) == 3
+    assert list(labels) == ["yes", NO_ANSWER, "no"]
+    assert labels[-1] == "no"
+    assert type(labels[0]) is str
+    assert labels.values.tolist() == ["yes", "no", "no"]
+    assert labels.answered.tolist() == [True, False, True]
+    assert labels.votes.tolist() == [[2, 9], [0, 0], [7, 1]]
+    assert labels.n_asked == 3
+    with pytest.raises(IndexError):
+        labels[3]
+
+
+def test_rows_that_were_not_asked_have_no_answer():
+    labels = gathered(ANSWERS[:1], np.array([4, 5]), 3, 2)
+    assert list(labels) == [5, NO_ANSWER, NO_ANSWER]
+    assert labels.n_asked == 1
+    assert labels.values.tolist() == [5, 4, 4]
+    assert type(labels[0]) is int
+
+
+def test_numbers_have_the_middle_as_their_default():
+    labels = gathered([VoteAnswer(0.25), VoteAnswer(NO_ANSWER)], 0.5, 3, None)
+    assert labels.values.tolist() == [0.25, 0.5, 0.5]
+    assert list(labels) == [0.25, NO_ANSWER, NO_ANSWER]
+    assert labels.votes is None
+
+
+def test_no_rows_have_no_labels():
+    labels = gathered([], np.array([True, False]), 0, 2)
+    assert list(labels) == []
+    assert labels.votes.shape == (0, 2)
+    assert labels.values.dtype == bool
+
+
+def test_labels_are_public_values_that_do_not_change():
+    labels = gathered(ANSWERS, np.array(["no", "yes"]), 3, None)
+    with pytest.raises(FrozenInstanceError):
+        labels.n_asked = 4
+    for other in (copy.deepcopy(labels), pickle.loads(pickle.dumps(labels))):
+        assert isinstance(other, Labels)
+        assert list(other) == list(labels)
+
+
+def test_objects_as_labels_come_back_as_they_are():
+    classes = np.array(["a", "bb"], dtype=object)
+    assert list(gathered(ANSWERS, classes, 3, None)) == ["bb", NO_ANSWER, "a"]
