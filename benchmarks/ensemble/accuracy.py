@@ -6,9 +6,10 @@ the code has changed. ``--quick`` takes a minute, on fewer rows.
 
 On each set, teachers of three kinds learn from private rows and answer for a public
 pool; see `benchmarks.ensemble.data` for the rows and `benchmarks.ensemble.learners` for
-the teachers. Beside them are the same learners on all private rows without privacy, and
-our private linear model with its defaults, at the same epsilon and delta, on all
-private rows. Delta is one over the squared number of private rows.
+the teachers. Beside them are the same learners on all rows of the teachers without
+privacy, and our private linear model with its defaults, at the same epsilon and delta,
+on those rows: as they are loaded, and where teachers get them mapped, mapped as well.
+Delta is one over the squared number of these rows.
 
 The student is a ridge regression whose strength generalized cross-validation chooses
 from released answers: on released labels, or on the noisy shares of votes of all

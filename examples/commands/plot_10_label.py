@@ -29,7 +29,7 @@ csv.write_csv(unlabelled, tacit.folder / "public.csv")
 
 LABEL = (
     "private.csv public.csv --schema census.toml --epsilon 2 --delta 1e-7 "
-    "--teachers 150 --queries 300"
+    "--teachers 250 --queries 300"
 )
 tacit(f"label {LABEL} --expected-rows 9000 --plan")
 

@@ -391,11 +391,30 @@ def test_shares_become_probabilities():
         def predict(self, X):
             return np.array([[0.5, -1.0, 1.5], [-1.0, -1.0, -2.0]])
 
-    model = VoteClassifier(Fixed(), ["a", "b", "c"]).fit(POOL, np.zeros((100, 3)))
+    model = VoteClassifier(Fixed(), ["a", "b", "c"]).fit(POOL[:2], np.zeros((2, 3)))
     assert_allclose(
         model.predict_proba(POOL[:2]), [[0.25, 0, 0.75], [1 / 3, 1 / 3, 1 / 3]]
     )
     assert model.predict(POOL[:2]).tolist() == ["c", "a"]
+
+
+class Shrunk(Ridge):
+    """Nearly the same shares everywhere, as after much smoothing."""
+
+    def predict(self, X):
+        return np.array([0.8, 0.2]) + np.outer(X[:, 0], [-0.01, 0.01])
+
+
+def test_offsets_let_a_class_win_as_often_as_it_is_voted_for(seed):
+    X = as_generator(seed).normal(size=(2000, 1))
+    shares = np.eye(2)[(X[:, 0] > 1).astype(int)]
+    model = VoteClassifier(Shrunk(), [0, 1]).fit(X, shares)
+    assert not model.regressor_.predict(X).argmax(axis=1).any()
+    assert abs(model.predict(X).mean() - shares[:, 1].mean()) < 0.01
+    # an average that is all noise moves nothing
+    noise = shares + as_generator(seed).normal(0, 100, shares.shape)
+    model = VoteClassifier(Shrunk(), [0, 1]).fit(X, noise - noise.mean(axis=0) + 0.3)
+    assert_allclose(model.offsets_, 0.0)
 
 
 def moons(n, seed):

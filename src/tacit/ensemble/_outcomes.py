@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import fft, ifft, next_fast_len
-from scipy.special import bdtr, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 from scipy.stats import binom, laplace
 
 from tacit.ensemble._vote_law import VoteLaw
@@ -145,9 +145,7 @@ def _of_a_threshold(
     """
     steps = np.geomspace(1, n_queries, CURVE_POINTS)
     some = np.unique(np.concatenate([[0], np.rint(steps)]))
-    # at least as many questions as refusals, with fewer of which it lasts for sure
-    here = bdtr(refusals - 1, np.maximum(some, refusals)[:, None], refused)
-    here[some < refusals] = 1.0
+    here = binom.cdf(refusals - 1, some[:, None], refused)
     times = np.arange(n_queries + 1)
     left = np.stack([np.interp(times, some, column) for column in here.T])
     lasts = -np.diff(left.mean(axis=0), prepend=1.0)
