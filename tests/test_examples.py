@@ -14,6 +14,7 @@ import pytest
 import sklearn
 from tests.public import public
 
+import tacit.ensemble
 import tacit.incremental
 import tacit.linear_model
 import tacit.online
@@ -77,6 +78,7 @@ def commands_run(source):
         | public(tacit.preprocessing, "fit")
         | public(tacit.online, "partial_fit")
         | public(tacit.incremental, "partial_fit")
+        | public(tacit.ensemble, "fit")
         | {"DurableStream"}
     ),
 )

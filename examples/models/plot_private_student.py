@@ -23,8 +23,8 @@ X_new, y_new = census.X[21_000:], census.y[21_000:]
 
 # %%
 # The learner is an ordinary one. A hundred copies of it are trained on two hundred
-# rows each, and vote on the public rows. Noise on the votes hides each single row, whatever
-# the learner does with it.
+# rows each, and vote on the public rows. Noise on the votes hides each single row,
+# whatever the learner does with it.
 
 learner = HistGradientBoostingClassifier(
     max_iter=5, max_leaf_nodes=6, learning_rate=0.5, early_stopping=False

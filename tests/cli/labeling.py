@@ -48,15 +48,20 @@ def place(folder, n_private=N_PRIVATE, n_public=N_PUBLIC):
     return folder
 
 
-def options(folder, *more, out=True, state="state", epsilon=2, teachers=20):
-    """Return all of a command that writes labels and a student, less its tables."""
-    written = ("--labels", folder / "labels.csv", "--out", folder / "student")
+LABELS = ("--labels",)
+BOTH = ("--labels", "--out")
+
+
+def options(folder, *more, out=BOTH, state="state", epsilon=2, teachers=20):
+    """Return all of a command but its tables; ``out`` names what it writes."""
+    places = {"--labels": folder / "labels.csv", "--out": folder / "student"}
+    written = [part for name in out for part in (name, places[name])]
     return (
         *("--schema", folder / "t.toml", "--state", folder / state),
         *("--epsilon", epsilon, "--delta", 1e-6, "--teachers", teachers),
         *("--set", "random_state=5", "--quiet"),
         *("--ledger", f"sqlite:///{folder / 'budget.db'}"),
-        *(written if out else ()),
+        *written,
         *more,
     )
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from tests.cli.labeling import (
+    LABELS,
     N_PRIVATE,
     N_PUBLIC,
     arguments,
@@ -51,7 +52,7 @@ def right(ward, found):
 
 
 def test_public_rows_get_labels_and_stay_as_they_were(ward, run):
-    answer = run(*rich(ward))
+    answer = run(*rich(ward, out=LABELS))
     assert answer.code == 0, answer.err
     before, after = read_csv(ward / "public.csv"), read_csv(ward / "labels.csv")
     assert [{k: v for k, v in row.items() if k != "ill"} for row in after] == before
@@ -82,7 +83,7 @@ def test_a_report_and_a_card_lie_beside_the_student(ward, run):
 
 
 def test_one_charge_pays_for_all(ward, run):
-    data = run(*arguments(ward, "--label", "the ward", "--json")).data
+    data = run(*arguments(ward, "--label", "the ward", "--json", out=LABELS)).data
     (charged,) = charges(ward)
     assert charged.startswith("the ward: ")
     assert data["ledger"]["spent"] <= 2
@@ -105,7 +106,7 @@ def test_the_same_command_again_changes_and_charges_nothing(ward, run):
 def test_another_student_of_the_same_answers_costs_nothing(ward, run):
     assert run(*arguments(ward)).code == 0
     head = head_of(ward)
-    given = options(ward, "--student", "tree", "--out", ward / "second", out=False)
+    given = options(ward, "--student", "tree", "--out", ward / "second", out=())
     tables = (ward / "private.csv", ward / "public.csv")
     assert run("label", *tables, *given).code == 0
     assert head_of(ward) == head
@@ -116,11 +117,11 @@ def test_another_student_of_the_same_answers_costs_nothing(ward, run):
 def test_a_seed_gives_the_same_labels_and_none_gives_others(ward, run):
     found = []
     for state in ("one", "two"):
-        given = rich(ward, "--force", state=state, epsilon=2)
+        given = rich(ward, "--force", state=state, epsilon=2, out=LABELS)
         assert run(*given).code == 0
         found.append(labels_of(ward))
     assert found[0] == found[1]
-    assert run(*rich(ward, "--force", state="three", epsilon=1.9)).code == 0
+    assert run(*rich(ward, "--force", state="three", epsilon=1.9, out=LABELS)).code == 0
     assert labels_of(ward) != found[0]
 
 
@@ -142,7 +143,7 @@ def test_a_plan_reads_no_row_and_charges_nothing(ward, run):
 
 
 def test_noisy_votes_are_told_where_they_are_asked_for(ward, run):
-    assert run(*rich(ward, "--votes")).code == 0
+    assert run(*rich(ward, "--votes", out=LABELS)).code == 0
     rows = read_csv(ward / "labels.csv")
     for row in rows:
         votes = {name: float(row[f"ill={name}"]) for name in ("no", "yes")}
@@ -151,7 +152,7 @@ def test_noisy_votes_are_told_where_they_are_asked_for(ward, run):
 
 
 def test_rows_that_are_not_asked_about_stay_empty(ward, run):
-    data = run(*rich(ward, "--queries", 20, "--json")).data
+    data = run(*rich(ward, "--queries", 20, "--json", out=LABELS)).data
     found = labels_of(ward)
     assert data["asked"] == 20
     assert sum(label != "" for label in found) == 20
@@ -163,7 +164,7 @@ def test_a_mechanism_that_refuses_leaves_rows_empty(ward, run):
     given = ("--mechanism", "stable", "--max-refusals", 2, "--student", "none")
     tables = (ward / "private.csv", ward / "public.csv")
     written = ("--labels", ward / "labels.csv", "--json")
-    data = run("label", *tables, *options(ward, *given, *written, out=False)).data
+    data = run("label", *tables, *options(ward, *given, *written, out=())).data
     assert data["answered"] == sum(label != "" for label in labels_of(ward))
     assert data["ended"] == (data["asked"] < N_PUBLIC or data["asked"] == 3)
     assert not (ward / "student").exists()
@@ -196,7 +197,7 @@ def test_tables_may_be_parquet_and_a_target_in_the_public_one_is_left_out(ward, 
         pa.Table.from_pylist(people(N_PRIVATE, 0)), ward / "private.parquet"
     )
     tables = (ward / "private.parquet", ward / "parts")
-    given = options(ward, *("--labels", ward / "labels.parquet"), out=False)
+    given = options(ward, *("--labels", ward / "labels.parquet"), out=())
     assert run("label", *tables, *given).code == 0
     found = parquet.read_table(ward / "labels.parquet")
     assert found.column_names == ["who", "age", "sex", "pay", "ill"]
@@ -237,22 +238,22 @@ def test_teachers_and_students_have_names(ward, run, name):
 
 
 def test_the_state_is_for_its_owner_alone(ward, run):
-    assert run(*arguments(ward)).code == 0
+    assert run(*arguments(ward, out=LABELS)).code == 0
     for path in (ward / "state", *(ward / "state").rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
 
 def test_what_is_said_tells_public_counts_alone(ward, run):
     given = ("--neighbors", "add_or_remove_one", "--no-ledger")
-    answer = run(*arguments(ward, *given))
+    answer = run(*arguments(ward, *given, out=LABELS))
     assert answer.code == 0, answer.err
     assert str(N_PRIVATE) not in answer.out + answer.err
 
 
 def test_delta_above_one_over_the_rows_is_warned_of(ward, run):
-    given = arguments(ward, "--delta", 1e-2, "--no-ledger")
+    given = arguments(ward, "--delta", 1e-2, "--no-ledger", out=LABELS)
     assert "delta is above" in run(*given).out
-    answer = run(*arguments(ward, "--force", state="other"))
+    answer = run(*arguments(ward, "--force", state="other", out=LABELS))
     assert answer.code == 0
     assert "delta is above" not in answer.out
 
@@ -260,5 +261,5 @@ def test_delta_above_one_over_the_rows_is_warned_of(ward, run):
 def test_columns_that_the_schema_has_not_may_be_public(ward, run):
     Schema((AGE, SEX, PAY), target=ILL).save(ward / "t.toml")
     write_csv(ward / "private.csv", people(N_PRIVATE, 0), leave_out=["who"])
-    assert run(*arguments(ward)).code == 0
+    assert run(*arguments(ward, out=LABELS)).code == 0
     assert read_csv(ward / "labels.csv")[3]["who"] == "p1"

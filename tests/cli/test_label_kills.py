@@ -19,7 +19,7 @@ def released(folder):
 def undisturbed(ward, run, folder):
     folder.mkdir()
     written = ("--labels", folder / "labels.csv", "--out", folder / "student")
-    given = arguments(ward, "--no-ledger", *written, out=False, state="other")
+    given = arguments(ward, "--no-ledger", *written, out=(), state="other")
     answer = run(*given)
     assert answer.code == 0, answer.err
     return released(folder)

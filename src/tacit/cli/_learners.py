@@ -9,7 +9,6 @@ import numpy as np
 from sklearn import ensemble, linear_model, neighbors, tree
 from sklearn.base import clone
 
-from tacit._random import as_generator
 from tacit.cli._console import Refused, clean
 from tacit.tables import Schema
 
@@ -81,11 +80,12 @@ def rehearse(estimator: Any, schema: Schema, n_rows: int, option: str) -> None:
     target = schema.target
     assert target is not None
     n_rows = max(2, min(n_rows, MOST_REHEARSED))
-    rng = as_generator(0)  # nothing here is private
     low, high = np.array(schema.feature_ranges).T
-    X = rng.uniform(low, high, (n_rows, len(low)))
+    # multiples of irrational numbers are spread evenly and never in line
+    steps = np.sqrt(np.arange(len(low)) + 2.0)
+    X = low + (high - low) * (np.outer(np.arange(n_rows), steps) % 1)
     if target.range is not None:
-        y: Any = rng.uniform(*target.range, n_rows)
+        y: Any = np.linspace(*target.range, n_rows)
     else:
         labels = np.array(target.labels)
         y = labels[np.arange(n_rows) % len(labels)]

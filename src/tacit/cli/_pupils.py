@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tacit import __version__
 from tacit.cli._console import Refused
-from tacit.cli._labeling import Rows
 from tacit.cli._learners import learner
+from tacit.cli._pool import Rows
 from tacit.cli._reporting import paid_from, write_reports
 from tacit.ensemble import DurableLabeler, Labels, PrivateStudent
 from tacit.privacy import Neighbors

@@ -17,11 +17,11 @@ from tacit._validate import one_of
 from tacit.ensemble._durable import DurableLabeler
 from tacit.ensemble._labeler import PrivateLabeler
 from tacit.ensemble._labels import Labels
+from tacit.ensemble._pupils import refuse_student
 from tacit.ensemble._shares import VoteClassifier
 from tacit.ensemble._smoothing import SmoothedVotes
 from tacit.ensemble._tables import table_of
 from tacit.ensemble._terms import is_counted, least_rows
-from tacit.mechanisms.votes import VOTES, ConfidentVotes, NoisyVotes
 from tacit.privacy import Ledger
 
 __all__ = ["PrivateStudent"]
@@ -230,59 +230,7 @@ class PrivateStudent(BaseEstimator):
                 "labeler must be a PrivateLabeler or a DurableLabeler, got "
                 f"{type(self.labeler).__name__}."
             )
-        student = self.student
-        if student is not None and (
-            isinstance(student, type)
-            or not all(
-                callable(getattr(student, name, None))
-                for name in ("fit", "predict", "get_params")
-            )
-        ):
-            raise TypeError(
-                "student must be None, or a classifier or regressor with fit and "
-                "predict, such as LogisticRegression()."
-            )
-        self._refuse_kinds()
-
-    def _refuse_kinds(self):
-        student, numbers = self.student, is_regressor(self)
-        regressor = student is not None and is_regressor(student)
-        tells = self._tells_votes()
-        wanted = self.targets == "votes"
-        if numbers and student is not None and not regressor:
-            raise ValueError(
-                "student must be a regressor where the labeler answers with numbers."
-            )
-        if wanted and not tells:
-            raise ValueError(
-                "targets='votes' needs a labeler that tells votes; give it "
-                "mechanism='gnmax' or 'confident_gnmax', or targets='auto'."
-            )
-        if wanted and student is not None and not regressor:
-            raise ValueError(
-                "targets='votes' needs a student that is a regressor of several "
-                "targets, such as Ridge(), or None; give one, or targets='labels'."
-            )
-        if regressor and not numbers and (self.targets == "labels" or not tells):
-            raise ValueError(
-                "student must be a classifier where it learns labels; a regressor "
-                "learns votes, of a labeler that tells them."
-            )
-        if self.unanswered == "self_train" and (
-            numbers or student is None or not hasattr(student, "predict_proba")
-        ):
-            raise ValueError(
-                "unanswered='self_train' needs a student that is a classifier with "
-                "predict_proba."
-            )
-
-    def _tells_votes(self):
-        name = self._inner().mechanism
-        if is_regressor(self):
-            return False
-        return name == "auto" or issubclass(
-            VOTES.get(name, object), NoisyVotes | ConfidentVotes
-        )
+        refuse_student(self.student, self._inner(), self.targets, self.unanswered)
 
     def _pool(self, labeler, table, X_public):
         """Return the public rows, and the places of those to ask in their order."""

@@ -174,6 +174,7 @@ def command(
     from tacit.cli import _labeling as labeling
     from tacit.cli import _pupils as pupils
     from tacit.cli._learners import learner, rehearse
+    from tacit.cli._pool import read_pool, read_private
     from tacit.privacy import labelled
 
     schema = schema_for(schema_path, target)
@@ -208,8 +209,8 @@ def command(
     places = labeling.Places(state, labels, output, force)
     places.refuse(used, label)
     reading = {"encoding": encoding, "delimiter": delimiter}
-    pool = labeling.read_pool(public or private, schema, queries, **reading)
-    rows = labeling.read_private(private, schema, ids, shown, **reading)
+    pool = read_pool(public or private, schema, queries, **reading)
+    rows = read_private(private, schema, ids, shown, **reading)
     labeler.set_params(n_queries=pool.n_queries)
     planned = labeler.plan(len(rows.X))
     if votes:
