@@ -1,134 +1,133 @@
 """Accuracy of students and answered questions against epsilon, on public sets.
 
-``python -m benchmarks.ensemble.accuracy`` takes about 25 minutes on one core; stopped,
-it goes on where it was, by what it left under ``results``, which is to be removed where
-the code has changed. ``--quick`` takes a minute, on fewer rows.
+``python -m benchmarks.ensemble.accuracy`` takes about 20 minutes on one core. The file
+of results is written after each set; ``--sets mnist adult`` measures some sets, and
+keeps the lines of others that the same code measured. ``--quick`` takes two minutes, on
+fewer rows.
 
-On each set, teachers of three kinds learn from private rows and answer for a public
-pool; see `benchmarks.ensemble.data` for the rows and `benchmarks.ensemble.learners` for
-the teachers. Beside them are the same learners on all rows of the teachers without
-privacy, and our private linear model with its defaults, at the same epsilon and delta,
-on those rows: as they are loaded, and where teachers get them mapped, mapped as well.
-Delta is one over the squared number of these rows.
+On each set, teachers of two or three kinds learn from private rows and answer for a
+public pool; see `benchmarks.ensemble.data` for the rows and
+`benchmarks.ensemble.learners` for the teachers. Beside them are the same learners on
+all rows of the teachers without privacy, and our private linear model with its
+defaults, at the same epsilon and delta, on those rows: in plain columns, and on the
+public map, which is fitted to the pool. Delta is one over the squared number of these
+rows.
 
-The student is a ridge regression whose strength generalized cross-validation chooses
-from released answers: on released labels, or on the noisy shares of votes of all
-questions, where these are released; for these, `SmoothedVotes` is beside it. How many
-rows a teacher gets is chosen for each line by the accuracy on private rows that no
-teacher saw, of one draw of the noise; the choice is not paid for. Maps of features and
-the student were settled before, on another split of the same sets. The test rows are
-scored once for every size, and three times, with new noise, for the chosen one.
+Students are those of `tacit.ensemble.PrivateStudent`: the default one, and a ridge
+regression on the public map, whose strength generalized cross-validation chooses from
+released answers. They learn noisy shares of votes where these are told, and labels
+elsewhere. How many rows a teacher gets is chosen for each line by the accuracy on
+private rows that no teacher saw, of one draw of the noise; the choice is not paid for.
+Maps, teachers and students were settled before, on another split of the same sets,
+whose rows overlap with those here. The test rows are scored once for every size, and
+twice, with new noise, for the chosen one.
 
-Votes are kept on the disk, and mechanisms draw ordinary floating point noise of the law
-of the exact one, which takes a third of the time. Some lines are run a second time from
-end to end, teachers and exact noise and all, by `tacit.ensemble.PrivateStudent`.
+Votes are kept on the disk, and mechanisms with their exact noise are asked about them.
+Some lines are run a second time from end to end, teachers and all.
 """
 
 from __future__ import annotations
 
-import json
+import argparse
 import warnings
-from collections.abc import Iterator, Sequence
-from hashlib import sha256
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from statistics import mean
 from time import perf_counter
-from typing import Any
 
-from benchmarks.ensemble.common import RESULTS, arguments, markdown, save
-from benchmarks.ensemble.data import PROBLEMS, Problem
+from benchmarks.ensemble.common import RESULTS, markdown, save
+from benchmarks.ensemble.data import MAPPED, PLAIN, PROBLEMS, Problem
 from benchmarks.ensemble.learners import (
     alone_of,
+    code_of,
     labeler_of,
     private_votes,
     votes_of,
 )
-from benchmarks.ensemble.replays import SEEDS, chosen_first, head_of, line
+from benchmarks.ensemble.replays import (
+    GROUPS,
+    SEEDS,
+    STUDENTS,
+    chosen_first,
+    line,
+    student_of,
+    told_of,
+)
+from benchmarks.tables import read_rows
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline
 
+import tacit
 from tacit.ensemble import PrivateStudent
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms.votes import CLASS_VOTES
 
 EPSILONS, QUICK_EPSILONS = (0.3, 1.0, 3.0, 8.0), (1.0, 8.0)
-LEARNERS = ("linear", "neighbors", "trees")
-PARTS = RESULTS / "accuracy_parts"
+QUICK_SETS = ("mnist", "acs_income")
+# Trees do not suit pixels, and take long on them
+LEARNERS = {"mnist": ("linear", "neighbors")}
+TABLE_LEARNERS = ("linear", "neighbors", "trees")
 # Private rows of the run over n, of the sets where one approach overtakes the other
 FEWER_ROWS = {"mnist": (3_000, 12_000), "covertype": (5_000, 20_000)}
 FEWER_EPSILONS = (1.0, 8.0)
-# From end to end: set, learner, mechanism, epsilon
+# From end to end: set, learner, mechanism, epsilon. Teachers of these get plain columns
 WHOLE = (
-    ("mnist", "linear", "gnmax", 1.0),
-    ("mnist", "neighbors", "stable", 8.0),
+    ("adult", "linear", "gnmax", 1.0),
+    ("adult", "neighbors", "stable", 8.0),
     ("covertype", "trees", "gnmax", 8.0),
-)
-# Lines that differ in the seed alone
-GROUPS = (
-    "dataset",
-    "n_rows",
-    "epsilon",
-    "learner",
-    "mechanism",
-    "student",
-    "targets",
-    "way",
 )
 # How far the accuracy of a run from end to end may be from that of replayed votes:
 # noise alone moves it by about a third of this
 AGREE = 0.03
+# All code that lines follow from, as it was when it was loaded
+CODE = code_of(
+    file
+    for name in (__file__, tacit.__file__)
+    for file in sorted(Path(name).parent.rglob("*.py"))
+)
 
 
-def without_privacy(problem: Problem, learner: str) -> list[dict]:
-    """Return the learner on all private rows, as teachers get them and as they are."""
-    kinds = {learner: (problem.X, problem.X_test)}
-    if problem.mapped and learner != "trees":
-        kinds[f"{learner}, unmapped"] = (problem.plain, problem.plain_test)
-    rows = []
-    for kind, (X, X_test) in kinds.items():
+def learners_of(name: str) -> tuple[str, ...]:
+    """Return the kinds of teachers of a set."""
+    return LEARNERS.get(name, TABLE_LEARNERS)
+
+
+def without_privacy(problem: Problem) -> Iterator[dict]:
+    """Yield learners on all private rows, and the linear one on the public map too."""
+    cases = [(learner, PLAIN) for learner in learners_of(problem.name)]
+    for learner, columns in [*cases, ("linear", MAPPED)]:
+        X, X_test = problem.rows(columns)
         with warnings.catch_warnings():
-            # two hundred steps are enough for the digits we show
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = alone_of(learner).fit(X, problem.y)
         score = float(model.score(X_test, problem.y_test))
-        rows.append(line(problem, kind, "none", accuracy=score))
-    return rows
+        yield line(problem, learner, "none", columns=columns, accuracy=score)
 
 
-def private_linear(problem: Problem, epsilon: float, quick: bool) -> list[dict]:
-    """Return our linear model, on rows as they are and on those of the teachers."""
-    rows = []
-    kinds = {"private linear": (problem.plain, problem.plain_test)}
-    if problem.mapped:
-        kinds["private linear, mapped"] = (problem.X, problem.X_test)
-    for kind, (X, X_test) in kinds.items():
-        few = quick or kind.endswith("mapped")
-        for seed in SEEDS[:1] if few else SEEDS:
+def private_linear(problem: Problem, epsilon: float) -> Iterator[dict]:
+    """Yield our linear model, in plain columns and on the public map."""
+    for columns in (PLAIN, MAPPED):
+        X, X_test = problem.rows(columns)
+        for seed in SEEDS:
             model = LogisticRegression(
                 epsilon,
                 delta=problem.delta,
                 classes=problem.classes,
                 random_state=seed,
             ).fit(X, problem.y)
-            rows.append(
-                line(
-                    problem,
-                    kind,
-                    "linear",
-                    epsilon=epsilon,
-                    delta=problem.delta,
-                    accuracy=float(model.score(X_test, problem.y_test)),
-                    seed=seed,
-                )
+            yield line(
+                problem,
+                "private linear",
+                "linear",
+                columns=columns,
+                epsilon=epsilon,
+                delta=problem.delta,
+                accuracy=float(model.score(X_test, problem.y_test)),
+                seed=seed,
             )
-    return rows
 
 
-def whole(problem: Problem, beside: dict) -> list[dict]:
-    """Return a chosen line run from end to end, which must agree with it.
-
-    Where votes are told, the student that the library takes by default is beside it.
-    """
+def whole(problem: Problem, beside: dict) -> Iterator[dict]:
+    """Yield students of a chosen line, run from end to end with as many teachers."""
     learner, n_teachers = beside["learner"], beside["n_teachers"]
     labeler = labeler_of(
         problem,
@@ -139,119 +138,86 @@ def whole(problem: Problem, beside: dict) -> list[dict]:
     ).fit(problem.X, problem.y)
     kept = votes_of(problem, learner, n_teachers)
     assert (private_votes(labeler, problem.X_pool) == kept).all()
-    seen = FrozenEstimator(problem.student_map)
-    ridge = make_pipeline(seen, head_of(beside["targets"]))
-    told, rows = labeler.label(problem.X_pool), []
-    good = told.values[told.answered] == problem.y_pool[told.answered]
-    students = {"ridge": ridge}
-    if beside["targets"] == "votes":
-        students["smoothed"] = None
-    for name, student in students.items():
-        model = PrivateStudent(labeler, student, targets=beside["targets"])
-        model.fit_pool(problem.X_pool, told)
+    labels = labeler.label(problem.X_pool)
+    empty = dict.fromkeys(("seed", "validation", "chosen"))
+    for name in STUDENTS:
+        student = student_of(name, problem, beside["mechanism"])
+        model = PrivateStudent(labeler, student).fit_pool(problem.X_pool, labels)
         found = {
-            "n_answered": int(told.answered.sum()),
-            "label_accuracy": float(good.mean()) if len(good) else None,
             "student": name,
             "accuracy": float(model.score(problem.X_test, problem.y_test)),
-            "seed": None,
-            "validation": None,
-            "chosen": None,
             "way": "end to end",
         }
-        rows.append(beside | found)
-    assert abs(rows[0]["accuracy"] - beside["accuracy"]) < AGREE, (rows[0], beside)
-    return rows
+        yield beside | told_of(problem, labels) | empty | found
 
 
-def parts(name: str, quick: bool) -> Iterator[dict]:
-    """Yield all lines of a set, from the disk those that are there."""
+def of_set(name: str, quick: bool) -> Iterator[dict]:
+    """Yield all lines of a set with all of its rows."""
     problem = PROBLEMS[name](quick)
     epsilons = QUICK_EPSILONS if quick else EPSILONS
-    learners = LEARNERS[:2] if quick and problem.mapped else LEARNERS
-    for learner in learners:
-        yield from part(problem, without_privacy, learner)
+    yield from without_privacy(problem)
     for epsilon in epsilons:
-        yield from part(problem, private_linear, epsilon, quick)
-    replays = []
-    for learner in learners:
+        yield from private_linear(problem, epsilon)
+    replayed = []
+    for learner in learners_of(name):
         for mechanism in CLASS_VOTES:
             for epsilon in epsilons:
-                given = learner, mechanism, epsilon, quick
-                replays += part(problem, chosen_first, *given)
-    yield from replays
-    for learner, mechanism, epsilon in () if quick else named(WHOLE, name):
-        beside = next(r for r in replays if is_best(r, learner, mechanism, epsilon))
-        yield from part(problem, whole, beside)
-    for n_rows in () if quick else FEWER_ROWS.get(name, ()):
+                replayed += chosen_first(problem, learner, mechanism, epsilon, quick)
+    yield from replayed
+    for set_name, *case in () if quick else WHOLE:
+        if set_name == name:
+            beside = next(row for row in replayed if is_case(row, case))
+            yield from whole(problem, beside)
+
+
+def over_rows(name: str) -> Iterator[dict]:
+    """Yield lines of a set with fewer private rows."""
+    if name not in FEWER_ROWS:
+        return
+    problem = PROBLEMS[name](False)
+    for n_rows in FEWER_ROWS[name]:
         fewer = problem.with_rows(n_rows)
         for epsilon in FEWER_EPSILONS:
-            yield from part(fewer, private_linear, epsilon, quick)
-            for learner in LEARNERS:
-                given = learner, "gnmax", epsilon, quick
-                yield from part(fewer, chosen_first, *given)
+            yield from private_linear(fewer, epsilon)
+            for learner in learners_of(name):
+                yield from chosen_first(fewer, learner, "gnmax", epsilon, False)
 
 
-def named(cases: Sequence[tuple], name: str) -> list[tuple]:
-    """Return what follows the name of a set in its cases."""
-    return [case[1:] for case in cases if case[0] == name]
+def is_case(row: dict, case: Sequence) -> bool:
+    """Return whether a line is the one that was chosen for the default student."""
+    found = [row[name] for name in ("learner", "mechanism", "epsilon")]
+    return found == list(case) and (row["student"], row["chosen"]) == ("default", "yes")
 
 
-def is_best(row: dict, learner: str, mechanism: str, epsilon: float) -> bool:
-    """Return whether a line is the chosen one of a case, with votes where they are."""
-    return (
-        (row["learner"], row["mechanism"], row["epsilon"])
-        == (learner, mechanism, epsilon)
-        and row["targets"] == ("votes" if mechanism == "gnmax" else "labels")
-        and (row["student"], row["chosen"]) == ("ridge", "yes")
-    )
+def refuse_apart(rows: Iterable[dict]) -> None:
+    """End where runs from end to end and replayed votes do not agree."""
+    scores = groups(rows)
+    for key, own in scores.items():
+        if key[GROUPS.index("way")] == "end to end":
+            beside = scores[tuple("replayed" if k == "end to end" else k for k in key)]
+            apart = mean_of(own, "accuracy") - mean_of(beside, "accuracy")
+            assert abs(apart) < AGREE, (key, apart)
 
 
-def part(problem: Problem, measure: Any, *given: Any) -> list[dict]:
-    """Return the lines of one measurement, from the disk where it was made before."""
-    called = measure.__name__
-    told = repr((problem.name, problem.n_rows, len(problem.y_pool), called, given))
-    path = PARTS / f"{called}_{sha256(told.encode()).hexdigest()[:24]}.json"
-    if path.is_file():
-        return json.loads(path.read_text())
-    start = perf_counter()
-    rows = measure(problem, *given)
-    PARTS.mkdir(parents=True, exist_ok=True)
-    written = path.with_suffix(".new")
-    written.write_text(json.dumps(rows))
-    written.replace(path)
-    print(
-        f"  {problem.name} {called} {given} {perf_counter() - start:.0f} s", flush=True
-    )
-    return rows
-
-
-def shown(rows: Sequence[dict]) -> list[dict]:
-    """Return a line for each learner, mechanism and kind of targets, means of seeds."""
-    groups: dict[tuple, list[dict]] = {}
+def groups(rows: Iterable[dict]) -> dict[tuple, list[dict]]:
+    """Return the lines that are shown, those together that differ in the seed."""
+    found: dict[tuple, list[dict]] = {}
     for row in rows:
-        if row["way"] == "replayed" and row["chosen"] != "yes":
-            continue
-        key = tuple(row[name] for name in GROUPS)
-        groups.setdefault(key, []).append(row)
+        if row["way"] != "replayed" or row["chosen"] == "yes":
+            found.setdefault(tuple(row[name] for name in GROUPS), []).append(row)
+    return found
+
+
+def shown(rows: Iterable[dict]) -> list[dict]:
+    """Return a line for each group, with means over seeds."""
+    measured = ("n_answered", "label_accuracy", "accuracy")
     return [
         {
-            "data set": own[0]["dataset"],
-            "rows": own[0]["n_rows"],
-            "epsilon": own[0]["epsilon"],
-            "learner": own[0]["learner"],
-            "mechanism": own[0]["mechanism"],
-            "student": own[0]["student"],
-            "targets": own[0]["targets"],
-            "way": own[0]["way"],
-            "rows per teacher": own[0]["rows_per_teacher"],
-            "teachers": own[0]["n_teachers"],
-            "asked": own[0]["n_queries"],
-            "answered": mean_of(own, "n_answered"),
-            "labels right": mean_of(own, "label_accuracy"),
-            "accuracy": mean_of(own, "accuracy"),
+            **dict(zip(GROUPS, key, strict=True)),
+            **{n: own[0][n] for n in ("rows_per_teacher", "n_teachers", "n_queries")},
+            **{name: mean_of(own, name) for name in measured},
         }
-        for own in groups.values()
+        for key, own in groups(rows).items()
     ]
 
 
@@ -263,12 +229,30 @@ def mean_of(rows: Sequence[dict], name: str) -> float | None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print a table and write the rows."""
-    quick = arguments(argv, __doc__).quick
-    rows = []
-    for name in ("mnist", "acs_income") if quick else PROBLEMS:
-        rows += parts(name, quick)
-        save("accuracy", rows, quick=quick)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rows and sets")
+    parser.add_argument("--sets", nargs="+", choices=PROBLEMS, help="these alone")
+    given = parser.parse_args(argv)
+    quick, start = given.quick, perf_counter()
+    sets = given.sets or (QUICK_SETS if quick else tuple(PROBLEMS))
+    others = [
+        row
+        for row in ([] if quick else read_rows(RESULTS, "accuracy"))
+        if row["dataset"] not in sets and (row.get("code"), row["quick"]) == (CODE, "")
+    ]
+    rows: list[dict] = []
+
+    def keep(name: str, found: Iterable[dict]) -> None:
+        rows.extend({**row, "code": CODE} for row in found)
+        save("accuracy", [*others, *rows], quick=quick)
+        print(f"{name} after {perf_counter() - start:.0f} s", flush=True)
+
+    for name in sets:
+        keep(name, of_set(name, quick))
+    for name in () if quick else sets:
+        keep(f"{name}, fewer rows,", over_rows(name))
     print(markdown(shown(rows)))
+    refuse_apart(rows)
 
 
 if __name__ == "__main__":

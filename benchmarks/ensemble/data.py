@@ -4,18 +4,16 @@ A twentieth of the rows is the public pool, whose labels are used nowhere but to
 many of the released ones are right. A seventh is held out to score. Of the private
 rows, `VALIDATION` are kept from the teachers: how many rows a teacher gets is chosen by
 the accuracy of students on them, which is not paid for. Columns are scaled by ranges
-written in `tacit.datasets`, and what is learned from features is learned from the pool.
+written in `tacit.datasets`. The public map is a `NeighborMap` of the pool: teachers of
+MNIST get rows mapped by it, and those of tables get plain columns.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
-from sklearn.kernel_approximation import Nystroem
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
 
 from tacit._random import as_generator
 from tacit.datasets import (
@@ -32,20 +30,15 @@ VALIDATION, QUICK_VALIDATION = 2_000, 500
 COVERTYPE_ROWS = 100_000
 QUICK_ROWS = 12_000
 SPLIT_SEED = 1
+PLAIN, MAPPED = "plain", "public map"
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One data set, split.
-
-    ``plain`` and ``plain_test`` are rows as they are loaded; the others are as teachers
-    get them. ``student_map`` was fitted to the pool.
-    """
+    """One data set, split, in plain columns, with a map that was fitted to the pool."""
 
     name: str
     classes: tuple[int, ...]
-    plain: np.ndarray
-    plain_test: np.ndarray
     X: np.ndarray
     y: np.ndarray
     X_validation: np.ndarray
@@ -54,8 +47,8 @@ class Problem:
     y_pool: np.ndarray
     X_test: np.ndarray
     y_test: np.ndarray
-    student_map: Any
-    mapped: bool
+    public_map: NeighborMap
+    teachers_map: bool
 
     @property
     def n_rows(self) -> int:
@@ -66,17 +59,35 @@ class Problem:
     def delta(self) -> float:
         return 1 / self.n_rows**2
 
+    @property
+    def teacher_columns(self) -> str:
+        return MAPPED if self.teachers_map else PLAIN
+
+    @cached_property
+    def for_teachers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Private rows and questions, as teachers get them."""
+        if not self.teachers_map:
+            return self.X, self.X_pool
+        return self.mapped[0], self.public_map.transform(self.X_pool)
+
+    @cached_property
+    def mapped(self) -> tuple[np.ndarray, np.ndarray]:
+        """Private rows and test rows on the public map."""
+        return self.public_map.transform(self.X), self.public_map.transform(self.X_test)
+
+    def rows(self, columns: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return private rows and test rows in these columns."""
+        return self.mapped if columns == MAPPED else (self.X, self.X_test)
+
     def with_rows(self, n_rows: int) -> Problem:
         """Return the problem with the first private rows alone."""
-        return replace(
-            self, plain=self.plain[:n_rows], X=self.X[:n_rows], y=self.y[:n_rows]
-        )
+        return replace(self, X=self.X[:n_rows], y=self.y[:n_rows])
 
 
 def mnist(quick: bool) -> Problem:
-    """Digits, as coordinates on the graph of neighbors of the pool."""
+    """Digits."""
     found = load_mnist(QUICK_ROWS if quick else 70_000)
-    return split("mnist", found.X, found.y, quick, NeighborMap(), None)
+    return split("mnist", found.X, found.y, quick, teachers_map=True)
 
 
 def covertype(quick: bool) -> Problem:
@@ -101,18 +112,10 @@ def acs_income(quick: bool) -> Problem:
 
 PROBLEMS = {
     "mnist": mnist,
-    "covertype": covertype,
     "adult": adult,
     "acs_income": acs_income,
+    "covertype": covertype,
 }
-
-
-def kernel_features() -> Pipeline:
-    """Return features for the student of a table, to be fitted to its pool."""
-    return make_pipeline(
-        QuantileTransformer(n_quantiles=200, random_state=0),
-        Nystroem(gamma=0.1, n_components=200, random_state=0),
-    )
 
 
 def split(
@@ -120,33 +123,26 @@ def split(
     X: np.ndarray,
     y: np.ndarray,
     quick: bool,
-    teacher_map: Any = None,
-    student_map: Any = kernel_features,
+    *,
+    teachers_map: bool = False,
 ) -> Problem:
-    """Return rows in a random order, taken apart and mapped."""
+    """Return rows in a random order, taken apart."""
     n = min(len(y), QUICK_ROWS) if quick else len(y)
     order = as_generator(SPLIT_SEED).permutation(len(y))[:n]
     kept = QUICK_VALIDATION if quick else VALIDATION
     ends = np.cumsum([int(n * TEST_SHARE), int(n * POOL_SHARE), kept])
     test, pool, validation, private = np.split(order, ends)
-    if teacher_map is None:
-        teacher_map = FunctionTransformer()
-    seen = teacher_map.fit(X[pool])
-    X_pool = seen.transform(X[pool])
-    own = FunctionTransformer() if student_map is None else student_map()
     return Problem(
         name,
         tuple(np.unique(y).tolist()),
-        plain=X[private],
-        plain_test=X[test],
-        X=seen.transform(X[private]),
+        X=X[private],
         y=y[private],
-        X_validation=seen.transform(X[validation]),
+        X_validation=X[validation],
         y_validation=y[validation],
-        X_pool=X_pool,
+        X_pool=X[pool],
         y_pool=y[pool],
-        X_test=seen.transform(X[test]),
+        X_test=X[test],
         y_test=y[test],
-        student_map=own.fit(X_pool),
-        mapped=not isinstance(seen, FunctionTransformer),
+        public_map=NeighborMap().fit(X[pool]),
+        teachers_map=teachers_map,
     )

@@ -3,28 +3,27 @@
 Teachers agree on all questions but a share ``alpha``, on which they are divided evenly.
 Stable votes pay for refusals alone, so that they should answer some ``1 / alpha`` times
 as many questions as a mechanism that pays for each. ``python -m
-benchmarks.ensemble.factor`` prints both, by theory and with the mechanism itself;
-``--docs`` also draws the picture of the guide.
+benchmarks.ensemble.factor`` prints both, by theory and with the mechanism itself, and
+how rare hard questions must be for stable votes to answer more. The report draws it.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
-from benchmarks.ensemble.common import markdown, save
+from benchmarks.ensemble.common import arguments, markdown, save
 from benchmarks.tables import GUIDE
 from numpy.random import Generator
 
-from tacit.ensemble._outcomes import question, refusals_by_level
-from tacit.ensemble._vote_law import VoteLaw
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer, StableRelease, as_generator
 from tacit.mechanisms.votes import (
+    FAILURE,
     StableVotes,
+    VoteLaw,
     VoteTerms,
     stable_votes,
     vote_mechanism,
@@ -37,8 +36,6 @@ ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 TEACHERS = (500, 2000, 8000)
 # Of the teachers, on a question that is not hard
 AGREEMENT = 0.95
-# Of such questions, by the mechanisms that pay for each: refused, or a wrong label
-FAILURE = 0.01
 # Refusals among which the best number is sought
 REFUSALS = sorted({round(1.25**k) for k in range(31)} | {0})
 SIMULATED = 2000
@@ -61,7 +58,7 @@ def answers_expected(mechanism: StableVotes, n_teachers: int, alpha: float) -> f
 
     Given the noise of a threshold, the answers up to a refusal are geometric.
     """
-    refused = refusals_by_level(mechanism, laws_of(n_teachers, alpha))
+    refused = mechanism.refusals_by_level(laws_of(n_teachers, alpha))
     return float(np.mean((1 - refused) / refused)) * (mechanism.max_refusals + 1)
 
 
@@ -105,11 +102,10 @@ def largest(fits: Any) -> int:
 def composed_questions(n_teachers: int) -> int:
     """Return how many questions composition pays for, each by its own stable release.
 
-    Easy questions are told but for a share `FAILURE`, at their mean distance; half of
+    Easy questions are told but for one in a hundred, at their mean distance; half of
     delta is for the releases and half for composition.
     """
-    lead = np.array([AGREEMENT, 1 - AGREEMENT]) * n_teachers
-    distance = stable_with(0).distance(np.rint(lead).astype(np.int64))
+    distance = stable_with(0).distance(round((2 * AGREEMENT - 1) * n_teachers))
 
     def fits(questions: int) -> bool:
         delta = BUDGET.delta / 2 / questions
@@ -142,7 +138,7 @@ def noisy_questions(n_teachers: int) -> int:
             votes = vote_mechanism("gnmax", BUDGET, terms)
         except PlanError:
             return False
-        return question(votes, easy).right >= 1 - FAILURE
+        return votes.told(easy).right >= 1 - FAILURE
 
     return largest(fits)
 
@@ -177,6 +173,24 @@ def measure(*, quick: bool) -> Iterator[dict[str, Any]]:
                 "gnmax_answers": noisy,
                 "factor_over_gnmax": float(np.mean(drawn)) / noisy,
             }
+
+
+def break_even(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield how many easy questions a hard one takes for stable votes to answer more.
+
+    By theory, on straight lines in logarithms between the shares that were measured.
+    """
+    for n_teachers in sorted({row["teachers"] for row in rows}):
+        own = [row for row in rows if row["teachers"] == n_teachers]
+        least = np.log([row["one_over_alpha"] for row in own])
+        stable = np.log([row["answers_expected"] for row in own])
+        found = {"teachers": n_teachers}
+        for name in ("composed_answers", "gnmax_answers"):
+            ahead = stable - np.log([max(row[name], 1) for row in own])
+            met = ahead[0] < 0 < ahead[-1]
+            at = float(np.exp(np.interp(0.0, ahead, least))) if met else None
+            found[f"one_hard_in_against_{name.removesuffix('_answers')}"] = at
+        yield found
 
 
 def draw(rows: Sequence[dict[str, Any]]) -> None:
@@ -217,15 +231,10 @@ def draw(rows: Sequence[dict[str, Any]]) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print and save."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="smaller and fewer")
-    parser.add_argument("--docs", action="store_true", help="draw the picture too")
-    given = parser.parse_args(argv)
-    rows = list(measure(quick=given.quick))
-    save("factor", rows, quick=given.quick)
-    print(markdown(rows))
-    if given.docs:
-        draw(rows)
+    quick = arguments(argv, __doc__).quick
+    rows = list(measure(quick=quick))
+    save("factor", rows, quick=quick)
+    print(f"{markdown(rows)}\n\n{markdown(list(break_even(rows)))}")
 
 
 if __name__ == "__main__":

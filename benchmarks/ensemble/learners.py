@@ -1,11 +1,13 @@
 """Learners of the benchmark of accuracy, and the votes of their teachers on the pool.
 
 Votes follow from the rows, the learner, the number of teachers and a seed. They are
-kept on the disk, so that each mechanism and each epsilon asks the same teachers.
+kept on the disk, so that each mechanism and each epsilon asks the same teachers, under
+a digest of all of these and of the code by which teachers learn.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,15 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from tacit.ensemble import PrivateLabeler
+from tacit.ensemble import PrivateLabeler, _chunks, _contents, _teachers, _work
 
 VOTES = RESULTS / "votes"
 TEACHER_SEED = 0
 # Rows of a teacher; trees learn nothing from fewer than sixty
-ROWS_PER_TEACHER = (30, 60, 200, 600)
+ROWS_PER_TEACHER = (30, 100, 400)
 TREE_ROWS = 60
+# Code that votes follow from
+TEACHING = [Path(module.__file__) for module in (_chunks, _contents, _teachers, _work)]
 
 
 def teacher_of(learner: str, problem: Problem) -> Any:
@@ -46,7 +50,8 @@ def alone_of(learner: str) -> Any:
     if learner == "trees":
         return HistGradientBoostingClassifier(random_state=0)
     if learner == "linear":
-        return LogisticRegression(max_iter=200)
+        # enough for the digits that are shown
+        return LogisticRegression(max_iter=100)
     return KNeighborsClassifier(10)
 
 
@@ -81,8 +86,9 @@ def votes_of(problem: Problem, learner: str, n_teachers: int) -> np.ndarray:
     path = _path(problem, learner, n_teachers)
     if path.is_file():
         return np.load(path)
-    labeler = labeler_of(problem, learner, n_teachers).fit(problem.X, problem.y)
-    votes = private_votes(labeler, problem.X_pool).astype(np.int8)
+    X, questions = problem.for_teachers
+    labeler = labeler_of(problem, learner, n_teachers).fit(X, problem.y)
+    votes = private_votes(labeler, questions).astype(np.int8)
     VOTES.mkdir(parents=True, exist_ok=True)
     # a run that is stopped leaves no half of a file
     written = path.with_suffix(".new.npy")
@@ -92,8 +98,17 @@ def votes_of(problem: Problem, learner: str, n_teachers: int) -> np.ndarray:
 
 
 def _path(problem: Problem, learner: str, n_teachers: int) -> Path:
-    told = sha256(repr(teacher_of(learner, problem)).encode())
-    for rows in (problem.X, problem.y, problem.X_pool):
+    teacher = teacher_of(learner, problem)
+    X, questions = problem.for_teachers
+    told = sha256(repr((type(teacher), sorted(teacher.get_params().items()))).encode())
+    key = labeler_of(problem, learner, n_teachers)._drawn_key()
+    told.update(f"{n_teachers} {key.hex()} {code_of(TEACHING)}".encode())
+    for rows in (X, problem.y, questions):
         told.update(np.ascontiguousarray(rows).tobytes())
     name = f"{problem.name}_{learner}_{n_teachers}_{told.hexdigest()[:16]}.npy"
     return VOTES / name
+
+
+def code_of(files: Iterable[Path]) -> str:
+    """Return a digest of some files of code."""
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]

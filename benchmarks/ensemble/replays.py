@@ -1,103 +1,43 @@
-"""Students of the benchmark of accuracy: votes in, through a mechanism, scores out."""
+"""Students of the benchmark of accuracy: votes in, through a mechanism, scores out.
+
+Votes were cast before. The mechanism, the labels that are made of its answers and the
+student are those of the library.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from benchmarks.ensemble.data import Problem
-from benchmarks.ensemble.learners import sizes_of, votes_of
-from sklearn.dummy import DummyClassifier
+from benchmarks.ensemble.learners import labeler_of, sizes_of, votes_of
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
+from sklearn.pipeline import make_pipeline
 
 from tacit._random import as_generator
-from tacit.ensemble import SmoothedVotes
+from tacit.ensemble import Labels, PrivateStudent
+from tacit.ensemble._labels import gathered
 from tacit.exceptions import PlanError
-from tacit.mechanisms import NO_ANSWER
-from tacit.mechanisms.votes import VoteTerms, vote_mechanism
+from tacit.mechanisms.votes import VOTES, VoteTerms, vote_mechanism
 from tacit.privacy import Budget
 
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1)
 ALPHAS = np.logspace(-3, 5, 25)
-
-
-def head_of(targets: str) -> Any:
-    """Return the ridge student on features."""
-    return RidgeCV(ALPHAS) if targets == "votes" else RidgeClassifierCV(ALPHAS)
-
-
-@lru_cache(maxsize=1)
-def students_of(problem: Problem) -> Students:
-    """Return the rows of students, which are mapped once."""
-    return Students(problem)
-
-
-class Released:
-    """What a mechanism told of the votes of all questions."""
-
-    def __init__(self, n_questions: int, n_teachers: int) -> None:
-        self.answered = np.zeros(n_questions, dtype=bool)
-        self.places = np.zeros(n_questions, dtype=np.intp)
-        self.histograms: list[np.ndarray] = []
-        self.n_teachers = n_teachers
-
-    @property
-    def shares(self) -> np.ndarray:
-        return np.array(self.histograms) / self.n_teachers
-
-
-class Students:
-    """Scores of students on the rows of one problem."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        plain = problem.X_pool, problem.X_validation, problem.X_test
-        seen = problem.student_map.transform
-        self.rows = {"ridge": tuple(map(seen, plain)), "smoothed": plain}
-
-    def scores(
-        self, released: Released, student: str, targets: str
-    ) -> tuple[float, float]:
-        """Return the accuracy on validation and on test rows."""
-        pool, *others = self.rows[student]
-        answered, kept = released.answered, released.places[released.answered]
-        if student == "smoothed":
-            model = SmoothedVotes().fit(pool, released.shares)
-        elif targets == "votes":
-            model = head_of(targets).fit(pool, released.shares)
-        elif len(np.unique(kept)) < 2:
-            # a student that was told one class, or nothing at all
-            only = kept[0] if len(kept) else 0
-            model = DummyClassifier(strategy="constant", constant=only)
-            model.fit(pool, np.full(len(pool), only))
-        else:
-            model = head_of(targets).fit(pool[answered], kept)
-        found = [model.predict(X) for X in others]
-        if targets == "votes":
-            found = [shares.argmax(axis=1) for shares in found]
-        places = [
-            np.searchsorted(self.problem.classes, y)
-            for y in (self.problem.y_validation, self.problem.y_test)
-        ]
-        right = [float((f == y).mean()) for f, y in zip(found, places, strict=True)]
-        return right[0], right[1]
-
-
-def released_of(mechanism: Any, votes: np.ndarray, seed: int) -> Released:
-    """Ask a mechanism all questions, or as many as it answers."""
-    rng = as_generator(seed)
-    found, state = Released(*votes.shape), mechanism.init(rng)
-    for place, own in enumerate(votes):
-        if mechanism.remaining(state).ended:
-            break
-        state, answer = mechanism.step(state, own, rng)
-        if answer.value is not NO_ANSWER:
-            found.answered[place], found.places[place] = True, answer.value
-            if answer.votes is not None:
-                found.histograms.append(answer.votes)
-    return found
+STUDENTS = ("default", "ridge")
+# Lines that are the same in these differ in the seed, or in what was tried, alone
+GROUPS = (
+    "dataset",
+    "n_rows",
+    "epsilon",
+    "learner",
+    "columns",
+    "mechanism",
+    "student",
+    "targets",
+    "way",
+)
 
 
 def line(problem: Problem, learner: str, mechanism: str, **given: Any) -> dict:
@@ -106,6 +46,7 @@ def line(problem: Problem, learner: str, mechanism: str, **given: Any) -> dict:
         "dataset": problem.name,
         "n_rows": problem.n_rows,
         "learner": learner,
+        "columns": None,
         "mechanism": mechanism,
         "n_teachers": None,
         "epsilon": None,
@@ -126,79 +67,129 @@ def line(problem: Problem, learner: str, mechanism: str, **given: Any) -> dict:
     return fields | given
 
 
+def targets_of(mechanism: str) -> str:
+    """Return what students learn from: votes where they are told."""
+    return "votes" if VOTES[mechanism].mechanism.tells_votes else "labels"
+
+
+def student_of(name: str, problem: Problem, mechanism: str) -> Any:
+    """Return a student: None for that of the library, or a ridge on the public map."""
+    if name == "default":
+        return None
+    votes = targets_of(mechanism) == "votes"
+    ridge = RidgeCV(ALPHAS) if votes else RidgeClassifierCV(ALPHAS)
+    return make_pipeline(FrozenEstimator(problem.public_map), ridge)
+
+
+def voted_before(
+    problem: Problem, learner: str, n_teachers: int, mechanism: str
+) -> Any:
+    """Return a labeler in the state in which its teachers have answered all.
+
+    They did so on rows as teachers get them. Its questions are in plain columns, as if
+    each teacher mapped rows itself.
+    """
+    labeler = labeler_of(problem, learner, n_teachers, mechanism=mechanism)
+    labeler.n_features_in_ = problem.X_pool.shape[1]
+    labeler.classes_ = np.array(problem.classes)
+    labeler.n_teachers_ = n_teachers
+    labeler.n_asked_ = len(problem.y_pool)
+    return labeler
+
+
+def released(
+    problem: Problem,
+    votes: np.ndarray,
+    mechanism: str,
+    epsilon: float,
+    seed: int,
+) -> Labels:
+    """Ask a mechanism all questions, or as many as it answers."""
+    n_queries, n_teachers = votes.shape
+    n_classes = len(problem.classes)
+    asked = vote_mechanism(
+        mechanism,
+        Budget(epsilon, problem.delta),
+        VoteTerms(n_teachers, n_queries, n_classes),
+    )
+    rng, answers = as_generator(seed), []
+    state = asked.init(rng)
+    for own in votes:
+        if asked.remaining(state).ended:
+            break
+        state, answer = asked.step(state, own, rng)
+        answers.append(answer)
+    n_votes = n_classes if asked.tells_votes else None
+    return gathered(answers, np.array(problem.classes), n_queries, n_votes)
+
+
+def told_of(problem: Problem, labels: Labels) -> dict:
+    """Return how much was answered, and how much of it is right."""
+    good = labels.values[labels.answered] == problem.y_pool[labels.answered]
+    return {
+        "n_queries": len(problem.y_pool),
+        "n_answered": int(labels.answered.sum()),
+        "label_accuracy": float(good.mean()) if len(good) else None,
+    }
+
+
 def replayed(
     problem: Problem,
     learner: str,
     size: int,
     mechanism: str,
     epsilon: float,
-    seeds: Sequence[int],
-    student: str = "ridge",
+    seed: int,
+    students: Sequence[str],
 ) -> list[dict]:
-    """Return the lines of one mechanism at one size; none where it is not allowed."""
+    """Return a line for each student; none where the mechanism is not allowed."""
     n_teachers = problem.n_rows // size
-    terms = VoteTerms(
-        n_teachers, len(problem.y_pool), len(problem.classes), noise="float"
-    )
-    budget = Budget(epsilon, problem.delta)
+    votes = votes_of(problem, learner, n_teachers)
     try:
-        asked = vote_mechanism(mechanism, budget, terms)
+        labels = released(problem, votes, mechanism, epsilon, seed)
     except PlanError:
         return []
-    votes = votes_of(problem, learner, n_teachers)
-    students, rows = students_of(problem), []
-    right = np.searchsorted(problem.classes, problem.y_pool)
-    for seed in seeds:
-        told = released_of(asked, votes, seed)
-        good = told.places[told.answered] == right[told.answered]
-        for targets in targets_of(mechanism, student):
-            validation, accuracy = students.scores(told, student, targets)
-            rows.append(
-                line(
-                    problem,
-                    learner,
-                    mechanism,
-                    n_teachers=n_teachers,
-                    epsilon=epsilon,
-                    delta=problem.delta,
-                    n_queries=len(problem.y_pool),
-                    n_answered=int(told.answered.sum()),
-                    label_accuracy=float(good.mean()) if len(good) else None,
-                    student=student,
-                    targets=targets,
-                    accuracy=accuracy,
-                    seed=seed,
-                    rows_per_teacher=size,
-                    validation=validation,
-                    way="replayed",
-                )
+    labeler, rows = voted_before(problem, learner, n_teachers, mechanism), []
+    for name in students:
+        model = PrivateStudent(labeler, student_of(name, problem, mechanism))
+        model.fit_pool(problem.X_pool, labels)
+        rows.append(
+            line(
+                problem,
+                learner,
+                mechanism,
+                columns=problem.teacher_columns,
+                n_teachers=n_teachers,
+                epsilon=epsilon,
+                delta=problem.delta,
+                student=name,
+                targets=targets_of(mechanism),
+                accuracy=float(model.score(problem.X_test, problem.y_test)),
+                seed=seed,
+                rows_per_teacher=size,
+                validation=float(
+                    model.score(problem.X_validation, problem.y_validation)
+                ),
+                way="replayed",
+                **told_of(problem, labels),
             )
+        )
     return rows
-
-
-def targets_of(mechanism: str, student: str) -> tuple[str, ...]:
-    """Return what the student may learn from."""
-    if student == "smoothed":
-        return ("votes",)
-    return ("votes", "labels") if mechanism == "gnmax" else ("labels",)
 
 
 def chosen_first(
     problem: Problem, learner: str, mechanism: str, epsilon: float, quick: bool
 ) -> list[dict]:
-    """Return a line a size, and further seeds of the size that validation chose."""
-    rows = []
+    """Return lines of each size, and further seeds of those that validation chose."""
+    rows, again = [], []
     for size in sizes_of(learner, quick):
-        rows += replayed(problem, learner, size, mechanism, epsilon, SEEDS[:1])
-    for targets in sorted({row["targets"] for row in rows}):
-        own = [row for row in rows if row["targets"] == targets]
+        asked = problem, learner, size, mechanism, epsilon
+        rows += replayed(*asked, SEEDS[0], STUDENTS)
+    for name in STUDENTS if rows else ():
+        own = [row for row in rows if row["student"] == name]
         best = max(own, key=lambda row: row["validation"])
         best["chosen"] = "yes"
         asked = problem, learner, best["rows_per_teacher"], mechanism, epsilon
-        again = []
-        if targets == "votes":
-            again += replayed(*asked, SEEDS[:1], "smoothed")
-        if not quick:
-            again += replayed(*asked, SEEDS[1:])
-        rows += [{**r, "chosen": "yes"} for r in again if r["targets"] == targets]
-    return rows
+        for seed in () if quick else SEEDS[1:]:
+            again += replayed(*asked, seed, (name,))
+    return rows + [{**row, "chosen": "yes"} for row in again]

@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.ensemble import factor
 from benchmarks.ensemble.common import measured
+from benchmarks.ensemble.replays import GROUPS
 from benchmarks.tables import GUIDE, Section, markdown, rewrite, spread
 
 PAGE, PICTURE = GUIDE / "ensemble_figures.md", GUIDE / "ensemble_figures.png"
@@ -48,13 +49,18 @@ SECTIONS = (
         "accuracy",
         "Students on public sets",
         "Accuracy on test rows, by epsilon; delta is one over the squared number of "
-        "private rows. Three kinds of teachers vote on a public pool. The student is a "
-        "ridge regression whose strength is chosen on released answers, fitted to "
-        "labels or to noisy shares of votes. Rows per teacher are chosen by the "
-        "accuracy on rows that no teacher saw, **which is not paid for**: with the "
-        "number set beforehand, expect less. Lines are means of three draws of the "
-        "noise. `private linear` is `LogisticRegression` with its defaults on all "
-        "private rows, `none` is without privacy.",
+        "private rows. Teachers vote on a public pool. Students are "
+        "`PrivateStudent`: the `default` one, which smooths votes over plain columns, "
+        "and a `ridge` regression on the public map, which is a `NeighborMap` of the "
+        "pool. They learn noisy shares of votes where these are told, and labels "
+        "elsewhere. Rows per teacher are chosen by the accuracy on private rows that "
+        "no teacher saw, **which is not paid for**: with the number set beforehand, "
+        "expect less. Maps, teachers and students were settled on another split of "
+        "the same sets, whose rows overlap with these, test rows among them. Noise is "
+        "the exact one of the library, on votes that were cast once; lines are means "
+        "of two draws of it. `private linear` is `LogisticRegression` with its "
+        "defaults on all private rows, in plain columns or on the same public map; "
+        "`none` is a learner on all private rows without privacy.",
     ),
     Section(
         "speed",
@@ -70,12 +76,15 @@ SECTIONS = (
     ),
 )
 
+COLUMNS = {"plain": "plain columns", "public map": "public map"}
+STUDENTS = {"default": "default student", "ridge": "ridge student"}
+MARKS = {"default": "o-", "ridge": "^:"}
 COLORS = {
-    "gnmax": "C0",
-    "confident_gnmax": "C1",
-    "stable": "C2",
-    "published": "C3",
-    "linear": "0.4",
+    "linear": "C0",
+    "neighbors": "C1",
+    "trees": "C2",
+    "plain": "k",
+    "public map": "0.5",
 }
 
 
@@ -108,57 +117,55 @@ def students(rows: list[Row]) -> Iterator[Row]:
     Of the lines with other numbers of teachers that were tried, the chosen are shown.
     """
     rows = [row for row in rows if row["way"] != "replayed" or row["chosen"] == "yes"]
-    most = {row["dataset"]: 0.0 for row in rows}
-    for row in rows:
-        most[row["dataset"]] = max(most[row["dataset"]], row["n_rows"])
-    full = [row for row in rows if row["n_rows"] == most[row["dataset"]]]
-    for name, n_rows in most.items():
-        own = [row for row in full if row["dataset"] == name]
+    sizes = dict.fromkeys((row["dataset"], row["n_rows"]) for row in rows)
+    names = dict.fromkeys(name for name, _ in sizes)
+    full = [row for name in names for row in largest(rows, name)]
+    ordered = sorted(sizes, key=lambda size: largest_size(rows, size[0]) != size[1])
+    for name, n_rows in ordered:
+        own = [r for r in rows if (r["dataset"], r["n_rows"]) == (name, n_rows)]
         own = [row for row in own if row["way"] != "end to end"]
         yield from by_epsilon(own, f"{name}, {n_rows:,.0f} private rows")
-    fewer = [row for row in rows if row["n_rows"] < most[row["dataset"]]]
-    sizes = [(name, n) for name in most for n in sorted({r["n_rows"] for r in fewer})]
-    for name, n_rows in sizes:
-        own = [r for r in fewer if (r["dataset"], r["n_rows"]) == (name, n_rows)]
-        yield from by_epsilon(own, f"{name}, {n_rows:,.0f} private rows")
     yield from answers(full)
-    for row in full:
-        if row["way"] == "end to end":
-            names = ("dataset", "epsilon", "learner", "mechanism", "targets")
-            found = {name: row[name] for name in names}
-            scores = {name: row[name] for name in ("label_accuracy", "accuracy")}
+    yield from end_to_end(full)
+
+
+def end_to_end(rows: list[Row]) -> Iterator[Row]:
+    """Yield lines that were run from end to end, beside those of replayed votes."""
+    scores = grouped(rows)
+    for key, own in scores.items():
+        group = dict(zip(GROUPS, key, strict=True))
+        if group["way"] == "end to end":
+            beside = scores[tuple({**group, "way": "replayed"}.values())]
+            names = ("dataset", "epsilon", "learner", "mechanism", "student", "targets")
             yield {
                 "part": "from end to end, beside replayed votes",
-                **found,
-                "replayed": mean_score(full, found),
-                **scores,
+                **{name: group[name] for name in names},
+                "replayed": mean(row["accuracy"] for row in beside),
+                "label_accuracy": own[0]["label_accuracy"],
+                "accuracy": mean(row["accuracy"] for row in own),
             }
 
 
-def mean_score(rows: Sequence[Row], like: Row) -> float:
-    """Return the mean accuracy of replayed lines."""
-    return mean(
-        row["accuracy"]
-        for row in rows
-        if row["way"] == "replayed" and like.items() <= row.items()
-    )
+def grouped(rows: Sequence[Row]) -> dict[tuple[Any, ...], list[Row]]:
+    """Return the lines that differ in the seed alone, together."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in GROUPS), []).append(row)
+    return groups
 
 
 def by_epsilon(rows: list[Row], part: str) -> Iterator[Row]:
-    """Yield a line for each learner, mechanism and kind of targets."""
-    groups: dict[tuple[Any, ...], list[float]] = {}
-    for row in rows:
-        epsilon = "none" if row["epsilon"] is None else f"{row['epsilon']:g}"
-        key = row["learner"], row["mechanism"], row["targets"] or "", epsilon
-        groups.setdefault(key, []).append(row["accuracy"])
-    names = ("learner", "mechanism", "targets", "epsilon")
-    lines = [
-        {**dict(zip(names, key, strict=True)), "accuracy": repr(mean(own))}
-        for key, own in groups.items()
-    ]
-    if lines:
-        for line in spread(lines, "epsilon", "accuracy"):
-            yield {"part": part, **line}
+    """Yield a line for each learner, mechanism and student."""
+    names = ("learner", "columns", "mechanism", "student", "targets")
+    lines = []
+    for own in grouped(rows).values():
+        first = own[0]
+        epsilon = "none" if first["epsilon"] is None else f"{first['epsilon']:g}"
+        found = {name: first[name] or "" for name in names}
+        score = repr(mean(row["accuracy"] for row in own))
+        lines.append({**found, "epsilon": epsilon, "accuracy": score})
+    for line in spread(lines, "epsilon", "accuracy"):
+        yield {"part": part, **line}
 
 
 def answers(rows: list[Row]) -> Iterator[Row]:
@@ -180,72 +187,99 @@ def answers(rows: list[Row]) -> Iterator[Row]:
 
 
 def summary(rows: list[Row]) -> Iterator[Row]:
-    """Yield for each set the best students, linear models and what is not private."""
+    """Yield for each set students of noisy votes and linear models, each by its name.
+
+    Beside each is what it is without privacy: the learner of the teachers in plain
+    columns, or the linear model in the columns of the private one.
+    """
+    epsilons = sorted({row["epsilon"] for row in rows} - {None})
     for name in dict.fromkeys(row["dataset"] for row in rows):
         own = largest(rows, name)
-        plain = max(row["accuracy"] for row in own if row["mechanism"] == "none")
-        for mechanism in ("gnmax", "linear"):
-            scores = best_by_epsilon(own, mechanism)
+        bare = {
+            (row["learner"], row["columns"]): row["accuracy"]
+            for row in own
+            if row["mechanism"] == "none"
+        }
+        for (learner, columns, student), curve in curves(own).items():
+            linear = student is None
+            plain = bare.get(("linear", columns) if linear else (learner, "plain"))
+            scores = {f"epsilon {e:g}": curve.get(e) for e in epsilons}
             yield {
                 "data set": f"{name}, {own[0]['n_rows']:,.0f} rows",
-                "model": "private linear" if mechanism == "linear" else "student",
-                **{f"epsilon {e:g}": f"{score:.3f}" for e, score in scores.items()},
-                "not private": f"{plain:.3f}",
+                "model": named(learner, columns, student),
+                **{name: digits(score) for name, score in scores.items()},
+                "not private": digits(plain),
             }
+
+
+def digits(score: float | None) -> str | None:
+    """Return three digits of an accuracy, where there is one."""
+    return None if score is None else f"{score:.3f}"
+
+
+def curves(rows: list[Row]) -> dict[tuple[Any, ...], dict[float, float]]:
+    """Return accuracy by epsilon, of students of noisy votes and of linear models."""
+    found: dict[tuple[Any, ...], dict[float, float]] = {}
+    for own in grouped(
+        [
+            row
+            for row in rows
+            if row["mechanism"] == "linear"
+            or (
+                (row["mechanism"], row["way"]) == ("gnmax", "replayed")
+                and row["chosen"] == "yes"
+            )
+        ]
+    ).values():
+        first = own[0]
+        key = first["learner"], first["columns"], first["student"]
+        score = mean(row["accuracy"] for row in own)
+        found.setdefault(key, {})[first["epsilon"]] = score
+    return {key: dict(sorted(curve.items())) for key, curve in found.items()}
+
+
+def named(learner: str, columns: str, student: str | None) -> str:
+    """Return what a curve is called."""
+    if student is None:
+        return f"{learner}, {COLUMNS[columns]}"
+    return f"{STUDENTS[student]}, {learner} teachers"
+
+
+def largest_size(rows: list[Row], name: str) -> float:
+    """Return how many private rows a set has."""
+    return max(row["n_rows"] for row in rows if row["dataset"] == name)
 
 
 def largest(rows: list[Row], name: str) -> list[Row]:
     """Return the rows of a set with all private rows."""
-    own = [row for row in rows if row["dataset"] == name]
-    most = max(row["n_rows"] for row in own)
-    return [row for row in own if row["n_rows"] == most]
+    most = largest_size(rows, name)
+    return [row for row in rows if (row["dataset"], row["n_rows"]) == (name, most)]
 
 
 def draw(rows: list[Row]) -> None:
-    """Draw the accuracy of the best students, beside a private linear model."""
+    """Draw students of noisy votes, beside private linear models."""
     import matplotlib  # noqa: PLC0415 - only where a picture is asked for
 
     matplotlib.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
 
     sets = list(dict.fromkeys(row["dataset"] for row in rows))
-    size = 3.2 * len(sets), 3.4
+    size = 3.2 * len(sets), 4.2
     figure, (panels,) = pyplot.subplots(1, len(sets), figsize=size, squeeze=False)
+    words: dict[str, Any] = {}
     for axes, name in zip(panels, sets, strict=True):
-        own = largest(rows, name)
-        for mechanism, color in COLORS.items():
-            curve = best_by_epsilon(own, mechanism)
-            style = "s--" if mechanism == "linear" else "o-"
-            words = "private linear model" if mechanism == "linear" else mechanism
+        for key, curve in curves(largest(rows, name)).items():
+            learner, columns, student = key
+            style = "s--" if student is None else MARKS[student]
+            color = COLORS[columns if student is None else learner]
             scores = list(curve.values())
-            axes.plot(list(curve), scores, style, ms=4, lw=1, c=color, label=words)
-        plain = max(row["accuracy"] for row in own if row["mechanism"] == "none")
-        axes.axhline(plain, ls=":", c="k", lw=1, label="best without privacy")
+            (drawn,) = axes.plot(list(curve), scores, style, ms=4, lw=1, c=color)
+            words.setdefault(named(*key), drawn)
         axes.set(xscale="log", xlabel="epsilon", title=name)
     panels[0].set_ylabel("accuracy on test rows")
-    panels[-1].legend(fontsize=7)
-    figure.tight_layout()
+    figure.tight_layout(rect=(0, 0.22, 1, 1))
+    figure.legend(words.values(), words, loc="lower center", ncols=2, fontsize=7)
     figure.savefig(PICTURE, dpi=110)
-
-
-def best_by_epsilon(rows: list[Row], mechanism: str) -> dict[float, float]:
-    """Return epsilons with the mean accuracy of the line with the best one.
-
-    Students are compared by the accuracy on validation rows, and linear models, which
-    have none, by that on test rows.
-    """
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        chosen = row["chosen"] == "yes" or mechanism == "linear"
-        if row["mechanism"] == mechanism and row["way"] != "end to end" and chosen:
-            key = row["epsilon"], row["learner"], row["targets"]
-            groups.setdefault(key, []).append(row)
-    best: dict[float, tuple[float, float]] = {}
-    for (epsilon, *_), own in groups.items():
-        judged = mean(row["validation"] or row["accuracy"] for row in own)
-        score = judged, mean(row["accuracy"] for row in own)
-        best[epsilon] = max(best.get(epsilon, (0.0, 0.0)), score)
-    return {epsilon: best[epsilon][1] for epsilon in sorted(best)}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

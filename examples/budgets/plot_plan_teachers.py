@@ -11,7 +11,7 @@ teacher gives the label that most of them give.
 
 import matplotlib.pyplot as plt
 
-from tacit.ensemble import plan_teachers
+from tacit.ensemble import compare_mechanisms, plan_teachers
 
 FACTS = {"n_rows": 40_000, "n_queries": 500, "epsilon": 1.0, "delta": 1e-6}
 
@@ -20,7 +20,7 @@ FACTS = {"n_rows": 40_000, "n_queries": 500, "epsilon": 1.0, "delta": 1e-6}
 # one question in fifty. Here is what 800 of them can do.
 
 EASY_AND_HARD = [(0.98, 0.95), (0.02, 0.5)]
-for plan in plan_teachers(**FACTS, agreement=EASY_AND_HARD, n_teachers=800):
+for plan in compare_mechanisms(**FACTS, agreement=EASY_AND_HARD, n_teachers=800):
     print(plan, end="\n\n")
 
 # %%

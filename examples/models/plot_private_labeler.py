@@ -39,8 +39,8 @@ questions, truth = people(1_000)  # public: who asks knows what is asked
 # %%
 # A decision tree is not private, and does not have to be. Three hundred of them are
 # trained on a hundred rows each. A patient is in one of these chunks, and so has one
-# vote of three hundred. The mechanism ``"stable"`` tells what most teachers say exactly,
-# and only where no single patient could have turned the vote.
+# vote of three hundred. The mechanism ``"stable"`` tells exactly what most teachers
+# say, and only where no single patient could have turned the vote.
 
 
 def labeler():

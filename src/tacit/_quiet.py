@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import (
@@ -11,7 +12,8 @@ from contextlib import (
     redirect_stdout,
 )
 from io import StringIO
-from threading import Lock
+from threading import Lock, current_thread, main_thread
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -59,17 +61,41 @@ def attempt(function: Callable[..., Any], *rows: Any, **options: Any) -> Any:
     """Return what the function says of rows, and None where it fails.
 
     An error, a warning or a printed line would tell of the rows. Only a keyboard
-    interrupt ends the run: it is not the function's. What a function logs, or writes
-    to files or other places, is not held back.
+    interrupt ends the run, where the user's signal has come: one that the function
+    raises by itself is a failure. What a function logs, or writes to files or other
+    places, is not held back.
     """
     # the state of floating point errors belongs to the thread
-    with _quiet(), np.errstate(all="ignore"):
+    with _quiet(), np.errstate(all="ignore"), _interrupts() as interrupted:
         try:
             return function(*rows, **options)
         except KeyboardInterrupt:
-            raise
+            if interrupted:
+                raise
+            return None
         except BaseException:  # such as SystemExit or a canceled task
             return None
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """Yield a list that is no longer empty once the user has interrupted."""
+    come: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+    # signals reach the main thread alone, and raise where Python handles them
+    if current_thread() is not main_thread() or not callable(handler):
+        yield come
+        return
+
+    def noted(number: int, frame: FrameType | None) -> None:
+        come.append(number)
+        handler(number, frame)
+
+    signal.signal(signal.SIGINT, noted)
+    try:
+        yield come
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager

@@ -162,8 +162,8 @@ def test_a_median_of_votes_keeps_its_claim(seed):
 class Uncorrected(StableVotes):
     """The printed distance under noise for one that moves by one."""
 
-    def distance(self, counts):
-        return published_distance(counts)
+    def distance(self, lead):
+        return published_distance(lead)
 
 
 def panels_beside(mechanism):
@@ -174,7 +174,7 @@ def panels_beside(mechanism):
         (first, n_teachers - first)
         for n_teachers in (4 * level + 8, 4 * level + 9)
         for first in range(n_teachers // 2, n_teachers)
-        if mechanism.distance(np.array([first, n_teachers - first])) == level
+        if mechanism.distance(2 * first - n_teachers) == level
     )
     votes = np.repeat([0, 1], [first, second])
     other = votes.copy()

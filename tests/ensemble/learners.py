@@ -49,6 +49,9 @@ class Misbehaving(Majority):
     def _exit(self, said):
         sys.exit(SECRET)
 
+    def _interrupt(self, said):
+        raise KeyboardInterrupt
+
     def _talk(self, said):
         print(SECRET)  # noqa: T201
         print(SECRET, file=sys.stderr)  # noqa: T201

@@ -17,10 +17,12 @@ from sklearn.naive_bayes import GaussianNB
 from tests.ensemble.labeling import clouds, labeler, shown
 
 from tacit._random import as_generator
-from tacit._state import StateDamaged
-from tacit.ensemble import NO_ANSWER, DurableLabeler, _durable
+from tacit._state import StateDamaged, dumped, loaded
+from tacit.ensemble import DurableLabeler, _durable
 from tacit.exceptions import BudgetExceeded
+from tacit.mechanisms import NO_ANSWER
 from tacit.privacy import Budget, Ledger
+from tacit.streams import _held
 from tacit.streams._record import OtherParameters
 
 FEW = {"n_teachers": 4, "n_queries": 30}
@@ -103,7 +105,7 @@ def test_an_answer_that_skips_its_disk_would_be_caught(tmp_path, monkeypatch, se
     with DurableLabeler(labeler(**FEW), tmp_path / "s") as durable:
         durable.fit(X, y)
         with monkeypatch.context() as patch:
-            patch.setattr(_durable, "placed", lambda *_: None)
+            patch.setattr(_held, "placed", lambda *_: None)
             told = durable.label(Q[:3])
     with DurableLabeler(labeler(**FEW), tmp_path / "s") as durable:
         assert durable.n_asked == 0
@@ -409,6 +411,42 @@ def test_a_folder_is_for_its_owner_alone_and_damage_is_refused(tmp_path, seed):
     next((tmp_path / "s").rglob("private-teacher-*")).unlink()
     with pytest.raises(ValueError, match="lacks a teacher"):
         run(tmp_path / "s", seed)
+
+
+PARTS = {
+    "version": "1",
+    "identity": 3,
+    "key": "key",
+    "parameters": None,
+    "n_steps": 2.0,
+    "plan": None,
+    "n_features": "2",
+    "names": 7,
+    "privacy": "{}",
+    "n_rows": None,
+    "classes": "ab",
+    "class_type": "no type",
+    "rows": None,
+    "digest": None,
+    "answers": {},
+    "state": ("nothing",),
+}
+
+
+@pytest.mark.parametrize("other", [True, False], ids=["other", "gone"])
+@pytest.mark.parametrize("name", PARTS)
+def test_a_state_with_other_parts_is_damaged(tmp_path, seed, name, other):
+    run(tmp_path / "s", seed, questions=3)
+    path = tmp_path / "s" / "private-state"
+    state = loaded(path.read_bytes())
+    assert state.keys() == {"format", *PARTS}
+    del state[name]
+    path.write_bytes(dumped({**state, name: PARTS[name]} if other else state))
+    model = labeler(**FEW)
+    with pytest.raises(StateDamaged, match="begin a labeler in another"):
+        DurableLabeler(model, tmp_path / "s")
+    assert not hasattr(model, "n_asked_")
+    assert not hasattr(model, "privacy_")
 
 
 def test_a_copied_folder_repeats_answers_and_differs_after_other_questions(

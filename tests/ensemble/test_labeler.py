@@ -15,13 +15,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.ensemble.labeling import Odd, clouds, labeler, shown
 
-from tacit.ensemble import NO_ANSWER, PrivateLabeler
+from tacit.ensemble import PrivateLabeler
 from tacit.exceptions import BudgetExceeded, PlanError
+from tacit.mechanisms import NO_ANSWER
 from tacit.mechanisms.votes import CLASS_VOTES
 from tacit.privacy import Budget, Ledger
 
@@ -87,7 +88,9 @@ def test_numbers_are_answered_by_the_mean_or_the_median(seed):
         found = model.label(Q)
         assert np.abs(found.values - Q[:, 0]).mean() < 1.0
         assert not hasattr(model, "classes_")
-        assert found.votes is None
+        assert (found.votes is None) == (mechanism == "median")
+        if mechanism == "auto":  # the mean before it is cut
+            assert np.array_equal(np.clip(found.votes[:, 0], -6, 6), found.values)
 
 
 @pytest.mark.parametrize("mechanism", [m for m in CLASS_VOTES if m != "published"])
@@ -133,6 +136,49 @@ def test_other_questions_rows_learners_and_budgets_meet_other_noise(seed):
     assert (noise(labeler(Odd("short")))[1] != plain).any()
     assert (noise(labeler(odd, random_state=4))[1] != plain).any()
     assert (noise(labeler(odd, random_state=None))[1] != plain).any()
+
+
+def named_by_nobody(column):
+    choose = FunctionTransformer(lambda X: X[:, column : column + 1])
+    return make_pipeline(choose, GaussianNB())
+
+
+@pytest.mark.parametrize("mechanism", ["gnmax", "mean"])
+def test_other_votes_meet_other_noise_also_of_learners_described_alike(seed, mechanism):
+    X, y, Q, _ = clouds(seed)
+    X[:, 1] = X[::-1, 1]
+    if mechanism == "mean":
+
+        def votes(column):
+            choose = FunctionTransformer(lambda X: X[:, column : column + 1])
+            learner = make_pipeline(choose, DecisionTreeRegressor())
+            terms = {"classes": None, "y_range": (0, 1), "n_queries": 5}
+            return labeler(learner, **terms).fit(X, y).label(Q[:5]).values
+    else:
+
+        def votes(column):
+            model = labeler(named_by_nobody(column), n_queries=5).fit(X, y)
+            return model.label(Q[:5]).votes
+
+    first, again, other = votes(0), votes(0), votes(1)
+    assert (first == again).all()
+    # were the noise the same, differences would be of votes, which are whole numbers
+    differences = (first - other) * (15 if mechanism == "mean" else 1)
+    assert (np.abs(differences - np.round(differences)) > 1e-9).any()
+
+
+def test_answers_after_other_votes_meet_other_noise(seed):
+    X, y, Q, _ = clouds(seed)
+
+    class Crowd(Odd):
+        """Says something else in a batch than alone."""
+
+        def predict(self, X):
+            return np.full(len(X), int(len(X) > 1))
+
+    batch, single = (labeler(Crowd()).fit(X, y) for _ in range(2))
+    found = batch.label(Q[:3]).votes, [single.label(q[None]).votes[0] for q in Q[:3]]
+    assert (np.array(found[0]) % 1 != np.array(found[1]) % 1).any(axis=1).all()
 
 
 def test_the_same_numbers_in_another_type_are_the_same_question(seed):
@@ -268,6 +314,10 @@ def test_bad_parameters_are_refused_before_the_charge(seed, name, value):
         ({"estimator": LinearRegression(), "classes": None}, "y_range must be given"),
         ({"estimator": LinearRegression(), "y_range": (0, 1)}, "classes must be None"),
         (
+            {"estimator": LinearRegression(), "classes": None, "y_range": (1, 0)},
+            "the lower first",
+        ),
+        (
             {
                 "estimator": LinearRegression(),
                 "classes": None,
@@ -322,6 +372,46 @@ def test_ids_are_for_rows_that_come_and_go(seed):
     model = labeler(**ADDED).fit(X, y, ids=people)
     assert any("same id" in words for words in model.privacy_.assumptions)
     assert np.mean(model.label(Q).values == t) > 0.8
+
+
+@pytest.mark.parametrize(
+    "largest", [2**63, 2**70, 10**5000], ids=["63 bits", "70 bits", "long"]
+)
+def test_ids_of_any_size_are_kept_as_they_were_checked(seed, largest):
+    X, y, _, _ = clouds(seed)
+    ids = [*range(len(y) - 1), largest]
+    ledger = Ledger(Budget(100.0, 1e-3, "add_or_remove_one"))
+    model = labeler(**ADDED).fit(X, y, ids=ids, ledger=ledger)
+    assert len(ledger.report().entries) == 1
+    assert model.n_asked_ == 0
+
+
+class Cell:
+    """A cell that prints like all others of its kind."""
+
+    def __init__(self, value=0.0):
+        self.value = value
+
+    def __repr__(self):
+        return "Cell"
+
+
+def values_of(X):
+    return np.array([[cell.value for cell in row] for row in np.asarray(X)])
+
+
+def test_cells_that_cannot_be_told_apart_are_refused_before_the_charge(seed):
+    X, y, Q, t = clouds(seed)
+    made = np.vectorize(Cell, otypes=[object])
+    learner = make_pipeline(FunctionTransformer(values_of), GaussianNB())
+    ledger = Ledger(Budget(100.0, 1e-3, "add_or_remove_one"))
+    with pytest.raises(ValueError, match="rows are told apart by all that they hold"):
+        labeler(learner, **ADDED).fit(made(X), y, ledger=ledger)
+    assert ledger.report().entries == ()
+    fitted = labeler(learner, **ADDED).fit(made(X), y, ids=np.arange(len(y)))
+    assert np.mean(fitted.label(made(Q)).values == t) > 0.8
+    counted = labeler(learner).fit(made(X), y)
+    assert np.mean(counted.label(made(Q)).values == t) > 0.8
 
 
 def test_labels_alone_can_be_protected_and_every_report_says_so(seed):

@@ -48,6 +48,21 @@ def test_numbers_have_the_middle_as_their_default():
     assert labels.votes is None
 
 
+@pytest.mark.parametrize("choices", [np.array(["no", "yes"]), 0.5])
+def test_labels_take_their_places_in_a_table(choices):
+    numbers = not isinstance(choices, np.ndarray)
+    votes = np.array([1.5]) if numbers else np.array([1.5, 2.5])
+    answers = [VoteAnswer(1, votes), VoteAnswer(NO_ANSWER), VoteAnswer(1, votes)]
+    labels = gathered(answers, choices, 3, len(votes)).placed(np.array([4, 0, 2]), 6)
+    told, default = (1, 0.5) if numbers else ("yes", "no")
+    assert labels.default == default
+    assert labels.values.tolist() == [default, default, told, default, told, default]
+    assert labels.answered.tolist() == [False, False, True, False, True, False]
+    assert (labels.votes[[2, 4]] == votes).all()
+    assert not labels.votes[[0, 1, 3, 5]].any()
+    assert labels.n_asked == 3
+
+
 def test_no_rows_have_no_labels():
     labels = gathered([], np.array([True, False]), 0, 2)
     assert list(labels) == []

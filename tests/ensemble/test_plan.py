@@ -15,21 +15,16 @@ from tests.stat import (
     assert_probability,
 )
 
-from tacit.ensemble import TeacherPlan, plan_teachers
-from tacit.ensemble._outcomes import (
-    lead_needed,
-    number_error,
-    question,
-    refusals_by_level,
-    share_answered,
-)
+from tacit.ensemble import TeacherPlan, compare_mechanisms, plan_teachers
+from tacit.ensemble._agreement import agreement_groups
 from tacit.ensemble._plan import AUTO_NUMBER_ROWS, AUTO_ROWS, auto_teachers
-from tacit.ensemble._vote_law import VoteLaw, agreement_groups
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer, as_generator
 from tacit.mechanisms.votes import (
     CLASS_VOTES,
     NUMBER_VOTES,
+    StableVotes,
+    VoteLaw,
     VoteTerms,
     stable_votes,
     vote_mechanism,
@@ -129,7 +124,7 @@ def test_a_question_meets_what_was_planned(name, n_teachers, n_classes, seed):
     )
     mechanism = vote_mechanism(name, BUDGET, terms)
     laws = laws_for(n_teachers, n_classes, [(0.8, 0.85), (0.2, 0.5)])
-    expected = question(mechanism, laws)
+    expected = mechanism.told(laws)
     # single questions, since those of one stream share a threshold
     n = 800
     answered, right = streams(mechanism, laws, 1, n, rng)
@@ -137,7 +132,7 @@ def test_a_question_meets_what_was_planned(name, n_teachers, n_classes, seed):
     low, high = stats.binomtest(int(right.sum()), n).proportion_ci(1 - 1e-6)
     assert low - 0.01 <= expected.right <= high + 0.01
     # control: with a quarter of the teachers it is another law
-    fewer = question(mechanism, laws_for(n_teachers // 4, n_classes))
+    fewer = mechanism.told(laws_for(n_teachers // 4, n_classes))
     assert not low - 0.01 <= fewer.right <= high + 0.01
 
 
@@ -151,19 +146,38 @@ def test_as_many_questions_are_answered_as_planned(name, seed):
     mechanism = vote_mechanism(name, BUDGET, terms)
     laws = laws_for(n_teachers, 2)
     answered, _ = streams(mechanism, laws, n_queries, 80, rng)
-    expected = share_answered(mechanism, laws, n_queries)
+    expected = mechanism.share_answered(laws, n_queries)
     assert near_mean(answered / n_queries, expected)
     # control: if no limit ended the streams, more would be answered
-    assert not near_mean(answered / n_queries, question(mechanism, laws).answered)
+    assert not near_mean(answered / n_queries, mechanism.told(laws).answered)
+
+
+@pytest.mark.parametrize(
+    ("refusals", "n_queries"), [(2, 40), (5, 200), (20, 200), (100, 2000)]
+)
+def test_runs_between_refusals_have_about_their_mean_length(refusals, n_queries, seed):
+    # a threshold for each refusal, where the law of a plan is not exact
+    rng = as_generator(seed)
+    mechanism, laws = StableVotes(0.2, 0.6, 1e-3, 2, refusals), laws_for(150, 2)
+    rates = mechanism.refusals_by_level(laws)
+    runs = rng.geometric(rng.choice(rates, size=(20_000, refusals + 1)))
+    ends = np.cumsum(runs, axis=1)
+    asked = np.minimum(ends[:, -1], n_queries)
+    answered = np.mean(asked - np.sum(ends <= n_queries, axis=1)) / n_queries
+    expected = mechanism.share_answered(laws, n_queries)
+    assert expected == pytest.approx(answered, rel=0.03)
+    # control: were all refusals as likely as on average, fewer would be answered
+    mean = rates.mean()
+    refused = stats.binom.sf(np.arange(refusals + 1), n_queries, mean).sum()
+    wrong = (1 / mean - 1) * refused / n_queries
+    assert wrong != pytest.approx(answered, rel=0.03)
 
 
 def test_thresholds_average_to_the_release_probability():
     mechanism = stable_votes(BUDGET, 2, 5)
     laws = laws_for(150, 2)
-    refused = refusals_by_level(mechanism, laws)
-    assert refused.mean() == pytest.approx(
-        1 - question(mechanism, laws).answered, abs=2e-3
-    )
+    refused = mechanism.refusals_by_level(laws)
+    assert refused.mean() == pytest.approx(1 - mechanism.told(laws).answered, abs=2e-3)
     # runs of questions that share a threshold are longer than independent ones
     assert np.mean(1 / refused) > 1.02 / refused.mean()
 
@@ -172,13 +186,12 @@ def test_thresholds_average_to_the_release_probability():
 def test_the_lead_that_is_needed_is_enough_and_one_less_is_not(name):
     terms = VoteTerms(500, 100, 2, max_refusals=3)
     mechanism = vote_mechanism(name, BUDGET, terms)
-    lead = lead_needed(mechanism, 0.01)
+    lead = mechanism.lead_needed()
 
     def told(lead):
         if name in ("gnmax", "confident_gnmax"):
             return stats.norm.cdf(lead / (2**0.5 * mechanism.scale))
-        distance = mechanism.distance(np.array([lead, 0]))
-        return mechanism.release_probability(distance)
+        return mechanism.release_probability(mechanism.distance(lead))
 
     assert told(lead) >= 0.99
     assert told(lead - 1) < 0.99
@@ -189,9 +202,9 @@ def test_means_err_as_much_as_planned(seed):
     mechanism = vote_mechanism("mean", BUDGET, VoteTerms(300, 100, y_range=(0, 10)))
     votes, state = np.full(300, 5.0), mechanism.init(rng)
     errors = [mechanism.step(state, votes, rng)[1].value - 5 for _ in range(400)]
-    expected = number_error(mechanism, 300, 0.5)
+    expected = mechanism.error(300, 0.5)
     assert_follows(errors, stats.norm(0, expected).cdf)
-    assert_detects(errors, stats.norm(0, number_error(mechanism, 100, 0.5)).cdf)
+    assert_detects(errors, stats.norm(0, mechanism.error(100, 0.5)).cdf)
 
 
 def test_medians_follow_the_law_that_their_error_is_of(seed):
@@ -209,36 +222,41 @@ def test_medians_follow_the_law_that_their_error_is_of(seed):
     expected, _ = np.histogram(wrong, edges, weights=chances)
     assert_counts_detect(found, expected)
     error = float(np.sqrt(mechanism.law(votes)[1] @ (values - 5) ** 2))
-    assert number_error(mechanism, 100, 0.5) == pytest.approx(error)
+    assert mechanism.error(100, 0.5) == pytest.approx(error)
 
 
-def test_all_mechanisms_are_planned_unless_one_is_named():
+def test_all_mechanisms_are_compared_and_one_is_planned():
     terms = {"agreement": HARD, "n_teachers": 400}
-    plans = plan_teachers(20_000, 100, 1.0, 1e-6, **terms)
+    plans = compare_mechanisms(20_000, 100, 1.0, 1e-6, **terms)
     assert [plan.mechanism for plan in plans] == list(CLASS_VOTES)
-    one = plan_teachers(20_000, 100, 1.0, 1e-6, mechanism="gnmax", **terms)
-    assert one == plans[0]
-    numbers = plan_teachers(20_000, 100, 1.0, 1e-6, y_range=(0, 1), n_teachers=100)
+    for plan in plans:
+        named = {"mechanism": plan.mechanism, **terms}
+        assert plan_teachers(20_000, 100, 1.0, 1e-6, **named) == plan
+    assert plan_teachers(20_000, 100, 1.0, 1e-6, **terms) == plans[0]
+    terms = {"y_range": (0, 1), "n_teachers": 100}
+    numbers = compare_mechanisms(20_000, 100, 1.0, 1e-6, **terms)
+    assert plan_teachers(20_000, 100, 1.0, 1e-6, **terms) == numbers[0]
     assert [plan.mechanism for plan in numbers] == list(NUMBER_VOTES)
     assert all(plan.error > 0 and plan.label_accuracy is None for plan in numbers)
 
 
 def test_what_cannot_keep_its_promise_is_left_out_and_refused_by_name():
     terms = {"n_teachers": 4000, "max_refusals": 200, "agreement": 0.9}
-    plans = plan_teachers(20_000, 1000, 20.0, 1e-6, **terms)
+    plans = compare_mechanisms(20_000, 1000, 20.0, 1e-6, **terms)
     assert "published" not in [plan.mechanism for plan in plans]
     with pytest.raises(PlanError, match="published"):
         plan_teachers(20_000, 1000, 20.0, 1e-6, mechanism="published", **terms)
 
 
 def test_no_delta_is_refused_in_one_sentence():
-    with pytest.raises(PlanError, match=r"delta"):
-        plan_teachers(1000, 10, 1.0, 0.0, n_teachers=10)
+    for planned in (plan_teachers, compare_mechanisms):
+        with pytest.raises(PlanError, match=r"delta"):
+            planned(1000, 10, 1.0, 0.0, n_teachers=10)
 
 
 def test_only_stable_votes_have_no_limit_of_questions():
-    plans = plan_teachers(20_000, 100, 1.0, 1e-6, n_teachers=400)
-    limits = {plan.mechanism: plan.queries for plan in plans}
+    plans = compare_mechanisms(20_000, 100, 1.0, 1e-6, n_teachers=400)
+    limits = {plan.mechanism: plan.max_queries for plan in plans}
     assert limits.pop("stable") is None
     assert set(limits.values()) == {100}
 
@@ -332,7 +350,7 @@ def test_wrong_values_are_named(changed, named):
 @pytest.mark.parametrize("n_teachers", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", [0.01, 1000.0])
 def test_few_teachers_and_odd_budgets_have_plans(n_teachers, epsilon):
-    plans = plan_teachers(
+    plans = compare_mechanisms(
         5, 1, epsilon, 1e-6, n_teachers=n_teachers, n_classes=3, max_refusals=0
     )
     for plan in plans:
@@ -350,7 +368,7 @@ def test_teachers_that_always_agree_are_right():
 
 
 def test_a_plan_is_read_as_lines_and_as_plain_data():
-    plans = plan_teachers(20_000, 100, 1.0, 1e-6, agreement=HARD, n_teachers=40)
+    plans = compare_mechanisms(20_000, 100, 1.0, 1e-6, agreement=HARD, n_teachers=40)
     for plan in plans:
         assert isinstance(plan, TeacherPlan)
         text = str(plan)
@@ -387,7 +405,7 @@ def test_auto_takes_the_fewest_teachers_that_noise_does_not_disturb():
 
     def accuracy(n_teachers):
         mechanism = vote_mechanism("gnmax", BUDGET, VoteTerms(n_teachers, **facts))
-        return question(mechanism, ((1.0, VoteLaw(n_teachers, 0.8, 2)),)).accuracy
+        return mechanism.told(((1.0, VoteLaw(n_teachers, 0.8, 2)),)).accuracy
 
     assert accuracy(found) >= 0.99 > accuracy(found - 1)
     assert auto_teachers(10**7, BUDGET, "gnmax", **facts) == found

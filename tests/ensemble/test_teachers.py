@@ -2,11 +2,13 @@ import copy
 import json
 import os
 import pickle
+import signal
 import warnings
 
 import joblib
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn import config_context
@@ -76,7 +78,7 @@ def test_one_row_changes_the_votes_of_one_teacher(rows):
 
 
 @pytest.mark.parametrize("when", ["fit", "predict"])
-@pytest.mark.parametrize("how", ["raise", "exit"])
+@pytest.mark.parametrize("how", ["raise", "exit", "interrupt"])
 def test_a_teacher_that_fails_votes_the_default(rows, how, when, capfd):
     X, y = rows
     votes = taught(Misbehaving(how, when), (X, np.ones_like(y))).votes(X)
@@ -112,10 +114,10 @@ def test_what_a_learner_says_is_kept_from_view(rows, when, backend, capfd, recwa
         warnings.warn("heard", stacklevel=1)
 
 
-def test_an_interrupt_is_not_the_learners(rows):
+def test_an_interrupt_of_the_user_is_not_the_learners(rows):
     class Interrupted(Majority):
         def fit(self, X, y):
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         taught(Interrupted(), rows)
@@ -181,6 +183,71 @@ def test_a_chunk_tells_nothing_of_other_rows():
     )
     seen = [model.seen_ for model in teachers._private_models]
     assert seen == [(2, 4, 2, 1), (2, 24, 2, 1)]
+
+
+class Codes(Majority):
+    """Says how large the codes of categories are, or how many values there are."""
+
+    def fit(self, X, y):
+        kinds = X["kind"]
+        if hasattr(kinds, "cat"):
+            self.label_ = int(kinds.cat.codes.mean() > 0.5)
+        else:
+            stored = kinds.array.__arrow_array__().chunk(0)
+            self.label_ = int("rare" in stored.dictionary.to_pylist())
+        return self
+
+
+def as_listed(values):
+    return pd.Categorical(values, list(dict.fromkeys(values)))
+
+
+def in_arrow(values):
+    return pd.arrays.ArrowExtensionArray(pa.array(values).dictionary_encode())
+
+
+@pytest.mark.parametrize("made", [as_listed, in_arrow])
+@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+def test_one_row_changes_one_teacher_also_where_it_lists_categories(made, relation):
+    values = ["b", "a", *("aab" * 30)]
+    others = {
+        "replace_one": ["a" if made is as_listed else "rare", *values[1:]],
+        "add_or_remove_one": values[1:],
+    }
+    if made is in_arrow and relation == "add_or_remove_one":
+        values = ["rare", *values[1:]]
+    votes = []
+    for kinds in (values, others[relation]):
+        X, y = pd.DataFrame({"kind": made(kinds)}), np.zeros(len(kinds), dtype=int)
+        chunks = chunk_members(X, y, N, key=bytes(16), neighbors=relation)
+        options = {"seeds": range(N)}
+        teachers = train_teachers(Codes(), X, y, chunks, TWO, **options)
+        votes.append(teachers.votes(X[:1])[:, 0])
+    assert (votes[0] != votes[1]).sum() <= 1
+
+
+class Writer(Majority):
+    """Writes into its cells where it finds a mark."""
+
+    def fit(self, X, y):
+        self.label_ = int(sum(cell[0] for cell in X["shared"]) > 0)
+        if any(X["mark"]):
+            for cell in X["shared"]:
+                cell[0] = 1000.0
+        return self
+
+
+@pytest.mark.parametrize("as_target", [False, True])
+def test_a_teacher_cannot_write_into_cells_of_another(as_target):
+    cell = np.zeros(1)
+    X = pd.DataFrame({"mark": np.arange(60) == 7, "shared": [cell] * 60})
+    y = np.zeros(60, dtype=object if as_target else int)
+    votes = taught(Writer(), (X, y)).votes(X[:1])
+    assert (votes == 0).all()
+    assert cell[0] == 0
+    # the positive control
+    Writer().fit(X, y)
+    assert cell[0] == 1000
 
 
 def test_a_teacher_cannot_write_into_the_questions_of_another(rows):
@@ -276,6 +343,27 @@ def test_a_folder_is_for_its_owner_alone(rows, tmp_path):
         "teachers.json",
     ]
     assert all(p.stat().st_mode & 0o777 == 0o600 for p in (tmp_path / "t").iterdir())
+
+
+def test_an_empty_folder_becomes_its_owners_alone(rows, tmp_path):
+    place = tmp_path / "t"
+    place.mkdir()
+    place.chmod(0o755)
+    taught(Majority(), rows, folder=place)
+    assert place.stat().st_mode & 0o777 == 0o700
+    # one that was begun is as its owner wants it
+    place.chmod(0o750)
+    taught(Majority(), rows, folder=place)
+    assert place.stat().st_mode & 0o777 == 0o750
+
+
+def test_an_empty_folder_of_another_owner_is_refused(rows, tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(type(tmp_path), "chmod", refused)
+    with pytest.raises(ValueError, match="must be yours, as teachers"):
+        taught(Majority(), rows, folder=tmp_path)
 
 
 class Counted(Majority):

@@ -66,7 +66,7 @@ import os, joblib, numpy as np
 from tests.ensemble.learners import Misbehaving
 from tests.ensemble.test_teachers_in_processes import taught
 X, ones = np.arange(120.0).reshape(-1, 1), np.ones(120, dtype=int)
-for how in ("talk", "shell", "raise", "exit"):
+for how in ("talk", "shell", "raise", "exit", "interrupt"):
     for when in ("fit", "predict"):
         votes = taught(Misbehaving(how, when), (X, ones)).votes(X)
         assert (votes == (how in ("talk", "shell"))).all()

@@ -116,9 +116,3 @@ def test_infinite_numbers_are_the_ends_of_the_range():
 def test_classes_that_are_no_list_of_labels_are_refused(classes):
     with pytest.raises(ValueError, match="classes must be"):
         ClassVoting(classes)
-
-
-@pytest.mark.parametrize("ends", [(1, 1), (2, 1), (0, np.inf), (np.nan, 1)])
-def test_ranges_that_are_none_are_refused(ends):
-    with pytest.raises(ValueError, match="y_range must be"):
-        NumberVoting(*ends)

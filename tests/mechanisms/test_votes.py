@@ -35,6 +35,7 @@ from tacit.mechanisms import (
     VoteTerms,
     vote_mechanism,
 )
+from tacit.mechanisms.votes._counting import counts_of
 from tacit.privacy import (
     BoundedRange,
     Budget,
@@ -81,9 +82,19 @@ def shown(answers):
 
 def test_all_mechanisms_are_named_and_exported():
     kinds = {NoisyVotes, ConfidentVotes, StableVotes, PublishedVotes}
-    assert set(VOTES.values()) == kinds | {VoteMean, VoteMedian}
+    assert {kind.mechanism for kind in VOTES.values()} == kinds | {VoteMean, VoteMedian}
     assert set(CLASS_VOTES) | set(NUMBER_VOTES) == set(VOTES)
-    assert all(kind.__name__ in mechanisms.__all__ for kind in VOTES.values())
+    names = {kind.mechanism.__name__ for kind in VOTES.values()}
+    assert names <= set(mechanisms.__all__)
+
+
+@every
+def test_answers_come_with_votes_where_the_mechanism_says_so(name):
+    votes = planned(name, budget=Budget(50.0, 1e-5))
+    answers = run(votes, [panel(name)] * 3, 0)[1]
+    told = [answer for answer in answers if answer.value is not NO_ANSWER]
+    assert told or name == "published"  # whose threshold is beyond so few teachers
+    assert all((answer.votes is not None) == votes.tells_votes for answer in told)
 
 
 @every
@@ -95,7 +106,7 @@ def test_a_plan_fits_its_budget_and_is_a_frozen_value(name, noise, neighbors):
         if name == "published" and epsilon == 1000.0:
             continue  # refused, as its noise is too little
         votes = planned(name, noise, budget)
-        assert type(votes) is VOTES[name]
+        assert type(votes) is VOTES[name].mechanism
         assert isinstance(votes, VoteMechanism)
         assert votes.curve(neighbors).fits(budget)
         assert is_dataclass(votes)
@@ -218,7 +229,14 @@ def test_what_is_no_vote_for_each_teacher_is_refused(name, bad):
 def test_places_beyond_the_classes_are_taken_in(name):
     votes = planned(name, budget=Budget(400.0 if name != "published" else 8.0, 1e-5))
     wild = np.array([-5, 900, 2, 2, 1] * 40, dtype=np.int64)
-    run(votes, [wild] * 3, 0)
+    assert counts_of(np.array([-5, 900, 1]), 3).tolist() == [1, 1, 1]
+    # as those that are meant, with the same noise
+    meant = np.array([0, 2, 2, 2, 1] * 40)
+    assert shown(run(votes, [wild] * 3, 0)[1]) == shown(run(votes, [meant] * 3, 0)[1])
+    other = np.array([0, 0, 2, 2, 1] * 40)
+    if votes.tells_votes:
+        seen = (shown(run(votes, [panel] * 3, 0)[1]) for panel in (wild, other))
+        assert next(seen) != next(seen)
     with pytest.raises(ValueError, match="votes must be whole numbers"):
         run(votes, [wild.astype(float)], 0)
 
@@ -258,6 +276,13 @@ def test_terms_that_are_no_public_facts_are_refused(terms, message):
     with pytest.raises(ValueError, match=f"^{message}") as caught:
         replace(TERMS, **terms)
     assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, 1.0), (0.0, np.inf), ("a", 1.0)])
+def test_a_range_that_is_none_is_refused(ends):
+    for votes in (VoteMean, VoteMedian):
+        with pytest.raises(ValueError, match=r"^y_range must be two finite numbers"):
+            votes(1.0, *ends, 10)
 
 
 def test_a_mechanism_that_does_not_suit_the_votes_is_refused():
@@ -309,13 +334,11 @@ def test_noisy_votes_are_whole_numbers_of_a_public_cell(seed):
 
 
 def test_the_smallest_place_wins_a_tie():
-    sure = {"n_classes": 3, "n_queries": 4}
-    even = np.array([2, 1, 2, 1])
-    votes = NoisyVotes(1e-12, **sure)
-    assert run(votes, [even], 0)[1][0].value in (1, 2)
-    stable = StableVotes(1e5, 1e5, 1e-9, 3, 3)
-    assert run(stable, [even], 0)[1][0].value is NO_ANSWER
-    assert run(stable, [np.array([2, 2, 2, 2])], 0)[1][0].value == 2
+    # with so large a delta, a tie is told now and then by the noise alone
+    stable = StableVotes(1.0, 1.0, 0.4, 3, 0)
+    for tie, winner in (([2, 1, 2, 1], 1), ([2, 0, 0, 2], 0), ([1, 0, 2], 0)):
+        firsts = [run(stable, [np.array(tie)], k)[1][0].value for k in range(20)]
+        assert set(firsts) == {winner, NO_ANSWER}
 
 
 def test_confident_votes_split_one_gaussian_between_tests_and_answers():
@@ -361,12 +384,19 @@ def test_tests_of_confident_votes_pass_as_often_as_their_law_says(noise, seed):
 def test_noise_on_a_mean_follows_its_law(noise, seed):
     votes = VoteMean(0.02, -2.0, 6.0, 1500, noise)
     numbers = np.array([0.0, 1.0, 2.0, 5.0])
-    scale = votes.scale(4)
+    scale = votes.mean_scale(4)
     assert scale == pytest.approx(0.02 * sqrt(1500) * 8 / 4, rel=1e-6)
     _, answers = run(votes, [numbers] * 1500, seed)
     values = np.array([a.value for a in answers])
     assert values.min() >= -2
     assert values.max() <= 6
+    # what was cut is told too, and has the law of the noise to its ends
+    before = np.array([a.votes for a in answers])
+    assert before.shape == (1500, 1)
+    assert_follows(before[:, 0], stats.norm(2.0, scale).cdf)
+    assert_detects(before[:, 0], stats.norm(2.0, 1.6 * scale).cdf)
+    assert before.max() > 6
+    assert np.array_equal(values, np.clip(before[:, 0], -2, 6))
     inside = values[(values > -2) & (values < 6)]
     law = stats.truncnorm((-2 - 2) / scale, (6 - 2) / scale, 2.0, scale)
     assert_follows(inside, law.cdf)
@@ -380,7 +410,7 @@ def test_a_mean_with_next_to_no_noise_is_the_mean():
     _, answers = run(votes, [numbers], 0)
     assert answers[0].value == pytest.approx((0.1 + 9.9 + 10 + 0 + 5) / 5, abs=0.8)
     # the noise is never less than a sixteenth of a vote
-    assert votes.scale(5) == 10 / 16 / 5
+    assert votes.mean_scale(5) == 10 / 16 / 5
 
 
 @pytest.mark.statistical

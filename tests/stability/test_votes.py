@@ -1,16 +1,20 @@
 """Votes of blocks and of subsamples, by brute force over single rows."""
 
 import asyncio
+import signal
 import sys
+import threading
 from collections import Counter
 from itertools import product
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import sparse, stats
 from tests.stat import assert_probability, assert_probability_at_most
 
+from tacit._quiet import attempt
 from tacit._random import as_generator
 from tacit.audit import replay
 from tacit.exceptions import BudgetExceeded, PlanError
@@ -285,12 +289,31 @@ def test_failures_and_warnings_tell_nothing(function, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_keyboard_interrupt_ends_the_run():
+def test_a_keyboard_interrupt_of_the_user_ends_the_run():
     def interrupted(X, y):
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
+    before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         run(BlockVote(interrupted), np.zeros((2000, 1)))
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
+def test_a_keyboard_interrupt_that_a_function_raises_is_a_failure(handler):
+    def raises(X, y):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        assert run(BlockVote(raises), np.zeros((2000, 1))).value is None
+        found = []
+        other = threading.Thread(target=lambda: found.append(attempt(raises, 0, 0)))
+        other.start()
+        other.join()
+        assert found == [None]
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def farthest_label(X, y):
@@ -333,6 +356,64 @@ def test_what_is_taken_of_a_table_depends_on_those_rows_alone():
     assert numbers.base is None or numbers.base.size == numbers.size
     thin = taken(sparse.csr_array(np.eye(4)), rows)
     assert thin.data.base is None or thin.data.base.size == thin.data.size
+
+
+def listed(kinds, values, **options):
+    return pd.DataFrame({"kind": pd.Categorical(values, kinds, **options)})
+
+
+@pytest.mark.parametrize("kinds", [["b", "a", "c"], ["c", "a", "b"]], ids="".join)
+def test_categories_are_in_an_order_of_their_own_rows(kinds):
+    # libraries list them as rows come, so that the first row decides
+    table = listed(kinds, ["b", "a", "b", "c"])
+    for rows, found in (([0, 1], "ab"), ([1, 0, 2], "ab"), ([3, 1], "ac"), ([2], "b")):
+        part = taken(table, np.array(rows))["kind"]
+        assert "".join(part.cat.categories) == found
+        assert part.tolist() == table["kind"].iloc[rows].tolist()
+    # what cannot be compared is listed as it comes
+    mixed = listed([*kinds, 1, (2, 3)], [1, "b", (2, 3), "a"])
+    order = taken(mixed, np.array([3, 2, 0]))["kind"].cat.categories.tolist()
+    assert order == ["a", (2, 3), 1]
+    # an order that is part of the type is public
+    ranked = taken(listed(kinds, ["b", "a"], ordered=True), np.array([1, 0]))["kind"]
+    assert ranked.cat.ordered
+    assert ranked.cat.categories.tolist() == [kind for kind in kinds if kind != "c"]
+
+
+def in_dictionary(values, listed, ordered=False):
+    codes = pa.array([None if v is None else listed.index(v) for v in values])
+    stored = pa.DictionaryArray.from_arrays(codes, pa.array(listed), ordered=ordered)
+    return pd.DataFrame({"kind": pd.Series(pd.arrays.ArrowExtensionArray(stored))})
+
+
+def dictionary_of(part):
+    stored = part["kind"].array.__arrow_array__().unify_dictionaries()
+    return [v for c in stored.chunks[:1] for v in c.dictionary.to_pylist()]
+
+
+def test_dictionaries_of_arrow_hold_values_of_their_own_rows_alone():
+    values = ["b", "a", None, "rare", "a"]
+    table = in_dictionary(values, ["rare", "b", "a"])
+    for rows, found in (([0, 1, 2], ["a", "b"]), ([4, 1], ["a"]), ([2], []), ([], [])):
+        part = taken(table, np.array(rows, dtype=np.intp))
+        assert dictionary_of(part) == found
+        assert part["kind"].dtype == table["kind"].dtype
+        assert part["kind"].isna().tolist() == [values[row] is None for row in rows]
+        assert part["kind"].dropna().tolist() == [values[r] for r in rows if r != 2]
+    ranked = in_dictionary(values, ["rare", "b", "a"], ordered=True)
+    assert dictionary_of(taken(ranked, np.array([1, 0]))) == ["b", "a"]
+    # the positive control: rows alone keep what all of the table hold
+    assert "rare" in dictionary_of(table.iloc[[0, 1]])
+
+
+def test_dictionaries_within_lists_hold_values_of_their_own_rows_alone():
+    kind = pa.list_(pa.dictionary(pa.int32(), pa.string()))
+    stored = pa.array([["b", "a"], ["rare"]], type=kind)
+    table = pd.DataFrame({"kind": pd.Series(pd.arrays.ArrowExtensionArray(stored))})
+    part = taken(table, np.array([0]))["kind"]
+    assert list(part[0]) == ["b", "a"]
+    assert "rare" not in str(part.array.__arrow_array__())
+    assert "rare" in str(table["kind"].iloc[[0]].array.__arrow_array__())
 
 
 def test_a_function_cannot_write_into_the_rows():

@@ -20,7 +20,7 @@ from tests.streams.folders import (
 from tests.streams.tiny import Tiny
 
 from tacit.privacy import Budget, Ledger
-from tacit.streams import DurableStream, _durable
+from tacit.streams import DurableStream, _held
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def test_a_state_that_skips_its_disk_would_be_caught(tmp_path, monkeypatch, seed
     expected = [values(text) for text in plain_run(rows)]
     folder_run(tmp_path / "a", rows[:2])
     with monkeypatch.context() as patch:  # a step is shown and never written
-        patch.setattr(_durable, "placed", lambda *_: None)
+        patch.setattr(_held, "placed", lambda *_: None)
         folder_run(tmp_path / "a", rows[:3])
     found = folder_run(tmp_path / "a", [*rows[:2], rows[3]])
     assert values(found[2]) == expected[1]
@@ -166,7 +166,7 @@ def test_a_write_that_fails_takes_the_step_back(
             def full(*_, **__):
                 raise OSError(28, "No space left on device")
 
-            real = _durable.placed
+            real = _held.placed
 
             def placed(path, content):
                 # the identity, which comes before the charge, finds room
@@ -174,7 +174,7 @@ def test_a_write_that_fails_takes_the_step_back(
                     patch.setattr(os, where, full)
                 real(path, content)
 
-            patch.setattr(_durable, "placed", placed)
+            patch.setattr(_held, "placed", placed)
             with pytest.raises(OSError, match="No space"):
                 stream.partial_fit(*rows[step - 1])
         assert dict(vars(model)) == before

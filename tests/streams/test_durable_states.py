@@ -75,7 +75,7 @@ def test_a_damaged_state_is_one_sentence_and_no_new_start(tmp_path, seed, damage
 
 def test_a_later_format_is_told_apart_from_damage(tmp_path):
     (tmp_path / "s").mkdir()
-    state = {"format": _record.FORMAT, "version": 2}
+    state = {"format": "tacit stream", "version": _record.VERSION + 1}
     (tmp_path / "s" / "private-state").write_bytes(dumped(state))
     with pytest.raises(StateDamaged, match="format 2"):
         DurableStream(Tiny(), tmp_path / "s")

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tacit import _json
 from tacit._random import as_generator
@@ -34,7 +33,6 @@ from tacit.ensemble import (
     plan_teachers,
 )
 from tacit.ensemble._terms import public_classes
-from tacit.mechanisms.votes import VOTES, ConfidentVotes, NoisyVotes
 from tacit.privacy.report import in_words
 from tacit.saved import is_student
 from tacit.streams._disk import made, placed
@@ -111,7 +109,7 @@ def plan_facts(
     labeler.set_params(n_queries=queries)
     planned = labeler.plan(labeler.expected_rows)
     budget, labels = planned.budget, schema.target.labels
-    expected: Any = plan_teachers(
+    expected = plan_teachers(
         planned.n_rows,
         queries,
         budget.epsilon,
@@ -119,7 +117,7 @@ def plan_facts(
         agreement=labeler.agreement,
         n_classes=len(labels or (0, 1)),
         y_range=schema.target.range,
-        mechanism=name_of(planned),
+        mechanism=planned.mechanism_name,
         n_teachers=planned.n_teachers,
         max_refusals=labeler.max_refusals,
         max_answers=labeler.max_answers,
@@ -132,12 +130,6 @@ def plan_facts(
         "assumptions": list(planned.assumptions),
         "ledger": cost_facts(ledger, planned.event, budget),
     }
-
-
-def name_of(planned: LabelerPlan) -> str:
-    """Return the name of the mechanism that answers."""
-    kind = type(planned.mechanism)
-    return next(name for name, votes in VOTES.items() if votes is kind)
 
 
 @dataclass(frozen=True)
@@ -234,40 +226,26 @@ def ask(durable: DurableLabeler, pool: Pool) -> Labels:
     questions = pool.X[pool.order]
     while durable.n_asked < len(questions) and not durable.remaining.ended:
         durable.label(questions[durable.n_asked : durable.n_asked + TOGETHER])
-    labels, n_rows = durable.labels, len(pool.X)
-    asked = pool.order[: len(labels)]
-    values = np.repeat(default_label(durable.labeler), n_rows)
-    values[asked] = labels.values
-    answered = np.zeros(n_rows, dtype=bool)
-    answered[asked] = labels.answered
-    votes = None
-    if labels.votes is not None:
-        votes = np.zeros((n_rows, labels.votes.shape[1]))
-        votes[asked] = labels.votes
-    return Labels(values, answered, votes, labels.n_asked)
-
-
-def default_label(labeler: PrivateLabeler) -> NDArray[Any]:
-    """Return what stands for no answer: the first class, or the middle of the range."""
-    if labeler.y_range is None:
-        return np.asarray(labeler.classes_[:1])
-    return np.array([sum(labeler.y_range) / 2])
+    labels = durable.labels
+    return labels.placed(pool.order[: len(labels)], len(pool.X))
 
 
 def vote_columns(labeler: PrivateLabeler, schema: Schema) -> list[str]:
-    """Return the names of the columns with noisy votes, one for each class."""
+    """Return the names of the columns with noisy votes, one a class or for a mean."""
     assert schema.target is not None
-    return [f"{schema.target.name}={label}" for label in public_classes(labeler)]
+    labels = public_classes(labeler)
+    told = ["uncut"] if labels is None else labels
+    return [f"{schema.target.name}={label}" for label in told]
 
 
 def refuse_votes(
     labeler: PrivateLabeler, planned: LabelerPlan, schema: Schema, pool: Pool
 ) -> None:
     """Refuse votes where there will be none, or a table that has such columns."""
-    if not isinstance(planned.mechanism, NoisyVotes | ConfidentVotes):
+    if not planned.mechanism.tells_votes:
         raise Refused(
-            "--votes are released by --mechanism gnmax and confident_gnmax alone; "
-            "leave the option out."
+            "--votes are released by --mechanism gnmax, confident_gnmax and mean "
+            "alone; leave the option out."
         )
     both = set(vote_columns(labeler, schema)) & set(pool.columns.column_names)
     if both:

@@ -20,12 +20,13 @@ from tacit.mechanisms.subsets import block_members
 from tacit.privacy import Neighbors
 from tacit.stability._base import as_table
 
-__all__ = ["chunk_members", "refuse_wrong_ids"]
+__all__ = ["checked_ids", "chunk_members", "written_ids"]
 
 # Bytes that a key of blake2b has, and of a generator at least
 KEY_BYTES = range(16, 65)
 
 Indices = NDArray[np.intp]
+Ids = list[int] | list[str] | list[bytes]
 
 
 def chunk_members(
@@ -62,9 +63,10 @@ def chunk_members(
     an order drawn with the key, and differ in size by at most one. Where a row is added
     or removed, its chunk is a keyed hash of its id, or without ids of what it holds and
     of how many rows before it hold the same; those come in the order of their hashes,
-    so that it does not matter which of equal rows is gone. With ids, neighbors may
-    differ in all rows of one id. Types and names of columns are public. The hashes have
-    128 bits, and are taken to differ where what is hashed does.
+    so that it does not matter which of equal rows is gone. Cells that cannot be told
+    apart by all that they hold are refused there. With ids, neighbors may differ in all
+    rows of one id. Types and names of columns are public. The hashes have 128 bits, and
+    are taken to differ where what is hashed does.
 
     Examples
     --------
@@ -87,56 +89,64 @@ def chunk_members(
     if targets.shape[0] != n_rows:
         raise ValueError("X and y must have as many rows as each other.")
     neighbors = Neighbors.of(neighbors)
-    refuse_wrong_ids(ids, n_rows, neighbors)
+    people = checked_ids(ids, n_rows, neighbors)
     if neighbors is Neighbors.REPLACE_ONE:
         # [teachers:positions]
         rng = generator_for(SeedSequence(int.from_bytes(key, "big")), "chunks")
         return block_members(n_rows, n_chunks, True, rng)
-    if ids is not None:
+    if people is not None:
         # [teachers:ids]
-        digests = map(hasher(key, b"id"), _written(_plain_ids(ids)))
+        digests = map(hasher(key, b"id"), written_ids(people))
         return _grouped(digests, n_rows, n_chunks, by_digest=False)
     # [teachers:contents]
-    digests = _of_copies(row_digests(table, targets, key), key)
+    digests = _of_copies(row_digests(table, targets, key, exact=True), key)
     return _grouped(digests, n_rows, n_chunks, by_digest=True)
 
 
-def refuse_wrong_ids(ids: Any, n_rows: int, neighbors: str | Neighbors) -> None:
-    """Refuse ids under a relation that has none, or that are not one for each row."""
+def checked_ids(ids: Any, n_rows: int, neighbors: str | Neighbors) -> Ids | None:
+    """Return ids as Python's own values, or refuse them.
+
+    They are refused under a relation that has none, and where they are not one for each
+    row.
+    """
     if ids is None:
-        return
+        return None
     if Neighbors.of(neighbors) is Neighbors.REPLACE_ONE:
         raise ValueError(
             "ids must be None where neighbors replace a row: the new row may be of "
             "another id, and two teachers would change; set "
             'neighbors="add_or_remove_one".'
         )
-    found = attempt(_plain_ids, ids)
+    found: Ids | None = attempt(_plain_ids, ids)
     if found is None or len(found) != n_rows:
         raise ValueError(
             "ids must be one for each row, all of them whole numbers, or texts, or "
             "bytes, and none of them missing."
         )
+    return found
 
 
-def _plain_ids(ids: Any) -> list[int] | list[str] | list[bytes]:
-    """Return ids as Python's own values, or raise."""
+def _plain_ids(ids: Any) -> Ids:
     cells = ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    for kind in (str, bytes):
-        if all(isinstance(cell, kind) for cell in cells):
-            return cells
+    if all(isinstance(cell, str) for cell in cells):
+        return [str.__str__(cell) for cell in cells]
+    if all(isinstance(cell, bytes) for cell in cells):
+        return [bytes.__bytes__(cell) for cell in cells]
     if all(isinstance(c, Integral) and not isinstance(c, bool) for c in cells):
         return [int(cell) for cell in cells]
     raise TypeError
 
 
-def _written(ids: Iterable[int | str | bytes]) -> Iterator[bytes]:
+def written_ids(ids: Ids) -> Iterator[bytes]:
+    """Yield each id as bytes, which no other id has."""
     for one in ids:
         if isinstance(one, bytes):
             yield b"bytes " + one
+        elif isinstance(one, str):
+            yield f"text {one}".encode(errors="surrogatepass")
         else:
-            kind = "text" if isinstance(one, str) else "number"
-            yield f"{kind} {one}".encode(errors="surrogatepass")
+            # in base ten Python refuses to print thousands of digits
+            yield f"number {one:x}".encode()
 
 
 def _of_copies(digests: Iterable[bytes], key: bytes) -> Iterator[bytes]:

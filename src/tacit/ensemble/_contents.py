@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._quiet import attempt
+from tacit.ensemble._cells import Hash, UnknownCell, written
 
 __all__ = ["DIGEST", "hasher", "row_digests"]
 
@@ -24,7 +26,6 @@ EXACT, LOST = 2**53, 2**12 - 1
 PIECE = 2**14
 
 Bytes = NDArray[np.uint8]
-Hash = Callable[[bytes], bytes]
 
 
 def hasher(key: bytes, purpose: bytes) -> Hash:
@@ -39,13 +40,13 @@ def hasher(key: bytes, purpose: bytes) -> Hash:
     return digest
 
 
-def row_digests(X: Any, y: Any, key: bytes) -> Iterator[bytes]:
+def row_digests(X: Any, y: Any, key: bytes, *, exact: bool = False) -> Iterator[bytes]:
     """Yield a digest of each row with its target.
 
     Numbers of up to 64 bits are told apart bit by bit, and are the same in each type
-    that holds them. Other cells are told apart by their type and how they print. So a
-    digest says nothing of other rows, by which the width of texts, the codes of
-    categories and often the types of numbers are.
+    that holds them. Texts, dates, arrays and lists are told apart by their type and all
+    that they hold. So a digest says nothing of other rows, by which the width of texts,
+    the codes of categories and often the types of numbers are.
 
     Parameters
     ----------
@@ -55,9 +56,12 @@ def row_digests(X: Any, y: Any, key: bytes) -> Iterator[bytes]:
         One target a row.
     key
         Secret of 16 to 64 bytes.
+    exact
+        Whether cells of other types are refused. Else they are told apart by their type
+        and how they print, which two that differ may do alike.
     """
     row_hash = hasher(key, b"row")
-    cells = _Cells(hasher(key, b"cell"))
+    cells = _Cells(hasher(key, b"cell"), exact)
     for start in range(0, X.shape[0], PIECE):
         features, targets = _piece(X, start), _piece(y, start)
         blocks = cells.of(targets)
@@ -78,8 +82,9 @@ def row_digests(X: Any, y: Any, key: bytes) -> Iterator[bytes]:
 class _Cells:
     """Bytes of the cells of a piece, as many for each row."""
 
-    def __init__(self, cell_hash: Hash) -> None:
+    def __init__(self, cell_hash: Hash, exact: bool) -> None:
         self._hash = cell_hash
+        self._exact = exact
         self._known: dict[Any, bytes] = {}
 
     def of(self, piece: Any) -> list[Bytes]:
@@ -94,9 +99,14 @@ class _Cells:
             return self._of_array(column.to_numpy()[:, None])
         if hasattr(column, "cat"):
             # by what they stand for, and the last is for what is missing
-            kinds = [self._digest(kind) for kind in column.cat.categories.tolist()]
-            table = _rows_of([*kinds, self._digest(None)])
+            values = map(_valued, column.cat.categories.tolist())
+            table = _rows_of([*map(self._digest, values), self._digest(None)])
             return [table[column.cat.codes.to_numpy()]]
+        plain = getattr(column.dtype, "numpy_dtype", None)
+        if plain is not None and plain.kind in NUMBERS:
+            missing = column.isna().to_numpy()
+            filled = column.to_numpy(dtype=plain, na_value=plain.type(0))
+            return [*self._of_array(filled[:, None]), missing[:, None].view(np.uint8)]
         return self._of_array(column.astype(object).to_numpy()[:, None])
 
     def _of_array(self, block: NDArray[Any]) -> list[Bytes]:
@@ -115,12 +125,38 @@ class _Cells:
         known = None if plain is None else self._known.get(plain)
         if known is not None:
             return known
-        shown = attempt(repr, cell)
-        name = f"{kind.__module__}.{kind.__qualname__} {shown}"
-        digest = self._hash(name.encode(errors="backslashreplace"))
+        digest = self._hash(self._written(cell))
         if plain is not None:
             self._known[plain] = digest
         return digest
+
+    def _written(self, cell: Any) -> bytes:
+        try:
+            return written(cell, self._hash)
+        except UnknownCell:
+            # [teachers:exact]
+            if self._exact:
+                raise ValueError(
+                    "X and y must hold numbers, texts, bytes, dates, or arrays, lists, "
+                    "tuples and dicts of them, where neighbors add or remove a row and "
+                    "there are no ids: rows are told apart by all that they hold; give "
+                    "ids, or turn other cells into these."
+                ) from None
+        kind = type(cell)
+        shown = f"{kind.__module__}.{kind.__qualname__} {attempt(repr, cell)}"
+        return shown.encode(errors="backslashreplace")
+
+
+def _valued(category: Any) -> Any:
+    """Return numbers that are equal as the same one.
+
+    No two categories are equal, and one fraction makes fractions of all others.
+    """
+    if type(category) in (bool, int, float):
+        with suppress(OverflowError):
+            if float(category) == category:
+                return float(category) + 0.0  # zeros of both signs are one category
+    return category
 
 
 def _exactly(numbers: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

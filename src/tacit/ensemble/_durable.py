@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -12,28 +11,21 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tacit import _json
-from tacit._estimators import all_or_nothing
 from tacit._state import StateDamaged, dumped, loaded
 from tacit.ensemble._labeler import PrivateLabeler
 from tacit.ensemble._labels import Labels
 from tacit.ensemble._rows import Rows, checked_rows, teacher_seeds
-from tacit.ensemble._standing import Begun, Standing
+from tacit.ensemble._standing import FitStart, LabelerState
 from tacit.ensemble._tables import one_row, table_of
 from tacit.ensemble._teachers import open_teachers
 from tacit.ensemble._terms import LabelerPlan, described, planned_labeler, voting_of
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms.votes import Remaining, VoteAnswer
-from tacit.privacy import Entry, Ledger, PrivacyReport
+from tacit.privacy import Entry, Ledger
 from tacit.streams._alone import alone
 from tacit.streams._disk import placed
-from tacit.streams._held import STATE, HeldFolder
-from tacit.streams._record import (
-    RecordKind,
-    damaged,
-    fingerprint,
-    public_parameters,
-)
+from tacit.streams._held import HeldFolder
+from tacit.streams._record import RecordKind, damaged, public_parameters
 
 __all__ = ["DurableLabeler"]
 
@@ -41,32 +33,20 @@ TEACHERS = "teachers"
 # Answers in a file of their own; those after the last such file are in the record
 PIECE = 1000
 # What may differ when a labeler is gone on with: it changes no answer
-FREE = ("n_jobs", "verbose", "teacher_folder")
+FREE = ("n_jobs", "verbose")
 
-# What is fixed by the fit
-FACTS: dict[str, tuple[type, ...]] = {
-    "plan": (str,),
-    "n_rows": (int,),
-    "classes": (tuple, type(None)),
-    "class_type": (str,),
-    "n_features": (int,),
-    "names": (tuple, type(None)),
-    "rows": (bytes,),
-    "privacy": (str,),
-}
+# The fit is the first step, and each question is one
 LABELER = RecordKind(
     noun="labeler",
     parameter="labeler",
     format="tacit labeler",
-    version=1,
-    begun={
-        "identity": (str,),
-        "key": (bytes,),
-        "parameters": (dict,),
-        # the fit, and then the questions
-        "n_steps": (int,),
+    stepped={
+        "n_rows": (int,),
+        "classes": (tuple, type(None)),
+        "class_type": (str,),
+        "rows": (bytes,),
+        "answers": (dict,),
     },
-    stepped={**FACTS, "digest": (bytes,), "answers": (dict,)},
 )
 
 
@@ -139,13 +119,13 @@ class DurableLabeler(HeldFolder):
                 "teacher_folder of the labeler must be None: teachers are kept in "
                 "folder."
             )
-        self._private_facts: dict[str, Any] = {}
+        self._private_fit: dict[str, Any] = {}
         super().__init__(labeler, folder, ledger)
 
     @property
     def labeler(self) -> PrivateLabeler:
         """The labeler, with all that was released."""
-        return self.model
+        return self._model
 
     @property
     def labels(self) -> Labels:
@@ -187,7 +167,7 @@ class DurableLabeler(HeldFolder):
             if self.identity is None:
                 self._begin()
             entry = self._standing_charge()
-            begun = Begun(
+            start = FitStart(
                 self._label,
                 self._private_key,
                 self.folder / TEACHERS,
@@ -195,7 +175,7 @@ class DurableLabeler(HeldFolder):
                 partial(self._refuse_fit, entry),
                 self._keep_fit,
             )
-            self.model._fit(X, y, ids, self.ledger, begun=begun, holder=self)
+            self._model._fit(X, y, ids, self.ledger, start=start, holder=self)
         return self
 
     def label(self, X: Any) -> Labels:
@@ -221,26 +201,26 @@ class DurableLabeler(HeldFolder):
     def _asked(self, table: Any) -> Labels:
         with alone(self):
             self._refuse_unless_ours()
-            return self.model._ask(table, holder=self, keep=self._keep)
+            return self._model._ask(table, holder=self, keep=self._keep)
 
     @property
     def _label(self) -> str:
-        return f"{self.model._charge} {self._kind.noun} {self.identity}"
+        return f"{self._model._charge} {self._kind.noun} {self.identity}"
 
     def _parameters(self) -> dict[str, str]:
-        given = public_parameters(self.model)
-        given["estimator"] = described(self.model.estimator)
+        given = public_parameters(self._model)
+        given["estimator"] = described(self._model.estimator)
         return {name: part for name, part in given.items() if name not in FREE}
 
     def _refuse_other_rows(self, X: Any, y: Any, ids: Any) -> None:
         # a clone, as the checks leave their marks on it
-        probe = clone(self.model)
+        probe = clone(self._model)
         rows = checked_rows(probe, X, y, ids)
         planned = planned_labeler(probe, len(rows), rows.classes)
         digest = rows.learnable(probe).digest(
             planned, probe.estimator, self._private_key
         )
-        if digest != self._private_facts["rows"]:
+        if digest != self._private_fit["rows"]:
             raise ValueError(
                 "X, y and ids must be those that the teachers in the folder were "
                 "trained on; begin a labeler in another folder for others, which is "
@@ -263,64 +243,49 @@ class DurableLabeler(HeldFolder):
                 "classes must be texts, numbers or truth values to be kept in a folder."
             ) from None
 
-    def _keep_fit(self, standing: Standing, rows: Rows) -> None:
+    def _keep_fit(self, standing: LabelerState, rows: Rows) -> None:
         """Write a labeler before its first question; it is shown after this."""
-        model, classes = self.model, rows.classes
-        names = getattr(model, "feature_names_in_", None)
-        self._private_facts = {
-            "plan": fingerprint(standing.planned),
+        classes = rows.classes
+        self._private_fit = {
             "n_rows": len(rows),
             "classes": _listed(classes),
             "class_type": "" if classes is None else classes.dtype.str,
-            "n_features": int(model.n_features_in_),
-            "names": None if names is None else tuple(map(str, names)),
             "rows": standing._private_digest,
-            "privacy": _json.canonical(model.privacy_.to_dict()),
         }
         self._write(standing, [])
 
-    def _keep(self, standing: Standing, answers: list[VoteAnswer]) -> None:
+    def _keep(self, standing: LabelerState, answers: list[VoteAnswer]) -> None:
         """Write answers that no one has seen; they are shown after this."""
         if answers:
-            self._write(standing, [*self.model._answers, *answers])
+            self._write(standing, [*self._model._answers, *answers])
 
-    def _write(self, standing: Standing, answers: list[VoteAnswer]) -> None:
+    def _write(self, standing: LabelerState, answers: list[VoteAnswer]) -> None:
         before = self.n_asked // PIECE
         for piece in range(before, len(answers) // PIECE):
             # [ensemble:pieces] before the record that counts on them
             own = answers[piece * PIECE : (piece + 1) * PIECE]
-            placed(self._piece(piece), dumped(packed(own)))
+            placed(self._piece(piece), dumped(arrays_of(own)))
         assert self.identity is not None  # begun before the fit
-        self._put(
+        self._write_record(
             self.identity,
             standing._private_key,
             n_steps=1 + standing.n_asked,
-            **self._private_facts,
+            **self._facts(standing.planned),
+            **self._private_fit,
             digest=standing._private_digest,
-            answers=packed(answers[len(answers) // PIECE * PIECE :]),
+            answers=arrays_of(answers[len(answers) // PIECE * PIECE :]),
             state=standing._private_state,
         )
         self._private_shown = standing
 
-    def _put(self, identity: str, key: bytes, **parts: Any) -> None:
-        placed(self.folder / STATE, self._record(identity, key, parts))
-
     def _piece(self, piece: int) -> Path:
         return self.folder / f"answers-{piece}"
 
-    def _resume(self) -> None:
-        found = self._found()
-        if found is None or found["n_steps"] == 0:
-            return
-        labeler, classes, names = self.model, found["classes"], found["names"]
-        if classes is not None:
-            classes = np.array(classes, dtype=found["class_type"])
-        planned = planned_labeler(labeler, found["n_rows"], classes)
-        if fingerprint(planned) != found["plan"]:
-            raise ValueError(
-                f"The labeler in {self.folder} was planned otherwise; go on with the "
-                "versions of tacit and its dependencies that began it."
-            )
+    def _planned(self, found: dict[str, Any]) -> LabelerPlan:
+        return planned_labeler(self._model, found["n_rows"], self._classes(found))
+
+    def _restore(self, planned: LabelerPlan, found: dict[str, Any]) -> None:
+        labeler, classes = self._model, self._classes(found)
         teachers = open_teachers(
             self.folder / TEACHERS,
             labeler.estimator,
@@ -329,40 +294,40 @@ class DurableLabeler(HeldFolder):
             n_jobs=labeler.n_jobs,
             verbose=labeler.verbose,
         )
-        answers = self._answers(found)
-        with all_or_nothing(labeler):
-            try:
-                labeler.n_features_in_ = found["n_features"]
-                if names is not None:
-                    labeler.feature_names_in_ = np.array(names, dtype=object)
-                labeler.privacy_ = PrivacyReport.from_dict(json.loads(found["privacy"]))
-                standing = Standing(
-                    planned,
-                    found["n_steps"] - 1,
-                    self._private_key,
-                    found["digest"],
-                    found["state"],
-                    teachers,
-                )
-                labeler._begin(standing, classes)
-                labeler._show(standing, answers)
-            except Exception:  # a state of other parts can fail in any way
-                raise damaged(self.folder / STATE, LABELER) from None
-        self._private_facts = {name: found[name] for name in FACTS}
+        n_asked = found["n_steps"] - 1
+        answers = self._from_pieces(n_asked // PIECE)
+        with self._damage_refused():
+            answers += answers_of(found["answers"])
+            if len(answers) != n_asked:
+                raise StateDamaged
+            standing = LabelerState(
+                planned,
+                n_asked,
+                self._private_key,
+                found["digest"],
+                found["state"],
+                teachers,
+            )
+            labeler._begin(standing, classes)
+            labeler._show(standing, answers)
+        fit = ("n_rows", "classes", "class_type", "rows")
+        self._private_fit = {name: found[name] for name in fit}
         self._private_shown = standing
 
-    def _answers(self, found: dict[str, Any]) -> list[VoteAnswer]:
-        """Return all answers on the disk."""
-        n_asked = found["n_steps"] - 1
+    def _classes(self, found: dict[str, Any]) -> Any:
+        if found["classes"] is None:
+            return None
+        with self._damage_refused():
+            return np.array(found["classes"], dtype=found["class_type"])
+
+    def _from_pieces(self, n_pieces: int) -> list[VoteAnswer]:
+        """Return the answers that are in files of their own."""
         answers: list[VoteAnswer] = []
-        for piece in range(n_asked // PIECE):
+        for piece in range(n_pieces):
             try:
-                answers += unpacked(loaded(self._piece(piece).read_bytes()))
+                answers += answers_of(loaded(self._piece(piece).read_bytes()))
             except (OSError, StateDamaged, TypeError, KeyError):
                 raise damaged(self._piece(piece), LABELER) from None
-        answers += unpacked(found["answers"])
-        if len(answers) != n_asked:
-            raise damaged(self.folder / STATE, LABELER)
         return answers
 
 
@@ -370,7 +335,7 @@ def _listed(classes: Any) -> tuple[Any, ...] | None:
     return None if classes is None else tuple(classes.tolist())
 
 
-def packed(answers: Sequence[VoteAnswer]) -> dict[str, Any]:
+def arrays_of(answers: Sequence[VoteAnswer]) -> dict[str, Any]:
     """Return answers as arrays, which can be written."""
     told = [not isinstance(answer.value, NoAnswer) for answer in answers]
     votes = [answer.votes for answer in answers if answer.votes is not None]
@@ -382,8 +347,8 @@ def packed(answers: Sequence[VoteAnswer]) -> dict[str, Any]:
     }
 
 
-def unpacked(found: dict[str, Any]) -> list[VoteAnswer]:
-    """Return the answers that `packed` has made arrays of."""
+def answers_of(found: dict[str, Any]) -> list[VoteAnswer]:
+    """Return the answers that `arrays_of` has made arrays of."""
     votes = iter(() if found["votes"] is None else found["votes"])
     answers = []
     for told, value in zip(found["told"], found["values"].tolist(), strict=True):

@@ -40,17 +40,28 @@ class TeacherFolder:
 
     path: Path
 
+    def make(self) -> None:
+        """Make the folder, or take an empty one, for its owner alone."""
+        made(self.path)
+        if any(self.path.iterdir()):
+            return
+        try:
+            self.path.chmod(0o700)
+        except PermissionError:
+            raise ValueError(
+                f"teacher_folder {self.path} must be yours, as teachers are kept from "
+                "others; give a new folder."
+            ) from None
+
     @contextmanager
     def opened(self, estimator: Any, seeds: Sequence[int]) -> Iterator[None]:
         """Hold the folder while teachers are written, and refuse one of others."""
-        made(self.path)
-        try:
-            lock = locked(self.path / LOCK)
-        except ValueError:
-            raise ValueError(
-                f"teacher_folder {self.path} is held by another process that trains; "
-                "wait for it, or give another folder."
-            ) from None
+        self.make()
+        lock = locked(
+            self.path / LOCK,
+            f"teacher_folder {self.path} is held by another process that trains; wait "
+            "for it, or give another folder.",
+        )
         try:
             manifest = self.path / MANIFEST
             if not manifest.exists():

@@ -19,9 +19,10 @@ from tacit._estimators import (
 )
 from tacit._random import as_generator, is_seeded
 from tacit._validate import at_least
+from tacit.ensemble._folder import TeacherFolder
 from tacit.ensemble._labels import Labels, gathered
 from tacit.ensemble._rows import checked_rows, refuse_undeclared, takes_sparse, trained
-from tacit.ensemble._standing import Begun, asked, started
+from tacit.ensemble._standing import FitStart, asked, started
 from tacit.ensemble._tables import one_row, table_of
 from tacit.ensemble._terms import (
     LabelerPlan,
@@ -35,9 +36,8 @@ from tacit.ensemble._terms import (
 )
 from tacit.privacy import Ledger
 from tacit.streams._alone import alone
-from tacit.streams._disk import made
 
-__all__ = ["LabelerPlan", "PrivateLabeler"]
+__all__ = ["PrivateLabeler"]
 
 # What answers questions, which no copy has
 _NOT_COPIED = ("_private_standing", "_holder")
@@ -121,10 +121,10 @@ class PrivateLabeler(BaseEstimator):
     of its rows and its seed; where it fails, its vote is a public default. Questions
     are public. See the page on labelers of the guarantees.
 
-    Noise is keyed by a secret, by the rows, and by all questions so far: the same
-    questions in the same order meet the same noise, one by one or in a batch. Copies
-    and pickles hold what was released and cannot answer; one thread of one process
-    asks. `DurableLabeler` keeps a labeler that survives its process.
+    Noise is keyed by a secret, by the rows, and by all questions and votes so far: the
+    same questions in the same order meet the same noise, one by one or in a batch.
+    Copies and pickles hold what was released and cannot answer; one thread of one
+    process asks. `DurableLabeler` keeps a labeler that survives its process.
 
     References
     ----------
@@ -238,7 +238,9 @@ class PrivateLabeler(BaseEstimator):
         return self._ask(table_of(X))
 
     def answer(self, x):
-        """Answer one public question: return a label or number, or `NO_ANSWER`.
+        """Answer one public question.
+
+        Returns a label or number, or `tacit.mechanisms.NO_ANSWER`.
 
         Parameters
         ----------
@@ -254,37 +256,37 @@ class PrivateLabeler(BaseEstimator):
             raise NotFittedError(NOT_FITTED)
         return self._gathered(self._answers, len(self._answers))
 
-    def _fit(self, X, y, ids, ledger, *, begun=None, holder=None):
-        """Charge, train and show; ``begun`` is what a durable labeler has begun."""
+    def _fit(self, X, y, ids, ledger, *, start=None, holder=None):
+        """Charge, train and show; a durable labeler has its own ``start``."""
         with self._alone(holder):
             refuse_parameters(self)
-            if begun is None:
+            if start is None:
                 refuse_used(self.teacher_folder)
-                begun = Begun(self._charge, self._drawn_key(), self.teacher_folder)
+                start = FitStart(self._charge, self._drawn_key(), self.teacher_folder)
             rows = checked_rows(self, X, y, ids)
             planned = planned_labeler(self, len(rows), rows.classes)
-            begun.refuse(planned, rows)
-            entry = begun.entry
+            start.refuse(planned, rows)
+            entry = start.entry
             if entry is None:
                 account = open_account(
-                    ledger, planned.budget, planned.event, begun.label
+                    ledger, planned.budget, planned.event, start.label
                 )
             rows = rows.learnable(self)
-            digest = rows.digest(planned, self.estimator, begun._private_key)
-            if begun.folder is not None:
-                made(Path(begun.folder))  # refused where it cannot be
+            digest = rows.digest(planned, self.estimator, start._private_key)
+            if start.folder is not None:
+                TeacherFolder(Path(start.folder)).make()  # or refused, where it cannot
             if entry is None:
                 entry = account.charge(
                     planned.event,
-                    begun.label,
+                    start.label,
                     promise=planned.budget,
                     seeded=is_seeded(self.random_state),
                 )
-            teachers = trained(self, rows, planned, begun)
+            teachers = trained(self, rows, planned, start)
             told = (*planned.assumptions, *rows.assumptions)
             self.privacy_ = report_of(entry, planned.budget, ledger, told)
-            standing = started(planned, begun._private_key, digest, teachers)
-            begun.keep(standing, rows)
+            standing = started(planned, start._private_key, digest, teachers)
+            start.keep(standing, rows)
             self._begin(standing, rows.classes)
         return self
 

@@ -25,21 +25,24 @@ class Labels:
     Parameters
     ----------
     values
-        Labels or numbers; the public default, the first class or the middle of the
-        range, where there is no answer.
+        Labels or numbers; ``default`` where there is no answer.
     answered
         Whether there is an answer.
     votes
         Noisy numbers of votes, one column a class, where the mechanism releases them;
-        rows without an answer have none, and are zero. Else None.
+        or, in one column, noisy means before they were cut to the range. Rows without
+        an answer have none, and are zero. Else None.
     n_asked
         Rows that were asked. Those after it came when nothing was left.
+    default
+        What stands where there is no answer, and is public: the first class, or the
+        middle of the range.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tacit.ensemble import Labels
-    >>> labels = Labels(np.array(["no", "yes"]), np.array([False, True]), None, 2)
+    >>> labels = Labels(np.array(["no", "yes"]), np.array([False, True]), None, 2, "no")
     >>> len(labels), labels[1], labels[0]
     (2, 'yes', NoAnswer())
     >>> [bool(label) for label in labels]
@@ -50,6 +53,7 @@ class Labels:
     answered: NDArray[np.bool_]
     votes: NDArray[np.float64] | None
     n_asked: int
+    default: Any
 
     def __len__(self) -> int:
         return len(self.values)
@@ -63,6 +67,26 @@ class Labels:
 
     def __iter__(self) -> Iterator[Any]:
         return (self[place] for place in range(len(self)))
+
+    def placed(self, places: NDArray[np.intp], n_rows: int) -> Labels:
+        """Return the labels of a table; its other rows have no answer.
+
+        Parameters
+        ----------
+        places
+            Rows of the table that these labels are of, one for each.
+        n_rows
+            Rows of the table.
+        """
+        values = np.full(n_rows, self.default, dtype=self.values.dtype)
+        values[places] = self.values
+        answered = np.zeros(n_rows, dtype=bool)
+        answered[places] = self.answered
+        votes = None
+        if self.votes is not None:
+            votes = np.zeros((n_rows, self.votes.shape[1]))
+            votes[places] = self.votes
+        return Labels(values, answered, votes, self.n_asked, self.default)
 
 
 def gathered(
@@ -81,21 +105,23 @@ def gathered(
     n_votes
         Noisy numbers that come with each answer; None for none.
     """
-    told = [not isinstance(answer.value, NoAnswer) for answer in answers]
-    answered = np.zeros(n_rows, dtype=bool)
-    answered[: len(answers)] = told
-    given = [
-        answer.value for answer in answers if not isinstance(answer.value, NoAnswer)
-    ]
+    asked = len(answers)
+    answered = np.array(
+        [not isinstance(answer.value, NoAnswer) for answer in answers], dtype=bool
+    )
+    told = [answers[place] for place in np.flatnonzero(answered)]
     if isinstance(choices, np.ndarray):
-        values = np.repeat(choices[:1], n_rows)
-        values[answered] = choices[np.array(given, dtype=np.intp)]
+        default = choices[0]
+        values = np.full(asked, default, dtype=choices.dtype)
+        values[answered] = choices[np.array([a.value for a in told], dtype=np.intp)]
     else:
-        values = np.full(n_rows, float(choices))
-        values[answered] = given
+        default = float(choices)
+        values = np.full(asked, default)
+        values[answered] = [a.value for a in told]
     votes = None
     if n_votes is not None:
-        votes = np.zeros((n_rows, n_votes))
-        for place in np.flatnonzero(answered):
-            votes[place] = answers[place].votes
-    return Labels(values, answered, votes, len(answers))
+        votes = np.zeros((asked, n_votes))
+        if told:
+            votes[answered] = [a.votes for a in told]
+    labels = Labels(values, answered, votes, asked, default)
+    return labels.placed(np.arange(asked), n_rows)

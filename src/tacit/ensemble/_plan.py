@@ -10,41 +10,35 @@ from typing import Any
 import numpy as np
 
 from tacit._validate import at_least, one_of, positive
-from tacit.ensemble._outcomes import (
-    lead_needed,
-    number_error,
-    question,
-    share_answered,
-)
+from tacit.ensemble._agreement import Agreement, agreement_groups
 from tacit.ensemble._teacher_plan import TeacherPlan
-from tacit.ensemble._vote_law import Agreement, VoteLaw, agreement_groups
 from tacit.exceptions import PlanError
 from tacit.mechanisms.votes import (
     CLASS_VOTES,
+    FAILURE,
     NUMBER_VOTES,
     VOTES,
-    ConfidentVotes,
-    StableVotes,
-    VoteMean,
+    SparseVotes,
+    VoteLaw,
     VoteTerms,
     vote_mechanism,
 )
-from tacit.mechanisms.votes._stable import SparseVotes
 from tacit.privacy import Budget, Neighbors
 
-__all__ = ["TeacherPlan", "auto_teachers", "plan_teachers"]
+__all__ = [
+    "auto_mechanism",
+    "auto_teachers",
+    "compare_mechanisms",
+    "plan_teachers",
+]
 
-# The lead that a plan names is enough but for this probability
-FAILURE = 0.01
 # Numbers of teachers that are compared in the end grow by this factor
 STEP = 1.1
 # The fewest teachers that come within this of the best are chosen
 CLOSE = 0.99
 # By the rule for n_teachers="auto": rows that a teacher has at least, of labels and of
-# numbers, and labels that noise leaves as they are
+# numbers, and the error of numbers, as a part of their range
 AUTO_ROWS, AUTO_NUMBER_ROWS = 10, 5
-AUTO_RIGHT = 0.99
-# The error of numbers by that rule, as a part of their range
 AUTO_ERROR = 0.03
 
 
@@ -58,12 +52,12 @@ def plan_teachers(
     n_classes: int = 2,
     y_range: tuple[float, float] | None = None,
     spread: float = 0.05,
-    mechanism: str | None = None,
+    mechanism: str = "auto",
     n_teachers: int | None = None,
     max_refusals: int | None = None,
     max_answers: int | None = None,
     neighbors: str = "replace_one",
-) -> TeacherPlan | list[TeacherPlan]:
+) -> TeacherPlan:
     """Say how many teachers to train and what to expect of them, without data.
 
     Parameters
@@ -90,7 +84,8 @@ def plan_teachers(
         Deviation of the teachers' numbers for one question, as a part of the range;
         the error of a median depends on it.
     mechanism
-        Name of a mechanism, or None for all that can be planned.
+        Name of a mechanism; ``"auto"`` for noisy votes, ``"gnmax"``, or for the mean
+        of numbers.
     n_teachers
         Number of teachers. None for the fewest whose answers are right almost as
         often as any number's, within one percent; for numbers, that of
@@ -102,23 +97,18 @@ def plan_teachers(
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
 
-    Returns
-    -------
-    plan
-        One plan for a mechanism that is named, else a list with one for each.
-
     Notes
     -----
     **Bound.** Expectations in the model of `TeacherPlan`: votes are binomial, noise has
     the law of the mechanism itself, and refusals that share a threshold share its
-    noise.
+    noise. Where there are several thresholds, runs between refusals are taken to have
+    their mean length.
     """
     at_least(1, n_rows=n_rows, n_queries=n_queries)
     at_least(2, n_classes=n_classes)
     positive(spread=spread)
-    names = CLASS_VOTES if y_range is None else NUMBER_VOTES
-    if mechanism is not None:
-        one_of(names, mechanism=mechanism)
+    numbers = y_range is not None
+    one_of(("auto", *(NUMBER_VOTES if numbers else CLASS_VOTES)), mechanism=mechanism)
     if n_teachers is not None:
         at_least(1, n_teachers=n_teachers)
     setting = _Setting(
@@ -132,17 +122,52 @@ def plan_teachers(
         max_refusals,
         max_answers,
     )
-    if mechanism is not None:
-        return setting.planned(mechanism, n_teachers)
+    return setting.planned(auto_mechanism(mechanism, numbers=numbers), n_teachers)
+
+
+def compare_mechanisms(
+    n_rows: int, n_queries: int, epsilon: float, delta: float, **facts: Any
+) -> list[TeacherPlan]:
+    """Return a plan for each mechanism that can be planned, without data.
+
+    Parameters
+    ----------
+    n_rows
+        Rows of all teachers, or a public guess.
+    n_queries
+        Questions to plan for.
+    epsilon
+        What all questions together may spend.
+    delta
+        Its probability of failure.
+    **facts
+        As for `plan_teachers`, but for ``mechanism``.
+
+    Notes
+    -----
+    **Bound.** That of `plan_teachers`.
+    """
+    numbers = facts.get("y_range") is not None
     found = []
-    for name in names:
+    for name in NUMBER_VOTES if numbers else CLASS_VOTES:
         try:
-            found.append(setting.planned(name, n_teachers))
+            plan = plan_teachers(
+                n_rows, n_queries, epsilon, delta, mechanism=name, **facts
+            )
         except PlanError as error:
             refused = error
+        else:
+            found.append(plan)
     if not found:
         raise refused
     return found
+
+
+def auto_mechanism(name: str, *, numbers: bool) -> str:
+    """Return the name of a mechanism, also where it is ``"auto"``."""
+    if name != "auto":
+        return name
+    return "mean" if numbers else "gnmax"
 
 
 @dataclass(frozen=True)
@@ -205,10 +230,6 @@ class _Setting:
             (share, VoteLaw(n_teachers, value, self.n_classes))
             for share, value in groups
         )
-        one = question(mechanism, laws)
-        unlimited = isinstance(mechanism, StableVotes)
-        confident = isinstance(mechanism, ConfidentVotes)
-        sparse = isinstance(mechanism, SparseVotes)
         return TeacherPlan(
             name,
             self.budget,
@@ -216,24 +237,22 @@ class _Setting:
             n_teachers,
             self.n_queries,
             groups,
-            queries=None if unlimited else self.n_queries,
-            max_refusals=mechanism.max_refusals if sparse else None,
-            max_answers=mechanism.max_answers if confident else None,
-            threshold=mechanism.threshold
-            if sparse
-            else (mechanism.least_votes if confident else None),
-            noise_scale=mechanism.query_scale if sparse else mechanism.scale,
-            least_lead=lead_needed(mechanism, FAILURE),
-            share_answered=share_answered(mechanism, laws, self.n_queries),
-            label_accuracy=one.accuracy,
+            # limits that a mechanism lacks are none
+            max_queries=getattr(mechanism, "n_queries", None),
+            max_refusals=getattr(mechanism, "max_refusals", None),
+            max_answers=getattr(mechanism, "max_answers", None),
+            threshold=mechanism.threshold,
+            noise_scale=mechanism.scale,
+            least_lead=mechanism.lead_needed(),
+            share_answered=mechanism.share_answered(laws, self.n_queries),
+            label_accuracy=mechanism.told(laws).accuracy,
             error=None,
         )
 
     def _number_plan(self, name: str, n_teachers: int) -> TeacherPlan:
-        low, high = self.y_range
         terms = VoteTerms(n_teachers, self.n_queries, y_range=self.y_range)
         mechanism = vote_mechanism(name, self.budget, terms)
-        mean = isinstance(mechanism, VoteMean)
+        spread = self.spread * (mechanism.high - mechanism.low)
         return TeacherPlan(
             name,
             self.budget,
@@ -241,15 +260,15 @@ class _Setting:
             n_teachers,
             self.n_queries,
             agreement=None,
-            queries=self.n_queries,
+            max_queries=self.n_queries,
             max_refusals=None,
             max_answers=None,
             threshold=None,
-            noise_scale=mechanism.scale(n_teachers) if mean else None,
+            noise_scale=None,
             least_lead=None,
             share_answered=1.0,
             label_accuracy=None,
-            error=number_error(mechanism, n_teachers, self.spread * (high - low)),
+            error=mechanism.error(n_teachers, spread),
         )
 
 
@@ -292,7 +311,7 @@ def auto_teachers(n_rows: int, budget: Budget, mechanism: str, **facts: Any) -> 
     at_least(1, n_rows=n_rows)
     rows = AUTO_NUMBER_ROWS if mechanism in NUMBER_VOTES else AUTO_ROWS
     most = max(1, n_rows // rows)
-    sparse = issubclass(VOTES[mechanism], SparseVotes)
+    sparse = issubclass(VOTES[mechanism].mechanism, SparseVotes)
     if sparse and facts.get("max_refusals") is None:
         return most
 
@@ -301,9 +320,9 @@ def auto_teachers(n_rows: int, budget: Budget, mechanism: str, **facts: Any) -> 
         votes = vote_mechanism(mechanism, budget, terms)
         if terms.y_range is not None:
             width = terms.y_range[1] - terms.y_range[0]
-            return number_error(votes, n_teachers, width / 20) <= AUTO_ERROR * width
+            return votes.error(n_teachers, width / 20) <= AUTO_ERROR * width
         law = VoteLaw(n_teachers, terms.agreement, max(2, terms.n_classes or 2))
-        one = question(votes, ((1.0, law),))
-        return (one.right if sparse else one.accuracy) >= AUTO_RIGHT
+        one = votes.told(((1.0, law),))
+        return (one.right if sparse else one.accuracy) >= 1 - FAILURE
 
     return 1 + bisect_left(range(1, most), True, key=enough)

@@ -6,27 +6,21 @@ from typing import Any
 
 from sklearn.base import is_regressor
 
-from tacit.mechanisms.votes import VOTES, ConfidentVotes, NoisyVotes
+from tacit.ensemble._plan import auto_mechanism
+from tacit.ensemble._terms import refuse_no_learner
+from tacit.mechanisms.votes import VOTES
 
 __all__ = ["refuse_student"]
 
 
 def refuse_student(student: Any, labeler: Any, targets: str, unanswered: str) -> None:
     """Refuse a student that cannot learn what a labeler will say."""
-    if student is not None and (
-        isinstance(student, type)
-        or not all(
-            callable(getattr(student, name, None))
-            for name in ("fit", "predict", "get_params")
-        )
-    ):
-        raise TypeError(
-            "student must be None, or a classifier or regressor with fit and predict, "
-            "such as LogisticRegression()."
-        )
+    if student is not None:
+        refuse_no_learner("student", student)
     numbers = is_regressor(labeler.estimator)
     regressor = student is not None and is_regressor(student)
-    tells = not numbers and tells_votes(labeler.mechanism)
+    name = auto_mechanism(labeler.mechanism, numbers=numbers)
+    tells = name in VOTES and VOTES[name].mechanism.tells_votes
     wanted = targets == "votes"
     if numbers and student is not None and not regressor:
         raise ValueError(
@@ -35,7 +29,8 @@ def refuse_student(student: Any, labeler: Any, targets: str, unanswered: str) ->
     if wanted and not tells:
         raise ValueError(
             "targets='votes' needs a labeler that tells votes; give it "
-            "mechanism='gnmax' or 'confident_gnmax', or targets='auto'."
+            "mechanism='gnmax' or 'confident_gnmax', 'mean' for numbers, or "
+            "targets='auto'."
         )
     if wanted and student is not None and not regressor:
         raise ValueError(
@@ -54,10 +49,3 @@ def refuse_student(student: Any, labeler: Any, targets: str, unanswered: str) ->
             "unanswered='self_train' needs a student that is a classifier with "
             "predict_proba."
         )
-
-
-def tells_votes(mechanism: str) -> bool:
-    """Return whether answers of this kind, to questions of classes, come with votes."""
-    return mechanism == "auto" or issubclass(
-        VOTES.get(mechanism, object), NoisyVotes | ConfidentVotes
-    )

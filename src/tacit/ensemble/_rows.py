@@ -17,9 +17,9 @@ from tacit._estimators import (
     public_range,
 )
 from tacit.data import RowBounds
-from tacit.ensemble._chunks import chunk_members, refuse_wrong_ids
+from tacit.ensemble._chunks import checked_ids, chunk_members, written_ids
 from tacit.ensemble._contents import row_digests
-from tacit.ensemble._standing import Begun, keyed
+from tacit.ensemble._standing import FitStart, generator_under
 from tacit.ensemble._tables import table_of
 from tacit.ensemble._teachers import train_teachers
 from tacit.ensemble._terms import (
@@ -31,6 +31,7 @@ from tacit.ensemble._terms import (
     voting_of,
 )
 from tacit.mechanisms.subsets import random_seeds
+from tacit.privacy import Neighbors
 from tacit.streams._record import fingerprint
 
 __all__ = [
@@ -75,14 +76,17 @@ class Rows:
         """Return what all noise is keyed by besides the key and the questions.
 
         Other rows, learners or plans meet other noise, also under a key that was used
-        before.
+        before. Cells that are not told apart for certain are refused where chunks are
+        by what rows hold.
         """
         found = sha256((fingerprint(planned) + described(estimator)).encode())
+        counted = planned.budget.neighbors is Neighbors.REPLACE_ONE
+        by_contents = self.ids is None and not counted
         # [ensemble:rows]
-        for digest in row_digests(self.X, self.y, key):
+        for digest in row_digests(self.X, self.y, key, exact=by_contents):
             found.update(digest)
-        if self.ids is not None:
-            found.update(repr(self.ids.tolist()).encode(errors="backslashreplace"))
+        for one in written_ids(self.ids or []):
+            found.update(sha256(one).digest())
         return found.digest()
 
 
@@ -113,20 +117,18 @@ def checked_rows(labeler: Any, X: Any, y: Any, ids: Any) -> Rows:
         accept_sparse=takes_sparse(labeler.estimator),
     )
     y = checked_targets(y, n_rows, labels=not is_regressor(labeler.estimator))
-    refuse_wrong_ids(ids, n_rows, labeler.neighbors)
-    if ids is not None:
-        ids = np.asarray(ids)
+    ids = checked_ids(ids, n_rows, labeler.neighbors)
     return Rows(table, y, ids, public_classes(labeler, y))
 
 
 def teacher_seeds(planned: LabelerPlan, key: bytes) -> list[int]:
     """Return a seed for each teacher, whatever the rows are."""
-    return random_seeds(planned.n_teachers, keyed(key, "seeds"))
+    return random_seeds(planned.n_teachers, generator_under(key, "seeds"))
 
 
-def trained(labeler: Any, rows: Rows, planned: LabelerPlan, begun: Begun) -> Any:
+def trained(labeler: Any, rows: Rows, planned: LabelerPlan, start: FitStart) -> Any:
     """Return the teachers. Which of them a row reaches, no other row can change."""
-    key = begun._private_key
+    key = start._private_key
     # [ensemble:chunks] by the key and the row alone
     chunks = chunk_members(
         rows.X,
@@ -144,6 +146,6 @@ def trained(labeler: Any, rows: Rows, planned: LabelerPlan, begun: Begun) -> Any
         voting_of(labeler, rows.classes),
         seeds=teacher_seeds(planned, key),
         n_jobs=labeler.n_jobs,
-        folder=begun.folder,
+        folder=start.folder,
         verbose=labeler.verbose,
     )

@@ -17,14 +17,14 @@ from tacit.ensemble._terms import LabelerPlan
 from tacit.mechanisms.votes import Remaining, VoteAnswer
 from tacit.privacy import Entry
 
-__all__ = ["Begun", "Standing", "asked", "keyed", "started"]
+__all__ = ["FitStart", "LabelerState", "asked", "generator_under", "started"]
 
 # Votes that are in memory together
 MOST_VOTES = 2**27
 
 
 @dataclass(frozen=True)
-class Standing:
+class LabelerState:
     """Where a labeler stands. Private, but for the plan and the number of questions."""
 
     planned: LabelerPlan
@@ -46,7 +46,7 @@ def _nothing(*_: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Begun:
+class FitStart:
     """What is there before a fit: how it is charged, its key, where teachers are kept.
 
     Parameters
@@ -68,21 +68,23 @@ class Begun:
     folder: Any = None
     entry: Entry | None = None
     refuse: Callable[[LabelerPlan, Any], None] = _nothing
-    keep: Callable[[Standing, Any], None] = _nothing
+    keep: Callable[[LabelerState, Any], None] = _nothing
 
 
-def keyed(key: bytes, *purpose: object) -> Generator:
+def generator_under(key: bytes, *purpose: object) -> Generator:
     """Return the generator of one purpose under a secret key."""
     return generator_for(int.from_bytes(key, "little"), *purpose)
 
 
-def started(planned: LabelerPlan, key: bytes, digest: bytes, teachers: Any) -> Standing:
+def started(
+    planned: LabelerPlan, key: bytes, digest: bytes, teachers: Any
+) -> LabelerState:
     """Return where a labeler stands before the first question."""
-    state = planned.mechanism.init(keyed(key, "first", digest.hex()))
-    return Standing(planned, 0, key, digest, state, teachers)
+    state = planned.mechanism.init(generator_under(key, "first", digest.hex()))
+    return LabelerState(planned, 0, key, digest, state, teachers)
 
 
-def asked(before: Standing, X: Any) -> tuple[Standing, list[VoteAnswer]]:
+def asked(before: LabelerState, X: Any) -> tuple[LabelerState, list[VoteAnswer]]:
     """Return where a labeler stands after public questions, and their answers.
 
     The answers are as many as the rows, or fewer where nothing is left.
@@ -100,9 +102,9 @@ def asked(before: Standing, X: Any) -> tuple[Standing, list[VoteAnswer]]:
         start = len(answers)
         votes = before._private_teachers.votes(rows[start : min(start + piece, end)])
         for own in np.ascontiguousarray(votes.T):
-            # [ensemble:key] of all questions so far, and of the rows
-            digest = sha256(digest + next(held)).digest()
-            rng = keyed(before._private_key, n_asked, digest.hex())
+            # [ensemble:key] of all questions and votes so far, and of the rows
+            digest = sha256(digest + next(held) + own.tobytes()).digest()
+            rng = generator_under(before._private_key, n_asked, digest.hex())
             state, answer = mechanism.step(state, own, rng)
             answers.append(answer)
             n_asked += 1

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import all_or_nothing, checked_shape, checked_values
-from tacit._random import as_generator
+from tacit._random import generator_for
 from tacit._validate import one_of
 from tacit.ensemble._durable import DurableLabeler
 from tacit.ensemble._labeler import PrivateLabeler
@@ -39,11 +39,12 @@ class PrivateStudent(BaseEstimator):
         a `DurableLabeler`.
     student
         Any classifier or regressor of scikit-learn, or a pipeline; it is cloned. None
-        for `SmoothedVotes`, which is the most accurate where votes are noisy.
+        for `SmoothedVotes`, which averages the noise over rows that are alike.
     targets
         What the student learns. ``"labels"``: the answers. ``"votes"``: the noisy share
         of the votes for each class, of all rows that were answered, which a regressor
-        of several targets averages over alike rows. ``"auto"``: votes where the
+        of several targets averages over alike rows; or noisy means before they were
+        cut to the range, whose noise has mean zero. ``"auto"``: votes where the
         labeler tells them and the student is a regressor or None, else labels.
     unanswered
         Public rows without an answer: ``"drop"``, or ``"self_train"``, by which a
@@ -243,8 +244,9 @@ class PrivateStudent(BaseEstimator):
                 "with private='labels' needs none, as features are public there."
             )
         # [student:sample] by the number of rows alone, which is public here
-        order = as_generator(labeler.random_state).permutation(table.shape[0])
-        return table, order[: labeler.n_queries]
+        # by another stream than the key of the labeler, as it is shown
+        rng = generator_for(labeler.random_state, "sample of questions")
+        return table, rng.permutation(table.shape[0])[: labeler.n_queries]
 
     def _refuse_pool(self, fitted, pool):
         """Refuse public rows that have other columns than the private ones."""
@@ -285,40 +287,50 @@ class PrivateStudent(BaseEstimator):
 
     def _learn(self, pool):
         """Fit the student to what was released: post-processing from here on."""
-        labels = self.labels_
-        answered = np.zeros(pool.shape[0], dtype=bool)
-        answered[self.questions_] = labels.answered
-        values = np.repeat(labels.values[:1], pool.shape[0])
-        values[self.questions_] = labels.values
-        student = SmoothedVotes() if self.student is None else clone(self.student)
-        by_votes = not is_regressor(self) and is_regressor(student)
-        known = values[answered]
-        few = len(np.unique(known)) < 2 and not (by_votes or is_regressor(self))
-        if few or not len(known):
-            self.student_ = self._constant(known[0] if len(known) else values[0], pool)
-        elif by_votes or self.student is None:
-            goals = self._shares(pool, values) if by_votes else values
-            if by_votes:
-                student = VoteClassifier(student, self.classes_)
-            if self.student is None:  # which learns from rows without an answer too
-                student.fit(pool, goals, sample_weight=answered.astype(np.float64))
-            else:
-                student.fit(_rows(pool, answered), goals[answered])
-            self.student_ = student
+        labels = self.labels_.placed(self.questions_, pool.shape[0])
+        if not labels.answered.any():
+            self.student_ = self._constant(labels.default, pool)
+        elif is_regressor(self):
+            self.student_ = self._by_numbers(pool, labels)
+        elif self.student is None or is_regressor(self.student):
+            self.student_ = self._by_votes(pool, labels)
         else:
-            if self.unanswered == "self_train" and not answered.all():
-                answered, values = self._guessed(student, pool, answered, values)
-            self.student_ = student.fit(_rows(pool, answered), values[answered])
+            self.student_ = self._by_labels(pool, labels)
         return self
 
-    def _shares(self, pool, values):
-        """Return the share of each class in the votes, or one for a label alone."""
-        labels = self.labels_
+    def _by_numbers(self, pool, labels):
+        """Return a regressor of the answers, uncut where they are told so."""
+        told = labels.votes is not None and self.targets != "labels"
+        goals = labels.votes[:, 0] if told else labels.values
+        return self._fitted(self._learner(), pool, goals, labels.answered)
+
+    def _by_votes(self, pool, labels):
+        """Return a classifier by shares of the votes, or of one for a label alone."""
         if labels.votes is None or self.targets == "labels":
-            return (values[:, None] == self.classes_).astype(np.float64)
-        shares = np.zeros((pool.shape[0], len(self.classes_)))
-        shares[self.questions_] = labels.votes / self.labeler_.n_teachers_
-        return shares
+            shares = (labels.values[:, None] == self.classes_).astype(np.float64)
+        else:
+            shares = labels.votes / self.labeler_.n_teachers_
+        student = VoteClassifier(self._learner(), self.classes_)
+        return self._fitted(student, pool, shares, labels.answered)
+
+    def _by_labels(self, pool, labels):
+        """Return a classifier of the labels, which is constant where all are one."""
+        student, answered, values = self._learner(), labels.answered, labels.values
+        known = np.unique(values[answered])
+        if len(known) < 2:
+            return self._constant(known[0], pool)
+        if self.unanswered == "self_train" and not answered.all():
+            answered, values = self._guessed(student, pool, answered, values)
+        return self._fitted(student, pool, values, answered)
+
+    def _learner(self):
+        return SmoothedVotes() if self.student is None else clone(self.student)
+
+    def _fitted(self, student, pool, goals, answered):
+        if self.student is None:  # which learns from rows without an answer too
+            weights = answered.astype(np.float64)
+            return student.fit(pool, goals, sample_weight=weights)
+        return student.fit(_rows(pool, answered), goals[answered])
 
     def _guessed(self, student, pool, answered, values):
         """Return which labels are known after self-training, and all labels."""

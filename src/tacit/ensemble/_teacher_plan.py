@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tacit.ensemble._vote_law import Group
+from tacit.ensemble._agreement import Group
 from tacit.privacy import Budget
 
 __all__ = ["TeacherPlan"]
@@ -30,7 +30,7 @@ class TeacherPlan:
     agreement
         Shares of the questions, each with the probability that a teacher gives the
         label which is most likely there. None for numbers.
-    queries
+    max_queries
         Questions after which the mechanism ends in any case; None where they have no
         limit until the refusals are used up.
     max_refusals
@@ -41,8 +41,8 @@ class TeacherPlan:
         Distance that must seem to be passed (``"stable"`` and ``"published"``), or
         votes that the winner must seem to have (``"confident_gnmax"``).
     noise_scale
-        Scale of the noise that is added to a distance, to a number of votes, or to a
-        mean; None for a median.
+        Scale of the noise that is added to a distance or to a number of votes. None
+        for numbers, whose ``error`` says what noise does.
     least_lead
         Votes ahead of the second label with which the first is told in 99 of 100
         cases.
@@ -68,7 +68,7 @@ class TeacherPlan:
     n_teachers: int
     n_queries: int
     agreement: tuple[Group, ...] | None
-    queries: int | None
+    max_queries: int | None
     max_refusals: int | None
     max_answers: int | None
     threshold: float | None
@@ -125,11 +125,11 @@ class TeacherPlan:
 
     def _questions(self) -> str:
         if self.max_refusals is not None:
-            limit = "no limit" if self.queries is None else f"{self.queries:,}"
+            limit = "no limit" if self.max_queries is None else f"{self.max_queries:,}"
             return f"{limit}; refusal {self.max_refusals + 1:,} is the last"
         if self.max_answers is not None:
-            return f"{self.queries:,}, of which {self.max_answers:,} are answered"
-        return f"{self.queries:,}"
+            return f"{self.max_queries:,}, of which {self.max_answers:,} are answered"
+        return f"{self.max_queries:,}"
 
     def _passed(self) -> str:
         if self.threshold is None:

@@ -15,20 +15,18 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tacit._estimators import planning_rows, promised_budget, public_range
 from tacit._validate import at_least, one_of
-from tacit.ensemble._plan import auto_teachers
+from tacit.ensemble._plan import auto_mechanism, auto_teachers
 from tacit.ensemble._voting import ClassVoting, NumberVoting
 from tacit.mechanisms.votes import (
     CLASS_VOTES,
     NUMBER_VOTES,
-    ConfidentVotes,
-    NoisyVotes,
     VoteMechanism,
     VoteTerms,
     vote_mechanism,
 )
 from tacit.privacy import Budget, Event, Neighbors
-from tacit.streams._linear import checked_classes
 from tacit.streams._record import ADDRESS
+from tacit.streams._values import checked_classes
 
 __all__ = [
     "LabelerPlan",
@@ -38,6 +36,7 @@ __all__ = [
     "least_rows",
     "planned_labeler",
     "public_classes",
+    "refuse_no_learner",
     "refuse_parameters",
     "refuse_used",
     "voting_of",
@@ -58,6 +57,8 @@ class LabelerPlan:
         What all answers together promise.
     n_teachers
         Teachers, each with rows of its own.
+    mechanism_name
+        Name of the mechanism.
     mechanism
         What answers a question from their votes, with its noise levels.
     n_rows
@@ -68,6 +69,7 @@ class LabelerPlan:
 
     budget: Budget
     n_teachers: int
+    mechanism_name: str
     mechanism: VoteMechanism
     n_rows: int
     assumptions: tuple[str, ...]
@@ -84,9 +86,9 @@ class LabelerPlan:
 
     @property
     def n_votes(self) -> int | None:
-        """Noisy numbers that come with an answer, one a class; None for none."""
-        told = isinstance(self.mechanism, NoisyVotes | ConfidentVotes)
-        return self.mechanism.n_classes if told else None
+        """Noisy numbers that come with an answer, as `Labels.votes`; None for none."""
+        told = self.mechanism.tells_votes
+        return getattr(self.mechanism, "n_classes", 1) if told else None
 
 
 def is_counted(labeler: Any) -> bool:
@@ -121,7 +123,7 @@ def declared_input(estimator: Any) -> Any:
 
 def refuse_parameters(labeler: Any) -> None:
     """Refuse parameters that do not go together, whatever the rows are."""
-    _refuse_estimator(labeler.estimator)
+    refuse_no_learner("estimator", labeler.estimator)
     one_of(("rows", "labels"), private=labeler.private)
     if labeler.private == "labels" and not is_counted(labeler):
         raise ValueError(
@@ -152,17 +154,18 @@ def refuse_used(folder: Any) -> None:
         )
 
 
-def _refuse_estimator(estimator: Any) -> None:
-    if isinstance(estimator, type) or not all(
-        callable(getattr(estimator, name, None))
-        for name in ("fit", "predict", "get_params")
+def refuse_no_learner(name: str, learner: Any) -> None:
+    """Refuse what is no classifier or regressor that can be cloned."""
+    if isinstance(learner, type) or not all(
+        callable(getattr(learner, method, None))
+        for method in ("fit", "predict", "get_params")
     ):
-        shown = estimator.__name__ if isinstance(estimator, type) else type(estimator)
+        kind = learner if isinstance(learner, type) else type(learner)
         raise TypeError(
-            "estimator must be a classifier or regressor with fit and predict, such as "
-            f"LogisticRegression(), got {getattr(shown, '__name__', shown)}."
+            f"{name} must be a classifier or regressor with fit and predict, such as "
+            f"LogisticRegression(), got {kind.__name__}."
         )
-    clone(estimator)  # what cannot be cloned is refused here, in scikit-learn's words
+    clone(learner)  # what cannot be cloned is refused here, in scikit-learn's words
 
 
 def _refuse_kinds(labeler: Any) -> None:
@@ -222,9 +225,7 @@ def planned_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
     numbers = classes is None
     budget = promised_budget(labeler.epsilon, labeler.delta, labeler.neighbors, n_rows)
     rows = planning_rows(budget, n_rows, labeler.expected_rows)
-    name = labeler.mechanism
-    if name == "auto":
-        name = "mean" if numbers else "gnmax"
+    name = auto_mechanism(labeler.mechanism, numbers=numbers)
     facts = {
         "n_queries": labeler.n_queries,
         "n_classes": None if numbers else len(classes),
@@ -241,6 +242,7 @@ def planned_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
     return LabelerPlan(
         budget,
         int(n_teachers),
+        name,
         mechanism,
         rows,
         (

@@ -105,11 +105,6 @@ class NumberVoting(Voting):
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = float(low), float(high)
-        if not (np.isfinite([self.low, self.high]).all() and self.low < self.high):
-            raise ValueError(
-                f"y_range must be two finite numbers in rising order, got {low!r} and "
-                f"{high!r}."
-            )
         self.default = self.low / 2 + self.high / 2
 
     def _cast(self, predictions: Any, n: int) -> NDArray[np.float64]:

@@ -29,14 +29,16 @@ class Parcel:
     """Something private on its way to a worker or back, which cannot fail to travel.
 
     What cannot be pickled arrives as None: an error on the way would tell of it. Within
-    a process it is handed over as it is.
+    a process it is handed over as it is, unless others may hold parts of it.
     """
 
-    def __init__(self, content: Any) -> None:
+    def __init__(self, content: Any, *, shared: bool = False) -> None:
         self._private_content = content
+        self._shared = shared
 
     def opened(self) -> Any:
-        return self._private_content
+        content = self._private_content
+        return unpacked(packed(content)) if self._shared else content
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _arrived, (packed(self._private_content),)
@@ -79,7 +81,15 @@ class Place:
 
 def chunk_of(X: Any, y: Any, rows: NDArray[np.intp]) -> Parcel:
     """Return rows and targets of one chunk, which tell nothing of other rows."""
-    return Parcel(attempt(lambda: (taken(X, rows), taken(y, rows))))
+    # [teachers:cells] one object may be in many rows, and learners may write into it
+    shared = _holds_objects(X) or _holds_objects(y)
+    return Parcel(attempt(lambda: (taken(X, rows), taken(y, rows))), shared=shared)
+
+
+def _holds_objects(table: Any) -> bool:
+    """Return whether a copy of a table may hold the same objects as the table."""
+    kinds = [table.dtype] if hasattr(table, "dtype") else list(table.dtypes)
+    return any(getattr(kind, "hasobject", True) for kind in kinds)
 
 
 def seeded(estimator: Any, seed: int) -> Any:

@@ -19,6 +19,8 @@ Function = Callable[..., Any]
 
 # Types whose values are told apart by how they print
 _PLAIN = (bool, int, float, str, bytes, type(None))
+# In the names of types of Arrow that keep values of rows that were left out
+_DICTIONARY = "dictionary<"
 
 
 def seeds_for(function: Function, n: int, rng: Generator) -> list[int | None]:
@@ -82,8 +84,9 @@ def votes_of(
 def taken(table: Any, rows: NDArray[np.intp]) -> Any:
     """Return a copy of these rows that tells nothing of others.
 
-    Labels of rows count those before them, and categories and the width of texts are
-    those of the whole table. Names and types of columns are public.
+    Labels of rows count those before them, and categories, their order and the width of
+    texts are those of the whole table. Names and types of columns are public, and so is
+    the order of categories where it is part of the type.
     """
     if table is None:
         return None
@@ -102,11 +105,59 @@ def _unlabeled(part: Any) -> Any:
     part = part.reset_index(drop=True)
     part.attrs = {}
     if part.ndim == 1:
-        if hasattr(part, "cat"):
-            part = part.cat.remove_unused_categories()
-        return part
+        return _own(part)
     for place, kind in enumerate(part.dtypes):
-        if kind.name == "category":
-            column = part.iloc[:, place].cat.remove_unused_categories()
-            part.isetitem(place, column)
+        if kind.name == "category" or _DICTIONARY in kind.name:
+            part.isetitem(place, _own(part.iloc[:, place]))
     return part
+
+
+def _own(column: Any) -> Any:
+    """Return a column whose categories, or dictionary, are of its own rows alone."""
+    if hasattr(column, "cat"):
+        column = column.cat.remove_unused_categories()
+        if column.cat.ordered:
+            return column
+        # [vote:categories] in an order that is known from these rows
+        kinds = _in_order(column.cat.categories[_first_seen(column.cat.codes)])
+        return column.cat.set_categories(kinds)
+    return _rebuilt(column) if _DICTIONARY in column.dtype.name else column
+
+
+def _first_seen(codes: Any) -> NDArray[np.intp]:
+    """Return the codes that there are, in the order of the rows."""
+    found, first = np.unique(codes.to_numpy(), return_index=True)
+    order = np.argsort(first)
+    return found[order][found[order] >= 0].astype(np.intp)
+
+
+def _in_order(kinds: Any) -> Any:
+    """Return categories sorted, or as they are where they cannot be compared."""
+    try:
+        return kinds.sort_values()
+    except TypeError:
+        return kinds
+
+
+def _rebuilt(column: Any) -> Any:
+    """Return a column in Arrow's memory, made of its own cells alone."""
+    first = _dictionary(column)
+    # a dictionary is in the order in which its values come
+    made = type(column)([*first, *column.tolist()], dtype=column.dtype)
+    return made.iloc[len(first) :].reset_index(drop=True).rename(column.name)
+
+
+def _dictionary(column: Any) -> list[Any]:
+    """Return the values that there are, in order, and none for another type."""
+    ordered = getattr(column.dtype.pyarrow_dtype, "ordered", None)
+    if ordered is None:
+        return []
+    try:
+        present = dict.fromkeys(column.dropna().tolist())
+        if not ordered:
+            return sorted(present)
+    except TypeError:  # values without an order, or that have parts
+        return []
+    whole = column.array.__arrow_array__().unify_dictionaries()
+    listed = whole.chunk(0).dictionary.to_pylist() if whole.num_chunks else []
+    return [value for value in listed if value in present]

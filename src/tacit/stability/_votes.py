@@ -13,6 +13,7 @@ from tacit._validate import at_least, one_of, plain
 from tacit.mechanisms import NoAnswer, StableRelease
 from tacit.mechanisms.subsets import block_members
 from tacit.mechanisms.threshold import RULES
+from tacit.mechanisms.votes import distance_of_lead
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.stability._asking import seeds_for, votes_of
 from tacit.stability._base import refuse_no_delta, refuse_wrong_function
@@ -56,8 +57,9 @@ def winner_and_distance(
     second = counts[ranked[1]] if len(ranked) > 1 else 0
     lead = counts[ranked[0]] - second
     # [vote:distance]
-    distance = (lead - 1) // 2 if changed == 1 else lead // (2 * changed) - 1
-    return values[ranked[0]], max(0, distance)
+    if changed == 1:
+        return values[ranked[0]], distance_of_lead(lead)
+    return values[ranked[0]], max(0, lead // (2 * changed) - 1)
 
 
 @dataclass(frozen=True)

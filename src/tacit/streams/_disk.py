@@ -26,10 +26,10 @@ def made(folder: Path) -> None:
     _settle(folder.parent)
 
 
-def locked(path: Path, noun: str = "stream") -> int:
+def locked(path: Path, refusal: str) -> int:
     """Return a handle that keeps other processes out until it is closed.
 
-    ``noun`` is what a refusal calls that which is in the folder.
+    ``refusal`` says what to do where it is held already.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINKS, 0o600)
     try:
@@ -40,10 +40,7 @@ def locked(path: Path, noun: str = "stream") -> int:
     except BaseException as error:
         os.close(handle)
         if isinstance(error, BlockingIOError | PermissionError):
-            raise ValueError(
-                f"The {noun} in {path.parent} is held by another process, or by an "
-                "object in this one; close it there first."
-            ) from None
+            raise ValueError(refusal) from None
         raise
     return handle
 

@@ -7,19 +7,22 @@ import os
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from tacit import _json
-from tacit._estimators import all_or_nothing
-from tacit.privacy import Entry, Ledger, PrivacyReport
+from tacit.privacy import Entry, Ledger
 from tacit.streams._alone import alone
-from tacit.streams._disk import placed
-from tacit.streams._held import STATE, HeldFolder
+from tacit.streams._held import HeldFolder
 from tacit.streams._model import Progress, StreamModel
-from tacit.streams._record import STREAM, damaged, fingerprint, public_parameters
+from tacit.streams._record import RecordKind, public_parameters
 from tacit.streams._terms import PlannedStream
 
 __all__ = ["DurableStream"]
+
+STREAM = RecordKind(
+    noun="stream",
+    parameter="model",
+    format="tacit stream",
+    stepped={"position": (str,)},
+)
 
 
 class DurableStream(HeldFolder):
@@ -91,6 +94,11 @@ class DurableStream(HeldFolder):
         super().__init__(model, folder, ledger)
 
     @property
+    def model(self) -> Any:
+        """The model, with its last release."""
+        return self._model
+
+    @property
     def n_steps(self) -> int:
         """Steps that are on the disk."""
         progress = self._private_shown
@@ -115,7 +123,7 @@ class DurableStream(HeldFolder):
             if self.identity is None:
                 self._begin()
             entry = None if self.n_steps else self._standing_charge()
-            self.model._step(
+            self._model._step(
                 X,
                 y,
                 self.ledger,
@@ -134,62 +142,36 @@ class DurableStream(HeldFolder):
                 "X must have as many columns as the rows that this stream was charged "
                 "for, before it was interrupted."
             )
-        model = self.model
-        names = getattr(model, "feature_names_in_", None)
         assert self.identity is not None  # begun before the first step
-        self._put(
+        self._write_record(
             self.identity,
             progress._private_key,
             n_steps=progress.n_steps,
-            plan=fingerprint(progress.planned),
-            n_features=int(model.n_features_in_),
-            names=None if names is None else tuple(map(str, names)),
+            **self._facts(progress.planned),
             digest=progress._private_digest,
-            privacy=_json.canonical(model.privacy_.to_dict()),
             position=_json.canonical(position),
             state=progress._private_state,
         )
         self._private_shown, self.position = progress, position
 
     def _parameters(self) -> dict[str, str]:
-        return public_parameters(self.model)
+        return public_parameters(self._model)
 
-    def _put(self, identity: str, key: bytes, **parts: Any) -> None:
-        placed(self.folder / STATE, self._record(identity, key, parts))
-
-    def _resume(self) -> None:
-        found = self._found()
-        if found is None or found["n_steps"] == 0:
-            return
-        model, names = self.model, found["names"]
-        with all_or_nothing(model):
-            model.n_features_in_ = found["n_features"]
-            if names is not None:
-                model.feature_names_in_ = np.array(names, dtype=object)
-            planned = model._planned(model.n_features_in_)
-            if fingerprint(planned) != found["plan"]:
-                raise ValueError(
-                    f"The stream in {self.folder} was planned otherwise; go on with "
-                    "the versions of tacit and its dependencies that began it."
-                )
-            try:
-                self._restore(planned, found)
-            except Exception:  # a state of other parts can fail in any way
-                raise damaged(self.folder / STATE) from None
+    def _planned(self, found: dict[str, Any]) -> PlannedStream:
+        planned: PlannedStream = self._model._planned(found["n_features"])
+        return planned
 
     def _restore(self, planned: PlannedStream, found: dict[str, Any]) -> None:
-        """Show the step that is on the disk."""
-        report = PrivacyReport.from_dict(json.loads(found["privacy"]))
-        position = json.loads(found["position"])
-        progress = Progress(
-            planned,
-            report.entries[0],
-            self.ledger,
-            found["n_steps"],
-            found["key"],
-            found["digest"],
-            found["state"],
-        )
-        self.model.privacy_ = report
-        self.model._show(progress)
+        with self._damage_refused():
+            position = json.loads(found["position"])
+            progress = Progress(
+                planned,
+                self._model.privacy_.entries[0],
+                self.ledger,
+                found["n_steps"],
+                found["key"],
+                found["digest"],
+                found["state"],
+            )
+            self._model._show(progress)
         self._private_shown, self.position = progress, position

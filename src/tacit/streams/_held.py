@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
+
+from tacit import _json
+from tacit._estimators import all_or_nothing
 from tacit._state import dumped
-from tacit.privacy import Entry, Ledger
+from tacit.privacy import Entry, Ledger, PrivacyReport
 from tacit.streams._alone import alone
-from tacit.streams._disk import locked, made
+from tacit.streams._disk import locked, made, placed
 from tacit.streams._record import (
+    VERSION,
     OtherParameters,
     RecordKind,
+    damaged,
+    fingerprint,
     understood,
 )
 
@@ -27,7 +37,7 @@ class HeldFolder(ABC):
     """One model that goes on in a folder, and its one charge.
 
     A subclass names the attribute of the model that is private and goes on, and says
-    how a record is written and shown again.
+    how a record is shown again.
 
     Parameters
     ----------
@@ -47,7 +57,7 @@ class HeldFolder(ABC):
     ) -> None:
         if ledger is not None and not isinstance(ledger, Ledger):
             raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
-        self.model: Any = model
+        self._model: Any = model
         self.folder = Path(folder)
         self.ledger = ledger
         self.identity: str | None = None
@@ -55,7 +65,11 @@ class HeldFolder(ABC):
         self._private_shown: Any = None
         self._process = os.getpid()
         made(self.folder)
-        self._lock: int | None = locked(self.folder / LOCK, self._kind.noun)
+        self._lock: int | None = locked(
+            self.folder / LOCK,
+            f"The {self._kind.noun} in {self.folder} is held by another process, or by "
+            "an object in this one; close it there first.",
+        )
         try:
             # one operation, which no other thread can come between
             if model.__dict__.setdefault("_holder", self) is not self:
@@ -69,16 +83,16 @@ class HeldFolder(ABC):
             raise
 
     @abstractmethod
-    def _resume(self) -> None:
-        """Show what is on the disk, if anything is."""
-
-    @abstractmethod
-    def _put(self, identity: str, key: bytes, **parts: Any) -> None:
-        """Write a record in the place of the one before."""
-
-    @abstractmethod
     def _parameters(self) -> dict[str, str]:
         """Return what the model must be gone on with, in words."""
+
+    @abstractmethod
+    def _planned(self, found: dict[str, Any]) -> Any:
+        """Return the plan of a record, made anew."""
+
+    @abstractmethod
+    def _restore(self, planned: Any, found: dict[str, Any]) -> None:
+        """Show the step that is on the disk."""
 
     @staticmethod
     def exists(folder: str | os.PathLike[str]) -> bool:
@@ -91,9 +105,9 @@ class HeldFolder(ABC):
             if self._lock is None:
                 return
             # [durable:held] whoever has the model has no state to go on from
-            if vars(self.model).get("_holder") is self:
+            if vars(self._model).get("_holder") is self:
                 for name in ("_holder", self._goes_on):
-                    vars(self.model).pop(name, None)
+                    vars(self._model).pop(name, None)
             os.close(self._lock)
             self._lock = None
 
@@ -112,7 +126,7 @@ class HeldFolder(ABC):
 
     @property
     def _label(self) -> str:
-        return f"{type(self.model).__name__} {self._kind.noun} {self.identity}"
+        return f"{type(self._model).__name__} {self._kind.noun} {self.identity}"
 
     def _refuse_unless_ours(self) -> None:
         noun = self._kind.noun
@@ -123,7 +137,7 @@ class HeldFolder(ABC):
                 f"This {noun} belongs to the process that opened it; close it there, "
                 "and open the folder here."
             )
-        if vars(self.model).get(self._goes_on) is not self._private_shown:
+        if vars(self._model).get(self._goes_on) is not self._private_shown:
             raise ValueError(
                 f"The {self._kind.parameter} is not at the step that is on the disk; "
                 f"close this {noun}, and open the folder again with a new "
@@ -132,9 +146,9 @@ class HeldFolder(ABC):
 
     def _begin(self) -> None:
         """Put the identity and the key on the disk, before anything is charged."""
-        identity, key = secrets.token_hex(16), self.model._drawn_key()
+        identity, key = secrets.token_hex(16), self._model._drawn_key()
         # [durable:identity] a charge that a killed process made is found by it
-        self._put(identity, key, n_steps=0)
+        self._write_record(identity, key, n_steps=0)
         self.identity, self._private_key = identity, key
 
     def _standing_charge(self) -> Entry | None:
@@ -146,18 +160,56 @@ class HeldFolder(ABC):
         own = (entry for entry in entries if entry.label.endswith(self._label))
         return next(own, None)
 
-    def _record(self, identity: str, key: bytes, parts: dict[str, Any]) -> bytes:
-        """Return what is written of the model."""
-        return dumped(
-            {
-                "format": self._kind.format,
-                "version": self._kind.version,
-                "identity": identity,
-                "key": key,
-                "parameters": self._parameters(),
-                **parts,
-            }
-        )
+    def _write_record(self, identity: str, key: bytes, **parts: Any) -> None:
+        """Write a record in the place of the one before."""
+        record = {
+            "format": self._kind.format,
+            "version": VERSION,
+            "identity": identity,
+            "key": key,
+            "parameters": self._parameters(),
+            **parts,
+        }
+        placed(self.folder / STATE, dumped(record))
+
+    def _facts(self, planned: Any) -> dict[str, Any]:
+        """Return what a record holds of the plan, the columns and the report."""
+        names = getattr(self._model, "feature_names_in_", None)
+        return {
+            "plan": fingerprint(planned),
+            "n_features": int(self._model.n_features_in_),
+            "names": None if names is None else tuple(map(str, names)),
+            "privacy": _json.canonical(self._model.privacy_.to_dict()),
+        }
+
+    def _resume(self) -> None:
+        """Show what is on the disk, if anything is."""
+        found = self._found()
+        if found is None or found["n_steps"] == 0:
+            return
+        model, names = self._model, found["names"]
+        with all_or_nothing(model):
+            model.n_features_in_ = found["n_features"]
+            if names is not None:
+                model.feature_names_in_ = np.array(names, dtype=object)
+            planned = self._planned(found)
+            if fingerprint(planned) != found["plan"]:
+                raise ValueError(
+                    f"The {self._kind.noun} in {self.folder} was planned otherwise; go "
+                    "on with the versions of tacit and its dependencies that began it."
+                )
+            with self._damage_refused():
+                report = json.loads(found["privacy"])
+                model.privacy_ = PrivacyReport.from_dict(report)
+            self._restore(planned, found)
+
+    @contextmanager
+    def _damage_refused(self) -> Iterator[None]:
+        """Refuse a record that something cannot be made of."""
+        try:
+            yield
+        except Exception:  # a state of other parts can fail in any way
+            raise damaged(self.folder / STATE, self._kind) from None
 
     def _found(self) -> dict[str, Any] | None:
         """Return the record on the disk, if there is one, or refuse it."""

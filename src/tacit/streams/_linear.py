@@ -19,7 +19,12 @@ from tacit._estimators import (
 from tacit.data import RowBounds
 from tacit.solvers import Problem
 from tacit.streams._model import StreamModel
-from tacit.streams._values import class_places, dense_values, float_targets
+from tacit.streams._values import (
+    checked_classes,
+    class_places,
+    dense_values,
+    float_targets,
+)
 
 __all__ = ["StreamClassifierMixin", "StreamLinearModel", "StreamRegressorMixin"]
 
@@ -273,12 +278,3 @@ class StreamClassifierMixin(ClassifierMixin):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def checked_classes(classes):
-    """Return sorted labels, or refuse fewer than two."""
-    found = np.unique(np.asarray(classes))
-    if len(found) < 2 or (found.dtype.kind == "f" and np.isnan(found).any()):
-        raise ValueError("classes must name at least 2 labels, none of them missing.")
-    class_places(found, found)  # refuses what no label can be told by
-    return found

@@ -16,8 +16,7 @@ from tacit._random import is_seeded
 from tacit._state import StateDamaged, loaded
 
 __all__ = [
-    "FORMAT",
-    "STREAM",
+    "VERSION",
     "OtherParameters",
     "RecordKind",
     "damaged",
@@ -28,7 +27,23 @@ __all__ = [
 
 Parts = dict[str, tuple[type, ...]]
 
-FORMAT = "tacit stream"
+# Of all formats; this version of the library writes and reads it
+VERSION = 1
+# Parts of a record, with their types
+BEGUN: Parts = {
+    "identity": (str,),
+    "key": (bytes,),
+    "parameters": (dict,),
+    "n_steps": (int,),
+}
+# Further parts of one with steps, besides its state
+STEPPED: Parts = {
+    "plan": (str,),
+    "n_features": (int,),
+    "names": (tuple, type(None)),
+    "privacy": (str,),
+    "digest": (bytes,),
+}
 
 
 @dataclass(frozen=True)
@@ -43,42 +58,16 @@ class RecordKind:
         What the object is called that goes on with it.
     format
         What a file is marked with.
-    version
-        Of the format, that this version of the library writes and reads.
-    begun
-        Parts of a record, with their types; ``n_steps`` among them.
     stepped
-        Further parts of one with steps, besides its state.
+        Parts of a record with steps that other kinds do not have.
     """
 
     noun: str
     parameter: str
     format: str
-    version: int
-    begun: Parts
     stepped: Parts
 
 
-STREAM = RecordKind(
-    noun="stream",
-    parameter="model",
-    format=FORMAT,
-    version=1,
-    begun={
-        "identity": (str,),
-        "key": (bytes,),
-        "parameters": (dict,),
-        "n_steps": (int,),
-    },
-    stepped={
-        "plan": (str,),
-        "n_features": (int,),
-        "names": (tuple, type(None)),
-        "digest": (bytes,),
-        "privacy": (str,),
-        "position": (str,),
-    },
-)
 # Where an object lives, which differs from process to process
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -86,9 +75,7 @@ ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 class OtherParameters(ValueError):
     """Something was to be gone on with parameters that it was not begun with."""
 
-    def __init__(
-        self, folder: Path, names: list[str], kind: RecordKind = STREAM
-    ) -> None:
+    def __init__(self, folder: Path, names: list[str], kind: RecordKind) -> None:
         super().__init__(
             f"{kind.parameter} must have the parameters that the {kind.noun} in "
             f"{folder} was begun with; {', '.join(names)} must be as then."
@@ -126,7 +113,7 @@ def fingerprint(planned: Any) -> str:
     return sha256(ADDRESS.sub("", repr(planned)).encode()).hexdigest()
 
 
-def understood(path: Path, content: bytes, kind: RecordKind = STREAM) -> dict[str, Any]:
+def understood(path: Path, content: bytes, kind: RecordKind) -> dict[str, Any]:
     """Return the state that a file holds, or refuse it in one sentence."""
     try:
         found = loaded(content)
@@ -135,19 +122,20 @@ def understood(path: Path, content: bytes, kind: RecordKind = STREAM) -> dict[st
     if not isinstance(found, dict) or found.get("format") != kind.format:
         raise damaged(path, kind)
     version = found.get("version")
-    if type(version) is int and version != kind.version:
+    if type(version) is int and version != VERSION:
         raise StateDamaged(
             f"{path} has format {version}, and this version of tacit reads "
-            f"{kind.version}: go on with the version that wrote it."
+            f"{VERSION}: go on with the version that wrote it."
         )
-    if not _holds(found, {"version": (int,), **kind.begun}):
+    if not _holds(found, {"version": (int,), **BEGUN}):
         raise damaged(path, kind)
-    if found["n_steps"] and not ("state" in found and _holds(found, kind.stepped)):
+    stepped = {**STEPPED, **kind.stepped}
+    if found["n_steps"] and not ("state" in found and _holds(found, stepped)):
         raise damaged(path, kind)
     return found
 
 
-def damaged(path: Path, kind: RecordKind = STREAM) -> StateDamaged:
+def damaged(path: Path, kind: RecordKind) -> StateDamaged:
     """Return the refusal of a file that is not what was written."""
     return StateDamaged(
         f"{path} is damaged, and nothing goes on without it: put a whole copy of the "

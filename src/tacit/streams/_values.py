@@ -20,6 +20,7 @@ from tacit._estimators import checked_values
 from tacit.data.bounds import canonical
 
 __all__ = [
+    "checked_classes",
     "class_places",
     "column_of",
     "dense_values",
@@ -157,6 +158,15 @@ def class_places(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
             return -1
 
     return np.array([place(label) for label in labels_of(y)], dtype=np.int64)
+
+
+def checked_classes(classes: Any) -> NDArray[Any]:
+    """Return sorted labels, or refuse fewer than two."""
+    found = np.unique(np.asarray(classes))
+    if len(found) < 2 or (found.dtype.kind == "f" and np.isnan(found).any()):
+        raise ValueError("classes must name at least 2 labels, none of them missing.")
+    class_places(found, found)  # refuses what no label can be told by
+    return found
 
 
 def table_of(X: Any, width: int | None = None) -> Any:

@@ -279,7 +279,7 @@ def _facts(
     durable: Any, planned: Any, pool: Any, before: int, places: Any
 ) -> dict[str, Any]:
     """Return what a run did, as plain data; all of it is public."""
-    labeler, answers = durable.model, durable.labels
+    labeler, answers = durable.labeler, durable.labels
     return {
         "mechanism": type(planned.mechanism).__name__,
         "teachers": labeler.n_teachers_,

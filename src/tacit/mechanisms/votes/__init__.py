@@ -1,48 +1,61 @@
 """Votes of teachers, and private answers from them."""
 
-from tacit.mechanisms.votes._base import Remaining, VoteAnswer, VoteMechanism
-from tacit.mechanisms.votes._counting import corrected_distance, published_distance
-from tacit.mechanisms.votes._noisy import (
-    ConfidentState,
-    ConfidentVotes,
-    NoisyState,
-    NoisyVotes,
+from tacit.mechanisms.votes._base import (
+    FAILURE,
+    AskedState,
+    ClassVotes,
+    Remaining,
+    VoteAnswer,
+    VoteMechanism,
 )
-from tacit.mechanisms.votes._numbers import NumberState, VoteMean, VoteMedian
-from tacit.mechanisms.votes._published import PublishedVotes, published_teachers
+from tacit.mechanisms.votes._counting import (
+    distance_of_lead,
+    lead_of,
+    published_distance,
+)
+from tacit.mechanisms.votes._law import Laws, Told, VoteLaw
+from tacit.mechanisms.votes._noisy import ConfidentState, ConfidentVotes, NoisyVotes
+from tacit.mechanisms.votes._numbers import NumberVotes, VoteMean, VoteMedian
+from tacit.mechanisms.votes._published import PublishedVotes
 from tacit.mechanisms.votes._stable import SparseVotes, StableState, StableVotes
-from tacit.mechanisms.votes._stable_plan import redrawn_votes, stable_votes
+from tacit.mechanisms.votes._stable_plan import stable_votes
 from tacit.mechanisms.votes._terms import (
     CLASS_VOTES,
     NUMBER_VOTES,
     VOTES,
+    VoteKind,
     VoteTerms,
     vote_mechanism,
 )
 
 __all__ = [
     "CLASS_VOTES",
+    "FAILURE",
     "NUMBER_VOTES",
     "VOTES",
+    "AskedState",
+    "ClassVotes",
     "ConfidentState",
     "ConfidentVotes",
-    "NoisyState",
+    "Laws",
     "NoisyVotes",
-    "NumberState",
+    "NumberVotes",
     "PublishedVotes",
     "Remaining",
     "SparseVotes",
     "StableState",
     "StableVotes",
+    "Told",
     "VoteAnswer",
+    "VoteKind",
+    "VoteLaw",
     "VoteMean",
     "VoteMechanism",
     "VoteMedian",
     "VoteTerms",
-    "corrected_distance",
+    "distance_of_lead",
+    "lead_of",
     "published_distance",
-    "published_teachers",
-    "redrawn_votes",
     "stable_votes",
     "vote_mechanism",
 ]

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "corrected_distance",
     "counts_of",
+    "distance_of_lead",
+    "lead_of",
     "one_vote_each",
     "published_distance",
-    "refuse_after_end",
 ]
 
 
@@ -38,7 +38,15 @@ def counts_of(votes: NDArray[Any], n_classes: int) -> NDArray[np.int64]:
     return np.bincount(places, minlength=n_classes).astype(np.int64)
 
 
-def corrected_distance(counts: NDArray[np.int64]) -> int:
+def lead_of(counts: NDArray[np.int64]) -> int:
+    """Return the votes by which the first class is ahead of the second."""
+    if len(counts) == 1:
+        return int(counts[0])
+    second, first = np.partition(counts, -2)[-2:].tolist()
+    return int(first - second)
+
+
+def distance_of_lead(lead: int) -> int:
     """Return a distance that moves by at most one if one vote changes.
 
     Notes
@@ -47,25 +55,9 @@ def corrected_distance(counts: NDArray[np.int64]) -> int:
     change the winner the lead is at most two, so that the distance is zero.
     """
     # [votes:distance]
-    return max(0, (_lead(counts) + 1) // 2 - 1)
+    return max(0, (lead + 1) // 2 - 1)
 
 
-def published_distance(counts: NDArray[np.int64]) -> int:
+def published_distance(lead: int) -> int:
     """Return the lead less one, which one vote moves by two."""
-    return max(0, _lead(counts) - 1)
-
-
-def _lead(counts: NDArray[np.int64]) -> int:
-    if len(counts) == 1:
-        return int(counts[0])
-    second, first = np.partition(counts, -2)[-2:].tolist()
-    return int(first - second)
-
-
-def refuse_after_end(ended: bool, name: str, planned: str) -> None:
-    """Refuse a question that was not paid for."""
-    if ended:
-        raise ValueError(
-            f"{name} was planned for {planned}, all used; plan a new one with a new "
-            "charge."
-        )
+    return max(0, lead - 1)

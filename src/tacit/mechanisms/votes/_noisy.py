@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import bdtrc, ndtr, ndtri
 
 from tacit._state import kept
 from tacit._tape import release
@@ -17,12 +18,19 @@ from tacit._validate import at_least, fraction, nonnegative, plain, positive
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.mechanisms.noise import GRID
 from tacit.mechanisms.threshold import NO_ANSWER
-from tacit.mechanisms.votes._base import Remaining, VoteAnswer, VoteMechanism
-from tacit.mechanisms.votes._counting import counts_of, refuse_after_end
+from tacit.mechanisms.votes._base import (
+    FAILURE,
+    AskedState,
+    ClassVotes,
+    Remaining,
+    VoteAnswer,
+)
+from tacit.mechanisms.votes._counting import counts_of
+from tacit.mechanisms.votes._law import Laws, VoteLaw
 from tacit.mechanisms.whole import WholeGaussian
 from tacit.privacy import Event, GaussianNoise
 
-__all__ = ["ConfidentState", "ConfidentVotes", "NoisyState", "NoisyVotes"]
+__all__ = ["ConfidentState", "ConfidentVotes", "NoisyVotes"]
 
 Integers = NDArray[np.int64]
 
@@ -30,16 +38,8 @@ Integers = NDArray[np.int64]
 ROUNDED_UP = 1 + 1e-15
 
 
-@kept
 @dataclass(frozen=True)
-class NoisyState:
-    """How many questions were asked; public."""
-
-    n_asked: int
-
-
-@dataclass(frozen=True)
-class NoisyVotes(VoteMechanism):
+class NoisyVotes(ClassVotes):
     """Noisy numbers of votes for all classes, and the class with most of them.
 
     Parameters
@@ -69,6 +69,8 @@ class NoisyVotes(VoteMechanism):
     n_queries: int
     noise: str = "grid"
 
+    tells_votes: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         plain(self)
         positive(multiplier=self.multiplier)
@@ -94,23 +96,29 @@ class NoisyVotes(VoteMechanism):
         """Deviation of the noise on one number of votes."""
         return GRID / self._gaussian.units
 
-    def init(self, rng: Generator) -> NoisyState:
+    def init(self, rng: Generator) -> AskedState:
         """Return the state before the first question."""
-        return NoisyState(0)
+        return AskedState(0)
 
     def step(
-        self, state: NoisyState, votes: NDArray[Any], rng: Generator
-    ) -> tuple[NoisyState, VoteAnswer]:
+        self, state: AskedState, votes: NDArray[Any], rng: Generator
+    ) -> tuple[AskedState, VoteAnswer]:
         """Answer one question, which may depend on all earlier answers."""
-        ended = self.remaining(state).ended
-        refuse_after_end(ended, "NoisyVotes", f"{self.n_queries} questions")
+        self.refuse_after_end(state)
         counts = counts_of(votes, self.n_classes)
         answer = _histogram("NoisyVotes", self._gaussian, counts, rng)
-        return NoisyState(state.n_asked + 1), answer
+        return AskedState(state.n_asked + 1), answer
 
-    def remaining(self, state: NoisyState) -> Remaining:
+    def remaining(self, state: AskedState) -> Remaining:
         """Return how much may still be asked."""
         return Remaining(queries=self.n_queries - state.n_asked)
+
+    def lead_needed(self, failure: float = FAILURE) -> int:
+        """Return the votes ahead with which a label is told but for this."""
+        return _lead_over_noise(self.scale, failure)
+
+    def _told(self, law: VoteLaw) -> tuple[float, float]:
+        return 1.0, law.expected(law.right(self.scale))
 
 
 @kept
@@ -123,7 +131,7 @@ class ConfidentState:
 
 
 @dataclass(frozen=True)
-class ConfidentVotes(VoteMechanism):
+class ConfidentVotes(ClassVotes):
     """Noisy votes for those questions alone whose winner seems to have enough of them.
 
     Parameters
@@ -160,6 +168,8 @@ class ConfidentVotes(VoteMechanism):
     least_votes: float
     test_share: float = 0.5
     noise: str = "grid"
+
+    tells_votes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         plain(self)
@@ -200,6 +210,11 @@ class ConfidentVotes(VoteMechanism):
         """Deviation of the noise on one number of votes that is answered."""
         return GRID / self._answer.units
 
+    @property
+    def threshold(self) -> float:
+        """Votes that the winner must have, after noise."""
+        return self.least_votes
+
     def init(self, rng: Generator) -> ConfidentState:
         """Return the state before the first question."""
         return ConfidentState(0, 0)
@@ -208,8 +223,7 @@ class ConfidentVotes(VoteMechanism):
         self, state: ConfidentState, votes: NDArray[Any], rng: Generator
     ) -> tuple[ConfidentState, VoteAnswer]:
         """Answer one question, which may depend on all earlier answers."""
-        planned = f"{self.n_queries} questions and {self.max_answers} answers"
-        refuse_after_end(self.remaining(state).ended, "ConfidentVotes", planned)
+        self.refuse_after_end(state)
         counts = counts_of(votes, self.n_classes)
         test = self._test
         most = np.array([counts.max() * test.units], dtype=np.int64)
@@ -234,6 +248,22 @@ class ConfidentVotes(VoteMechanism):
             answers=self.max_answers - state.n_answered,
         )
 
+    def share_answered(self, laws: Laws, n_queries: int) -> float:
+        """Return the expected share of questions that are answered before the end."""
+        passed = self.told(laws).answered
+        return float(bdtrc(np.arange(self.max_answers), n_queries, passed).sum()) / (
+            n_queries
+        )
+
+    def lead_needed(self, failure: float = FAILURE) -> int:
+        """Return the votes ahead with which a label is told, where the test passes."""
+        return _lead_over_noise(self.scale, failure)
+
+    def _told(self, law: VoteLaw) -> tuple[float, float]:
+        ahead = (law.tops - self.least_votes) / self.test_scale
+        passed = ndtr(ahead).mean(axis=1)
+        return law.expected(passed), law.expected(passed * law.right(self.scale))
+
 
 def _histogram(
     label: str, gaussian: WholeGaussian, counts: Integers, rng: Generator
@@ -248,3 +278,8 @@ def _histogram(
         draw=lambda: value + gaussian.draws(len(value), rng),
     )
     return VoteAnswer(int(np.argmax(noisy)), noisy / gaussian.units)
+
+
+def _lead_over_noise(scale: float, failure: float) -> int:
+    """Return a lead that noise on both of two labels leaves but for this."""
+    return ceil(-float(ndtri(failure)) * sqrt(2) * scale)

@@ -4,40 +4,50 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from math import isfinite, sqrt
-from typing import Any
+from math import isfinite, nan, sqrt
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from tacit._state import kept
 from tacit._tape import release
 from tacit._validate import at_least, plain, positive
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.mechanisms.noise import GRID
 from tacit.mechanisms.ranks import PARTS, rank_scores, rank_sensitivity
 from tacit.mechanisms.selection import Exponential
-from tacit.mechanisms.votes._base import Remaining, VoteAnswer, VoteMechanism
-from tacit.mechanisms.votes._counting import one_vote_each, refuse_after_end
+from tacit.mechanisms.votes._base import (
+    AskedState,
+    Remaining,
+    VoteAnswer,
+    VoteMechanism,
+)
+from tacit.mechanisms.votes._counting import one_vote_each
 from tacit.mechanisms.whole import WholeGaussian
 from tacit.privacy import BoundedRange, Event, GaussianNoise, Neighbors, Repeated
 
-__all__ = ["NumberState", "VoteMean", "VoteMedian"]
+__all__ = ["NumberVotes", "VoteMean", "VoteMedian", "ordered_range"]
 
 Array = NDArray[np.float64]
 
 
-@kept
-@dataclass(frozen=True)
-class NumberState:
-    """How many questions were asked; public."""
+def ordered_range(y_range: object) -> tuple[float, float]:
+    """Return a public range as plain numbers, or refuse it."""
+    try:
+        low, high = (float(end) for end in y_range)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        low, high = nan, nan
+    if not (low < high and isfinite(high - low)):
+        raise ValueError(
+            f"y_range must be two finite numbers with low < high, got {y_range!r}."
+        )
+    return low, high
 
-    n_asked: int
 
-
-class _NumberVotes(VoteMechanism):
-    """What both mechanisms for numbers share."""
+class NumberVotes(VoteMechanism):
+    """Votes for numbers in a public range, from ``low`` to ``high``."""
 
     low: float
     high: float
@@ -45,14 +55,7 @@ class _NumberVotes(VoteMechanism):
     noise: str
 
     def _check(self) -> None:
-        for name in ("low", "high"):
-            value = getattr(self, name)
-            if not isinstance(value, float | int) or not isfinite(value):
-                raise ValueError(f"{name} must be a finite number, got {value!r}.")
-        if not isfinite(self.high - self.low) or not self.low < self.high:
-            raise ValueError(
-                f"low must be below high, got {self.low!r} and {self.high!r}."
-            )
+        ordered_range((self.low, self.high))
         at_least(1, n_queries=self.n_queries)
         check_noise(self.noise)
 
@@ -60,24 +63,32 @@ class _NumberVotes(VoteMechanism):
     def assumptions(self) -> tuple[str, ...]:
         return noise_assumptions(self.noise)
 
-    def init(self, rng: Generator) -> NumberState:
+    def init(self, rng: Generator) -> AskedState:
         """Return the state before the first question."""
-        return NumberState(0)
+        return AskedState(0)
 
     def step(
-        self, state: NumberState, votes: NDArray[Any], rng: Generator
-    ) -> tuple[NumberState, VoteAnswer]:
+        self, state: AskedState, votes: NDArray[Any], rng: Generator
+    ) -> tuple[AskedState, VoteAnswer]:
         """Answer one question, which may depend on all earlier answers."""
-        ended = self.remaining(state).ended
-        refuse_after_end(ended, type(self).__name__, f"{self.n_queries} questions")
-        shares = self._shares(one_vote_each(votes))
-        place = min(1.0, max(0.0, self._answer(shares, rng)))
-        value = min(self.high, self.low + (self.high - self.low) * place)
-        return NumberState(state.n_asked + 1), VoteAnswer(value)
+        self.refuse_after_end(state)
+        place = self._answer(self._shares(one_vote_each(votes)), rng)
+        width = self.high - self.low
+        value = min(self.high, self.low + width * min(1.0, max(0.0, place)))
+        # cutting to the range is post-processing, and so is leaving it
+        before = np.array([self.low + width * place]) if self.tells_votes else None
+        return AskedState(state.n_asked + 1), VoteAnswer(value, before)
 
-    def remaining(self, state: NumberState) -> Remaining:
+    def remaining(self, state: AskedState) -> Remaining:
         """Return how much may still be asked."""
         return Remaining(queries=self.n_queries - state.n_asked)
+
+    @abstractmethod
+    def error(self, n_teachers: int, spread: float) -> float:
+        """Return the root mean square error of an answer, against votes without noise.
+
+        ``spread`` is the deviation of the votes around the middle of the range.
+        """
 
     def _shares(self, votes: NDArray[Any]) -> Array:
         """Return votes as parts of the range; what is no number is its middle."""
@@ -93,7 +104,7 @@ class _NumberVotes(VoteMechanism):
 
 
 @dataclass(frozen=True)
-class VoteMean(_NumberVotes):
+class VoteMean(NumberVotes):
     """The mean of the numbers that teachers vote for, with Gaussian noise.
 
     Parameters
@@ -116,7 +127,8 @@ class VoteMean(_NumberVotes):
     vote is a whole number from zero to `tacit.mechanisms.WholeGaussian.units`, so one
     that changes moves a sum by at most so many, and all sums together by the root of
     the number of questions times that. Sums are exact. The number of teachers, by
-    which they are divided, is public.
+    which they are divided, is public. An answer is cut to the range; the noisy mean
+    before that comes with it, as the noise on it has mean zero.
     """
 
     multiplier: float
@@ -124,6 +136,8 @@ class VoteMean(_NumberVotes):
     high: float
     n_queries: int
     noise: str = "grid"
+
+    tells_votes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         plain(self)
@@ -140,10 +154,14 @@ class VoteMean(_NumberVotes):
         # [votes:mean] of all questions together
         return WholeGaussian(self.multiplier, sqrt(self.n_queries), self.noise)
 
-    def scale(self, n_teachers: int) -> float:
+    def mean_scale(self, n_teachers: int) -> float:
         """Return the deviation of the noise on a mean, before it is cut."""
         spread = GRID / self._gaussian.units
         return spread * (self.high - self.low) / n_teachers
+
+    def error(self, n_teachers: int, spread: float) -> float:
+        """Return the root mean square error of an answer, before it is cut."""
+        return self.mean_scale(n_teachers)
 
     def _answer(self, shares: Array, rng: Generator) -> float:
         gaussian = self._gaussian
@@ -161,7 +179,7 @@ class VoteMean(_NumberVotes):
 
 
 @dataclass(frozen=True)
-class VoteMedian(_NumberVotes):
+class VoteMedian(NumberVotes):
     """The median of the numbers that teachers vote for, drawn from a public grid.
 
     Parameters
@@ -216,6 +234,13 @@ class VoteMedian(_NumberVotes):
         scores = self._scores(self._shares(one_vote_each(votes)))
         odds = np.exp(self._choice._exponents(scores) / GRID)
         return np.linspace(self.low, self.high, self.n_values), odds / odds.sum()
+
+    def error(self, n_teachers: int, spread: float) -> float:
+        """Return the root mean square error of an answer to votes of a normal law."""
+        middle = (self.low + self.high) / 2
+        votes = middle + spread * ndtri((np.arange(n_teachers) + 0.5) / n_teachers)
+        values, chances = self.law(votes)
+        return float(np.sqrt(chances @ (values - middle) ** 2))
 
     def _answer(self, shares: Array, rng: Generator) -> float:
         return self._choice(self._scores(shares), rng) / (self.n_values - 1)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, log, sqrt
+from math import log, sqrt
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tacit._validate import at_least, fraction, one_of, plain, positive
+from tacit._validate import at_least, fraction, plain, positive
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.votes._base import Remaining
 from tacit.mechanisms.votes._counting import published_distance
@@ -17,7 +14,7 @@ from tacit.mechanisms.votes._stable import SparseVotes, StableState
 from tacit.mechanisms.votes._tail import MARGIN, difference_tail
 from tacit.privacy import ApproxDP, Event, Repeated
 
-__all__ = ["PublishedVotes", "published_teachers"]
+__all__ = ["PublishedVotes"]
 
 
 @dataclass(frozen=True)
@@ -89,9 +86,9 @@ class PublishedVotes(SparseVotes):
     def threshold(self) -> float:
         return 2 * self.threshold_scale * log(2 * self.n_queries / self.delta)
 
-    def distance(self, counts: NDArray[np.int64]) -> int:
-        """Return the printed distance of the winner of these votes."""
-        return published_distance(counts)
+    def distance(self, lead: int) -> int:
+        """Return the printed distance of a winner with this lead."""
+        return published_distance(lead)
 
     def remaining(self, state: StableState) -> Remaining:
         """Return how much may still be asked."""
@@ -99,46 +96,3 @@ class PublishedVotes(SparseVotes):
             queries=self.n_queries - state.n_asked,
             refusals=self.max_refusals + 1 - state.n_refused,
         )
-
-    def _planned(self) -> str:
-        return f"{self.n_queries} questions and {super()._planned()}"
-
-
-def published_teachers(
-    epsilon: float,
-    delta: float,
-    n_queries: int,
-    max_refusals: int,
-    *,
-    failure: float = 0.05,
-    algorithm: int = 9,
-) -> int:
-    """Return the printed number of teachers for all questions to be answered.
-
-    Parameters
-    ----------
-    epsilon
-        Privacy of all questions.
-    delta
-        Its probability of failure.
-    n_queries
-        Questions.
-    max_refusals
-        Questions that may get no answer.
-    failure
-        Probability that some other question gets none.
-    algorithm
-        9, or 10, which prints twice as many for two classes.
-
-    Notes
-    -----
-    **Bound.** Thakkar (2019), Chapter 5: three quarters of the teachers must agree.
-    """
-    positive(epsilon=epsilon)
-    fraction(delta=delta, failure=failure, closed=False)
-    at_least(1, n_queries=n_queries, max_refusals=max_refusals)
-    one_of((9, 10), algorithm=algorithm)
-    factor = 136 if algorithm == 9 else 272
-    many = log(4 * n_queries * max_refusals / min(delta, failure / 2))
-    root = sqrt(max_refusals * log(2 / delta))
-    return ceil(factor * many * root / epsilon)

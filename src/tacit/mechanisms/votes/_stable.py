@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import bdtrc
 
 from tacit._state import kept
 from tacit._tape import release
@@ -21,13 +23,10 @@ from tacit.mechanisms import noise as draws
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.mechanisms.noise import GRID, MAX_SCALE
 from tacit.mechanisms.threshold import NO_ANSWER
-from tacit.mechanisms.votes._base import Remaining, VoteAnswer, VoteMechanism
-from tacit.mechanisms.votes._counting import (
-    corrected_distance,
-    counts_of,
-    refuse_after_end,
-)
-from tacit.mechanisms.votes._tail import difference_tail, tail_point
+from tacit.mechanisms.votes._base import FAILURE, ClassVotes, Remaining, VoteAnswer
+from tacit.mechanisms.votes._counting import counts_of, distance_of_lead, lead_of
+from tacit.mechanisms.votes._law import Laws, VoteLaw
+from tacit.mechanisms.votes._tail import difference_tail, laplace_tail, tail_point
 from tacit.privacy import ApproxDP, Event, Repeated
 
 __all__ = ["SparseVotes", "StableState", "StableVotes"]
@@ -35,6 +34,10 @@ __all__ = ["SparseVotes", "StableState", "StableVotes"]
 # Discrete noise and its difference pass at most so many cells more than continuous
 # noise does
 SPARE_CELLS = 2
+# Levels of the noise of a threshold, equally likely, by which a plan goes
+LEVELS = 64
+
+Array = NDArray[np.float64]
 
 
 @kept
@@ -47,15 +50,15 @@ class StableState:
     _private_threshold: int | float = field(repr=False)
 
 
-class SparseVotes(VoteMechanism):
+class SparseVotes(ClassVotes):
     """Winners whose noisy distance to losing passes a noisy threshold.
 
     A subclass has the least scales of both kinds of noise, in votes, the threshold, and
-    how many refusals share the noise of one threshold.
+    how many refusals share the noise of one threshold, ``per_group``.
     """
 
-    n_classes: int
     max_refusals: int
+    per_group: int = 1
     noise: str
 
     @abstractmethod
@@ -72,14 +75,9 @@ class SparseVotes(VoteMechanism):
     def sensitivity(self) -> int:
         """How far one vote can move a distance."""
 
-    @property
-    def per_threshold(self) -> int:
-        """Refusals after which the noise of the threshold is drawn anew."""
-        return 1
-
     @abstractmethod
-    def distance(self, counts: NDArray[np.int64]) -> int:
-        """Return how far the winner of these votes is from losing."""
+    def distance(self, lead: int) -> int:
+        """Return how far a winner with this lead is from losing."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -95,6 +93,11 @@ class SparseVotes(VoteMechanism):
         """Scale of the Laplace noise on a distance, in votes."""
         return self._in_cells(self._least_scales()[1])
 
+    @property
+    def scale(self) -> float:
+        """Scale of the noise on a distance."""
+        return self.query_scale
+
     def release_probability(self, distance: float) -> float:
         """Return how likely a winner at this distance is told; public.
 
@@ -104,7 +107,7 @@ class SparseVotes(VoteMechanism):
         ahead = self._limit / self._cells - distance
         return difference_tail(ahead, self.query_scale, self.threshold_scale)
 
-    def distance_needed(self, failure: float) -> int:
+    def distance_needed(self, failure: float = FAILURE) -> int:
         """Return the least whole distance that is told but for this probability."""
         fraction(failure=failure, closed=False)
         beyond = tail_point(failure, self.query_scale, self.threshold_scale)
@@ -112,6 +115,52 @@ class SparseVotes(VoteMechanism):
         while at > 0 and self.release_probability(at - 1) >= 1 - failure:
             at -= 1
         return at
+
+    def lead_needed(self, failure: float = FAILURE) -> int:
+        """Return the votes ahead with which a label is told but for this."""
+        distance = self.distance_needed(failure)
+        return bisect_left(range(4 * distance + 4), distance, key=self.distance)
+
+    def refusals_by_level(self, laws: Laws) -> Array:
+        """Return how likely a question is refused, for equally likely thresholds."""
+        half = np.log((2 * np.arange(LEVELS // 2) + 1) / LEVELS)
+        levels = np.concatenate([half, -half[::-1]])
+        thresholds = self.threshold + levels * self.threshold_scale
+        refused = np.zeros(LEVELS)
+        for share, law in laws:
+            distances, places = self._distances(law)
+            columns = law.leads.shape[1]
+            weights = np.bincount(
+                places.ravel(), np.repeat(law.probabilities / columns, columns)
+            )
+            above = (distances - thresholds[:, None]) / self.query_scale
+            refused += share * (laplace_tail(above) @ weights)
+        return refused
+
+    def share_answered(self, laws: Laws, n_queries: int) -> float:
+        """Return the expected share of questions that are answered before the end.
+
+        Given the noise of a threshold refusals are independent. So many questions are
+        asked as there are refusals among them, over the probability of one: this is
+        exact where all refusals share one threshold. Where they have several, runs
+        between refusals are taken to have their mean length.
+        """
+        rates, ends = self.refusals_by_level(laws), self.max_refusals + 1
+        if self.per_group < ends:
+            rates = 1 / np.mean(1 / rates, keepdims=True)
+        refused = bdtrc(np.arange(ends)[:, None], n_queries, rates).sum(axis=0)
+        return float(np.mean((1 - rates) / rates * refused)) / n_queries
+
+    def _told(self, law: VoteLaw) -> tuple[float, float]:
+        distances, places = self._distances(law)
+        told = np.array([self.release_probability(d) for d in distances])[places]
+        return law.expected(told), law.expected(told * (law.leads > 0))
+
+    def _distances(self, law: VoteLaw) -> tuple[Array, NDArray[np.intp]]:
+        """Return the distances that occur, and which of them each lead has."""
+        leads, places = np.unique(np.abs(law.leads), return_inverse=True)
+        found = [self.distance(lead) for lead in leads.tolist()]
+        return np.array(found, dtype=np.float64), places.reshape(law.leads.shape)
 
     def init(self, rng: Generator) -> StableState:
         """Return the state before the first question."""
@@ -121,10 +170,9 @@ class SparseVotes(VoteMechanism):
         self, state: StableState, votes: NDArray[Any], rng: Generator
     ) -> tuple[StableState, VoteAnswer]:
         """Answer one question, which may depend on all earlier answers."""
-        ended = self.remaining(state).ended
-        refuse_after_end(ended, type(self).__name__, self._planned())
+        self.refuse_after_end(state)
         counts = counts_of(votes, self.n_classes)
-        distance = self.distance(counts)
+        distance = self.distance(lead_of(counts))
 
         def draw() -> bool:
             noisy = distance * self._cells + self._noise(self.query_scale, rng)
@@ -144,16 +192,13 @@ class SparseVotes(VoteMechanism):
             return StableState(asked, state.n_refused, limit), answer
         refused = state.n_refused + 1
         # [votes:groups] noise of a threshold is shared by so many refusals
-        if refused % self.per_threshold == 0:
+        if refused % self.per_group == 0:
             limit = self._drawn_threshold(rng)
         return StableState(asked, refused, limit), VoteAnswer(NO_ANSWER)
 
     def remaining(self, state: StableState) -> Remaining:
         """Return how much may still be asked."""
         return Remaining(refusals=self.max_refusals + 1 - state.n_refused)
-
-    def _planned(self) -> str:
-        return f"{self.max_refusals + 1} refusals, the last of which ends it"
 
     @cached_property
     def _cells(self) -> int:
@@ -266,10 +311,6 @@ class StableVotes(SparseVotes):
         return Repeated(ApproxDP(pure, self.delta / self.n_groups), self.n_groups)
 
     @property
-    def per_threshold(self) -> int:
-        return self.per_group
-
-    @property
     def sensitivity(self) -> int:
         return 1
 
@@ -283,6 +324,6 @@ class StableVotes(SparseVotes):
         each = self.delta / (self.n_groups * self.per_group)
         return tail_point(each, self.query_scale, self.threshold_scale)
 
-    def distance(self, counts: NDArray[np.int64]) -> int:
-        """Return how far the winner of these votes is from losing."""
-        return corrected_distance(counts)
+    def distance(self, lead: int) -> int:
+        """Return how far a winner with this lead is from losing."""
+        return distance_of_lead(lead)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, log, sqrt
+from math import ceil, log
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.mechanisms.votes._base import FAILURE
 from tacit.mechanisms.votes._stable import StableVotes
 from tacit.mechanisms.votes._tail import tail_points
 from tacit.privacy import ApproxDP, Budget, Repeated
 
-__all__ = ["FAILURE", "redrawn_votes", "stable_votes"]
+__all__ = ["stable_votes"]
 
 Array = NDArray[np.float64]
 
-# What is made as small as possible is the distance told but for this probability
-FAILURE = 0.01
 # Parts of delta for what is told where neighbors differ, the rest for composition
 SHARES = (0.1, 0.3, 0.5)
 # A little below the budget, so that sums of rounded numbers stay within it
@@ -63,24 +62,6 @@ def stable_votes(
         per_group,
         noise,
     )
-
-
-def redrawn_votes(
-    budget: Budget, n_classes: int, max_refusals: int, noise: str = "grid"
-) -> StableVotes:
-    """Return stable votes with a new threshold after each refusal, and even splits.
-
-    This is the published mechanism with its distance, its number of runs and its
-    threshold put right, for comparison: half of each run for the threshold, half of
-    delta for composition, and runs composed by adding either epsilons or concentrated
-    privacy (Bun and Steinke 2016, Propositions 1.3 and 1.4).
-    """
-    runs = max_refusals + 1
-    delta = budget.delta * (1 - KEPT_BACK) / 2
-    spread = sqrt(-log(delta))
-    root = sqrt(spread**2 + budget.epsilon) - spread
-    each = max(budget.epsilon / runs, root * sqrt(2 / runs)) * (1 - KEPT_BACK)
-    return StableVotes(each / 2, each / 2, delta, n_classes, max_refusals, 1, noise)
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ from math import exp, expm1, log
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["difference_tail", "tail_point", "tail_points"]
+__all__ = ["difference_tail", "laplace_tail", "tail_point", "tail_points"]
 
 Array = NDArray[np.float64]
 
@@ -77,3 +77,9 @@ def tail_points(log_probability: float, first: Array, second: Array) -> Array:
         if np.all(np.abs(step) <= 1e-14 * at):
             break
     return at
+
+
+def laplace_tail(at: Array) -> Array:
+    """Return the probabilities that Laplace noise of scale one passes these levels."""
+    below = np.exp(-np.abs(at)) / 2
+    return np.where(at > 0, below, 1 - below)

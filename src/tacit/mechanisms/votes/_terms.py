@@ -5,32 +5,29 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, floor, isfinite, nan, sqrt
+from math import ceil, floor, sqrt
 
 from tacit._validate import at_least, one_of, plain
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.selection import refuse_small_choice
-from tacit.mechanisms.votes._base import VoteMechanism
+from tacit.mechanisms.votes._base import ClassVotes, VoteMechanism
+from tacit.mechanisms.votes._counting import distance_of_lead
 from tacit.mechanisms.votes._noisy import ConfidentVotes, NoisyVotes
-from tacit.mechanisms.votes._numbers import VoteMean, VoteMedian
+from tacit.mechanisms.votes._numbers import VoteMean, VoteMedian, ordered_range
 from tacit.mechanisms.votes._published import PublishedVotes
 from tacit.mechanisms.votes._stable import StableVotes
-from tacit.mechanisms.votes._stable_plan import FAILURE, stable_votes
+from tacit.mechanisms.votes._stable_plan import stable_votes
 from tacit.privacy import BoundedRange, Budget, GaussianNoise, Repeated, calibrate
 
-__all__ = ["CLASS_VOTES", "NUMBER_VOTES", "VOTES", "VoteTerms", "vote_mechanism"]
-
-VOTES: dict[str, type[VoteMechanism]] = {
-    "gnmax": NoisyVotes,
-    "confident_gnmax": ConfidentVotes,
-    "stable": StableVotes,
-    "published": PublishedVotes,
-    "mean": VoteMean,
-    "median": VoteMedian,
-}
-CLASS_VOTES = ("gnmax", "confident_gnmax", "stable", "published")
-NUMBER_VOTES = ("mean", "median")
+__all__ = [
+    "CLASS_VOTES",
+    "NUMBER_VOTES",
+    "VOTES",
+    "VoteKind",
+    "VoteTerms",
+    "vote_mechanism",
+]
 
 # Deviations of the noise of a test by which the weakest winner that passes it lacks
 # votes, and those of the noise of an answer that its lead is to be
@@ -92,27 +89,34 @@ class VoteTerms:
                 f"{self.agreement!r}."
             )
         if self.y_range is not None:
-            object.__setattr__(self, "y_range", _ordered(self.y_range))
+            object.__setattr__(self, "y_range", ordered_range(self.y_range))
         check_noise(self.noise)
 
     @property
     def distance(self) -> int:
         """Corrected distance of a winner with the agreement hoped for."""
-        lead = floor((2 * self.agreement - 1) * self.n_teachers)
-        return max(0, (lead + 1) // 2 - 1)
+        return distance_of_lead(floor((2 * self.agreement - 1) * self.n_teachers))
 
 
-def _ordered(y_range: object) -> tuple[float, float]:
-    """Return a range as plain numbers, or refuse it."""
-    try:
-        low, high = (float(end) for end in y_range)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        low, high = nan, nan
-    if not (low < high and isfinite(high - low)):
-        raise ValueError(
-            f"y_range must be two finite numbers with low < high, got {y_range!r}."
-        )
-    return low, high
+@dataclass(frozen=True)
+class VoteKind:
+    """A mechanism for votes, and how it is planned.
+
+    Parameters
+    ----------
+    mechanism
+        Its class.
+    plan
+        Returns the one that fits a budget, from public facts.
+    """
+
+    mechanism: type[VoteMechanism]
+    plan: Callable[[Budget, VoteTerms], VoteMechanism]
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether votes are between classes; else they are numbers."""
+        return issubclass(self.mechanism, ClassVotes)
 
 
 def vote_mechanism(name: str, budget: Budget, terms: VoteTerms) -> VoteMechanism:
@@ -128,13 +132,14 @@ def vote_mechanism(name: str, budget: Budget, terms: VoteTerms) -> VoteMechanism
         Public facts.
     """
     one_of(VOTES, mechanism=name)
-    if name in CLASS_VOTES and terms.n_classes is None:
+    kind = VOTES[name]
+    if kind.of_classes and terms.n_classes is None:
         raise PlanError(f"Votes by {name!r} are between classes; name the classes.")
-    if name in NUMBER_VOTES and terms.y_range is None:
+    if not kind.of_classes and terms.y_range is None:
         raise PlanError(f"Votes by {name!r} are numbers; give y_range, their range.")
     if name != "median" and budget.delta == 0:
         raise PlanError(f"Votes by {name!r} need delta > 0; give a delta.")
-    return _PLANS[name](budget, terms)
+    return kind.plan(budget, terms)
 
 
 def _noisy(budget: Budget, terms: VoteTerms) -> NoisyVotes:
@@ -182,7 +187,7 @@ def _most_refusals(budget: Budget, terms: VoteTerms) -> int:
 
     def told(refusals: int) -> bool:
         votes = stable_votes(budget, 2, refusals, terms.noise)
-        return votes.distance_needed(FAILURE) <= terms.distance
+        return votes.distance_needed() <= terms.distance
 
     numbers = [n for n in REFUSALS if n <= terms.n_queries]
     return [0, *numbers][bisect_left(numbers, True, key=lambda n: not told(n))]
@@ -240,11 +245,13 @@ def _range(terms: VoteTerms) -> tuple[float, float]:
     return terms.y_range
 
 
-_PLANS: dict[str, Callable[[Budget, VoteTerms], VoteMechanism]] = {
-    "gnmax": _noisy,
-    "confident_gnmax": _confident,
-    "stable": _stable,
-    "published": _published,
-    "mean": _mean,
-    "median": _median,
+VOTES = {
+    "gnmax": VoteKind(NoisyVotes, _noisy),
+    "confident_gnmax": VoteKind(ConfidentVotes, _confident),
+    "stable": VoteKind(StableVotes, _stable),
+    "published": VoteKind(PublishedVotes, _published),
+    "mean": VoteKind(VoteMean, _mean),
+    "median": VoteKind(VoteMedian, _median),
 }
+CLASS_VOTES = tuple(name for name, kind in VOTES.items() if kind.of_classes)
+NUMBER_VOTES = tuple(name for name, kind in VOTES.items() if not kind.of_classes)

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
-from scipy.stats import binom
+from scipy.special import gammaln, ndtr, ndtri, xlog1py, xlogy
 
-__all__ = ["Agreement", "Group", "VoteLaw", "agreement_groups"]
+__all__ = ["Laws", "Told", "VoteLaw"]
 
 Array = NDArray[np.float64]
 
-Group = tuple[float, float]
-Agreement = float | Sequence[Group] | Callable[[float], float | Sequence[Group]]
-
-# counts that are left out have less probability than this, on either side
-NEGLIGIBLE = 1e-13
+# counts that are left out have less probability than this, each
+NEGLIGIBLE = 1e-15
 QUANTILES = (np.arange(32) + 0.5) / 32
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
+
+
+@dataclass(frozen=True)
+class Told:
+    """What happens to one question.
+
+    Parameters
+    ----------
+    answered
+        Probability of an answer.
+    right
+        Probability that it is answered with the label most teachers are expected to
+        give.
+    """
+
+    answered: float
+    right: float
+
+    @property
+    def accuracy(self) -> float:
+        """Probability that an answer is right; zero if there is none."""
+        return self.right / self.answered if self.answered > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -52,18 +68,23 @@ class VoteLaw:
     n_classes: int
 
     @cached_property
+    def _matter(self) -> tuple[NDArray[np.int64], Array]:
+        n, counts = self.n_teachers, np.arange(self.n_teachers + 1, dtype=np.int64)
+        ways = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
+        odds = xlogy(counts, self.agreement) + xlog1py(n - counts, -self.agreement)
+        found = np.exp(ways + odds)
+        kept = found > NEGLIGIBLE
+        return counts[kept], found[kept] / found[kept].sum()
+
+    @property
     def counts(self) -> NDArray[np.int64]:
         """Numbers of votes for the most likely label that matter."""
-        low, high = binom.ppf(
-            [NEGLIGIBLE, 1 - NEGLIGIBLE], self.n_teachers, self.agreement
-        )
-        return np.arange(max(low, 0), high + 1).astype(np.int64)
+        return self._matter[0]
 
-    @cached_property
+    @property
     def probabilities(self) -> Array:
         """Probability of each of `counts`."""
-        found = binom.pmf(self.counts, self.n_teachers, self.agreement)
-        return found / found.sum()
+        return self._matter[1]
 
     @cached_property
     def leads(self) -> NDArray[np.int64]:
@@ -77,13 +98,14 @@ class VoteLaw:
         places = ndtri(quantiles ** (1 / (self.n_classes - 1)))
         others = np.rint(mean[:, None] + deviation[:, None] * places)
         rest = self.n_teachers - self.counts
-        most = np.clip(others, 0, rest[:, None])
-        return self.counts[:, None] - most.astype(np.int64)
+        most: NDArray[np.int64] = np.clip(others, 0, rest[:, None]).astype(np.int64)
+        return np.asarray(self.counts[:, None] - most)
 
     @property
     def tops(self) -> NDArray[np.int64]:
         """Votes for the label with most of them, in the shape of `leads`."""
-        return np.maximum(self.counts[:, None], self.counts[:, None] - self.leads)
+        first = self.counts[:, None]
+        return np.asarray(np.maximum(first, first - self.leads))
 
     def right(self, scale: float) -> Array:
         """Return how likely each count wins, with Gaussian noise on all counts."""
@@ -107,42 +129,5 @@ class VoteLaw:
         return each, np.sqrt(own + scale**2)
 
 
-def agreement_groups(
-    agreement: Agreement, rows: float, n_classes: int
-) -> tuple[Group, ...]:
-    """Return shares of the questions with the agreement on them, which are checked.
-
-    What a function returns is raised to the agreement of guesses, one in ``n_classes``,
-    since a learner with few rows guesses; a number below that is refused.
-    """
-    least = 1 / n_classes
-    if callable(agreement):
-        return tuple(
-            (share, min(1.0, max(least, value)))
-            for share, value in _pairs(agreement(rows))
-        )
-    groups = _pairs(agreement)
-    if not all(least <= value <= 1 for _, value in groups):
-        raise ValueError(
-            f"agreement must be from {least:.3g}, one in n_classes, to 1, got "
-            f"{agreement!r}."
-        )
-    return groups
-
-
-def _pairs(agreement: float | Sequence[Group]) -> tuple[Group, ...]:
-    """Return groups whose shares add up to one."""
-    if isinstance(agreement, Real) and not isinstance(agreement, bool):
-        return ((1.0, float(agreement)),)
-    try:
-        groups = tuple((float(share), float(value)) for share, value in agreement)
-    except (TypeError, ValueError):
-        groups = ()
-    total = sum(share for share, _ in groups)
-    if not groups or min(share for share, _ in groups) < 0 or abs(total - 1) > 1e-6:
-        raise ValueError(
-            "agreement must be a number, pairs (share of the questions, agreement) "
-            "whose shares add up to 1, or a function of the rows of a teacher that "
-            f"returns these, got {agreement!r}."
-        )
-    return groups
+# Shares of the questions, each with the law of the votes on them
+Laws = tuple[tuple[float, VoteLaw], ...]
