@@ -63,7 +63,7 @@ from tacit.mechanisms.votes import CLASS_VOTES
 
 EPSILONS, QUICK_EPSILONS = (0.3, 1.0, 3.0, 8.0), (1.0, 8.0)
 QUICK_SETS = ("mnist", "acs_income")
-# Trees do not suit pixels, and take long on them
+# Trees take minutes on all pixels, where they are not private
 LEARNERS = {"mnist": ("linear", "neighbors")}
 TABLE_LEARNERS = ("linear", "neighbors", "trees")
 # Private rows of the run over n, of the sets where one approach overtakes the other

@@ -175,22 +175,24 @@ def measure(*, quick: bool) -> Iterator[dict[str, Any]]:
             }
 
 
-def break_even(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield how many easy questions a hard one takes for stable votes to answer more.
+def break_even(n_teachers: int) -> dict[str, Any]:
+    """Return how rare hard questions must be for stable votes to answer more.
 
-    By theory, on straight lines in logarithms between the shares that were measured.
+    By theory: one in so many is hard where both answer as many.
     """
-    for n_teachers in sorted({row["teachers"] for row in rows}):
-        own = [row for row in rows if row["teachers"] == n_teachers]
-        least = np.log([row["one_over_alpha"] for row in own])
-        stable = np.log([row["answers_expected"] for row in own])
-        found = {"teachers": n_teachers}
-        for name in ("composed_answers", "gnmax_answers"):
-            ahead = stable - np.log([max(row[name], 1) for row in own])
-            met = ahead[0] < 0 < ahead[-1]
-            at = float(np.exp(np.interp(0.0, ahead, least))) if met else None
-            found[f"one_hard_in_against_{name.removesuffix('_answers')}"] = at
-        yield found
+    found: dict[str, Any] = {"teachers": n_teachers}
+    for name, paid, told in (
+        ("composed", composed_questions(n_teachers), lambda alpha: 1 - alpha),
+        ("gnmax", noisy_questions(n_teachers), lambda alpha: 1),
+    ):
+        low, high = 2.0, 1e5
+        for _ in range(12):
+            middle = (low * high) ** 0.5
+            _, answers = best_stable(n_teachers, 1 / middle)
+            more = answers > paid * told(1 / middle)
+            low, high = (low, middle) if more else (middle, high)
+        found[f"one_hard_in_against_{name}"] = high
+    return found
 
 
 def draw(rows: Sequence[dict[str, Any]]) -> None:
@@ -234,7 +236,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     quick = arguments(argv, __doc__).quick
     rows = list(measure(quick=quick))
     save("factor", rows, quick=quick)
-    print(f"{markdown(rows)}\n\n{markdown(list(break_even(rows)))}")
+    teachers = sorted({row["teachers"] for row in rows})
+    print(f"{markdown(rows)}\n\n{markdown([break_even(n) for n in teachers])}")
 
 
 if __name__ == "__main__":

@@ -110,11 +110,13 @@ def checked_values(
     accept_sparse: bool = False,
     allow_missing: bool = False,
     finite: bool = True,
+    encode: str = "before the fit",
 ) -> Any:
     """Return ``X`` as floats, dense or CSR, after refusing what is not finite.
 
     Text, dates and other objects are refused in one sentence that quotes none, even
-    where they could be read as numbers. With ``finite=False`` any number is taken.
+    where they could be read as numbers; ``encode`` says where to make numbers of them.
+    With ``finite=False`` any number is taken.
     """
     refused = _kind_of_refusal(X)
     if refused is None:
@@ -132,8 +134,8 @@ def checked_values(
             refused = TypeError
     if refused is not None:  # raised out here, so that it carries no other's words
         raise refused(
-            "X must hold numbers only; an argument must be turned from a string, date "
-            "or other object into a number before the fit."
+            "X must hold numbers only; this argument must be free of strings, dates "
+            f"and other objects, so encode them as numbers {encode}."
         )
     stored = X.data if sparse.issparse(X) else X
     if finite and not np.isfinite(stored).all():

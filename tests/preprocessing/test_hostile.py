@@ -298,8 +298,8 @@ def test_tables_of_anything_but_numbers_are_refused_in_one_sentence(kind, table)
 
     assert_refused(
         fit,
-        "X must hold numbers only; an argument must be turned from a string, date or "
-        "other object into a number before the fit.",
+        "X must hold numbers only; this argument must be free of strings, dates and "
+        "other objects, so encode them as numbers before the fit.",
     )
 
 

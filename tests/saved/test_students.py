@@ -32,7 +32,9 @@ from tacit._random import as_generator
 from tacit.ensemble import PrivateLabeler, PrivateStudent
 from tacit.saved import (
     ModelFileError,
+    SavedModel,
     _json,
+    digest,
     is_model,
     is_student,
     read,
@@ -77,9 +79,14 @@ STUDENTS = {
 }
 
 
+def put_student(folder, student, schema=None, facts=None, **options):
+    saved = SavedModel(student, student.privacy_, schema, facts or {})
+    return write_student(folder, saved, **options)
+
+
 @pytest.fixture
 def folder(tmp_path):
-    return write_student(tmp_path / "student", taught(), {"a": 1}, {"b": [2]})
+    return put_student(tmp_path / "student", taught(), {"a": 1}, {"b": [2]})
 
 
 def refused(folder, words):
@@ -112,7 +119,7 @@ def put(key, value):
 @pytest.mark.parametrize("name", STUDENTS)
 def test_a_student_comes_back_as_it_was(name, tmp_path):
     student = taught(STUDENTS[name])
-    place = write_student(tmp_path / "a" / "student", student, {"a": 1}, {"b": [2]})
+    place = put_student(tmp_path / "a" / "student", student, {"a": 1}, {"b": [2]})
     assert {path.name for path in place.iterdir()} == {
         "student.json",
         "student.skops",
@@ -130,7 +137,7 @@ def test_a_student_comes_back_as_it_was(name, tmp_path):
 def test_names_of_columns_are_kept(tmp_path):
     table = pd.DataFrame(X, columns=["age", "Größe"])
     student = PrivateStudent(LABELER).fit(table, Y, X_public=table[::10])
-    again = read_student(write_student(tmp_path / "s", student)).estimator
+    again = read_student(put_student(tmp_path / "s", student)).estimator
     assert_array_equal(again.predict(table), student.predict(table))
     assert list(again.feature_names_in_) == ["age", "Größe"]
 
@@ -146,26 +153,34 @@ def test_folders_of_students_and_of_models_are_told_apart(folder):
     assert is_student(folder)
     assert not is_model(folder)
     assert not is_student(folder.parent)
-    with pytest.raises(ModelFileError, match="missing"):
-        read(folder)
+    assert read(folder).facts == read_student(folder).facts == {"b": [2]}
+    assert digest(folder) == sha256((folder / "student.json").read_bytes()).hexdigest()
+    words = r"not a student folder: student\.json is missing"
+    with pytest.raises(ModelFileError, match=words):
+        read_student(folder.parent)
+    words = r"not a model folder: model\.json is missing"
+    with pytest.raises(ModelFileError, match=words):
+        read(folder.parent)
 
 
 def test_only_the_folder_of_a_student_is_replaced(folder):
     with pytest.raises(ModelFileError, match="exists"):
-        write_student(folder, taught())
-    write_student(folder, taught(LogisticRegression()), overwrite=True)
+        put_student(folder, taught())
+    put_student(folder, taught(LogisticRegression()), overwrite=True)
     assert type(read_student(folder).estimator) is LogisticRegression
     with pytest.raises(ModelFileError, match="not replaced"):
-        write_student(folder.parent, taught(), overwrite=True)
+        put_student(folder.parent, taught(), overwrite=True)
 
 
 def test_what_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(ModelFileError, match="PrivateStudent"):
-        write_student(tmp_path / "s", LogisticRegression())
+        write_student(tmp_path / "s", SavedModel(LogisticRegression(), None))
+    with pytest.raises(ModelFileError, match="privacy must be the report"):
+        write_student(tmp_path / "s", SavedModel(taught(), None))
     with pytest.raises(ModelFileError, match="schema"):
-        write_student(tmp_path / "s", taught(), [1])
+        put_student(tmp_path / "s", taught(), [1])
     with pytest.raises(ModelFileError, match="facts"):
-        write_student(tmp_path / "s", taught(), None, {"a": object()})
+        put_student(tmp_path / "s", taught(), None, {"a": object()})
     assert not list(tmp_path.iterdir())
 
 
@@ -175,9 +190,9 @@ class Own(LogisticRegression):
 
 def test_a_student_of_an_unknown_type_is_refused_by_its_name(tmp_path):
     with pytest.raises(ModelFileError, match=r"test_students\.Own"):
-        write_student(tmp_path / "s", taught(Own()))
+        put_student(tmp_path / "s", taught(Own()))
     with pytest.raises(ModelFileError, match="KDTree"):
-        write_student(tmp_path / "s", taught(KNeighborsClassifier(algorithm="kd_tree")))
+        put_student(tmp_path / "s", taught(KNeighborsClassifier(algorithm="kd_tree")))
     assert not list(tmp_path.iterdir())
 
 
@@ -260,7 +275,7 @@ def bent(side):
     ],
 )
 def test_a_tree_that_leads_out_of_itself_is_refused(side, tmp_path):
-    place = write_student(tmp_path / "s", taught(STUDENTS["tree"]))
+    place = put_student(tmp_path / "s", taught(STUDENTS["tree"]))
     forge(place, student_skops=skops.io.dumps(bent(lambda model, nodes: None)))
     read_student(place)
     forge(place, student_skops=skops.io.dumps(bent(side)))
@@ -269,7 +284,7 @@ def test_a_tree_that_leads_out_of_itself_is_refused(side, tmp_path):
 
 @pytest.mark.parametrize("field", ["left", "right", "feature_idx"])
 def test_a_tree_of_histograms_that_leads_out_is_refused(field, tmp_path):
-    place = write_student(tmp_path / "s", taught(STUDENTS["histograms"]))
+    place = put_student(tmp_path / "s", taught(STUDENTS["histograms"]))
     model = read_student(place).estimator
     nodes = model._predictors[0][0].nodes
     assert not nodes["is_leaf"][0]

@@ -25,16 +25,9 @@ from tacit.cli._places import (
 )
 from tacit.cli._pool import Pool
 from tacit.cli._predicting import SUFFIXES, fill_table
-from tacit.ensemble import (
-    DurableLabeler,
-    LabelerPlan,
-    Labels,
-    PrivateLabeler,
-    plan_teachers,
-)
+from tacit.ensemble import DurableLabeler, LabelerPlan, Labels, PrivateLabeler
 from tacit.ensemble._terms import public_classes
 from tacit.privacy.report import in_words
-from tacit.saved import is_student
 from tacit.streams._disk import made, placed
 from tacit.streams._record import OtherParameters
 from tacit.tables import Schema
@@ -97,7 +90,7 @@ def labeler_for(
 
 
 def plan_facts(
-    labeler: PrivateLabeler, schema: Schema, queries: int | None, ledger: Any
+    labeler: PrivateLabeler, queries: int | None, ledger: Any
 ) -> dict[str, Any]:
     """Return what would be spent and is to be expected; reads no row."""
     if queries is None or labeler.expected_rows is None:
@@ -105,30 +98,15 @@ def plan_facts(
             "--plan reads no row: give --expected-rows, the number of private rows, "
             "and --queries, that of the public ones."
         )
-    assert schema.target is not None
     labeler.set_params(n_queries=queries)
     planned = labeler.plan(labeler.expected_rows)
-    budget, labels = planned.budget, schema.target.labels
-    expected = plan_teachers(
-        planned.n_rows,
-        queries,
-        budget.epsilon,
-        budget.delta,
-        agreement=labeler.agreement,
-        n_classes=len(labels or (0, 1)),
-        y_range=schema.target.range,
-        mechanism=planned.mechanism_name,
-        n_teachers=planned.n_teachers,
-        max_refusals=labeler.max_refusals,
-        max_answers=labeler.max_answers,
-        neighbors=budget.neighbors.value,
-    )
+    expected = planned.expected(queries, labeler.agreement)
     return {
         "plan": expected.to_dict(),
         "words": str(expected),
         "noise": in_words(planned.event),
         "assumptions": list(planned.assumptions),
-        "ledger": cost_facts(ledger, planned.event, budget),
+        "ledger": cost_facts(ledger, planned.event, planned.budget),
     }
 
 
@@ -161,7 +139,8 @@ class Places:
             used = [*used, self.labels]
         if self.output is not None:
             there = self.force or self.begun
-            refuse_folder(self.output, there, [*used, self.state], is_student)
+            used = [*used, self.state]
+            refuse_folder(self.output, there, used, "--output", "student")
 
     def _refuse_labels(self, path: Path, used: list[Path]) -> None:
         if path.suffix not in SUFFIXES:

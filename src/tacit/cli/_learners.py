@@ -3,51 +3,63 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn import ensemble, linear_model, neighbors, tree
-from sklearn.base import clone
 
 from tacit.cli._console import Refused, clean
-from tacit.tables import Schema
 
-__all__ = ["learner", "rehearse"]
+if TYPE_CHECKING:
+    from tacit.tables import Schema
 
-# What each name is for a target of categories, and for one of numbers
-LEARNERS: dict[str, dict[str, Any]] = {
+__all__ = ["LEARNERS", "learner", "rehearsed"]
+
+# What each name is in scikit-learn, for a target of categories and for one of numbers;
+# loaded when it is asked for, as help needs the names alone
+LEARNERS: dict[str, dict[str, str]] = {
     "boosting": {
-        "category": ensemble.HistGradientBoostingClassifier,
-        "number": ensemble.HistGradientBoostingRegressor,
+        "category": "ensemble.HistGradientBoostingClassifier",
+        "number": "ensemble.HistGradientBoostingRegressor",
     },
-    "logistic": {"category": linear_model.LogisticRegression},
-    "linear": {"number": linear_model.Ridge},
+    "logistic": {"category": "linear_model.LogisticRegression"},
+    "linear": {"number": "linear_model.Ridge"},
     "forest": {
-        "category": ensemble.RandomForestClassifier,
-        "number": ensemble.RandomForestRegressor,
+        "category": "ensemble.RandomForestClassifier",
+        "number": "ensemble.RandomForestRegressor",
     },
     "knn": {
-        "category": neighbors.KNeighborsClassifier,
-        "number": neighbors.KNeighborsRegressor,
+        "category": "neighbors.KNeighborsClassifier",
+        "number": "neighbors.KNeighborsRegressor",
     },
     "tree": {
-        "category": tree.DecisionTreeClassifier,
-        "number": tree.DecisionTreeRegressor,
+        "category": "tree.DecisionTreeClassifier",
+        "number": "tree.DecisionTreeRegressor",
     },
 }
+# What a teacher is for a target of each kind unless another is named
+DEFAULT_TEACHERS = {"category": "logistic", "number": "linear"}
 # Made-up rows that a teacher is tried on, at most
 MOST_REHEARSED = 1000
+# Limits that few rows do not meet, which are then one in so many rows
+LIMITS = {"min_samples_leaf": 10, "n_neighbors": 2}
+# What gives a learner more rows
+MORE_ROWS = {"--teacher": "take fewer --teachers", "--student": "ask more --queries"}
+# Parts of a number by which predictions that are the same may differ
+ROUND_OFF = 1e-9
 
 
 def learner(
-    schema: Schema, name: str, settings: dict[str, Any], option: str, **own: Any
+    schema: Schema, name: str | None, settings: dict[str, Any], option: str, **own: Any
 ) -> Any:
     """Return the estimator of a name for a schema's target, or refuse it.
 
-    ``option`` is ``--teacher`` or ``--student``, and ``own`` what nobody may set.
+    ``option`` is ``--teacher`` or ``--student``, and ``own`` what nobody may set. None
+    names what a teacher is by default.
     """
     target = schema.target
     assert target is not None  # schema_for has refused others
+    name = name or DEFAULT_TEACHERS[target.kind]
     kinds = LEARNERS[name]
     if target.kind not in kinds:
         fitting = [n for n, found in LEARNERS.items() if target.kind in found]
@@ -55,7 +67,8 @@ def learner(
             f"{option} {name} is not for a {target.kind}, which {target.name!r} is; "
             f"give one of {', '.join(fitting)}."
         )
-    found = kinds[target.kind]()
+    module, _, kind = kinds[target.kind].partition(".")
+    found = getattr(import_module(f"sklearn.{module}"), kind)()
     known = found.get_params()
     given = option.replace("--", "--set-")
     for setting in settings:
@@ -72,32 +85,73 @@ def learner(
     return found
 
 
-def rehearse(estimator: Any, schema: Schema, n_rows: int, option: str) -> None:
-    """Refuse a learner that cannot learn from made-up rows, as many as it will get.
+def rehearsed(
+    estimator: Any, settings: dict[str, Any], schema: Schema, n_rows: int, option: str
+) -> Any:
+    """Return a learner for so many rows, or refuse one that cannot learn from them.
 
-    One that fails on real rows is passed over in silence, and its budget is lost.
+    It is tried on made-up rows. One that fails on real rows, or says the same of all,
+    is passed over in silence, and its budget is lost.
     """
-    target = schema.target
-    assert target is not None
+    estimator = _sized(estimator, settings, n_rows)
     n_rows = max(2, min(n_rows, MOST_REHEARSED))
-    low, high = np.array(schema.feature_ranges).T
-    # multiples of irrational numbers are spread evenly and never in line
-    steps = np.sqrt(np.arange(len(low)) + 2.0)
-    X = low + (high - low) * (np.outer(np.arange(n_rows), steps) % 1)
-    if target.range is not None:
-        y: Any = np.linspace(*target.range, n_rows)
-    else:
-        labels = np.array(target.labels)
-        y = labels[np.arange(n_rows) % len(labels)]
+    X, y = _easy_rows(schema, n_rows)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            clone(estimator).fit(X, y).predict(X)
+            said = _copy(estimator).fit(X, y).predict(X)
     except Exception as error:
         raise Refused(
             f"{option} cannot learn from {n_rows} made-up rows, so that it would fail "
             f"on real ones too: {_first_line(error)}"
         ) from None
+    if _says_one(said):
+        raise Refused(
+            f"{option} says the same of all of {n_rows} made-up rows that are easy to "
+            f"tell apart; {MORE_ROWS[option]}, or another {option}."
+        )
+    return estimator
+
+
+def _says_one(said: Any) -> bool:
+    """Return whether all predictions are the same, up to round-off of numbers."""
+    if said.dtype.kind != "f":
+        return len(set(said)) == 1
+    return bool(np.ptp(said) <= ROUND_OFF * np.abs(said).max())
+
+
+def _sized(estimator: Any, settings: dict[str, Any], n_rows: int) -> Any:
+    """Return a learner whose limits, unless they are given, so many rows can meet."""
+    known = estimator.get_params()
+    own = {
+        name: max(1, min(known[name], n_rows // parts))
+        for name, parts in LIMITS.items()
+        if name in known and name not in settings
+    }
+    return _copy(estimator).set_params(**own)
+
+
+def _easy_rows(schema: Schema, n_rows: int) -> tuple[Any, Any]:
+    """Return made-up rows that all columns together put in order, and their targets."""
+    target = schema.target
+    assert target is not None
+    if target.labels is not None and n_rows >= 2 * len(target.labels):
+        n_rows -= n_rows % len(target.labels)  # as many of each
+    place = (np.arange(n_rows) + 0.5) / n_rows
+    low, high = np.array(schema.feature_ranges).T
+    # multiples of irrational numbers are spread evenly and never in line
+    spread = np.outer(np.arange(n_rows), np.sqrt(np.arange(len(low)) + 2.0)) % 1
+    X = low + (high - low) * (0.9 * place[:, None] + 0.1 * spread)
+    if target.range is not None:
+        return X, target.range[0] + place * (target.range[1] - target.range[0])
+    labels = np.array(target.labels)
+    return X, labels[(place * len(labels)).astype(int)]
+
+
+def _copy(estimator: Any) -> Any:
+    from sklearn.base import clone  # noqa: PLC0415 - keeps the command line light
+
+    return clone(estimator)
 
 
 def _first_line(error: Exception) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 
 from tacit.cli._console import Refused
-from tacit.saved import is_model
+from tacit.saved import is_model, is_student
 
 __all__ = [
     "refuse_file",
@@ -21,29 +21,36 @@ __all__ = [
 LONGEST_LABEL = 200
 # What SQLite puts beside the file of a ledger
 SQLITE_ENDS = ("-journal", "-wal", "-shm")
+# What a folder may hold that is replaced as a whole
+FOLDERS: dict[str, Callable[[Path], bool]] = {
+    "model": is_model,
+    "student": is_student,
+}
 
 
 def refuse_folder(
     folder: Path,
     force: bool,
     used: Iterable[Path],
-    is_ours: Callable[[Path], bool] = is_model,
+    option: str,
+    holds: str = "model",
 ) -> None:
     """Refuse a folder that cannot be written, while nothing is charged yet.
 
-    What is ``used`` must not be in it: the whole folder is replaced.
+    What is ``used`` must not be in it: the whole folder is replaced, and so must hold
+    what it ``holds`` afterwards.
     """
     place = folder.resolve()
     for path in used:
         if path.resolve().is_relative_to(place):
-            raise Refused(f"{path} is inside --out, which is replaced as a whole.")
+            raise Refused(f"{path} is inside {option}, which is replaced as a whole.")
     if folder.exists() and not force:
-        raise Refused(f"{folder} is there already; give another --out, or --force.")
-    if folder.exists() and not is_ours(folder):
+        raise Refused(f"{folder} is there already; give another {option}, or --force.")
+    if folder.exists() and not FOLDERS[holds](folder):
         raise Refused(
-            f"{folder} is no model, and so is not replaced; give another --out."
+            f"{folder} is no {holds}, and so is not replaced; give another {option}."
         )
-    try_writing(folder, "--out")
+    try_writing(folder, option)
 
 
 def try_writing(path: Path, option: str) -> None:
@@ -52,8 +59,8 @@ def try_writing(path: Path, option: str) -> None:
     if not parent.is_dir():
         raise Refused(f"{parent} is no folder; make it, or give another {option}.")
     # trying beats asking: quotas and mounts have rules of their own
-    with TemporaryDirectory(dir=parent, prefix=".tacit-") as trial:
-        Path(trial, "trial").write_bytes(os.urandom(2**16))
+    with TemporaryFile(dir=parent, prefix=".tacit-") as trial:
+        trial.write(os.urandom(2**16))
 
 
 def refuse_file(path: Path, used: Iterable[Path], option: str) -> None:

@@ -29,7 +29,7 @@ class Pool:
     X
         Features by the schema, one row a row.
     columns
-        The table without its target.
+        What of the table may be told.
     n_queries
         How many rows are asked about.
     """
@@ -63,11 +63,26 @@ class Rows:
     ids: NDArray[Any] | None = None
 
 
-def read_pool(path: Path, schema: Schema, queries: int | None, **reading: Any) -> Pool:
-    """Return the public rows of a file; its target is left out where it has one."""
+def read_pool(
+    path: Path,
+    schema: Schema,
+    queries: int | None,
+    *,
+    features_only: bool = False,
+    **reading: Any,
+) -> Pool:
+    """Return the public rows of a file; its target is left out where it has one.
+
+    With ``features_only`` all other columns are left out too: nobody said that they are
+    public, and one of them may tell the target.
+    """
     assert schema.target is not None
-    file = open_table(path, **reading)
-    names = [name for name in file.names if name != schema.target.name]
+    names = open_table(path, **reading).names
+    if features_only:
+        features = {c.name for c in schema.columns if c.kind != "ignore"}
+        names = [name for name in names if name in features]
+    else:
+        names = [name for name in names if name != schema.target.name]
     blocks = list(batches(path, schema, keep=names, **reading))
     X = np.concatenate([block.X for block in blocks])
     columns = pa.Table.from_batches([block.kept for block in blocks])

@@ -16,20 +16,13 @@ from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.inference import noise_intervals
 from tacit.privacy.store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
-from tacit.saved import (
-    ModelFileError,
-    SavedModel,
-    is_student,
-    read,
-    read_student,
-)
+from tacit.saved import ModelFileError, SavedModel
 
 __all__ = [
     "kept_account",
     "paid_from",
     "refuse_unsound",
     "report_facts",
-    "saved_in",
     "selected_names",
     "selection_facts",
     "stream_facts",
@@ -82,8 +75,8 @@ def _weight_facts(model: Any) -> dict[str, Any]:
 
 def _features(saved: SavedModel) -> list[str]:
     model = saved.estimator
-    taught = saved.facts.get("student") is not None
-    p = model.n_features_in_ if taught else _weights(model).shape[1]
+    is_student = saved.facts.get("student") is not None
+    p = model.n_features_in_ if is_student else _weights(model).shape[1]
     names = saved.facts.get("features") or [f"x{i}" for i in range(p)]
     told = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not told or len(names) != p:
@@ -156,11 +149,6 @@ def paid_from(ledger: Any, label: str) -> dict[str, Any]:
     except (LedgerUnavailable, LedgerDamaged):  # it is paid for all the same
         seq = head = None
     return {"charge": seq, "ledger": {"dataset": ledger.dataset, "head": head}}
-
-
-def saved_in(folder: Path) -> SavedModel:
-    """Return what a folder holds, whether it is a model or a student."""
-    return read_student(folder) if is_student(folder) else read(folder)
 
 
 def kept_account(saved: SavedModel) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tacit._validate import at_least, one_of, positive
-from tacit.ensemble._agreement import Agreement, agreement_groups
+from tacit.ensemble._agreement import Agreement, Group, agreement_groups
 from tacit.ensemble._teacher_plan import TeacherPlan
 from tacit.exceptions import PlanError
 from tacit.mechanisms.votes import (
@@ -29,9 +30,13 @@ __all__ = [
     "auto_mechanism",
     "auto_teachers",
     "compare_mechanisms",
+    "expected_of",
     "plan_teachers",
+    "refuse_more_teachers",
 ]
 
+# Deviation of teachers' numbers, as a part of their range, unless another is given
+SPREAD = 0.05
 # Numbers of teachers that are compared in the end grow by this factor
 STEP = 1.1
 # The fewest teachers that come within this of the best are chosen
@@ -40,6 +45,8 @@ CLOSE = 0.99
 # numbers, and the error of numbers, as a part of their range
 AUTO_ROWS, AUTO_NUMBER_ROWS = 10, 5
 AUTO_ERROR = 0.03
+# Only there to compare with, so that no comparison has it unless it is named
+NAMED_ALONE = ("published",)
 
 
 def plan_teachers(
@@ -51,7 +58,7 @@ def plan_teachers(
     agreement: Agreement = 0.8,
     n_classes: int = 2,
     y_range: tuple[float, float] | None = None,
-    spread: float = 0.05,
+    spread: float = SPREAD,
     mechanism: str = "auto",
     n_teachers: int | None = None,
     max_refusals: int | None = None,
@@ -89,7 +96,7 @@ def plan_teachers(
     n_teachers
         Number of teachers. None for the fewest whose answers are right almost as
         often as any number's, within one percent; for numbers, that of
-        ``n_teachers="auto"``.
+        ``n_teachers="auto"``. No more than rows.
     max_refusals
         As in `tacit.mechanisms.VoteTerms`.
     max_answers
@@ -111,6 +118,7 @@ def plan_teachers(
     one_of(("auto", *(NUMBER_VOTES if numbers else CLASS_VOTES)), mechanism=mechanism)
     if n_teachers is not None:
         at_least(1, n_teachers=n_teachers)
+        refuse_more_teachers(n_teachers, n_rows)
     setting = _Setting(
         n_rows,
         Budget(epsilon, delta, Neighbors.of(neighbors)),
@@ -126,7 +134,13 @@ def plan_teachers(
 
 
 def compare_mechanisms(
-    n_rows: int, n_queries: int, epsilon: float, delta: float, **facts: Any
+    n_rows: int,
+    n_queries: int,
+    epsilon: float,
+    delta: float,
+    *,
+    mechanisms: Sequence[str] | None = None,
+    **facts: Any,
 ) -> list[TeacherPlan]:
     """Return a plan for each mechanism that can be planned, without data.
 
@@ -140,6 +154,9 @@ def compare_mechanisms(
         What all questions together may spend.
     delta
         Its probability of failure.
+    mechanisms
+        Names of mechanisms; None for all that fit, but for ``"published"``, which is
+        there to compare with.
     **facts
         As for `plan_teachers`, but for ``mechanism``.
 
@@ -147,9 +164,12 @@ def compare_mechanisms(
     -----
     **Bound.** That of `plan_teachers`.
     """
-    numbers = facts.get("y_range") is not None
+    if mechanisms is None:
+        numbers = facts.get("y_range") is not None
+        names = NUMBER_VOTES if numbers else CLASS_VOTES
+        mechanisms = [name for name in names if name not in NAMED_ALONE]
     found = []
-    for name in NUMBER_VOTES if numbers else CLASS_VOTES:
+    for name in mechanisms:
         try:
             plan = plan_teachers(
                 n_rows, n_queries, epsilon, delta, mechanism=name, **facts
@@ -161,6 +181,15 @@ def compare_mechanisms(
     if not found:
         raise refused
     return found
+
+
+def refuse_more_teachers(n_teachers: int, n_rows: int) -> None:
+    """Refuse more teachers than rows that are planned for, which are public."""
+    if n_teachers > n_rows:
+        raise PlanError(
+            f"n_teachers must be at most the {n_rows} rows that are planned for, got "
+            f"{n_teachers}; take fewer teachers."
+        )
 
 
 def auto_mechanism(name: str, *, numbers: bool) -> str:
@@ -212,55 +241,45 @@ class _Setting:
         return found
 
     def _plan(self, name: str, n_teachers: int) -> TeacherPlan:
-        if self.y_range is not None:
-            return self._number_plan(name, n_teachers)
-        rows = self.n_rows / n_teachers
-        groups = agreement_groups(self.agreement, rows, self.n_classes)
-        terms = VoteTerms(
-            n_teachers,
-            self.n_queries,
-            self.n_classes,
-            max_refusals=self.max_refusals,
-            max_answers=self.max_answers,
-            # that of the questions which are to be answered
-            agreement=max(value for share, value in groups if share > 0),
-        )
-        mechanism = vote_mechanism(name, self.budget, terms)
-        laws = tuple(
-            (share, VoteLaw(n_teachers, value, self.n_classes))
-            for share, value in groups
-        )
-        return TeacherPlan(
-            name,
-            self.budget,
-            self.n_rows,
-            n_teachers,
-            self.n_queries,
+        groups = None
+        facts: dict[str, Any] = {"y_range": self.y_range}
+        if self.y_range is None:
+            rows = self.n_rows / n_teachers
+            groups = agreement_groups(self.agreement, rows, self.n_classes)
+            facts = {
+                "n_classes": self.n_classes,
+                "max_refusals": self.max_refusals,
+                "max_answers": self.max_answers,
+                # that of the questions which are to be answered
+                "agreement": max(value for share, value in groups if share > 0),
+            }
+        terms = VoteTerms(n_teachers, self.n_queries, **facts)
+        votes = vote_mechanism(name, self.budget, terms)
+        return expected_of(
+            votes,
             groups,
-            # limits that a mechanism lacks are none
-            max_queries=getattr(mechanism, "n_queries", None),
-            max_refusals=getattr(mechanism, "max_refusals", None),
-            max_answers=getattr(mechanism, "max_answers", None),
-            threshold=mechanism.threshold,
-            noise_scale=mechanism.scale,
-            least_lead=mechanism.lead_needed(),
-            share_answered=mechanism.share_answered(laws, self.n_queries),
-            label_accuracy=mechanism.told(laws).accuracy,
-            error=None,
+            self.spread,
+            mechanism=name,
+            budget=self.budget,
+            n_rows=self.n_rows,
+            n_teachers=n_teachers,
+            n_queries=self.n_queries,
         )
 
-    def _number_plan(self, name: str, n_teachers: int) -> TeacherPlan:
-        terms = VoteTerms(n_teachers, self.n_queries, y_range=self.y_range)
-        mechanism = vote_mechanism(name, self.budget, terms)
-        spread = self.spread * (mechanism.high - mechanism.low)
+
+def expected_of(
+    votes: Any, groups: tuple[Group, ...] | None, spread: float = SPREAD, **facts: Any
+) -> TeacherPlan:
+    """Return the plan of a mechanism whose noise is set, with what to expect of it.
+
+    ``groups`` are None for numbers, ``facts`` what a plan says of its setting.
+    """
+    n_teachers, n_queries = facts["n_teachers"], facts["n_queries"]
+    if groups is None:
         return TeacherPlan(
-            name,
-            self.budget,
-            self.n_rows,
-            n_teachers,
-            self.n_queries,
+            **facts,
             agreement=None,
-            max_queries=self.n_queries,
+            max_queries=n_queries,
             max_refusals=None,
             max_answers=None,
             threshold=None,
@@ -268,8 +287,26 @@ class _Setting:
             least_lead=None,
             share_answered=1.0,
             label_accuracy=None,
-            error=mechanism.error(n_teachers, spread),
+            error=votes.error(n_teachers, spread * (votes.high - votes.low)),
         )
+    n_classes = max(2, votes.n_classes)
+    laws = tuple(
+        (share, VoteLaw(n_teachers, value, n_classes)) for share, value in groups
+    )
+    return TeacherPlan(
+        **facts,
+        agreement=groups,
+        # limits that a mechanism lacks are none
+        max_queries=getattr(votes, "n_queries", None),
+        max_refusals=getattr(votes, "max_refusals", None),
+        max_answers=getattr(votes, "max_answers", None),
+        threshold=votes.threshold,
+        noise_scale=votes.scale,
+        least_lead=votes.lead_needed(),
+        share_answered=votes.share_answered(laws, n_queries),
+        label_accuracy=votes.told(laws).accuracy,
+        error=None,
+    )
 
 
 def _fewest(plans: dict[int, TeacherPlan]) -> TeacherPlan:

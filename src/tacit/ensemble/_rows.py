@@ -43,6 +43,8 @@ __all__ = [
     "trained",
 ]
 
+# Where texts become numbers: each teacher learns how by its own rows
+WITHIN = "within estimator, such as by a Pipeline with a OneHotEncoder"
 PEOPLE = "rows with the same id are of one person, and protected together"
 
 
@@ -50,27 +52,29 @@ PEOPLE = "rows with the same id are of one person, and protected together"
 class Rows:
     """Rows to learn from, and the public classes; None for numbers."""
 
-    X: Any
-    y: Any
-    ids: Any
+    _private_X: Any
+    _private_y: Any
+    _private_ids: Any
     classes: Any
 
     def __len__(self) -> int:
-        return int(self.X.shape[0])
+        return int(self._private_X.shape[0])
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a promise for these rows rests on besides the plan, in words."""
-        return () if self.ids is None else (PEOPLE,)
+        return () if self._private_ids is None else (PEOPLE,)
 
     def learnable(self, labeler: Any) -> Rows:
         """Return rows with targets that teachers learn, or refuse what is none."""
-        refuse_undeclared(labeler.estimator, self.X)
+        refuse_undeclared(labeler.estimator, self._private_X)
         if self.classes is None:
             low, high = public_range(labeler.y_range)
-            return replace(self, y=np.clip(numeric(self.y), low, high))
-        codes = RowBounds(classes=tuple(self.classes.tolist())).codes(self.y)
-        return replace(self, y=self.classes[codes])
+            return replace(
+                self, _private_y=np.clip(numeric(self._private_y), low, high)
+            )
+        codes = RowBounds(classes=tuple(self.classes.tolist())).codes(self._private_y)
+        return replace(self, _private_y=self.classes[codes])
 
     def digest(self, planned: LabelerPlan, estimator: Any, key: bytes) -> bytes:
         """Return what all noise is keyed by besides the key and the questions.
@@ -81,11 +85,13 @@ class Rows:
         """
         found = sha256((fingerprint(planned) + described(estimator)).encode())
         counted = planned.budget.neighbors is Neighbors.REPLACE_ONE
-        by_contents = self.ids is None and not counted
+        by_contents = self._private_ids is None and not counted
         # [ensemble:rows]
-        for digest in row_digests(self.X, self.y, key, exact=by_contents):
+        for digest in row_digests(
+            self._private_X, self._private_y, key, exact=by_contents
+        ):
             found.update(digest)
-        for one in written_ids(self.ids or []):
+        for one in written_ids(self._private_ids or []):
             found.update(sha256(one).digest())
         return found.digest()
 
@@ -102,8 +108,14 @@ def refuse_undeclared(estimator: Any, X: Any) -> None:
     It would fail on whole chunks or batches, and all teachers vote the default.
     """
     declared = declared_input(estimator)
-    if declared is not None and not declared.string:
-        checked_values(X, accept_sparse=True, finite=not declared.allow_nan)
+    if declared is None or declared.string:
+        return
+    if hasattr(X, "iloc") and declared.categorical:
+        X = X.iloc[:, [kind.name != "category" for kind in X.dtypes]]
+    if X.shape[1]:
+        checked_values(
+            X, accept_sparse=True, finite=not declared.allow_nan, encode=WITHIN
+        )
 
 
 def checked_rows(labeler: Any, X: Any, y: Any, ids: Any) -> Rows:
@@ -131,17 +143,17 @@ def trained(labeler: Any, rows: Rows, planned: LabelerPlan, start: FitStart) -> 
     key = start._private_key
     # [ensemble:chunks] by the key and the row alone
     chunks = chunk_members(
-        rows.X,
-        rows.y,
+        rows._private_X,
+        rows._private_y,
         planned.n_teachers,
         key=sha256(b"chunks" + key).digest(),
         neighbors=planned.budget.neighbors,
-        ids=rows.ids,
+        ids=rows._private_ids,
     )
     return train_teachers(
         labeler.estimator,
-        rows.X,
-        rows.y,
+        rows._private_X,
+        rows._private_y,
         chunks,
         voting_of(labeler, rows.classes),
         seeds=teacher_seeds(planned, key),

@@ -33,7 +33,9 @@ DENSE = 600
 DEGREE, ROUNDS, CUT = 15, 2, 0.6
 SPARE = 20
 # Steps of a walk after which a direction is worth less, and the share of the walk in
-# the prior; the rest is linear. Evidence chooses among them and among the strengths
+# the prior; the rest is linear. Evidence chooses among them and among the strengths.
+# The walk is never left out: in much noise evidence would often do so, and on made-up
+# problems students were less accurate for it
 WALKS = (1.0, 3.0, 10.0, 30.0, 100.0)
 SHARES = (0.5, 0.9, 1.0)
 STRENGTHS = np.logspace(-3, 7, 61)
@@ -155,7 +157,7 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
     map_
         The map of the public rows.
     walk_
-        Steps of the walk that the evidence chose; 0 for a linear model.
+        Steps of the walk that the evidence chose.
     strength_
         Strength of the ridge that it chose.
 
@@ -262,7 +264,6 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
     def _priors(self, n_linear):
         """Yield deviations of the weights, each with the walk they come from."""
         rates = np.clip(self.map_.rates_, 0.0, 1.0)
-        yield 0.0, np.r_[np.zeros(len(rates)), np.ones(n_linear)]
         for walk, share in product(WALKS, SHARES):
             heat = np.exp(-walk * (1 - rates) / 2)
             heat *= np.sqrt(share * len(rates) / (heat**2).sum())

@@ -22,6 +22,7 @@ from tacit.ensemble._shares import VoteClassifier
 from tacit.ensemble._smoothing import SmoothedVotes
 from tacit.ensemble._tables import table_of
 from tacit.ensemble._terms import is_counted, least_rows
+from tacit.mechanisms.subsets import permutation
 from tacit.privacy import Ledger
 
 __all__ = ["PrivateStudent"]
@@ -246,7 +247,7 @@ class PrivateStudent(BaseEstimator):
         # [student:sample] by the number of rows alone, which is public here
         # by another stream than the key of the labeler, as it is shown
         rng = generator_for(labeler.random_state, "sample of questions")
-        return table, rng.permutation(table.shape[0])[: labeler.n_queries]
+        return table, permutation(table.shape[0], rng)[: labeler.n_queries]
 
     def _refuse_pool(self, fitted, pool):
         """Refuse public rows that have other columns than the private ones."""

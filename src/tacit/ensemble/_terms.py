@@ -15,7 +15,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tacit._estimators import planning_rows, promised_budget, public_range
 from tacit._validate import at_least, one_of
-from tacit.ensemble._plan import auto_mechanism, auto_teachers
+from tacit.ensemble._agreement import Agreement, agreement_groups
+from tacit.ensemble._plan import (
+    auto_mechanism,
+    auto_teachers,
+    expected_of,
+    refuse_more_teachers,
+)
+from tacit.ensemble._teacher_plan import TeacherPlan, limits_in_words
 from tacit.ensemble._voting import ClassVoting, NumberVoting
 from tacit.mechanisms.votes import (
     CLASS_VOTES,
@@ -25,6 +32,7 @@ from tacit.mechanisms.votes import (
     vote_mechanism,
 )
 from tacit.privacy import Budget, Event, Neighbors
+from tacit.privacy.report import in_words
 from tacit.streams._record import ADDRESS
 from tacit.streams._values import checked_classes
 
@@ -90,6 +98,44 @@ class LabelerPlan:
         told = self.mechanism.tells_votes
         return getattr(self.mechanism, "n_classes", 1) if told else None
 
+    def __str__(self) -> str:
+        budget = self.budget
+        lines = [
+            f"mechanism    {self.mechanism_name}: epsilon {budget.epsilon:g}, delta "
+            f"{budget.delta:.3g}, neighbors {budget.neighbors.value}",
+            f"teachers     {self.n_teachers:,}, each with {self.rows_per_teacher:,.0f} "
+            "rows",
+            f"questions    {_limits(self.mechanism)}",
+            f"spent        {in_words(self.event)}",
+        ]
+        return "\n".join([*lines, *(f"assumes      {a}" for a in self.assumptions)])
+
+    def expected(self, n_queries: int, agreement: Agreement = 0.8) -> TeacherPlan:
+        """Return what to expect of the answers, as `plan_teachers` does.
+
+        Parameters
+        ----------
+        n_queries
+            Questions that will be asked.
+        agreement
+            As for `plan_teachers`; numbers need none.
+        """
+        n_classes = getattr(self.mechanism, "n_classes", None)
+        groups = None
+        if n_classes is not None:
+            groups = agreement_groups(
+                agreement, self.rows_per_teacher, max(2, n_classes)
+            )
+        return expected_of(
+            self.mechanism,
+            groups,
+            mechanism=self.mechanism_name,
+            budget=self.budget,
+            n_rows=self.n_rows,
+            n_teachers=self.n_teachers,
+            n_queries=n_queries,
+        )
+
 
 def is_counted(labeler: Any) -> bool:
     """Return whether the number of rows is public."""
@@ -118,7 +164,15 @@ def declared_input(estimator: Any) -> Any:
     made_of_parts = any(
         hasattr(part, "fit") or isinstance(part, list | tuple) for part in parts
     )
-    return get_tags(estimator).input_tags if own and not made_of_parts else None
+    if not own or made_of_parts:
+        return None
+    declared = get_tags(estimator).input_tags
+    # boosting takes columns of categories by this, and its tags do not say so; others
+    # that are called categorical take whole numbers
+    declared.categorical = (
+        getattr(estimator, "categorical_features", None) == "from_dtype"
+    )
+    return declared
 
 
 def refuse_parameters(labeler: Any) -> None:
@@ -165,7 +219,17 @@ def refuse_no_learner(name: str, learner: Any) -> None:
             f"{name} must be a classifier or regressor with fit and predict, such as "
             f"LogisticRegression(), got {kind.__name__}."
         )
-    clone(learner)  # what cannot be cloned is refused here, in scikit-learn's words
+    copy = clone(learner)  # or refused here, in scikit-learn's words
+    for part in (copy, *copy.get_params(deep=True).values()):
+        # what is no learner of scikit-learn has no such list
+        if isinstance(part, type) or not hasattr(part, "_parameter_constraints"):
+            continue
+        try:
+            part._validate_params()
+        except ValueError as error:
+            raise ValueError(
+                f"{name} has a parameter with which it cannot be trained: {error}"
+            ) from None
 
 
 def _refuse_kinds(labeler: Any) -> None:
@@ -238,6 +302,7 @@ def planned_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
     n_teachers = labeler.n_teachers
     if is_automatic(labeler):
         n_teachers = auto_teachers(rows, budget, name, **facts)
+    refuse_more_teachers(int(n_teachers), rows)
     mechanism = vote_mechanism(name, budget, VoteTerms(int(n_teachers), **facts))
     return LabelerPlan(
         budget,
@@ -248,10 +313,18 @@ def planned_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
         (
             *((LABELS_ONLY,) if labeler.private == "labels" else ()),
             LEARNER,
+            f"{int(n_teachers):,} teachers vote by {name}; questions: "
+            + _limits(mechanism),
             *mechanism.assumptions,
             *((CLASSES_TOLD,) if not numbers and labeler.classes is None else ()),
         ),
     )
+
+
+def _limits(mechanism: VoteMechanism) -> str:
+    """Return how many questions a mechanism answers, in words."""
+    names = ("n_queries", "max_refusals", "max_answers")
+    return limits_in_words(*(getattr(mechanism, name, None) for name in names))
 
 
 def described(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import (
+    ApproxDP,
     Composed,
     Event,
     FixedSizeSampled,
@@ -38,7 +39,10 @@ def in_words(event: Event) -> str:
         case Composed():
             return "; then ".join(map(in_words, event.events))
         case Repeated():
-            return f"{event.count:,} times: {in_words(event.event)}"
+            times = "once" if event.count == 1 else f"{event.count:,} times"
+            return f"{times}: {in_words(event.event)}"
+        case ApproxDP():
+            return f"a release of epsilon {event.epsilon:.4g}, delta {event.delta:.3g}"
         case GaussianNoise():
             return f"Gaussian noise of {event.multiplier:.4g} times the sensitivity"
         case LaplaceNoise():

@@ -7,15 +7,8 @@ ordinary model of scikit-learn, holds ``student.skops`` and ``student.json`` ins
 """
 
 from tacit.saved._errors import ModelFileError
-from tacit.saved._folder import (
-    SavedModel,
-    digest,
-    is_model,
-    load_model,
-    read,
-    save_model,
-    write,
-)
+from tacit.saved._files import SavedModel
+from tacit.saved._folder import digest, is_model, load_model, read, save_model, write
 from tacit.saved._students import is_student, read_student, write_student
 from tacit.saved._values import restored_parameter
 

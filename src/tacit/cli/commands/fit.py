@@ -100,7 +100,7 @@ def command(
     from tacit.cli._places import refuse_folder, refuse_label
 
     used = [data, Path(schema_path), *ledger_files(ledger_url)]
-    refuse_folder(folder, force, used)
+    refuse_folder(folder, force, used, "--out")
     schema = schema_for(schema_path, target)
     model = estimator_for(schema, settings=given_settings(settings), **parameters)
     ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from tacit.cli._accounts import account_facts, show_account
 from tacit.cli._console import Refused, json_option, out
+from tacit.cli._learners import LEARNERS, learner, rehearsed
 from tacit.cli._options import (
-    DEFAULT_MODELS,
     csv_options,
     given_settings,
     ledger_files,
@@ -25,7 +25,8 @@ from tacit.cli._options import (
     settings_option,
 )
 
-TEACHERS = ["boosting", "logistic", "linear", "forest", "knn", "tree"]
+# Names in `tacit.mechanisms.votes`, which help need not load
+MECHANISMS = ["gnmax", "confident_gnmax", "stable", "published", "mean", "median"]
 
 
 @click.command()
@@ -50,7 +51,7 @@ TEACHERS = ["boosting", "logistic", "linear", "forest", "knn", "tree"]
 )
 @click.option(
     "--teacher",
-    type=click.Choice(TEACHERS),
+    type=click.Choice(list(LEARNERS)),
     help="What a teacher is: logistic for categories, linear for numbers unless given.",
 )
 @click.option(
@@ -62,7 +63,7 @@ TEACHERS = ["boosting", "logistic", "linear", "forest", "knn", "tree"]
 )
 @click.option(
     "--student",
-    type=click.Choice([*TEACHERS, "none"]),
+    type=click.Choice([*LEARNERS, "none"]),
     help="What learns from the answers; none writes the labels alone.",
 )
 @click.option(
@@ -72,7 +73,13 @@ TEACHERS = ["boosting", "logistic", "linear", "forest", "knn", "tree"]
     metavar="NAME=VALUE",
     help="A parameter of the student; the value is JSON or plain text.",
 )
-@click.option("--mechanism", default="auto", show_default=True)
+@click.option(
+    "--mechanism",
+    type=click.Choice(["auto", *MECHANISMS]),
+    default="auto",
+    show_default=True,
+    help="How votes are told: gnmax for categories, mean for numbers unless given.",
+)
 @click.option(
     "--queries",
     type=click.IntRange(1),
@@ -98,7 +105,8 @@ TEACHERS = ["boosting", "logistic", "linear", "forest", "knn", "tree"]
 @click.option(
     "--labels-only",
     is_flag=True,
-    help="Features are public and labels alone private: PRIVATE itself is labelled.",
+    help="Features are public and labels alone private: PRIVATE itself is labelled, "
+    "and --labels has its features alone.",
 )
 @settings_option
 @ledger_options
@@ -109,7 +117,7 @@ TEACHERS = ["boosting", "logistic", "linear", "forest", "knn", "tree"]
     type=click.Path(path_type=Path),
     help="File for the public rows with their labels, .csv or .parquet.",
 )
-@click.option("--votes", is_flag=True, help="One more column a class: noisy votes.")
+@click.option("--votes", is_flag=True, help="More columns: noisy votes or means.")
 @click.option(
     "--output",
     "--out",
@@ -172,25 +180,33 @@ def command(
     refuse_no_ledger(ledger_url, no_ledger or only_plan)
     _refuse_together(public, labels_only, ids, parameters["neighbors"])
     from tacit.cli import _labeling as labeling
-    from tacit.cli import _pupils as pupils
-    from tacit.cli._learners import learner, rehearse
+    from tacit.cli import _students as students
     from tacit.cli._pool import read_pool, read_private
     from tacit.privacy import labelled
 
     schema = schema_for(schema_path, target)
     shown = not (quiet or as_json)
-    taught = learner(
-        schema,
-        teacher or DEFAULT_MODELS[schema.target.kind],
-        given_settings(teacher_settings, "--set-teacher"),
-        "--teacher",
-    )
-    pupil = pupils.student_for(
-        schema, student, given_settings(student_settings, "--set-student"), output
-    )
+    set_teacher = given_settings(teacher_settings, "--set-teacher")
+    set_student = given_settings(student_settings, "--set-student")
+    teacher_learner = learner(schema, teacher, set_teacher, "--teacher")
+    student_learner = students.student_learner(schema, student, set_student, output)
+
+    def rehearse(teacher_rows: float, student_rows: int) -> Any:
+        """Set both for so many rows; refuse what cannot learn, before the charge."""
+        labeler.set_params(
+            estimator=rehearsed(
+                teacher_learner, set_teacher, schema, int(teacher_rows), "--teacher"
+            )
+        )
+        if student_learner is None:
+            return None
+        return rehearsed(
+            student_learner, set_student, schema, student_rows, "--student"
+        )
+
     labeler = labeling.labeler_for(
         schema,
-        taught,
+        teacher_learner,
         given_settings(settings),
         n_teachers=_number_of_teachers(teachers),
         private="labels" if labels_only else "rows",
@@ -200,7 +216,8 @@ def command(
     )
     ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
     if only_plan:
-        facts = labeling.plan_facts(labeler, schema, queries, ledger)
+        facts = labeling.plan_facts(labeler, queries, ledger)
+        rehearse(facts["plan"]["rows_per_teacher"], labeler.n_queries)
         out(as_json, facts, lambda console: _show_plan(console, facts))
         return
     label = schema.target.name if label is None else label
@@ -209,20 +226,20 @@ def command(
     places = labeling.Places(state, labels, output, force)
     places.refuse(used, label)
     reading = {"encoding": encoding, "delimiter": delimiter}
-    pool = read_pool(public or private, schema, queries, **reading)
+    pool = read_pool(
+        public or private, schema, queries, features_only=labels_only, **reading
+    )
     rows = read_private(private, schema, ids, shown, **reading)
     labeler.set_params(n_queries=pool.n_queries)
     planned = labeler.plan(len(rows.X))
     if votes:
         labeling.refuse_votes(labeler, planned, schema, pool)
-    rehearse(taught, schema, int(planned.rows_per_teacher), "--teacher")
-    if pupil is not None:
-        rehearse(pupil, schema, pool.n_queries, "--student")
+    ready_student = rehearse(planned.rows_per_teacher, pool.n_queries)
     if ledger is not None and not places.begun:
         with labelled(label):
             ledger.require(planned.event, "tacit label", promise=planned.budget)
     with labeling.opened(labeler, places, pool, ledger) as durable:
-        pupils.refuse_other(output, force, durable.identity)
+        students.refuse_other(output, force, durable.identity)
         before = durable.n_asked
         with labelled(label):
             durable.fit(rows.X, rows.y, ids=rows.ids)
@@ -235,8 +252,8 @@ def command(
         counted = parameters["neighbors"] == "replace_one"
         data["private_rows"] = len(rows.X) if counted else None
         if output is not None:
-            learnt = pupils.taught(durable, pupil, pool.X, answers)
-            data |= pupils.write_taught(output, learnt, schema, label, rows)
+            learnt = students.fitted(durable, ready_student, pool.X, answers)
+            data |= students.write(output, learnt, schema, label, rows)
     out(as_json, data, lambda console: _show(console, labeler, data))
 
 
@@ -298,6 +315,8 @@ def _facts(
 
 def _show_plan(console: Console, facts: dict[str, Any]) -> None:
     console.print(facts["words"], markup=False)
+    rows = int(facts["plan"]["rows_per_teacher"])
+    console.print(f"rehearsed    a teacher learns from {rows:,} made-up rows")
     console.print(f"spent        {facts['noise']}", markup=False)
     for assumption in facts["assumptions"]:
         console.print(f"assumes      {assumption}", markup=False)

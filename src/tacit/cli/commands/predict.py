@@ -44,13 +44,13 @@ def command(
     of DATA what the model makes of them.
     """
     from tacit.cli._predicting import SUFFIXES, predictions, write_table
-    from tacit.cli._reporting import saved_in
+    from tacit.saved import read
 
     if path.suffix not in SUFFIXES:
         raise Refused(f"--out must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
     if path.exists() and not force:
         raise Refused(f"{path} is there already; give another --out, or --force.")
-    saved = saved_in(folder)
+    saved = read(folder)
     if saved.schema is None:
         raise Refused(
             f"{folder} has no schema: it was not written by 'tacit fit', 'stream' or "

@@ -27,14 +27,10 @@ def command(
     With --ledger the report shows the account as it is now, after checking it and that
     it is still the one this model was paid from. No row is read and nothing is charged.
     """
-    from tacit.cli._reporting import (
-        kept_account,
-        refuse_unsound,
-        saved_in,
-        write_reports,
-    )
+    from tacit.cli._reporting import kept_account, refuse_unsound, write_reports
+    from tacit.saved import read
 
-    saved = saved_in(folder)
+    saved = read(folder)
     ledger = None
     if ledger_url is not None:
         dataset = dataset or kept_account(saved).get("dataset")

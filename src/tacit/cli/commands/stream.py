@@ -186,7 +186,7 @@ def command(
         refuse_file(releases, used, "--releases")
     if output is not None:
         used = [*used, state, *([releases] if releases else [])]
-        refuse_folder(output, True, used)
+        refuse_folder(output, True, used, "--output")
     outputs = streaming.Outputs(releases, output, schema, label)
     if not DurableStream.exists(state):  # refused while there is no folder yet
         outputs.refuse(None)

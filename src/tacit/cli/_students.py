@@ -1,7 +1,8 @@
-"""The student of ``tacit label``: learnt from answers, written and reported."""
+"""Students of ``tacit label``: learnt from answers, written and reported."""
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from tacit.cli._pool import Rows
 from tacit.cli._reporting import paid_from, write_reports
 from tacit.ensemble import DurableLabeler, Labels, PrivateStudent
 from tacit.privacy import Neighbors
-from tacit.saved import read_student, write_student
+from tacit.saved import ModelFileError, SavedModel, read_student, write_student
+from tacit.saved._students import STUDENTS
 from tacit.tables import Schema
 
-__all__ = ["refuse_other", "student_for", "taught", "write_taught"]
+__all__ = ["fitted", "refuse_other", "student_learner", "write"]
 
 
-def student_for(
+def student_learner(
     schema: Schema, name: str | None, settings: dict[str, Any], output: Path | None
 ) -> Any:
     """Return what learns from the answers, None for the library's own choice."""
@@ -43,23 +45,31 @@ def refuse_other(folder: Path | None, force: bool, identity: str | None) -> None
     """Refuse a student that is there and learnt from other answers."""
     if folder is None or force or not folder.exists():
         return
-    if identity is None or read_student(folder).facts.get("labeler") != identity:
+    if identity is None or _labeler_of(folder) != identity:
         raise Refused(
             f"{folder} is there already, and learnt from other answers; give another "
-            "--out, or --force."
+            "--output, or --force."
         )
 
 
-def taught(
-    durable: DurableLabeler, student: Any, X: NDArray[np.float64], labels: Labels
+def _labeler_of(folder: Path) -> Any:
+    """Return whose answers the student in a folder learnt from; None for nobody's."""
+    try:
+        return STUDENTS.described(STUDENTS.content(folder))["facts"].get("labeler")
+    except ModelFileError:
+        return None
+
+
+def fitted(
+    durable: DurableLabeler, learner: Any, X: NDArray[np.float64], labels: Labels
 ) -> PrivateStudent:
     """Return the student of answers that were given; nothing is asked."""
     make: Any = PrivateStudent
-    learnt: PrivateStudent = make(durable, student).fit_pool(X, labels)
-    return learnt
+    student: PrivateStudent = make(durable, learner).fit_pool(X, labels)
+    return student
 
 
-def write_taught(
+def write(
     folder: Path,
     student: PrivateStudent,
     schema: Schema,
@@ -88,5 +98,17 @@ def write_taught(
         "releases": [privacy.to_dict()],
         **paid_from(durable.ledger, privacy.entries[0].label),
     }
-    write_student(folder, student, schema.to_dict(), facts, overwrite=True)
+    _remove_left_over(folder, durable.identity)
+    saved = SavedModel(student, student.privacy_, schema.to_dict(), facts)
+    write_student(folder, saved, overwrite=True)
     return write_reports(folder, read_student(folder), durable.ledger)
+
+
+def _remove_left_over(folder: Path, identity: str) -> None:
+    """Remove what a killed run left beside the folder while it wrote a student.
+
+    That of this labeler alone, which is locked, so that nobody writes there now.
+    """
+    for place in folder.absolute().parent.glob(".tacit-*.partial"):
+        if _labeler_of(place) == identity:
+            shutil.rmtree(place, ignore_errors=True)
