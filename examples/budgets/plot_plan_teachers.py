@@ -20,7 +20,10 @@ FACTS = {"n_rows": 40_000, "n_queries": 500, "epsilon": 1.0, "delta": 1e-6}
 # one question in fifty. Here is what 800 of them can do.
 
 EASY_AND_HARD = [(0.98, 0.95), (0.02, 0.5)]
-for plan in compare_mechanisms(**FACTS, agreement=EASY_AND_HARD, n_teachers=800):
+NAMES = ["gnmax", "confident_gnmax", "stable", "published"]
+for plan in compare_mechanisms(
+    **FACTS, agreement=EASY_AND_HARD, n_teachers=800, mechanisms=NAMES
+):
     print(plan, end="\n\n")
 
 # %%

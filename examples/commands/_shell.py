@@ -3,17 +3,19 @@
 import os
 import re
 import shlex
-import subprocess
-import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from getpass import getuser
+from io import StringIO
 from pathlib import Path
 from socket import gethostname
 from tempfile import mkdtemp
+from unittest.mock import patch
 
 import pyarrow as pa
 from pyarrow.csv import write_csv
 
+from tacit.cli import main
 from tacit.datasets import make_census_table
 from tacit.tables import draft
 
@@ -27,17 +29,20 @@ class Shell:
     def __call__(self, line, exit_code=0):
         """Type a command, show what it says, and check how it ends."""
         print(f"$ tacit {line}")
-        done = subprocess.run(
-            [sys.executable, "-m", "tacit", *shlex.split(line)],
-            cwd=self.folder,
-            env={**os.environ, "COLUMNS": "88"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        print(unnamed(done.stdout, getuser(), gethostname()))
-        assert done.returncode == exit_code, f"exit code {done.returncode}"
+        said, code = StringIO(), 0
+        # in this process, as a new one for each would load everything again
+        with (
+            chdir(self.folder),
+            patch.dict(os.environ, COLUMNS="88"),
+            redirect_stdout(said),
+            redirect_stderr(said),
+        ):
+            try:
+                main(shlex.split(line))
+            except SystemExit as end:
+                code = end.code
+        print(unnamed(said.getvalue(), getuser(), gethostname()))
+        assert code == exit_code, f"exit code {code}"
 
 
 def unnamed(said, user, host):

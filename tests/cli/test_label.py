@@ -142,6 +142,31 @@ def test_a_plan_reads_no_row_and_charges_nothing(ward, run):
     assert "--expected-rows" in run(*arguments(ward, "--plan")).err
 
 
+@pytest.mark.parametrize(
+    ("teacher", "teachers"),
+    [(("boosting", "--set-teacher", "max_iter=3"), 20), (("knn",), 100)],
+    ids=["boosting", "knn"],
+)
+def test_teachers_of_few_rows_learn_from_them(ward, run, teacher, teachers):
+    answer = run(*rich(ward, "--teacher", *teacher, teachers=teachers, out=LABELS))
+    assert answer.code == 0, answer.err
+    assert right(ward, labels_of(ward)) > 0.9
+
+
+@pytest.mark.parametrize("target", ["ill", "pay"])
+def test_a_plan_rehearses_and_says_the_rows_of_a_teacher(ward, run, target):
+    planned = ("--plan", "--expected-rows", 400, "--queries", 60, "--target", target)
+    boosting = ("--teacher", "boosting")
+    answer = run(*arguments(ward, *planned, *boosting, teachers=40))
+    assert answer.code == 0, answer.err
+    assert "a teacher learns from 10 made-up rows" in answer.out
+    # with its own limit it could not split so few
+    fixed = ("--set-teacher", "min_samples_leaf=20")
+    answer = run(*arguments(ward, *planned, *boosting, *fixed, teachers=40))
+    assert answer.code == 2
+    assert "take fewer --teachers, or another --teacher" in answer.err
+
+
 def test_noisy_votes_are_told_where_they_are_asked_for(ward, run):
     assert run(*rich(ward, "--votes", out=LABELS)).code == 0
     rows = read_csv(ward / "labels.csv")

@@ -120,6 +120,14 @@ OPTIONS = {
         ("--teacher", "knn", "--set-teacher", "n_neighbors=50"),
         "made-up rows",
     ),
+    "a teacher that cannot split": (
+        ("--teacher", "boosting", "--set-teacher", "min_samples_leaf=15"),
+        "take fewer --teachers, or another --teacher",
+    ),
+    "a student that cannot split": (
+        ("--student", "boosting", "--set-student", "min_samples_leaf=40"),
+        "ask more --queries, or another --student",
+    ),
     "a parameter with an option": (("--set", "n_queries=3"), "use --queries"),
     "an unknown parameter": (("--set", "magic=3"), "no parameter 'magic'"),
     "no seed": (("--set", "random_state=abc"), "random_state"),

@@ -257,7 +257,7 @@ def test_chunks_that_are_empty_or_lack_a_class_vote(seed):
     none = np.empty((0, 2)), np.empty(0, dtype=int)
     found = labeler(epsilon=500.0, **ADDED).fit(*none).label(Q[:5])
     assert found.values.tolist() == [0] * 5
-    few = labeler(n_teachers=20).fit(X[:5], y[:5]).label(Q)
+    few = labeler(n_teachers=20, **ADDED).fit(X[:5], y[:5]).label(Q)
     assert few.answered.all()
     one = labeler(epsilon=500.0).fit(X, np.ones(len(X), dtype=int)).label(Q)
     assert (one.values == 1).all()

@@ -228,8 +228,13 @@ def test_medians_follow_the_law_that_their_error_is_of(seed):
 def test_all_mechanisms_are_compared_and_one_is_planned():
     terms = {"agreement": HARD, "n_teachers": 400}
     plans = compare_mechanisms(20_000, 100, 1.0, 1e-6, **terms)
-    assert [plan.mechanism for plan in plans] == list(CLASS_VOTES)
-    for plan in plans:
+    names = [plan.mechanism for plan in plans]
+    # what is there to compare with has to be named
+    assert names == [name for name in CLASS_VOTES if name != "published"]
+    named = compare_mechanisms(20_000, 100, 1.0, 1e-6, mechanisms=CLASS_VOTES, **terms)
+    assert [plan.mechanism for plan in named] == list(CLASS_VOTES)
+    assert named[: len(plans)] == plans
+    for plan in named:
         named = {"mechanism": plan.mechanism, **terms}
         assert plan_teachers(20_000, 100, 1.0, 1e-6, **named) == plan
     assert plan_teachers(20_000, 100, 1.0, 1e-6, **terms) == plans[0]
@@ -242,7 +247,8 @@ def test_all_mechanisms_are_compared_and_one_is_planned():
 
 def test_what_cannot_keep_its_promise_is_left_out_and_refused_by_name():
     terms = {"n_teachers": 4000, "max_refusals": 200, "agreement": 0.9}
-    plans = compare_mechanisms(20_000, 1000, 20.0, 1e-6, **terms)
+    named = {"mechanisms": CLASS_VOTES, **terms}
+    plans = compare_mechanisms(20_000, 1000, 20.0, 1e-6, **named)
     assert "published" not in [plan.mechanism for plan in plans]
     with pytest.raises(PlanError, match="published"):
         plan_teachers(20_000, 1000, 20.0, 1e-6, mechanism="published", **terms)
@@ -255,7 +261,8 @@ def test_no_delta_is_refused_in_one_sentence():
 
 
 def test_only_stable_votes_have_no_limit_of_questions():
-    plans = compare_mechanisms(20_000, 100, 1.0, 1e-6, n_teachers=400)
+    terms = {"n_teachers": 400, "mechanisms": CLASS_VOTES}
+    plans = compare_mechanisms(20_000, 100, 1.0, 1e-6, **terms)
     limits = {plan.mechanism: plan.max_queries for plan in plans}
     assert limits.pop("stable") is None
     assert set(limits.values()) == {100}
@@ -337,6 +344,7 @@ def test_a_function_may_say_less_than_guesses():
         ({"n_classes": 1}, "n_classes"),
         ({"mechanism": "mean"}, "mechanism"),
         ({"n_teachers": 0}, "n_teachers"),
+        ({"n_teachers": 101}, "n_teachers must be at most the 100 rows"),
         ({"epsilon": -1}, "epsilon"),
         ({"neighbors": "some"}, "neighbors"),
     ],

@@ -166,7 +166,10 @@ def test_control_signs_and_changes_of_direction_are_made_visible():
         (GaussianNoise(2.0), "Gaussian noise of 2 times the sensitivity"),
         (LaplaceNoise(0.5), "Laplace noise of 0.5 times the sensitivity"),
         (PureDP(1.5), "PureDP(epsilon=1.5)"),
-        (Repeated(ApproxDP(0.5, 1e-7), 1), "once: a release of epsilon 0.5, delta 1e-07"),
+        (
+            Repeated(ApproxDP(0.5, 1e-7), 1),
+            "once: a release of epsilon 0.5, delta 1e-07",
+        ),
         (
             Repeated(PoissonSampled(GaussianNoise(2.0), 0.01), 1200),
             "1,200 times: Gaussian noise of 2 times the sensitivity, on a random 1% of "

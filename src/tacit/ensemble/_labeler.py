@@ -52,8 +52,8 @@ class PrivateLabeler(BaseEstimator):
     estimator
         Any scikit-learn classifier or regressor; it is cloned, and not fitted itself.
     n_teachers
-        Number of teachers, each trained on rows of its own; ``"auto"`` chooses it from
-        public facts.
+        Number of teachers, each trained on rows of its own, at most the rows that are
+        planned for; ``"auto"`` chooses it from public facts.
     epsilon
         Privacy budget of all answers together.
     delta
@@ -70,8 +70,8 @@ class PrivateLabeler(BaseEstimator):
     n_queries
         Questions to plan for. Mechanisms with noise on every answer end after them.
     max_refusals
-        Questions that may get no answer, where a mechanism refuses some; None for a
-        rule from public facts.
+        Questions that may get no answer, where a mechanism refuses some; the next that
+        gets none ends it. None for a rule from public facts.
     max_answers
         Questions that get an answer, for ``"confident_gnmax"``; None for such a rule.
     agreement
@@ -109,7 +109,8 @@ class PrivateLabeler(BaseEstimator):
     privacy_
         Promise, charge and assumptions.
     remaining_
-        How much may still be asked; it follows from answers that were released.
+        How much may still be asked; it follows from answers that were released. With
+        ``max_refusals=5`` six refusals at first, the last of which ends it.
 
     Notes
     -----
@@ -238,7 +239,7 @@ class PrivateLabeler(BaseEstimator):
         return self._ask(table_of(X))
 
     def answer(self, x):
-        """Answer one public question.
+        """Answer one public question, in almost the time that `label` takes for many.
 
         Returns a label or number, or `tacit.mechanisms.NO_ANSWER`.
 

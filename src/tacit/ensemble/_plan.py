@@ -183,12 +183,14 @@ def compare_mechanisms(
     return found
 
 
-def refuse_more_teachers(n_teachers: int, n_rows: int) -> None:
+def refuse_more_teachers(
+    n_teachers: int, n_rows: int, instead: str = "take fewer teachers"
+) -> None:
     """Refuse more teachers than rows that are planned for, which are public."""
     if n_teachers > n_rows:
         raise PlanError(
             f"n_teachers must be at most the {n_rows} rows that are planned for, got "
-            f"{n_teachers}; take fewer teachers."
+            f"{n_teachers}; {instead}."
         )
 
 

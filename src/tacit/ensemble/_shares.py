@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["VoteClassifier"]
+__all__ = ["VoteClassifier", "offsets"]
 
 # Turns by which offsets are found; each is one look at the shares of the public rows
 TURNS = 100
@@ -22,6 +22,8 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         A regressor that takes several targets; it is cloned.
     classes
         Labels, in the order of the columns of the shares.
+    balance
+        How much of the offsets is added, from 0 to 1.
 
     Attributes
     ----------
@@ -50,9 +52,10 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
        1961.
     """
 
-    def __init__(self, regressor, classes):
+    def __init__(self, regressor, classes, balance=1.0):
         self.regressor = regressor
         self.classes = classes
+        self.balance = balance
 
     def fit(self, X, y, sample_weight=None):
         """Fit the regressor.
@@ -70,7 +73,9 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         self.regressor_ = clone(self.regressor).fit(X, y, **options)
         self.classes_ = np.asarray(self.classes)
         self.offsets_ = np.zeros(len(self.classes_))
-        self.offsets_ = _offsets(self._shares(X), np.asarray(y), sample_weight)
+        if self.balance:
+            smooth = self._shares(X)
+            self.offsets_ = self.balance * offsets(smooth, np.asarray(y), sample_weight)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.regressor_, name):
                 setattr(self, name, getattr(self.regressor_, name))
@@ -111,7 +116,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _offsets(smooth, shares, weights):
+def offsets(smooth, shares, weights):
     """Return what lets each class win as often as it is voted for on average.
 
     Parameters
@@ -134,10 +139,10 @@ def _offsets(smooth, shares, weights):
     away = wanted / wanted.sum() - now
     apart = (away**2).sum()
     goal = now + away * max(0.0, 1 - noise / apart if apart else 0.0)
-    offsets, step = np.zeros(n_classes), smooth.std()
+    added, step = np.zeros(n_classes), smooth.std()
     for turn in range(TURNS):
-        offsets += step * (goal - _won(smooth + offsets)) / (1 + turn / 10)
-    return offsets
+        added += step * (goal - _won(smooth + added)) / (1 + turn / 10)
+    return added
 
 
 def _won(shares):

@@ -218,30 +218,37 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
         )
         if not weights.any():
             raise ValueError("sample_weight must be positive for at least one row.")
+        self._one = np.ndim(y) == 1
+        self._solve(self._placed(X), np.asarray(y, dtype=np.float64), weights)
+        return self
+
+    def _placed(self, X):
+        """Return what the ridge sees of public rows, after a look at them alone."""
         self.map_ = NeighborMap(
             self.n_components, self.n_neighbors, self.n_directions
         ).fit(X)
-        Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
-        self._one = np.ndim(y) == 1
-        known = weights > 0
-        mean = np.average(Y, axis=0, weights=weights)
         graph, linear = self._blocks(self.map_.rows_)
         # rows of the average size have the norm one in either block
         sizes = [np.sqrt((block**2).sum(axis=1).mean()) for block in (graph, linear)]
         self._scale = 1 / np.maximum(sizes, np.finfo(float).tiny)
-        Z = np.hstack([graph * self._scale[0], linear * self._scale[1]])[known]
+        return np.hstack([graph * self._scale[0], linear * self._scale[1]])
+
+    def _solve(self, Z, y, weights):
+        """Find weights for placed rows; those of weight zero are left out."""
+        Y = y.reshape(len(Z), -1)
+        known = weights > 0
+        mean = np.average(Y, axis=0, weights=weights)
         half = np.sqrt(weights[known])[:, None]
-        Z, R = Z * half, (Y[known] - mean) * half
+        Z, R = Z[known] * half, (Y[known] - mean) * half
         scores, products = Z.T @ Z, Z.T @ R
         total = (R**2).sum()
         candidates = [
             self._tried(prior, scores, products, total, R.shape)
-            for prior in self._priors(linear.shape[1])
+            for prior in self._priors(Z.shape[1] - len(self.map_.rates_))
         ]
         best = min(candidates, key=lambda found: found[0])
         _, self.strength_, self.walk_, self.coef_ = best
         self.intercept_ = mean
-        return self
 
     def predict(self, X):
         """Return smooth targets of rows.

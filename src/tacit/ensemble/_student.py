@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from tacit._estimators import all_or_nothing, checked_shape, checked_values
 from tacit._random import generator_for
 from tacit._validate import one_of
+from tacit.ensemble._choice import chosen_classifier, chosen_regressor
 from tacit.ensemble._durable import DurableLabeler
 from tacit.ensemble._labeler import PrivateLabeler
 from tacit.ensemble._labels import Labels
 from tacit.ensemble._pupils import refuse_student
 from tacit.ensemble._shares import VoteClassifier
-from tacit.ensemble._smoothing import SmoothedVotes
 from tacit.ensemble._tables import table_of
 from tacit.ensemble._terms import is_counted, least_rows
 from tacit.mechanisms.subsets import permutation
@@ -40,7 +40,9 @@ class PrivateStudent(BaseEstimator):
         a `DurableLabeler`.
     student
         Any classifier or regressor of scikit-learn, or a pipeline; it is cloned. None
-        for `SmoothedVotes`, which averages the noise over rows that are alike.
+        for the best of a short list, by answers about rows that were held out:
+        `SmoothedVotes`, which averages the noise over rows that are alike, small
+        boosted trees, and a constant.
     targets
         What the student learns. ``"labels"``: the answers. ``"votes"``: the noisy share
         of the votes for each class, of all rows that were answered, which a regressor
@@ -119,7 +121,7 @@ class PrivateStudent(BaseEstimator):
         X_public
             Public rows with the columns of ``X``, asked in their order until nothing is
             left. None where the labeler has ``private="labels"``: then a random sample
-            of ``X`` is asked.
+            of ``X`` is asked. Where both are there, these rows alone are asked.
         """
         with all_or_nothing(self):
             if not isinstance(self.labeler, PrivateLabeler):
@@ -303,7 +305,9 @@ class PrivateStudent(BaseEstimator):
         """Return a regressor of the answers, uncut where they are told so."""
         told = labels.votes is not None and self.targets != "labels"
         goals = labels.votes[:, 0] if told else labels.values
-        return self._fitted(self._learner(), pool, goals, labels.answered)
+        if self.student is None:
+            return chosen_regressor(pool, goals, labels.answered)
+        return self._fitted(clone(self.student), pool, goals, labels.answered)
 
     def _by_votes(self, pool, labels):
         """Return a classifier by shares of the votes, or of one for a label alone."""
@@ -311,12 +315,14 @@ class PrivateStudent(BaseEstimator):
             shares = (labels.values[:, None] == self.classes_).astype(np.float64)
         else:
             shares = labels.votes / self.labeler_.n_teachers_
-        student = VoteClassifier(self._learner(), self.classes_)
+        if self.student is None:
+            return chosen_classifier(pool, shares, labels.answered, self.classes_)
+        student = VoteClassifier(self.student, self.classes_)
         return self._fitted(student, pool, shares, labels.answered)
 
     def _by_labels(self, pool, labels):
         """Return a classifier of the labels, which is constant where all are one."""
-        student, answered, values = self._learner(), labels.answered, labels.values
+        student, answered, values = clone(self.student), labels.answered, labels.values
         known = np.unique(values[answered])
         if len(known) < 2:
             return self._constant(known[0], pool)
@@ -324,13 +330,7 @@ class PrivateStudent(BaseEstimator):
             answered, values = self._guessed(student, pool, answered, values)
         return self._fitted(student, pool, values, answered)
 
-    def _learner(self):
-        return SmoothedVotes() if self.student is None else clone(self.student)
-
     def _fitted(self, student, pool, goals, answered):
-        if self.student is None:  # which learns from rows without an answer too
-            weights = answered.astype(np.float64)
-            return student.fit(pool, goals, sample_weight=weights)
         return student.fit(_rows(pool, answered), goals[answered])
 
     def _guessed(self, student, pool, answered, values):

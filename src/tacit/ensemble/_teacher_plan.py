@@ -8,7 +8,7 @@ from typing import Any
 from tacit.ensemble._agreement import Group
 from tacit.privacy import Budget
 
-__all__ = ["TeacherPlan", "limits_in_words"]
+__all__ = ["TeacherPlan"]
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,7 @@ class TeacherPlan:
             f"{budget.delta:.3g}, neighbors {budget.neighbors.value}",
             f"teachers     {self.n_teachers:,}, each with {self.rows_per_teacher:,.0f} "
             "rows",
-            "questions    "
-            + limits_in_words(self.max_queries, self.max_refusals, self.max_answers),
+            f"questions    {self._questions()}",
         ]
         if self.noise_scale is not None:
             lines.append(f"noise        scale {self.noise_scale:,.4g}{self._passed()}")
@@ -124,20 +123,16 @@ class TeacherPlan:
             )
         return "\n".join(lines)
 
+    def _questions(self) -> str:
+        if self.max_refusals is not None:
+            limit = "no limit" if self.max_queries is None else f"{self.max_queries:,}"
+            return f"{limit}; refusal {self.max_refusals + 1:,} is the last"
+        if self.max_answers is not None:
+            return f"{self.max_queries:,}, of which {self.max_answers:,} are answered"
+        return f"{self.max_queries:,}"
+
     def _passed(self) -> str:
         if self.threshold is None:
             return ""
         what = "votes" if self.mechanism == "confident_gnmax" else "distance"
         return f"; {what} to pass {self.threshold:,.4g}"
-
-
-def limits_in_words(
-    max_queries: int | None, max_refusals: int | None, max_answers: int | None
-) -> str:
-    """Return how many questions are answered; None where there is no such limit."""
-    if max_refusals is not None:
-        limit = "no limit" if max_queries is None else f"{max_queries:,}"
-        return f"{limit}; refusal {max_refusals + 1:,} is the last"
-    if max_answers is not None:
-        return f"{max_queries:,}, of which {max_answers:,} are answered"
-    return f"{max_queries:,}"

@@ -22,7 +22,7 @@ from tacit.ensemble._plan import (
     expected_of,
     refuse_more_teachers,
 )
-from tacit.ensemble._teacher_plan import TeacherPlan, limits_in_words
+from tacit.ensemble._teacher_plan import TeacherPlan
 from tacit.ensemble._voting import ClassVoting, NumberVoting
 from tacit.mechanisms.votes import (
     CLASS_VOTES,
@@ -52,6 +52,7 @@ __all__ = [
 
 LABELS_ONLY = "protects labels alone: the features of all rows are taken as public"
 CLASSES_TOLD = "the set of labels is public (taken from y; give classes=)"
+FEWER = "take fewer teachers, or give the rows that you expect as expected_rows"
 LEARNER = "the learner is a function of its rows and its seed, and keeps nothing"
 
 
@@ -105,7 +106,6 @@ class LabelerPlan:
             f"{budget.delta:.3g}, neighbors {budget.neighbors.value}",
             f"teachers     {self.n_teachers:,}, each with {self.rows_per_teacher:,.0f} "
             "rows",
-            f"questions    {_limits(self.mechanism)}",
             f"spent        {in_words(self.event)}",
         ]
         return "\n".join([*lines, *(f"assumes      {a}" for a in self.assumptions)])
@@ -302,7 +302,7 @@ def planned_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
     n_teachers = labeler.n_teachers
     if is_automatic(labeler):
         n_teachers = auto_teachers(rows, budget, name, **facts)
-    refuse_more_teachers(int(n_teachers), rows)
+    refuse_more_teachers(int(n_teachers), rows, FEWER)
     mechanism = vote_mechanism(name, budget, VoteTerms(int(n_teachers), **facts))
     return LabelerPlan(
         budget,
@@ -313,18 +313,23 @@ def planned_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
         (
             *((LABELS_ONLY,) if labeler.private == "labels" else ()),
             LEARNER,
-            f"{int(n_teachers):,} teachers vote by {name}; questions: "
-            + _limits(mechanism),
+            f"{int(n_teachers):,} teachers vote by {name} on {_questions(mechanism)}",
             *mechanism.assumptions,
             *((CLASSES_TOLD,) if not numbers and labeler.classes is None else ()),
         ),
     )
 
 
-def _limits(mechanism: VoteMechanism) -> str:
+def _questions(mechanism: VoteMechanism) -> str:
     """Return how many questions a mechanism answers, in words."""
     names = ("n_queries", "max_refusals", "max_answers")
-    return limits_in_words(*(getattr(mechanism, name, None) for name in names))
+    queries, refusals, answers = (getattr(mechanism, name, None) for name in names)
+    limit = "any number of" if queries is None else f"up to {queries:,}"
+    if refusals is not None:
+        return f"{limit} questions, until refusal {refusals + 1:,}"
+    if answers is not None:
+        return f"{limit} questions, of which {answers:,} are answered"
+    return f"{limit} questions"
 
 
 def described(value: Any) -> str:

@@ -50,7 +50,8 @@ class Remaining:
     answers
         Questions that get an answer.
     refusals
-        Questions that get none.
+        Questions that get none. The last of them is the one that ends it, so that it is
+        one more than the refusals that let it go on: six with ``max_refusals=5``.
     """
 
     queries: int | None = None
