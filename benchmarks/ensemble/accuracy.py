@@ -47,10 +47,10 @@ from benchmarks.ensemble.learners import (
 from benchmarks.ensemble.replays import (
     GROUPS,
     SEEDS,
-    STUDENTS,
     chosen_first,
     line,
     student_of,
+    students_of,
     told_of,
 )
 from benchmarks.tables import read_rows
@@ -140,7 +140,7 @@ def whole(problem: Problem, beside: dict) -> Iterator[dict]:
     assert (private_votes(labeler, problem.X_pool) == kept).all()
     labels = labeler.label(problem.X_pool)
     empty = dict.fromkeys(("seed", "validation", "chosen"))
-    for name in STUDENTS:
+    for name in students_of(beside["mechanism"]):
         student = student_of(name, problem, beside["mechanism"])
         model = PrivateStudent(labeler, student).fit_pool(problem.X_pool, labels)
         found = {
@@ -184,9 +184,10 @@ def over_rows(name: str) -> Iterator[dict]:
 
 
 def is_case(row: dict, case: Sequence) -> bool:
-    """Return whether a line is the one that was chosen for the default student."""
+    """Return whether a line is the one that was chosen for the first student."""
     found = [row[name] for name in ("learner", "mechanism", "epsilon")]
-    return found == list(case) and (row["student"], row["chosen"]) == ("default", "yes")
+    first = students_of(row["mechanism"])[0]
+    return found == list(case) and (row["student"], row["chosen"]) == (first, "yes")
 
 
 def refuse_apart(rows: Iterable[dict]) -> None:

@@ -10,8 +10,9 @@ and leaves the kill as real; some are new interpreters.
     python -m benchmarks.ensemble.kills [--quick]
 
 Ends with code 1 if an answer or a student is different, or if the ledger has more than
-one charge or is not sound. A kill while a student is written leaves a hidden folder
-beside it, which is public and counted here.
+one charge or is not sound. What a kill leaves beside a student that is written, a
+hidden folder that is public, is removed by the next run; what is still there at the end
+is counted.
 """
 
 from __future__ import annotations

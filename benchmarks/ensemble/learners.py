@@ -19,7 +19,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from tacit.ensemble import PrivateLabeler, _chunks, _contents, _teachers, _work
+from tacit.ensemble import PrivateLabeler, _chunks, _contents, _work
 
 VOTES = RESULTS / "votes"
 TEACHER_SEED = 0
@@ -27,7 +27,7 @@ TEACHER_SEED = 0
 ROWS_PER_TEACHER = (30, 100, 400)
 TREE_ROWS = 60
 # Code that votes follow from
-TEACHING = [Path(module.__file__) for module in (_chunks, _contents, _teachers, _work)]
+TEACHING = [Path(module.__file__) for module in (_chunks, _contents, _work)]
 
 
 def teacher_of(learner: str, problem: Problem) -> Any:

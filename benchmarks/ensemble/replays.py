@@ -72,6 +72,11 @@ def targets_of(mechanism: str) -> str:
     return "votes" if VOTES[mechanism].mechanism.tells_votes else "labels"
 
 
+def students_of(mechanism: str) -> tuple[str, ...]:
+    """Return the students of a mechanism: that of the library takes its time."""
+    return STUDENTS if mechanism == "gnmax" else STUDENTS[-1:]
+
+
 def student_of(name: str, problem: Problem, mechanism: str) -> Any:
     """Return a student: None for that of the library, or a ridge on the public map."""
     if name == "default":
@@ -184,8 +189,8 @@ def chosen_first(
     rows, again = [], []
     for size in sizes_of(learner, quick):
         asked = problem, learner, size, mechanism, epsilon
-        rows += replayed(*asked, SEEDS[0], STUDENTS)
-    for name in STUDENTS if rows else ():
+        rows += replayed(*asked, SEEDS[0], students_of(mechanism))
+    for name in students_of(mechanism) if rows else ():
         own = [row for row in rows if row["student"] == name]
         best = max(own, key=lambda row: row["validation"])
         best["chosen"] = "yes"

@@ -24,12 +24,12 @@ csv.write_csv(unlabelled, tacit.folder / "public.csv")
 
 # %%
 # First the plan: how much noise there is on the votes, and how many labels will be as
-# most teachers say. Fewer questions meet less noise, and 100 of the public rows are
+# most teachers say. Fewer questions meet less noise, and 60 of the public rows are
 # enough. No row is read and nothing is charged.
 
 LABEL = (
     "private.csv public.csv --schema census.toml --epsilon 2 --delta 1e-7 "
-    "--teachers 150 --queries 100"
+    "--teachers 120 --queries 60"
 )
 tacit(f"label {LABEL} --expected-rows 9000 --plan")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 __all__ = [
     "at_least",
+    "at_most",
     "fraction",
     "moderate",
     "nonnegative",
@@ -86,6 +87,13 @@ def at_least(least: int, **named: object) -> None:
             value < least
         ):
             raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
+
+
+def at_most(most: float, **named: Any) -> None:
+    """Refuse whatever is above ``most``; names of what is not given are None."""
+    for name, value in named.items():
+        if value is not None and value > most:
+            raise ValueError(f"{name} must be at most {most:g}, got {value!r}.")
 
 
 def one_of(allowed: Iterable[object], **named: object) -> None:

@@ -319,6 +319,7 @@ def test_all_rows_of_a_person_are_protected_by_their_id(seed):
         classes=[0, 1],
         n_queries=4,
         neighbors=Neighbors.ADD_OR_REMOVE_ONE,
+        expected_rows=200,
         random_state=0,
     )
     y = np.arange(204) % 2

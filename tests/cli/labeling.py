@@ -1,11 +1,15 @@
 """A private and a public table in a folder, for the tests of ``tacit label``."""
 
 import csv
+from contextlib import redirect_stdout
+from io import StringIO
 
 import joblib
+import pytest
 from tests.cli.streaming import AGE, ILL, PAY, SEX, with_ledger
 
 from tacit._random import as_generator
+from tacit.cli import main
 from tacit.privacy import Ledger
 from tacit.saved import read_student
 from tacit.tables import Column, Schema
@@ -71,6 +75,16 @@ def arguments(folder, *more, **given):
     return ("label", *tables, *options(folder, *more, **given))
 
 
+def run_once(given):
+    """Run a command for several tests; return what it printed."""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as said:
+        patch.delenv("TACIT_DATASET", raising=False)
+        with pytest.raises(SystemExit) as end:
+            main([str(argument) for argument in given])
+    assert end.value.code == 0
+    return said.getvalue()
+
+
 def read_csv(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
@@ -81,9 +95,9 @@ def hash_of(folder):
     return joblib.hash(read_student(folder).estimator)
 
 
-def charges(folder):
+def charges(folder, ledger="budget.db"):
     """Return the labels of all charges, of a ledger that is sound."""
-    ledger = Ledger.open(f"sqlite:///{folder / 'budget.db'}", dataset="ward")
+    ledger = Ledger.open(f"sqlite:///{folder / ledger}", dataset="ward")
     assert ledger.verify().ok
     found = [record.label for record in ledger.history() if record.kind == "charge"]
     ledger.close()

@@ -55,8 +55,8 @@ def with_ledger(folder):
     return head
 
 
-def head_of(folder):
-    ledger = Ledger.open(f"sqlite:///{folder / 'budget.db'}", dataset="ward")
+def head_of(folder, ledger="budget.db"):
+    ledger = Ledger.open(f"sqlite:///{folder / ledger}", dataset="ward")
     head = ledger.head
     ledger.close()
     return head

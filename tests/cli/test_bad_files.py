@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from io import BytesIO
 
 import pyarrow.csv
 import pyarrow.parquet
@@ -128,10 +129,11 @@ def test_the_file_is_fine_before_it_is_made_bad(census, run):
 
 
 def test_a_full_disk_for_the_model_is_said_before_the_charge(census, run, monkeypatch):
-    def full(self, data):
-        raise OSError(28, "No space left on device", str(self))
+    class Full(BytesIO):
+        def write(self, data):
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    monkeypatch.setattr("tacit.cli._places.TemporaryFile", lambda **place: Full())
     before = ledger_of(census).head
     answer = run(*fit_arguments(census))
     assert answer.code == 2

@@ -1,7 +1,10 @@
 """``tacit label``: labels for public rows, a student, one charge, and going on."""
 
 import json
+import shutil
 import stat
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +14,7 @@ from tests.cli.labeling import (
     LABELS,
     N_PRIVATE,
     N_PUBLIC,
+    WHO,
     arguments,
     charges,
     hash_of,
@@ -18,22 +22,34 @@ from tests.cli.labeling import (
     people,
     place,
     read_csv,
+    run_once,
     write_csv,
 )
 from tests.cli.streaming import AGE, ILL, PAY, SEX, head_of
 
-from tacit.tables import Schema
+from tacit.mechanisms.votes import VOTES
+from tacit.privacy import Budget, Ledger
+from tacit.saved import _json
+from tacit.tables import Column, Schema
 
 # So much that noise hardly matters
 RICH = {"epsilon": 100}
 
 
+def with_rich_ledger(folder):
+    url = f"sqlite:///{folder / 'rich.db'}"
+    Ledger.open(url, dataset="ward", budget=Budget(500.0, 1e-4)).close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    return with_rich_ledger(place(tmp_path_factory.mktemp("tables")))
+
+
 @pytest.fixture
-def ward(tmp_path, run):
-    place(tmp_path)
-    account = ("--ledger", f"sqlite:///{tmp_path / 'rich.db'}", "--dataset", "ward")
-    assert run("ledger", "init", *account, "--epsilon", 500, "--delta", 1e-4).code == 0
-    return tmp_path
+def ward(tables, tmp_path):
+    return shutil.copytree(tables, tmp_path / "ward")
 
 
 def rich(ward, *more, **given):
@@ -51,66 +67,87 @@ def right(ward, found):
     return np.mean([a == b for a, b in zip(found, truth, strict=True)])
 
 
-def test_public_rows_get_labels_and_stay_as_they_were(ward, run):
-    answer = run(*rich(ward, out=LABELS))
-    assert answer.code == 0, answer.err
-    before, after = read_csv(ward / "public.csv"), read_csv(ward / "labels.csv")
-    assert [{k: v for k, v in row.items() if k != "ill"} for row in after] == before
+@pytest.fixture(scope="module")
+def done(tables, tmp_path_factory):
+    """A folder in which all was answered once, with votes, and what was said."""
+    folder = shutil.copytree(tables, tmp_path_factory.mktemp("done") / "ward")
+    said = run_once(rich(folder, "--votes", "--label", "the ward", "--json"))
+    return folder, json.loads(said)
+
+
+@pytest.fixture
+def after(done, tmp_path):
+    """A copy of that folder, in which anything may happen."""
+    return shutil.copytree(done[0], tmp_path / "after")
+
+
+def test_public_rows_get_labels_and_stay_as_they_were(done):
+    ward, _ = done
+    before, found = read_csv(ward / "public.csv"), read_csv(ward / "labels.csv")
+    assert [{name: row[name] for name in before[0]} for row in found] == before
     assert right(ward, labels_of(ward)) > 0.9
 
 
-def test_the_student_predicts_and_is_as_private_as_its_labels(ward, run):
-    data = run(*rich(ward, "--json")).data
-    given = ("predict", ward / "student", ward / "public.csv")
-    answer = run(*given, "--out", ward / "p.csv", "--keep", "who", "--probabilities")
+def test_noisy_votes_are_told_where_they_are_asked_for(done):
+    for row in read_csv(done[0] / "labels.csv"):
+        votes = {name: float(row[f"ill={name}"]) for name in ("no", "yes")}
+        assert row["ill"] == max(votes, key=votes.get)
+        assert abs(sum(votes.values()) - 20) < 15
+
+
+def test_the_student_predicts_and_is_as_private_as_its_labels(after, done, run):
+    given = ("predict", after / "student", after / "public.csv")
+    answer = run(*given, "--out", after / "p.csv", "--keep", "who", "--probabilities")
     assert answer.code == 0, answer.err
-    rows = read_csv(ward / "p.csv")
-    assert right(ward, [row["ill"] for row in rows]) > 0.8
+    rows = read_csv(after / "p.csv")
+    assert right(after, [row["ill"] for row in rows]) > 0.8
     assert {"who", "ill", "ill=no", "ill=yes"} == set(rows[0])
-    privacy = json.loads((ward / "student" / "privacy.json").read_text())
-    assert privacy == data["privacy"]
+    privacy = json.loads((after / "student" / "privacy.json").read_text())
+    assert privacy == done[1]["privacy"]
 
 
-def test_a_report_and_a_card_lie_beside_the_student(ward, run):
-    assert run(*rich(ward)).code == 0
-    report = (ward / "student" / "report.html").read_text()
+def test_a_report_and_a_card_lie_beside_the_student(after, run):
+    report = (after / "student" / "report.html").read_text()
     assert "learnt from the answers of 20 teachers" in report
-    assert "learnt from" in (ward / "student" / "card.md").read_text()
-    (ward / "student" / "report.html").unlink()
-    account = ("--ledger", f"sqlite:///{ward / 'rich.db'}")
-    assert run("report", ward / "student", *account).code == 0
-    assert "ward" in (ward / "student" / "report.html").read_text()
+    assert "learnt from" in (after / "student" / "card.md").read_text()
+    (after / "student" / "report.html").unlink()
+    account = ("--ledger", f"sqlite:///{after / 'rich.db'}")
+    assert run("report", after / "student", *account).code == 0
+    assert "ward" in (after / "student" / "report.html").read_text()
 
 
-def test_one_charge_pays_for_all(ward, run):
-    data = run(*arguments(ward, "--label", "the ward", "--json", out=LABELS)).data
-    (charged,) = charges(ward)
+def test_one_charge_pays_for_all(done):
+    ward, data = done
+    (charged,) = charges(ward, "rich.db")
     assert charged.startswith("the ward: ")
-    assert data["ledger"]["spent"] <= 2
+    assert data["ledger"]["spent"] <= 100
     assert data["asked"] == data["answered"] == data["rows"] == N_PUBLIC
     assert data["asked_before"] == 0
 
 
-def test_the_same_command_again_changes_and_charges_nothing(ward, run):
-    assert run(*arguments(ward)).code == 0
-    head, table = head_of(ward), (ward / "labels.csv").read_bytes()
-    student = hash_of(ward / "student")
-    answer = run(*arguments(ward))
+def test_the_state_is_for_its_owner_alone(done):
+    ward, _ = done
+    for path in (ward / "state", *(ward / "state").rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_the_same_command_again_changes_and_charges_nothing(after, run):
+    head, table = head_of(after, "rich.db"), (after / "labels.csv").read_bytes()
+    student = hash_of(after / "student")
+    answer = run(*rich(after, "--votes", "--label", "the ward"))
     assert answer.code == 0, answer.err
     assert "charged nothing" in answer.out
-    assert head_of(ward) == head
-    assert (ward / "labels.csv").read_bytes() == table
-    assert hash_of(ward / "student") == student
+    assert head_of(after, "rich.db") == head
+    assert (after / "labels.csv").read_bytes() == table
+    assert hash_of(after / "student") == student
 
 
-def test_another_student_of_the_same_answers_costs_nothing(ward, run):
-    assert run(*arguments(ward)).code == 0
-    head = head_of(ward)
-    given = options(ward, "--student", "tree", "--out", ward / "second", out=())
-    tables = (ward / "private.csv", ward / "public.csv")
-    assert run("label", *tables, *given).code == 0
-    assert head_of(ward) == head
-    said = json.loads((ward / "second" / "student.json").read_text())
+def test_another_student_of_the_same_answers_costs_nothing(after, run):
+    head = head_of(after, "rich.db")
+    second = ("--student", "tree", "--out", after / "second")
+    assert run(*rich(after, "--label", "the ward", *second, out=())).code == 0
+    assert head_of(after, "rich.db") == head
+    said = json.loads((after / "second" / "student.json").read_text())
     assert "Tree" in json.dumps(said)
 
 
@@ -150,7 +187,7 @@ def test_a_plan_reads_no_row_and_charges_nothing(ward, run):
 def test_teachers_of_few_rows_learn_from_them(ward, run, teacher, teachers):
     answer = run(*rich(ward, "--teacher", *teacher, teachers=teachers, out=LABELS))
     assert answer.code == 0, answer.err
-    assert right(ward, labels_of(ward)) > 0.9
+    assert right(ward, labels_of(ward)) > 0.8
 
 
 @pytest.mark.parametrize("target", ["ill", "pay"])
@@ -165,15 +202,6 @@ def test_a_plan_rehearses_and_says_the_rows_of_a_teacher(ward, run, target):
     answer = run(*arguments(ward, *planned, *boosting, *fixed, teachers=40))
     assert answer.code == 2
     assert "take fewer --teachers, or another --teacher" in answer.err
-
-
-def test_noisy_votes_are_told_where_they_are_asked_for(ward, run):
-    assert run(*rich(ward, "--votes", out=LABELS)).code == 0
-    rows = read_csv(ward / "labels.csv")
-    for row in rows:
-        votes = {name: float(row[f"ill={name}"]) for name in ("no", "yes")}
-        assert row["ill"] == max(votes, key=votes.get)
-        assert abs(sum(votes.values()) - 20) < 15
 
 
 def test_rows_that_are_not_asked_about_stay_empty(ward, run):
@@ -244,10 +272,17 @@ def test_rows_of_a_person_stay_together(ward, run):
 
 
 def test_labels_alone_can_be_what_is_private(ward, run):
+    # what a schema ignores may tell the label, and nobody said that it is public
+    columns = (WHO, Column("diagnosis", "ignore"), AGE, SEX, PAY)
+    Schema(columns, target=ILL).save(ward / "t.toml")
+    rows = [{**row, "diagnosis": row["ill"]} for row in people(N_PRIVATE, 0)]
+    write_csv(ward / "private.csv", rows)
     given = options(ward, "--labels-only", "--json")
     answer = run("label", ward / "private.csv", *given)
     assert answer.code == 0, answer.out
-    assert len(labels_of(ward)) == N_PRIVATE
+    found = read_csv(ward / "labels.csv")
+    assert len(found) == N_PRIVATE
+    assert list(found[0]) == ["age", "sex", "pay", "ill"]
     assert any(
         "labels alone" in words for words in answer.data["privacy"]["assumptions"]
     )
@@ -259,16 +294,10 @@ def test_labels_alone_can_be_what_is_private(ward, run):
 def test_teachers_and_students_have_names(ward, run, name):
     given = {
         "boosting": ("--set-teacher", "max_iter=3", "--set-student", "max_iter=3"),
-        "forest": ("--set-teacher", "n_estimators=3", "--set-student", "max_depth=3"),
+        "forest": ("--set-teacher", "n_estimators=3", "--set-student=n_estimators=3"),
     }.get(name, ())
     both = ("--teacher", name, "--student", name)
     assert run(*arguments(ward, *both, *given, teachers=4)).code == 0
-
-
-def test_the_state_is_for_its_owner_alone(ward, run):
-    assert run(*arguments(ward, out=LABELS)).code == 0
-    for path in (ward / "state", *(ward / "state").rglob("*")):
-        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
 
 def test_what_is_said_tells_public_counts_alone(ward, run):
@@ -291,3 +320,55 @@ def test_columns_that_the_schema_has_not_may_be_public(ward, run):
     write_csv(ward / "private.csv", people(N_PRIVATE, 0), leave_out=["who"])
     assert run(*arguments(ward, out=LABELS)).code == 0
     assert read_csv(ward / "labels.csv")[3]["who"] == "p1"
+
+
+def left_behind(after, labeler):
+    """Make what a kill leaves while the student of a labeler is written."""
+    place = after / f".tacit-{labeler}.partial"
+    place.mkdir()
+    header = json.loads((after / "student" / "student.json").read_text())
+    header["facts"]["labeler"] = labeler
+    header["sha256"] = _json.checksum(header)
+    (place / "student.json").write_text(json.dumps(header))
+    return place
+
+
+def test_what_a_kill_left_of_this_student_is_removed_and_nothing_else(after, run):
+    header = json.loads((after / "student" / "student.json").read_text())
+    ours = left_behind(after, header["facts"]["labeler"])
+    other = left_behind(after, "0" * 32)
+    foreign = after / ".tacit-notes.partial"
+    foreign.mkdir()
+    assert run(*rich(after, "--label", "the ward", "--votes")).code == 0
+    assert not ours.exists()
+    assert other.exists()
+    assert foreign.exists()
+
+
+def test_the_mechanisms_to_choose_from_are_all_there_are(run):
+    assert f"[auto|{'|'.join(VOTES)}]" in run("label", "--help").out
+
+
+def test_a_student_of_other_answers_is_kept(after, run):
+    given = rich(after, state="other")
+    (after / "labels.csv").unlink()
+    assert "give another --output, or --force" in run(*given).err
+
+
+LOADED = """
+import sys
+from contextlib import suppress
+from tacit.cli import main
+
+for given in (["--help"], ["label", "--help"]):
+    with suppress(SystemExit):
+        main(given)
+assert not {"sklearn", "joblib", "skops"} & set(sys.modules)
+import tacit.saved
+assert "skops" not in sys.modules
+"""
+
+
+def test_help_loads_no_learners_and_models_of_this_library_no_skops():
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()

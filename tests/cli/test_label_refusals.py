@@ -1,7 +1,10 @@
 """What ``tacit label`` refuses: in one sentence, charged nothing, changed nothing."""
 
+import shutil
+from contextlib import chdir
+
 import pytest
-from tests.cli.labeling import N_PUBLIC, people, place, write_csv
+from tests.cli.labeling import N_PUBLIC, people, place, run_once, write_csv
 from tests.cli.streaming import AGE, ILL, PAY, SEX, head_of
 
 from tacit.tables import Column, Schema
@@ -9,10 +12,16 @@ from tacit.tables import Column, Schema
 STUDENT = ("--labels", "labels.csv", "--out", "student")
 
 
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    return place(tmp_path_factory.mktemp("tables"))
+
+
 @pytest.fixture
-def ward(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return place(tmp_path)
+def ward(tables, tmp_path, monkeypatch):
+    copy = shutil.copytree(tables, tmp_path / "ward")
+    monkeypatch.chdir(copy)
+    return copy
 
 
 def label(*more, state="state", outputs=STUDENT, tables=("private.csv", "public.csv")):
@@ -131,7 +140,7 @@ OPTIONS = {
     "a parameter with an option": (("--set", "n_queries=3"), "use --queries"),
     "an unknown parameter": (("--set", "magic=3"), "no parameter 'magic'"),
     "no seed": (("--set", "random_state=abc"), "random_state"),
-    "an unknown mechanism": (("--mechanism", "magic"), "mechanism"),
+    "an unknown mechanism": (("--mechanism", "magic"), "'confident_gnmax'"),
     "votes on numbers": (("--mechanism", "median"), "mechanism"),
     "votes that are not told": (("--votes", "--mechanism", "stable"), "--votes"),
     "ids with replaced rows": (("--ids", "who"), "--ids"),
@@ -152,7 +161,7 @@ OPTIONS = {
     "labels in the state": (("--labels", "state/labels.csv"), "--state"),
     "a student in the state": (("--out", "state/student"), "--state"),
     "a student around the state": (("--out", ".", "--force"), "--out"),
-    "a student over a folder": (("--out", "notes", "--force"), "is no model"),
+    "a student over a folder": (("--out", "notes", "--force"), "notes is no student"),
     "a student for nobody": (("--student", "none"), "--student none"),
 }
 
@@ -235,15 +244,32 @@ BEGUN = {
 }
 
 
+OUTPUTS = ("--labels", "labels.csv", "--student", "none")
+
+
+@pytest.fixture(scope="module")
+def first_run(tables, tmp_path_factory):
+    """A folder in which all was answered once."""
+    folder = shutil.copytree(tables, tmp_path_factory.mktemp("begun") / "ward")
+    with chdir(folder):
+        run_once(label(outputs=OUTPUTS))
+    return folder
+
+
+@pytest.fixture
+def begun(first_run, tmp_path, monkeypatch):
+    copy = shutil.copytree(first_run, tmp_path / "begun")
+    monkeypatch.chdir(copy)
+    return copy
+
+
 @pytest.mark.parametrize("case", BEGUN)
-def test_what_does_not_fit_what_was_begun_is_one_sentence(ward, run, case):
+def test_what_does_not_fit_what_was_begun_is_one_sentence(begun, run, case):
     change, more, words = BEGUN[case]
-    outputs = ("--labels", "labels.csv", "--student", "none")
-    assert run(*label(outputs=outputs)).code == 0
-    change(ward)
-    before = snapshot(ward)
-    answer = run(*label(*more, outputs=outputs))
+    change(begun)
+    before = snapshot(begun)
+    answer = run(*label(*more, outputs=OUTPUTS))
     assert answer.code == 2, answer.out + answer.err
     assert words in answer.err
     assert answer.err.count("\n") == 1
-    assert snapshot(ward) == before
+    assert snapshot(begun) == before

@@ -26,6 +26,7 @@ from tacit.cli._places import (
 from tacit.cli._pool import Pool
 from tacit.cli._predicting import SUFFIXES, fill_table
 from tacit.ensemble import DurableLabeler, LabelerPlan, Labels, PrivateLabeler
+from tacit.ensemble._student import LEAST_POOL
 from tacit.ensemble._terms import public_classes
 from tacit.privacy.report import in_words
 from tacit.streams._disk import made, placed
@@ -40,6 +41,7 @@ __all__ = [
     "opened",
     "plan_facts",
     "put_table",
+    "refuse_outputs",
     "refuse_votes",
     "vote_columns",
 ]
@@ -174,24 +176,25 @@ def opened(
             f"{', '.join(options)} must be as then."
         ) from None
     try:
-        _bind(state / POOL, pool)
+        _bind(state / POOL, pool, begun=durable.identity is not None)
     except BaseException:
         durable.close()
         raise
     return durable
 
 
-def _bind(path: Path, pool: Pool) -> None:
+def _bind(path: Path, pool: Pool, *, begun: bool) -> None:
     """Keep what is asked, or refuse rows other than those that were kept."""
     facts = {"questions": pool.n_queries, "sha256": pool.digest}
-    if not path.exists():
+    if not (begun or path.exists()):
         placed(path, _json.canonical(facts).encode())
     try:
         kept = json.loads(path.read_bytes())
-    except ValueError:
+    except (FileNotFoundError, ValueError):
+        # without it nobody knows which rows the answers are of
         raise Refused(
-            f"{path} is damaged; put a whole copy of --state back, or begin in another "
-            "folder, which is charged anew."
+            f"{path} is damaged or gone; put a whole copy of --state back, or begin in "
+            "another folder, which is charged anew."
         ) from None
     if kept != facts:
         raise Refused(
@@ -232,6 +235,27 @@ def refuse_votes(
             f"The public table has a column {min(both)!r} already; rename it, or leave "
             "--votes out."
         )
+
+
+def refuse_outputs(pool: Pool, places: Places) -> None:
+    """Refuse public rows that no student or no file of labels can be made of."""
+    if places.output is not None and len(pool.X) < LEAST_POOL:
+        raise Refused(
+            f"A student learns from at least {LEAST_POOL} rows to label; give more, or "
+            "leave --output out."
+        )
+    if places.labels is None:
+        return
+    try:
+        # the types are what can be wrong, and no row has others
+        none = pool.columns.slice(0, 0)
+        fill_table(pa.BufferOutputStream(), [none], places.labels.suffix)
+    except pa.ArrowException as error:
+        raise Refused(
+            f"--labels cannot be a file {places.labels.suffix} with all columns of the "
+            f"rows to label: {str(error).splitlines()[0]}; give the other kind of "
+            "file, or leave such columns out."
+        ) from None
 
 
 def labelled_table(

@@ -59,7 +59,7 @@ def write_table(path: Path, blocks: Iterator[pa.Table]) -> int:
     return rows
 
 
-def fill_table(path: Path, blocks: Iterable[pa.Table], suffix: str) -> int:
+def fill_table(path: Any, blocks: Iterable[pa.Table], suffix: str) -> int:
     """Write blocks to a file of a kind, ``.csv`` or ``.parquet``; return the rows."""
     kind = csv.CSVWriter if suffix == ".csv" else parquet.ParquetWriter
     rows = 0

@@ -43,7 +43,9 @@ def _pairs(agreement: float | Sequence[Group]) -> tuple[Group, ...]:
     except (TypeError, ValueError):
         groups = ()
     total = sum(share for share, _ in groups)
-    if not groups or min(share for share, _ in groups) < 0 or abs(total - 1) > 1e-6:
+    least = min((share for share, _ in groups), default=-1.0)
+    # written so that what is no number is refused
+    if not (least >= 0 and abs(total - 1) <= 1e-6):
         raise ValueError(
             "agreement must be a number, pairs (share of the questions, agreement) "
             "whose shares add up to 1, or a function of the rows of a teacher that "

@@ -16,16 +16,16 @@ __all__ = ["chosen_classifier", "chosen_regressor"]
 FOLDS = 5
 # Answers below which nothing is compared, and the first rule is taken
 LEAST = 20
-# Standard errors by which a rule must be better than those before it. In much noise all
-# rules look alike; then the first one is right or little worse on all that was tried
+# Standard errors by which a rule must be better than those before it. The first one was
+# the best or little worse on most problems that were tried
 DOUBT = 1.5
 # Rules for classes: a regressor, and how much of the offsets is added. All of them is
 # too much where teachers disagree, as a rare class then gets more votes than it wins
 RULES = (
     ("smooth", 0.5),
+    ("smooth", 1.0),
     ("smooth", 0.0),
     ("constant", 0.0),
-    ("smooth", 1.0),
     ("trees", 0.0),
 )
 KINDS = ("smooth", "constant", "trees")
@@ -69,7 +69,7 @@ def chosen_regressor(pool, goals, answered):
 
 
 def _agreements(found, goals, weights):
-    """Return the share of votes that each rule agrees with, one row a rule."""
+    """Return the noisy share of votes that each rule agrees with, one row a rule."""
     added = offsets(found["smooth"], goals, weights)
     rows = np.arange(len(goals))
     return np.array(
@@ -87,6 +87,7 @@ def _nearness(found, goals, weights):
 
 def _held_out(pool, goals, answered, judged):
     """Return what each rule gains on each answered row, fitted without that row."""
+    # [student:choice] noise of a row is independent of what was fitted without it
     if answered.sum() < LEAST:
         return np.zeros((1, 1))
     X = np.asarray(pool, dtype=np.float64)
@@ -128,6 +129,7 @@ def _learner(kind, several):
         max_iter=30,
         max_depth=3,
         min_samples_leaf=50,
+        categorical_features=None,
         early_stopping=False,
         random_state=0,
     )

@@ -12,12 +12,13 @@ import numpy as np
 from sklearn.base import clone
 
 from tacit._state import StateDamaged, dumped, loaded
+from tacit.ensemble._folder import TeachersLost
 from tacit.ensemble._labeler import PrivateLabeler
 from tacit.ensemble._labels import Labels
 from tacit.ensemble._rows import Rows, checked_rows, teacher_seeds
 from tacit.ensemble._standing import FitStart, LabelerState
 from tacit.ensemble._tables import one_row, table_of
-from tacit.ensemble._teachers import open_teachers
+from tacit.ensemble._teachers import LateTeachers
 from tacit.ensemble._terms import LabelerPlan, described, planned_labeler, voting_of
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms.votes import Remaining, VoteAnswer
@@ -164,14 +165,14 @@ class DurableLabeler(HeldFolder):
             if self.is_fitted:
                 self._refuse_other_rows(X, y, ids)
                 return self
-            if self.identity is None:
-                self._begin()
+            identity, key = self._drawn()
             entry = self._standing_charge()
             start = FitStart(
-                self._label,
-                self._private_key,
+                self._charge_label(identity),
+                key,
                 self.folder / TEACHERS,
                 entry,
+                partial(self._begin, identity, key),
                 partial(self._refuse_fit, entry),
                 self._keep_fit,
             )
@@ -201,11 +202,17 @@ class DurableLabeler(HeldFolder):
     def _asked(self, table: Any) -> Labels:
         with alone(self):
             self._refuse_unless_ours()
-            return self._model._ask(table, holder=self, keep=self._keep)
+            try:
+                return self._model._ask(table, holder=self, keep=self._keep)
+            except TeachersLost:
+                raise StateDamaged(
+                    f"The teachers in {self.folder} are not all as they were written, "
+                    "and nothing is answered without them: put a whole copy of the "
+                    "folder back; all answers so far are in labels."
+                ) from None
 
-    @property
-    def _label(self) -> str:
-        return f"{self._model._charge} {self._kind.noun} {self.identity}"
+    def _charge_label(self, identity: str) -> str:
+        return f"{self._model._charge} {self._kind.noun} {identity}"
 
     def _parameters(self) -> dict[str, str]:
         given = public_parameters(self._model)
@@ -286,10 +293,10 @@ class DurableLabeler(HeldFolder):
 
     def _restore(self, planned: LabelerPlan, found: dict[str, Any]) -> None:
         labeler, classes = self._model, self._classes(found)
-        teachers = open_teachers(
-            self.folder / TEACHERS,
-            labeler.estimator,
-            voting_of(labeler, classes),
+        teachers = LateTeachers(
+            folder=self.folder / TEACHERS,
+            estimator=labeler.estimator,
+            voting=voting_of(labeler, classes),
             seeds=teacher_seeds(planned, self._private_key),
             n_jobs=labeler.n_jobs,
             verbose=labeler.verbose,

@@ -15,11 +15,15 @@ from tacit import _json
 from tacit.streams._disk import locked, made, placed
 from tacit.streams._record import ADDRESS
 
-__all__ = ["TeacherFolder"]
+__all__ = ["TeacherFolder", "TeachersLost"]
 
 MANIFEST, LOCK = "teachers.json", "lock"
 FORMAT, VERSION = "tacit teachers", 1
 SIZE = 32
+
+
+class TeachersLost(ValueError):
+    """A folder does not hold the teachers that were trained there."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class TeacherFolder:
         terms = _terms(estimator, seeds)
         differ = [name for name in terms if found.get(name) != terms[name]]
         if differ:
-            raise ValueError(
+            raise TeachersLost(
                 f"teacher_folder {self.path} must be new, or have been begun for the "
                 f"same teachers; it differs in {', '.join(differ)}."
             )
@@ -128,8 +132,8 @@ class TeacherFolder:
     def _file(self, place: int) -> Path:
         return self.path / f"private-teacher-{place}"
 
-    def _lacking(self) -> ValueError:
-        return ValueError(
+    def _lacking(self) -> TeachersLost:
+        return TeachersLost(
             f"teacher_folder {self.path} lacks a teacher, or holds another in its "
             "place; train the teachers there again."
         )

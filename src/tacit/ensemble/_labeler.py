@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import InputTags
 
-from tacit._estimators import (
-    all_or_nothing,
-    checked_shape,
-    open_account,
-    report_of,
-)
+from tacit._estimators import all_or_nothing, open_account, report_of
 from tacit._random import as_generator, is_seeded
 from tacit._validate import at_least
 from tacit.ensemble._folder import TeacherFolder
 from tacit.ensemble._labels import Labels, gathered
-from tacit.ensemble._rows import checked_rows, refuse_undeclared, takes_sparse, trained
+from tacit.ensemble._rows import checked_questions, checked_rows, trained
 from tacit.ensemble._standing import FitStart, asked, started
 from tacit.ensemble._tables import one_row, table_of
 from tacit.ensemble._terms import (
     LabelerPlan,
     declared_input,
     least_rows,
+    new_folder,
     planned_labeler,
     public_classes,
     refuse_parameters,
-    refuse_used,
     voting_of,
 )
 from tacit.privacy import Ledger
@@ -262,8 +256,8 @@ class PrivateLabeler(BaseEstimator):
         with self._alone(holder):
             refuse_parameters(self)
             if start is None:
-                refuse_used(self.teacher_folder)
-                start = FitStart(self._charge, self._drawn_key(), self.teacher_folder)
+                folder = new_folder(self.teacher_folder)
+                start = FitStart(self._charge, self._drawn_key(), folder)
             rows = checked_rows(self, X, y, ids)
             planned = planned_labeler(self, len(rows), rows.classes)
             start.refuse(planned, rows)
@@ -275,7 +269,8 @@ class PrivateLabeler(BaseEstimator):
             rows = rows.learnable(self)
             digest = rows.digest(planned, self.estimator, start._private_key)
             if start.folder is not None:
-                TeacherFolder(Path(start.folder)).make()  # or refused, where it cannot
+                TeacherFolder(start.folder).make()  # or refused, where it cannot
+            start.begin()
             if entry is None:
                 entry = account.charge(
                     planned.event,
@@ -318,14 +313,7 @@ class PrivateLabeler(BaseEstimator):
         """Answer questions, which are shown after they were kept."""
         with self._alone(holder):
             before = self._ready()
-            n_rows, _ = checked_shape(
-                self,
-                table,
-                fitting=False,
-                least_rows=0,
-                accept_sparse=takes_sparse(self.estimator),
-            )
-            refuse_undeclared(self.estimator, table)
+            n_rows = checked_questions(self, table)
             if n_rows and before.remaining.ended:
                 raise ValueError(
                     f"{type(self).__name__} has answered all that was paid for; fit a "

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._validate import at_least, one_of, positive
+from tacit._validate import at_least, at_most, one_of, positive
 from tacit.ensemble._agreement import Agreement, Group, agreement_groups
 from tacit.ensemble._teacher_plan import TeacherPlan
 from tacit.exceptions import PlanError
@@ -45,6 +45,9 @@ CLOSE = 0.99
 # numbers, and the error of numbers, as a part of their range
 AUTO_ROWS, AUTO_NUMBER_ROWS = 10, 5
 AUTO_ERROR = 0.03
+# What a plan is made for at most, and the most teachers that are compared: more take
+# long to plan for, and much longer to train
+MOST_ROWS, MOST_QUERIES, MOST_TEACHERS = 10**12, 10**7, 10**6
 # Only there to compare with, so that no comparison has it unless it is named
 NAMED_ALONE = ("published",)
 
@@ -112,6 +115,8 @@ def plan_teachers(
     their mean length.
     """
     at_least(1, n_rows=n_rows, n_queries=n_queries)
+    at_most(MOST_ROWS, n_rows=n_rows)
+    at_most(MOST_QUERIES, n_queries=n_queries)
     at_least(2, n_classes=n_classes)
     positive(spread=spread)
     numbers = y_range is not None
@@ -225,7 +230,7 @@ class _Setting:
                 name, auto_teachers(self.n_rows, self.budget, name, **facts)
             )
         # doublings first, then numbers between the last two that matter
-        found = self._plans(name, _numbers(1, self.n_rows, 2.0))
+        found = self._plans(name, _numbers(1, min(self.n_rows, MOST_TEACHERS), 2.0))
         n_teachers = _fewest(found).n_teachers
         found |= self._plans(name, _numbers(max(1, n_teachers // 2), n_teachers, STEP))
         return _fewest(found)
@@ -349,7 +354,7 @@ def auto_teachers(n_rows: int, budget: Budget, mechanism: str, **facts: Any) -> 
     """
     at_least(1, n_rows=n_rows)
     rows = AUTO_NUMBER_ROWS if mechanism in NUMBER_VOTES else AUTO_ROWS
-    most = max(1, n_rows // rows)
+    most = max(1, min(n_rows // rows, MOST_TEACHERS))
     sparse = issubclass(VOTES[mechanism].mechanism, SparseVotes)
     if sparse and facts.get("max_refusals") is None:
         return most

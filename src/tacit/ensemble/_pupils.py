@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_regressor
 
+from tacit._estimators import checked_values, public_range
+from tacit._random import global_states_kept
+from tacit._validate import LARGEST
+from tacit.ensemble._labels import Labels
 from tacit.ensemble._plan import auto_mechanism
-from tacit.ensemble._terms import refuse_no_learner
+from tacit.ensemble._rows import refuse_undeclared
+from tacit.ensemble._terms import public_classes, refuse_no_learner
 from tacit.mechanisms.votes import VOTES
 
-__all__ = ["refuse_student"]
+__all__ = ["refuse_student", "refuse_values", "rehearse"]
+
+# Rows of a rehearsal; all of them only where a student wants more
+FEW = 100
 
 
 def refuse_student(student: Any, labeler: Any, targets: str, unanswered: str) -> None:
@@ -19,8 +30,7 @@ def refuse_student(student: Any, labeler: Any, targets: str, unanswered: str) ->
         refuse_no_learner("student", student)
     numbers = is_regressor(labeler.estimator)
     regressor = student is not None and is_regressor(student)
-    name = auto_mechanism(labeler.mechanism, numbers=numbers)
-    tells = name in VOTES and VOTES[name].mechanism.tells_votes
+    tells = _tells_votes(labeler)
     wanted = targets == "votes"
     if numbers and student is not None and not regressor:
         raise ValueError(
@@ -49,3 +59,77 @@ def refuse_student(student: Any, labeler: Any, targets: str, unanswered: str) ->
             "unanswered='self_train' needs a student that is a classifier with "
             "predict_proba."
         )
+
+
+def _tells_votes(labeler: Any) -> bool:
+    name = auto_mechanism(labeler.mechanism, numbers=is_regressor(labeler.estimator))
+    return name in VOTES and VOTES[name].mechanism.tells_votes
+
+
+def refuse_values(student: Any, pool: Any) -> None:
+    """Refuse public rows with values that a student does not take."""
+    if student is not None:
+        try:
+            refuse_undeclared(student, pool)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"X_public must be rows that the student takes: {error}"
+            ) from None
+        return
+    try:
+        fits = bool((np.abs(checked_values(pool)) <= LARGEST).all())
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise ValueError(
+            "X_public must be dense and hold finite numbers of at most "
+            f"{LARGEST:g} for the student that is used by default; give a student for "
+            "other rows, such as a Pipeline."
+        )
+
+
+def rehearse(learn: Callable[[Any, Labels, Any], Any], labeler: Any, pool: Any) -> None:
+    """Refuse public rows that a student fails on, whatever the answers are.
+
+    Parameters
+    ----------
+    learn
+        Fits a student to public rows, labels and classes.
+    labeler
+        What will answer.
+    pool
+        Public rows.
+    """
+    rows = pool.iloc if hasattr(pool, "iloc") else pool
+    failed: Exception | None = None
+    for n_rows in sorted({min(FEW, pool.shape[0]), pool.shape[0]}):
+        # a rehearsal leaves nothing behind, and says nothing
+        with warnings.catch_warnings(), global_states_kept(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                learn(rows[:n_rows], *_made_up(labeler, n_rows))
+            except Exception as error:  # of a learner, which may be anyone's
+                failed = error
+            else:
+                return
+    raise ValueError(
+        "student must be able to learn from X_public, and fails on it with made-up "
+        f"answers: {type(failed).__name__}: {failed}"
+    )
+
+
+def _made_up(labeler: Any, n_rows: int) -> tuple[Labels, Any]:
+    """Return answers of a labeler to so many rows, each in turn, and its classes."""
+    tells, all_rows = _tells_votes(labeler), np.ones(n_rows, dtype=bool)
+    if is_regressor(labeler.estimator):
+        low, high = public_range(labeler.y_range)
+        values = np.resize([low, high], n_rows)
+        votes = values[:, None] if tells else None
+        return Labels(values, all_rows, votes, n_rows, low / 2 + high / 2), None
+    known = getattr(labeler, "classes_", None)
+    if known is None:
+        given = labeler.classes is not None
+        known = public_classes(labeler) if given else np.array([0, 1])
+    values = np.resize(known, n_rows)
+    votes = (values[:, None] == known).astype(np.float64) if tells else None
+    return Labels(values, all_rows, votes, n_rows, known[0]), known

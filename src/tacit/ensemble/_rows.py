@@ -36,9 +36,9 @@ from tacit.streams._record import fingerprint
 
 __all__ = [
     "Rows",
+    "checked_questions",
     "checked_rows",
     "refuse_undeclared",
-    "takes_sparse",
     "teacher_seeds",
     "trained",
 ]
@@ -116,6 +116,19 @@ def refuse_undeclared(estimator: Any, X: Any) -> None:
         checked_values(
             X, accept_sparse=True, finite=not declared.allow_nan, encode=WITHIN
         )
+
+
+def checked_questions(labeler: Any, table: Any) -> int:
+    """Return the number of public rows, of columns and kinds that are right."""
+    n_rows, _ = checked_shape(
+        labeler,
+        table,
+        fitting=False,
+        least_rows=0,
+        accept_sparse=takes_sparse(labeler.estimator),
+    )
+    refuse_undeclared(labeler.estimator, table)
+    return n_rows
 
 
 def checked_rows(labeler: Any, X: Any, y: Any, ids: Any) -> Rows:

@@ -42,7 +42,9 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
     most votes in all would win everywhere. Offsets mend this: with them each class is
     predicted as often as it is voted for on average, as in the class mass normalization
     of Zhu, Ghahramani and Lafferty (2003 [1]_). That average is noisy too; as much of
-    it as noise explains is left out (James and Stein 1961 [2]_).
+    it as noise explains is left out (James and Stein 1961 [2]_). Where teachers
+    disagree much, a rare class has more votes than it wins; a lower ``balance`` is
+    better then.
 
     References
     ----------

@@ -57,6 +57,8 @@ class FitStart:
         Where teachers are kept; None for memory.
     entry
         A charge that stands already.
+    begin
+        Called right before the charge, when nothing is left to refuse.
     refuse
         Called with the plan and the rows, before the charge.
     keep
@@ -67,6 +69,7 @@ class FitStart:
     _private_key: bytes = field(repr=False)
     folder: Any = None
     entry: Entry | None = None
+    begin: Callable[[], None] = _nothing
     refuse: Callable[[LabelerPlan, Any], None] = _nothing
     keep: Callable[[LabelerState, Any], None] = _nothing
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -11,17 +13,18 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import all_or_nothing, checked_shape, checked_values
+from tacit._estimators import all_or_nothing, checked_shape
 from tacit._random import generator_for
-from tacit._validate import one_of
+from tacit._validate import at_least, one_of
 from tacit.ensemble._choice import chosen_classifier, chosen_regressor
 from tacit.ensemble._durable import DurableLabeler
 from tacit.ensemble._labeler import PrivateLabeler
 from tacit.ensemble._labels import Labels
-from tacit.ensemble._pupils import refuse_student
+from tacit.ensemble._pupils import refuse_student, refuse_values, rehearse
+from tacit.ensemble._rows import checked_questions
 from tacit.ensemble._shares import VoteClassifier
 from tacit.ensemble._tables import table_of
-from tacit.ensemble._terms import is_counted, least_rows
+from tacit.ensemble._terms import is_counted, least_rows, refuse_parameters
 from tacit.mechanisms.subsets import permutation
 from tacit.privacy import Ledger
 
@@ -145,6 +148,7 @@ class PrivateStudent(BaseEstimator):
             )
             pool, places = self._pool(labeler, table, X_public)
             self._refuse_pool(probe, pool)
+            self._rehearse(probe, _rows(pool, places))
             labeler.fit(table, y, ids=ids, ledger=ledger)
             self._take(labeler)
         # what was paid for is kept from here on, whatever fails
@@ -167,6 +171,7 @@ class PrivateStudent(BaseEstimator):
             check_is_fitted(labeler, "n_asked_")
             self._refuse_pool(labeler, pool)
             if labels is None:
+                self._rehearse(labeler, pool)
                 labels = self.labeler.label(pool)
             elif not isinstance(labels, Labels) or len(labels) != pool.shape[0]:
                 raise ValueError(
@@ -234,6 +239,7 @@ class PrivateStudent(BaseEstimator):
                 "labeler must be a PrivateLabeler or a DurableLabeler, got "
                 f"{type(self.labeler).__name__}."
             )
+        refuse_parameters(self._inner())
         refuse_student(self.student, self._inner(), self.targets, self.unanswered)
 
     def _pool(self, labeler, table, X_public):
@@ -246,13 +252,14 @@ class PrivateStudent(BaseEstimator):
                 "X_public must be given: the public rows to ask about; only a labeler "
                 "with private='labels' needs none, as features are public there."
             )
+        at_least(1, n_queries=labeler.n_queries)
         # [student:sample] by the number of rows alone, which is public here
         # by another stream than the key of the labeler, as it is shown
         rng = generator_for(labeler.random_state, "sample of questions")
         return table, permutation(table.shape[0], rng)[: labeler.n_queries]
 
     def _refuse_pool(self, fitted, pool):
-        """Refuse public rows that have other columns than the private ones."""
+        """Refuse public rows that cannot be asked, or that no student learns from."""
         if len(pool.shape) != 2 or pool.shape[0] < LEAST_POOL:
             raise ValueError(
                 f"X_public must be a table of at least {LEAST_POOL} rows, got shape "
@@ -263,16 +270,27 @@ class PrivateStudent(BaseEstimator):
                 f"X_public must have the {fitted.n_features_in_} columns of X, got "
                 f"{pool.shape[1]}."
             )
-        checked_shape(fitted, pool, fitting=False, accept_sparse=True)
+        try:
+            checked_questions(fitted, pool)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"X_public must be rows that the labeler's estimator takes: {error}"
+            ) from None
+        refuse_values(self.student, pool)
+
+    def _rehearse(self, labeler, asked):
+        """Refuse public rows that a student cannot learn from, by made-up answers."""
         if self.student is None:
-            try:
-                checked_values(pool)
-            except (TypeError, ValueError):
-                raise ValueError(
-                    "X_public must be dense and hold finite numbers for the student "
-                    "that is used by default; give a student for other rows, such as "
-                    "a Pipeline."
-                ) from None
+            return
+        probe = PrivateStudent(labeler, self.student, targets=self.targets)
+        probe.labeler_ = SimpleNamespace(n_teachers_=1)
+
+        def learn(rows, labels, classes):
+            probe.classes_ = classes
+            probe._keep(labels, np.arange(len(labels)))
+            probe._learn(rows)
+
+        rehearse(learn, labeler, asked)
 
     def _take(self, labeler):
         """Forget an earlier fit, and hold a labeler that was charged for."""

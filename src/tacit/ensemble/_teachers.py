@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NoReturn
@@ -28,7 +29,7 @@ from tacit.ensemble._work import (
 )
 from tacit.stability._base import as_table
 
-__all__ = ["Teachers", "open_teachers", "train_teachers"]
+__all__ = ["LateTeachers", "Teachers", "open_teachers", "train_teachers"]
 
 # Questions below which teachers in memory vote in this process: to send them takes
 # longer
@@ -218,6 +219,29 @@ def open_teachers(
     return Teachers(
         voting, seeds, folder=store, digests=digests, n_jobs=n_jobs, verbose=verbose
     )
+
+
+class LateTeachers:
+    """Teachers in a folder that are looked for when the first question is asked.
+
+    What was answered can so be read without them.
+
+    Parameters
+    ----------
+    **terms
+        As for `open_teachers`.
+    """
+
+    def __init__(self, **terms: Any) -> None:
+        self._private_terms = terms
+
+    @cached_property
+    def _private_teachers(self) -> Teachers:
+        return open_teachers(**self._private_terms)
+
+    def votes(self, X: Any) -> NDArray[Any]:
+        """Return votes, as `Teachers.votes` does."""
+        return self._private_teachers.votes(X)
 
 
 def _made(

@@ -33,6 +33,7 @@ from tacit.mechanisms.votes import (
 )
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.privacy.report import in_words
+from tacit.streams._disk import folder_path
 from tacit.streams._record import ADDRESS
 from tacit.streams._values import checked_classes
 
@@ -42,11 +43,11 @@ __all__ = [
     "described",
     "is_counted",
     "least_rows",
+    "new_folder",
     "planned_labeler",
     "public_classes",
     "refuse_no_learner",
     "refuse_parameters",
-    "refuse_used",
     "voting_of",
 ]
 
@@ -196,16 +197,17 @@ def refuse_parameters(labeler: Any) -> None:
     _refuse_kinds(labeler)
 
 
-def refuse_used(folder: Any) -> None:
-    """Refuse a folder for teachers in which there is something already."""
+def new_folder(folder: Any) -> Path | None:
+    """Return the path of a folder for teachers, if any, in which there is nothing."""
     if folder is None:
-        return
-    path = Path(folder)
+        return None
+    path = folder_path(folder, "teacher_folder")
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise ValueError(
             "teacher_folder must be a new or an empty folder, so that no other "
             f"teachers are in it, got {str(folder)!r}."
         )
+    return path
 
 
 def refuse_no_learner(name: str, learner: Any) -> None:

@@ -112,6 +112,10 @@ def read_student(folder: str | os.PathLike[str]) -> SavedModel:
     All files must be those whose digests ``student.json`` holds, and the promise and
     the spend of the report must follow from its charges. Who can write to the folder
     can put another student there.
+
+    No code of the file is run. Arrays of other learners that compiled code works on are
+    not all checked, and forged ones may do harm when the student predicts: open only
+    students of people whom you trust.
     """
     return _opened(STUDENTS.found(Path(folder)))
 

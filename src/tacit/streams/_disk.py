@@ -6,16 +6,25 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
 
-__all__ = ["locked", "made", "placed"]
+__all__ = ["folder_path", "locked", "made", "placed"]
 
 # A link that was put in the place of a file is not followed
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+
+def folder_path(folder: Any, name: str = "folder") -> Path:
+    """Return where a folder is, also after the process goes to another one."""
+    given = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
+    if not isinstance(given, str) or not given:
+        raise ValueError(f"{name} must be the path of a folder, got {folder!r}.")
+    return Path(given).absolute()
 
 
 def made(folder: Path) -> None:

@@ -120,18 +120,18 @@ class DurableStream(HeldFolder):
         with alone(self):
             self._refuse_unless_ours()
             position = _json.plain(position, "position")
-            if self.identity is None:
-                self._begin()
+            identity, key = self._drawn()
             entry = None if self.n_steps else self._standing_charge()
             self._model._step(
                 X,
                 y,
                 self.ledger,
-                self._label,
+                self._charge_label(identity),
                 holder=self,
                 keep=partial(self._keep, position, entry),
                 entry=entry,
-                key=self._private_key,
+                key=key,
+                begin=partial(self._begin, identity, key),
             )
         return self
 

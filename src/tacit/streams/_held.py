@@ -8,7 +8,6 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,7 +17,7 @@ from tacit._estimators import all_or_nothing
 from tacit._state import dumped
 from tacit.privacy import Entry, Ledger, PrivacyReport
 from tacit.streams._alone import alone
-from tacit.streams._disk import locked, made, placed
+from tacit.streams._disk import folder_path, locked, made, placed
 from tacit.streams._record import (
     VERSION,
     OtherParameters,
@@ -58,7 +57,8 @@ class HeldFolder(ABC):
         if ledger is not None and not isinstance(ledger, Ledger):
             raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
         self._model: Any = model
-        self.folder = Path(folder)
+        # [durable:place] records are of one folder, wherever the process goes
+        self.folder = folder_path(folder)
         self.ledger = ledger
         self.identity: str | None = None
         self._private_key = b""
@@ -97,7 +97,7 @@ class HeldFolder(ABC):
     @staticmethod
     def exists(folder: str | os.PathLike[str]) -> bool:
         """Whether something was begun in this folder."""
-        return (Path(folder) / STATE).exists()
+        return (folder_path(folder) / STATE).exists()
 
     def close(self) -> None:
         """Let another process go on; the model shows what it did, and cannot."""
@@ -124,9 +124,9 @@ class HeldFolder(ABC):
             f"{self._kind.parameter}."
         )
 
-    @property
-    def _label(self) -> str:
-        return f"{type(self._model).__name__} {self._kind.noun} {self.identity}"
+    def _charge_label(self, identity: str) -> str:
+        """Return what the charge is called."""
+        return f"{type(self._model).__name__} {self._kind.noun} {identity}"
 
     def _refuse_unless_ours(self) -> None:
         noun = self._kind.noun
@@ -144,20 +144,30 @@ class HeldFolder(ABC):
                 f"{self._kind.parameter}."
             )
 
-    def _begin(self) -> None:
-        """Put the identity and the key on the disk, before anything is charged."""
-        identity, key = secrets.token_hex(16), self._model._drawn_key()
-        # [durable:identity] a charge that a killed process made is found by it
-        self._write_record(identity, key, n_steps=0)
-        self.identity, self._private_key = identity, key
+    def _drawn(self) -> tuple[str, bytes]:
+        """Return the identity and the key, new ones if none are on the disk."""
+        if self.identity is None:
+            return secrets.token_hex(16), self._model._drawn_key()
+        return self.identity, self._private_key
+
+    def _begin(self, identity: str, key: bytes) -> None:
+        """Put the identity and the key on the disk, right before the charge.
+
+        What is refused before it leaves a folder that is bound to no parameters.
+        """
+        if self.identity is None:
+            # [durable:identity] a charge that a killed process made is found by it
+            self._write_record(identity, key, n_steps=0)
+            self.identity, self._private_key = identity, key
 
     def _standing_charge(self) -> Entry | None:
         """Return the charge of this model that stands in the ledger, if any."""
-        if self.ledger is None:
+        if self.ledger is None or self.identity is None:
             return None
+        label = self._charge_label(self.identity)
         entries = self.ledger.report().entries
         # what the charge is for may stand before the label
-        own = (entry for entry in entries if entry.label.endswith(self._label))
+        own = (entry for entry in entries if entry.label.endswith(label))
         return next(own, None)
 
     def _write_record(self, identity: str, key: bytes, **parts: Any) -> None:

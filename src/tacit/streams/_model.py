@@ -172,7 +172,8 @@ class StreamModel(BaseEstimator):
         """Take one step, which is shown after it was kept.
 
         ``told`` is what the caller says of the whole stream, ``holder`` the
-        `DurableStream` that asks, and ``made`` the charge and key from before, if any.
+        `DurableStream` that asks, and ``made`` the charge and key from before, if any,
+        and what is to be done right before a charge.
         """
         with self._alone(holder):
             if told is not None:
@@ -183,7 +184,7 @@ class StreamModel(BaseEstimator):
             self._show(progress)
         return self
 
-    def _next(self, X, y, ledger, label, *, entry=None, key=None):
+    def _next(self, X, y, ledger, label, *, entry=None, key=None, begin=None):
         """Return where the stream stands after one more step; nothing is shown."""
         before = vars(self).get("_private_stream")
         first = before is None
@@ -210,6 +211,8 @@ class StreamModel(BaseEstimator):
         if entry is None:
             account = open_account(ledger, planned.budget, planned.event, label)
         leaf = self._leaf(X, y)
+        if begin is not None:
+            begin()
         if entry is None:
             entry = account.charge(
                 planned.event,

@@ -229,6 +229,7 @@ def command(
     pool = read_pool(
         public or private, schema, queries, features_only=labels_only, **reading
     )
+    labeling.refuse_outputs(pool, places)
     rows = read_private(private, schema, ids, shown, **reading)
     labeler.set_params(n_queries=pool.n_queries)
     planned = labeler.plan(len(rows.X))

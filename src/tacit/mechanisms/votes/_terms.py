@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor, sqrt
 
-from tacit._validate import at_least, one_of, plain
+from tacit._validate import at_least, at_most, one_of, plain
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.selection import refuse_small_choice
@@ -29,6 +29,9 @@ __all__ = [
     "vote_mechanism",
 ]
 
+# Teachers, questions and the like, and epsilon: far beyond what anyone has or wants,
+# and no sum or product of them leaves the floats
+MOST, MOST_EPSILON = 10**9, 1e6
 # Deviations of the noise of a test by which the weakest winner that passes it lacks
 # votes, and those of the noise of an answer that its lead is to be
 TEST_DEVIATIONS = 1.0
@@ -83,7 +86,16 @@ class VoteTerms:
             at_least(0, max_refusals=self.max_refusals)
         if self.max_answers is not None:
             at_least(1, max_answers=self.max_answers)
-        if not isinstance(self.agreement, float | int) or not 0 < self.agreement <= 1:
+        at_most(
+            MOST,
+            n_teachers=self.n_teachers,
+            n_queries=self.n_queries,
+            n_classes=self.n_classes,
+            max_refusals=self.max_refusals,
+            max_answers=self.max_answers,
+        )
+        number = isinstance(self.agreement, float | int)
+        if not number or self.agreement is True or not 0 < self.agreement <= 1:
             raise ValueError(
                 f"agreement must be a number with 0 < agreement <= 1, got "
                 f"{self.agreement!r}."
@@ -132,6 +144,7 @@ def vote_mechanism(name: str, budget: Budget, terms: VoteTerms) -> VoteMechanism
         Public facts.
     """
     one_of(VOTES, mechanism=name)
+    at_most(MOST_EPSILON, epsilon=budget.epsilon)
     kind = VOTES[name]
     if kind.of_classes and terms.n_classes is None:
         raise PlanError(f"Votes by {name!r} are between classes; name the classes.")
