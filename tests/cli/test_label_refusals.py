@@ -3,7 +3,9 @@
 import shutil
 from contextlib import chdir
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from tests.cli.labeling import N_PUBLIC, people, place, run_once, write_csv
 from tests.cli.streaming import AGE, ILL, PAY, SEX, head_of
 
@@ -74,6 +76,18 @@ def votes_there(ward):
     write_csv(ward / "public.csv", rows, leave_out=["ill"])
 
 
+def one_public_row(ward):
+    write_csv(ward / "public.csv", people(1, 1), leave_out=["ill"])
+
+
+def lists_in_public(ward):
+    rows = [{**row, "who": [1]} for row in people(9, 1)]
+    parquet.write_table(pa.Table.from_pylist(rows), ward / "public.parquet")
+
+
+LISTS = ("private.csv", "public.parquet")
+
+
 def unconfirmed(ward):
     age = Column("age", "number", range=(0, 100), source="data")
     Schema((age, SEX, PAY), target=ILL).save(ward / "t.toml")
@@ -100,6 +114,8 @@ CASES = {
     "no private rows": (no_rows, {}, "no rows"),
     "public without a column": (half_a_public_table, {}, "no column 'pay'"),
     "text in a public number": (text_in_public, {}, "'age'"),
+    "one row for a student": (one_public_row, {}, "at least 2 rows"),
+    "lists in a text file": (lists_in_public, {"tables": LISTS}, "--labels cannot be"),
     "a schema nobody confirmed": (unconfirmed, {}, "not confirmed"),
     "a column without a schema": (unknown_column, {}, "'who'"),
     "no outputs": (nothing, {"outputs": ()}, "--labels or --output"),
@@ -220,6 +236,10 @@ def damaged_pool(ward):
     (ward / "state" / "pool.json").write_text("{")
 
 
+def pool_gone(ward):
+    (ward / "state" / "pool.json").unlink()
+
+
 def damaged_state(ward):
     path = ward / "state" / "labeler" / "private-state"
     path.write_bytes(path.read_bytes()[:-1])
@@ -239,6 +259,7 @@ BEGUN = {
     "other public rows": (other_public, (), "other public rows"),
     "other private rows": (other_private, (), "trained on"),
     "a damaged pool": (damaged_pool, (), "damaged"),
+    "no pool": (pool_gone, (), "damaged or gone"),
     "a damaged state": (damaged_state, (), "damaged"),
     "another table of labels": (other_table, (), "with something else"),
 }

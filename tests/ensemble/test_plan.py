@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from math import nextafter
+from math import nan, nextafter
 
 import numpy as np
 import pytest
@@ -419,3 +419,31 @@ def test_auto_takes_the_fewest_teachers_that_noise_does_not_disturb():
     assert auto_teachers(10**7, BUDGET, "gnmax", **facts) == found
     # a smaller budget takes more of them
     assert auto_teachers(10**6, Budget(1.0, 1e-6), "gnmax", **facts) > 2 * found
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"n_queries": 10**9},
+        {"n_queries": 10**18},
+        {"n_rows": 10**30},
+        {"epsilon": 1e9},
+        {"max_refusals": 10**30},
+        {"agreement": [(nan, 0.5)]},
+        {"agreement": True},
+    ],
+)
+@pytest.mark.parametrize("mechanism", ["gnmax", "stable", "confident_gnmax"])
+def test_what_is_beyond_all_plans_is_refused_by_name(given, mechanism):
+    facts = {"n_rows": 1000, "n_queries": 100, "epsilon": 1.0, "delta": 1e-5, **given}
+    (name,) = given
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        plan_teachers(**facts, mechanism=mechanism)
+
+
+@pytest.mark.parametrize(
+    "given", [{"epsilon": 1e4}, {"max_refusals": 10**8}, {"n_rows": 10**12}]
+)
+def test_plans_at_the_ends_of_what_is_planned_for_say_something(given):
+    facts = {"n_rows": 1000, "n_queries": 100, "epsilon": 1.0, "delta": 1e-5, **given}
+    assert 0 <= plan_teachers(**facts, mechanism="stable").share_answered <= 1

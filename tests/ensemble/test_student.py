@@ -28,13 +28,10 @@ from tacit.ensemble import (
     PrivateStudent,
     SmoothedVotes,
     VoteClassifier,
-    _choice,
     _smoothing,
 )
-from tacit.ensemble._choice import chosen_classifier, chosen_regressor
 from tacit.exceptions import BudgetExceeded
 from tacit.privacy import Budget, Ledger
-from tacit.saved import SavedModel, read_student, write_student
 
 CENTERS = np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
 
@@ -301,8 +298,15 @@ def test_which_rows_are_asked_tells_nothing_of_the_key():
 
 
 class Failing(ClassifierMixin, BaseEstimator):
+    """Learns from the made-up answers of a rehearsal, and fails after it."""
+
+    n_fits = 0
+
     def fit(self, X, y):
-        raise RuntimeError("no")
+        Failing.n_fits += 1
+        if Failing.n_fits > 1:
+            raise RuntimeError("no")
+        return self
 
     def predict(self, X):
         return X
@@ -310,7 +314,7 @@ class Failing(ClassifierMixin, BaseEstimator):
 
 def test_a_student_that_fails_loses_no_answer():
     model = PrivateStudent(labeler(), LogisticRegression()).fit(X, Y, X_public=POOL)
-    model.student = Failing()
+    model.student, Failing.n_fits = Failing(), 0
     with pytest.raises(RuntimeError):
         model.fit(X, Y, X_public=POOL)
     with pytest.raises(NotFittedError):
@@ -357,8 +361,8 @@ def test_what_does_not_go_together_is_refused_before_the_charge(options, words):
         (POOL[:, :1], "2 columns of X, got 1"),
         (POOL[:1], "at least 2 rows"),
         (POOL[0], "at least 2 rows"),
-        (POOL * inf, "finite"),
-        (sparse.csr_matrix(POOL), "dense"),
+        (POOL * inf, "infinity"),
+        (sparse.csr_matrix(POOL), "sparse"),
     ],
 )
 def test_public_rows_of_other_kinds_are_refused_before_the_charge(pool, words):
@@ -456,7 +460,7 @@ class Shrunk(Ridge):
 def test_offsets_let_a_class_win_as_often_as_it_is_voted_for(seed):
     X = as_generator(seed).normal(size=(2000, 1))
     shares = np.eye(2)[(X[:, 0] > 1).astype(int)]
-    model = VoteClassifier(Shrunk(), [0, 1]).fit(X, shares)
+    model = VoteClassifier(Shrunk(), [0, 1], balance=1.0).fit(X, shares)
     assert not model.regressor_.predict(X).argmax(axis=1).any()
     assert abs(model.predict(X).mean() - shares[:, 1].mean()) < 0.01
     # an average that is all noise moves nothing
@@ -536,84 +540,19 @@ def test_leading_directions_of_many_rows_are_those_of_all(monkeypatch):
     assert np.linalg.norm(basis.T @ vectors) ** 2 > 9.9
 
 
-def test_the_default_student_is_no_worse_than_a_constant_where_teachers_disagree(seed):
+def test_half_of_the_offsets_cost_little_where_teachers_disagree(seed):
     # class 1 has votes everywhere and the most of them on few rows
     rows = as_generator(seed).normal(size=(2000, 3))
     rare = 0.25 + 0.2 * np.tanh(rows[:, 0] - 1)
     exact = np.column_stack([1 - rare, rare])
     shares = exact + as_generator(seed).normal(0, 0.3, exact.shape)
-    everywhere = np.ones(2000, dtype=bool)
-    chosen = chosen_classifier(rows, shares, everywhere, np.array(["a", "b"]))
-    full = VoteClassifier(SmoothedVotes(), [0, 1]).fit(rows, shares)
+    half = VoteClassifier(SmoothedVotes(), [0, 1]).fit(rows, shares)
+    full = VoteClassifier(SmoothedVotes(), [0, 1], balance=1.0).fit(rows, shares)
 
     def agreed(places):
         return exact[np.arange(2000), places].mean()
 
     constant = agreed(np.zeros(2000, dtype=int))
-    assert agreed((chosen.predict(rows) == "b").astype(int)) > constant - 0.005
+    assert agreed(half.predict(rows)) > constant - 0.015
     # control: offsets in full give the rare class the rows of the other
     assert agreed(full.predict(rows)) < constant - 0.03
-
-
-def test_answers_about_rows_that_were_held_out_are_judged_without_a_bias(seed):
-    rows = as_generator(seed).normal(size=(1000, 3))
-    noise = as_generator(seed + 1).normal(size=(1000, 2))
-    noise -= noise.mean(axis=1, keepdims=True)
-    known = np.ones(1000, dtype=bool)
-    gains = _choice._held_out(rows, noise, known, _choice._agreements)
-    error = noise.std() / np.sqrt(1000)
-    assert (abs(gains.mean(axis=1)) < 4.5 * error).all()
-    # control: trees agree with the noise that they learned
-    trees = _choice._learner("trees", several=True).fit(rows, noise)
-    places = trees.predict(rows).argmax(axis=1)
-    assert noise[np.arange(1000), places].mean() > 6 * error
-
-
-def test_a_later_rule_must_be_better_beyond_doubt(seed):
-    first = as_generator(seed).normal(size=1000)
-    apart = as_generator(seed + 1).normal(size=1000)
-    apart = (apart - apart.mean()) / apart.std()
-    error = 1 / np.sqrt(1000)
-    assert _choice._best(np.array([first, first + apart + 1.4 * error])) == 0
-    assert _choice._best(np.array([first, first + apart + 1.6 * error])) == 1
-    assert _choice._best(np.array([first, first, first])) == 0
-
-
-def steps(seed, n=1500):
-    """Boxes among columns that say nothing, which neighbors cannot find."""
-    rows = as_generator(seed).normal(size=(n, 20))
-    return rows, ((rows[:, 0] > 0) & (rows[:, 1] > -0.5)).astype(int)
-
-
-def test_trees_are_chosen_where_neighbors_say_little(seed):
-    (pool, truth), (new, told) = steps(seed), steps(seed + 1)
-    known = np.arange(1500) < 1400
-    noise = as_generator(seed + 2).normal(0, 0.3, (1500, 2))
-    shares = np.where(known[:, None], np.eye(2)[truth] + noise, 0.0)
-    model = chosen_classifier(pool, shares, known, np.array([0, 1]))
-    smooth = VoteClassifier(SmoothedVotes(), [0, 1]).fit(pool[known], shares[known])
-    assert model.score(new, told) > max(0.95, smooth.score(new, told) + 0.05)
-    number = chosen_regressor(pool, shares[:, 1], known)
-    alone = SmoothedVotes().fit(pool[known], shares[known, 1])
-    assert number.score(new, told) > alone.score(new, told) + 0.1
-
-
-def test_numbers_that_are_noise_are_learnt_as_a_constant_or_nearly(seed):
-    rows = as_generator(seed).normal(size=(400, 5))
-    noise = as_generator(seed + 1).normal(3.0, 1.0, 400)
-    model = chosen_regressor(rows, noise, np.ones(400, dtype=bool))
-    assert model.predict(rows).std() < 0.25
-    assert abs(model.predict(rows).mean() - 3.0) < 0.25
-
-
-@pytest.mark.parametrize("kind", ["smooth", "constant", "trees"])
-def test_whatever_was_chosen_is_saved_and_read(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(_choice, "RULES", ((kind, 0.0),))
-    monkeypatch.setattr(_choice, "KINDS", (kind,))
-    for asking, goals in ((labeler(), Y), (numbers(), X[:, 0])):
-        model = PrivateStudent(asking).fit(X, goals, X_public=POOL)
-        saved = SavedModel(model, model.privacy_)
-        again = read_student(write_student(tmp_path / kind, saved, overwrite=True))
-        assert_array_equal(again.estimator.predict(NEW), model.predict(NEW))
-        varied = len(np.unique(model.predict(NEW))) > 1
-        assert varied == (kind != "constant")

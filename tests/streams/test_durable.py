@@ -148,6 +148,37 @@ def test_one_holder_at_a_time(tmp_path, seed):
     DurableStream(Tiny(), tmp_path / "s").close()
 
 
+def test_a_relative_folder_stays_where_it_was_when_the_process_goes(
+    tmp_path, monkeypatch, seed
+):
+    rows, other = rows_of(seed), tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(tmp_path)
+    with DurableStream(Tiny(random_state=7), "s") as stream:
+        stream.partial_fit(*rows[0])
+        monkeypatch.chdir(other)
+        stream.partial_fit(*rows[1])
+    assert not list(other.iterdir())
+    with DurableStream(Tiny(random_state=7), tmp_path / "s") as stream:
+        assert stream.n_steps == 2
+
+
+def test_a_refused_first_step_binds_a_folder_to_nothing(tmp_path, seed):
+    rows = rows_of(seed)
+    with DurableStream(Tiny(epsilon=-1.0), tmp_path / "s") as stream:
+        with pytest.raises(ValueError, match="epsilon"):
+            stream.partial_fit(*rows[0])
+        assert stream.identity is None
+    assert not DurableStream.exists(tmp_path / "s")
+    folder_run(tmp_path / "s", rows)
+
+
+@pytest.mark.parametrize("folder", ["", None, 3])
+def test_what_is_no_path_is_refused_in_one_sentence(folder):
+    with pytest.raises(ValueError, match=r"^folder must be the path of a folder, got"):
+        DurableStream(Tiny(), folder)
+
+
 @pytest.mark.parametrize("step", [1, 3])
 @pytest.mark.parametrize("where", ["fsync", "replace", "open"])
 def test_a_write_that_fails_takes_the_step_back(

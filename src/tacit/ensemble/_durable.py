@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tacit._state import StateDamaged, dumped, loaded
+from tacit.ensemble._described import described
 from tacit.ensemble._folder import TeachersLost
 from tacit.ensemble._labeler import PrivateLabeler
 from tacit.ensemble._labels import Labels
@@ -19,7 +20,7 @@ from tacit.ensemble._rows import Rows, checked_rows, teacher_seeds
 from tacit.ensemble._standing import FitStart, LabelerState
 from tacit.ensemble._tables import one_row, table_of
 from tacit.ensemble._teachers import LateTeachers
-from tacit.ensemble._terms import LabelerPlan, described, planned_labeler, voting_of
+from tacit.ensemble._terms import LabelerPlan, planned_labeler, voting_of
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms.votes import Remaining, VoteAnswer
 from tacit.privacy import Entry, Ledger

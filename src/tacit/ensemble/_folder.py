@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tacit import _json
+from tacit.ensemble._described import described
 from tacit.streams._disk import locked, made, placed
-from tacit.streams._record import ADDRESS
 
 __all__ = ["TeacherFolder", "TeachersLost"]
 
@@ -146,13 +146,11 @@ def _digest(seed: int, content: bytes) -> bytes:
 
 def _terms(estimator: Any, seeds: Sequence[int]) -> dict[str, Any]:
     """Return what a folder is begun with; parameters and seeds as digests."""
-    given = estimator.get_params(deep=True)
-    shown = {name: ADDRESS.sub("", repr(value)) for name, value in given.items()}
     return {
         "format": FORMAT,
         "version": VERSION,
         "n_teachers": len(seeds),
         "estimator": type(estimator).__name__,
-        "parameters": blake2b(repr(sorted(shown.items())).encode()).hexdigest(),
+        "parameters": blake2b(described(estimator).encode()).hexdigest(),
         "seeds": blake2b(repr(list(seeds)).encode()).hexdigest(),
     }

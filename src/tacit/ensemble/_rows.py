@@ -19,13 +19,13 @@ from tacit._estimators import (
 from tacit.data import RowBounds
 from tacit.ensemble._chunks import checked_ids, chunk_members, written_ids
 from tacit.ensemble._contents import row_digests
+from tacit.ensemble._described import described
 from tacit.ensemble._standing import FitStart, generator_under
 from tacit.ensemble._tables import table_of
 from tacit.ensemble._teachers import train_teachers
 from tacit.ensemble._terms import (
     LabelerPlan,
     declared_input,
-    described,
     least_rows,
     public_classes,
     voting_of,

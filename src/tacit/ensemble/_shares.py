@@ -54,7 +54,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
        1961.
     """
 
-    def __init__(self, regressor, classes, balance=1.0):
+    def __init__(self, regressor, classes, balance=0.5):
         self.regressor = regressor
         self.classes = classes
         self.balance = balance

@@ -16,13 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from tacit._estimators import all_or_nothing, checked_shape
 from tacit._random import generator_for
 from tacit._validate import at_least, one_of
-from tacit.ensemble._choice import chosen_classifier, chosen_regressor
 from tacit.ensemble._durable import DurableLabeler
 from tacit.ensemble._labeler import PrivateLabeler
 from tacit.ensemble._labels import Labels
 from tacit.ensemble._pupils import refuse_student, refuse_values, rehearse
 from tacit.ensemble._rows import checked_questions
 from tacit.ensemble._shares import VoteClassifier
+from tacit.ensemble._smoothing import SmoothedVotes
 from tacit.ensemble._tables import table_of
 from tacit.ensemble._terms import is_counted, least_rows, refuse_parameters
 from tacit.mechanisms.subsets import permutation
@@ -43,9 +43,7 @@ class PrivateStudent(BaseEstimator):
         a `DurableLabeler`.
     student
         Any classifier or regressor of scikit-learn, or a pipeline; it is cloned. None
-        for the best of a short list, by answers about rows that were held out:
-        `SmoothedVotes`, which averages the noise over rows that are alike, small
-        boosted trees, and a constant.
+        for `SmoothedVotes`, which averages the noise over public rows that are alike.
     targets
         What the student learns. ``"labels"``: the answers. ``"votes"``: the noisy share
         of the votes for each class, of all rows that were answered, which a regressor
@@ -324,7 +322,7 @@ class PrivateStudent(BaseEstimator):
         told = labels.votes is not None and self.targets != "labels"
         goals = labels.votes[:, 0] if told else labels.values
         if self.student is None:
-            return chosen_regressor(pool, goals, labels.answered)
+            return _smoothed(SmoothedVotes(), pool, goals, labels.answered)
         return self._fitted(clone(self.student), pool, goals, labels.answered)
 
     def _by_votes(self, pool, labels):
@@ -334,7 +332,8 @@ class PrivateStudent(BaseEstimator):
         else:
             shares = labels.votes / self.labeler_.n_teachers_
         if self.student is None:
-            return chosen_classifier(pool, shares, labels.answered, self.classes_)
+            smooth = VoteClassifier(SmoothedVotes(), self.classes_)
+            return _smoothed(smooth, pool, shares, labels.answered)
         student = VoteClassifier(self.student, self.classes_)
         return self._fitted(student, pool, shares, labels.answered)
 
@@ -391,3 +390,8 @@ class PrivateStudent(BaseEstimator):
 def _rows(table, places):
     """Return some rows of an array, sparse matrix or table."""
     return table.iloc[places] if hasattr(table, "iloc") else table[places]
+
+
+def _smoothed(student, pool, goals, answered):
+    """Fit a student to all of the pool, as rows without an answer shape its map."""
+    return student.fit(pool, goals, sample_weight=answered.astype(np.float64))

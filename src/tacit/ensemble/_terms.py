@@ -34,13 +34,11 @@ from tacit.mechanisms.votes import (
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.privacy.report import in_words
 from tacit.streams._disk import folder_path
-from tacit.streams._record import ADDRESS
 from tacit.streams._values import checked_classes
 
 __all__ = [
     "LabelerPlan",
     "declared_input",
-    "described",
     "is_counted",
     "least_rows",
     "new_folder",
@@ -332,14 +330,3 @@ def _questions(mechanism: VoteMechanism) -> str:
     if answers is not None:
         return f"{limit} questions, of which {answers:,} are answered"
     return f"{limit} questions"
-
-
-def described(value: Any) -> str:
-    """Return an estimator with all its parameters, in words."""
-    if not hasattr(value, "get_params") or isinstance(value, type):
-        if isinstance(value, list | tuple):
-            return f"[{', '.join(map(described, value))}]"
-        return ADDRESS.sub("", repr(value))
-    given = value.get_params(deep=False)
-    parts = (f"{name}={described(given[name])}" for name in sorted(given))
-    return f"{type(value).__name__}({', '.join(parts)})"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.special import bdtrc
+from scipy.special import bdtr, bdtrc
 
 from tacit._state import kept
 from tacit._tape import release
@@ -36,6 +36,8 @@ __all__ = ["SparseVotes", "StableState", "StableVotes"]
 SPARE_CELLS = 2
 # Levels of the noise of a threshold, equally likely, by which a plan goes
 LEVELS = 64
+# Of refusals, below which a question is as good as always answered
+LEAST_RATE = 1e-300
 
 Array = NDArray[np.float64]
 
@@ -145,10 +147,15 @@ class SparseVotes(ClassVotes):
         exact where all refusals share one threshold. Where they have several, runs
         between refusals are taken to have their mean length.
         """
-        rates, ends = self.refusals_by_level(laws), self.max_refusals + 1
-        if self.per_group < ends:
+        # none is zero, as a limit that is reached in the same way
+        rates = np.maximum(self.refusals_by_level(laws), LEAST_RATE)
+        if self.per_group < self.max_refusals + 1:
             rates = 1 / np.mean(1 / rates, keepdims=True)
-        refused = bdtrc(np.arange(ends)[:, None], n_queries, rates).sum(axis=0)
+        ends = min(self.max_refusals + 1, n_queries)
+        # the mean of a binomial number that is cut at the end
+        refused = ends * bdtrc(ends - 1, n_queries, rates)
+        if ends > 1:
+            refused += n_queries * rates * bdtr(ends - 2, n_queries - 1, rates)
         return float(np.mean((1 - rates) / rates * refused)) / n_queries
 
     def _told(self, law: VoteLaw) -> tuple[float, float]:
