@@ -55,7 +55,7 @@ class Teachers:
         voting: Voting,
         seeds: Sequence[int],
         *,
-        models: list[Any] | None = None,
+        models: list[Parcel] | None = None,
         folder: TeacherFolder | None = None,
         digests: Sequence[bytes | None] = (),
         n_jobs: int | None = None,
@@ -92,7 +92,7 @@ class Teachers:
 
         def asked(teacher: int) -> tuple[Any, ...]:
             if in_memory:
-                source = Parcel(self._private_models[teacher])
+                source = self._private_models[teacher]
             else:
                 source = (self.folder, teacher, self._private_digests[teacher])
             return source, *rest, self._private_seeds[teacher], place
@@ -181,8 +181,7 @@ def train_teachers(
 
     options = {"n_jobs": n_jobs, "verbose": verbose}
     if store is None:
-        parcels = all_trained(Parcel(None))
-        models = [parcel.opened() for parcel in parcels]
+        models = all_trained(Parcel(None))
         return Teachers(voting, seeds, models=models, **options)
     with store.opened(estimator, seeds):
         digests = all_trained(None)

@@ -29,19 +29,25 @@ class Parcel:
     """Something private on its way to a worker or back, which cannot fail to travel.
 
     What cannot be pickled arrives as None: an error on the way would tell of it. Within
-    a process it is handed over as it is, unless others may hold parts of it.
+    a process it is handed over as it is, unless others may hold parts of it. What has
+    arrived stays packed until it is opened, as it may only travel on.
     """
 
     def __init__(self, content: Any, *, shared: bool = False) -> None:
         self._private_content = content
         self._shared = shared
+        self._packed = False
 
     def opened(self) -> Any:
+        if self._packed:
+            self._private_content = unpacked(self._private_content)
+            self._packed = False
         content = self._private_content
         return unpacked(packed(content)) if self._shared else content
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _arrived, (packed(self._private_content),)
+        content = self._private_content
+        return _arrived, (content if self._packed else packed(content),)
 
 
 def packed(thing: Any) -> bytes | None:
@@ -56,7 +62,9 @@ def unpacked(content: Any) -> Any:
 
 
 def _arrived(content: bytes | None) -> Parcel:
-    return Parcel(unpacked(content))
+    parcel = Parcel(content)
+    parcel._packed = True
+    return parcel
 
 
 @dataclass(frozen=True)
