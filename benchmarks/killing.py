@@ -6,13 +6,26 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 from tacit.cli import main as tacit
+from tacit.tables import Column, Schema
 
-__all__ = ["CODE", "ended", "forked", "started"]
+__all__ = ["CODE", "ILL", "PAY", "ended", "forked", "put_schema", "started"]
 
 # What a new interpreter runs
 CODE = "from tacit.cli import main; main()"
+
+AGE = Column("age", "number", range=(0, 100))
+SEX = Column("sex", "category", categories=("f", "m"))
+PAY = Column("pay", "number", range=(0, 10))
+ILL = Column("ill", "category", categories=("no", "yes"))
+
+
+def put_schema(folder: Path, target: Column) -> None:
+    """Write the schema of the made-up people of both benchmarks to ``t.toml``."""
+    columns = [column for column in (AGE, SEX, PAY, ILL) if column != target]
+    Schema(tuple(columns), target=target).save(folder / "t.toml")
 
 
 def forked(given: list[str]) -> int:

@@ -30,22 +30,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from benchmarks.ensemble.common import arguments, markdown, save
-from benchmarks.killing import ended, forked, started
+from benchmarks.killing import ILL, PAY, ended, forked, put_schema, started
 from pyarrow import csv, parquet
 
 from tacit._random import as_generator
 from tacit.privacy import Budget, Ledger
 from tacit.saved import read_student
-from tacit.tables import Column, Schema
+from tacit.tables import Column
 
 SEED = 20267
 # Moments of kills reach so far beyond the time that an undisturbed run takes
 LATEST = 1.1
-
-AGE = Column("age", "number", range=(0, 100))
-SEX = Column("sex", "category", categories=("f", "m"))
-PAY = Column("pay", "number", range=(0, 10))
-ILL = Column("ill", "category", categories=("no", "yes"))
 
 
 @dataclass(frozen=True)
@@ -89,8 +84,7 @@ def people(n: int, seed: int) -> pa.Table:
 def prepare(folder: Path, case: Case) -> None:
     """Write both tables and their schema."""
     folder.mkdir()
-    columns = [column for column in (AGE, SEX, PAY, ILL) if column != case.target]
-    Schema(tuple(columns), target=case.target).save(folder / "t.toml")
+    put_schema(folder, case.target)
     csv.write_csv(people(3000, 0), folder / "private.csv")
     public = people(2500, 1).drop_columns([case.target.name])
     write = parquet.write_table if case.public.endswith("parquet") else csv.write_csv

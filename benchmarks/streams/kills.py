@@ -28,23 +28,18 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
-from benchmarks.killing import CODE, ended, forked, started
+from benchmarks.killing import CODE, ILL, PAY, ended, forked, put_schema, started
 from benchmarks.streams.common import arguments, markdown, save
 
 from tacit._random import as_generator
 from tacit.cli import main as tacit
 from tacit.privacy import Budget, Ledger
-from tacit.tables import Column, Schema
+from tacit.tables import Column
 
 SEED = 20261
 ROWS_PER_STEP, POLL = 5, 0.02
 # Most seconds that a process lives, after what a new interpreter takes to load
 LONGEST_LIFE = 0.7
-
-AGE = Column("age", "number", range=(0, 100))
-SEX = Column("sex", "category", categories=("f", "m"))
-PAY = Column("pay", "number", range=(0, 10))
-ILL = Column("ill", "category", categories=("no", "yes"))
 
 
 @dataclass(frozen=True)
@@ -166,22 +161,17 @@ def released(path: Path) -> list[dict[str, Any]]:
 
 def undisturbed(folder: Path, case: Case, rows: Sequence[dict[str, Any]]) -> Any:
     folder.mkdir()
-    prepare(folder, case)
+    put_schema(folder, case.target)
     Writer(folder / case.source, rows).write(1.0)
     begun = time.perf_counter()
     run(command(folder, case, "--no-ledger"))
     return released(folder / "r.jsonl"), time.perf_counter() - begun
 
 
-def prepare(folder: Path, case: Case) -> None:
-    columns = [column for column in (AGE, SEX, PAY, ILL) if column != case.target]
-    Schema(tuple(columns), target=case.target).save(folder / "t.toml")
-
-
 def measured(folder: Path, case: Case) -> dict[str, Any]:
     rows = made_up(ROWS_PER_STEP * case.horizon)
     expected, alone = undisturbed(folder / "alone", case, rows)
-    prepare(folder, case)
+    put_schema(folder, case.target)
     writer = Writer(folder / case.source, rows)
     url = f"sqlite:///{folder / 'budget.db'}"
     ledger = Ledger.open(url, dataset="ward", budget=Budget(3.0, 1e-5))

@@ -7,13 +7,13 @@ import shutil
 import signal
 import stat
 import time
-from contextlib import contextmanager
 from decimal import Decimal
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from tests.ending import ended_at, refused_in_a_fork
 from tests.ensemble.labeling import clouds, labeler, shown
 
 from tacit._random import as_generator
@@ -49,29 +49,6 @@ def undisturbed(seed, questions=12, **terms):
     return shown(labeler(**{**FEW, **terms}).fit(X, y).label(Q))
 
 
-@contextmanager
-def ended_at(monkeypatch, call, after):
-    """End the process at a call of the system or of the ledger, before it or after."""
-    made = []
-
-    def ending(function):
-        def called(*arguments, **options):
-            made.append(function.__name__)
-            if len(made) == call and not after:
-                raise KeyboardInterrupt
-            result = function(*arguments, **options)
-            if len(made) == call and after:
-                raise KeyboardInterrupt
-            return result
-
-        return called
-
-    with monkeypatch.context() as patch:
-        for owner, name in ((os, "fsync"), (os, "replace"), (Ledger, "charge")):
-            patch.setattr(owner, name, ending(getattr(owner, name)))
-        yield made
-
-
 @pytest.mark.parametrize(
     ("after", "mechanism"),
     [(False, "gnmax"), (True, "stable")],
@@ -86,7 +63,7 @@ def test_an_end_at_any_call_loses_and_repeats_nothing(
     while True:
         folder, ledger = tmp_path / f"{call}", Ledger(Budget(100.0, 1e-3))
         try:
-            with ended_at(monkeypatch, call, after) as made:
+            with ended_at(monkeypatch, call, after, end=KeyboardInterrupt) as made:
                 found = run(folder, seed, ledger, **terms)
         except KeyboardInterrupt:
             names.add(made[call - 1])
@@ -235,7 +212,7 @@ def test_all_kinds_of_labelers_go_on_without_their_rows(tmp_path, seed, terms):
 
 
 def test_texts_and_names_of_columns_come_back(tmp_path, seed):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="needs the extra tacit[pandas]")
     X, y, Q, _ = rows_of(seed)
     names, columns = np.array(["no", "yes"]), ["a", "b"]
     model = labeler(**FEW, classes=None)
@@ -368,16 +345,7 @@ def test_one_holder_at_a_time_and_no_answer_past_it(tmp_path, seed):
         for way in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match="both would go on"):
                 way(durable)
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                durable.label(Q)
-            except ValueError as error:
-                code = 0 if "belongs to the process" in str(error) else 2
-            finally:
-                os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert refused_in_a_fork(lambda: durable.label(Q))
         durable.label(Q[:2])
     with pytest.raises(ValueError, match="is closed"):
         durable.label(Q)

@@ -1,7 +1,6 @@
 """A labeler: one charge, one vote of each teacher, the same noise for the same past."""
 
 import copy
-import os
 import pickle
 import threading
 from dataclasses import replace
@@ -18,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.ending import refused_in_a_fork
 from tests.ensemble.labeling import Odd, clouds, labeler, shown
 
 from tacit.ensemble import PrivateLabeler
@@ -458,7 +458,7 @@ def test_nothing_planned_depends_on_a_number_of_rows_that_is_private(seed):
 
 
 def test_one_row_is_asked_in_any_form(seed):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="needs the extra tacit[pandas]")
     X, y, Q, _ = clouds(seed)
     forms = [Q[0], Q[:1], Q[0].tolist(), Q[:1].tolist()]
     answers = {labeler().fit(X, y).answer(form) for form in forms}
@@ -474,7 +474,7 @@ def test_one_row_is_asked_in_any_form(seed):
 
 
 def test_tables_keep_their_names_and_types(seed):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="needs the extra tacit[pandas]")
     X, y, Q, t = clouds(seed)
     rows = pandas.DataFrame(X, columns=["a", "b"], index=np.arange(len(X)) * 3)
     model = labeler().fit(rows, pandas.Series(y, index=rows.index))
@@ -562,16 +562,7 @@ def test_changed_parameters_are_refused_after_the_fit(seed):
 def test_a_forked_process_cannot_answer(seed):
     X, y, Q, _ = clouds(seed)
     model = labeler().fit(X, y)
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            model.label(Q)
-        except ValueError as error:
-            code = 0 if "belongs to the process" in str(error) else 2
-        finally:
-            os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert refused_in_a_fork(lambda: model.label(Q))
 
 
 def test_a_second_thread_is_refused_in_the_middle(seed):

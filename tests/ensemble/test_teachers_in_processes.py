@@ -136,7 +136,9 @@ def test_a_worker_that_ends_is_a_teacher_that_failed(rows, folder, tmp_path, rec
 
 @pytest.mark.slow
 def test_a_dask_cluster_trains_the_same_teachers(rows, tmp_path):
-    distributed = pytest.importorskip("distributed")
+    distributed = pytest.importorskip(
+        "distributed", reason="needs the extra tacit[dask]"
+    )
     X, _ = rows
     learner = DecisionTreeClassifier(max_features=1)
     alone = taught(learner, rows, n_jobs=1).votes(X)

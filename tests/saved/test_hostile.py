@@ -7,12 +7,12 @@ import pickle
 import shutil
 import zipfile
 from contextlib import suppress
-from hashlib import sha256
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.saved.forging import forge, put, refused
 from tests.saved.subjects import (
     fitted,
     linear_models,
@@ -25,7 +25,6 @@ from tests.saved.test_models import assert_same_model
 
 from tacit.linear_model import LogisticRegression
 from tacit.saved import ModelFileError, SavedModel, digest, load_model, read, write
-from tacit.saved import _json as saved_json
 
 MODEL = fitted(LogisticRegression(1.0, classes=range(3)), [0, 1, 2], names=True)
 SUBJECTS = {**linear_models(), **steps(), **stream_models()}
@@ -35,40 +34,6 @@ SUBJECTS = {**linear_models(), **steps(), **stream_models()}
 def folder(tmp_path):
     saved = SavedModel(MODEL, MODEL.privacy_, {"a": 1}, {"b": [2]})
     return write(tmp_path / "model", saved)
-
-
-def refused(folder, words):
-    with pytest.raises(ModelFileError, match=words) as found:
-        read(folder)
-    assert "\n" not in str(found.value)
-    assert str(found.value).endswith(".")
-
-
-def forge(folder, change=lambda data: None, **files):
-    """Change ``model.json`` and other files, with all digests made to fit."""
-    path = folder / "model.json"
-    data = json.loads(path.read_bytes())
-    for name, content in files.items():
-        file = name.replace("_", ".")
-        (folder / file).write_bytes(content)
-        data["files"][file] = {
-            "bytes": len(content),
-            "sha256": sha256(content).hexdigest(),
-        }
-    change(data)
-    data["sha256"] = saved_json.checksum(data)
-    path.write_text(json.dumps(data), "utf-8")
-
-
-def put(*keys, value):
-    """Return a change that sets one place of ``model.json``."""
-
-    def change(data):
-        for key in keys[:-1]:
-            data = data[key]
-        data[keys[-1]] = value
-
-    return change
 
 
 def npz(compression=zipfile.ZIP_STORED, **members):

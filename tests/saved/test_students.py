@@ -27,13 +27,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tests.saved.forging import forge, put, refused
 
 from tacit._random import as_generator
 from tacit.ensemble import PrivateLabeler, PrivateStudent
 from tacit.saved import (
     ModelFileError,
     SavedModel,
-    _json,
     digest,
     is_model,
     is_student,
@@ -87,33 +87,6 @@ def put_student(folder, student, schema=None, facts=None, **options):
 @pytest.fixture
 def folder(tmp_path):
     return put_student(tmp_path / "student", taught(), {"a": 1}, {"b": [2]})
-
-
-def refused(folder, words):
-    with pytest.raises(ModelFileError, match=words) as found:
-        read_student(folder)
-    assert "\n" not in str(found.value)
-    assert str(found.value).endswith(".")
-
-
-def forge(folder, change=lambda data: None, **files):
-    """Change files, with all digests made to fit."""
-    path = folder / "student.json"
-    data = json.loads(path.read_bytes())
-    for name, content in files.items():
-        file = name.replace("_", ".")
-        (folder / file).write_bytes(content)
-        data["files"][file] = {
-            "bytes": len(content),
-            "sha256": sha256(content).hexdigest(),
-        }
-    change(data)
-    data["sha256"] = _json.checksum(data)
-    path.write_text(json.dumps(data), "utf-8")
-
-
-def put(key, value):
-    return lambda data: data.__setitem__(key, value)
 
 
 @pytest.mark.parametrize("name", STUDENTS)
@@ -198,7 +171,7 @@ def test_a_student_of_an_unknown_type_is_refused_by_its_name(tmp_path):
 
 def test_the_forger_of_these_tests_can_make_a_good_folder(folder):
     model = skops.io.dumps(taught().student_)
-    forge(folder, put("facts", {"b": 3}), student_skops=model)
+    forge(folder, put("facts", value={"b": 3}), student_skops=model)
     assert read_student(folder).facts == {"b": 3}
 
 
@@ -296,13 +269,13 @@ def test_a_tree_of_histograms_that_leads_out_is_refused(field, tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (put("format", "tacit model"), "student of tacit"),
-        (put("version", True), "version of its format"),
-        (put("version", 2), "update tacit"),
-        (put("extra", 1), "does not know"),
-        (put("facts", []), "facts"),
-        (put("student", "os.system"), "another student"),
-        (put("files", {}), "lacks"),
+        (put("format", value="tacit model"), "student of tacit"),
+        (put("version", value=True), "version of its format"),
+        (put("version", value=2), "update tacit"),
+        (put("extra", value=1), "does not know"),
+        (put("facts", value=[]), "facts"),
+        (put("student", value="os.system"), "another student"),
+        (put("files", value={}), "lacks"),
         (lambda data: data["files"].update({"../evil": {}}), "does not know"),
         (
             lambda data: data["files"]["student.skops"].update(bytes=2**50),

@@ -5,10 +5,10 @@ import os
 import pickle
 import shutil
 import stat
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from tests.ending import ended_at, refused_in_a_fork
 from tests.streams.folders import (
     STEPS,
     folder_run,
@@ -23,49 +23,20 @@ from tacit.privacy import Budget, Ledger
 from tacit.streams import DurableStream, _held
 
 
-@contextmanager
-def ended_at(monkeypatch, call, after):
-    """End the process at a call of the system or of the ledger, before it or after."""
-    made = []
-
-    def ending(function):
-        def called(*arguments, **options):
-            made.append(function.__name__)
-            if len(made) == call and not after:
-                raise SystemExit
-            result = function(*arguments, **options)
-            if len(made) == call and after:
-                if function.__name__ == "open":  # as the system does it
-                    os.close(result)
-                raise SystemExit
-            return result
-
-        return called
-
-    with monkeypatch.context() as patch:
-        for owner, name in (
-            (os, "open"),
-            (os, "fsync"),
-            (os, "replace"),
-            (Ledger, "charge"),
-        ):
-            patch.setattr(owner, name, ending(getattr(owner, name)))
-        yield made
-
-
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_an_end_at_any_call_loses_and_repeats_nothing(
     tmp_path, monkeypatch, seed, after
 ):
     rows = rows_of(seed, steps=3)
     expected = [values(text) for text in plain_run(rows)]
+    system = ("open", "fsync", "replace")
     call, names = 1, set()
     while True:
         folder = tmp_path / f"{call}"
         ledger = Ledger(Budget(5.0, 1e-5))
         seen = {}
         try:
-            with ended_at(monkeypatch, call, after) as made:
+            with ended_at(monkeypatch, call, after, names=system) as made:
                 folder_run(folder, rows, ledger, found=seen)
         except SystemExit:
             names.add(made[call - 1])
@@ -75,7 +46,7 @@ def test_an_end_at_any_call_loses_and_repeats_nothing(
             assert values(found) == expected[step - 1], (call, step)
         assert len(ledger.report().entries) == 1, call
         call += 1
-    assert {"open", "fsync", "replace", "charge"} <= names
+    assert {*system, "charge"} <= names
     assert call > 5 * len(rows)
 
 
@@ -92,7 +63,7 @@ def test_a_state_that_skips_its_disk_would_be_caught(tmp_path, monkeypatch, seed
 
 
 def test_a_resumed_model_shows_what_the_first_one_did(tmp_path, seed):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="needs the extra tacit[pandas]")
     X = pandas.DataFrame(rows_of(seed)[0][0], columns=["age", "income"])
     y = rows_of(seed)[0][1]
     first = Tiny(random_state=1)
@@ -133,16 +104,7 @@ def test_one_holder_at_a_time(tmp_path, seed):
     with DurableStream(Tiny(), tmp_path / "s") as stream:
         with pytest.raises(ValueError, match="held by another process"):
             DurableStream(Tiny(), tmp_path / "s")
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                stream.partial_fit(*rows_of(seed)[0])
-            except ValueError as error:
-                code = 0 if "belongs to the process" in str(error) else 2
-            finally:
-                os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert refused_in_a_fork(lambda: stream.partial_fit(*rows_of(seed)[0]))
     with pytest.raises(ValueError, match="is closed"):
         stream.partial_fit(*rows_of(seed)[0])
     DurableStream(Tiny(), tmp_path / "s").close()

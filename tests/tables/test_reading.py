@@ -370,3 +370,16 @@ def test_encoded_values_fill_the_public_ranges_of_their_features(
 def test_a_zero_outside_of_the_range_is_refused(zero):
     with pytest.raises(TableError, match="zero of column 'x'"):
         Column("x", "number", (0, 10), zero=zero)
+
+
+def test_pyarrow_reads_csv_from_memory_of_its_own(tmp_path, monkeypatch):
+    # its threads let go of it late, and of Python's they abort a process that ends
+    path, read, own = write(TABLE, tmp_path / "t.csv"), csv.read_csv, []
+
+    def spied(source, *options, **more):
+        own.append(source.is_mutable)  # bytes of Python never are
+        return read(source, *options, **more)
+
+    monkeypatch.setattr(_csv.csv, "read_csv", spied)
+    assert len(read_rows(path, SCHEMA).X) == 4
+    assert own == [True, True]

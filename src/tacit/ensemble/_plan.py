@@ -151,14 +151,8 @@ def compare_mechanisms(
 
     Parameters
     ----------
-    n_rows
-        Rows of all teachers, or a public guess.
-    n_queries
-        Questions to plan for.
-    epsilon
-        What all questions together may spend.
-    delta
-        Its probability of failure.
+    n_rows, n_queries, epsilon, delta
+        As for `plan_teachers`.
     mechanisms
         Names of mechanisms; None for all that fit, but for ``"published"``, which is
         there to compare with.

@@ -19,10 +19,10 @@ from tacit._validate import at_least, one_of
 from tacit.ensemble._durable import DurableLabeler
 from tacit.ensemble._labeler import PrivateLabeler
 from tacit.ensemble._labels import Labels
-from tacit.ensemble._pupils import refuse_student, refuse_values, rehearse
 from tacit.ensemble._rows import checked_questions
 from tacit.ensemble._shares import VoteClassifier
 from tacit.ensemble._smoothing import SmoothedVotes
+from tacit.ensemble._student_checks import refuse_student, refuse_values, rehearse
 from tacit.ensemble._tables import table_of
 from tacit.ensemble._terms import is_counted, least_rows, refuse_parameters
 from tacit.mechanisms.subsets import permutation
@@ -146,7 +146,9 @@ class PrivateStudent(BaseEstimator):
             )
             pool, places = self._pool(labeler, table, X_public)
             self._refuse_pool(probe, pool)
-            self._rehearse(probe, _rows(pool, places))
+            # self-training looks at rows that are not asked too
+            everywhere = self.unanswered == "self_train"
+            self._rehearse(probe, pool if everywhere else _rows(pool, places))
             labeler.fit(table, y, ids=ids, ledger=ledger)
             self._take(labeler)
         # what was paid for is kept from here on, whatever fails
@@ -286,7 +288,7 @@ class PrivateStudent(BaseEstimator):
         def learn(rows, labels, classes):
             probe.classes_ = classes
             probe._keep(labels, np.arange(len(labels)))
-            probe._learn(rows)
+            return probe._learn(rows)
 
         rehearse(learn, labeler, asked)
 

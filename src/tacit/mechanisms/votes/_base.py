@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tacit._state import kept
 from tacit.mechanisms._base import Drawable
+from tacit.mechanisms.grid import noise_assumptions
 from tacit.mechanisms.threshold import NoAnswer
 from tacit.mechanisms.votes._law import Laws, Told, VoteLaw
 from tacit.privacy import Event
@@ -81,6 +82,8 @@ class VoteMechanism(Drawable):
     votes.
     """
 
+    noise: str
+
     tells_votes: ClassVar[bool] = False
 
     @property
@@ -89,9 +92,9 @@ class VoteMechanism(Drawable):
         """Cost of all questions together, charged before the first."""
 
     @property
-    @abstractmethod
     def assumptions(self) -> tuple[str, ...]:
         """Public facts in words, for a report."""
+        return noise_assumptions(self.noise)
 
     @abstractmethod
     def init(self, rng: Generator) -> Any:

@@ -15,7 +15,7 @@ from scipy.special import bdtrc, ndtr, ndtri
 from tacit._state import kept
 from tacit._tape import release
 from tacit._validate import at_least, fraction, nonnegative, plain, positive
-from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID
 from tacit.mechanisms.threshold import NO_ANSWER
 from tacit.mechanisms.votes._base import (
@@ -81,10 +81,6 @@ class NoisyVotes(ClassVotes):
     @property
     def event(self) -> Event:
         return GaussianNoise(self.multiplier)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
 
     @property
     def _gaussian(self) -> WholeGaussian:
@@ -184,10 +180,6 @@ class ConfidentVotes(ClassVotes):
     @property
     def event(self) -> Event:
         return GaussianNoise(self.multiplier)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
 
     @property
     def _test(self) -> WholeGaussian:

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from tacit._tape import release
 from tacit._validate import at_least, plain, positive
-from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID
 from tacit.mechanisms.ranks import PARTS, rank_scores, rank_sensitivity
 from tacit.mechanisms.selection import Exponential
@@ -52,16 +52,11 @@ class NumberVotes(VoteMechanism):
     low: float
     high: float
     n_queries: int
-    noise: str
 
     def _check(self) -> None:
         ordered_range((self.low, self.high))
         at_least(1, n_queries=self.n_queries)
         check_noise(self.noise)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
 
     def init(self, rng: Generator) -> AskedState:
         """Return the state before the first question."""

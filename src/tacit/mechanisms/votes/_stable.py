@@ -20,7 +20,7 @@ from tacit._tape import release
 from tacit._validate import at_least, fraction, plain, positive
 from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
-from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID, MAX_SCALE
 from tacit.mechanisms.threshold import NO_ANSWER
 from tacit.mechanisms.votes._base import FAILURE, ClassVotes, Remaining, VoteAnswer
@@ -61,7 +61,6 @@ class SparseVotes(ClassVotes):
 
     max_refusals: int
     per_group: int = 1
-    noise: str
 
     @abstractmethod
     def _least_scales(self) -> tuple[float, float]:
@@ -80,10 +79,6 @@ class SparseVotes(ClassVotes):
     @abstractmethod
     def distance(self, lead: int) -> int:
         """Return how far a winner with this lead is from losing."""
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return noise_assumptions(self.noise)
 
     @cached_property
     def threshold_scale(self) -> float:

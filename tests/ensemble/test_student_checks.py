@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVR
 from tests.ensemble.labeling import clouds, labeler, shown
 
@@ -18,6 +18,9 @@ from tacit.privacy import Budget, Ledger
 
 X, Y, POOL, _ = clouds(1, n_rows=200)
 MISSING = np.where(np.arange(len(POOL))[:, None] == 30, np.nan, POOL)
+# beyond the rows that a rehearsal learns from
+FAR = np.vstack([POOL] * 4 + [MISSING])
+SCALED = make_pipeline(StandardScaler(), LogisticRegression())
 ANY = HistGradientBoostingClassifier(max_iter=2)
 CASES = {
     "missing, of the labeler": ({}, ANY, MISSING, "labeler's estimator takes: .*NaN"),
@@ -33,9 +36,15 @@ CASES = {
     ),
     "missing, within a student": (
         {"estimator": ANY},
-        make_pipeline(StandardScaler(), LogisticRegression()),
+        SCALED,
         MISSING,
         "fails on it with made-up answers: ValueError",
+    ),
+    "missing, far on": (
+        {"estimator": ANY, "n_queries": len(FAR)},
+        SCALED,
+        FAR,
+        "fails on it with made-up answers: ValueError: .*NaN",
     ),
     "one target": ({}, SVR(), POOL, "fails on it with made-up answers"),
     "large": ({}, None, POOL * 1e200, "at most 1e\\+100"),
@@ -50,6 +59,19 @@ def test_public_rows_that_cannot_be_used_are_refused_before_the_charge(case):
         PrivateStudent(labeler(**terms), student).fit(
             X, Y, X_public=pool, ledger=ledger
         )
+    assert ledger.report().entries == ()
+
+
+def test_a_missing_value_that_only_self_training_meets_is_refused():
+    terms = {"estimator": ANY, "private": "labels", "n_queries": 10}
+    asked = PrivateStudent(labeler(**terms), SCALED).fit(X, Y).questions_
+    rows = np.full_like(X, np.nan)
+    rows[asked] = X[asked]
+    PrivateStudent(labeler(**terms), SCALED).fit(rows, Y)
+    ledger = Ledger(Budget(100.0, 1e-3))
+    student = PrivateStudent(labeler(**terms), SCALED, unanswered="self_train")
+    with pytest.raises(ValueError, match=r"made-up answers: .*NaN"):
+        student.fit(rows, Y, ledger=ledger)
     assert ledger.report().entries == ()
 
 
@@ -81,6 +103,15 @@ def test_a_student_that_wants_many_rows_is_tried_on_all(student):
     model = labeler(n_queries=len(pool))
     found = PrivateStudent(model, student).fit(X, Y, X_public=pool)
     assert set(found.predict(POOL)) <= {0, 1}
+
+
+def test_a_student_that_must_see_all_rows_to_predict_them_is_tried_on_all():
+    pool = pd.DataFrame({"far": np.arange(len(FAR)) >= 150, "x": np.resize(POOL, 200)})
+    student = make_pipeline(OneHotEncoder(), LogisticRegression())
+    rows = pd.DataFrame({"far": Y == 1, "x": X[:, 0]})
+    model = labeler(ANY, n_queries=len(pool))
+    found = PrivateStudent(model, student).fit(rows, Y, X_public=pool)
+    assert set(found.predict(pool)) <= {0, 1}
 
 
 def test_a_rehearsal_leaves_no_trace():

@@ -1,4 +1,4 @@
-"""Which students learn what, from public facts alone."""
+"""What a student can learn from, by public facts alone: before the charge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacit.mechanisms.votes import VOTES
 
 __all__ = ["refuse_student", "refuse_values", "rehearse"]
 
-# Rows of a rehearsal; all of them only where a student wants more
+# Rows of a rehearsal; all of them only where these are not enough
 FEW = 100
 
 
@@ -94,7 +94,7 @@ def rehearse(learn: Callable[[Any, Labels, Any], Any], labeler: Any, pool: Any) 
     Parameters
     ----------
     learn
-        Fits a student to public rows, labels and classes.
+        Fits a student to public rows, labels and classes, and returns it.
     labeler
         What will answer.
     pool
@@ -107,7 +107,11 @@ def rehearse(learn: Callable[[Any, Labels, Any], Any], labeler: Any, pool: Any) 
         with warnings.catch_warnings(), global_states_kept(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
-                learn(rows[:n_rows], *_made_up(labeler, n_rows))
+                student = learn(rows[:n_rows], *_made_up(labeler, n_rows))
+                # what further rows hold, such as a missing value, is met here: it
+                # takes less time than a fit to all of them
+                if n_rows < pool.shape[0]:
+                    student.predict(rows[n_rows:])
             except Exception as error:  # of a learner, which may be anyone's
                 failed = error
             else:
