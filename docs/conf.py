@@ -45,7 +45,15 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"^(?!plot_)",
     "subsection_order": [
         f"../examples/{name}"
-        for name in ("models", "columns", "streams", "budgets", "commands", "research")
+        for name in (
+            "models",
+            "columns",
+            "streams",
+            "recommend",
+            "budgets",
+            "commands",
+            "research",
+        )
     ],
     "within_subsection_order": "FileNameSortKey",
     "doc_module": ("tacit",),

@@ -19,6 +19,7 @@ import tacit.incremental
 import tacit.linear_model
 import tacit.online
 import tacit.preprocessing
+import tacit.recommend
 
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY = ROOT / "examples"
@@ -79,6 +80,7 @@ def commands_run(source):
         | public(tacit.online, "partial_fit")
         | public(tacit.incremental, "partial_fit")
         | public(tacit.ensemble, "fit")
+        | public(tacit.recommend, "fit")
         | {"DurableStream"}
     ),
 )

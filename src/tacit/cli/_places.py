@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from tacit.cli._console import Refused
-from tacit.saved import is_model, is_student
+from tacit.saved import is_model, is_side, is_student
 
 __all__ = [
     "refuse_file",
@@ -24,6 +24,7 @@ SQLITE_ENDS = ("-journal", "-wal", "-shm")
 # What a folder may hold that is replaced as a whole
 FOLDERS: dict[str, Callable[[Path], bool]] = {
     "model": is_model,
+    "side": is_side,
     "student": is_student,
 }
 

@@ -16,7 +16,7 @@ from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.inference import noise_intervals
 from tacit.privacy.store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
-from tacit.saved import ModelFileError, SavedModel
+from tacit.saved import ModelFileError, SavedModel, SavedSide
 
 __all__ = [
     "kept_account",
@@ -25,6 +25,7 @@ __all__ = [
     "report_facts",
     "selected_names",
     "selection_facts",
+    "side_facts",
     "stream_facts",
     "write_reports",
 ]
@@ -38,20 +39,26 @@ def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, An
     """Return what a report says about a model, as plain data."""
     model, facts = saved.estimator, saved.facts
     assert saved.privacy is not None  # steps without one have no report
-    student = facts.get("student")
-    return {
-        "title": facts.get("label", type(model).__name__),
+    common = {
         "created": facts.get("created"),
         "tacit": facts.get("tacit"),
-        "estimator": type(model).__name__,
-        "parameters": {
-            name: _readable(value) for name, value in model.get_params().items()
-        },
         "rows": facts.get("rows"),
         "dataset": kept_account(saved).get("dataset"),
         "privacy": saved.privacy.to_dict(),
         "releases": facts.get("releases"),
         "charge": facts.get("charge"),
+        "ledger": None if ledger is None else _account(ledger),
+    }
+    if isinstance(model, SavedSide):
+        return {**common, **_side_facts(model, facts)}
+    student = facts.get("student")
+    return {
+        **common,
+        "title": facts.get("label", type(model).__name__),
+        "estimator": type(model).__name__,
+        "parameters": {
+            name: _readable(value) for name, value in model.get_params().items()
+        },
         "features": _features(saved),
         "selected": selected_names(saved),
         "selection": selection_facts(model),
@@ -61,8 +68,30 @@ def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, An
         **({} if student is not None else _weight_facts(model)),
         "noise": _noise(model, facts.get("intervals")),
         "score": facts.get("score"),
-        "ledger": None if ledger is None else _account(ledger),
         "schema": saved.schema,
+    }
+
+
+def _side_facts(model: SavedSide, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return what a report says about the item side of a recommender."""
+    parameters, most = facts.get("parameters"), facts.get("max_ratings")
+    return {
+        "title": facts.get("label", "recommender"),
+        "estimator": "MatrixCompletion",
+        "parameters": parameters if isinstance(parameters, dict) else None,
+        "features": [],
+        "side": side_facts(model.side, most if type(most) is int else None),
+    }
+
+
+def side_facts(side: Any, max_ratings: int | None) -> dict[str, Any]:
+    """Return what is told of an item side, which is public."""
+    return {
+        "items": side.n_items,
+        "vectors": int(side.vectors.shape[1]),
+        "max_ratings": max_ratings,
+        "low": side.low,
+        "high": side.high,
     }
 
 

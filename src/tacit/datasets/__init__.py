@@ -7,6 +7,14 @@ not change it.
 from tacit.datasets._acs import load_acs_income
 from tacit.datasets._census import Census, make_census, make_census_table
 from tacit.datasets._imagined import imagined_rows
+from tacit.datasets._ratings import (
+    RatingData,
+    load_jester_ratings,
+    load_movielens_1m,
+    load_movielens_100k,
+    load_netflix_sample,
+    make_rank_one_ratings,
+)
 from tacit.datasets._real import (
     Dataset,
     load_a9a,
@@ -34,6 +42,7 @@ from tacit.datasets._wide import (
 __all__ = [
     "Census",
     "Dataset",
+    "RatingData",
     "imagined_rows",
     "load_a9a",
     "load_abalone",
@@ -45,13 +54,18 @@ __all__ = [
     "load_dorothea",
     "load_electricity",
     "load_jester",
+    "load_jester_ratings",
     "load_kddcup99",
     "load_madelon",
     "load_melting_point",
     "load_mnist",
+    "load_movielens_1m",
+    "load_movielens_100k",
+    "load_netflix_sample",
     "load_newsgroups20",
     "load_reuters_moneyfx",
     "load_wine_quality",
     "make_census",
     "make_census_table",
+    "make_rank_one_ratings",
 ]

@@ -20,7 +20,7 @@ _NEEDED = ("title", "estimator", "privacy", "features", *_WEIGHTS)
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
     *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
-    *("stream", "student"),
+    *("stream", "student", "side"),
 )
 
 
@@ -44,8 +44,9 @@ class Facts:
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Facts:
         """Return the facts after checking that they fit together."""
-        # what a student learnt is no table of weights
-        without = _WEIGHTS if facts.get("student") is not None else ()
+        # neither what a student learnt nor an item side is a table of weights
+        others = any(facts.get(name) is not None for name in ("student", "side"))
+        without = _WEIGHTS if others else ()
         missing = [n for n in _NEEDED if n not in facts and n not in without]
         if missing:
             raise ValueError(f"facts must have the entry {missing[0]!r}.")
@@ -73,6 +74,7 @@ class Facts:
         _refuse_selection(plain["selection"])
         _refuse_stream(plain["stream"])
         _refuse_student(plain["student"])
+        _refuse_side(plain["side"])
         low = high = None
         if plain["noise"] is not None:
             low, high = (
@@ -175,6 +177,22 @@ def _refuse_student(facts: Any) -> None:
             "facts['student'] must say how many 'teachers' answered, how many "
             "questions were 'asked' and 'answered', whether 'labels_only' are private "
             "and whether rows of a person are protected together ('by_person')."
+        )
+
+
+def _refuse_side(facts: Any) -> None:
+    """Refuse what does not say which items a recommender is about."""
+    if facts is None:
+        return
+    counts, ends = ("items", "vectors"), ("low", "high")
+    told = isinstance(facts, Mapping) and {*counts, *ends, "max_ratings"} <= set(facts)
+    known = told and all(type(facts[name]) is int for name in counts)
+    known = known and type(facts["max_ratings"]) in (int, type(None))
+    if not known or any(type(facts[name]) not in (int, float) for name in ends):
+        raise ValueError(
+            "facts['side'] must say how many 'items' there are, the length of their "
+            "'vectors', the most ratings of a user that were used ('max_ratings', or "
+            "None), and between which 'low' and 'high' ratings lie."
         )
 
 

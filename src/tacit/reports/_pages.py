@@ -205,6 +205,8 @@ def _context(facts: Facts) -> dict[str, Any]:
         "selection": selection_of(facts),
         "stream": plain["stream"] and {"last_refit": None, **plain["stream"]},
         "student": plain["student"],
+        "side": plain["side"],
+        "linear": plain["student"] is None and plain["side"] is None,
         "noise": plain["noise"],
         "score": plain["score"] and {"level": None, "rows": None, **plain["score"]},
         "schema": schema_of(plain["schema"]),

@@ -25,7 +25,7 @@ OVERHEAD = 4096
 
 
 def claims_of(arrays: Arrays) -> dict[str, Any]:
-    """Return what ``model.json`` says of the arrays."""
+    """Return what the header says of the arrays."""
     return {
         name: {"dtype": "float64", "shape": list(array.shape)}
         for name, array in arrays.items()
@@ -52,7 +52,7 @@ def unpacked(content: bytes, claims: Any, names: tuple[str, ...]) -> Arrays:
     """Return the arrays of these names, which must be all and as claimed."""
     shapes = _claimed(claims, names)
     if len(content) > largest(shapes):
-        raise ModelFileError(f"{FILE} is larger than the arrays of model.json.")
+        raise ModelFileError(f"{FILE} is larger than the arrays it should hold.")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()

@@ -40,7 +40,8 @@ class SavedModel:
     estimator
         A fitted estimator of `tacit.linear_model`, `tacit.online` or
         `tacit.incremental`, or a step of `tacit.preprocessing`; or, to write a student,
-        a fitted `tacit.ensemble.PrivateStudent`, and when it is read, what that taught.
+        a fitted `tacit.ensemble.PrivateStudent`, and when it is read, what that taught;
+        or the `tacit.saved.SavedSide` of a recommender.
     privacy
         Its report; None for steps that read no rows.
     schema

@@ -20,6 +20,7 @@ from tacit.saved._files import (
 )
 from tacit.saved._kinds import KINDS, kind_of, parameters_of, rebuilt
 from tacit.saved._place import placed
+from tacit.saved._sides import SIDES, read_side
 from tacit.saved._steps import columns_to
 from tacit.saved._students import STUDENTS, read_student
 
@@ -74,12 +75,13 @@ def write(
 
 
 def read(folder: str | os.PathLike[str]) -> SavedModel:
-    """Return what a folder of a model or a student holds, or raise `ModelFileError`.
+    """Return what a folder holds, or raise `ModelFileError`.
 
     Parameters
     ----------
     folder
-        As given to `write` or `write_student`.
+        Of a model, a student or an item side, as given to `write`, `write_student` or
+        `write_side`.
 
     Notes
     -----
@@ -89,10 +91,13 @@ def read(folder: str | os.PathLike[str]) -> SavedModel:
     digests ``model.json`` holds, and the promise and the spend of the report must
     follow from its charges. Who can write to the folder can put another model
     there: keep the `digest` elsewhere where that matters. For students see
-    `read_student`.
+    `read_student`, for item sides `read_side`.
     """
-    if _kind_in(folder) is STUDENTS:
+    kind = _kind_in(folder)
+    if kind is STUDENTS:
         return read_student(folder)
+    if kind is SIDES:
+        return read_side(folder)
     return _opened(MODELS.found(Path(folder)))
 
 
@@ -104,7 +109,7 @@ def is_model(folder: str | os.PathLike[str]) -> bool:
 def digest(folder: str | os.PathLike[str]) -> str:
     """Return the SHA-256 of the header, which holds the digests of all the rest.
 
-    The header is ``model.json``, or ``student.json``.
+    The header is ``model.json``, ``student.json`` or ``side.json``.
     """
     kind = _kind_in(folder)
     content = kind.content(Path(folder))
@@ -149,9 +154,8 @@ def load_model(folder: str | os.PathLike[str]) -> Any:
 
 
 def _kind_in(folder: str | os.PathLike[str]) -> FolderKind:
-    place = Path(folder)
-    student = (place / STUDENTS.header).exists() and not (place / MODEL).exists()
-    return STUDENTS if student else MODELS
+    there = (k for k in (MODELS, STUDENTS, SIDES) if (Path(folder) / k.header).exists())
+    return next(there, MODELS)
 
 
 def _contents(saved: SavedModel) -> dict[str, bytes]:

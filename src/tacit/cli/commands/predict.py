@@ -44,13 +44,17 @@ def command(
     of DATA what the model makes of them.
     """
     from tacit.cli._predicting import SUFFIXES, predictions, write_table
-    from tacit.saved import read
+    from tacit.saved import SavedSide, read
 
     if path.suffix not in SUFFIXES:
         raise Refused(f"--out must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
     if path.exists() and not force:
         raise Refused(f"{path} is there already; give another --out, or --force.")
     saved = read(folder)
+    if isinstance(saved.estimator, SavedSide):
+        raise Refused(
+            f"{folder} is the item side of a recommender; use 'tacit recommend row'."
+        )
     if saved.schema is None:
         raise Refused(
             f"{folder} has no schema: it was not written by 'tacit fit', 'stream' or "

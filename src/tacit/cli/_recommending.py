@@ -1,0 +1,338 @@
+"""The parts of ``tacit recommend``: public items, the fit, rows of users' own."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from math import isfinite
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pyarrow as pa
+
+from tacit import __version__
+from tacit._random import as_generator
+from tacit.cli._accounts import account_facts, cost_facts
+from tacit.cli._console import Refused
+from tacit.cli._places import refuse_file, try_writing
+from tacit.cli._predicting import SUFFIXES, write_table
+from tacit.cli._reporting import side_facts, write_reports
+from tacit.cli._small_files import columns_of, content_of, label_of, reading
+from tacit.exceptions import LedgerDamaged, LedgerUnavailable
+from tacit.privacy import Neighbors, labelled
+from tacit.recommend import SOLVERS, MatrixCompletion, UserRow
+from tacit.saved import SavedSide, digest, read_side, write_side
+
+__all__ = [
+    "OwnRow",
+    "catalogue",
+    "fitted",
+    "item_files",
+    "model_for",
+    "own_row",
+    "plan_facts",
+    "refuse_table",
+    "write",
+    "write_row",
+]
+
+# Parameters with an option of their own
+FIXED = {
+    "epsilon": "--epsilon",
+    "delta": "--delta",
+    "neighbors": "--neighbors",
+    "expected_users": "--expected-users",
+    "items": "--items",
+    "rating_range": "--range",
+    "max_ratings": "--max-ratings",
+    "solver": "--solver",
+    "rank": "--rank",
+    "scratch": "--scratch",
+    "verbose": "--quiet",
+}
+# What may go wrong with the ledger once a fit is paid for, and must not lose it
+TROUBLE = (ValueError, LedgerUnavailable, LedgerDamaged)
+
+
+def item_files(items: str) -> list[Path]:
+    """Return the file that lists the items, if there is one."""
+    return [] if items.isdecimal() else [Path(items)]
+
+
+def catalogue(items: str, column: str, ratings: Path) -> int | list[int] | list[str]:
+    """Return the public items: their number, or their labels from a file.
+
+    Labels are whole numbers where all of them are written as such, and else texts.
+    """
+    if items.isdecimal():
+        return int(items)
+    path = Path(items)
+    if path.exists() and ratings.exists() and path.samefile(ratings):
+        raise Refused(
+            "--items must be a public list of items; which of them were rated is "
+            "private."
+        )
+    content = content_of(path, "--items")
+    if path.suffix.lower() == ".txt":
+        with reading("--items"):
+            labels = content.decode("utf-8-sig").splitlines()
+    elif content.lstrip()[:1] == b"[":
+        with reading("--items"):
+            labels = [label_of(label) for label in json.loads(content)]
+    else:
+        (cells,) = columns_of(content, path.suffix.lower(), (column,), "--items")
+        with reading("--items"):
+            labels = [label_of(label) for label in cells]
+    if not labels or len(set(labels)) != len(labels) or not all(labels):
+        raise Refused("--items must list at least one item, and none of them twice.")
+    numbers = [int(label) for label in labels if _is_number(label)]
+    return numbers if len(numbers) == len(labels) else labels
+
+
+def model_for(
+    solver: str, rank: int | None, settings: dict[str, Any], **parameters: Any
+) -> Any:
+    """Return the estimator, or refuse what neither it nor its solver has."""
+    make = SOLVERS[solver]
+    known = {field.name for field in fields(make)}
+    make_model: Any = MatrixCompletion
+    model = make_model(solver, **parameters)
+    own = {} if rank is None else {"rank": rank}
+    for name, value in settings.items():
+        if name in FIXED:
+            raise Refused(f"--set {name} is not for that; use {FIXED[name]}.")
+        if name in known:
+            own[name] = value
+        elif name in model.get_params(deep=False):
+            model.set_params(**{name: value})
+        else:
+            raise Refused(f"Neither the model nor {solver} has a parameter {name!r}.")
+    if "rank" in own and "rank" not in known:
+        raise Refused(f"--rank is not for --solver {solver}; leave it out.")
+    if own:
+        try:
+            model.set_params(solver=make(**own))
+        except TypeError:
+            raise Refused(
+                f"--set must give numbers where {solver} takes numbers; see its page."
+            ) from None
+    as_generator(model.random_state)  # refused now where it is no seed
+    return model
+
+
+def plan_facts(model: Any, ledger: Any) -> dict[str, Any]:
+    """Return what would be spent; reads no rating."""
+    if model.expected_users is None:
+        raise Refused(
+            "--plan reads no rating: give --expected-users, the number of users."
+        )
+    planned = model.plan(model.expected_users)
+    facts, budget = planned.facts, planned.budget
+    return {
+        "solver": planned.solver,
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "neighbors": budget.neighbors.value,
+        "items": facts.n_items,
+        "range": [facts.low, facts.high],
+        "users": facts.n_users,
+        "max_ratings": facts.max_ratings,
+        "words": str(planned),
+        "assumptions": list(planned.assumptions),
+        "ledger": cost_facts(ledger, planned.event, budget),
+    }
+
+
+def fitted(
+    model: Any,
+    path: Path,
+    columns: tuple[str, str, str],
+    ledger: Any,
+    label: str,
+    shown: bool,
+) -> None:
+    """Read, refuse what cannot be paid, charge, and fit then."""
+    with labelled(label):
+        model.set_params(verbose=shown)
+        model.fit(path, columns=columns, ledger=ledger)
+        model.set_params(verbose=0)
+
+
+def write(
+    folder: Path, model: Any, ledger: Any, label: str, force: bool
+) -> dict[str, Any]:
+    """Write the item side, its report and its card; note it in the ledger.
+
+    The fit is paid for: what goes wrong with the ledger now is told, and loses nothing.
+    """
+    side, privacy = model.factors_, model.privacy_
+    n_users = None
+    if privacy.promise.neighbors is Neighbors.REPLACE_ONE:  # else nobody may know it
+        n_users = model.rows_._private_table.n_users
+    planned = model.plan(n_users or 1)
+    failed: dict[str, str] = {}
+    facts = {
+        "label": label,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "tacit": __version__,
+        "rows": n_users,
+        "solver": planned.solver,
+        "parameters": _parameters(model),
+        "max_ratings": planned.facts.max_ratings,
+        "releases": [privacy.to_dict()],
+        "charge": ledger.made[0] if ledger is not None else None,
+        "ledger": _witness(ledger, failed),
+    }
+    write_side(folder, side, privacy, items=model.items, facts=facts, overwrite=force)
+    found = {
+        **facts,
+        "folder": str(folder),
+        "side": side_facts(side, planned.facts.max_ratings),
+        "digest": digest(folder),
+        "privacy": privacy.to_dict(),
+        "ledger": None,
+        "failed": failed,
+    }
+    if ledger is not None:
+        try:
+            text = f"{label}: side.json has sha256 {found['digest']}"
+            ledger.note(text, refers_to=ledger.made[0])
+            found["ledger"] = account_facts(ledger)
+        except TROUBLE as error:
+            failed["ledger"] = f"the charge stands; {error}"
+            ledger = None
+    return {**found, **write_reports(folder, read_side(folder), ledger)}
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    """Return public parameters as plain data; the items have a file of their own."""
+    given = model.get_params(deep=False)
+    left_out = {"items", "scratch", "verbose"}
+    seeded = given.pop("random_state") is not None
+    kept = {name: value for name, value in given.items() if name not in left_out}
+    kept["rating_range"] = list(kept["rating_range"])
+    if not isinstance(kept["solver"], str):
+        kept["solver"] = repr(kept["solver"])
+    # who has the seed can take the noise off again
+    return {**kept, "random_state": "fixed" if seeded else None}
+
+
+def _witness(ledger: Any, failed: dict[str, str]) -> dict[str, Any] | None:
+    """Return what a side keeps of the ledger that paid for it."""
+    if ledger is None:
+        return None
+    try:
+        return {"dataset": ledger.dataset, "head": list(ledger.head)}
+    except TROUBLE as error:
+        failed["ledger"] = f"the charge stands; {error}"
+        return {"dataset": ledger.dataset, "head": None}
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRow:
+    """What one user's ratings come to with an item side; it is hers alone."""
+
+    row: UserRow
+    labels: Sequence[Any]
+    n_unknown: int
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many items there are, were rated, and are not known to the side."""
+        return {
+            "items": len(self.labels),
+            "rated": len(self.row.ratings),
+            "unknown": self.n_unknown,
+        }
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return all items, predictions, and whether each was rated."""
+        written, rated = self.row.catalogue.labels, self.row.ratings
+        found = zip(self.labels, written, self.row.complete().tolist(), strict=True)
+        return [
+            {"item": label, "prediction": prediction, "rated": text in rated}
+            for label, text, prediction in found
+        ]
+
+    def best(self, k: int) -> list[dict[str, Any]]:
+        """Return the ``k`` items with the largest predictions that were not rated."""
+        top = self.row.top(k)
+        labels = [self.labels[self.row.catalogue.place(label)] for label in top.items]
+        return [
+            {"item": label, "prediction": score}
+            for label, score in zip(labels, top.scores.tolist(), strict=True)
+        ]
+
+
+def own_row(side: Path, mine: Path, columns: tuple[str, str]) -> OwnRow:
+    """Take a user's own ratings to an item side; nothing else is read."""
+    found: SavedSide = read_side(side).estimator
+    # a file has labels as they are written
+    written = replace(found, catalogue=found.catalogue.of_texts())
+    ratings = _own_ratings(mine, columns)
+    unknown = [label for label in ratings if written.catalogue.place(label) < 0]
+    with reading("MINE"):
+        return OwnRow(written.row(ratings), found.catalogue.labels, len(unknown))
+
+
+def _own_ratings(mine: Path, columns: tuple[str, str]) -> dict[str, float]:
+    """Return ratings of a file or standard input by labels as they are written.
+
+    What is there several times counts by its mean.
+    """
+    content = content_of(mine, "MINE")
+    if content.lstrip()[:1] in (b"{", b"["):
+        with reading("MINE"):
+            labels, values = _of_json(json.loads(content), columns)
+    else:
+        labels, values = columns_of(content, mine.suffix.lower(), columns, "MINE")
+    several: defaultdict[str, list[float]] = defaultdict(list)
+    with reading("MINE"):
+        for label, value in zip(labels, values, strict=True):
+            several[label_of(label)].append(_number(value))
+    return {label: fmean(numbers) for label, numbers in several.items()}
+
+
+def _of_json(data: Any, columns: tuple[str, str]) -> tuple[list[Any], list[Any]]:
+    """Return items and ratings of an object by items, of pairs, or of objects."""
+    if isinstance(data, dict):
+        pairs = list(data.items())
+    else:
+        pairs = [
+            tuple(row[name] for name in columns) if isinstance(row, dict) else row
+            for row in data
+        ]
+    if any(not isinstance(pair, list | tuple) or len(pair) != 2 for pair in pairs):
+        raise ValueError
+    return [item for item, _ in pairs], [rating for _, rating in pairs]
+
+
+def _is_number(label: str) -> bool:
+    """Return whether a label is a whole number as that is usually written."""
+    digits = label.removeprefix("-")
+    return digits.isascii() and digits.isdecimal() and str(int(label)) == label
+
+
+def _number(cell: Any) -> float:
+    if isinstance(cell, bool) or not isfinite(number := float(cell)):
+        raise TypeError
+    return number
+
+
+def refuse_table(path: Path, force: bool, used: list[Path]) -> None:
+    """Refuse a file that a row cannot be written to."""
+    if path.suffix not in SUFFIXES:
+        raise Refused(f"--out must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
+    refuse_file(path, [place for place in used if str(place) != "-"], "--out")
+    if path.exists() and not force:
+        raise Refused(f"{path} is there already; give another --out, or --force.")
+    try_writing(path, "--out")
+
+
+def write_row(path: Path, own: OwnRow) -> None:
+    """Write all items with predictions to a file."""
+    write_table(path, iter([pa.Table.from_pylist(own.lines())]))

@@ -1,0 +1,82 @@
+"""Small files of labels and ratings, which a person may have written by hand."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from tacit.cli._console import Refused
+
+__all__ = ["columns_of", "content_of", "label_of", "reading"]
+
+# Most bytes of a list of items, or of one user's ratings
+MOST_BYTES = 2**28
+
+
+def columns_of(
+    content: bytes, suffix: str, names: Iterable[str], what: str
+) -> list[list[Any]]:
+    """Return columns of a CSV or Parquet file, those of CSV as they are written."""
+    with reading(what):
+        if content[:4] == b"PAR1":
+            table = parquet.read_table(BytesIO(content))
+        else:
+            table = csv.read_csv(
+                BytesIO(content),
+                parse_options=csv.ParseOptions(
+                    delimiter="\t" if suffix == ".tsv" else ","
+                ),
+                convert_options=csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    strings_can_be_null=False,
+                ),
+            )
+    for name in names:
+        if table.column_names.count(name) != 1:
+            raise Refused(f"{what} must have one column {name!r}; see --columns.")
+    return [table[name].to_pylist() for name in names]
+
+
+def content_of(path: Path, what: str) -> bytes:
+    """Return the bytes of a file or of standard input, unless they are too many."""
+    if str(path) == "-":
+        content = sys.stdin.buffer.read(MOST_BYTES + 1)
+    elif path.is_dir():
+        raise Refused(f"{what} must be a file, and {path} is a folder.")
+    else:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise Refused(f"{what} must have at most {MOST_BYTES} bytes.")
+    return content
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Refuse what is no such file, in words that quote nothing of it."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, RecursionError, pa.ArrowException):
+        wanted = (
+            "different labels" if what == "--items" else "items with finite ratings"
+        )
+        raise Refused(
+            f"{what} must hold {wanted}, as CSV, Parquet or JSON; something in it "
+            "cannot be read as that."
+        ) from None
+
+
+def label_of(cell: Any) -> str:
+    """Return a label as it is written in a file."""
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)  # numbers with gaps become floats on their way to Parquet
+    if isinstance(cell, bool) or not isinstance(cell, str | int):
+        raise TypeError
+    return str(cell)

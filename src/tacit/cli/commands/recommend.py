@@ -1,0 +1,301 @@
+"""``tacit recommend``: a private item side, and rows that users complete at home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tacit.cli._accounts import show_account
+from tacit.cli._console import Refused, clean, json_option, out
+from tacit.cli._options import (
+    given_settings,
+    ledger_files,
+    ledger_for,
+    ledger_options,
+    no_ledger_option,
+    refuse_no_ledger,
+    settings_option,
+)
+
+# Names in `tacit.recommend`, which help need not load
+SOLVERS = ["als", "frank_wolfe", "svd", "gradient", "cleansed_svd"]
+
+mine_options = click.option(
+    "--columns",
+    nargs=2,
+    default=("item", "rating"),
+    show_default=True,
+    metavar="ITEM RATING",
+    help="Columns of MINE.",
+)
+
+
+@click.group()
+def command() -> None:
+    """Fit a recommender privately, and complete rows of users at home."""
+
+
+@command.command()
+@click.argument("ratings", type=click.Path(path_type=Path))
+@click.option(
+    "--items",
+    required=True,
+    metavar="N|FILE",
+    help="Public list of items: their number, if they are numbered from 0, or a file "
+    "of labels (.txt, .json, .csv, .parquet).",
+)
+@click.option(
+    "--range",
+    "rating_range",
+    nargs=2,
+    type=float,
+    required=True,
+    metavar="LOW HIGH",
+    help="Lowest and highest rating, set without the data.",
+)
+@click.option("--epsilon", type=float, required=True, help="Budget of the fit.")
+@click.option("--delta", type=float, help="1 / users^2 unless given.")
+@click.option(
+    "--neighbors",
+    type=click.Choice(["replace_one", "add_or_remove_one"]),
+    default="replace_one",
+    show_default=True,
+    help="What becomes of one user with all ratings; with replace_one the number of "
+    "users is public.",
+)
+@click.option(
+    "--expected-users", type=int, help="Public guess where the number is private."
+)
+@click.option(
+    "--columns",
+    nargs=3,
+    default=("user", "item", "rating"),
+    show_default=True,
+    metavar="USER ITEM RATING",
+    help="Columns of RATINGS.",
+)
+@click.option("--solver", type=click.Choice(SOLVERS), default="als", show_default=True)
+@click.option("--rank", type=click.IntRange(1), help="Length of the vectors of items.")
+@click.option(
+    "--max-ratings",
+    type=click.IntRange(1),
+    help="Most ratings of a user that are used; noise grows with it.",
+)
+@settings_option
+@ledger_options
+@no_ledger_option
+@click.option("--label", help="Name of the charge in the ledger.")
+@click.option(
+    "--out",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="Folder for the item side, its report and its card; all of it is public.",
+)
+@click.option(
+    "--force",
+    "--overwrite",
+    "force",
+    is_flag=True,
+    help="Replace a side that is there.",
+)
+@click.option(
+    "--scratch",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder for ratings that do not fit in memory.",
+)
+@click.option(
+    "--plan",
+    "only_plan",
+    is_flag=True,
+    help="Say what will be spent and end; reads no rating and charges nothing.",
+)
+@click.option("--quiet", is_flag=True, help="No progress bars.")
+@json_option
+def fit(
+    ratings: Path,
+    items: str,
+    columns: tuple[str, str, str],
+    solver: str,
+    rank: int | None,
+    settings: tuple[str, ...],
+    ledger_url: str | None,
+    dataset: str | None,
+    analyst: str | None,
+    no_ledger: bool,
+    label: str | None,
+    folder: Path | None,
+    force: bool,
+    scratch: Path | None,
+    only_plan: bool,
+    quiet: bool,
+    as_json: bool,
+    **parameters: Any,
+) -> None:
+    """Learn about items from RATINGS, and publish that alone.
+
+    RATINGS has a row for each rating, of a user, an item and a number: a CSV file, a
+    Parquet file or a folder of those. All ratings of a user are protected together.
+    What is wrong with files, options or the budget is said before anything is charged.
+    """
+    refuse_no_ledger(ledger_url, no_ledger or only_plan)
+    from tacit.cli import _recommending as recommending
+    from tacit.cli._places import refuse_folder, refuse_label
+
+    shown = not (quiet or as_json)
+    catalogue = recommending.catalogue(items, columns[1], ratings)
+    model = recommending.model_for(
+        solver,
+        rank,
+        given_settings(settings),
+        items=catalogue,
+        scratch=scratch,
+        **parameters,
+    )
+    ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+    if only_plan:
+        facts = recommending.plan_facts(model, ledger)
+        out(as_json, facts, lambda console: _show_plan(console, facts))
+        return
+    if folder is None:
+        raise Refused("--out must name the folder for the item side.")
+    label = "recommend" if label is None else label
+    refuse_label(label)
+    used = [ratings, *recommending.item_files(items), *ledger_files(ledger_url)]
+    refuse_folder(folder, force, used, "--out", "side")
+    recommending.fitted(model, ratings, columns, ledger, label, shown)
+    written = recommending.write(folder, model, ledger, label, force)
+    out(as_json, written, lambda console: _show(console, model, written))
+
+
+@command.command()
+@click.argument("side", type=click.Path(path_type=Path))
+@click.argument("mine", type=click.Path(path_type=Path, allow_dash=True))
+@mine_options
+@click.option(
+    "--out",
+    "path",
+    type=click.Path(path_type=Path),
+    help="File to write, .csv or .parquet; it tells what was rated, so keep it.",
+)
+@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@json_option
+def row(
+    side: Path,
+    mine: Path,
+    columns: tuple[str, str],
+    path: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Predict MY rating of every item of SIDE, from ratings of my own.
+
+    MINE is a CSV, Parquet or JSON file of items and ratings, or - for standard input.
+    Nothing else is read, nothing is charged and nothing leaves this machine.
+    """
+    from tacit.cli import _recommending as recommending
+
+    if path is not None:
+        recommending.refuse_table(path, force, [side, mine])
+    own = recommending.own_row(side, mine, columns)
+    if path is not None:
+        recommending.write_row(path, own)
+    data: dict[str, Any] = {**own.counts, "path": None if path is None else str(path)}
+    if path is None:
+        data["row"] = own.lines()
+    out(as_json, data, lambda console: _show_row(console, data))
+
+
+@command.command()
+@click.argument("side", type=click.Path(path_type=Path))
+@click.argument("mine", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--k",
+    "k",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="How many items.",
+)
+@mine_options
+@json_option
+def top(
+    side: Path, mine: Path, k: int, columns: tuple[str, str], as_json: bool
+) -> None:
+    """Tell the items of SIDE that I would like best, among those I have not rated.
+
+    MINE is as for 'tacit recommend row', and stays on this machine.
+    """
+    from tacit.cli import _recommending as recommending
+
+    own = recommending.own_row(side, mine, columns)
+    data: dict[str, Any] = {**own.counts, "top": own.best(k)}
+
+    def human(console: Console) -> None:
+        _show_items(console, data["top"], rated=False)
+        _show_unknown(console, data)
+
+    out(as_json, data, human)
+
+
+def _show_plan(console: Console, facts: dict[str, Any]) -> None:
+    console.print(facts["words"], markup=False)
+    show_account(console, facts["ledger"])
+
+
+def _show(console: Console, model: Any, written: dict[str, Any]) -> None:
+    console.print(str(model.privacy_), markup=False)
+    side = written["side"]
+    console.print(
+        f"items        {side['items']:,}, each with an offset and a vector of "
+        f"{side['vectors']:,}, by {written['solver']}"
+    )
+    if written["rows"] is not None and model.privacy_.promise.delta > (
+        1 / written["rows"]
+    ):
+        console.print(
+            "warning      delta is above one over the number of users; take less"
+        )
+    for name, why in written["failed"].items():
+        console.print(f"{name:12} FAILED: {why}", markup=False)
+    console.print(f"side         {written['folder']}", markup=False)
+    console.print(f"report       {written['report']}", markup=False)
+    show_account(console, written["ledger"])
+
+
+def _show_row(console: Console, data: dict[str, Any]) -> None:
+    if data["path"] is None:
+        _show_items(console, data["row"], rated=True)
+    else:
+        console.print(
+            f"{data['path']}: {data['items']} predictions, from {data['rated']} "
+            "rating(s).",
+            markup=False,
+        )
+    _show_unknown(console, data)
+
+
+def _show_items(console: Console, listed: list[dict[str, Any]], rated: bool) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("item", overflow="fold")
+    table.add_column("prediction", justify="right")
+    if rated:
+        table.add_column("rated")
+    for line in listed:
+        cells = [escape(clean(str(line["item"]))), f"{line['prediction']:.4g}"]
+        if rated:
+            cells.append("yes" if line["rated"] else "")
+        table.add_row(*cells)
+    console.print(table)
+
+
+def _show_unknown(console: Console, data: dict[str, Any]) -> None:
+    if data["unknown"]:
+        console.print(
+            f"left out     {data['unknown']} rating(s) of items that the side does not "
+            "know"
+        )

@@ -1,0 +1,166 @@
+"""Item vectors from noisy sums: empirical Bayes with known noise.
+
+All of it is post-processing of what was released.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Catalog", "RoundSums", "learned", "tastes"]
+
+Array = NDArray[np.float64]
+
+# Spread of users' coefficients on the offsets of items: how much they share the tastes
+# of all
+OFFSET_TASTE = 0.6
+# Spread of coefficients on popularity, against the usual size of a rating
+POPULARITY_TASTE = 0.2
+# Items below this part of the mean count are as good as equally rare
+RARE = 0.3
+# No item counts for less than this part of the mean
+LEAST_COUNT = 0.1
+# Least second moment of a coefficient, against one as long as clipping allows
+LEAST_MOMENT = 0.05
+# Least variance of a coefficient, against what it was taken for
+LEAST_VARIANCE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Catalog:
+    """What is known of items before the first round.
+
+    Parameters
+    ----------
+    counts
+        Weighted count of each item's ratings, without most of the noise.
+    offsets
+        Offset of each item from the users' levels.
+    squares
+        Sum of squared weights that one of a count is worth.
+    reliability
+        Part of the spread of counts that is not noise.
+    """
+
+    counts: Array
+    offsets: Array
+    squares: float
+    reliability: float
+
+    @classmethod
+    def of(cls, counts: Array, scale: float, offsets: Array, n_users: float) -> Catalog:
+        """Return counts that are shrunk to their mean by the known noise."""
+        mean = max(float(counts.mean()), 1e-3 * scale)
+        spread = max(float(np.mean((counts - mean) ** 2)) - scale**2, 0.0)
+        reliability = spread / (spread + scale**2)
+        shrunk = np.maximum(mean + reliability * (counts - mean), LEAST_COUNT * mean)
+        # squares of a user's weights add up to one, so those of all to their number
+        return cls(shrunk, offsets, n_users / float(shrunk.sum()), reliability)
+
+
+def tastes(items: Catalog, usual: float) -> Array:
+    """Return two vectors a item that cost nothing: its offset, and its popularity.
+
+    They are scaled for coefficients of variance one.
+    """
+    counts = items.counts
+    popularity = np.log(counts + RARE * counts.mean())
+    columns = []
+    for values, size in (
+        (items.offsets, None),
+        (popularity, POPULARITY_TASTE * usual * sqrt(items.reliability)),
+    ):
+        centered = values - np.average(values, weights=counts)
+        norm = sqrt(float(np.average(centered**2, weights=counts)))
+        factor = OFFSET_TASTE if size is None else size / max(norm, 1e-12)
+        columns.append(factor * centered)
+    return np.stack(columns, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class RoundSums:
+    """Noisy sums of one round, in units of a user.
+
+    Parameters
+    ----------
+    products
+        Sums of ratings' rests times coefficients, a row for each item.
+    moments
+        Mean second moments of coefficients.
+    error
+        Mean squared error of a rating from all others of its user.
+    scale
+        Deviation of the noise on a product.
+    reach, bound
+        Longest coefficients, and the usual size of a rest, where products are one.
+    """
+
+    products: Array
+    moments: Array
+    error: float
+    scale: float
+    reach: float
+    bound: float
+
+
+def learned(
+    sums: RoundSums, items: Catalog, rank: int, largest: float, *, made_up: bool
+) -> Array:
+    """Return item vectors, for coefficients of variance one.
+
+    Products are counts times vectors times second moments of coefficients, plus noise
+    that is known. Directions of coefficients in which products are no larger than noise
+    makes them are dropped; in others, vectors are the expected ones where their law is
+    normal, with a variance that is estimated over all items.
+
+    Parameters
+    ----------
+    sums
+        What was released.
+    items
+        What is known of items.
+    rank
+        Most directions.
+    largest
+        Largest entry of a vector, which keeps all that follows finite.
+    made_up
+        Whether the vectors of this round were made up, so that coefficients say nothing
+        about their own scale.
+    """
+    counts, size = items.counts, sums.products.shape[1]
+    # of the noise, and of single ratings
+    sampled = counts * items.squares * sums.error / sums.bound**2 / size
+    noise = sums.scale**2 + sampled
+    weights = (counts / noise) ** 2
+    total = float(weights @ counts**2)
+    gram = (sums.products.T * weights) @ sums.products
+    gram -= np.eye(size) * float(weights @ noise)
+    values, axes = np.linalg.eigh(gram / total)
+    values, axes = values[::-1][:rank], axes[:, ::-1][:, :rank]
+    # noise alone has eigenvalues up to here, in the limit of many directions
+    edge = 2 * sqrt(size) * sqrt(float(np.sum((weights * noise) ** 2))) / total
+    seen = values > edge * (1 + size ** (-2 / 3))
+    values, axes = values[seen], axes[:, seen]
+    values = values / 2 + np.sqrt(values**2 - edge**2) / 2
+    along = sums.products @ axes
+    gains = values * counts[:, None] / (values * counts[:, None] ** 2 + noise[:, None])
+    vectors = gains * along * sums.bound
+    if made_up:
+        return np.clip(vectors * sqrt(size), -largest, largest)
+    moments = axes.T @ sums.moments @ axes
+    lengths, turned = np.linalg.eigh(moments)
+    lengths = np.maximum(lengths, LEAST_MOMENT / size)
+    vectors = (vectors @ turned) / lengths / sums.reach
+    # what coefficients vary by, besides what users could tell of them
+    spread = lengths * sums.reach**2
+    known = (vectors.T * counts) @ vectors / counts.sum()
+    mean_ratings = 1 / items.squares**2
+    unknown = np.linalg.inv(mean_ratings * known / sums.error + np.eye(len(known)))
+    variance = np.diag(spread) + unknown
+    values, axes = np.linalg.eigh(variance)
+    vectors = vectors @ (axes * np.sqrt(np.maximum(values, LEAST_VARIANCE))) @ axes.T
+    return np.clip(vectors, -largest, largest)

@@ -1,0 +1,150 @@
+"""What each user adds to the sums of a round, from her own ratings and public numbers.
+
+All sums over one user's ratings run in one order, so that the bits of her part depend
+on nothing else.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Least part of a rating that its own row does not explain, which divides its error
+LEAST_FREE = 0.02
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_user_parts(
+    indptr: Integers,
+    items: NDArray[np.int32],
+    values: Array,
+    vectors: Array,
+    ridge: float,
+    level_ridge: float,
+    reach: float,
+    bound: float,
+    product_units: float,
+    moment_units: float,
+    error_weight: float,
+    largest_error: float,
+    total: Integers,
+) -> None:
+    """Add products with items, then second moments and errors, in whole numbers.
+
+    ``values`` are ratings less the public level and offsets. A user's coefficients are
+    those of a ridge on a constant and the item vectors. For a rating they are found
+    without that rating, and so is the level that is taken off it.
+
+    ``total`` has products of each item with each coefficient, the upper triangle of
+    the coefficients' second moments, and the mean squared error.
+    """
+    n_items, rank = vectors.shape
+    size = rank + 1
+    longest = 0
+    for i in range(len(indptr) - 1):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    rest = np.empty(longest)
+    rows = np.empty((longest, size))
+    rows[:, 0] = 1.0
+    left = np.empty((longest, rank))
+    gram, inverse = np.empty((size, size)), np.empty((size, size))
+    right, beta, along = np.empty(size), np.empty(size), np.empty(size)
+    for i in range(len(indptr) - 1):
+        begin, n = indptr[i], indptr[i + 1] - indptr[i]
+        if n == 0:
+            continue
+        gram[:] = 0.0
+        right[:] = 0.0
+        for t in range(n):
+            x, j, y = rows[t], items[begin + t], values[begin + t]
+            for a in range(rank):
+                x[a + 1] = vectors[j, a]
+            for a in range(size):
+                right[a] += x[a] * y
+            # both triangles, as whole rows are quicker than parts of them
+            for a in range(size):
+                for b in range(size):
+                    gram[a, b] += x[a] * x[b]
+        gram[0, 0] += level_ridge
+        for a in range(1, size):
+            gram[a, a] += ridge
+        _invert(gram, inverse)
+        beta[:] = 0.0
+        for a in range(size):
+            for b in range(size):
+                beta[b] += inverse[a, b] * right[a]
+
+        # what is left of each rating, and her coefficients, without that rating
+        error, square = 0.0, 0.0
+        for t in range(n):
+            x = rows[t]
+            along[:] = 0.0
+            for a in range(size):
+                for b in range(size):
+                    along[b] += inverse[a, b] * x[a]
+            seen, explained = 0.0, 0.0
+            for a in range(size):
+                seen += x[a] * beta[a]
+                explained += x[a] * along[a]
+            miss = (values[begin + t] - seen) / max(1.0 - explained, LEAST_FREE)
+            error += miss * miss
+            rest[t] = (values[begin + t] - beta[0] + along[0] * miss) / bound
+            square += rest[t] * rest[t]
+            length = 0.0
+            for a in range(rank):
+                left[t, a] = beta[a + 1] - along[a + 1] * miss
+                length += left[t, a] * left[t, a]
+            # [als:coefficients] to norm one at most
+            shrink = 1.0 / max(reach, np.sqrt(length))
+            for a in range(rank):
+                left[t, a] *= shrink
+
+        # [als:row] what is left of her ratings, to norm one at most
+        part = product_units / np.sqrt(max(float(n), square))
+        for t in range(n):
+            at = items[begin + t] * rank
+            for a in range(rank):
+                total[at + a] += np.int64(part * rest[t] * left[t, a])
+
+        length = 0.0
+        for a in range(1, size):
+            length += beta[a] * beta[a]
+        shrink = moment_units / max(reach * reach, length)
+        at = n_items * rank
+        for a in range(1, size):
+            total[at] += np.int64(shrink * beta[a] * beta[a])
+            at += 1
+            for b in range(a + 1, size):
+                total[at] += np.int64(shrink * np.sqrt(2.0) * beta[a] * beta[b])
+                at += 1
+        error = min(error / n / (largest_error * bound * bound), 1.0)
+        total[at] += np.int64(moment_units * error_weight * error)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _invert(gram: Array, inverse: Array) -> None:
+    """Fill in the inverse of a positive matrix, of which the lower triangle is read."""
+    size = len(gram)
+    for a in range(size):
+        for b in range(a + 1):
+            value = gram[a, b]
+            for c in range(b):
+                value -= gram[a, c] * gram[b, c]
+            gram[a, b] = np.sqrt(max(value, 1e-300)) if a == b else value / gram[b, b]
+    # the inverse of the triangle, below the diagonal of gram and on it
+    for a in range(size):
+        gram[a, a] = 1.0 / gram[a, a]
+        for b in range(a):
+            value = 0.0
+            for c in range(b, a):
+                value -= gram[a, c] * gram[c, b]
+            gram[a, b] = value * gram[a, a]
+    for a in range(size):
+        for b in range(a + 1):
+            value = 0.0
+            for c in range(a, size):
+                value += gram[c, a] * gram[c, b]
+            inverse[a, b] = value
+            inverse[b, a] = value

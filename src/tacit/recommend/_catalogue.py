@@ -1,0 +1,89 @@
+"""The public list of items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from tacit._validate import at_least
+
+__all__ = ["Catalogue"]
+
+# places of items are kept in 32 bits
+MOST_ITEMS = 2**31 - 1
+
+
+@dataclass(frozen=True, repr=False)
+class Catalogue:
+    """The items that may be rated, which are public.
+
+    Parameters
+    ----------
+    labels
+        Label of each item: whole numbers, or texts. A range has items 0 to n - 1.
+    """
+
+    labels: Sequence[int] | Sequence[str]
+    _places: Mapping[int | str, int] | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return f"Catalogue of {len(self)} items"
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @classmethod
+    def of(cls, items: Any) -> Catalogue:
+        """Return the catalogue of a number of items, or of their labels."""
+        if isinstance(items, Catalogue):
+            return items
+        if isinstance(items, Integral):
+            at_least(1, items=items)
+            if items > MOST_ITEMS:
+                raise ValueError(f"items must be at most {MOST_ITEMS}, got {items!r}.")
+            return cls(range(int(items)))
+        if items is None or isinstance(items, str | bytes | Mapping):
+            labels = None
+        else:
+            labels = _plain_labels(items)
+        if not labels:
+            raise ValueError(
+                "items must be the number of items, or a list of their labels, all "
+                "whole numbers or all texts; it is the public catalogue."
+            )
+        places = {label: place for place, label in enumerate(labels)}
+        if len(places) < len(labels):
+            raise ValueError("items must be labels of which none is there twice.")
+        return cls(tuple(labels), places)
+
+    def place(self, label: Any) -> int:
+        """Return the place of a label, or -1 for what is not in the catalogue."""
+        if self._places is not None:
+            try:
+                return self._places.get(label, -1)
+            except TypeError:  # what cannot be hashed is no label
+                return -1
+        if not isinstance(label, Real) or not 0 <= label < len(self.labels):
+            return -1
+        return int(label) if label == int(label) else -1
+
+    def of_texts(self) -> Catalogue:
+        """Return the same items with their labels as they are written in a file."""
+        return Catalogue.of([str(label) for label in self.labels])
+
+
+def _plain_labels(items: Iterable[Any]) -> list[int] | list[str] | None:
+    """Return labels as Python's own values, or None where they are none."""
+    try:
+        cells = items.tolist() if isinstance(items, np.ndarray) else list(items)
+    except TypeError:
+        return None
+    if all(isinstance(cell, str) for cell in cells):
+        return [str(cell) for cell in cells]
+    if all(isinstance(c, Integral) and not isinstance(c, bool) for c in cells):
+        return [int(cell) for cell in cells]
+    return None

@@ -1,0 +1,167 @@
+"""Leading directions of users' rows: from a noisy matrix, or from noisy products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackError, eigsh
+
+from tacit._validate import at_least, one_of, plain
+from tacit.exceptions import PlanError
+from tacit.mechanisms import WholeGaussian
+from tacit.mechanisms.noise import float_normal
+from tacit.privacy import Event, Repeated
+from tacit.recommend._second_moments import MARGIN, Blocks, summed
+
+__all__ = ["MATRIX_SOLVERS", "PRODUCT_SOLVERS", "NoisyProducts", "leading_pair"]
+
+Array = NDArray[np.float64]
+
+# Of a matrix that was released with its noise
+MATRIX_SOLVERS = ("dense", "lanczos")
+# Without the matrix: by products of it with vectors, each with noise
+PRODUCT_SOLVERS = ("oja", "power")
+
+
+def leading_pair(matrix: Array, solver: str) -> tuple[float, Array]:
+    """Return the largest eigenvalue of a symmetric matrix, and its unit vector.
+
+    Parameters
+    ----------
+    matrix
+        Symmetric matrix, which must be public: how long the search takes depends on it.
+    solver
+        ``"dense"`` for all of its entries at once, or ``"lanczos"`` for products with
+        vectors, which is faster from a few thousand rows on.
+    """
+    one_of(MATRIX_SOLVERS, solver=solver)
+    size = len(matrix)
+    if solver == "lanczos" and size > 2:
+        # the same start for all, so that a matrix always has the same answer
+        start = np.full(size, 1 / sqrt(size))
+        start[::2] *= -0.5
+        try:
+            values, vectors = eigsh(matrix, k=1, which="LA", v0=start)
+            return float(values[0]), vectors[:, 0].copy()
+        except ArpackError:  # no start or no end: then all entries at once
+            pass
+    values, vectors = eigh(matrix, subset_by_index=[size - 1, size - 1])
+    return float(values[0]), vectors[:, 0].copy()
+
+
+@dataclass(frozen=True)
+class NoisyProducts:
+    """Find the leading direction by noisy products of second moments and vectors.
+
+    The matrix is never formed: memory and time are those of the ratings. With the same
+    budget a noisy matrix is better, so this is for catalogues too large for one.
+
+    Parameters
+    ----------
+    n_items
+        Number of items.
+    n_products
+        Number of products.
+    multiplier
+        Ratio of noise to sensitivity, of each product and of the eigenvalue.
+    method
+        ``"power"`` takes each product for the next vector, made a unit long; ``"oja"``
+        adds it to the vector, times one over the noise's scale and the root of items
+        times products.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** Each of ``n_products + 1`` releases is a Gaussian mechanism of the
+    multiplier. The product of a unit vector with ``a a^T - b b^T`` is at most the
+    longer of ``a`` and ``b`` squared, for the eigenvalues of the difference are between
+    ``-|b|^2`` and ``|a|^2``: so a user within the unit ball moves a product by one, and
+    the eigenvalue by one, whether she is replaced, added or removed. The start is a
+    unit vector too. After M. Hardt and E. Price, "The noisy power method", NIPS 2014,
+    and O. Thakkar, PhD thesis, Boston University 2019, Algorithm 14, whose start had no
+    bounded length and whose step shrank with the number of products.
+    """
+
+    n_items: int
+    n_products: int
+    multiplier: float
+    method: str = "oja"
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        at_least(1, n_items=self.n_items, n_products=self.n_products)
+        one_of(PRODUCT_SOLVERS, method=self.method)
+        # what whole numbers cannot do is refused before the charge
+        self.factor  # noqa: B018
+
+    @property
+    def mechanism(self) -> WholeGaussian:
+        """Noise on a product, and on the eigenvalue."""
+        # [completion:product] one for either relation
+        return WholeGaussian(self.multiplier, 1.0, self.noise)
+
+    @property
+    def event(self) -> Event:
+        """What all releases cost."""
+        return Repeated(self.mechanism.event, self.n_products + 1)
+
+    @property
+    def factor(self) -> float:
+        """What products of rows within the unit ball are multiplied by."""
+        units = self.mechanism.units
+        # [completion:product-room] cut towards zero, two products come apart by less
+        # than one more in each entry that both have
+        factor = units * (1 - MARGIN) - sqrt(self.n_items)
+        if factor < units / 2:
+            raise PlanError(
+                f"Noise of this budget leaves {units} units for products with "
+                f"{self.n_items} items, which are too few; raise epsilon or delta, or "
+                "make fewer products."
+            )
+        return factor
+
+    @property
+    def scale(self) -> float:
+        """Deviation of the noise on an entry of a product, and on the eigenvalue."""
+        return self.mechanism.scale / self.factor
+
+    def run(self, blocks: Callable[[], Blocks], rng: Generator) -> tuple[float, Array]:
+        """Return the eigenvalue and the unit vector, both with their noise.
+
+        Parameters
+        ----------
+        blocks
+            Gives the users anew for each product, as for `second_moments`.
+        rng
+            Source of the start, which is public, and of the noise.
+        """
+        from tacit.recommend import _moment_kernels as kernels  # noqa: PLC0415 - numba
+
+        # [completion:start] of length one, or the first product would have no bound
+        vector = _unit(float_normal(self.n_items, rng))
+        for _ in range(self.n_products):
+            total = summed(
+                kernels.add_product, blocks(), self.n_items, vector, self.factor
+            )
+            product = self.mechanism(total, rng) / self.factor
+            if self.method == "oja":
+                step = 1 / (self.scale * sqrt(self.n_items * self.n_products))
+                product = vector + step * product
+            vector = _unit(product)
+        total = summed(kernels.add_square, blocks(), 1, vector, self.factor)
+        return float(self.mechanism(total, rng)[0] / self.factor), vector
+
+
+def _unit(vector: Array) -> Array:
+    norm = float(np.linalg.norm(vector))
+    if norm > 0:
+        return vector / norm
+    return np.full(len(vector), 1 / sqrt(len(vector)))

@@ -1,0 +1,299 @@
+"""Private matrix completion: the item side is published, users finish their rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from tacit._estimators import all_or_nothing, open_account, report_of
+from tacit._progress import progress
+from tacit._random import as_generator, is_seeded
+from tacit._validate import at_least
+from tacit.privacy import Ledger, Neighbors
+from tacit.recommend._catalogue import Catalogue
+from tacit.recommend._pairs import paired
+from tacit.recommend._plan import (
+    CompletionPlan,
+    chosen_solver,
+    planned_completion,
+    refuse_parameters,
+)
+from tacit.recommend._reading import checked_range, read_ratings
+from tacit.recommend._rows import Rows, Top, UserRow, own_ratings
+from tacit.streams._alone import alone
+
+__all__ = ["MatrixCompletion"]
+
+Array = NDArray[np.float64]
+
+
+class MatrixCompletion(BaseEstimator):
+    """Predict the ratings that users have not given, each user's from her own.
+
+    Parameters
+    ----------
+    solver
+        ``"als"``, ``"frank_wolfe"``, ``"svd"``, ``"gradient"``, ``"cleansed_svd"``, or
+        a solver of `tacit.recommend` with parameters of its own.
+    epsilon
+        Privacy budget of the item side.
+    delta
+        Probability with which the bound may fail; None for one over the squared number
+        of users, which is public when neighbors replace a user.
+    items
+        Public catalogue: the number of items, which are then 0, 1 and so on, or a list
+        of their labels. Ratings of others are dropped. None takes the columns of a
+        sparse matrix.
+    rating_range
+        Lowest and highest rating, set without the data. Others are clipped.
+    max_ratings
+        Most ratings of a user that are used for what is published; all are used for
+        her own row. None for what the solver is best with: all for ``"als"``, 80 for
+        the others.
+    neighbors
+        ``"replace_one"``, where the number of users is public and one user's ratings
+        are others, or ``"add_or_remove_one"``.
+    expected_users
+        Public guess of the number of users to plan for; None for the number itself
+        where it is public, and else for the number that delta suggests.
+    scratch
+        Folder for files that hold ratings during the fit, rather than memory.
+    noise
+        ``"grid"`` or ``"float"``, for solvers given by name.
+    random_state
+        Seed, for tests; None draws from the operating system.
+    verbose
+        Whether to show bars of public counts.
+
+    Attributes
+    ----------
+    factors_
+        The item side, which is all that is published: an `ItemSide`.
+    items_
+        Labels of the items.
+    n_items_
+        Number of items.
+    privacy_
+        Promise, charge and assumptions.
+    rows_
+        Rows of the users, `Rows`: ``rows_[user]`` is for that user alone. Copies,
+        pickles and saved models have none.
+
+    Notes
+    -----
+    **Guarantee.** The item side is (epsilon, delta)-private for all ratings of a user
+    together, and the completed rows of all others are jointly private for her, also if
+    they are put together (Kearns, Pai, Roth and Ullman 2014 [1]_): a row is computed
+    from the item side and its user's own ratings (Jain, Thakkar and Thakurta 2018
+    [2]_). What several users' rows have in common, or the rows of all users in one
+    table, is not covered: hand each row to its owner. See the page on joint privacy of
+    the guarantees.
+
+    References
+    ----------
+    .. [1] M. Kearns, M. Pai, A. Roth, J. Ullman, "Mechanism design in large games:
+       incentives and privacy", ITCS 2014.
+    .. [2] P. Jain, O. Thakkar, A. Thakurta, "Differentially private matrix completion
+       revisited", ICML 2018.
+
+    Examples
+    --------
+    >>> from tacit.recommend import MatrixCompletion
+    >>> likes = [(i, j, 5 if (i + j) % 2 else 1) for i in range(3000) for j in range(7)]
+    >>> model = MatrixCompletion(
+    ...     "svd", epsilon=2.0, items=8, rating_range=(1, 5), random_state=0
+    ... ).fit(likes)
+    >>> row = model.complete_row({0: 5, 1: 1})  # of somebody new, at home
+    >>> row.shape, bool(row[2] > row[3])
+    ((8,), True)
+    """
+
+    def __init__(
+        self,
+        solver="als",
+        epsilon=1.0,
+        delta=None,
+        *,
+        items=None,
+        rating_range=None,
+        max_ratings=None,
+        neighbors="replace_one",
+        expected_users=None,
+        scratch=None,
+        noise="grid",
+        random_state=None,
+        verbose=0,
+    ):
+        self.solver = solver
+        self.epsilon = epsilon
+        self.delta = delta
+        self.items = items
+        self.rating_range = rating_range
+        self.max_ratings = max_ratings
+        self.neighbors = neighbors
+        self.expected_users = expected_users
+        self.scratch = scratch
+        self.noise = noise
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def plan(self, n_users) -> CompletionPlan:
+        """Return what `fit` will do and spend on so many users; reads no rating.
+
+        Parameters
+        ----------
+        n_users
+            Number of users, which is public or a guess.
+        """
+        at_least(1, n_users=n_users)
+        refuse_parameters(self)
+        return planned_completion(self, Catalogue.of(self.items), n_users)
+
+    def fit(
+        self,
+        ratings,
+        *,
+        columns=("user", "item", "rating"),
+        ledger: Ledger | None = None,
+    ):
+        """Charge, and publish the item side.
+
+        Parameters
+        ----------
+        ratings
+            A sparse matrix of users by items, whose stored entries are ratings; a list
+            or an array of rows of user, item and rating; a data frame with columns of
+            these names; or a path of a CSV or Parquet file, or of a folder of Parquet
+            files.
+        columns
+            Names of the columns of user, item and rating, in a frame or a file.
+        ledger
+            Account of the data set to charge; None opens one for this fit alone.
+        """
+        with alone(self), all_or_nothing(self):
+            refuse_parameters(self)
+            rng = as_generator(self.random_state)
+            catalogue = self._catalogue(ratings)
+            table = read_ratings(
+                ratings,
+                items=catalogue,
+                rating_range=checked_range(self.rating_range),
+                columns=columns,
+                scratch=self.scratch,
+            )
+            planned = planned_completion(self, catalogue, self._counted(table.n_users))
+            budget, label = planned.budget, type(self).__name__
+            account = open_account(ledger, budget, planned.event, label)
+            entry = account.charge(
+                planned.event,
+                label,
+                promise=budget,
+                seeded=is_seeded(self.random_state),
+            )
+            # [recommend:side] all that the solver returns is published
+            with progress(bool(self.verbose)), np.errstate(all="ignore"):
+                side = chosen_solver(self).run(planned.plan, table, rng)
+            self.privacy_ = report_of(
+                entry, budget, ledger, planned.assumptions, counted="users"
+            )
+            self.factors_ = side
+            self.items_ = np.asarray(catalogue.labels)
+            self.n_items_ = len(catalogue)
+            self._items = catalogue
+            self._private_rows = Rows(side, table)
+        return self
+
+    @property
+    def rows_(self) -> Rows:
+        """Rows of the users, each for its owner alone."""
+        check_is_fitted(self, "factors_")
+        rows = vars(self).get("_private_rows")
+        if rows is None:
+            raise ValueError(
+                "This copy of a MatrixCompletion holds the item side and no ratings; "
+                "give a user's ratings to complete_row."
+            )
+        return rows
+
+    def predict(self, pairs) -> Array:
+        """Return predicted ratings, each of which is for its user alone.
+
+        A user without ratings, or one who was not there in the fit, gets what the item
+        side alone says.
+
+        Parameters
+        ----------
+        pairs
+            Rows of a user's and an item's label, or a data frame with the columns
+            ``user`` and ``item``.
+        """
+        rows = self.rows_
+        users, places = paired(pairs, self._items)
+        return rows.at(users, places)
+
+    def score(self, pairs, ratings) -> float:
+        """Return minus the root of the mean squared error, which is not private.
+
+        Parameters
+        ----------
+        pairs
+            As for `predict`.
+        ratings
+            The rating of each.
+        """
+        truth = np.asarray(ratings, dtype=np.float64)
+        predicted = self.predict(pairs)
+        if truth.shape != predicted.shape:
+            raise ValueError("ratings must be one for each of the pairs.")
+        return -float(np.sqrt(np.mean((predicted - truth) ** 2)))
+
+    def recommend(self, user, k=10) -> Top:
+        """Return the best items that a user has not rated, for her alone.
+
+        Parameters
+        ----------
+        user
+            Her label.
+        k
+            Number of items.
+        """
+        return self.rows_.of(user).top(k)
+
+    def complete_row(self, ratings) -> Array:
+        """Return a predicted rating for each item, from one user's ratings.
+
+        She may be anyone: this is what a user's own device does, and also serves those
+        who come after the fit, for whom nothing is charged.
+
+        Parameters
+        ----------
+        ratings
+            Mapping from items to ratings; a pair of items and ratings; or a whole row,
+            with NaN for what was not rated.
+        """
+        check_is_fitted(self, "factors_")
+        own = own_ratings(ratings, self._items, self.factors_)
+        return UserRow(self.factors_, self._items, own).complete()
+
+    def _catalogue(self, ratings) -> Catalogue:
+        """Return the public items, which may be the columns of a matrix."""
+        if self.items is None and sparse.issparse(ratings):
+            return Catalogue.of(ratings.shape[1])
+        return Catalogue.of(self.items)
+
+    def _counted(self, n_users) -> int:
+        """Return the number of users where it is public, and else any number."""
+        if Neighbors.of(self.neighbors) is not Neighbors.REPLACE_ONE:
+            return 1
+        if n_users == 0:
+            raise ValueError("ratings must be of one user at least, got none.")
+        return n_users
+
+    def __getstate__(self):
+        """Leave the users' ratings out of copies and pickles."""
+        # [recommend:copies]
+        state = super().__getstate__()
+        return {key: part for key, part in state.items() if key != "_private_rows"}

@@ -1,0 +1,160 @@
+"""What a fit will do and spend, from parameters and public facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from dataclasses import dataclass
+from typing import Any
+
+from tacit._estimators import planning_rows, promised_budget
+from tacit._validate import at_least
+from tacit.exceptions import PlanError
+from tacit.mechanisms.grid import check_noise
+from tacit.privacy import Budget, Event
+from tacit.privacy.report import in_words
+from tacit.recommend._facts import RatingFacts
+from tacit.recommend._reading import checked_range
+from tacit.recommend._solvers import SOLVERS, SUMS
+from tacit.solvers import Plan
+
+__all__ = ["CompletionPlan", "planned_completion", "refuse_parameters"]
+
+# Most ratings of a user that are used, unless she or the catalogue has fewer. Noise
+# grows with it and so does what is learned of people who rate much; published figures
+# for private completion are for 50 to 100
+USUAL_MAX_RATINGS = 80
+
+USER_LEVEL = (
+    "protects a user: all her ratings together, how many there are and of which items"
+)
+JOINT = (
+    "joint privacy: what is published is the item side alone; a user's completed row "
+    "follows from it and from her own ratings, and is for her alone"
+)
+PUBLIC = "the catalogue of items and the range of ratings are public"
+
+
+@dataclass(frozen=True)
+class CompletionPlan:
+    """What a private completion will do and spend, before any rating is read.
+
+    Parameters
+    ----------
+    budget
+        What the item side promises.
+    facts
+        What is public about the ratings.
+    solver
+        Name of the solver.
+    plan
+        Its own plan: sums over users, noise and steps.
+    assumptions
+        What the promise rests on, in words.
+    """
+
+    budget: Budget
+    facts: RatingFacts
+    solver: str
+    plan: Plan
+    assumptions: tuple[str, ...]
+
+    @property
+    def event(self) -> Event:
+        """What the ledger is charged, once, before the first sum over users."""
+        return self.plan.event
+
+    def __str__(self) -> str:
+        budget, facts = self.budget, self.facts
+        lines = [
+            f"solver       {self.solver}: epsilon {budget.epsilon:g}, delta "
+            f"{budget.delta:.3g}, neighbors {budget.neighbors.value}, which are users",
+            f"ratings      of {facts.n_items:,} items, from {facts.low:g} to "
+            f"{facts.high:g}, up to {facts.max_ratings:,} of a user",
+            f"users        planned for {facts.n_users:,}",
+            f"spent        {in_words(self.event)}",
+        ]
+        return "\n".join([*lines, *(f"assumes      {a}" for a in self.assumptions)])
+
+
+def refuse_parameters(model: Any) -> None:
+    """Refuse what no ratings could go with."""
+    chosen_solver(model)
+    checked_range(model.rating_range)
+    if model.max_ratings is not None:
+        at_least(1, max_ratings=model.max_ratings)
+    if not isinstance(model.verbose, bool):
+        at_least(0, verbose=model.verbose)
+    # what is wrong with the budget itself, whatever the number of users
+    budget = promised_budget(
+        model.epsilon, model.delta, model.neighbors, 2, counted="users"
+    )
+    if budget.delta == 0:
+        raise PlanError(
+            "delta must be above 0 for MatrixCompletion, whose noise is Gaussian; "
+            "1 / (users you expect)^2 is usual."
+        )
+    planning_rows(budget, 1, model.expected_users, counted="users")
+
+
+def planned_completion(model: Any, catalogue: Sized, n_users: int) -> CompletionPlan:
+    """Make the plan of a fit to so many users; reads no rating."""
+    if model.delta is None and n_users < 2:
+        raise ValueError(
+            "delta must be given for fewer than two users; the usual 1 / users^2 is "
+            "for more."
+        )
+    budget = promised_budget(
+        model.epsilon, model.delta, model.neighbors, n_users, counted="users"
+    )
+    low, high = checked_range(model.rating_range)
+    solver = chosen_solver(model)
+    usual = getattr(solver, "usual_max_ratings", USUAL_MAX_RATINGS)
+    most = usual if model.max_ratings is None else model.max_ratings
+    facts = RatingFacts(
+        n_items=len(catalogue),
+        low=low,
+        high=high,
+        n_users=planning_rows(budget, n_users, model.expected_users, counted="users"),
+        max_ratings=min(len(catalogue), most or len(catalogue)),
+    )
+    plan = solver.plan(facts, budget)
+    known = next((n for n, kind in SOLVERS.items() if type(solver) is kind), None)
+    name = type(solver).__name__ if known is None else known
+    sums = SUMS.get(name, f"those of {name}")
+    return CompletionPlan(
+        budget,
+        facts,
+        name,
+        plan,
+        (
+            USER_LEVEL,
+            JOINT,
+            f"published: noisy sums over users, {sums}",
+            f"planned for {facts.n_users:,} users; another number costs accuracy only",
+            PUBLIC,
+            *plan.assumptions,
+        ),
+    )
+
+
+def chosen_solver(model: Any) -> Any:
+    """Return the solver of this name, or the object itself; refuse what is neither."""
+    solver, noise = model.solver, model.noise
+    check_noise(noise)
+    names = ", ".join(repr(name) for name in SOLVERS)
+    if isinstance(solver, str):
+        if solver not in SOLVERS:
+            raise ValueError(f"solver must be one of {names}, got {solver!r}.")
+        return SOLVERS[solver](noise=noise)
+    if isinstance(solver, type) or not all(
+        callable(getattr(solver, method, None)) for method in ("plan", "run")
+    ):
+        raise ValueError(
+            f"solver must be one of {names}, or an object with plan and run, got "
+            f"{type(solver).__name__}."
+        )
+    if noise != "grid":
+        raise ValueError(
+            f"noise={noise!r} is for solvers given by name; set it on the solver."
+        )
+    return solver

@@ -1,0 +1,236 @@
+"""Completed rows, each of which is for the user whose ratings it follows from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._validate import at_least
+from tacit.recommend._catalogue import Catalogue
+from tacit.recommend._ratings import BLOCK_USERS, Ratings, RatingTable
+from tacit.recommend._side import ItemSide
+
+__all__ = ["Rows", "Top", "UserRow", "own_ratings"]
+
+Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+class Top(NamedTuple):
+    """Items in the order of their predicted ratings, the best first.
+
+    Parameters
+    ----------
+    items
+        Labels of the items.
+    scores
+        Their predicted ratings.
+    """
+
+    items: list[Any]
+    scores: Array
+
+
+class _NotCopied:
+    """What holds ratings, and is left out of copies and pickles by itself too."""
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} holds ratings and is not copied or pickled; keep "
+            "the item side, and complete rows from ratings with complete_row."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UserRow(_NotCopied):
+    """What one user has: the published item side, and her own ratings.
+
+    Whatever it returns is for her alone.
+
+    Parameters
+    ----------
+    side
+        The item side, which is public.
+    catalogue
+        The public items.
+    _private_ratings
+        Her ratings, and nobody else's.
+
+    Notes
+    -----
+    **Guarantee.** Nothing of other users reaches her but through the item side, so that
+    the rows of all others together are private for her: joint differential privacy by
+    the billboard lemma (J. Hsu, Z. Huang, A. Roth, T. Roughgarden and Z. S. Wu,
+    "Private matchings and allocations", STOC 2014, Lemma 3).
+    """
+
+    side: ItemSide
+    catalogue: Catalogue
+    _private_ratings: Ratings
+
+    def __repr__(self) -> str:
+        return f"UserRow(n_items={self.side.n_items})"
+
+    @property
+    def ratings(self) -> dict[Any, float]:
+        """Her ratings by labels of items."""
+        items, values = self._private_ratings.row(0)
+        labels = self.catalogue.labels
+        return {
+            labels[j]: float(v)
+            for j, v in zip(items.tolist(), values.tolist(), strict=True)
+        }
+
+    def complete(self) -> Array:
+        """Return a predicted rating for each item of the catalogue, rated or not."""
+        return self.side.complete(self._private_ratings)[0]
+
+    def top(self, k: int = 10) -> Top:
+        """Return the best items that she has not rated.
+
+        Parameters
+        ----------
+        k
+            Most items to return; fewer where she has rated nearly all.
+        """
+        at_least(1, k=k)
+        scores = self.complete()
+        new = np.ones(len(scores), dtype=bool)
+        new[self._private_ratings.row(0)[0]] = False
+        places = np.flatnonzero(new)
+        # of equal ones those that the catalogue has first
+        best = places[np.argsort(-scores[places], kind="stable")[:k]]
+        labels = self.catalogue.labels
+        return Top([labels[j] for j in best.tolist()], scores[best])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows(_NotCopied):
+    """The rows of all users, which are handed out one by one to their owners.
+
+    Parameters
+    ----------
+    side
+        The item side, which is public.
+    _private_table
+        The ratings of all users.
+    """
+
+    side: ItemSide
+    _private_table: RatingTable
+
+    def __repr__(self) -> str:
+        return f"Rows(n_items={self.side.n_items})"
+
+    def __contains__(self, user: Any) -> bool:
+        return self._private_table.place(user) >= 0
+
+    def __getitem__(self, user: Any) -> UserRow:
+        """Return the row of a user, by her label."""
+        if user not in self:
+            raise KeyError(
+                "user must be one of those whose ratings were fitted; for others use "
+                "complete_row."
+            )
+        return self.of(user)
+
+    def of(self, user: Any) -> UserRow:
+        """Return the row of a user, which is empty for one who is not known."""
+        table = self._private_table
+        place = table.place(user)
+        # [recommend:own] copied out of the table, so that nothing leads back to it
+        row = _rows_at(table, np.array([place]))
+        return UserRow(self.side, table.catalogue, row)
+
+    def at(self, users: Sequence[Any], items: Places) -> Array:
+        """Return predictions for pairs of a user's label and an item's place."""
+        table = self._private_table
+        places = np.array([table.place(user) for user in users], dtype=np.intp)
+        out = np.empty(len(places))
+        for block, chosen in _blocks_of(places):
+            local = np.searchsorted(block, places[chosen])
+            rows = _rows_at(table, block)
+            out[chosen] = self.side.at(rows, local, items[chosen])
+        return out
+
+
+def _blocks_of(places: Places) -> Iterator[tuple[Places, Places]]:
+    """Yield some users at a time, and the pairs that are of them."""
+    order = np.argsort(places, kind="stable")
+    users, first = np.unique(places[order], return_index=True)
+    ends = np.append(first, len(order))
+    for begin in range(0, len(users), BLOCK_USERS):
+        end = min(begin + BLOCK_USERS, len(users))
+        yield users[begin:end], order[ends[begin] : ends[end]]
+
+
+def _rows_at(table: Ratings, places: Places) -> Ratings:
+    """Return the rows at these places, and empty ones for places below zero."""
+    nothing = (np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32))
+    rows = [table.row(i) if i >= 0 else nothing for i in places.tolist()]
+    indptr = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum([len(items) for items, _ in rows], out=indptr[1:])
+    return Ratings(
+        indptr,
+        np.concatenate([items for items, _ in rows]),
+        np.concatenate([values for _, values in rows]),
+        table.n_items,
+    )
+
+
+def own_ratings(given: Any, catalogue: Catalogue, side: ItemSide) -> Ratings:
+    """Return one user's ratings, given in one of three ways, as a row.
+
+    Parameters
+    ----------
+    given
+        Mapping from labels of items to ratings; a pair of labels and ratings; or a
+        whole row, with NaN where there is no rating.
+    catalogue
+        The public items. Ratings of others are dropped.
+    side
+        The item side, into whose range ratings are clipped.
+    """
+    if isinstance(given, Mapping):
+        labels, values = list(given), _numbers(list(given.values()))
+    elif isinstance(given, tuple) and len(given) == 2 and np.ndim(given[0]) == 1:
+        labels, values = list(given[0]), _numbers(given[1])
+        if len(labels) != len(values):
+            raise ValueError("ratings must have as many items as values.")
+    else:
+        whole = _numbers(given)
+        if len(whole) != len(catalogue):
+            raise ValueError(
+                f"ratings must be one for each of {len(catalogue)} items, with NaN for "
+                "those that were not rated, or a mapping from items to ratings."
+            )
+        labels = catalogue.labels
+        rated = np.flatnonzero(~np.isnan(whole))
+        labels, values = [labels[j] for j in rated.tolist()], whole[rated]
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "ratings must be finite numbers; leave out items that were not rated."
+        )
+    places = np.array([catalogue.place(label) for label in labels], dtype=np.int64)
+    known = places >= 0
+    clipped = np.clip(values[known], side.low, side.high)
+    return Ratings.of_row(places[known], clipped, side.n_items)
+
+
+def _numbers(values: Any) -> Array:
+    """Return a list of numbers in floats, or refuse it without showing any."""
+    cells = None if np.ndim(values) != 1 else list(values)
+    if cells is None or not all(
+        isinstance(cell, Real | Decimal | np.bool_) for cell in cells
+    ):
+        raise ValueError(
+            "ratings must be numbers: a mapping from items to ratings, a pair of items "
+            "and ratings, or a whole row with NaN for what was not rated."
+        )
+    return np.array([float(cell) for cell in cells], dtype=np.float64)

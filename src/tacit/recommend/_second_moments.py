@@ -1,0 +1,138 @@
+"""Sums over users of the outer products of their rows, exact in whole numbers.
+
+A user's part is computed from her own row and public numbers alone, multiplied by the
+units of the noise and cut towards zero, so that sums have no round-off: they are the
+same in any order and with any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._threads import in_order
+from tacit.exceptions import PlanError
+
+__all__ = [
+    "packed_size",
+    "second_moments",
+    "summed",
+    "unpacked",
+    "whole_factor",
+]
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# Places where each user's ratings begin, her items in ascending order, and her numbers
+Block = tuple[NDArray[np.int64], NDArray[np.int32], Array]
+# A block, or what makes it in the thread that adds it
+Blocks = Iterable[Block | Callable[[], Block]]
+
+# What products in floating point may be off by, relative to their size, many times over
+MARGIN = 1e-9
+
+
+def packed_size(n_items: int) -> int:
+    """Return the number of entries of an upper triangle."""
+    return n_items * (n_items + 1) // 2
+
+
+def whole_factor(units: int, n_items: int) -> float:
+    """Return by what outer products of rows within the unit ball are multiplied.
+
+    Parameters
+    ----------
+    units
+        Units of the `WholeGaussian` that adds the noise.
+    n_items
+        Number of items in the public catalogue.
+
+    Notes
+    -----
+    **Bound.** A product of at most ``units - room`` moves towards zero by less than one
+    in each entry, and two of them come apart by less than one more in each entry that
+    both have, hence by less than the root of the entries. So neighbors move the sums by
+    at most ``units`` times what they move exact sums by: the square root of two if a
+    row is replaced, and one if it is added or removed. Truncation keeps norms, but not
+    that inner products of outer products are at least zero, hence the room.
+    """
+    # [completion:room] half the root, as the square root of two multiplies the factor
+    room = sqrt(packed_size(n_items) / 2)
+    factor = units * (1 - MARGIN) - room
+    # with less, rounding would be seen
+    if factor < units / 2:
+        raise PlanError(
+            f"Noise of this budget leaves {units} units for sums over {n_items} items, "
+            "which are too few; raise epsilon or delta, or take fewer items."
+        )
+    return factor
+
+
+def summed(
+    kernel: Callable[..., None],
+    blocks: Iterable[tuple[Any, ...] | Callable[[], tuple[Any, ...]]],
+    size: int,
+    *public: Any,
+) -> Integers:
+    """Return ``size`` sums over blocks of users, which a kernel adds to.
+
+    The kernel is called with the arrays of a block, the public numbers, and sums that
+    no other thread adds to meanwhile.
+    """
+    free: deque[Integers] = deque()
+
+    def add(block: tuple[Any, ...] | Callable[[], tuple[Any, ...]]) -> None:
+        arrays = block() if callable(block) else block
+        try:
+            sums = free.pop()
+        except IndexError:  # all are in use, so there are as many as threads
+            sums = np.zeros(size, dtype=np.int64)
+        kernel(*arrays, *public, sums)
+        free.append(sums)
+
+    for _ in in_order(add, blocks, side_by_side=True):
+        pass
+    return np.sum(free, axis=0) if free else np.zeros(size, dtype=np.int64)
+
+
+def second_moments(blocks: Blocks, n_items: int, units: int) -> Integers:
+    """Return the upper triangle of the sum over users of ``a a^T``, in whole numbers.
+
+    Entries off the diagonal are times the square root of two, so that the triangle is
+    as long as the matrix; rows of the triangle follow each other, as in
+    ``numpy.triu_indices``. It is private: `WholeGaussian` adds the noise, with a
+    sensitivity of the square root of two, or of one if neighbors add or remove a user.
+
+    Parameters
+    ----------
+    blocks
+        Users in blocks of ``indptr``, ``items`` and ``parts``: each user's items
+        ascending without duplicates, and her row's numbers, of norm at most one. The
+        first entry of ``indptr`` need not be zero, and is where both arrays begin. A
+        function without arguments is called for its block, in the thread that adds it.
+    n_items
+        Number of items.
+    units
+        Units of the noise.
+    """
+    from tacit.recommend import _moment_kernels as kernels  # noqa: PLC0415 - numba
+
+    factor = whole_factor(units, n_items)
+    return summed(kernels.add_outer, blocks, packed_size(n_items), n_items, factor)
+
+
+def unpacked(noisy: Integers, n_items: int, units: int) -> Array:
+    """Return the symmetric matrix of which this is the upper triangle, in whole parts.
+
+    It undoes the factor, and the square root of two off the diagonal.
+    """
+    matrix = np.zeros((n_items, n_items))
+    matrix[np.triu_indices(n_items)] = noisy
+    matrix /= whole_factor(units, n_items)
+    off = np.triu(matrix, 1) / sqrt(2)
+    return off + off.T + np.diag(np.diag(matrix))

@@ -1,0 +1,91 @@
+"""The item side, which is published, and what a user makes of it at home."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from tacit.recommend._ratings import Ratings
+
+__all__ = ["ItemSide", "UserSide"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class UserSide:
+    """What users made of the item side, each from ratings of her own: it is secret.
+
+    Parameters
+    ----------
+    _private_means
+        Level of each user.
+    _private_coefficients
+        Weights of the item vectors, a row for each user.
+    """
+
+    _private_means: Array
+    _private_coefficients: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ItemSide(ABC):
+    """What a private fit publishes about items.
+
+    A rating is predicted by the level of the user, the offset of the item, and the
+    product of the user's coefficients with the item's vector. Level and coefficients
+    are a function of the item side and the user's own ratings.
+
+    Parameters
+    ----------
+    vectors
+        Vector of each item.
+    offsets
+        Offset of each item, zero where none was paid for.
+    low, high
+        Range of ratings.
+    """
+
+    vectors: Array
+    offsets: Array
+    low: float
+    high: float
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.offsets)
+
+    @abstractmethod
+    def local(self, ratings: Ratings) -> UserSide:
+        """Return level and coefficients of each user, from her own ratings alone."""
+
+    def complete(self, ratings: Ratings) -> Array:
+        """Return the predicted row of each user, which belongs to that user."""
+        users = self.local(ratings)
+        rows = users._private_means[:, None] + self.offsets
+        # [recommend:row] not by BLAS, whose last bits change with the number of users
+        rows += np.einsum(
+            "ik,jk->ij",
+            np.ascontiguousarray(users._private_coefficients),
+            np.ascontiguousarray(self.vectors),
+        )
+        return np.clip(rows, self.low, self.high)
+
+    def at(
+        self, ratings: Ratings, users: NDArray[np.intp], items: NDArray[np.intp]
+    ) -> Array:
+        """Return predictions for pairs of a user's place in ``ratings`` and an item."""
+        sides = self.local(ratings)
+        rows = sides._private_means[users] + self.offsets[items]
+        rows += np.einsum(
+            "ik,ik->i",
+            np.ascontiguousarray(sides._private_coefficients)[users],
+            np.ascontiguousarray(self.vectors)[items],
+        )
+        return np.clip(rows, self.low, self.high)

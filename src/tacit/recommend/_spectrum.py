@@ -1,0 +1,80 @@
+"""Directions of a symmetric matrix with known noise, and how strong they are.
+
+All of it is post-processing of what was released.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+__all__ = ["directions", "leading", "strengths"]
+
+Array = NDArray[np.float64]
+
+# How often the diagonal is replaced, at most
+DIAGONAL_ROUNDS = 10
+# and how far it may still have moved, over the largest eigenvalue, to be left there
+SETTLED = 1e-3
+
+
+def leading(matrix: Array, rank: int) -> tuple[Array, Array]:
+    """Return the largest eigenvalues, descending, and their vectors in columns."""
+    size = len(matrix)
+    values, vectors = eigh(matrix, subset_by_index=[size - rank, size - 1])
+    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+
+
+def strengths(values: Array, noise_scale: float, size: int) -> Array:
+    """Return what is left of eigenvalues without the noise: zero for noise alone.
+
+    Notes
+    -----
+    **Bound.** Symmetric noise of deviation ``s`` on the diagonal, and half its square
+    off it, has eigenvalues up to ``2 t`` with ``t = s sqrt(size / 2)``. One of ``x``
+    above ``t`` comes out as ``x + t^2 / x`` and its vector keeps ``1 - t^2 / x^2`` of
+    its square, in the limit (F. Benaych-Georges and R. R. Nadakuditi, "The eigenvalues
+    and eigenvectors of finite, low rank perturbations of large random matrices", 2011).
+    Returned is the product of ``x`` and what the vector keeps.
+    """
+    edge = noise_scale * sqrt(size / 2)
+    # the largest of noise alone is this far beyond its limit, once in a hundred
+    seen = values > max(edge * (2 + 2 * size ** (-2 / 3)), 0.0)
+    kept = np.where(seen, values, 1.0)
+    true = kept / 2 + np.sqrt(np.maximum(kept**2 / 4 - edge**2, 0.0))
+    return np.where(seen, true - edge**2 / true, 0.0)
+
+
+def directions(matrix: Array, rank: int, noise_scale: float) -> tuple[Array, Array]:
+    """Return strengths and vectors of what is beside the diagonal.
+
+    The diagonal of second moments holds the spread of single ratings besides, most for
+    items that are rated most. It is replaced by that of the leading directions, and
+    these are found anew, a few times.
+
+    Parameters
+    ----------
+    matrix
+        Symmetric matrix with noise.
+    rank
+        Most directions.
+    noise_scale
+        Deviation of the noise on the diagonal.
+    """
+    matrix = matrix.copy()
+    rank = min(rank, len(matrix))
+    values, vectors = leading(matrix, rank)
+    for _ in range(DIAGONAL_ROUNDS if rank < len(matrix) else 0):
+        # by what noise alone does not explain, or it would feed on itself
+        strong = strengths(values, noise_scale, len(matrix))
+        diagonal = (vectors**2) @ strong
+        moved = np.abs(diagonal - np.diag(matrix)).max()
+        np.fill_diagonal(matrix, diagonal)
+        values, vectors = leading(matrix, rank)
+        if moved <= SETTLED * np.abs(values).max():
+            break
+    strong = strengths(values, noise_scale, len(matrix))
+    return strong[strong > 0], np.ascontiguousarray(vectors[:, strong > 0])

@@ -1,0 +1,46 @@
+"""Rows of users within the unit ball, each by her own ratings alone."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.recommend._local import USUAL_PRIOR_COUNT, plain_arrays
+from tacit.recommend._second_moments import Block
+
+if TYPE_CHECKING:
+    from tacit.recommend._facts import RatingFacts
+    from tacit.recommend._ratings import Ratings
+
+__all__ = ["unit_rows", "usual_row_norm"]
+
+Array = NDArray[np.float64]
+
+
+def usual_row_norm(facts: RatingFacts) -> float:
+    """Return the norm of a row of most ratings that are half a half-width off."""
+    return facts.half_width / 2 * sqrt(facts.max_ratings)
+
+
+def unit_rows(
+    ratings: Ratings, prior_level: float, row_norm: float
+) -> tuple[Block, Array, Array]:
+    """Return rows less the users' levels, the levels, and what rows were scaled by.
+
+    A row of norm ``row_norm`` or less is divided by it, and a longer one by its own
+    norm.
+    """
+    from tacit.recommend import (  # noqa: PLC0415 - numba loads on use
+        _linear_kernels,
+        _local_kernels,
+    )
+
+    indptr, items, values = plain_arrays(ratings)
+    levels, scales = np.empty(len(indptr) - 1), np.empty(len(indptr) - 1)
+    _local_kernels.center(indptr, values, prior_level, USUAL_PRIOR_COUNT, levels)
+    # [spectral:clip] to one, less than the margin of the sums off
+    _linear_kernels.scale_rows(indptr, values, row_norm, scales)
+    return (indptr, items, values), levels, scales

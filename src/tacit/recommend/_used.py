@@ -1,0 +1,46 @@
+"""The ratings of each user that are used for what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from numpy.random import Generator
+
+from tacit.mechanisms.noise import uniform_below
+from tacit.recommend._keeping import kept
+
+if TYPE_CHECKING:
+    from tacit.recommend._ratings import Ratings
+
+__all__ = ["UsedRatings", "public_key"]
+
+
+def public_key(rng: Generator) -> bytes:
+    """Return what decides on the ratings that are used, the same for all users."""
+    return uniform_below(2**128, rng).to_bytes(16, "little")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UsedRatings:
+    """At most so many ratings of each user, found anew block by block.
+
+    Parameters
+    ----------
+    ratings
+        All ratings.
+    most
+        Most ratings of a user.
+    key
+        What decides on them.
+    """
+
+    ratings: Ratings
+    most: int
+    key: bytes
+
+    def blocks(self) -> Iterator[Ratings]:
+        """Yield the rows of a few users at a time."""
+        for block in self.ratings.blocks():
+            yield kept(block, self.most, self.key)

@@ -1,0 +1,146 @@
+"""Steps of users along public vectors, each user by herself.
+
+Every sum over a user's ratings runs in the order of her items, so that the bits of her
+row depend on it and on public numbers alone: a user who walks at home, or after the
+fit, takes the very steps that the fit took for her.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def walk(
+    indptr: Integers,
+    items: NDArray[np.int32],
+    values: Array,
+    vectors: Array,
+    keeps: Array,
+    lengths: Array,
+    row_norm: float,
+    most: float,
+    predicted: Array,
+    others: Array,
+    coefficients: Array,
+) -> None:
+    """Fill predictions of each user's ratings, and her coefficients, step by step.
+
+    ``values`` are clipped to ``row_norm`` in place, and so are predictions; where it is
+    infinite no row is clipped, and predictions are no longer than the user's ratings.
+    ``others`` are predictions of each rating from the user's other ratings.
+    """
+    residual, along = np.empty(vectors.shape[1]), np.empty(vectors.shape[1])
+    for u in range(len(indptr) - 1):
+        start, n = indptr[u], indptr[u + 1] - indptr[u]
+        rated, rating = items[start : start + n], values[start : start + n]
+        said, by_others = predicted[start : start + n], others[start : start + n]
+        own = np.sqrt(dot(rating, rating))
+        if own > row_norm:
+            for p in range(n):
+                rating[p] *= row_norm / own
+        radius = row_norm if row_norm < np.inf else own
+        weight = row_weight(n, most)
+        said[:] = 0.0
+        by_others[:] = 0.0
+        for t in range(len(keeps)):
+            for p in range(n):
+                along[p] = vectors[t, rated[p]]
+                residual[p] = said[p] - rating[p]
+            product = dot(residual[:n], along[:n])
+            keep, length = keeps[t], weight * lengths[t]
+            for p in range(n):
+                rest = product - residual[p] * along[p]
+                by_others[p] = keep * by_others[p] - length * rest * along[p]
+                said[p] = keep * said[p] - length * product * along[p]
+            for s in range(t):
+                coefficients[u, s] *= keep
+            coefficients[u, t] = -length * product
+            norm = np.sqrt(dot(said, said))
+            # the whole row by one factor, which brings the rated part into the ball
+            if norm > radius:
+                factor = radius / norm
+                for p in range(n):
+                    by_others[p] *= factor
+                    said[p] *= factor
+                for s in range(t + 1):
+                    coefficients[u, s] *= factor
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def dot(a: Array, b: Array) -> float:
+    """Return a product of vectors, in an order that depends on their length alone."""
+    # four sums side by side, since each addition waits for the one before
+    one, two, three, four = 0.0, 0.0, 0.0, 0.0
+    whole = len(a) // 4 * 4
+    for p in range(0, whole, 4):
+        one += a[p] * b[p]
+        two += a[p + 1] * b[p + 1]
+        three += a[p + 2] * b[p + 2]
+        four += a[p + 3] * b[p + 3]
+    for p in range(whole, len(a)):
+        one += a[p] * b[p]
+    return (one + two) + (three + four)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def row_weight(n: int, most: float) -> float:
+    """Return what each of ``n`` ratings weighs, where ``most`` weigh in full."""
+    return most / n if n > most else 1.0
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def unit_residuals(
+    indptr: Integers, values: Array, predicted: Array, bound: float
+) -> None:
+    """Put residuals over ``bound``, in the unit ball, in the place of predictions."""
+    for u in range(len(indptr) - 1):
+        norm = 0.0
+        for p in range(indptr[u], indptr[u + 1]):
+            predicted[p] = predicted[p] - values[p]
+            norm += predicted[p] * predicted[p]
+        # [completion:residual] to one, less than the margin of the sums off
+        longest = max(np.sqrt(norm), bound)
+        for p in range(indptr[u], indptr[u + 1]):
+            predicted[p] /= longest
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def add_lengths(
+    indptr: Integers,
+    items: NDArray[np.int32],
+    values: Array,
+    predicted: Array,
+    others: Array,
+    vector: Array,
+    reach: float,
+    most: float,
+    bound: float,
+    factor: float,
+    sums: Integers,
+) -> None:
+    """Add what decides the length of a step: slope and curvature along it.
+
+    The step goes from ``others`` to what the vector says of each rating by the other
+    ratings of the user, ``reach`` times; both numbers are per unit of ``reach``.
+    """
+    for u in range(len(indptr) - 1):
+        start, end = indptr[u], indptr[u + 1]
+        product = 0.0
+        for p in range(start, end):
+            product += (predicted[p] - values[p]) * vector[items[p]]
+        weight = row_weight(end - start, most)
+        slope, curvature = 0.0, 0.0
+        for p in range(start, end):
+            v = vector[items[p]]
+            rest = product - (predicted[p] - values[p]) * v
+            along = -weight * rest * v - others[p] / reach
+            slope += (values[p] - others[p]) * along
+            curvature += along * along
+        # [completion:length] both together within one
+        longest = max(np.sqrt(slope * slope + curvature * curvature), bound * bound)
+        sums[0] += np.int64(factor * (slope / longest))
+        sums[1] += np.int64(factor * (curvature / longest))

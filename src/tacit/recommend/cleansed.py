@@ -1,0 +1,257 @@
+"""Private completion by a noisy covariance of items that is cleansed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._validate import at_least, moderate, nonnegative, one_of, plain
+from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
+from tacit.recommend._facts import RatingFacts
+from tacit.recommend._linear_items import LinearItems
+from tacit.recommend._local import plain_arrays
+from tacit.recommend._means import ItemMeans
+from tacit.recommend._neighbor_items import NeighborItems
+from tacit.recommend._noisy_moments import NoisyMoments
+from tacit.recommend._second_moments import Block
+from tacit.recommend._side import ItemSide
+from tacit.recommend._spectrum import directions
+from tacit.recommend._used import UsedRatings, public_key
+from tacit.solvers._base import refuse_pure
+
+if TYPE_CHECKING:
+    from tacit.recommend._ratings import Ratings
+
+__all__ = ["CleansedSVD", "CleansedSVDPlan"]
+
+Array = NDArray[np.float64]
+
+# Shares of the squared Gaussian parameter: means of users and items, the covariance,
+# and how much of it each pair of items has
+SHARES = (0.2, 0.6, 0.2)
+LOCAL_STEPS = ("ridge", "neighbors")
+# Least part of the variance of ratings that is taken for their own
+OWN_VARIANCE = 0.25
+# Least variance of ratings, over the largest square of a clamped one
+LEAST_VARIANCE = 0.05
+
+
+@dataclass(frozen=True)
+class CleansedSVDPlan:
+    """Noise on means and moments, fixed without data."""
+
+    facts: RatingFacts
+    clamp: float
+    means: ItemMeans
+    covariance: NoisyMoments
+    weights: NoisyMoments
+
+    @property
+    def event(self) -> Event:
+        """What the three releases cost together."""
+        return Composed((self.means.event, self.covariance.event, self.weights.event))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on besides the bounds, and how it is split."""
+        means, covariance, weights = (f"{share:.0%}" for share in SHARES)
+        return (
+            f"of the squared Gaussian parameter {means} are for item means, "
+            f"{covariance} for their covariance, {weights} for its weights",
+            *noise_assumptions(self.covariance.noise),
+        )
+
+
+@dataclass(frozen=True)
+class CleansedSVD:
+    """Complete ratings by the covariance of items, cleansed of noise.
+
+    Noisy means of all users and of items are released first. Each user takes item
+    means off her ratings, then her own mean, and clamps what is left. Released next
+    are the noisy covariance of items, to which a user adds in inverse proportion to
+    the number of her ratings, and the weight that each pair of items has in it. The
+    covariance is shrunk to its average where weights are small, and cut to a low rank.
+
+    Parameters
+    ----------
+    rank
+        Most directions of the cleansed covariance.
+    local
+        ``"ridge"`` for least squares at home on the directions; ``"neighbors"`` for
+        interpolation from the most similar items that the user rated.
+    n_neighbors
+        Most such items.
+    clamp
+        Largest rating less its means that counts in full. None is half the half-width
+        of the range, one star of five.
+    item_shrinkage
+        Deviations of the noise by which counts of items are raised, which shrinks
+        their means.
+    user_shrinkage
+        Ratings that the mean of all users is worth in the mean of a user.
+    pair_shrinkage
+        Deviations of the noise by which weights of pairs are raised, which shrinks
+        their covariances.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** The item side is a composition of three Gaussian mechanisms, exactly
+    (Dong, Roth and Su 2022), for all ratings of a user; users' rows together are
+    jointly private (Kearns, Pai, Roth and Ullman 2014). After [1]_, which protects
+    single ratings; here weights of one over the number of a user's ratings, and
+    clamped ratings, bound what a whole user adds to either sum.
+
+    References
+    ----------
+    .. [1] F. McSherry and I. Mironov, "Differentially private recommender systems",
+       KDD 2009.
+    """
+
+    rank: int = 10
+    local: str = "ridge"
+    n_neighbors: int = 20
+    clamp: float | None = None
+    item_shrinkage: float = 10.0
+    user_shrinkage: float = 5.0
+    pair_shrinkage: float = 5.0
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        at_least(1, rank=self.rank, n_neighbors=self.n_neighbors)
+        one_of(LOCAL_STEPS, local=self.local)
+        if self.clamp is not None:
+            moderate(clamp=self.clamp)
+        nonnegative(item_shrinkage=self.item_shrinkage)
+        moderate(user_shrinkage=self.user_shrinkage, pair_shrinkage=self.pair_shrinkage)
+        check_noise(self.noise)
+
+    def plan(self, facts: RatingFacts, budget: Budget) -> CleansedSVDPlan:
+        """Find the least noise that fits; reads no rating."""
+        refuse_pure(budget, "CleansedSVD", "a delta of 1 / users^2, which is usual")
+        multiplier = calibrate(
+            lambda noise: Composed(
+                tuple(GaussianNoise(noise / sqrt(share)) for share in SHARES)
+            ),
+            budget,
+        )
+        means, covariance, weights = (multiplier / sqrt(share) for share in SHARES)
+        n_items, neighbors = facts.n_items, budget.neighbors
+        return CleansedSVDPlan(
+            facts,
+            facts.half_width / 2 if self.clamp is None else self.clamp,
+            ItemMeans.plan(facts, means, neighbors, self.noise),
+            NoisyMoments(n_items, covariance, neighbors, self.noise),
+            NoisyMoments(n_items, weights, neighbors, self.noise),
+        )
+
+    def run(self, plan: CleansedSVDPlan, ratings: Ratings, rng: Generator) -> ItemSide:
+        """Release means, covariance and weights, and return what is left of them."""
+        facts = plan.facts
+        used = UsedRatings(ratings, facts.max_ratings, public_key(rng))
+        means = plan.means.run(used, rng)
+        counts = means.counts + self.item_shrinkage * means.count_scale
+        offsets = means.sums / np.maximum(counts, means.count_scale)
+        offsets = np.clip(offsets, -facts.half_width, facts.half_width)
+        center = (offsets, means.level, self.user_shrinkage)
+        covariance = plan.covariance.run(_shares(used, plan.clamp, *center), rng)
+        weights = plan.weights.run(_shares(used, None, *center), rng)
+        # from here on nothing but what was released
+        vectors, variance = _cleansed(
+            covariance * plan.clamp**2,
+            weights,
+            plan.covariance.scale * plan.clamp**2,
+            plan.weights.scale * self.pair_shrinkage,
+            plan.clamp**2,
+            self.rank,
+        )
+        base = (offsets, facts.low, facts.high)
+        prior = (means.level, self.user_shrinkage)
+        if self.local == "ridge":
+            penalties = np.full(vectors.shape[1], variance)
+            return LinearItems(vectors, *base, penalties, *prior)
+        similar, axes = vectors @ vectors.T, np.eye(facts.n_items)
+        return NeighborItems(axes, *base, similar, variance, self.n_neighbors, *prior)
+
+
+def _shares(
+    ratings: UsedRatings,
+    clamp: float | None,
+    offsets: Array,
+    prior_level: float,
+    prior_count: float,
+) -> Iterator[Block]:
+    """Yield rows whose outer products are a user's parts of covariance or weights.
+
+    These are centered and clamped ratings over ``clamp``, or ones where it is None,
+    over the root of the number of ratings: a row is at most one long.
+    """
+    from tacit.recommend import _local_kernels  # noqa: PLC0415 - numba loads on use
+
+    for block in ratings.blocks():
+        indptr, items, values = plain_arrays(block)
+        if clamp is None:
+            values[:] = 1.0
+        else:
+            values -= offsets[items]
+            levels = np.empty(len(indptr) - 1)
+            _local_kernels.center(indptr, values, prior_level, prior_count, levels)
+            values = np.clip(values / clamp, -1.0, 1.0)
+        # [cleansed:weights] entries of at most one, over the root of their number
+        lengths = np.diff(indptr)
+        yield indptr, items, values / np.sqrt(np.repeat(lengths, lengths))
+
+
+def _cleansed(
+    covariance: Array,
+    weights: Array,
+    noise_scale: float,
+    raised: float,
+    widest: float,
+    rank: int,
+) -> tuple[Array, float]:
+    """Return vectors whose products are the covariances, and a rating's own variance.
+
+    Parameters
+    ----------
+    covariance, weights
+        Noisy sums.
+    noise_scale
+        Deviation of the noise on the diagonal of the covariance.
+    raised
+        What is added to all weights.
+    widest
+        Largest square of a clamped rating.
+    rank
+        Most directions.
+    """
+    # pairs of different items; where there is but one item, its own
+    pairs = ~np.eye(len(weights), dtype=bool) | (len(weights) == 1)
+    weights = np.maximum(weights, 0.0) + raised
+    # the mean of all pairs, to which one without weight is shrunk
+    mean = covariance[pairs].sum() / weights[pairs].sum()
+    shrunk = (covariance + raised * mean) / weights
+    # noise was divided by weights, which are about products of what both items have:
+    # with these taken back it is about the same for all pairs
+    each = np.where(pairs, weights, 0.0).sum(axis=1)
+    products = np.outer(each, each)
+    products *= weights[pairs].sum() / products[pairs].sum()
+    # what is left of the differences makes the noise a little larger
+    level = float(np.sqrt(((products / weights) ** 2).mean()))
+    strong, axes = directions(shrunk * products, rank, noise_scale * level)
+    vectors = np.sqrt(strong) * axes / np.sqrt(np.diag(products))[:, None]
+    # what ratings differ by altogether, and what the directions say of it
+    own = np.diag(weights)
+    total = float(np.trace(covariance) / max(np.sum(own - raised), own.max()))
+    total = min(max(total, LEAST_VARIANCE * widest), widest)
+    explained = float(np.average((vectors**2).sum(axis=1), weights=own))
+    return vectors, max(total - explained, OWN_VARIANCE * total)

@@ -1,0 +1,259 @@
+"""Private alternating least squares: plans, what is learned, what is left without."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from tests.recommend.doubles import some_ratings
+
+from tacit._random import as_generator
+from tacit.exceptions import PlanError
+from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
+from tacit.recommend._als_items import Catalog, RoundSums, learned, tastes
+from tacit.recommend._facts import RatingFacts
+from tacit.recommend._ratings import Ratings
+from tacit.recommend.als import PrivateALS
+
+LOW, HIGH = 1.0, 5.0
+
+
+def budget(epsilon=1.0, neighbors="replace_one"):
+    return Budget(epsilon, 1e-6, neighbors)
+
+
+def facts_of(ratings, n_users=None, max_ratings=None):
+    n_items = ratings.n_items
+    n_users = max(1, ratings.n_users) if n_users is None else n_users
+    return RatingFacts(n_items, LOW, HIGH, n_users, max_ratings or n_items)
+
+
+def fitted(ratings, epsilon, rng, solver=None, neighbors="replace_one", **facts):
+    solver = PrivateALS() if solver is None else solver
+    plan = solver.plan(facts_of(ratings, **facts), budget(epsilon, neighbors))
+    return solver.run(plan, ratings, rng)
+
+
+def low_rank(n_users, n_items, rng, ratings_each=15):
+    """Return ratings with two tastes, and others of the same users to predict."""
+    U, V = rng.standard_normal((n_users, 2)), 0.6 * rng.standard_normal((n_items, 2))
+    offsets = rng.normal(0, 0.4, n_items)
+    items = np.argsort(rng.random((n_users, n_items)), axis=1)[:, : ratings_each + 2]
+    levels = rng.normal(3.2, 0.3, (n_users, 1))
+    truth = levels + offsets[items] + np.einsum("ik,ijk->ij", U, V[items])
+    values = np.clip(truth + rng.normal(0, 0.4, truth.shape), LOW, HIGH)
+    kept, held = slice(None, ratings_each), slice(ratings_each, None)
+    order = np.argsort(items[:, kept], axis=1)
+    ratings = Ratings(
+        np.arange(n_users + 1, dtype=np.int64) * ratings_each,
+        np.take_along_axis(items[:, kept], order, 1).astype(np.int32).ravel(),
+        np.take_along_axis(values[:, kept], order, 1).astype(np.float32).ravel(),
+        n_items,
+    )
+    users = np.repeat(np.arange(n_users), 2)
+    return ratings, (users, items[:, held].ravel(), values[:, held].ravel())
+
+
+def rmse(side, ratings, held):
+    users, items, values = held
+    return sqrt(float(np.mean((side.at(ratings, users, items) - values) ** 2)))
+
+
+def user_mean_rmse(ratings, held):
+    users, _, values = held
+    means = np.add.reduceat(ratings.values, ratings.indptr[:-1])
+    means = means / np.diff(ratings.indptr)
+    return sqrt(float(np.mean((means[users] - values) ** 2)))
+
+
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+@pytest.mark.parametrize("n_iter", [None, 0, 1, 4])
+def test_all_releases_together_cost_the_budget_exactly(neighbors, n_iter):
+    facts = RatingFacts(100, LOW, HIGH, 25_000, 100)
+    plan = PrivateALS(n_iter=n_iter).plan(facts, budget(1.0, neighbors))
+    events = [plan.means.event]
+    for each in plan.rounds:
+        events += each.event.events
+    whole = calibrate(GaussianNoise, budget(1.0, neighbors))
+    total = sum(event.multiplier**-2 for event in events)
+    assert total == pytest.approx(whole**-2, rel=1e-9)
+    if n_iter is not None:
+        assert len(plan.rounds) == n_iter
+
+
+def test_few_users_for_the_noise_spend_all_on_means():
+    few, many, most = (
+        PrivateALS().plan(RatingFacts(400, LOW, HIGH, n, 400), budget())
+        for n in (1_000, 20_000, 500_000)
+    )
+    assert [len(plan.rounds) for plan in (few, many, most)] == [0, 2, 3]
+    assert few.n_starts < many.n_starts < most.n_starts
+    assert few.means.multiplier < many.means.multiplier
+
+
+def test_tastes_of_users_are_learned_and_used(seed):
+    rng = as_generator(seed)
+    ratings, held = low_rank(6000, 30, rng)
+    found = rmse(fitted(ratings, 2.0, rng), ratings, held)
+    without = rmse(fitted(ratings, 2.0, rng, PrivateALS(n_iter=0)), ratings, held)
+    # deviation of a rating that knows everything, and without what users differ by
+    assert found < 0.75 * without < 0.75 * user_mean_rmse(ratings, held)
+    assert found < 0.65
+
+
+def test_next_to_no_noise_is_as_good_as_knowing_the_tastes(seed):
+    rng = as_generator(seed)
+    ratings, held = low_rank(6000, 30, rng)
+    side = fitted(ratings, 1000.0, rng)
+    assert rmse(side, ratings, held) < 0.54
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1])
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+def test_noise_leaves_levels_of_users(epsilon, neighbors, seed):
+    rng = as_generator(seed)
+    ratings, held = low_rank(800, 200, rng)
+    side = fitted(ratings, epsilon, rng, neighbors=neighbors)
+    assert rmse(side, ratings, held) < 1.03 * user_mean_rmse(ratings, held)
+    # control: rounds that are asked for in spite of the noise are dropped as such
+    asked = fitted(ratings, epsilon, rng, PrivateALS(n_iter=3), neighbors)
+    assert rmse(asked, ratings, held) < 1.1 * user_mean_rmse(ratings, held)
+
+
+def round_sums(products, scale, error=1.0, moments=None):
+    size = products.shape[1]
+    moments = np.eye(size) / size if moments is None else moments
+    return RoundSums(products, moments, error, scale, sqrt(size), 1.0)
+
+
+def test_noise_alone_is_hardly_ever_a_direction(seed):
+    rng = as_generator(seed)
+    items = Catalog(rng.exponential(20.0, 300) + 2, np.zeros(300), 1e-6, 1.0)
+    for size in (2, 8, 24):
+        found = [
+            learned(
+                round_sums(5.0 * rng.standard_normal((300, size)), 5.0),
+                items,
+                8,
+                4.0,
+                made_up=False,
+            ).shape[1]
+            for _ in range(60)
+        ]
+        # expected in one of twelve rounds at most; 14 of 60 would be one in 10^4
+        assert np.count_nonzero(found) <= 14
+    # control: less noise than there is makes directions of it all the time
+    wrong = learned(
+        round_sums(5.0 * rng.standard_normal((300, 8)), 4.0),
+        items,
+        8,
+        4.0,
+        made_up=False,
+    )
+    assert wrong.shape[1] == 8
+
+
+def test_learned_vectors_span_the_true_ones_and_are_shrunk(seed):
+    rng = as_generator(seed)
+    counts = rng.exponential(50.0, 400) + 5
+    items = Catalog(counts, np.zeros(400), 1e-6, 1.0)
+    truth = rng.standard_normal((400, 2))
+    mixing = np.linalg.qr(rng.standard_normal((6, 6)))[0][:, :2]
+    signal = counts[:, None] * (truth @ mixing.T) / sqrt(6)
+    for scale, least in ((0.01, 0.999), (10.0, 0.6)):
+        sums = round_sums(signal + scale * rng.standard_normal((400, 6)), scale)
+        found = learned(sums, items, 8, 10.0, made_up=True)
+        assert found.shape == (400, 2)
+        fit = np.linalg.lstsq(found, truth, rcond=None)[0]
+        assert 1 - np.mean((truth - found @ fit) ** 2) / np.mean(truth**2) > least
+    # with noise, items that are rated less are shrunk more
+    rare = counts < np.median(counts)
+    sizes = (found**2).sum(axis=1)
+    assert sizes[rare].mean() < 0.9 * sizes[~rare].mean()
+
+
+def test_free_vectors_are_offsets_and_popularity(seed):
+    rng = as_generator(seed)
+    counts, offsets = rng.exponential(100.0, 50), rng.normal(0, 0.5, 50)
+    items = Catalog.of(counts, 1.0, offsets, 1000.0)
+    found = tastes(items, 1.0)
+    assert np.corrcoef(found[:, 0], offsets)[0, 1] > 0.999
+    assert np.corrcoef(found[:, 1], np.log(counts + 30))[0, 1] > 0.99
+    # counts that are noise are no popularity
+    noise = Catalog.of(
+        np.maximum(100 * rng.standard_normal(50), 0), 300.0, offsets, 10.0
+    )
+    assert not tastes(noise, 1.0)[:, 1].any()
+
+
+def test_ratings_beyond_the_limit_do_not_count(seed):
+    rng = as_generator(seed)
+    ratings = some_ratings(50, 20, seed)
+    few = fitted(ratings, 5.0, as_generator(3), max_ratings=2)
+    again = fitted(ratings, 5.0, as_generator(3), max_ratings=2)
+    more = fitted(ratings, 5.0, as_generator(3), max_ratings=20)
+    np.testing.assert_array_equal(few.vectors, again.vectors)
+    assert (few.offsets != more.offsets).any()
+    assert rng is not None
+
+
+def row(items, values, n_items):
+    return Ratings.of_row(items, values, n_items)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 1000.0])
+@pytest.mark.parametrize("n_iter", [None, 3])
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+def test_strange_tables_give_finite_sides_without_a_warning(epsilon, n_iter, neighbors):
+    tables = (
+        row([], [], 3),
+        row([0], [5.0], 1),
+        row(range(7), [5.0] * 7, 7),
+        Ratings(
+            np.array([0, 0, 3, 3, 4]),
+            np.array([0, 1, 4, 2], dtype=np.int32),
+            np.array([1, 5, 1, 3], dtype=np.float32),
+            5,
+        ),
+    )
+    for table in tables:
+        solver = PrivateALS(n_iter=n_iter)
+        side = fitted(table, epsilon, as_generator(0), solver, neighbors)
+        assert np.isfinite(side.vectors).all()
+        completed = side.complete(table)
+        assert ((completed >= LOW) & (completed <= HIGH)).all()
+
+
+def test_a_range_far_from_zero_changes_nothing_but_the_level(seed):
+    ratings = some_ratings(400, 12, seed)
+    far = Ratings(ratings.indptr, ratings.items, ratings.values + 4096, 12)
+    solver = PrivateALS(n_iter=2)
+    sides = []
+    for table, shift in ((ratings, 0.0), (far, 4096.0)):
+        facts = RatingFacts(12, LOW + shift, HIGH + shift, 400, 12)
+        plan = solver.plan(facts, budget(50.0))
+        side = solver.run(plan, table, as_generator(seed))
+        sides.append(side.complete(table) - shift)
+    np.testing.assert_allclose(sides[0], sides[1], atol=0.02)
+
+
+def test_what_makes_no_plan_is_refused():
+    facts = RatingFacts(10, LOW, HIGH, 100, 10)
+    with pytest.raises(PlanError, match="delta"):
+        PrivateALS().plan(facts, Budget(1.0, 0.0, "replace_one"))
+    with pytest.raises(ValueError, match="rank must be 'auto'"):
+        PrivateALS(rank="most")
+    with pytest.raises(ValueError, match="rank"):
+        PrivateALS(rank=0)
+    with pytest.raises(ValueError, match="n_iter"):
+        PrivateALS(n_iter=-1)
+    with pytest.raises(ValueError, match="noise"):
+        PrivateALS(noise="none")
+
+
+def test_rank_is_never_more_than_was_asked_for(seed):
+    rng = as_generator(seed)
+    ratings, _ = low_rank(3000, 30, rng)
+    for rank in (1, 3):
+        side = fitted(ratings, 20.0, rng, PrivateALS(rank=rank))
+        # two of them are free
+        assert side.vectors.shape[1] <= rank + 2

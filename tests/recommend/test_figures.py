@@ -1,0 +1,68 @@
+"""The page of figures is made from whole runs alone."""
+
+import pytest
+from benchmarks import tables
+from benchmarks.recommend import accuracy, common, report
+
+ROWS = [
+    dict.fromkeys(accuracy.FIELDS)
+    | {
+        "dataset": "made",
+        "n_users": 60,
+        "n_items": 20,
+        "method": method,
+        "neighbors": neighbors,
+        "epsilon": epsilon,
+        "run": 0,
+        "rmse": rmse,
+    }
+    for method, neighbors, epsilon, rmse in (
+        ("user means", "", "", 1.0),
+        ("user and item means", "", "", 0.9),
+        (accuracy.PLAIN, "", "", 0.8),
+        ("als", accuracy.REPLACE, 1.0, 0.85),
+        ("als", accuracy.REPLACE, 5.0, 0.82),
+        ("svd", accuracy.REPLACE, 1.0, 1.1),
+    )
+]
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    monkeypatch.setattr(common, "RESULTS", tmp_path)
+    monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(report, "PICTURE", tmp_path / "picture.png")
+    report.PAGE.write_text(f"Before\n\n{tables.START}\n{tables.END}\n")
+
+    def save(quick):
+        for section in report.SECTIONS:
+            rows = ROWS if section.name == "accuracy" else [{"size": 5, "error": 0.25}]
+            common.save(section.name, rows, quick=quick)
+
+    return save
+
+
+def test_errors_are_shown_by_epsilon_with_words_beside_them(results, capsys):
+    results(quick=True)
+    report.main([])
+    shown = capsys.readouterr().out
+    assert "### Made, 60 x 20" in shown
+    assert "| epsilon 1.0 | epsilon 5.0 | no epsilon | runs |" in shown
+    assert "| als | replace_one | 0.8500 (one run) | 0.8200 (one run) |  | 1 |" in shown
+    assert (
+        "| svd | replace_one | 1.1000 (one run) |  |  | 1 | nowhere | nowhere |"
+        in shown
+    )
+
+
+def test_whole_runs_go_to_the_page_and_quick_ones_do_not(results):
+    results(quick=True)
+    with pytest.raises(SystemExit, match="is of a quick run"):
+        report.main(["--docs"])
+    assert report.PAGE.read_text().startswith("Before")
+    results(quick=False)
+    report.main(["--docs"])
+    page = report.PAGE.read_text()
+    assert "| size | error |" in page
+    assert "als without privacy" in page
+    assert report.PICTURE.is_file()

@@ -1,0 +1,233 @@
+"""Completion by projected descent on a nuclear ball, and users who replay it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from tests.recommend.doubles import some_ratings
+from tests.recommend.spectral import (
+    HUGE,
+    farthest,
+    full,
+    low_rank,
+    rows_to_try,
+    silence,
+)
+
+from tacit._random import as_generator
+from tacit._tape import recording, replaying
+from tacit.exceptions import PlanError
+from tacit.privacy import Budget, Composed, GaussianNoise, Neighbors
+from tacit.recommend import _replay_kernels
+from tacit.recommend._facts import RatingFacts
+from tacit.recommend._ratings import Ratings
+from tacit.recommend.gradient import ProjectedGradientCompletion, onto_simplex
+
+LOW, HIGH = 1.0, 5.0
+
+
+def facts(n_items, n_users=100, max_ratings=None):
+    return RatingFacts(n_items, LOW, HIGH, n_users, max_ratings or n_items)
+
+
+def test_the_nearest_point_of_the_simplex_is_found(seed):
+    for trial in range(20):
+        values = as_generator(seed + trial).exponential(size=6)
+        bound = values.sum() * (0.1 + 0.05 * trial)
+        found = onto_simplex(values, bound)
+        if bound >= values.sum():
+            assert (found == values).all()
+            continue
+        wanted = minimize(
+            lambda x, values=values: ((x - values) ** 2).sum(),
+            np.full(6, bound / 6),
+            jac=lambda x, values=values: 2 * (x - values),
+            bounds=[(0, None)] * 6,
+            constraints={"type": "eq", "fun": lambda x, b=bound: x.sum() - b},
+            method="SLSQP",
+            options={"ftol": 1e-14},
+        ).x
+        assert found.sum() == pytest.approx(bound)
+        assert found == pytest.approx(wanted, abs=1e-5)
+
+
+def nuclear_projection(matrix, bound):
+    left, singular, right = np.linalg.svd(matrix, full_matrices=False)
+    return (left * onto_simplex(singular, bound)) @ right
+
+
+@pytest.mark.parametrize("step", [1.0, 0.5, "inverse_root", "inverse"])
+def test_without_noise_it_is_projected_descent(step, monkeypatch, seed):
+    silence(monkeypatch)
+    rng = as_generator(seed)
+    matrix = low_rank(50, 12, 3, seed)
+    known = rng.random(matrix.shape) < 0.6
+    rows = [np.flatnonzero(k) for k in known]
+    ratings = Ratings(
+        np.append(0, np.cumsum([len(items) for items in rows])).astype(np.int64),
+        np.concatenate(rows).astype(np.int32),
+        (3 + 1.9 * matrix)[known].astype(np.float32),
+        12,
+    )
+    solver = ProjectedGradientCompletion(
+        n_iter=4, step=step, nuclear_norm=20.0, row_norm=50.0
+    )
+    plan = solver.plan(facts(12, 50), Budget(HUGE, 0.5))
+    side = solver.run(plan, ratings, as_generator(seed))
+
+    levels = side.local(ratings)._private_means
+    target = np.where(known, 3 + 1.9 * matrix - levels[:, None], 0.0)
+    wanted = np.zeros_like(target)
+    for size in plan.step_sizes:
+        moved = wanted - size * np.where(known, wanted - target, 0.0)
+        wanted = nuclear_projection(moved, 20.0)
+    found = side.complete(ratings) - levels[:, None]
+    assert found == pytest.approx(wanted, abs=1e-3)
+    # the bound was at work, and steps uphill end elsewhere
+    assert np.linalg.svd(wanted)[1].sum() == pytest.approx(20.0)
+    uphill = nuclear_projection(wanted + np.where(known, wanted - target, 0.0), 20.0)
+    assert np.abs(uphill - wanted).max() > 0.1
+
+
+def test_a_user_replays_what_the_fit_computed_bit_for_bit(seed):
+    ratings = some_ratings(120, 9, seed)
+    solver = ProjectedGradientCompletion(n_iter=3)
+    plan = solver.plan(facts(9, 120, max_ratings=5), Budget(50.0, 1e-6))
+    side = solver.run(plan, ratings, as_generator(seed))
+    assert (side.ranks > 0).all()
+    # the rows that went into the last release, from all projections before it
+    last = side.ranks[-1]
+    before = replace(
+        side,
+        projections=side.projections[:, : -int(last)],
+        shrinks=side.shrinks[: -int(last)],
+        ranks=side.ranks[:-1],
+    )
+    (block,) = (make() for make in before.next_rows(ratings))
+    together = block[2].reshape(120, 9)
+    shared = side.complete(ratings)
+    for i in range(0, 120, 11):
+        row = Ratings.of_row(*ratings.row(i), 9)
+        (alone,) = (make() for make in before.next_rows(row))
+        assert alone[2].tobytes() == together[i].tobytes()
+        assert side.complete(row)[0].tobytes() == shared[i].tobytes()
+    # they are the rows of the fit: the exact sum on its tape is made of them
+    with recording() as tape:
+        solver.run(plan, ratings, as_generator(seed))
+    assert len(tape.releases) == 3
+    factor = tape.releases[-1].sensitivity / plan.moments.sensitivity
+    assert tape.releases[-1].value[0] == pytest.approx(
+        factor * (together[:, 0] ** 2).sum(), rel=1e-6
+    )
+
+
+def replayed_parts(neighbors, solver, seed):
+    """Return parts of single users in all releases, after the same projections."""
+    crowd = some_ratings(200, 5, seed)
+    plan = solver.plan(facts(5, 200), Budget(30.0, 1e-6, neighbors))
+    with recording() as tape:
+        solver.run(plan, crowd, as_generator(seed))
+    parts = [[] for _ in tape.releases]
+    for row in rows_to_try(5, LOW, HIGH, seed, 40):
+        with replaying(tape, redraw=True) as own:
+            solver.run(plan, row, as_generator(seed))
+        for place, release in enumerate(own.releases):
+            parts[place].append(release.value)
+    return parts, [release.sensitivity for release in tape.releases]
+
+
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+def test_no_user_moves_a_sum_further_than_declared(neighbors, seed):
+    solver = ProjectedGradientCompletion(n_iter=3, row_norm=0.5, nuclear_norm=1e3)
+    parts, declared = replayed_parts(neighbors, solver, seed)
+    replaced = neighbors is Neighbors.REPLACE_ONE
+    moves = [farthest(p, replaced) / d for p, d in zip(parts, declared, strict=True)]
+    assert max(moves) <= 1
+    assert moves[0] > 0.99
+
+
+def test_rows_that_are_not_clipped_would_be_seen(monkeypatch, seed):
+    kernel = _replay_kernels.descend
+
+    def loose(*arguments):
+        *fixed, radii, rows, coefficients = arguments
+        kernel(*fixed, 4 * radii, rows, coefficients)
+        rows *= 4
+
+    monkeypatch.setattr(_replay_kernels, "descend", loose)
+    # steps beyond one lead beyond the largest radius
+    solver = ProjectedGradientCompletion(
+        n_iter=3, step=3.0, row_norm=0.5, nuclear_norm=1e3
+    )
+    parts, declared = replayed_parts(Neighbors.REPLACE_ONE, solver, seed)
+    assert (
+        max(
+            farthest(p, replaced=True) / d for p, d in zip(parts, declared, strict=True)
+        )
+        > 1
+    )
+
+
+def test_radii_are_no_longer_than_rows_can_get(seed):
+    for step in (1.0, 0.3, 1.7, "inverse"):
+        solver = ProjectedGradientCompletion(n_iter=6, step=step)
+        radii = solver.plan(facts(4), Budget(1.0, 1e-6)).radii
+        assert max(radii) <= 2
+        sizes = solver.plan(facts(4), Budget(1.0, 1e-6)).step_sizes
+        # the longest of random rows that are not clipped below twice the ratings
+        rng = as_generator(seed)
+        for _ in range(200):
+            row = np.zeros(4)
+            for size, radius in zip(sizes, radii, strict=True):
+                known = rng.random(4) < 0.5
+                target = np.where(known, rng.normal(size=4), 0.0)
+                target /= max(np.linalg.norm(target), 1e-9)
+                row = row - size * np.where(known, row - target, 0.0)
+                length = np.linalg.norm(row)
+                assert length <= radius * (1 + 1e-9) or radius == 2
+                row *= min(1.0, 2 / max(length, 1e-9))
+
+
+def test_releases_compose_exactly():
+    budget = Budget(1.0, 1e-6)
+    plan = ProjectedGradientCompletion(n_iter=10, row_norm=1.0).plan(facts(6), budget)
+    assert plan.event.curve(budget.neighbors).fits(budget)
+    less = Composed((GaussianNoise(0.99 * plan.moments.multiplier),) * 10)
+    assert not less.curve(budget.neighbors).fits(budget)
+    # ten releases of rows of length two, as tabled for steps with all of the budget
+    assert plan.radii[-1] ** 2 * plan.moments.scale == pytest.approx(75.57, rel=1e-3)
+
+
+def test_noise_alone_leaves_users_their_levels(seed):
+    ratings = some_ratings(30, 6, seed)
+    solver = ProjectedGradientCompletion()
+    plan = solver.plan(facts(6, 30), Budget(0.01, 1e-6))
+    side = solver.run(plan, ratings, as_generator(seed))
+    assert np.isfinite(side.complete(ratings)).all()
+
+
+def test_everything_known_comes_back_in_a_ball_that_holds_it(monkeypatch, seed):
+    silence(monkeypatch)
+    matrix = 3 + 1.9 * low_rank(40, 7, 2, seed)
+    ratings = full(matrix)
+    solver = ProjectedGradientCompletion(nuclear_norm=1e6, row_norm=20.0)
+    plan = solver.plan(facts(7, 40), Budget(HUGE, 0.5))
+    side = solver.run(plan, ratings, as_generator(seed))
+    assert side.complete(ratings) == pytest.approx(matrix, abs=1e-3)
+
+
+def test_bad_parameters_are_refused_by_name():
+    for wrong in (
+        {"n_iter": 0},
+        {"step": "slow"},
+        {"step": -1.0},
+        {"nuclear_norm": 0.0},
+        {"row_norm": float("inf")},
+        {"noise": "none"},
+    ):
+        (name,) = wrong
+        with pytest.raises(ValueError, match=name):
+            ProjectedGradientCompletion(**wrong)
+    with pytest.raises(PlanError, match="delta"):
+        ProjectedGradientCompletion().plan(facts(3), Budget(1.0, 0.0))

@@ -1,0 +1,122 @@
+"""Sums of outer products of users' rows are exact, and moved as far as is declared."""
+
+from math import sqrt, trunc
+
+import numpy as np
+import pytest
+
+from tacit import _threads
+from tacit._random import as_generator
+from tacit.exceptions import PlanError
+from tacit.recommend._second_moments import (
+    packed_size,
+    second_moments,
+    unpacked,
+    whole_factor,
+)
+
+UNITS = 2**20
+
+
+def block_of(rows):
+    """Return rows of numbers, with NaN where nothing is rated, as one block."""
+    rated = ~np.isnan(rows)
+    indptr = np.append(0, np.cumsum(rated.sum(axis=1))).astype(np.int64)
+    return indptr, np.nonzero(rated)[1].astype(np.int32), rows[rated]
+
+
+def some_rows(n_users, n_items, seed):
+    rng = as_generator(seed)
+    rows = rng.standard_normal((n_users, n_items))
+    rows[rng.random(rows.shape) < 0.4] = np.nan
+    return rows / np.sqrt(np.nansum(rows**2, axis=1, keepdims=True) + 1e-300)
+
+
+def moments(rows, units=UNITS):
+    return second_moments([block_of(rows)], rows.shape[1], units)
+
+
+def test_sums_are_those_of_products_cut_towards_zero(seed):
+    rows = some_rows(5, 4, seed)
+    factor = whole_factor(UNITS, 4)
+    expected = np.zeros((4, 4), dtype=np.int64)
+    for row in np.nan_to_num(rows):
+        for i in range(4):
+            expected[i, i] += trunc(factor * row[i] * row[i])
+            for j in range(i + 1, 4):
+                expected[i, j] += trunc(factor * sqrt(2) * row[i] * row[j])
+    found = moments(rows)
+    assert found.dtype == np.int64
+    # products in another order may differ by one where they are nearly whole
+    assert np.abs(found - expected[np.triu_indices(4)]).max() <= 1
+
+
+def test_sums_do_not_depend_on_order_blocks_or_threads(seed, monkeypatch):
+    rows = some_rows(60, 6, seed)
+    expected = moments(rows)
+    assert np.array_equal(moments(rows[::-1]), expected)
+    blocks = [block_of(rows[i : i + 7]) for i in range(0, 60, 7)]
+    for workers in (1, 3):
+        monkeypatch.setattr(_threads, "_workers", lambda workers=workers: workers)
+        assert np.array_equal(second_moments(blocks, 6, UNITS), expected)
+        made = [lambda block=block: block for block in blocks]
+        assert np.array_equal(second_moments(made, 6, UNITS), expected)
+
+
+def test_a_block_may_begin_anywhere(seed):
+    rows = some_rows(10, 6, seed)
+    indptr, items, parts = block_of(rows)
+    first = second_moments(
+        [(indptr[:5], items[: indptr[4]], parts[: indptr[4]])], 6, 9**6
+    )
+    rest = second_moments(
+        [(indptr[4:], items[indptr[4] :], parts[indptr[4] :])], 6, 9**6
+    )
+    assert np.array_equal(first + rest, moments(rows, 9**6))
+
+
+def test_unpacked_sums_are_the_second_moments(seed):
+    rows = some_rows(50, 5, seed)
+    filled = np.nan_to_num(rows)
+    found = unpacked(moments(rows), 5, UNITS)
+    assert np.array_equal(found, found.T)
+    np.testing.assert_allclose(found, filled.T @ filled, atol=50 * 2 / UNITS)
+
+
+def farthest(seed, *, replaced):
+    """Return how far one user moves the sums, at most, in units."""
+    rng = as_generator(seed)
+    most = 0.0
+    for _ in range(300):
+        pair = rng.standard_normal((2, 3))
+        if rng.random() < 0.5:  # nearly at right angles, which is the worst case
+            pair[1] -= pair[0] * (pair[0] @ pair[1]) / (pair[0] @ pair[0])
+        pair /= np.linalg.norm(pair, axis=1, keepdims=True)
+        before = moments(pair[:1])
+        after = moments(pair[1:]) if replaced else np.zeros_like(before)
+        most = max(most, float(np.linalg.norm(before - after)) / UNITS)
+    return most
+
+
+def test_a_user_moves_the_sums_by_no_more_than_declared(seed):
+    assert 0.999 < farthest(seed, replaced=False) <= 1.0
+    replaced = farthest(seed, replaced=True)
+    assert 0.999 * sqrt(2) < replaced <= sqrt(2)
+    # control: the published sensitivity for a user who is replaced is caught
+    assert replaced > 1.0
+
+
+def test_nothing_is_summed_for_no_users():
+    assert not second_moments([], 3, UNITS).any()
+    empty = (np.zeros(3, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
+    assert not second_moments([empty], 3, UNITS).any()
+
+
+def test_too_few_units_are_refused():
+    assert whole_factor(2**28, 400) > 0.999 * 2**28
+    with pytest.raises(PlanError, match="raise epsilon or delta"):
+        whole_factor(256, 1000)
+
+
+def test_a_triangle_has_as_many_entries_as_numpys():
+    assert packed_size(7) == len(np.triu_indices(7)[0])
