@@ -18,7 +18,7 @@ INSTALLED_BENCH := $(VENV)/.installed-bench
 .PHONY: setup demo lint test test-all audits docs bench-quick bench peers \
 	bench-erm-quick bench-erm bench-cd-quick bench-cd bench-regression-quick \
 	bench-regression bench-streams-quick bench-streams bench-ensemble-quick \
-	bench-ensemble format clean
+	bench-ensemble bench-recommend-quick bench-recommend format clean
 
 setup: $(INSTALLED)
 
@@ -151,6 +151,21 @@ bench-ensemble: $(INSTALLED_BENCH)
 	done
 	$(BIN)/python -m benchmarks.ensemble.report --docs
 
+bench-recommend-quick: $(INSTALLED_BENCH)
+	@$(BIN)/python -m benchmarks.peers.install implicit
+	for part in reference plateau accuracy speed; do
+	  $(BIN)/python -m benchmarks.recommend.$$part --quick
+	done
+	$(BIN)/python -m benchmarks.recommend.report
+
+# accuracy stops and goes on where it stopped; about an hour on one core
+bench-recommend: $(INSTALLED_BENCH)
+	@$(BIN)/python -m benchmarks.peers.install implicit
+	for part in reference plateau accuracy speed; do
+	  $(BIN)/python -m benchmarks.recommend.$$part
+	done
+	$(BIN)/python -m benchmarks.recommend.report --docs
+
 format: $(INSTALLED)
 	@$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -159,5 +174,6 @@ clean:
 	@rm -rf $(VENV) .peers .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	  .import_linter_cache docs/_build docs/api/generated docs/api/tacit.*.rst \
 	  docs/api/index.rst docs/gallery docs/sg_execution_times.rst demo build dist \
-	  benchmarks/outputs benchmarks/streams/results benchmarks/ensemble/results
+	  benchmarks/outputs benchmarks/streams/results benchmarks/ensemble/results \
+	  benchmarks/recommend/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

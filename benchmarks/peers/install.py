@@ -15,12 +15,14 @@ STEPS = {
     "torch": ("requirements-torch.txt", "requirements-opacus.txt"),
     "jax": ("requirements-jax.txt",),
     "celer": ("requirements-celer.txt",),
+    "implicit": ("requirements-implicit.txt",),
 }
 CHECKS = {
     "sklearn": "import diffprivlib.models",
     "torch": "import opacus",
     "jax": "import jax_privacy",
     "celer": "import celer.lasso_fast",
+    "implicit": "import implicit.als",
 }
 
 

@@ -194,7 +194,7 @@ def implicit_seconds(
 def line(part: str, **found: Any) -> dict[str, Any]:
     """Return a row with all columns."""
     names = ("solver", "users", "items", "ratings_each", "factors", "steps")
-    times = ("private", "plain", "seconds", "megabytes")
+    times = ("private", "plain", "seconds", "processor_seconds", "megabytes")
     row = {"part": part} | dict.fromkeys((*names, *times, "ratio")) | found
     if row["plain"] is not None:
         row["ratio"] = row["private"] / row["plain"]
@@ -205,7 +205,7 @@ def whole_rows(n_users: int) -> Iterator[dict[str, Any]]:
     """Yield whole fits, each in a process of its own."""
     for name in SOLVERS:
         for steps in (STEPS, None) if name == "als" else (STEPS,):
-            took, most = in_process(name, n_users, steps)
+            found = in_process(name, n_users, steps)
             yield line(
                 "whole fits",
                 solver=name,
@@ -213,22 +213,20 @@ def whole_rows(n_users: int) -> Iterator[dict[str, Any]]:
                 items=ITEMS,
                 ratings_each=RATINGS_EACH,
                 steps="as planned" if steps is None else steps,
-                seconds=took,
-                megabytes=most,
+                **found,
             )
 
 
-def in_process(name: str, n_users: int, steps: int | None) -> tuple[float, float]:
+def in_process(name: str, n_users: int, steps: int | None) -> dict[str, float]:
     # a process of its own, as the most that one held never falls
     command = [sys.executable, "-m", "benchmarks.recommend.speed", "--fit"]
     asked = json.dumps([name, n_users, steps])
     done = subprocess.run([*command, asked], check=True, stdout=subprocess.PIPE)
-    took, most = json.loads(done.stdout)
-    return took, most
+    return json.loads(done.stdout)
 
 
-def fit_once(name: str, n_users: int, steps: int | None) -> tuple[float, float]:
-    """Return seconds of one fit, and the most megabytes that it added."""
+def fit_once(name: str, n_users: int, steps: int | None) -> dict[str, float]:
+    """Return the times of one fit, and the most megabytes that it added."""
     small, matrix = matrix_of(200), matrix_of(n_users)
 
     def fitted(ratings: sparse.csr_array) -> None:
@@ -240,8 +238,12 @@ def fit_once(name: str, n_users: int, steps: int | None) -> tuple[float, float]:
     # the most so far was needed to make the ratings, and is forgotten
     Path("/proc/self/clear_refs").write_text("5")
     before, began = megabytes("VmRSS"), perf_counter()
-    fitted(matrix)
-    return perf_counter() - began, megabytes("VmHWM") - before
+    worked = seconds(lambda: fitted(matrix))
+    return {
+        "seconds": perf_counter() - began,
+        "processor_seconds": worked,
+        "megabytes": megabytes("VmHWM") - before,
+    }
 
 
 def megabytes(name: str) -> float:

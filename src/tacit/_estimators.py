@@ -299,28 +299,38 @@ def columns_with_bounds(estimator: Any, n_features: int) -> int | list[Any]:
 
 
 def promised_budget(
-    epsilon: float, delta: float | None, neighbors: str | Neighbors, n_rows: int
+    epsilon: float,
+    delta: float | None,
+    neighbors: str | Neighbors,
+    n_rows: int,
+    *,
+    counted: str = "rows",
 ) -> Budget:
-    """Return the budget, with delta 1/n^2 by default where the row count is public."""
+    """Return the budget, with delta 1/n^2 by default where the row count is public.
+
+    What is ``counted`` is called so in messages.
+    """
     relation = Neighbors.of(neighbors)
     if delta is None:
         if relation is not Neighbors.REPLACE_ONE:
             raise ValueError(
                 "delta must be given when neighbors='add_or_remove_one', where the "
-                "number of rows is private; 1 / (rows you expect)^2 is usual."
+                f"number of {counted} is private; 1 / ({counted} you expect)^2 is "
+                "usual."
             )
         delta = 1 / n_rows**2
     return Budget(epsilon, delta, relation)
 
 
-def planning_rows(budget: Budget, n_rows: int, expected_rows: int | None) -> int:
+def planning_rows(
+    budget: Budget, n_rows: int, expected_rows: int | None, *, counted: str = "rows"
+) -> int:
     """Return the public number of rows that step sizes and penalties are set for."""
     if expected_rows is not None:
-        at_least(1, expected_rows=expected_rows)
+        name = f"expected_{counted}"
+        at_least(1, **{name: expected_rows})
         if expected_rows > MOST_EXPECTED:
-            raise ValueError(
-                f"expected_rows must be at most 2**31, got {expected_rows!r}."
-            )
+            raise ValueError(f"{name} must be at most 2**31, got {expected_rows!r}.")
         return int(expected_rows)
     if budget.neighbors is Neighbors.REPLACE_ONE:
         return n_rows
@@ -346,17 +356,22 @@ def open_account(
 
 
 def report_of(
-    entry: Entry, budget: Budget, ledger: Ledger | None, assumptions: tuple[str, ...]
+    entry: Entry,
+    budget: Budget,
+    ledger: Ledger | None,
+    assumptions: tuple[str, ...],
+    *,
+    counted: str = "rows",
 ) -> PrivacyReport:
     """Return the report of one charge, with what every fit assumes."""
-    counted = budget.neighbors is Neighbors.REPLACE_ONE
+    told = budget.neighbors is Neighbors.REPLACE_ONE
     return PrivacyReport(
         promise=budget,
         spent=entry.event.curve(budget.neighbors).epsilon(budget.delta),
         entries=(entry,),
         assumptions=(
             *assumptions,
-            *(("the number of rows is public",) if counted else ()),
+            *((f"the number of {counted} is public",) if told else ()),
             *(() if ledger is not None else ("this fit has a ledger of its own",)),
         ),
     )

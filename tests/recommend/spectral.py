@@ -39,6 +39,12 @@ def low_rank(n_users, n_items, rank, seed):
     return matrix / (1.01 * np.abs(matrix).max())
 
 
+def signs(n_users, n_items, seed):
+    """Return a matrix of rank one of plus and minus one, of which rows sum to zero."""
+    left = as_generator(seed).choice([-1.0, 1.0], n_users)
+    return np.outer(left, np.resize([1.0, -1.0], n_items))
+
+
 def rows_to_try(n_items, low, high, seed, n=60):
     """Return rows of users that may move sums far: all of one item, ends, random."""
     rng = as_generator(seed)

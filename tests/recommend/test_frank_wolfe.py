@@ -246,7 +246,7 @@ def test_a_fit_does_not_depend_on_order_blocks_or_threads(seed, monkeypatch):
     expected = fitted(solver, ratings, Budget(30.0, 1e-6), seed)
     assert len(expected.keeps)
     blocks = Ratings.blocks
-    monkeypatch.setattr(Ratings, "blocks", lambda self: blocks(self, 7))
+    monkeypatch.setattr(Ratings, "blocks", lambda self, users=7: blocks(self, 7))
     monkeypatch.setattr(_threads, "_workers", lambda: 3)
     found = fitted(solver, stacked(rows[::-1], 6), Budget(30.0, 1e-6), seed)
     assert np.array_equal(found.vectors, expected.vectors)

@@ -24,6 +24,9 @@ POPULARITY_TASTE = 0.2
 RARE = 0.3
 # No item counts for less than this part of the mean
 LEAST_COUNT = 0.1
+# How far one item that outweighs others can lift an eigenvalue of noise, in units of
+# what it adds on average: found by simulation, to be passed once in twenty times
+SINGLE_ITEM = 1.25
 # Least second moment of a coefficient, against one as long as clipping allows
 LEAST_MOMENT = 0.05
 # Least variance of a coefficient, against what it was taken for
@@ -143,7 +146,9 @@ def learned(
     values, axes = values[::-1][:rank], axes[:, ::-1][:, :rank]
     # noise alone has eigenvalues up to here, in the limit of many directions
     edge = 2 * sqrt(size) * sqrt(float(np.sum((weights * noise) ** 2))) / total
-    seen = values > edge * (1 + size ** (-2 / 3))
+    # and beyond it by chance, or for a single item that outweighs the others
+    single = size * float(np.max(weights * noise)) / total
+    seen = values > edge * (1 + size ** (-2 / 3) / 2) + SINGLE_ITEM * single
     values, axes = values[seen], axes[:, seen]
     values = values / 2 + np.sqrt(values**2 - edge**2) / 2
     along = sums.products @ axes

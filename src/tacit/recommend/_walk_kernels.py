@@ -98,14 +98,14 @@ def unit_residuals(
 ) -> None:
     """Put residuals over ``bound``, in the unit ball, in the place of predictions."""
     for u in range(len(indptr) - 1):
-        norm = 0.0
-        for p in range(indptr[u], indptr[u + 1]):
-            predicted[p] = predicted[p] - values[p]
-            norm += predicted[p] * predicted[p]
+        row = predicted[indptr[u] : indptr[u + 1]]
+        rating = values[indptr[u] : indptr[u + 1]]
+        for p in range(len(row)):
+            row[p] -= rating[p]
         # [completion:residual] to one, less than the margin of the sums off
-        longest = max(np.sqrt(norm), bound)
-        for p in range(indptr[u], indptr[u + 1]):
-            predicted[p] /= longest
+        factor = 1.0 / max(np.sqrt(dot(row, row)), bound)
+        for p in range(len(row)):
+            row[p] *= factor
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
@@ -127,19 +127,18 @@ def add_lengths(
     The step goes from ``others`` to what the vector says of each rating by the other
     ratings of the user, ``reach`` times; both numbers are per unit of ``reach``.
     """
+    residual, along = np.empty(len(vector)), np.empty(len(vector))
     for u in range(len(indptr) - 1):
-        start, end = indptr[u], indptr[u + 1]
-        product = 0.0
-        for p in range(start, end):
-            product += (predicted[p] - values[p]) * vector[items[p]]
-        weight = row_weight(end - start, most)
-        slope, curvature = 0.0, 0.0
-        for p in range(start, end):
-            v = vector[items[p]]
-            rest = product - (predicted[p] - values[p]) * v
-            along = -weight * rest * v - others[p] / reach
-            slope += (values[p] - others[p]) * along
-            curvature += along * along
+        start, n = indptr[u], indptr[u + 1] - indptr[u]
+        for p in range(n):
+            along[p] = vector[items[start + p]]
+            residual[p] = predicted[start + p] - values[start + p]
+        product, weight = dot(residual[:n], along[:n]), row_weight(n, most)
+        for p in range(n):
+            rest = product - residual[p] * along[p]
+            along[p] = -weight * rest * along[p] - others[start + p] / reach
+            residual[p] = values[start + p] - others[start + p]
+        slope, curvature = dot(residual[:n], along[:n]), dot(along[:n], along[:n])
         # [completion:length] both together within one
         longest = max(np.sqrt(slope * slope + curvature * curvature), bound * bound)
         sums[0] += np.int64(factor * (slope / longest))

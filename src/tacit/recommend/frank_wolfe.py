@@ -31,7 +31,7 @@ from tacit.recommend._noisy_moments import NoisyMoments
 from tacit.recommend._second_moments import Block
 from tacit.recommend._spectrum import strengths
 from tacit.recommend._unit_rows import usual_row_norm
-from tacit.recommend._walk import NOISES, StepLength, WalkItems
+from tacit.recommend._walk import BLOCK_USERS, NOISES, StepLength, WalkItems
 from tacit.solvers._base import refuse_pure
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class FrankWolfeCompletion:
             def of(block: Ratings) -> object:
                 return make(kept(block, facts.max_ratings, key))
 
-            return (partial(of, block) for block in ratings.blocks())
+            return (partial(of, block) for block in ratings.blocks(BLOCK_USERS))
 
         k = self._nuclear_norm(plan)
         published = self.step == "published"
