@@ -13,6 +13,8 @@ Array = NDArray[np.float64]
 _SPREADS = 2.0 ** -np.arange(0.0, 12.0, 0.25)
 # Items below this part of the mean count are as good as equally rare
 _RARE = 0.3
+# Usual mean of offsets, and usual slope, which noise is held against
+_USUAL_LINE = 0.07
 
 
 def shrunk(
@@ -49,8 +51,8 @@ def shrunk(
         noise = known + (spread * count_scale) ** 2
         marginal = noise + (spread * counts) ** 2
         weighted = design.T / marginal
-        # as if one more item had told that there is no offset and no trend
-        line = np.linalg.solve(weighted @ design + np.eye(2), weighted @ sums)
+        precision = weighted @ design + _USUAL_LINE**-2 * np.eye(2)
+        line = np.linalg.solve(precision, weighted @ sums)
         errors = sums - design @ line
         likelihood = -0.5 * float(np.sum(errors**2 / marginal + np.log(marginal)))
         if likelihood > best:
