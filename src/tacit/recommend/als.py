@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from hashlib import shake_256
 from math import sqrt
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,11 +19,11 @@ from tacit.privacy import Budget, Composed, Event, GaussianNoise, Neighbors, cal
 from tacit.recommend._als_items import Catalog, learned, tastes
 from tacit.recommend._als_round import ItemRound
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._keeping import kept
 from tacit.recommend._linear_items import LinearItems
 from tacit.recommend._local import plain_arrays
 from tacit.recommend._means import ItemMeans, ReleasedMeans
 from tacit.recommend._second_moments import Block
+from tacit.recommend._used import UsedRatings, public_key
 from tacit.solvers._base import refuse_pure
 
 if TYPE_CHECKING:
@@ -176,19 +177,19 @@ class PrivateALS:
     def run(self, plan: ALSPlan, ratings: Ratings, rng: Generator) -> LinearItems:
         """Release item means, then item vectors round by round."""
         facts = plan.facts
-        kept_ratings = _Kept(ratings, facts.max_ratings, rng.bytes(16))
-        means = plan.means.run(kept_ratings, rng)
+        used = UsedRatings(ratings, facts.max_ratings, public_key(rng))
+        means = plan.means.run(used, rng)
         # from here on ratings are read by the rounds alone
         exact = plan.means.neighbors is Neighbors.REPLACE_ONE
         n_users = float(facts.n_users) if exact else means.n_users
         items = Catalog.of(means.counts, means.count_scale, means.offsets, n_users)
         bound = facts.half_width / 2
         free = tastes(items, bound)
-        vectors, error = _started(free, plan.n_starts, bound, rng), bound**2
+        vectors, error = _started(free, plan.n_starts, bound, used.key), bound**2
         found = free[:, :0]
         for i, each in enumerate(plan.rounds):
             sums = each.run(
-                kept_ratings.rests(means),
+                _rests(used, means),
                 vectors,
                 ridge=error,
                 reach=LEAST_REACH if i == 0 else REACH * sqrt(vectors.shape[1]),
@@ -221,33 +222,23 @@ def _usual_rounds(users: float) -> int:
     return 2 if users < MANY_USERS else 3
 
 
-def _started(free: Array, n_starts: int, bound: float, rng: Generator) -> Array:
-    """Return the free vectors and random signs beside them."""
+def _started(free: Array, n_starts: int, bound: float, key: bytes) -> Array:
+    """Return the free vectors and signs from a hash of the key beside them."""
     shape = (len(free), n_starts - free.shape[1])
     size = shape[0] * shape[1]
-    bits = np.unpackbits(np.frombuffer(rng.bytes(size // 8 + 1), dtype=np.uint8))
+    digest = shake_256(key).digest(size // 8 + 1)
+    bits = np.unpackbits(np.frombuffer(digest, dtype=np.uint8))
     signs = 2.0 * bits[:size].reshape(shape) - 1.0
     return np.concatenate([free, START_SIZE / sqrt(n_starts) * bound * signs], axis=1)
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """Ratings of users, as many of each as are used, block by block."""
+def _rests(used: UsedRatings, means: ReleasedMeans) -> Iterator[Callable[[], Block]]:
+    """Yield functions that take public level and offsets off a block's ratings."""
 
-    _private_ratings: Ratings
-    most: int
-    key: bytes
-
-    def blocks(self) -> Iterator[Ratings]:
-        for block in self._private_ratings.blocks():
-            yield kept(block, self.most, self.key)
-
-    def rests(self, means: ReleasedMeans) -> Iterator[Callable[[], Block]]:
-        """Yield functions that take public level and offsets off a block's ratings."""
-        for block in self._private_ratings.blocks():
-            yield partial(self._rest, block, means)
-
-    def _rest(self, block: Ratings, means: ReleasedMeans) -> Block:
-        indptr, items, values = plain_arrays(kept(block, self.most, self.key))
+    def rest(block: Ratings) -> Block:
+        indptr, items, values = plain_arrays(block)
         values -= means.level + means.offsets[items]
         return indptr, items, values
+
+    for block in used.blocks():
+        yield partial(rest, block)
