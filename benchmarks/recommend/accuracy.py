@@ -63,6 +63,7 @@ FIELDS = (
     "seconds",
     "rank",
     "ridge",
+    "power",
     "code",
 )
 KEYS = ("dataset", "method", "neighbors", "epsilon")
@@ -143,10 +144,8 @@ class Measuring:
             if self.problem.rank is not None:
                 self._plain = baselines.of_known_rank(self.problem.rank)
             elif known:
-                first = known[0]
-                self._plain = baselines.PlainALS(
-                    int(first["rank"]), float(first["ridge"])
-                )
+                rank, ridge, power = (known[0][n] for n in ("rank", "ridge", "power"))
+                self._plain = baselines.PlainALS(int(rank), float(ridge), float(power))
             else:
                 self._plain = baselines.tuned(self.problem.tuning())
         return self._plain
@@ -159,7 +158,8 @@ class Measuring:
             return baselines.BY_MEANS[case.method](split), {}
         if case.method == PLAIN:
             model = self.plain()
-            return model.predict(split), {"rank": model.rank, "ridge": model.ridge}
+            names = ("rank", "ridge", "power")
+            return model.predict(split), {n: getattr(model, n) for n in names}
         return private_predictions(split, case, epsilon, run), {}
 
     def missing(self, case: Case, run: int) -> list[float | None]:

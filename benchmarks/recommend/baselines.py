@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ PASSES = 12
 FEW_PASSES = 4
 START_SEED = 7
 # Where the search begins, and how far it goes; ridge in half widths of the range
-FIRST, LEAST, MOST = (8, 0.02), (1, 1e-4), (32, 1.0)
+FIRST_RANK, LEAST, MOST = 8, (1, 1e-4), (32, 16.0)
+# First ridge by the power of a row's number of ratings that multiplies it
+FIRST_RIDGES = {1.0: 0.02, 0.5: 0.5}
 
 
 def level(split: Split) -> float:
@@ -72,7 +75,7 @@ BY_MEANS = {
 
 
 @njit(cache=True, boundscheck=False)
-def solve_rows(indptr, others, values, fixed, offsets, ridge, shrink, found):
+def solve_rows(indptr, others, values, fixed, offsets, ridge, power, shrink, found):
     """Fit each row to the fixed other side, whose first column is ones."""
     width = fixed.shape[1]
     A, b = np.empty((width, width)), np.empty(width)
@@ -90,7 +93,7 @@ def solve_rows(indptr, others, values, fixed, offsets, ridge, shrink, found):
                     A[k, m] += x[k] * x[m]
         A[0, 0] += shrink
         for k in range(1, width):
-            A[k, k] += ridge * (high - low) + 1e-12
+            A[k, k] += ridge * (high - low) ** power + 1e-12
         # Cholesky factors in place of the matrix, and two triangular solves
         for k in range(width):
             for m in range(k + 1):
@@ -110,13 +113,14 @@ def solve_rows(indptr, others, values, fixed, offsets, ridge, shrink, found):
 
 @dataclass(frozen=True)
 class PlainALS:
-    """Alternating least squares with biases, and a ridge for each rating of a row.
+    """Alternating least squares with biases, and a ridge by a row's number of ratings.
 
     Ratings are measured in half widths of their range.
     """
 
     rank: int
     ridge: float
+    power: float = 1.0
     passes: int = PASSES
 
     def predict(self, split: Split) -> Array:
@@ -145,6 +149,7 @@ class PlainALS:
             np.hstack([ones, fixed[:, 1:]]),
             np.ascontiguousarray(fixed[:, 0]),
             self.ridge,
+            self.power,
             SHRINK,
             found,
         )
@@ -152,7 +157,7 @@ class PlainALS:
 
 def of_known_rank(rank: int) -> PlainALS:
     """Return settings for ratings that were made without noise."""
-    return PlainALS(rank, LEAST[1], FEW_PASSES)
+    return PlainALS(rank, LEAST[1], passes=FEW_PASSES)
 
 
 def tuned(split: Split) -> PlainALS:
@@ -160,24 +165,33 @@ def tuned(split: Split) -> PlainALS:
 
     ``split`` holds out ratings of its own, none of which a test set has.
     """
-    errors: dict[tuple[int, float], float] = {}
+    errors: dict[PlainALS, float] = {}
 
-    def error(case: tuple[int, float]) -> float:
+    def error(case: PlainALS) -> float:
         if case not in errors:
-            errors[case] = split.rmse(PlainALS(*case).predict(split))
+            errors[case] = split.rmse(case.predict(split))
         return errors[case]
 
-    best, before = FIRST, None
+    rank = FIRST_RANK
+    for power, ridge in FIRST_RIDGES.items():
+        rank = climbed(PlainALS(rank, ridge, power), error).rank
+    return min(errors, key=errors.__getitem__)
+
+
+def climbed(best: PlainALS, error: Callable[[PlainALS], float]) -> PlainALS:
+    """Return settings that no factor of two improves, in rank or in ridge."""
+    before = None
     while best != before:
         before = best
-        for step in ((1, 2.0), (1, 0.5), (2, 1.0), (0.5, 1.0)):
+        for rank, ridge in ((1, 2.0), (1, 0.5), (2, 1.0), (0.5, 1.0)):
             while True:
-                case = int(best[0] * step[0]), best[1] * step[1]
+                found = int(best.rank * rank), best.ridge * ridge
+                case = replace(best, rank=found[0], ridge=found[1])
                 within = all(
                     low <= value <= high
-                    for low, value, high in zip(LEAST, case, MOST, strict=True)
+                    for low, value, high in zip(LEAST, found, MOST, strict=True)
                 )
                 if not within or error(case) >= error(best):
                     break
                 best = case
-    return PlainALS(*best)
+    return best

@@ -84,15 +84,16 @@ def test_settings_are_chosen_by_ratings_that_the_split_holds_out(problem, monkey
 
     class Double(baselines.PlainALS):
         def predict(self, split):
-            tried.append((self.rank, self.ridge))
-            # the best of these is rank two with a ridge of 0.08
+            tried.append(self)
+            # the best of these is rank two with a ridge of 0.08, and a power of one
             off = abs(np.log2(self.rank / 2)) + abs(np.log2(self.ridge / 0.08))
-            return split.values + off / 100
+            return split.values + (off + abs(self.power - 1.0)) / 100
 
     monkeypatch.setattr(baselines, "PlainALS", Double)
     chosen = baselines.tuned(problem.tuning())
-    assert (chosen.rank, chosen.ridge) == (2, 0.08)
+    assert (chosen.rank, chosen.ridge, chosen.power) == (2, 0.08, 1.0)
     assert len(tried) == len(set(tried))
+    assert {case.power for case in tried} == set(baselines.FIRST_RIDGES)
 
 
 def test_a_run_goes_on_where_it_stopped_unless_the_code_is_another(log):
