@@ -276,6 +276,11 @@ def draw(rows: list[Row]) -> None:
             (drawn,) = axes.plot(list(curve), scores, style, ms=4, lw=1, c=color)
             words.setdefault(named(*key), drawn)
         axes.set(xscale="log", xlabel="epsilon", title=name)
+        epsilons = sorted(
+            {row["epsilon"] for row in largest(rows, name) if row["epsilon"]}
+        )
+        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+        axes.minorticks_off()
     panels[0].set_ylabel("accuracy on test rows")
     figure.tight_layout(rect=(0, 0.22, 1, 1))
     figure.legend(words.values(), words, loc="lower center", ncols=2, fontsize=7)
