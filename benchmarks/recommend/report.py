@@ -76,17 +76,16 @@ def page(*, whole: bool) -> list[str]:
 
 def draw(rows: list[dict[str, str]]) -> None:
     """Draw errors by epsilon beside those without privacy, a panel for each set."""
-    import matplotlib  # noqa: PLC0415 - only where a picture is asked for
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot  # noqa: PLC0415
+    # loaded where a picture is asked for, and without pyplot, which is slow to load
+    from matplotlib.figure import Figure  # noqa: PLC0415
 
     errors = accuracy.grouped(rows)
     sets = list(dict.fromkeys(key[0] for key in errors))
     columns = min(3, len(sets))
     height = -(-len(sets) // columns)
     size = 3.4 * columns, 2.8 * height + 0.9
-    figure, panels = pyplot.subplots(height, columns, figsize=size, squeeze=False)
+    figure = Figure(figsize=size)
+    panels = figure.subplots(height, columns, squeeze=False)
     words = {}
     for axes in panels.flat[len(sets) :]:
         axes.set_visible(False)
@@ -117,7 +116,6 @@ def draw(rows: list[dict[str, str]]) -> None:
     figure.tight_layout(rect=(0, 0.14, 1, 1))
     figure.legend(words.values(), words, loc="lower center", ncols=4, fontsize=7)
     figure.savefig(PICTURE, dpi=110)
-    pyplot.close(figure)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from tacit._validate import at_least
+from tacit._validate import at_least, shown
 from tacit.privacy import Budget, Entry, Event, Ledger, Neighbors, PrivacyReport
 
 __all__ = [
@@ -270,13 +270,14 @@ def public_range(y_range: Any) -> tuple[float, float]:
     real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
     if len(ends) != 2 or not real or not np.isfinite(ends).all() or ends[0] >= ends[1]:
         raise ValueError(
-            f"y_range must be two finite numbers, the lower first, got {y_range!r}."
+            "y_range must be two finite numbers, the lower first, got "
+            f"{shown(y_range)}."
         )
     low, high = map(float, ends)
     if not (np.isfinite(high - low) and (high - low) > 1e-9 * max(abs(low), abs(high))):
         raise ValueError(
             "y_range must be finite in width and wider than round-off, "
-            f"got {y_range!r}."
+            f"got {shown(y_range)}."
         )
     return low, high
 

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.random import Generator, RandomState, SeedSequence
 from randomgen import AESCounter
 
+from tacit._validate import shown
+
 __all__ = [
     "RandomSource",
     "as_generator",
@@ -125,7 +127,7 @@ def _sequence(seed: object) -> SeedSequence:
         return SeedSequence(int(seed))
     raise ValueError(
         "random_state must be None, a non-negative integer, a SeedSequence, a "
-        f"Generator or a RandomState, got {seed!r}."
+        f"Generator or a RandomState, got {shown(seed)}."
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import fields
 from math import isfinite
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from typing import Any
 
 __all__ = [
@@ -15,10 +15,33 @@ __all__ = [
     "one_of",
     "plain",
     "positive",
+    "shown",
 ]
 
 # Numbers whose squares and quotients are still ordinary numbers
 SMALLEST, LARGEST = 1e-100, 1e100
+# Characters of a text that a message repeats: a name, and no file
+LONGEST = 80
+# and parts of a list that it does: the ends of a range, and no column
+MOST = 3
+
+
+def shown(value: object) -> str:
+    """Return a number, a short text or a few of them as written, and else the type.
+
+    What was given in place of a parameter may be a table of private values.
+    """
+    few = type(value) in (list, tuple) and len(value) <= MOST  # type: ignore[arg-type]
+    parts: Iterable[object] = value if few else (value,)  # type: ignore[assignment]
+    if all(_is_short(part) for part in parts):
+        return repr(value)
+    return f"a value of type {type(value).__name__}"
+
+
+def _is_short(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) <= LONGEST
+    return value is None or isinstance(value, Number)
 
 
 def plain(instance: Any) -> None:
@@ -51,7 +74,7 @@ def positive(**named: object) -> None:
     """Refuse whatever is not a finite number above zero."""
     for name, value in named.items():
         if not (_is_number(value) and value > 0):  # type: ignore[operator]
-            raise ValueError(f"{name} must be a finite number > 0, got {value!r}.")
+            raise ValueError(f"{name} must be a finite number > 0, got {shown(value)}.")
 
 
 def moderate(**named: object) -> None:
@@ -59,14 +82,18 @@ def moderate(**named: object) -> None:
     positive(**named)
     for name, value in named.items():
         if not SMALLEST <= value <= LARGEST:  # type: ignore[operator]
-            raise ValueError(f"{name} must be from 1e-100 to 1e100, got {value!r}.")
+            raise ValueError(
+                f"{name} must be from 1e-100 to 1e100, got {shown(value)}."
+            )
 
 
 def nonnegative(**named: object) -> None:
     """Refuse whatever is not a finite number of at least zero."""
     for name, value in named.items():
         if not (_is_number(value) and value >= 0):  # type: ignore[operator]
-            raise ValueError(f"{name} must be a finite number >= 0, got {value!r}.")
+            raise ValueError(
+                f"{name} must be a finite number >= 0, got {shown(value)}."
+            )
 
 
 def fraction(*, closed: bool = True, **named: object) -> None:
@@ -76,7 +103,7 @@ def fraction(*, closed: bool = True, **named: object) -> None:
         inside = _is_number(value) and (value >= 0 if closed else value > 0)  # type: ignore[operator]
         if not (inside and value < 1):  # type: ignore[operator]
             raise ValueError(
-                f"{name} must be a number with {low} {name} < 1, got {value!r}."
+                f"{name} must be a number with {low} {name} < 1, got {shown(value)}."
             )
 
 
@@ -86,14 +113,16 @@ def at_least(least: int, **named: object) -> None:
         if not (isinstance(value, Integral) and not isinstance(value, bool)) or (
             value < least
         ):
-            raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
+            raise ValueError(
+                f"{name} must be an integer >= {least}, got {shown(value)}."
+            )
 
 
 def at_most(most: float, **named: Any) -> None:
     """Refuse whatever is above ``most``; names of what is not given are None."""
     for name, value in named.items():
         if value is not None and value > most:
-            raise ValueError(f"{name} must be at most {most:g}, got {value!r}.")
+            raise ValueError(f"{name} must be at most {most:g}, got {shown(value)}.")
 
 
 def one_of(allowed: Iterable[object], **named: object) -> None:
@@ -104,5 +133,5 @@ def one_of(allowed: Iterable[object], **named: object) -> None:
         if not isinstance(value, str | int | float | None) or value not in choices:
             *others, last = map(repr, choices)
             raise ValueError(
-                f"{name} must be {', '.join(others)} or {last}, got {value!r}."
+                f"{name} must be {', '.join(others)} or {last}, got {shown(value)}."
             )

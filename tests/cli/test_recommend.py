@@ -2,8 +2,12 @@
 
 import io
 import json
+import re
+import shlex
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +29,7 @@ from tests.cli.recommending import (
 )
 
 from tacit.cli.commands import recommend
+from tacit.privacy import Ledger
 from tacit.recommend import SOLVERS, MatrixCompletion
 from tacit.saved import _json, read, read_side
 
@@ -306,3 +311,75 @@ def test_a_model_of_rows_and_a_side_are_not_mixed_up(done, run):
     )
     assert answer.code == 2
     assert "tacit recommend row" in answer.err
+
+
+def test_the_guide_runs_from_an_empty_folder(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    guide = Path(__file__).parents[2] / "docs" / "guide" / "command_line.md"
+    section = guide.read_text().split("## Recommendations")[1].split("\n## ")[0]
+    blocks = re.findall(r"```console\n(.*?)```", section, re.DOTALL)
+    for line in "".join(blocks).replace("\\\n", "").splitlines():
+        line = line.removeprefix("$ ")
+        if line.startswith("tacit "):
+            assert run(*shlex.split(line)[1:]).code == 0, line
+        elif line.startswith("printf "):
+            subprocess.run(line, shell=True, check=True)
+        else:  # what goes into a pipe is only read
+            assert json.loads(re.match("echo '(.*)' [|] tacit", line)[1])
+    ledger = Ledger.open("sqlite:///ratings.db", dataset="films")
+    assert len(ledger.report().entries) == 1
+    ledger.close()
+    # those who like item 3 like half of the items
+    predictions = csv.read_csv("my_row.csv")["prediction"].to_numpy()
+    assert predictions[3] > 3 > predictions[17]
+
+
+def test_a_plan_needs_no_ratings_and_a_fit_does(films, run):
+    items = ("--items", films / "films.txt", "--range", 1, 5, "--epsilon", 1)
+    words = ("recommend", "fit", *items, "--delta", 1e-6)
+    said = run(*words, "--expected-users", 100, "--plan", "--json")
+    facts = said.data
+    assert "rank 0" in facts["published"]
+    assert facts["published"] in facts["words"]
+    assert facts["mean_scale"] > 0
+    refused = run(*words, "--no-ledger", "--out", films / "side")
+    assert refused.code == 2
+    assert "RATINGS must be given" in refused.err
+
+
+def test_the_report_tells_of_no_release_that_was_not_made(after, run):
+    done = run(*fit(after, "--force", "--json", epsilon=0.1))
+    told = " ".join(done.data["privacy"]["assumptions"])
+    assert "means of items, once" in told
+    assert "products" not in told
+
+
+@pytest.mark.parametrize("command", ["row", "top"])
+def test_the_table_of_all_users_is_not_one_users(command, done, tmp_path, run):
+    folder, _ = done
+    rows = ratings()
+    named = tmp_path / "named.csv"
+    # a column of users by any name, where items are there several times
+    write_csv(named, rows, ("who", "item", "rating"))
+    single = tmp_path / "single.csv"
+    # and one called so, wherever there are two of them
+    write_csv(
+        single, [("a", "film 1", 2), ("b", "film 2", 3)], ("User", "item", "rating")
+    )
+    listed = tmp_path / "listed.json"
+    names = ("user", "item", "rating")
+    listed.write_text(json.dumps([dict(zip(names, row, strict=True)) for row in rows]))
+    for mine in (folder / "ratings.csv", named, single, listed):
+        refused = run("recommend", command, folder / "side", mine)
+        assert refused.code == 2
+        assert "one user" in refused.err
+        assert "film" not in refused.err
+    fine = tmp_path / "fine.csv"
+    own = [(*pair, "me", place) for place, pair in enumerate(MINE.items())]
+    write_csv(fine, own, ("item", "rating", "user", "time"))
+    said = [
+        run("recommend", command, folder / "side", m)
+        for m in (fine, folder / "mine.csv")
+    ]
+    assert [each.code for each in said] == [0, 0]
+    assert said[0].out == said[1].out

@@ -5,7 +5,7 @@ import shutil
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 from tests.cli.labeling import run_once
 from tests.cli.recommending import (
     FILMS,
@@ -17,6 +17,8 @@ from tests.cli.recommending import (
     ratings,
     write_csv,
 )
+
+from tacit.cli._small_files import columns_of
 
 # A value that no message may quote
 SECRET = "48151623.42x"
@@ -137,6 +139,7 @@ OPTIONS = {
     "an endless range": (("--range", 0, "inf"), "rating_range"),
     "no items": (("--items", 0), "items"),
     "the ratings as items": (("--items", "ratings.csv"), "which of them were rated"),
+    "more items than are counted": (("--items", "7" * 5000), "--items must"),
     "a folder of items": (("--items", "parts"), "is a folder"),
     "no rank": (("--rank", 0), "--rank"),
     "no ratings of a user": (("--max-ratings", 0), "--max-ratings"),
@@ -284,6 +287,9 @@ def test_a_forged_side_is_refused_in_one_sentence(done, tmp_path, run):
         ("a.json", "[[1]]"),
         ("a.json", "[1,"),
         ("a.csv", "film\na\n"),
+        ("a.json", '["a", "b", "c", "\\ud800"]'),  # half a character
+        ("a.json", '["a", "b\\u0000"]'),
+        ("a.json", "[" + "7" * 5000 + "]"),
         ("a.txt", b"\xff\xfe\x00"),
         ("a.parquet", "PAR1"),
     ],
@@ -299,3 +305,54 @@ def test_missing_labels_in_a_list_of_items_are_refused(films, run):
     table = pa.table({"item": pa.array([*FILMS, None])})
     parquet.write_table(table, films / "f.parquet")
     one_sentence(run(*fit(films, "--items", films / "f.parquet")), "--items must")
+
+
+def test_a_part_of_the_ratings_is_no_list_of_items(films, run):
+    (films / "link.parquet").symlink_to(films / "parts" / "part-1.parquet")
+    (films / "name.parquet").hardlink_to(films / "parts" / "part-1.parquet")
+    for name in ("parts/part-1.parquet", "link.parquet", "name.parquet"):
+        answer = run(*fit(films, "--items", films / name, source="parts"))
+        one_sentence(answer, "which of them were rated")
+    assert charges(films) == []
+
+
+def test_labels_of_many_digits_are_texts(films, run):
+    (films / "long.txt").write_text("7" * 5000 + "\n" + "8" * 30 + "\n")
+    side = run(*fit(films, "--items", films / "long.txt"))
+    assert side.code == 0, side.err
+    told = json.loads((films / "side" / "items.json").read_text())
+    assert told == {"items": ["7" * 5000, "8" * 30]}
+
+
+def test_items_whose_list_could_not_be_saved_are_refused(films, run, monkeypatch):
+    monkeypatch.setattr("tacit.saved._sides.MOST_JSON", 100)
+    one_sentence(run(*fit(films)), "--items must be fewer")
+    assert charges(films) == []
+
+
+def test_text_that_is_none_in_a_list_of_items_is_refused(films, run):
+    broken = pa.StringArray.from_buffers(
+        2, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")
+    )
+    parquet.write_table(pa.table({"item": broken}), films / "f.parquet")
+    one_sentence(run(*fit(films, "--items", films / "f.parquet")), "--items must")
+    assert charges(films) == []
+
+
+def test_small_files_are_read_from_memory_that_threads_may_free_late(monkeypatch):
+    # bytes of Python need its lock, and abort a process that ends meanwhile
+    given = []
+    for module, name in ((csv, "read_csv"), (parquet, "read_table")):
+        whole = getattr(module, name)
+        monkeypatch.setattr(
+            module,
+            name,
+            lambda held, *rest, whole=whole, **more: (
+                given.append(held) or whole(held, *rest, **more)
+            ),
+        )
+    held = pa.BufferOutputStream()
+    parquet.write_table(pa.table({"item": ["a"]}), held)
+    for content in (b"item\na\n", held.getvalue().to_pybytes()):
+        assert columns_of(content, ".csv", ["item"], "--items") == [["a"]]
+    assert [type(buffer) for buffer in given] == [pa.Buffer] * 2

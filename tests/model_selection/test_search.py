@@ -23,6 +23,7 @@ from tacit.mechanisms import NO_ANSWER, RandomRepeats
 from tacit.model_selection import PrivateSearchCV
 from tacit.preprocessing import PrivateStandardScaler, PublicOneHot, PublicScaler
 from tacit.privacy import Neighbors, RepeatAndSelect
+from tacit.recommend import MatrixCompletion
 from tacit.saved import load_model, save_model
 
 ADD = "add_or_remove_one"
@@ -275,6 +276,7 @@ class Forgetful(ClassifierMixin, BaseEstimator):
     [
         (PlainLogisticRegression(), "estimator must be private"),
         (Forgetful(), "estimator must be private"),
+        (MatrixCompletion(), "recommenders are not supported, got MatrixCompletion"),
         (make_pipeline(StandardScaler(), classifier()), "step 'standardscaler' of"),
         (make_pipeline(PublicScaler((0, 1)), Forgetful()), "step 'forgetful' of"),
         ("logistic", "estimator must be an estimator or a Pipeline, got str"),

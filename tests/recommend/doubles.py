@@ -54,7 +54,7 @@ class MeansSolver:
     def plan(self, facts, budget):
         multiplier = calibrate(GaussianNoise, budget)
         return MeansPlan(
-            ItemMeans.plan(facts, multiplier, budget.neighbors, self.noise)
+            ItemMeans(facts, multiplier, budget.neighbors, self.noise)
         )
 
     def run(self, plan, ratings, rng):

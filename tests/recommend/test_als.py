@@ -7,10 +7,13 @@ import pytest
 from tests.recommend.doubles import some_ratings
 
 from tacit._random import as_generator
+from tacit._tape import recording
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
-from tacit.recommend._als_items import Catalog, RoundSums, learned, tastes
+from tacit.recommend import _used
+from tacit.recommend._als_items import ItemCounts, RoundSums, learned, tastes
 from tacit.recommend._facts import RatingFacts
+from tacit.recommend._keeping import kept
 from tacit.recommend._ratings import Ratings
 from tacit.recommend.als import PrivateALS
 
@@ -127,7 +130,7 @@ def round_sums(products, scale, error=1.0, moments=None):
 
 def test_noise_alone_is_hardly_ever_a_direction(seed):
     rng = as_generator(seed)
-    items = Catalog(rng.exponential(20.0, 300) + 2, np.zeros(300), 1e-6, 1.0)
+    items = ItemCounts(rng.exponential(20.0, 300) + 2, np.zeros(300), 1e-6, 1.0)
     for size in (2, 8, 24):
         found = [
             learned(
@@ -149,7 +152,7 @@ def test_noise_alone_is_hardly_ever_a_direction(seed):
 def test_learned_vectors_span_the_true_ones_and_are_shrunk(seed):
     rng = as_generator(seed)
     counts = rng.exponential(50.0, 400) + 5
-    items = Catalog(counts, np.zeros(400), 1e-6, 1.0)
+    items = ItemCounts(counts, np.zeros(400), 1e-6, 1.0)
     truth = rng.standard_normal((400, 2))
     mixing = np.linalg.qr(rng.standard_normal((6, 6)))[0][:, :2]
     signal = counts[:, None] * (truth @ mixing.T) / sqrt(6)
@@ -168,24 +171,80 @@ def test_learned_vectors_span_the_true_ones_and_are_shrunk(seed):
 def test_free_vectors_are_offsets_and_popularity(seed):
     rng = as_generator(seed)
     counts, offsets = rng.exponential(100.0, 50), rng.normal(0, 0.5, 50)
-    items = Catalog.of(counts, 1.0, offsets, 1000.0)
+    items = ItemCounts.of(counts, 1.0, offsets, 1000.0)
     found = tastes(items, 1.0)
     assert np.corrcoef(found[:, 0], offsets)[0, 1] > 0.999
     assert np.corrcoef(found[:, 1], np.log(counts + 30))[0, 1] > 0.99
     # counts that are noise are no popularity
-    noise = Catalog.of(
+    noise = ItemCounts.of(
         np.maximum(100 * rng.standard_normal(50), 0), 300.0, offsets, 10.0
     )
     assert not tastes(noise, 1.0)[:, 1].any()
 
 
-def test_ratings_beyond_the_limit_do_not_count(seed):
-    ratings = some_ratings(50, 20, seed)
-    few = fitted(ratings, 5.0, as_generator(3), max_ratings=2)
-    again = fitted(ratings, 5.0, as_generator(3), max_ratings=2)
-    more = fitted(ratings, 5.0, as_generator(3), max_ratings=20)
-    np.testing.assert_array_equal(few.vectors, again.vectors)
-    assert (few.offsets != more.offsets).any()
+@pytest.mark.parametrize("keep", ["even", "adaptive"])
+@pytest.mark.parametrize("most", [3, 20])
+def test_no_release_is_of_more_ratings_than_the_limit(keep, most, seed):
+    table = row(range(20), as_generator(seed).uniform(1, 5, 20), 20)
+    with recording() as tape:
+        solver = PrivateALS(n_iter=1, keep=keep)
+        fitted(table, 5.0, as_generator(3), solver, max_ratings=most)
+    means, products, _ = (release.value for release in tape.releases)
+    assert np.count_nonzero(means.reshape(2, 21)[0, :20]) == most
+    rated = products.reshape(20, -1).any(axis=1)
+    assert np.count_nonzero(rated) == most
+
+
+def test_an_adaptive_choice_prefers_rare_items_in_the_rounds_alone(monkeypatch, seed):
+    # all rate ten items, and one user in ten another ten besides
+    rows = [range(20) if i % 10 == 0 else range(10) for i in range(2000)]
+    table = Ratings(
+        np.append(0, np.cumsum([len(each) for each in rows])),
+        np.concatenate(rows).astype(np.int32),
+        as_generator(seed).uniform(1, 5, sum(map(len, rows))).astype(np.float32),
+        20,
+    )
+    calls = []
+
+    def noted(ratings, most, key, weights=None):
+        found = kept(ratings, most, key, weights)
+        calls.append((weights, np.count_nonzero(found.items >= 10)))
+        return found
+
+    monkeypatch.setattr(_used, "kept", noted)
+    rare = {}
+    for keep in ("even", "adaptive"):
+        calls.clear()
+        solver = PrivateALS(n_iter=1, keep=keep)
+        fitted(table, 50.0, as_generator(0), solver, max_ratings=5)
+        (means, _), (weights, rare[keep]) = calls
+        assert means is None
+        assert (weights is None) == (keep == "even")
+    assert rare["adaptive"] > 1.2 * rare["even"]
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 20.0])
+def test_a_pattern_of_few_items_has_no_echoes_of_itself(epsilon, seed):
+    signs = np.where(np.arange(7) % 2, 2.0, -2.0)
+    values = 3 + np.where(np.arange(3000) % 2, 1, -1)[:, None] * signs
+    table = Ratings(
+        np.arange(3001) * 7,
+        np.tile(np.arange(7, dtype=np.int32), 3000),
+        values.astype(np.float32).ravel(),
+        8,
+    )
+    side = fitted(table, epsilon, as_generator(seed))
+    # one that is learned, and two that are free
+    assert side.vectors.shape[1] == 3
+    found = side.complete(row([0, 1], [5.0, 1.0], 8))[0]
+    assert np.abs(found[:7] - (3 - signs)).max() < 0.5
+    assert found[7] == pytest.approx(3, abs=0.5)
+
+
+def test_directions_are_fewer_than_items():
+    for n_items, rank in ((1, 1), (2, 1), (6, 5), (100, 8)):
+        facts = RatingFacts(n_items, LOW, HIGH, 10_000, n_items)
+        assert PrivateALS().plan(facts, budget()).rank == rank
 
 
 def row(items, values, n_items):
@@ -238,6 +297,8 @@ def test_what_makes_no_plan_is_refused():
         PrivateALS(rank=0)
     with pytest.raises(ValueError, match="n_iter"):
         PrivateALS(n_iter=-1)
+    with pytest.raises(ValueError, match="keep"):
+        PrivateALS(keep="rare")
     with pytest.raises(ValueError, match="noise"):
         PrivateALS(noise="none")
 

@@ -16,6 +16,7 @@ from tacit.recommend._facts import RatingFacts
 from tacit.recommend._neighbor_items import NeighborItems
 from tacit.recommend._ratings import Ratings
 from tacit.recommend.cleansed import SHARES, CleansedSVD
+from tacit.saved._side_kinds import KINDS
 
 LOW, HIGH = 1.0, 5.0
 
@@ -203,3 +204,46 @@ def test_bad_parameters_are_refused_by_name():
             CleansedSVD(**wrong)
     with pytest.raises(PlanError, match="delta"):
         CleansedSVD().plan(facts(3), Budget(1.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"clamp": 1e9},
+        {"clamp": 1e-8},
+        {"item_shrinkage": 1e300},
+        {"user_shrinkage": 1e9, "pair_shrinkage": 1e9},
+        {"user_shrinkage": 1e-9, "pair_shrinkage": 1e-9},
+        {"local": "neighbors", "n_neighbors": 10_000},
+    ],
+)
+@pytest.mark.parametrize("width", [1e-30, 1.0, 1e29])
+def test_nothing_that_is_allowed_fails_after_the_charge(given, width, seed):
+    ratings = some_ratings(60, 6, seed)
+    ratings = Ratings(
+        ratings.indptr, ratings.items, ratings.values * np.float32(width), 6
+    )
+    if "clamp" in given:
+        given = {"clamp": given["clamp"] * width}
+    solver = CleansedSVD(**given)
+    plan = solver.plan(
+        RatingFacts(6, LOW * width, HIGH * width, 60, 6), Budget(9.0, 1e-6)
+    )
+    with np.errstate(all="ignore"):  # as in a fit
+        side = solver.run(plan, ratings, as_generator(seed))
+    assert np.isfinite(side.complete(ratings)).all()
+    assert KINDS[type(side).__name__].is_usable(side)
+
+
+def test_what_could_not_be_computed_or_saved_is_refused_before_the_charge():
+    budget = Budget(1.0, 1e-6)
+    for clamp in (1e100, 1e-100):
+        with pytest.raises(PlanError, match="clamp"):
+            CleansedSVD(clamp=clamp).plan(facts(3), budget)
+    for name in ("user_shrinkage", "pair_shrinkage"):
+        for value in (1e-10, 1e10):
+            with pytest.raises(ValueError, match=name):
+                CleansedSVD(**{name: value})
+    with pytest.raises(PlanError, match="'ridge'"):
+        CleansedSVD(local="neighbors").plan(facts(12_000), budget)
+    assert CleansedSVD().plan(facts(12_000), budget)

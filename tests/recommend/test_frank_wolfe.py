@@ -283,6 +283,21 @@ def test_longer_rows_are_cut_for_the_sums_and_used_at_home(seed):
     assert np.isfinite(side.complete(ratings)).all()
 
 
+@pytest.mark.parametrize("variant", [{}, {"item_means": True}])
+def test_no_release_is_of_more_ratings_than_the_limit(variant, seed):
+    row = Ratings.of_row(np.arange(9), np.tile([1.0, 5.0, 2.0], 3), 9)
+    solver = FrankWolfeCompletion(n_iter=1, **variant)
+    plan = solver.plan(facts_of(row, max_ratings=3), RICH)
+    with recording() as tape:
+        solver.run(plan, row, as_generator(seed))
+    sums = [release.value for release in tape.releases]
+    if variant:
+        counts = sums.pop(0).reshape(2, 10)[0, :9]
+        assert np.count_nonzero(counts) == 3
+    # products of three numbers with one another
+    assert np.count_nonzero(sums[0]) <= 6
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_learns_a_strong_direction(variant, seed):
     ratings, truth = rank_one(3000, 20, seed, kept=0.5)
@@ -338,7 +353,9 @@ def test_large_catalogues_get_another_eigenvector():
 def test_few_users_items_and_ratings_do(variant, n_users, n_items, most, seed):
     ratings = some_ratings(n_users, n_items, seed, most=most or None)
     if most == 0:
-        ratings = stacked([ratings.row(0)[:0] or ratings.row(0)] * n_users, n_items)
+        nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+        ratings = stacked([nothing] * n_users, n_items)
+        assert ratings.n_ratings == 0
     side = fitted(FrankWolfeCompletion(n_iter=2, **variant), ratings, BUDGET, seed)
     rows = side.complete(ratings)
     assert rows.shape == (n_users, n_items)
@@ -356,6 +373,14 @@ def test_small_and_large_budgets_do(epsilon, seed):
 def test_a_budget_without_delta_is_refused():
     with pytest.raises(PlanError, match="delta"):
         FrankWolfeCompletion().plan(RatingFacts(5, 1.0, 5.0, 10, 5), Budget(1.0, 0.0))
+
+
+@pytest.mark.parametrize("eigenvector", ["dense", "lanczos"])
+def test_a_matrix_that_is_asked_for_is_refused_where_memory_cannot_hold_it(eigenvector):
+    facts = RatingFacts(20_001, 1.0, 5.0, 10_000, 80)
+    with pytest.raises(PlanError, match="items must be at most 20,000"):
+        FrankWolfeCompletion(eigenvector=eigenvector).plan(facts, BUDGET)
+    assert FrankWolfeCompletion().plan(facts, BUDGET).n_iter == 1
 
 
 @pytest.mark.parametrize(

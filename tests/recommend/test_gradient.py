@@ -19,12 +19,19 @@ from tacit._random import as_generator
 from tacit._tape import recording, replaying
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Composed, GaussianNoise, Neighbors
-from tacit.recommend import _replay_kernels
+from tacit.recommend import _moment_kernels, _replay_kernels, gradient
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings import Ratings
-from tacit.recommend.gradient import ProjectedGradientCompletion, onto_simplex
+from tacit.recommend._spectrum import strengths
+from tacit.recommend.gradient import (
+    ProjectedGradientCompletion,
+    _projection,
+    onto_simplex,
+)
+from tacit.saved._side_kinds import KINDS
 
 LOW, HIGH = 1.0, 5.0
+BUDGET = Budget(1.0, 1e-6)
 
 
 def facts(n_items, n_users=100, max_ratings=None):
@@ -235,3 +242,79 @@ def test_bad_parameters_are_refused_by_name():
             ProjectedGradientCompletion(**wrong)
     with pytest.raises(PlanError, match="delta"):
         ProjectedGradientCompletion().plan(facts(3), Budget(1.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"nuclear_norm": 1e-100},
+        {"nuclear_norm": 1e100, "row_norm": 1e-100},
+        {"row_norm": 1e100},
+        {"step": 1e100},
+        {"step": 1e-100},
+    ],
+)
+def test_no_bound_that_is_allowed_fails_after_the_charge(given, seed):
+    ratings = some_ratings(60, 6, seed)
+    solver = ProjectedGradientCompletion(**given)
+    plan = solver.plan(facts(6, 60), Budget(100.0, 1e-6))
+    side = solver.run(plan, ratings, as_generator(seed))
+    assert np.isfinite(side.complete(ratings)).all()
+    assert KINDS["ReplayedItems"].is_usable(side)
+
+
+def test_a_bound_that_rounding_loses_leaves_nothing():
+    assert (onto_simplex(np.array([3.0, 2.0]), 1e-100) == 0).all()
+
+
+def test_spread_of_single_ratings_is_no_direction(seed):
+    # rank one, noise of deviation one, and much on the diagonal
+    rng, size = as_generator(seed), 80
+    noise = np.triu(rng.normal(size=(size, size)), 1) / np.sqrt(2)
+    axis = np.full(size, 1 / np.sqrt(size))
+    noisy = noise + noise.T + np.diag(rng.normal(size=size))
+    noisy += 100 * np.outer(axis, axis) + np.diag(np.full(size, 10.0))
+    vectors, shrinks = _projection(noisy, 1.0, 1e6, size)
+    assert vectors.shape[1] == 1
+    assert abs(vectors[:, 0] @ axis) > 0.9
+    assert shrinks == pytest.approx(1)
+    # ten is within the noise, but with it the noise is beyond its own
+    values = np.linalg.eigvalsh(noisy)
+    assert np.count_nonzero(strengths(values, 1.0, size)) > 10
+
+
+def test_sums_of_full_rows_are_those_of_rows_that_lack_an_item(seed):
+    # which are added in another way, and hence slower
+    rows = as_generator(seed).normal(size=(4, 5))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    indptr, items = np.arange(5, dtype=np.int64) * 5, np.tile(np.arange(5), 4)
+    block = (indptr, items.astype(np.int32), rows.ravel())
+    places = np.triu_indices(5)
+    sums = [np.zeros(size * (size + 1) // 2, dtype=np.int64) for size in (5, 6)]
+    for size, found in zip((5, 6), sums, strict=True):
+        _moment_kernels.add_outer(*block, size, 1e9, found)
+    wider = np.zeros((6, 6), dtype=np.int64)
+    wider[np.triu_indices(6)] = sums[1]
+    assert sums[0].tolist() == wider[places].tolist()
+
+
+def test_steps_are_longer_where_few_items_are_rated():
+    def sizes(max_ratings):
+        solver = ProjectedGradientCompletion()
+        return solver.plan(facts(9, 50, max_ratings), BUDGET).step_sizes
+
+    assert sizes(9) == (1.0,) * 3
+    assert sizes(5) == pytest.approx((np.sqrt(9 / 5),) * 3)
+    assert sizes(1) == (1.9,) * 3
+
+
+def test_directions_are_no_more_than_can_be_saved(monkeypatch, seed):
+    monkeypatch.setattr(gradient, "MOST_NUMBERS", 6 * 4 * 3)
+    solver = ProjectedGradientCompletion()
+    plan = solver.plan(facts(6, 60), Budget(HUGE, 0.5))
+    side = solver.run(plan, some_ratings(60, 6, seed), as_generator(seed))
+    assert side.ranks.tolist() == [2, 2, 2]
+    with pytest.raises(PlanError, match="n_iter"):
+        ProjectedGradientCompletion(n_iter=2**16).plan(facts(20_000), BUDGET)
+    with pytest.raises(ValueError, match="n_iter"):
+        ProjectedGradientCompletion(n_iter=2**16 + 1)

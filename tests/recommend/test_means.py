@@ -51,7 +51,7 @@ def farthest(means, n_items):
 
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_or_remove_one"])
 def test_no_two_users_are_further_apart_than_the_sensitivity(neighbors):
-    means = ItemMeans.plan(facts(4), 1.5, neighbors)
+    means = ItemMeans(facts(4), 1.5, neighbors)
     found = farthest(means, 4)
     assert found <= means.sensitivity * (1 + 1e-12)
     # and some come close, so that no noise is wasted
@@ -59,7 +59,7 @@ def test_no_two_users_are_further_apart_than_the_sensitivity(neighbors):
 
 
 def test_larger_sums_or_an_uncapped_level_would_be_seen():
-    means = ItemMeans.plan(facts(4), 1.5, "replace_one")
+    means = ItemMeans(facts(4), 1.5, "replace_one")
 
     class Loud(ItemMeans):
         def _parts(self, ratings):
@@ -80,7 +80,7 @@ def test_larger_sums_or_an_uncapped_level_would_be_seen():
 
 def test_random_pairs_of_users_stay_within_the_sensitivity(seed):
     for neighbors in Neighbors:
-        means = ItemMeans.plan(facts(50), 3.0, neighbors)
+        means = ItemMeans(facts(50), 3.0, neighbors)
         ratings = some_ratings(300, 50, seed)
         parts = [
             means._parts(Ratings.of_row(*ratings.row(i), 50)).ravel()
@@ -95,7 +95,7 @@ def test_random_pairs_of_users_stay_within_the_sensitivity(seed):
 
 
 def test_no_part_of_a_sum_is_larger_than_that_of_its_count(seed):
-    means = ItemMeans.plan(facts(50), 3.0, "replace_one")
+    means = ItemMeans(facts(50), 3.0, "replace_one")
     ratings = some_ratings(300, 50, seed)
     for i in range(300):
         counts, sums = means._parts(Ratings.of_row(*ratings.row(i), 50))
@@ -104,7 +104,7 @@ def test_no_part_of_a_sum_is_larger_than_that_of_its_count(seed):
 
 
 def test_sums_are_exact_in_any_order_and_in_blocks_of_any_size(seed):
-    means = ItemMeans.plan(facts(40), 2.0, "replace_one")
+    means = ItemMeans(facts(40), 2.0, "replace_one")
     ratings = some_ratings(101, 40, seed)
     whole = means._parts(ratings)
     for users in (1, 7, 64):
@@ -113,7 +113,7 @@ def test_sums_are_exact_in_any_order_and_in_blocks_of_any_size(seed):
 
 
 def test_noise_has_the_planned_law(seed):
-    means = ItemMeans.plan(facts(4000), 2.0, "replace_one")
+    means = ItemMeans(facts(4000), 2.0, "replace_one")
     nothing = Ratings.of_row([], [], 4000)
     found = means.run(nothing, as_generator(seed))
     scale = 2.0 * 2.0 * 2.0  # multiplier, sensitivity and half the width
@@ -125,7 +125,7 @@ def test_noise_has_the_planned_law(seed):
 
 def test_a_user_without_ratings_adds_nothing():
     for neighbors in Neighbors:
-        means = ItemMeans.plan(facts(5), 2.0, neighbors)
+        means = ItemMeans(facts(5), 2.0, neighbors)
         assert not means._parts(Ratings.of_row([], [], 5)).any()
 
 
@@ -142,7 +142,7 @@ def test_with_little_noise_means_are_those_of_the_ratings(seed):
         n_items,
     )
     for neighbors in Neighbors:
-        found = ItemMeans.plan(facts(n_items), 0.01, neighbors).run(ratings, rng)
+        found = ItemMeans(facts(n_items), 0.01, neighbors).run(ratings, rng)
         np.testing.assert_allclose(found.offsets, offsets, atol=0.03)
         assert found.level == pytest.approx(3.4, abs=0.03)
         assert found.n_users == pytest.approx(n_users, rel=0.01)
@@ -155,14 +155,11 @@ def test_shrunk_offsets_are_better_than_none_and_than_plain_ones(seed):
     truth = rng.normal(0, 0.2, 500)
     scale = 30.0
     sums = counts * truth + scale * rng.standard_normal(500)
-    found, spread = shrunk(
-        counts + scale * rng.standard_normal(500), sums, scale, scale, 0.01
-    )
+    found = shrunk(counts + scale * rng.standard_normal(500), sums, scale, scale, 0.01)
     error = np.mean((found - truth) ** 2)
     plain = np.mean((np.clip(sums / counts, -1, 1) - truth) ** 2)
     assert error < 0.85 * np.mean(truth**2)
     assert error < 0.5 * plain
-    assert 0.1 < spread < 0.4
 
 
 def test_offsets_follow_a_trend_of_popular_items(seed):
@@ -170,10 +167,10 @@ def test_offsets_follow_a_trend_of_popular_items(seed):
     counts = rng.lognormal(3.0, 1.0, 400)
     truth = 0.1 * (np.log(counts) - 3) + rng.normal(0, 0.05, 400)
     sums = counts * truth + 10 * rng.standard_normal(400)
-    found, _ = shrunk(counts, sums, 1.0, 10.0, 0.01)
+    found = shrunk(counts, sums, 1.0, 10.0, 0.01)
     assert np.corrcoef(found, truth)[0, 1] > 0.6
     shuffled = rng.permutation(counts)  # control: counts that tell nothing
-    other, _ = shrunk(shuffled, sums, 1.0, 10.0, 0.01)
+    other = shrunk(shuffled, sums, 1.0, 10.0, 0.01)
     assert np.corrcoef(other, truth)[0, 1] < 0.5
 
 
@@ -181,7 +178,7 @@ def test_offsets_follow_a_trend_of_popular_items(seed):
 @pytest.mark.parametrize("multiplier", [1e-3, 1.0, 1e5])
 def test_any_noise_gives_finite_means_without_a_warning(n_items, multiplier, seed):
     for neighbors in Neighbors:
-        means = ItemMeans.plan(facts(n_items), multiplier, neighbors)
+        means = ItemMeans(facts(n_items), multiplier, neighbors)
         for ratings in (
             Ratings.of_row([], [], n_items),
             Ratings.of_row([0], [5.0], n_items),
@@ -194,17 +191,17 @@ def test_any_noise_gives_finite_means_without_a_warning(n_items, multiplier, see
 
 
 def test_ratings_of_other_items_are_refused():
-    means = ItemMeans.plan(facts(3), 1.0, "replace_one")
+    means = ItemMeans(facts(3), 1.0, "replace_one")
     with pytest.raises(ValueError, match="3 items"):
         means.run(Ratings.of_row([3], [2.0], 4), as_generator(0))
 
 
 def test_ratings_beyond_the_range_weigh_no_more_than_its_ends():
-    means = ItemMeans.plan(facts(4), 1.0, "replace_one")
+    means = ItemMeans(facts(4), 1.0, "replace_one")
     far, ends = [99.0, 99.0, -99.0], [HIGH, HIGH, LOW]
     assert (part(means, [0, 1, 2], far) == part(means, [0, 1, 2], ends)).all()
 
 
 def test_noise_beyond_whole_numbers_is_refused_in_the_plan():
     with pytest.raises(PlanError, match="multiplier"):
-        ItemMeans.plan(facts(3), 1e9, "replace_one")
+        ItemMeans(facts(3), 1e9, "replace_one")

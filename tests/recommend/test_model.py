@@ -8,12 +8,16 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from tests.recommend.doubles import MeansSolver, matrix, some_ratings, triples
 
 from tacit._random import as_generator
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.privacy import Budget, GaussianNoise, Ledger, calibrate
 from tacit.recommend import SOLVERS, CompletionPlan, ItemSide, MatrixCompletion
+from tacit.recommend._ratings import Ratings
 from tacit.recommend._solvers import SUMS
 
 N_ITEMS = 6
@@ -81,7 +85,135 @@ def test_the_report_says_which_sums_a_solver_publishes(name):
     told = model(solver=name).plan(100).assumptions
     same = model(solver=SOLVERS[name]()).plan(100).assumptions
     assert told == same
-    assert any(SUMS[name] in line for line in told)
+    planned = model(solver=name).plan(100)
+    assert f"published: noisy sums over users, {planned.sums}" in told
+    assert planned.sums in str(planned)
+    assert SUMS.keys() == SOLVERS.keys()
+
+
+def test_only_releases_that_were_planned_are_told_of():
+    few, many = (model(solver="als", items=99).plan(n) for n in (50, 10**6))
+    assert not few.plan.rounds
+    assert "rank 0" in few.sums
+    assert "products" not in str(few)
+    assert "3 rounds products of ratings" in many.sums
+    assert "8 directions" in many.sums
+    assert (
+        "1 step"
+        in model(solver="gradient")
+        .set_params(solver=SOLVERS["gradient"](n_iter=1))
+        .plan(9)
+        .sums
+    )
+    for means in (False, True):
+        walk = SOLVERS["frank_wolfe"](n_iter=3, item_means=means, eigenvector="oja")
+        told = model(solver=walk).plan(100).sums
+        assert ("means of items" in told) == means
+        assert "3 steps 30 products" in told
+    assert "up to 4 directions" in model(solver=SOLVERS["svd"](rank=4)).plan(9).sums
+
+
+def test_a_plan_tells_the_noise_on_the_mean_of_an_item(seed):
+    # everybody rates every item alike, so that all a mean differs by is noise
+    n_users, n_items = 400, 200
+    planned = model(items=n_items).plan(n_users)
+    rows = planned._rated
+    assert rows == 20
+    told = planned.mean_scale
+    assert f"{told:.2g} on the mean rating of an item" in str(planned)
+    # each item is rated by a tenth of the users, who have 20 ratings each
+    items = (np.arange(n_users)[:, None] + np.arange(rows) * 10) % n_items
+    ratings = Ratings(
+        np.arange(n_users + 1, dtype=np.int64) * rows,
+        np.sort(items, axis=1).astype(np.int32).ravel(),
+        np.full(n_users * rows, 3.0, dtype=np.float32),
+        n_items,
+    )
+    means = planned.plan.means
+    found = means.run(ratings, as_generator(seed))
+    count = n_users * rows / n_items / np.sqrt(rows)
+    assert np.std(found.sums / count) == pytest.approx(told, rel=0.25)
+    assert model(solver="svd").plan(9).mean_scale is None
+
+
+PRIVATE = pd.DataFrame({"user": [7], "item": [1], "rating": [4.123]})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("epsilon", "delta", "neighbors", "rating_range", "expected_users", "items"),
+        *("max_ratings", "noise", "random_state", "verbose", "scratch", "solver"),
+    ],
+)
+@pytest.mark.parametrize("kind", [pd.DataFrame, pd.Series, np.ndarray, list])
+def test_ratings_in_the_place_of_a_parameter_are_not_quoted(name, kind):
+    column = pd.Series([4.123] * 5)
+    given = {
+        pd.DataFrame: PRIVATE,
+        pd.Series: column,
+        np.ndarray: column.to_numpy(),
+        list: column.tolist(),
+    }[kind]
+    with pytest.raises((ValueError, TypeError), match=name) as caught:
+        model(**{name: given}).fit(ROWS)
+    assert "4.123" not in str(caught.value)
+
+
+def test_ratings_in_the_place_of_an_argument_are_not_quoted():
+    for call in (
+        lambda m: m.plan(PRIVATE),
+        lambda m: m.fit(ROWS, columns=PRIVATE),
+        lambda m: m.fit(ROWS, ledger=PRIVATE),
+        lambda m: m.fit(ROWS, PRIVATE.rating),
+        lambda m: m.fit(ROWS).recommend(0, PRIVATE),
+    ):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            call(model())
+        assert "4.123" not in str(caught.value)
+
+
+def test_ratings_may_come_through_a_pipeline_and_cross_validation_names_the_form():
+    through = make_pipeline(FunctionTransformer(), model())
+    frame = pd.DataFrame(ROWS, columns=["user", "item", "rating"])
+    assert through.fit(frame).predict(frame).shape == (len(frame),)
+    with pytest.raises(ValueError, match="users, items and ratings together"):
+        cross_val_score(
+            model(), frame[["user", "item"]], frame.rating, error_score="raise"
+        )
+    scores = cross_val_score(model(), frame, cv=2)
+    assert np.isfinite(scores).all()
+
+
+def test_a_score_takes_what_a_fit_does():
+    frame = pd.DataFrame(ROWS, columns=["user", "item", "rating"])
+    fitted = model().fit(ROWS)
+    score = fitted.score(frame[["user", "item"]], frame.rating)
+    for rated in (frame, ROWS, frame.to_numpy()):
+        assert fitted.score(rated) == score
+    for bad in (frame[["user", "item"]], [(0, 1)], np.zeros((2, 2)), None):
+        with pytest.raises(ValueError, match="user, item and rating"):
+            fitted.score(bad)
+
+
+def test_both_things_that_are_missing_are_named():
+    with pytest.raises(ValueError, match=r"rating_range must be given.*items"):
+        MatrixCompletion().fit(ROWS)
+
+
+@pytest.mark.parametrize("items", [{1, 2}, frozenset("ab"), {1: 2}.keys()])
+def test_items_without_an_order_are_refused(items):
+    with pytest.raises(ValueError, match="a set has none"):
+        model(items=items).plan(100)
+
+
+def test_a_dense_table_of_users_by_items_is_told_what_to_become():
+    frame = pd.DataFrame(ROWS, columns=["user", "item", "rating"])
+    dense = frame.pivot(index="user", columns="item", values="rating")
+    with pytest.raises(ValueError, match="melt"):
+        model().fit(dense)
+    with pytest.raises(ValueError, match=r"scipy\.sparse"):
+        model().fit(dense.to_numpy())
 
 
 def test_a_plan_is_what_the_fit_charges():
@@ -113,7 +245,12 @@ def test_a_guess_of_the_users_is_planned_for():
     added = {"neighbors": "add_or_remove_one", "delta": 1e-6}
     assert model(expected_users=70).plan(9).facts.n_users == 70
     assert model().plan(9).facts.n_users == 9
-    assert model(**added).plan(9).facts.n_users == 1000
+    # a guess that the plan is given, where a fit has none but that of delta
+    assert model(**added).plan(9).facts.n_users == 9
+    for n_users in (30, 3000):
+        fitted = model(**added, solver="als").fit(ROWS)
+        usual = model(**added, solver="als", expected_users=1000).plan(n_users)
+        assert fitted.privacy_.entries[0].event == usual.event
     assert model(**added, expected_users=70).plan(9).facts.n_users == 70
 
 

@@ -1,3 +1,6 @@
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -103,6 +106,9 @@ def test_labels_of_the_catalogue_have_places():
         -1,
         -1,
     ]
+    for odd in (np.nan, Decimal("NaN"), Decimal("sNaN"), Decimal("1.5"), 2**70, 1j):
+        assert counted.place(odd) == -1
+    assert counted.place(Decimal(2)) == counted.place(Fraction(4, 2)) == 2
     assert counted.of_texts().place("2") == 2
 
 

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 from scipy import sparse
 
-from tacit.recommend import _sources, _spool
+from tacit.recommend import MatrixCompletion, _sources, _spool
 from tacit.recommend._reading import checked_range, read_ratings
 
 ROWS = [
@@ -187,7 +187,9 @@ def test_no_rating_is_beyond_the_range_after_rounding():
 def test_nothing_is_read_from_nothing(tmp_path):
     path = tmp_path / "none.csv"
     path.write_text("user,item,rating\n", encoding="utf-8")
-    for source in ([], path, FRAME[:0], sparse.csr_array((0, 2))):
+    unended = tmp_path / "unended.csv"
+    unended.write_text("user,item,rating", encoding="utf-8")
+    for source in ([], path, unended, FRAME[:0], sparse.csr_array((0, 2))):
         table = read_ratings(source, items=2, rating_range=(1, 5), scratch=tmp_path)
         assert (table.n_users, table.n_ratings) == (0, 0)
         assert list(table.blocks()) == []
@@ -225,6 +227,8 @@ def test_a_missing_user_is_refused(user):
         sparse.coo_array(np.array([[np.inf, 0.0]])),
         np.array([[1.0, 0.0, np.nan]]),
         np.array([["1", "0", "3"]]),
+        np.ones((1, 3), dtype=complex),
+        sparse.csr_array(np.array([[1j, 0]])),
     ],
 )
 def test_columns_with_such_ratings_are_refused(source):
@@ -251,6 +255,7 @@ def test_damaged_files_are_refused_without_words_of_them(lines, tmp_path):
         (5, "ratings must be a sparse matrix"),
         (None, "ratings must be a sparse matrix"),
         (["abc"], "ratings must be a sparse matrix"),
+        ([b"abc"], "ratings must be a sparse matrix"),
         ([(1, 2)], "ratings must be a sparse matrix"),
         (np.zeros((3, 4)), "ratings must be a sparse matrix"),
         (FRAME[["user", "item"]], "one column 'rating'"),
@@ -258,6 +263,11 @@ def test_damaged_files_are_refused_without_words_of_them(lines, tmp_path):
         ("nowhere.csv", "no such file"),
         ("nowhere", "no such file"),
         (sparse.csr_array((2, 5)), "a column for each of 2 items"),
+        (sparse.dia_array((2, 2)), "not be a sparse matrix in the format 'dia'"),
+        (sparse.bsr_array((2, 2)), "not be a sparse matrix in the format 'bsr'"),
+        (np.ma.masked_array(np.ones((2, 3))), "not be a masked array"),
+        (FRAME["user"], "ratings must be a sparse matrix"),
+        (pa.chunked_array([[1, 2]]), "ratings must be a sparse matrix"),
     ],
 )
 def test_what_holds_no_ratings_is_refused(source, message):
@@ -268,8 +278,13 @@ def test_what_holds_no_ratings_is_refused(source, message):
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"holds no .parquet files"):
         read_ratings(tmp_path, **TERMS)
-    for name, message in {"r.xlsx": "save them", "r.parquet": "damaged"}.items():
-        (tmp_path / name).write_text("user", encoding="utf-8")
+    long = "user," + "x" * 200_000
+    for name, text, message in (
+        ("r.xlsx", "user", "save them"),
+        ("r.parquet", "user", "damaged"),
+        ("r.csv", long, "damaged"),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
         with pytest.raises(ValueError, match=message):
             read_ratings(tmp_path / name, **TERMS)
 
@@ -287,11 +302,25 @@ def test_entries_outside_a_matrix_are_refused():
 
 @pytest.mark.parametrize(
     "wrong",
-    [None, 5, (1,), (5, 1), (1, np.inf), (1e9, 1e9 + 5), (0, 1e-35), (0, 1e31), "ab"],
+    [
+        *(None, 5, "ab", (1,), (5, 1), (1, np.inf), (np.nan, 1), (0, 10**5000)),
+        *((1e9, 1e9 + 5), (1e6, 1e6 + 5), (0, 1e-35), (0, 1e31)),
+    ],
 )
-def test_a_range_that_is_none_is_refused(wrong):
+def test_a_range_that_is_none_is_refused_and_by_a_plan_too(wrong):
     with pytest.raises(ValueError, match=r"^rating_range must be"):
         read_ratings(ROWS, items=["tea"], rating_range=wrong)
+    with pytest.raises(ValueError, match=r"^rating_range must be"):
+        MatrixCompletion("svd", 1.0, 1e-6, items=3, rating_range=wrong).plan(100)
+
+
+def test_a_matrix_of_numpy_and_wide_floats_are_read_as_arrays_are():
+    rows = [[7.0, 0.0, 3.0], [8.0, 1.0, 2.0]]
+    for source in (np.array(rows).view(np.matrix), np.longdouble(rows)):
+        table = read_ratings(source, items=2, rating_range=(1, 5))
+        assert told(table) == {7: [(0, 3.0)], 8: [(1, 2.0)]}
+    wide = sparse.csr_array(np.array([[3.0, 0.0]], dtype=np.longdouble))
+    assert told(read_ratings(wide, items=2, rating_range=(1, 5))) == {0: [(0, 3.0)]}
 
 
 def test_a_range_far_off_zero_is_kept():

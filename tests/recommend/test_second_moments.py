@@ -1,13 +1,15 @@
 """Sums of outer products of users' rows are exact, and moved as far as is declared."""
 
+import tracemalloc
 from math import sqrt, trunc
 
 import numpy as np
 import pytest
 
-from tacit import _threads
+from tacit import Budget, Ledger, _threads
 from tacit._random import as_generator
 from tacit.exceptions import PlanError
+from tacit.recommend import MatrixCompletion
 from tacit.recommend._second_moments import (
     packed_size,
     second_moments,
@@ -110,6 +112,27 @@ def test_nothing_is_summed_for_no_users():
     assert not second_moments([], 3, UNITS).any()
     empty = (np.zeros(3, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
     assert not second_moments([empty], 3, UNITS).any()
+
+
+@pytest.mark.parametrize("solver", ["svd", "gradient", "cleansed_svd"])
+def test_a_catalogue_too_large_for_memory_is_refused_before_the_charge(solver):
+    model = MatrixCompletion(solver, 1.0, 1e-6, items=400_000, rating_range=(1, 5))
+    ledger = Ledger(Budget(1.0, 1e-6))
+    with pytest.raises(PlanError, match="items must be at most 20,000"):
+        model.fit([(0, 3, 4.0), (1, 3, 2.0)], ledger=ledger)
+    assert ledger.spent() == 0
+
+
+def test_a_matrix_is_unpacked_without_a_second_one():
+    n_items = 400
+    noisy = np.arange(packed_size(n_items))
+    unpacked(noisy[:1], 1, UNITS)
+    tracemalloc.start()
+    matrix = unpacked(noisy, n_items, UNITS)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1.1 * matrix.nbytes
+    assert (matrix == matrix.T).all()
 
 
 def test_too_few_units_are_refused():

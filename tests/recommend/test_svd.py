@@ -21,7 +21,7 @@ from tacit._random import as_generator
 from tacit._tape import recording
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, Neighbors
-from tacit.recommend import _linear_kernels
+from tacit.recommend import _linear_kernels, _spectrum
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._noisy_moments import NoisyMoments
 from tacit.recommend._ratings import Ratings
@@ -202,3 +202,65 @@ def test_bad_parameters_are_refused_by_name():
             SVDCompletion(**wrong)
     with pytest.raises(PlanError, match="delta"):
         SVDCompletion().plan(facts(3), Budget(1.0, 0.0))
+
+
+def test_what_could_not_be_saved_is_refused_before_the_charge():
+    with pytest.raises(ValueError, match="ridge"):
+        SVDCompletion(ridge=1e101)
+    with pytest.raises(PlanError, match="lower rank"):
+        SVDCompletion(rank=20_000).plan(facts(20_000), Budget(1.0, 1e-6))
+
+
+def noisy_matrix(size, seed):
+    """Return three directions and a diagonal of another size, with noise of one."""
+    rng = as_generator(seed)
+    noise = np.triu(rng.normal(size=(size, size)), 1) / np.sqrt(2)
+    axes = np.linalg.qr(rng.normal(size=(size, 3)))[0]
+    found = (axes * np.array([20.0, 9.0, 4.0]) * np.sqrt(size)) @ axes.T
+    return found + noise + noise.T + np.diag(rng.exponential(10.0, size))
+
+
+def test_directions_that_are_followed_are_those_of_all_eigenvalues(monkeypatch, seed):
+    matrix = noisy_matrix(60, seed)
+    wanted, axes = _spectrum.directions(matrix, 5, 1.0)
+    sizes = []
+    found = _spectrum.eigsh
+
+    def counted(*arguments, **more):
+        sizes.append(arguments[1])
+        return found(*arguments, **more)
+
+    monkeypatch.setattr(_spectrum, "eigsh", counted)
+    monkeypatch.setattr(_spectrum, "LARGE", 50)
+    fast, fast_axes = _spectrum.directions(matrix, 5, 1.0)
+    assert sizes
+    assert fast == pytest.approx(wanted, rel=1e-8)
+    assert (fast_axes * fast) @ fast_axes.T == pytest.approx(
+        (axes * wanted) @ axes.T, abs=1e-8
+    )
+
+
+def test_where_the_fast_way_ends_without_directions_the_other_is_taken(
+    monkeypatch, seed
+):
+    matrix = noisy_matrix(60, seed)
+    wanted, _ = _spectrum.directions(matrix, 5, 1.0)
+
+    def fail(*arguments, **more):
+        raise _spectrum.ArpackNoConvergence("no", [], [])
+
+    monkeypatch.setattr(_spectrum, "eigsh", fail)
+    monkeypatch.setattr(_spectrum, "LARGE", 50)
+    assert _spectrum.directions(matrix, 5, 1.0)[0].tolist() == wanted.tolist()
+
+
+def test_large_matrices_are_taken_apart_as_a_whole_twice(monkeypatch, seed):
+    # each time takes seconds where items are thousands
+    whole = []
+    monkeypatch.setattr(_spectrum, "LARGE", 50)
+    every = _spectrum.leading
+    monkeypatch.setattr(
+        _spectrum, "leading", lambda *given: whole.append(1) or every(*given)
+    )
+    _spectrum.directions(noisy_matrix(60, seed), 5, 1.0)
+    assert len(whole) == 2

@@ -12,6 +12,7 @@ from pkgutil import iter_modules
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import tacit.recommend
 from tacit._random import as_generator
@@ -30,8 +31,10 @@ from tacit.saved import (
     is_model,
     is_side,
     is_student,
+    load_model,
     read,
     read_side,
+    save_model,
     write_side,
 )
 from tacit.saved._side_kinds import KINDS
@@ -492,3 +495,29 @@ def test_a_folder_of_the_first_format_stays_readable(name):
     assert saved.privacy == report()
     assert_same(saved.estimator.side, EXAMPLES[name])
     assert saved.estimator.catalogue.labels == tuple(LABELS)
+
+
+def test_a_fitted_model_is_all_that_has_to_be_given(tmp_path):
+    model = MatrixCompletion(
+        "svd", 1.0, 1e-6, items=LABELS, rating_range=(1, 5), random_state=0
+    )
+    with pytest.raises(NotFittedError):
+        write_side(tmp_path / "side", model)
+    model.fit([(i, LABELS[i % 7], 1 + i % 5) for i in range(40)])
+    with pytest.raises(ModelFileError, match="write_side"):
+        save_model(model, tmp_path / "model")
+    found = read_side(write_side(tmp_path / "side", model))
+    assert found.privacy.to_dict() == model.privacy_.to_dict()
+    own = {"tea": 4.0, "x": 2.0}
+    expected = model.complete_row(own)
+    for each in (found.estimator, load_model(tmp_path / "side")):
+        assert np.array_equal(each.complete_row(own), expected)
+        assert np.array_equal(each.row(own).complete(), expected)
+    for told in (repr(found), repr(found.estimator)):
+        assert "LinearItems(n_items=7" in told
+        assert "epsilon=1, delta=1e-06" in told
+        assert "\n" not in told
+        assert len(told) < 150
+    for given in ((model.factors_,), (model, model.privacy_, 3), (LABELS,)):
+        with pytest.raises(TypeError):
+            write_side(tmp_path / "other", *given)

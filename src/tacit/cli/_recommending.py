@@ -21,11 +21,13 @@ from tacit.cli._console import Refused
 from tacit.cli._places import refuse_file, try_writing
 from tacit.cli._predicting import SUFFIXES, write_table
 from tacit.cli._reporting import side_facts, write_reports
-from tacit.cli._small_files import columns_of, content_of, label_of, reading
+from tacit.cli._small_files import columns_of, content_of, label_of, reading, table_of
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.privacy import Neighbors, labelled
 from tacit.recommend import SOLVERS, MatrixCompletion, UserRow
+from tacit.recommend._plan import planned_completion
 from tacit.saved import SavedSide, digest, read_side, write_side
+from tacit.saved._sides import can_be_listed
 
 __all__ = [
     "OwnRow",
@@ -54,6 +56,10 @@ FIXED = {
     "scratch": "--scratch",
     "verbose": "--quiet",
 }
+# Names of a column of users, in small letters
+USERS = ("user", "user_id", "userid", "users", "uid")
+# Digits of a number that can be one of items, or the label of one
+MOST_DIGITS = 19
 # What may go wrong with the ledger once a fit is paid for, and must not lose it
 TROUBLE = (ValueError, LedgerUnavailable, LedgerDamaged)
 
@@ -63,15 +69,21 @@ def item_files(items: str) -> list[Path]:
     return [] if items.isdecimal() else [Path(items)]
 
 
-def catalogue(items: str, column: str, ratings: Path) -> int | list[int] | list[str]:
+def catalogue(
+    items: str, column: str, ratings: Path | None
+) -> int | list[int] | list[str]:
     """Return the public items: their number, or their labels from a file.
 
     Labels are whole numbers where all of them are written as such, and else texts.
     """
     if items.isdecimal():
+        if len(items) > MOST_DIGITS:
+            raise Refused(
+                f"--items must be a number of {MOST_DIGITS} digits at most, or a file."
+            )
         return int(items)
     path = Path(items)
-    if path.exists() and ratings.exists() and path.samefile(ratings):
+    if ratings is not None and path.exists() and _is_of(path, ratings):
         raise Refused(
             "--items must be a public list of items; which of them were rated is "
             "private."
@@ -90,7 +102,19 @@ def catalogue(items: str, column: str, ratings: Path) -> int | list[int] | list[
     if not labels or len(set(labels)) != len(labels) or not all(labels):
         raise Refused("--items must list at least one item, and none of them twice.")
     numbers = [int(label) for label in labels if _is_number(label)]
-    return numbers if len(numbers) == len(labels) else labels
+    found = numbers if len(numbers) == len(labels) else labels
+    with reading("--items"):  # what cannot be written is no label
+        listed = can_be_listed(found)
+    if not listed:
+        raise Refused("--items must be fewer: their list is too long to be saved.")
+    return found
+
+
+def _is_of(path: Path, ratings: Path) -> bool:
+    """Return whether a file is that of the ratings, or one of their folder."""
+    files = ratings.rglob("*") if ratings.is_dir() else [ratings]
+    # also by another name
+    return any(path.samefile(file) for file in files if file.is_file())
 
 
 def model_for(
@@ -141,6 +165,8 @@ def plan_facts(model: Any, ledger: Any) -> dict[str, Any]:
         "range": [facts.low, facts.high],
         "users": facts.n_users,
         "max_ratings": facts.max_ratings,
+        "published": planned.sums,
+        "mean_scale": planned.mean_scale,
         "words": str(planned),
         "assumptions": list(planned.assumptions),
         "ledger": cost_facts(ledger, planned.event, budget),
@@ -173,7 +199,7 @@ def write(
     n_users = None
     if privacy.promise.neighbors is Neighbors.REPLACE_ONE:  # else nobody may know it
         n_users = model.rows_._private_table.n_users
-    planned = model.plan(n_users or 1)
+    planned = planned_completion(model, model.items_, n_users or 1)  # as the fit did
     failed: dict[str, str] = {}
     facts = {
         "label": label,
@@ -287,9 +313,17 @@ def _own_ratings(mine: Path, columns: tuple[str, str]) -> dict[str, float]:
     content = content_of(mine, "MINE")
     if content.lstrip()[:1] in (b"{", b"["):
         with reading("MINE"):
-            labels, values = _of_json(json.loads(content), columns)
+            labels, values, others = _of_json(json.loads(content), columns)
     else:
-        labels, values = columns_of(content, mine.suffix.lower(), columns, "MINE")
+        table = table_of(content, mine.suffix.lower(), columns, "MINE")
+        with reading("MINE"):
+            labels, values = (table[name].to_pylist() for name in columns)
+            others = {
+                name: column.to_pylist()
+                for name, column in zip(table.column_names, table.columns, strict=True)
+                if name not in columns
+            }
+    _refuse_users(labels, others)
     several: defaultdict[str, list[float]] = defaultdict(list)
     with reading("MINE"):
         for label, value in zip(labels, values, strict=True):
@@ -297,8 +331,28 @@ def _own_ratings(mine: Path, columns: tuple[str, str]) -> dict[str, float]:
     return {label: fmean(numbers) for label, numbers in several.items()}
 
 
-def _of_json(data: Any, columns: tuple[str, str]) -> tuple[list[Any], list[Any]]:
-    """Return items and ratings of an object by items, of pairs, or of objects."""
+def _refuse_users(labels: list[Any], others: dict[str, list[Any]]) -> None:
+    """Refuse what looks like the ratings of several users: it has a column of them.
+
+    It is called so, or it tells ratings of one item apart.
+    """
+    repeated = len(set(map(repr, labels))) < len(labels)
+    for name, cells in others.items():
+        if (repeated or name.lower() in USERS) and len(set(map(repr, cells))) > 1:
+            raise Refused(
+                "MINE must hold the ratings of one user, and a column beside item and "
+                "rating tells several apart; keep the rows that are yours."
+            )
+
+
+def _of_json(
+    data: Any, columns: tuple[str, str]
+) -> tuple[list[Any], list[Any], dict[str, list[Any]]]:
+    """Return items and ratings of an object by items, of pairs, or of objects.
+
+    Last come all other parts of such objects, by their names.
+    """
+    others: defaultdict[str, list[Any]] = defaultdict(list)
     if isinstance(data, dict):
         pairs = list(data.items())
     else:
@@ -306,15 +360,20 @@ def _of_json(data: Any, columns: tuple[str, str]) -> tuple[list[Any], list[Any]]
             tuple(row[name] for name in columns) if isinstance(row, dict) else row
             for row in data
         ]
+        for row in data:
+            for name in row.keys() - set(columns) if isinstance(row, dict) else ():
+                others[name].append(row[name])
     if any(not isinstance(pair, list | tuple) or len(pair) != 2 for pair in pairs):
         raise ValueError
-    return [item for item, _ in pairs], [rating for _, rating in pairs]
+    return [item for item, _ in pairs], [rating for _, rating in pairs], others
 
 
 def _is_number(label: str) -> bool:
     """Return whether a label is a whole number as that is usually written."""
     digits = label.removeprefix("-")
-    return digits.isascii() and digits.isdecimal() and str(int(label)) == label
+    if not digits.isascii() or not digits.isdecimal() or len(digits) > MOST_DIGITS:
+        return False
+    return str(int(label)) == label and -(2**63) <= int(label) < 2**63
 
 
 def _number(cell: Any) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,9 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tacit.cli._console import Refused
+from tacit.tables._csv import of_arrow
 
-__all__ = ["columns_of", "content_of", "label_of", "reading"]
+__all__ = ["columns_of", "content_of", "label_of", "reading", "table_of"]
 
 # Most bytes of a list of items, or of one user's ratings
 MOST_BYTES = 2**28
@@ -24,12 +24,19 @@ def columns_of(
     content: bytes, suffix: str, names: Iterable[str], what: str
 ) -> list[list[Any]]:
     """Return columns of a CSV or Parquet file, those of CSV as they are written."""
+    table = table_of(content, suffix, names, what)
+    with reading(what):
+        return [table[name].to_pylist() for name in names]
+
+
+def table_of(content: bytes, suffix: str, names: Iterable[str], what: str) -> pa.Table:
+    """Return the table of a CSV or Parquet file, which has one column of each name."""
     with reading(what):
         if content[:4] == b"PAR1":
-            table = parquet.read_table(BytesIO(content))
+            table = parquet.read_table(of_arrow(content))
         else:
             table = csv.read_csv(
-                BytesIO(content),
+                of_arrow(content),
                 parse_options=csv.ParseOptions(
                     delimiter="\t" if suffix == ".tsv" else ","
                 ),
@@ -41,7 +48,7 @@ def columns_of(
     for name in names:
         if table.column_names.count(name) != 1:
             raise Refused(f"{what} must have one column {name!r}; see --columns.")
-    return [table[name].to_pylist() for name in names]
+    return table
 
 
 def content_of(path: Path, what: str) -> bytes:

@@ -144,6 +144,12 @@ def refuse_other_parts(model: Any) -> None:
         if behind and _learns_nothing(step):
             continue
         where = f"step {name!r} of the pipeline" if name else "estimator"
+        if hasattr(step, "complete_row"):
+            raise TypeError(
+                f"{where} must learn from rows with a target; recommenders are not "
+                f"supported, got {type(step).__name__}: choose its parameters on "
+                "public ratings."
+            )
         names = ", ".join(kind.__name__ for kind in PUBLIC)
         others = (
             f"; or take {names}, with columns listed and no weights, and do what else "

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import fsum, nextafter
 from typing import Any
 
-from tacit._validate import fraction, positive
+from tacit._validate import fraction, positive, shown
 
 __all__ = ["Budget", "Neighbors", "exactly"]
 
@@ -39,7 +39,9 @@ class Neighbors(Enum):
             return cls(value)
         except ValueError:
             names = " or ".join(repr(member.value) for member in cls)
-            raise ValueError(f"neighbors must be {names}, got {value!r}.") from None
+            raise ValueError(
+                f"neighbors must be {names}, got {shown(value)}."
+            ) from None
 
 
 @dataclass(frozen=True)

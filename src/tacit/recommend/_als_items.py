@@ -11,7 +11,9 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Catalog", "RoundSums", "learned", "tastes"]
+from tacit.recommend._shrinkage import RARE
+
+__all__ = ["ItemCounts", "RoundSums", "learned", "tastes"]
 
 Array = NDArray[np.float64]
 
@@ -20,10 +22,12 @@ Array = NDArray[np.float64]
 OFFSET_TASTE = 0.6
 # Spread of coefficients on popularity, against the usual size of a rating
 POPULARITY_TASTE = 0.2
-# Items below this part of the mean count are as good as equally rare
-RARE = 0.3
 # No item counts for less than this part of the mean
 LEAST_COUNT = 0.1
+# Coefficients that leave out one of n ratings differ from item to item by one part in
+# n - 1, which echoes the strongest direction in others. In units of the square of this
+# part, what is weaker than so much of the strongest is taken for its echo
+ECHO = 2.0
 # How far one item that outweighs others can lift an eigenvalue of noise, in units of
 # what it adds on average: found by simulation, to be passed once in twenty times
 SINGLE_ITEM = 1.25
@@ -34,7 +38,7 @@ LEAST_VARIANCE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Catalog:
+class ItemCounts:
     """What is known of items before the first round.
 
     Parameters
@@ -55,7 +59,9 @@ class Catalog:
     reliability: float
 
     @classmethod
-    def of(cls, counts: Array, scale: float, offsets: Array, n_users: float) -> Catalog:
+    def of(
+        cls, counts: Array, scale: float, offsets: Array, n_users: float
+    ) -> ItemCounts:
         """Return counts that are shrunk to their mean by the known noise."""
         mean = max(float(counts.mean()), 1e-3 * scale)
         spread = max(float(np.mean((counts - mean) ** 2)) - scale**2, 0.0)
@@ -65,7 +71,7 @@ class Catalog:
         return cls(shrunk, offsets, n_users / float(shrunk.sum()), reliability)
 
 
-def tastes(items: Catalog, usual: float) -> Array:
+def tastes(items: ItemCounts, usual: float) -> Array:
     """Return two vectors a item that cost nothing: its offset, and its popularity.
 
     They are scaled for coefficients of variance one.
@@ -111,14 +117,15 @@ class RoundSums:
 
 
 def learned(
-    sums: RoundSums, items: Catalog, rank: int, largest: float, *, made_up: bool
+    sums: RoundSums, items: ItemCounts, rank: int, largest: float, *, made_up: bool
 ) -> Array:
     """Return item vectors, for coefficients of variance one.
 
     Products are counts times vectors times second moments of coefficients, plus noise
     that is known. Directions of coefficients in which products are no larger than noise
-    makes them are dropped; in others, vectors are the expected ones where their law is
-    normal, with a variance that is estimated over all items.
+    makes them, or than an echo of the strongest, are dropped; in others, vectors are
+    the expected ones where their law is normal, with a variance that is estimated over
+    all items.
 
     Parameters
     ----------
@@ -149,6 +156,9 @@ def learned(
     # and beyond it by chance, or for a single item that outweighs the others
     single = size * float(np.max(weights * noise)) / total
     seen = values > edge * (1 + size ** (-2 / 3) / 2) + SINGLE_ITEM * single
+    mean_ratings = 1 / items.squares**2
+    # with few ratings, of which one is left out, the strongest has echoes
+    seen &= values >= ECHO * values[0] / max(mean_ratings - 1, ECHO) ** 2
     values, axes = values[seen], axes[:, seen]
     values = values / 2 + np.sqrt(values**2 - edge**2) / 2
     along = sums.products @ axes
@@ -163,7 +173,6 @@ def learned(
     # what coefficients vary by, besides what users could tell of them
     spread = lengths * sums.reach**2
     known = (vectors.T * counts) @ vectors / counts.sum()
-    mean_ratings = 1 / items.squares**2
     unknown = np.linalg.inv(mean_ratings * known / sums.error + np.eye(len(known)))
     variance = np.diag(spread) + unknown
     values, axes = np.linalg.eigh(variance)

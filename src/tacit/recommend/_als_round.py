@@ -11,12 +11,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import at_least, plain
-from tacit.exceptions import PlanError
 from tacit.mechanisms import WholeGaussian
 from tacit.privacy import Composed, Event, Neighbors
 from tacit.recommend._als_items import RoundSums
 from tacit.recommend._local import USUAL_PRIOR_COUNT
-from tacit.recommend._second_moments import MARGIN, Block, packed_size, summed
+from tacit.recommend._second_moments import Block, packed_size
+from tacit.recommend._whole import MARGIN, factor_with_room, summed
 
 __all__ = ["ItemRound"]
 
@@ -111,16 +111,13 @@ class ItemRound:
         Cutting two parts towards zero leaves them up to one further apart in each
         entry, which needs room. An added part is only made shorter.
         """
-        units = self.moments.units
         # [als:room]
-        left = units * (1 - MARGIN) - sqrt(packed_size(size) + 1)
-        if left < units / 2:
-            raise PlanError(
-                f"Noise of this budget leaves {units} units for second moments of "
-                f"{size} coefficients, which are too few; raise epsilon or delta, or "
-                "take a smaller rank."
-            )
-        return left
+        return factor_with_room(
+            self.moments.units,
+            sqrt(packed_size(size) + 1),
+            f"second moments of {size} coefficients",
+            "take a smaller rank",
+        )
 
     def run(
         self,

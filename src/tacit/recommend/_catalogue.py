@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from tacit._validate import at_least
 
-__all__ = ["Catalogue"]
+__all__ = ["Catalogue", "whole_number"]
 
 # places of items are kept in 32 bits
 MOST_ITEMS = 2**31 - 1
@@ -46,7 +47,14 @@ class Catalogue:
             if items > MOST_ITEMS:
                 raise ValueError(f"items must be at most {MOST_ITEMS}, got {items!r}.")
             return cls(range(int(items)))
-        if items is None or isinstance(items, str | bytes | Mapping):
+        if isinstance(items, Set):
+            raise ValueError(
+                "items must be in an order, in which item vectors are published, and a "
+                "set has none; give a list."
+            )
+        # of a table, parts are the names of its columns
+        table = hasattr(items, "columns")
+        if items is None or table or isinstance(items, str | bytes | Mapping):
             labels = None
         else:
             labels = _plain_labels(items)
@@ -54,6 +62,11 @@ class Catalogue:
             raise ValueError(
                 "items must be the number of items, or a list of their labels, all "
                 "whole numbers or all texts; it is the public catalogue."
+            )
+        if not all(map(_can_be_written, labels)):
+            raise ValueError(
+                "items must be labels that can be written: texts in UTF-8 without "
+                "zeros, or whole numbers of 64 bits."
             )
         places = {label: place for place, label in enumerate(labels)}
         if len(places) < len(labels):
@@ -67,13 +80,26 @@ class Catalogue:
                 return self._places.get(label, -1)
             except TypeError:  # what cannot be hashed is no label
                 return -1
-        if not isinstance(label, Real) or not 0 <= label < len(self.labels):
-            return -1
-        return int(label) if label == int(label) else -1
+        number = whole_number(label)
+        return -1 if number is None or not 0 <= number < len(self) else number
 
     def of_texts(self) -> Catalogue:
         """Return the same items with their labels as they are written in a file."""
         return Catalogue.of([str(label) for label in self.labels])
+
+
+def whole_number(label: Any) -> int | None:
+    """Return a number that is whole, of whatever type, or None for other things."""
+    if isinstance(label, Integral):
+        return int(label)
+    if not isinstance(label, Real | Decimal | np.bool_):
+        return None
+    try:
+        # by the float first: a Decimal of few letters may have a billion digits
+        number = int(label) if float(label).is_integer() else None
+    except (ValueError, ArithmeticError):  # no finite number
+        return None
+    return number if number == label else None
 
 
 def _plain_labels(items: Iterable[Any]) -> list[int] | list[str] | None:
@@ -87,3 +113,13 @@ def _plain_labels(items: Iterable[Any]) -> list[int] | list[str] | None:
     if all(isinstance(c, Integral) and not isinstance(c, bool) for c in cells):
         return [int(cell) for cell in cells]
     return None
+
+
+def _can_be_written(label: int | str) -> bool:
+    """Return whether a label can be saved, which is too late to ask after a charge."""
+    if isinstance(label, int):
+        return -(2**63) <= label < 2**63
+    try:
+        return b"\0" not in label.encode()  # which numpy takes for an end
+    except UnicodeEncodeError:  # half a character
+        return False

@@ -13,11 +13,11 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from tacit._validate import at_least, one_of, plain
-from tacit.exceptions import PlanError
 from tacit.mechanisms import WholeGaussian
 from tacit.mechanisms.noise import float_normal
 from tacit.privacy import Event, Repeated
-from tacit.recommend._second_moments import MARGIN, Blocks, summed
+from tacit.recommend._second_moments import Blocks
+from tacit.recommend._whole import factor_with_room, summed
 
 __all__ = ["MATRIX_SOLVERS", "PRODUCT_SOLVERS", "NoisyProducts", "leading_pair"]
 
@@ -116,17 +116,14 @@ class NoisyProducts:
     @property
     def factor(self) -> float:
         """What products of rows within the unit ball are multiplied by."""
-        units = self.mechanism.units
         # [completion:product-room] cut towards zero, two products come apart by less
         # than one more in each entry that both have
-        factor = units * (1 - MARGIN) - sqrt(self.n_items)
-        if factor < units / 2:
-            raise PlanError(
-                f"Noise of this budget leaves {units} units for products with "
-                f"{self.n_items} items, which are too few; raise epsilon or delta, or "
-                "make fewer products."
-            )
-        return factor
+        return factor_with_room(
+            self.mechanism.units,
+            sqrt(self.n_items),
+            f"products with {self.n_items} items",
+            "make fewer products",
+        )
 
     @property
     def scale(self) -> float:

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 LOCAL_STEPS = ("ridge", "projection")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearItems(ItemSide):
     """Item vectors with the ridge of each direction.
 

@@ -17,9 +17,11 @@ from tacit.privacy import Event, Neighbors
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._local import plain_arrays
 from tacit.recommend._shrinkage import shrunk
+from tacit.recommend._whole import MARGIN
 
 if TYPE_CHECKING:
     from tacit.recommend._ratings import Ratings
+    from tacit.recommend._used import UsedRatings
 
 __all__ = ["ItemMeans", "ReleasedMeans"]
 
@@ -34,8 +36,6 @@ LEVEL_WEIGHT = 0.5
 ADDED_COUNT_WEIGHT = 0.5
 # Variance of ratings of one user, where the largest difference is one
 USUAL_VARIANCE = 0.25
-# What float products may add to a part, many times over
-MARGIN = 1 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +57,6 @@ class ReleasedMeans:
         Noisy number of users who have rated something, at least one.
     count_scale, sum_scale
         Deviation of the noise on a count and on a sum.
-    spread
-        Deviation of offsets between items, estimated from what was released.
     """
 
     counts: Array
@@ -68,7 +66,6 @@ class ReleasedMeans:
     n_users: float
     count_scale: float
     sum_scale: float
-    spread: float
 
 
 @dataclass(frozen=True)
@@ -110,17 +107,6 @@ class ItemMeans:
         object.__setattr__(self, "neighbors", Neighbors.of(self.neighbors))
         self.mechanism  # noqa: B018 - what whole numbers cannot do is refused here
 
-    @classmethod
-    def plan(
-        cls,
-        facts: RatingFacts,
-        multiplier: float,
-        neighbors: Neighbors,
-        noise: str = "grid",
-    ) -> ItemMeans:
-        """Return the release for so much noise; reads no rating."""
-        return cls(facts, multiplier, neighbors, noise)
-
     @property
     def bound(self) -> float:
         """Largest rating less its user's mean that counts in full."""
@@ -150,13 +136,13 @@ class ItemMeans:
         """What it costs."""
         return self.mechanism.event
 
-    def run(self, ratings: Ratings, rng: Generator) -> ReleasedMeans:
+    def run(self, ratings: Ratings | UsedRatings, rng: Generator) -> ReleasedMeans:
         """Release counts and means; ``ratings`` may hold any number a user.
 
         Parameters
         ----------
         ratings
-            Ratings of all users.
+            Ratings of all users, or those that are used of them.
         rng
             Source of the noise.
         """
@@ -186,7 +172,7 @@ class ItemMeans:
             items,
             np.clip(values, -1.0, 1.0),
             np.clip(levels, -1.0, 1.0),
-            self.mechanism.units * MARGIN,
+            self.mechanism.units * (1 - MARGIN),
             self.count_weight,
             LEVEL_WEIGHT,
             total[0],
@@ -204,7 +190,7 @@ class ItemMeans:
         n_users = max(1.0, counts[-1] / LEVEL_WEIGHT)
         # squares of a user's weights add up to one, so those of all to their number
         share = n_users / max(1.0, counts[:-1].sum())
-        offsets, spread = shrunk(
+        offsets = shrunk(
             counts[:-1], sums[:-1], count_scale, sum_scale, USUAL_VARIANCE * share
         )
         # levels are half a half-width from the middle or so, held against the noise
@@ -218,5 +204,4 @@ class ItemMeans:
             n_users=float(n_users),
             count_scale=count_scale,
             sum_scale=sum_scale * bound,
-            spread=spread * bound,
         )

@@ -14,7 +14,8 @@ from tacit._random import as_generator, is_seeded
 from tacit._validate import at_least
 from tacit.privacy import Ledger, Neighbors
 from tacit.recommend._catalogue import Catalogue
-from tacit.recommend._pairs import paired
+from tacit.recommend._columns import given_numbers
+from tacit.recommend._pairs import paired, rated_pairs
 from tacit.recommend._plan import (
     CompletionPlan,
     chosen_solver,
@@ -37,7 +38,8 @@ class MatrixCompletion(BaseEstimator):
     ----------
     solver
         ``"als"``, ``"frank_wolfe"``, ``"svd"``, ``"gradient"``, ``"cleansed_svd"``, or
-        a solver of `tacit.recommend` with parameters of its own.
+        a solver of `tacit.recommend` with parameters of its own, such as
+        ``PrivateALS(rank=3, n_iter=2)``.
     epsilon
         Privacy budget of the item side.
     delta
@@ -51,8 +53,8 @@ class MatrixCompletion(BaseEstimator):
         Lowest and highest rating, set without the data. Others are clipped.
     max_ratings
         Most ratings of a user that are used for what is published; all are used for
-        her own row. None for what the solver is best with: all for ``"als"``, 80 for
-        the others.
+        her own row, but for ``"gradient"``, whose rows use the same ones. None for what
+        the solver is best with: all for ``"als"``, 80 for the others.
     neighbors
         ``"replace_one"``, where the number of users is public and one user's ratings
         are others, or ``"add_or_remove_one"``.
@@ -146,15 +148,18 @@ class MatrixCompletion(BaseEstimator):
         Parameters
         ----------
         n_users
-            Number of users, which is public or a guess.
+            Number of users, which is public or a guess. With ``"add_or_remove_one"``,
+            a fit does not know it: give `expected_users` for it to do as planned.
         """
         at_least(1, n_users=n_users)
         refuse_parameters(self)
-        return planned_completion(self, Catalogue.of(self.items), n_users)
+        catalogue = Catalogue.of(self.items)
+        return planned_completion(self, catalogue, n_users, guessed=True)
 
     def fit(
         self,
         ratings,
+        y=None,
         *,
         columns=("user", "item", "rating"),
         ledger: Ledger | None = None,
@@ -168,12 +173,19 @@ class MatrixCompletion(BaseEstimator):
             or an array of rows of user, item and rating; a data frame with columns of
             these names; or a path of a CSV or Parquet file, or of a folder of Parquet
             files.
+        y
+            None, as a pipeline gives it: ratings are part of the table.
         columns
             Names of the columns of user, item and rating, in a frame or a file.
         ledger
             Account of the data set to charge; None opens one for this fit alone.
         """
         with alone(self), all_or_nothing(self):
+            if y is not None:
+                raise ValueError(
+                    "y must be None: give users, items and ratings together, as three "
+                    "columns of one table or as a sparse matrix."
+                )
             refuse_parameters(self)
             rng = as_generator(self.random_state)
             catalogue = self._catalogue(ratings)
@@ -221,8 +233,9 @@ class MatrixCompletion(BaseEstimator):
     def predict(self, pairs) -> Array:
         """Return predicted ratings, each of which is for its user alone.
 
-        A user without ratings, or one who was not there in the fit, gets what the item
-        side alone says.
+        A user who was not there in the fit is as one who has rated nothing, here and
+        in `recommend` and ``rows_``, and gets what the item side alone says. An item
+        that is not in the catalogue has no prediction, and is refused.
 
         Parameters
         ----------
@@ -234,20 +247,23 @@ class MatrixCompletion(BaseEstimator):
         users, places = paired(pairs, self._items)
         return rows.at(users, places)
 
-    def score(self, pairs, ratings) -> float:
+    def score(self, pairs, ratings=None) -> float:
         """Return minus the root of the mean squared error, which is not private.
 
         Parameters
         ----------
         pairs
-            As for `predict`.
+            As for `predict`; or with ratings, as for `fit`: rows of user, item and
+            rating, or a data frame with these columns.
         ratings
-            The rating of each.
+            The rating of each, unless they are part of the pairs.
         """
-        truth = np.asarray(ratings, dtype=np.float64)
+        if ratings is None:
+            pairs, ratings = rated_pairs(pairs)
+        truth = given_numbers(ratings)
         predicted = self.predict(pairs)
-        if truth.shape != predicted.shape:
-            raise ValueError("ratings must be one for each of the pairs.")
+        if truth is None or truth.shape != predicted.shape:
+            raise ValueError("ratings must be numbers, one for each of the pairs.")
         return -float(np.sqrt(np.mean((predicted - truth) ** 2)))
 
     def recommend(self, user, k=10) -> Top:
@@ -256,11 +272,11 @@ class MatrixCompletion(BaseEstimator):
         Parameters
         ----------
         user
-            Her label.
+            Her label. One who was not there in the fit is as one who has rated nothing.
         k
             Number of items.
         """
-        return self.rows_.of(user).top(k)
+        return self.rows_[user].top(k)
 
     def complete_row(self, ratings) -> Array:
         """Return a predicted rating for each item, from one user's ratings.
@@ -271,8 +287,11 @@ class MatrixCompletion(BaseEstimator):
         Parameters
         ----------
         ratings
-            Mapping from items to ratings; a pair of items and ratings; or a whole row,
-            with NaN for what was not rated.
+            Mapping or pandas Series from items to ratings, where NaN in a Series is no
+            rating; a list of pairs of an item and a rating; a data frame with columns
+            ``item`` and ``rating``; a tuple of items and ratings; or a whole row, with
+            NaN for what was not rated. Ratings of items that are not in the catalogue
+            are left out.
         """
         check_is_fitted(self, "factors_")
         own = own_ratings(ratings, self._items, self.factors_)
@@ -281,7 +300,7 @@ class MatrixCompletion(BaseEstimator):
     def _catalogue(self, ratings) -> Catalogue:
         """Return the public items, which may be the columns of a matrix."""
         if self.items is None and sparse.issparse(ratings):
-            return Catalogue.of(ratings.shape[1])
+            return Catalogue.of(ratings.shape[-1])
         return Catalogue.of(self.items)
 
     def _counted(self, n_users) -> int:

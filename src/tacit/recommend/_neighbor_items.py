@@ -20,7 +20,7 @@ __all__ = ["NeighborItems"]
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NeighborItems(ItemSide):
     """Covariance of items, whose vectors are axes: each is a direction of its own.
 

@@ -55,7 +55,7 @@ class NoisyMoments:
 
     def __post_init__(self) -> None:
         plain(self)
-        # what whole numbers cannot do is refused before the charge
+        # what whole numbers or memory cannot do is refused before the charge
         whole_factor(self.mechanism.units, self.n_items)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.recommend._catalogue import Catalogue
 
-__all__ = ["paired"]
+__all__ = ["cells_of", "paired", "rated_pairs"]
 
 NAMES = ("user", "item")
 
@@ -36,15 +37,20 @@ def _columns(pairs: Any) -> tuple[list[Any], list[Any]]:
         names = getattr(pairs, "column_names", pairs.columns)
         if not set(NAMES) <= set(names):
             raise ValueError("pairs must have the columns 'user' and 'item'.")
-        users, items = (_listed(np.asarray(pairs[name])) for name in NAMES)
+        users, items = (cells_of(pairs[name]) for name in NAMES)
         return users, items
+    if isinstance(pairs, np.ma.MaskedArray):
+        raise ValueError(
+            "pairs must not be a masked array; leave out the rows that are masked."
+        )
     if isinstance(pairs, np.ndarray):
+        pairs = np.asarray(pairs)  # a column of a matrix would be a matrix
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise ValueError(
                 "pairs must have two columns, users and items, got an array of shape "
                 f"{pairs.shape}."
             )
-        return _listed(pairs[:, 0]), _listed(pairs[:, 1])
+        return pairs[:, 0].tolist(), pairs[:, 1].tolist()
     # row by row, as an array would make texts of numbers next to texts
     try:
         rows = [tuple(pair) for pair in pairs]
@@ -55,9 +61,38 @@ def _columns(pairs: Any) -> tuple[list[Any], list[Any]]:
     return [user for user, _ in rows], [item for _, item in rows]
 
 
-def _listed(column: NDArray[Any]) -> list[Any]:
-    """Return labels as values of Python, whole numbers as such."""
-    labels = column.tolist()
-    if column.dtype.kind == "f" and all(label.is_integer() for label in labels):
-        return [int(label) for label in labels]
-    return labels
+def cells_of(column: Any) -> list[Any]:
+    """Return the labels of a frame's column as values of Python.
+
+    An array would make floats of whole numbers where another label is missing.
+    """
+    if hasattr(column, "iloc"):  # of pandas, whose categories would be such an array
+        column = column.astype(object)
+    to_list = getattr(column, "to_pylist", None) or column.to_list
+    return to_list()
+
+
+def rated_pairs(rated: Any) -> tuple[Any, Any]:
+    """Return pairs, and the rating of each, of rows that have all three.
+
+    Parameters
+    ----------
+    rated
+        Rows of a user's label, an item's and a rating, or a data frame with columns
+        called so.
+    """
+    if hasattr(rated, "columns"):
+        names = list(getattr(rated, "column_names", rated.columns))
+        if names.count("rating") == 1:
+            return rated, cells_of(rated["rating"])
+    elif isinstance(rated, np.ndarray):
+        if rated.ndim == 2 and rated.shape[1] == 3:
+            return rated[:, :2], rated[:, 2].tolist()
+    elif isinstance(rated, Sequence) and all(
+        isinstance(row, Sequence) and len(row) == 3 for row in rated
+    ):
+        return [tuple(row[:2]) for row in rated], [row[2] for row in rated]
+    raise ValueError(
+        "ratings must be given, one for each of the pairs, or pairs be rows of user, "
+        "item and rating or a data frame with these columns."
+    )

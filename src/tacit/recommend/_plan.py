@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sized
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 from tacit._estimators import planning_rows, promised_budget
-from tacit._validate import at_least
+from tacit._validate import at_least, shown
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
-from tacit.privacy import Budget, Event
+from tacit.privacy import Budget, Event, Neighbors
 from tacit.privacy.report import in_words
 from tacit.recommend._facts import RatingFacts
+from tacit.recommend._means import ItemMeans
 from tacit.recommend._reading import checked_range
 from tacit.recommend._solvers import SOLVERS, SUMS
 from tacit.solvers import Plan
@@ -23,6 +25,8 @@ __all__ = ["CompletionPlan", "planned_completion", "refuse_parameters"]
 # grows with it and so does what is learned of people who rate much; published figures
 # for private completion are for 50 to 100
 USUAL_MAX_RATINGS = 80
+# Ratings of a user for which a plan tells the noise on the mean of an item
+USUAL_RATINGS = 20
 
 USER_LEVEL = (
     "protects a user: all her ratings together, how many there are and of which items"
@@ -48,6 +52,8 @@ class CompletionPlan:
         Name of the solver.
     plan
         Its own plan: sums over users, noise and steps.
+    sums
+        The sums over users that will be published, in words.
     assumptions
         What the promise rests on, in words.
     """
@@ -56,6 +62,7 @@ class CompletionPlan:
     facts: RatingFacts
     solver: str
     plan: Plan
+    sums: str
     assumptions: tuple[str, ...]
 
     @property
@@ -63,22 +70,56 @@ class CompletionPlan:
         """What the ledger is charged, once, before the first sum over users."""
         return self.plan.event
 
+    @property
+    def mean_scale(self) -> float | None:
+        """Deviation of the noise on the mean of an item, in ratings; None without any.
+
+        It is that for users who each rate as many items as is usual, evenly. What is
+        rated less has more.
+        """
+        means = getattr(self.plan, "means", None)
+        if not isinstance(means, ItemMeans):
+            return None
+        noise = means.mechanism
+        # a rating weighs one over the root of the number of its user's
+        weight = self.facts.n_users * sqrt(self._rated) / self.facts.n_items
+        return means.bound * noise.scale / noise.units / weight
+
+    @property
+    def _rated(self) -> int:
+        """Ratings of a user that the noise on a mean is told for."""
+        return min(USUAL_RATINGS, self.facts.max_ratings)
+
     def __str__(self) -> str:
         budget, facts = self.budget, self.facts
         lines = [
             f"solver       {self.solver}: epsilon {budget.epsilon:g}, delta "
-            f"{budget.delta:.3g}, neighbors {budget.neighbors.value}, which are users",
+            f"{budget.delta:.3g}, neighbors {budget.neighbors.value}, of whole users",
             f"ratings      of {facts.n_items:,} items, from {facts.low:g} to "
             f"{facts.high:g}, up to {facts.max_ratings:,} of a user",
-            f"users        planned for {facts.n_users:,}",
+            f"users        planned for {facts.n_users:,}; another number costs "
+            "accuracy only",
+            f"published    noisy sums over users: {self.sums}",
             f"spent        {in_words(self.event)}",
         ]
-        return "\n".join([*lines, *(f"assumes      {a}" for a in self.assumptions)])
+        if self.mean_scale is not None:
+            lines.append(
+                f"noise        deviation {self.mean_scale:.2g} on the mean rating of "
+                f"an item, if each user rates {self._rated:,} items, evenly"
+            )
+        others = (words for words in self.assumptions if self.sums not in words)
+        return "\n".join([*lines, *(f"assumes      {words}" for words in others)])
 
 
 def refuse_parameters(model: Any) -> None:
     """Refuse what no ratings could go with."""
     chosen_solver(model)
+    if model.rating_range is None and model.items is None:
+        raise ValueError(
+            "rating_range must be given: the lowest and highest rating there can be; "
+            "and so must items, the public catalogue, unless ratings come as a sparse "
+            "matrix."
+        )
     checked_range(model.rating_range)
     if model.max_ratings is not None:
         at_least(1, max_ratings=model.max_ratings)
@@ -96,8 +137,13 @@ def refuse_parameters(model: Any) -> None:
     planning_rows(budget, 1, model.expected_users, counted="users")
 
 
-def planned_completion(model: Any, catalogue: Sized, n_users: int) -> CompletionPlan:
-    """Make the plan of a fit to so many users; reads no rating."""
+def planned_completion(
+    model: Any, catalogue: Sized, n_users: int, *, guessed: bool = False
+) -> CompletionPlan:
+    """Make the plan of a fit to so many users; reads no rating.
+
+    Where the number of users is private, ``n_users`` counts if it was ``guessed``.
+    """
     if model.delta is None and n_users < 2:
         raise ValueError(
             "delta must be given for fewer than two users; the usual 1 / users^2 is "
@@ -106,6 +152,9 @@ def planned_completion(model: Any, catalogue: Sized, n_users: int) -> Completion
     budget = promised_budget(
         model.epsilon, model.delta, model.neighbors, n_users, counted="users"
     )
+    expected = model.expected_users
+    if guessed and expected is None and budget.neighbors is not Neighbors.REPLACE_ONE:
+        expected = n_users
     low, high = checked_range(model.rating_range)
     solver = chosen_solver(model)
     usual = getattr(solver, "usual_max_ratings", USUAL_MAX_RATINGS)
@@ -114,23 +163,23 @@ def planned_completion(model: Any, catalogue: Sized, n_users: int) -> Completion
         n_items=len(catalogue),
         low=low,
         high=high,
-        n_users=planning_rows(budget, n_users, model.expected_users, counted="users"),
+        n_users=planning_rows(budget, n_users, expected, counted="users"),
         max_ratings=min(len(catalogue), most or len(catalogue)),
     )
     plan = solver.plan(facts, budget)
     known = next((n for n, kind in SOLVERS.items() if type(solver) is kind), None)
     name = type(solver).__name__ if known is None else known
-    sums = SUMS.get(name, f"those of {name}")
+    sums = f"those of {name}" if known is None else SUMS[name](solver, plan)
     return CompletionPlan(
         budget,
         facts,
         name,
         plan,
+        sums,
         (
             USER_LEVEL,
             JOINT,
             f"published: noisy sums over users, {sums}",
-            f"planned for {facts.n_users:,} users; another number costs accuracy only",
             PUBLIC,
             *plan.assumptions,
         ),
@@ -144,7 +193,7 @@ def chosen_solver(model: Any) -> Any:
     names = ", ".join(repr(name) for name in SOLVERS)
     if isinstance(solver, str):
         if solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {names}, got {solver!r}.")
+            raise ValueError(f"solver must be one of {names}, got {shown(solver)}.")
         return SOLVERS[solver](noise=noise)
     if isinstance(solver, type) or not all(
         callable(getattr(solver, method, None)) for method in ("plan", "run")

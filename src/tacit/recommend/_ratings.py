@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit._validate import at_least
-from tacit.recommend._catalogue import Catalogue
+from tacit.recommend._catalogue import Catalogue, whole_number
 from tacit.recommend._row_kernels import settle_rows
 
-__all__ = ["RatingTable", "Ratings", "settled"]
+__all__ = ["RatingTable", "Ratings", "clipped", "settled"]
 
 # users in a block: a few megabytes at a hundred ratings each
 BLOCK_USERS = 4096
@@ -114,19 +113,30 @@ class RatingTable(Ratings):
     def place(self, user: Any) -> int:
         """Return the place of a user's row, or -1 where there is none.
 
-        A whole number is also looked for as it is written, which is how a CSV file has
-        it.
+        A whole number, of whatever type, is also looked for as it is written, which is
+        how a CSV file has it.
         """
+        number = whole_number(user)
         if self._private_places is None:
-            known = isinstance(user, Integral) and user in self._private_users
-            return int(user) if known else -1
+            return -1 if number is None or number not in self._private_users else number
         try:
             found = self._private_places.get(user, -1)
-        except TypeError:  # what cannot be hashed is no label
+            if found < 0 and number is not None:
+                found = self._private_places.get(str(number), -1)
+        except (TypeError, ValueError):  # cannot be hashed, or written in digits
             return -1
-        if found < 0 and isinstance(user, Integral):
-            found = self._private_places.get(str(int(user)), -1)
         return found
+
+
+def clipped(
+    values: NDArray[np.float64], low: float, high: float
+) -> NDArray[np.float32]:
+    """Return ratings as 32-bit numbers none of which is beyond the range."""
+    first, last = np.float32(low), np.float32(high)
+    # [ratings:range] rounding may end a step outside, which 32 bits do not tell
+    first = np.nextafter(first, last) if float(first) < low else first
+    last = np.nextafter(last, first) if float(last) > high else last
+    return np.clip(np.clip(values, low, high).astype(np.float32), first, last)
 
 
 def settled(

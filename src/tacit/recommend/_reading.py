@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from math import isfinite
+from math import isfinite, nan
 from numbers import Real
 from typing import Any
 
@@ -12,14 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tacit._validate import shown
 from tacit.recommend._catalogue import Catalogue
 from tacit.recommend._columns import UserCodes, as_numbers, listed
-from tacit.recommend._ratings import RatingTable, settled
+from tacit.recommend._ratings import RatingTable, clipped, settled
 from tacit.recommend._sources import BATCH, batches, is_csv
 from tacit.recommend._spool import GROUP_USERS, Chunk, Shelf, Spool
 
 __all__ = ["checked_range", "read_ratings"]
 
+# Formats of sparse matrices that do not tell a stored zero from none
+PADDED = ("bsr", "dia")
 # Steps of 32-bit numbers that a range of ratings has at least
 LEAST_STEPS = 1000
 
@@ -41,7 +44,8 @@ def read_ratings(
         rows of user, item and rating, as an array or a list; a data frame of pandas,
         polars or pyarrow with these columns; or the path of a CSV or Parquet file, or
         of a folder of Parquet files. Rows come in any order. In a CSV file, which has
-        no types, labels are texts.
+        no types, labels are texts. Where a column has no type, as in a list, each label
+        is of its own.
     items
         The public catalogue: the number of items, which are then 0 to n - 1, or a list
         of their labels, whole numbers or texts. Ratings of other items are left out.
@@ -88,7 +92,7 @@ def read_ratings(
     try:
         for owners, labels, ratings in batches(source, columns):
             codes, places = users.of(owners), _places(labels, known)
-            values = _clipped(as_numbers(ratings), low, high)
+            values = clipped(as_numbers(ratings), low, high)
             there = places >= 0
             spool.add(codes[there], places[there], values[there])
         labels = list(users._private_places)
@@ -120,18 +124,23 @@ def checked_range(rating_range: Any) -> tuple[float, float]:
     except TypeError:
         ends = ()
     real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
-    if len(ends) != 2 or not real or not all(map(isfinite, ends)) or ends[0] >= ends[1]:
+    try:
+        low, high = map(float, ends) if real and len(ends) == 2 else (nan, nan)
+    except OverflowError:
+        raise ValueError(
+            "rating_range must be within 1e30, got a whole number beyond all floats."
+        ) from None
+    if not (isfinite(low) and isfinite(high) and low < high):
         raise ValueError(
             "rating_range must be two finite numbers, the lower first, "
-            f"got {rating_range!r}."
+            f"got {shown(rating_range)}."
         )
-    low, high = map(float, ends)
     largest = max(abs(low), abs(high))
     step = float(np.spacing(np.float32(min(largest, 1e30))))
     if largest > 1e30 or high - low < max(LEAST_STEPS * step, 1e-30):
         raise ValueError(
             "rating_range must be within 1e30 and wide enough for 32-bit numbers, got "
-            f"{rating_range!r}; take the lower end off all ratings, or scale them."
+            f"{shown(rating_range)}; take the lower end off all ratings, or scale them."
         )
     return low, high
 
@@ -145,25 +154,13 @@ def _refuse_names(columns: Any) -> None:
     if not named or len(columns) != 3 or len(set(columns)) != 3:
         raise ValueError(
             "columns must be three names, of user, item and rating in this order, got "
-            f"{columns!r}."
+            f"{shown(columns)}."
         )
-
-
-def _clipped(values: NDArray[Any], low: float, high: float) -> NDArray[np.float32]:
-    """Return ratings as 32-bit numbers none of which is beyond the range."""
-    first, last = np.float32(low), np.float32(high)
-    # [ratings:range] rounding may end a step outside, which 32 bits do not tell
-    first = np.nextafter(first, last) if float(first) < low else first
-    last = np.nextafter(last, first) if float(last) > high else last
-    return np.clip(np.clip(values, low, high).astype(np.float32), first, last)
 
 
 def _places(column: Any, catalogue: Catalogue) -> NDArray[np.int32]:
     """Return the place of the item of each cell, -1 for unknown ones."""
-    try:
-        labels, codes = listed(column)
-    except TypeError:
-        return np.array([catalogue.place(cell) for cell in column], dtype=np.int32)
+    labels, codes = listed(column)
     found = [catalogue.place(label) for label in labels]
     return np.array(found, dtype=np.int32)[codes]
 
@@ -205,6 +202,12 @@ def _read_matrix(
         raise ValueError(
             f"ratings must have a column for each of {len(catalogue)} items where they "
             "are a sparse matrix."
+        )
+    if matrix.format in PADDED:
+        raise ValueError(
+            f"ratings must not be a sparse matrix in the format {matrix.format!r}, "
+            "which also stores zeros where nothing was rated; make it of entries, as "
+            "a coo_array."
         )
     _refuse_strays(matrix)
     n_users = matrix.shape[0]
@@ -254,7 +257,7 @@ def _csr_groups(matrix: Any, low: float, high: float) -> Iterator[Chunk]:
         yield (
             np.repeat(users, np.diff(indptr)),
             matrix.indices[held].astype(np.int32),
-            _clipped(as_numbers(matrix.data[held]), low, high),
+            clipped(as_numbers(matrix.data[held]), low, high),
         )
 
 
@@ -264,5 +267,5 @@ def _spool_entries(spool: Spool, entries: Any, low: float, high: float) -> None:
         spool.add(
             entries.row[some].astype(np.int64),
             entries.col[some].astype(np.int32),
-            _clipped(as_numbers(entries.data[some]), low, high),
+            clipped(as_numbers(entries.data[some]), low, high),
         )

@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 BLOCK_NUMBERS = 2**22
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReplayedItems(ItemSide):
     """Public projections, through which each user takes her own row.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from numbers import Real
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -13,10 +11,15 @@ from numpy.typing import NDArray
 
 from tacit._validate import at_least
 from tacit.recommend._catalogue import Catalogue
-from tacit.recommend._ratings import BLOCK_USERS, Ratings, RatingTable
+from tacit.recommend._columns import given_numbers
+from tacit.recommend._pairs import cells_of
+from tacit.recommend._ratings import BLOCK_USERS, Ratings, RatingTable, clipped
 from tacit.recommend._side import ItemSide
 
 __all__ = ["Rows", "Top", "UserRow", "own_ratings"]
+
+# Columns of one user's ratings in a frame
+OWN_COLUMNS = ("item", "rating")
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -128,20 +131,17 @@ class Rows(_NotCopied):
     def __repr__(self) -> str:
         return f"Rows(n_items={self.side.n_items})"
 
+    # nobody is handed all rows, one after another
+    __iter__ = None
+
     def __contains__(self, user: Any) -> bool:
         return self._private_table.place(user) >= 0
 
     def __getitem__(self, user: Any) -> UserRow:
-        """Return the row of a user, by her label."""
-        if user not in self:
-            raise KeyError(
-                "user must be one of those whose ratings were fitted; for others use "
-                "complete_row."
-            )
-        return self.of(user)
+        """Return the row of a user, by her label.
 
-    def of(self, user: Any) -> UserRow:
-        """Return the row of a user, which is empty for one who is not known."""
+        One who is not known, by ``in``, is as one who has rated nothing.
+        """
         table = self._private_table
         place = table.place(user)
         # [recommend:own] copied out of the table, so that nothing leads back to it
@@ -185,13 +185,15 @@ def _rows_at(table: Ratings, places: Places) -> Ratings:
 
 
 def own_ratings(given: Any, catalogue: Catalogue, side: ItemSide) -> Ratings:
-    """Return one user's ratings, given in one of three ways, as a row.
+    """Return one user's ratings, given in one of many ways, as a row.
 
     Parameters
     ----------
     given
-        Mapping from labels of items to ratings; a pair of labels and ratings; or a
-        whole row, with NaN where there is no rating.
+        Mapping or pandas Series from labels of items to ratings, where NaN in a Series
+        is no rating; a list of pairs of a label and a rating; a data frame with columns
+        ``item`` and ``rating``; a tuple of labels and ratings; or a whole row, with NaN
+        where there is no rating.
     catalogue
         The public items. Ratings of others are dropped.
     side
@@ -199,7 +201,19 @@ def own_ratings(given: Any, catalogue: Catalogue, side: ItemSide) -> Ratings:
     """
     if isinstance(given, Mapping):
         labels, values = list(given), _numbers(list(given.values()))
-    elif isinstance(given, tuple) and len(given) == 2 and np.ndim(given[0]) == 1:
+    elif hasattr(given, "iloc") and getattr(given, "ndim", 0) == 1:
+        # a Series of pandas, which knows its items by the index
+        rated = given.dropna()
+        labels, values = rated.index.tolist(), _numbers(rated.tolist())
+    elif hasattr(given, "columns"):
+        names = list(getattr(given, "column_names", given.columns))
+        if any(names.count(name) != 1 for name in OWN_COLUMNS):
+            raise ValueError("ratings must have the columns 'item' and 'rating'.")
+        labels, values = cells_of(given["item"]), _numbers(cells_of(given["rating"]))
+    elif isinstance(given, list) and given and all(map(_is_pair, given)):
+        labels = [label for label, _ in given]
+        values = _numbers([value for _, value in given])
+    elif isinstance(given, tuple) and len(given) == 2 and _is_list(given[0]):
         labels, values = list(given[0]), _numbers(given[1])
         if len(labels) != len(values):
             raise ValueError("ratings must have as many items as values.")
@@ -219,18 +233,30 @@ def own_ratings(given: Any, catalogue: Catalogue, side: ItemSide) -> Ratings:
         )
     places = np.array([catalogue.place(label) for label in labels], dtype=np.int64)
     known = places >= 0
-    clipped = np.clip(values[known], side.low, side.high)
-    return Ratings.of_row(places[known], clipped, side.n_items)
+    # [recommend:home] by the function that clipped the ratings of the fit
+    own = clipped(values[known], side.low, side.high)
+    return Ratings.of_row(places[known], own, side.n_items)
+
+
+def _is_pair(given: Any) -> bool:
+    return isinstance(given, tuple | list) and len(given) == 2
+
+
+def _is_list(given: Any) -> bool:
+    return (
+        hasattr(given, "__len__")
+        and not isinstance(given, str | bytes)
+        and getattr(given, "ndim", 1) == 1
+    )
 
 
 def _numbers(values: Any) -> Array:
     """Return a list of numbers in floats, or refuse it without showing any."""
-    cells = None if np.ndim(values) != 1 else list(values)
-    if cells is None or not all(
-        isinstance(cell, Real | Decimal | np.bool_) for cell in cells
-    ):
+    found = given_numbers(values)
+    if found is None:
         raise ValueError(
-            "ratings must be numbers: a mapping from items to ratings, a pair of items "
-            "and ratings, or a whole row with NaN for what was not rated."
+            "ratings must be numbers: a mapping or Series from items to ratings, a "
+            "list of pairs of an item and a rating, or a whole row with NaN for what "
+            "was not rated."
         )
-    return np.array([float(cell) for cell in cells], dtype=np.float64)
+    return found

@@ -7,24 +7,16 @@ same in any order and with any number of threads.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from math import sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._threads import in_order
 from tacit.exceptions import PlanError
+from tacit.recommend._whole import factor_with_room, summed
 
-__all__ = [
-    "packed_size",
-    "second_moments",
-    "summed",
-    "unpacked",
-    "whole_factor",
-]
+__all__ = ["MOST_ITEMS", "packed_size", "second_moments", "unpacked", "whole_factor"]
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -33,8 +25,9 @@ Block = tuple[NDArray[np.int64], NDArray[np.int32], Array]
 # A block, or what makes it in the thread that adds it
 Blocks = Iterable[Block | Callable[[], Block]]
 
-# What products in floating point may be off by, relative to their size, many times over
-MARGIN = 1e-9
+# Items up to which a matrix of items by items is made: it has 3.2 GB there, and a sum
+# of each thread half as much
+MOST_ITEMS = 20_000
 
 
 def packed_size(n_items: int) -> int:
@@ -61,43 +54,16 @@ def whole_factor(units: int, n_items: int) -> float:
     row is replaced, and one if it is added or removed. Truncation keeps norms, but not
     that inner products of outer products are at least zero, hence the room.
     """
+    if n_items > MOST_ITEMS:
+        raise PlanError(
+            f"items must be at most {MOST_ITEMS:,}, got {n_items:,}: sums over all "
+            "pairs of more do not fit in memory; take fewer, or solver='als'."
+        )
     # [completion:room] half the root, as the square root of two multiplies the factor
     room = sqrt(packed_size(n_items) / 2)
-    factor = units * (1 - MARGIN) - room
-    # with less, rounding would be seen
-    if factor < units / 2:
-        raise PlanError(
-            f"Noise of this budget leaves {units} units for sums over {n_items} items, "
-            "which are too few; raise epsilon or delta, or take fewer items."
-        )
-    return factor
-
-
-def summed(
-    kernel: Callable[..., None],
-    blocks: Iterable[tuple[Any, ...] | Callable[[], tuple[Any, ...]]],
-    size: int,
-    *public: Any,
-) -> Integers:
-    """Return ``size`` sums over blocks of users, which a kernel adds to.
-
-    The kernel is called with the arrays of a block, the public numbers, and sums that
-    no other thread adds to meanwhile.
-    """
-    free: deque[Integers] = deque()
-
-    def add(block: tuple[Any, ...] | Callable[[], tuple[Any, ...]]) -> None:
-        arrays = block() if callable(block) else block
-        try:
-            sums = free.pop()
-        except IndexError:  # all are in use, so there are as many as threads
-            sums = np.zeros(size, dtype=np.int64)
-        kernel(*arrays, *public, sums)
-        free.append(sums)
-
-    for _ in in_order(add, blocks, side_by_side=True):
-        pass
-    return np.sum(free, axis=0) if free else np.zeros(size, dtype=np.int64)
+    return factor_with_room(
+        units, room, f"sums over {n_items} items", "take fewer items"
+    )
 
 
 def second_moments(blocks: Blocks, n_items: int, units: int) -> Integers:
@@ -131,8 +97,13 @@ def unpacked(noisy: Integers, n_items: int, units: int) -> Array:
 
     It undoes the factor, and the square root of two off the diagonal.
     """
-    matrix = np.zeros((n_items, n_items))
-    matrix[np.triu_indices(n_items)] = noisy
-    matrix /= whole_factor(units, n_items)
-    off = np.triu(matrix, 1) / sqrt(2)
-    return off + off.T + np.diag(np.diag(matrix))
+    factor = whole_factor(units, n_items)
+    matrix = np.empty((n_items, n_items))
+    begin = 0
+    # row by row, as the matrix may be all that memory holds
+    for i in range(n_items):
+        row = noisy[begin : begin + n_items - i] / factor
+        row[1:] /= sqrt(2)
+        matrix[i, i:] = matrix[i:, i] = row
+        begin += len(row)
+    return matrix

@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["shrunk"]
+__all__ = ["RARE", "shrunk"]
 
 Array = NDArray[np.float64]
 
 # Spreads of offsets to choose from, where no offset is beyond one
 _SPREADS = 2.0 ** -np.arange(0.0, 12.0, 0.25)
 # Items below this part of the mean count are as good as equally rare
-_RARE = 0.3
+RARE = 0.3
 # Usual mean of offsets, and usual slope, which noise is held against
 _USUAL_LINE = 0.07
 
 
 def shrunk(
     counts: Array, sums: Array, count_scale: float, sum_scale: float, variance: float
-) -> tuple[Array, float]:
-    """Return the offset of each item, and the spread of offsets around their trend.
+) -> Array:
+    """Return the offset of each item, shrunk to the trend by the known noise.
 
     Offsets are taken as normal around a line in the logarithm of the count, as those
     who rate much choose what is good; sums as count times offset plus noise, and the
@@ -38,14 +38,14 @@ def shrunk(
         Variance of a sum, noise apart, that one of its count is worth.
     """
     counts = np.maximum(counts, 0.0)
-    popularity = np.log(counts + count_scale + _RARE * counts.mean())
+    popularity = np.log(counts + count_scale + RARE * counts.mean())
     popularity -= np.average(popularity, weights=counts + count_scale)
     terms = np.stack([np.ones_like(counts), popularity], axis=1)
     design = terms * counts[:, None]
     known = sum_scale**2 + variance * counts
 
     best = -np.inf
-    offsets, found = np.zeros_like(counts), 0.0
+    offsets = np.zeros_like(counts)
     for spread in _SPREADS:
         # offsets are small against one, and their mean is left out of this noise
         noise = known + (spread * count_scale) ** 2
@@ -56,6 +56,6 @@ def shrunk(
         errors = sums - design @ line
         likelihood = -0.5 * float(np.sum(errors**2 / marginal + np.log(marginal)))
         if likelihood > best:
-            best, found = likelihood, float(spread)
+            best = likelihood
             offsets = terms @ line + spread**2 * counts * errors / marginal
-    return np.clip(offsets, -1.0, 1.0), found
+    return np.clip(offsets, -1.0, 1.0)

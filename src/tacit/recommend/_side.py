@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.exceptions import PlanError
+
 if TYPE_CHECKING:
     from tacit.recommend._ratings import Ratings
 
-__all__ = ["ItemSide", "UserSide"]
+__all__ = ["MOST_NUMBERS", "ItemSide", "UserSide", "refuse_large"]
 
 Array = NDArray[np.float64]
 
+# Numbers of a side that can be saved: two gigabytes with what is around them
+MOST_NUMBERS = 2**28 - 2**13
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class UserSide:
     """What users made of the item side, each from ratings of her own: it is secret.
 
@@ -32,8 +37,11 @@ class UserSide:
     _private_means: Array
     _private_coefficients: Array
 
+    def __repr__(self) -> str:
+        return "UserSide()"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ItemSide(ABC):
     """What a private fit publishes about items.
 
@@ -55,6 +63,12 @@ class ItemSide(ABC):
     offsets: Array
     low: float
     high: float
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(n_items={self.n_items}, "
+            f"rank={self.vectors.shape[1]}, low={self.low:g}, high={self.high:g})"
+        )
 
     @property
     def n_items(self) -> int:
@@ -89,3 +103,22 @@ class ItemSide(ABC):
             np.ascontiguousarray(self.vectors)[items],
         )
         return np.clip(rows, self.low, self.high)
+
+
+def refuse_large(n_items: int, each: int, less: str) -> None:
+    """Refuse a side that could not be saved once it is paid for.
+
+    Parameters
+    ----------
+    n_items
+        Number of items.
+    each
+        Most numbers that are published of each.
+    less
+        What would make them fewer.
+    """
+    if n_items * each > MOST_NUMBERS:
+        raise PlanError(
+            f"An item side of {n_items} items, with up to {each} numbers for each, is "
+            f"too large to be saved; take fewer items, or {less}."
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from csv import Error as CsvError
 from csv import reader as csv_rows
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,13 @@ CSV_BLOCK = 2**24
 CSV = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 
+NO_RATINGS = (
+    "ratings must be a sparse matrix of users by items, rows of user, item and rating, "
+    "a data frame with these columns, or the path of a CSV or Parquet file or of a "
+    "folder of Parquet files; of a dense matrix make a sparse one, such as "
+    "scipy.sparse.coo_array, that stores what was rated alone."
+)
+
 Batch = tuple[Any, Any, Any]
 
 
@@ -34,45 +42,43 @@ def batches(source: Any, columns: Sequence[str]) -> Iterator[Batch]:
     """Yield users, items and ratings of some rows at a time, as columns."""
     if isinstance(source, str | os.PathLike):
         return _of_path(Path(source), columns)
-    if hasattr(source, "iloc"):
+    if hasattr(source, "iloc") and hasattr(source, "columns"):
         return _of_pandas(source, columns)
     if hasattr(source, "__arrow_c_stream__"):
-        stream = pa.RecordBatchReader.from_stream(source)
+        try:
+            stream = pa.RecordBatchReader.from_stream(source)
+        except (pa.ArrowException, TypeError):  # one column, without a name
+            raise ValueError(NO_RATINGS) from None
         _refuse_lacking(stream.schema.names, columns)
         return _of_arrow(stream, columns)
     return _of_triples(source)
 
 
 def _of_triples(source: Any) -> Iterator[Batch]:
+    if isinstance(source, np.ma.MaskedArray):
+        raise ValueError(
+            "ratings must not be a masked array; leave out the rows that are masked."
+        )
     if isinstance(source, np.ndarray):
+        source = np.asarray(source)  # a column of a matrix would be a matrix
         three = source.ndim == 2 and source.shape[1] == 3
     else:
         three = isinstance(source, Sequence) and all(
             isinstance(row, Sequence | np.ndarray)
-            and not isinstance(row, str)
+            and not isinstance(row, str | bytes | bytearray)
             and len(row) == 3
             for row in source
         )
     if not three:
-        raise ValueError(
-            "ratings must be a sparse matrix of users by items, rows of user, item and "
-            "rating, a data frame with these columns, or the path of a CSV or Parquet "
-            "file or of a folder of Parquet files."
-        )
+        raise ValueError(NO_RATINGS)
     for first in range(0, len(source), BATCH):
         rows = source[first : first + BATCH]
         if isinstance(rows, np.ndarray):
             yield rows[:, 0], rows[:, 1], rows[:, 2]
         else:
-            # one text would make texts of all numbers to numpy
-            users, items, ratings = map(_objects, zip(*rows, strict=True))
+            # [ratings:cells] one text would make texts of all numbers to numpy
+            users, items, ratings = map(list, zip(*rows, strict=True))
             yield users, items, ratings
-
-
-def _objects(cells: Sequence[Any]) -> Any:
-    found = np.empty(len(cells), dtype=object)
-    found[:] = cells
-    return found
 
 
 def _of_pandas(frame: Any, columns: Sequence[str]) -> Iterator[Batch]:
@@ -84,10 +90,18 @@ def _of_pandas(frame: Any, columns: Sequence[str]) -> Iterator[Batch]:
 
 
 def _series(series: Any) -> Any:
-    try:
-        return pa.Array.from_pandas(series)
-    except (pa.ArrowException, TypeError):  # objects of several kinds
-        return series.to_numpy(dtype=object)
+    """Return a column with a type of its own as Arrow has it, else a list of cells."""
+    # [ratings:cells] objects and categories may be of several kinds, and for those
+    # Arrow would guess one, by which a cell of one user changed those of all
+    if series.dtype != object and not hasattr(series.dtype, "categories"):
+        try:
+            column = pa.Array.from_pandas(series)
+        except (pa.ArrowException, TypeError, ValueError):
+            pass  # a type that Arrow has not
+        else:
+            if not isinstance(column.type, pa.BaseExtensionType):
+                return column
+    return series.astype(object).tolist()
 
 
 def _of_arrow(stream: Any, columns: Sequence[str]) -> Iterator[Batch]:
@@ -144,7 +158,10 @@ def _of_csv(path: Path, columns: Sequence[str], delimiter: str) -> Iterator[Batc
     """
     with path.open(encoding="utf-8-sig", newline="") as text:
         names = next(csv_rows(text, delimiter=delimiter), [])
+        more = text.read(1)
     _refuse_lacking(names, columns)
+    if not more:
+        return  # Arrow refuses a file that ends within its first line
     user, item, rating = columns
     types = {user: pa.string(), item: pa.string(), rating: pa.float64()}
     with csv.open_csv(
@@ -166,7 +183,8 @@ def _refuse_lacking(names: Sequence[Any], columns: Sequence[str]) -> None:
         if list(names).count(name) != 1:
             raise ValueError(
                 f"ratings must have one column {name!r}; name the columns of user, "
-                "item and rating with columns."
+                "item and rating with columns, and melt a table that has a column for "
+                "each item into such rows."
             )
 
 
@@ -177,7 +195,7 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except PermissionError:
         words = "permission to read it was denied"
-    except (pa.ArrowException, OSError, UnicodeError, EOFError):
+    except (pa.ArrowException, CsvError, OSError, UnicodeError, EOFError):
         words = (
             "the file is damaged or of another kind, or a rating in it is no number; "
             "mend or leave out such rows"

@@ -10,6 +10,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 __all__ = ["directions", "leading", "strengths"]
 
@@ -19,6 +20,8 @@ Array = NDArray[np.float64]
 DIAGONAL_ROUNDS = 10
 # and how far it may still have moved, over the largest eigenvalue, to be left there
 SETTLED = 1e-3
+# Rows from which a few directions are found faster without the others
+LARGE = 500
 
 
 def leading(matrix: Array, rank: int) -> tuple[Array, Array]:
@@ -26,6 +29,23 @@ def leading(matrix: Array, rank: int) -> tuple[Array, Array]:
     size = len(matrix)
     values, vectors = eigh(matrix, subset_by_index=[size - rank, size - 1])
     return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+
+
+def _followed(matrix: Array, vectors: Array) -> tuple[Array, Array]:
+    """Return as many leading values and vectors, which are near those given.
+
+    It is for directions that stand out, from which others are far.
+    """
+    size, rank = vectors.shape
+    if size >= LARGE and rank < size // 4:
+        start = vectors.sum(axis=1) + 1 / sqrt(size)
+        try:
+            values, found = eigsh(matrix, rank, which="LA", v0=start)
+        except ArpackNoConvergence:
+            return leading(matrix, rank)
+        order = np.argsort(-values)
+        return values[order], np.ascontiguousarray(found[:, order])
+    return leading(matrix, rank)
 
 
 def strengths(values: Array, noise_scale: float, size: int) -> Array:
@@ -44,8 +64,8 @@ def strengths(values: Array, noise_scale: float, size: int) -> Array:
     # the largest of noise alone is this far beyond its limit, once in a hundred
     seen = values > max(edge * (2 + 2 * size ** (-2 / 3)), 0.0)
     kept = np.where(seen, values, 1.0)
-    true = kept / 2 + np.sqrt(np.maximum(kept**2 / 4 - edge**2, 0.0))
-    return np.where(seen, true - edge**2 / true, 0.0)
+    true = kept / 2 + np.sqrt(np.maximum(kept**2 / 4 - edge * edge, 0.0))
+    return np.where(seen, true - edge * edge / true, 0.0)
 
 
 def directions(matrix: Array, rank: int, noise_scale: float) -> tuple[Array, Array]:
@@ -65,16 +85,22 @@ def directions(matrix: Array, rank: int, noise_scale: float) -> tuple[Array, Arr
         Deviation of the noise on the diagonal.
     """
     matrix = matrix.copy()
-    rank = min(rank, len(matrix))
+    size = len(matrix)
+    rank = min(rank, size)
     values, vectors = leading(matrix, rank)
-    for _ in range(DIAGONAL_ROUNDS if rank < len(matrix) else 0):
+    strong = strengths(values, noise_scale, size)
+    for _ in range(DIAGONAL_ROUNDS if rank < size else 0):
         # by what noise alone does not explain, or it would feed on itself
-        strong = strengths(values, noise_scale, len(matrix))
         diagonal = (vectors**2) @ strong
         moved = np.abs(diagonal - np.diag(matrix)).max()
         np.fill_diagonal(matrix, diagonal)
-        values, vectors = leading(matrix, rank)
-        if moved <= SETTLED * np.abs(values).max():
+        seen = int(np.count_nonzero(strong))
+        if seen:
+            values, vectors = _followed(matrix, vectors[:, :seen])
+            strong = strengths(values, noise_scale, size)
+        if not seen or moved <= SETTLED * np.abs(values).max():
             break
-    strong = strengths(values, noise_scale, len(matrix))
+    # once more all of them: one may have been hidden by the first diagonal
+    values, vectors = leading(matrix, rank)
+    strong = strengths(values, noise_scale, size)
     return strong[strong > 0], np.ascontiguousarray(vectors[:, strong > 0])

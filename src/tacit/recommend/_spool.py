@@ -14,6 +14,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._validate import shown
+
 if sys.platform != "win32":
     from mmap import MAP_ANONYMOUS, MAP_PRIVATE
 
@@ -173,8 +175,9 @@ def _pages(size: int) -> mmap:
 
 
 def _nameless(scratch: str | os.PathLike[str]) -> IO[bytes]:
-    if not os.path.isdir(scratch):
-        raise ValueError(f"scratch must be a folder that is there, got {scratch!r}.")
+    if not isinstance(scratch, str | os.PathLike) or not os.path.isdir(scratch):
+        got = os.fspath(scratch) if isinstance(scratch, os.PathLike) else scratch
+        raise ValueError(f"scratch must be a folder that is there, got {shown(got)}.")
     with explained():
         return tempfile.TemporaryFile(dir=scratch)
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from tacit.mechanisms.noise import uniform_below
 from tacit.recommend._keeping import kept
@@ -34,13 +36,20 @@ class UsedRatings:
         Most ratings of a user.
     key
         What decides on them.
+    weights
+        Odds of each item's ratings to be used, which must be public; None for even
+        ones.
     """
 
     ratings: Ratings
     most: int
     key: bytes
+    weights: NDArray[np.float64] | None = None
+
+    def of(self, block: Ratings) -> Ratings:
+        """Return what is used of a block of all ratings."""
+        return kept(block, self.most, self.key, self.weights)
 
     def blocks(self) -> Iterator[Ratings]:
         """Yield the rows of a few users at a time."""
-        for block in self.ratings.blocks():
-            yield kept(block, self.most, self.key)
+        return map(self.of, self.ratings.blocks())

@@ -16,8 +16,9 @@ from tacit._threads import in_order
 from tacit.mechanisms import WholeGaussian
 from tacit.privacy import Event, Neighbors
 from tacit.recommend._local import USUAL_PRIOR_COUNT, plain_arrays
-from tacit.recommend._second_moments import MARGIN, Block, summed
+from tacit.recommend._second_moments import Block
 from tacit.recommend._side import ItemSide, UserSide
+from tacit.recommend._whole import MARGIN, summed
 
 if TYPE_CHECKING:
     from tacit.recommend._ratings import Ratings
@@ -48,7 +49,7 @@ class Walked(NamedTuple):
     coefficients: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WalkItems(ItemSide):
     """Vectors and lengths of all steps, from which any user replays her own row.
 

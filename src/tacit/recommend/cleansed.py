@@ -12,6 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import at_least, moderate, nonnegative, one_of, plain
+from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.recommend._facts import RatingFacts
@@ -21,7 +22,7 @@ from tacit.recommend._means import ItemMeans
 from tacit.recommend._neighbor_items import NeighborItems
 from tacit.recommend._noisy_moments import NoisyMoments
 from tacit.recommend._second_moments import Block
-from tacit.recommend._side import ItemSide
+from tacit.recommend._side import ItemSide, refuse_large
 from tacit.recommend._spectrum import directions
 from tacit.recommend._used import UsedRatings, public_key
 from tacit.solvers._base import refuse_pure
@@ -41,6 +42,9 @@ LOCAL_STEPS = ("ridge", "neighbors")
 OWN_VARIANCE = 0.25
 # Least variance of ratings, over the largest square of a clamped one
 LEAST_VARIANCE = 0.05
+# Largest of shrinkages and of half-widths in a clamp, or one over the least of them:
+# with these, nothing that is computed of released numbers is beyond floats
+EXTREME = 1e9
 
 
 @dataclass(frozen=True)
@@ -133,11 +137,28 @@ class CleansedSVD:
             moderate(clamp=self.clamp)
         nonnegative(item_shrinkage=self.item_shrinkage)
         moderate(user_shrinkage=self.user_shrinkage, pair_shrinkage=self.pair_shrinkage)
+        for name in ("user_shrinkage", "pair_shrinkage"):
+            if not 1 / EXTREME <= getattr(self, name) <= EXTREME:
+                raise ValueError(
+                    f"{name} must be from {1 / EXTREME:g} to {EXTREME:g}, got "
+                    f"{getattr(self, name)!r}."
+                )
         check_noise(self.noise)
 
     def plan(self, facts: RatingFacts, budget: Budget) -> CleansedSVDPlan:
         """Find the least noise that fits; reads no rating."""
         refuse_pure(budget, "CleansedSVD", "a delta of 1 / users^2, which is usual")
+        clamp = facts.half_width / 2 if self.clamp is None else self.clamp
+        if not 1 / EXTREME <= clamp / facts.half_width <= EXTREME:
+            raise PlanError(
+                "clamp must be near the half-width of rating_range, at most "
+                f"{EXTREME:g} times more or less, got {clamp!r}."
+            )
+        if self.local == "ridge":
+            each = min(self.rank, facts.n_items) + 2
+            refuse_large(facts.n_items, each, "a lower rank")
+        else:
+            refuse_large(facts.n_items, 2 * facts.n_items + 1, "local='ridge'")
         multiplier = calibrate(
             lambda noise: Composed(
                 tuple(GaussianNoise(noise / sqrt(share)) for share in SHARES)
@@ -148,8 +169,8 @@ class CleansedSVD:
         n_items, neighbors = facts.n_items, budget.neighbors
         return CleansedSVDPlan(
             facts,
-            facts.half_width / 2 if self.clamp is None else self.clamp,
-            ItemMeans.plan(facts, means, neighbors, self.noise),
+            clamp,
+            ItemMeans(facts, means, neighbors, self.noise),
             NoisyMoments(n_items, covariance, neighbors, self.noise),
             NoisyMoments(n_items, weights, neighbors, self.noise),
         )
@@ -167,20 +188,21 @@ class CleansedSVD:
         weights = plan.weights.run(_shares(used, None, *center), rng)
         # from here on nothing but what was released
         vectors, variance = _cleansed(
-            covariance * plan.clamp**2,
+            covariance,
             weights,
-            plan.covariance.scale * plan.clamp**2,
+            plan.covariance.scale,
             plan.weights.scale * self.pair_shrinkage,
-            plan.clamp**2,
             self.rank,
         )
+        vectors, variance = vectors * plan.clamp, variance * plan.clamp**2
         base = (offsets, facts.low, facts.high)
         prior = (means.level, self.user_shrinkage)
         if self.local == "ridge":
             penalties = np.full(vectors.shape[1], variance)
             return LinearItems(vectors, *base, penalties, *prior)
         similar, axes = vectors @ vectors.T, np.eye(facts.n_items)
-        return NeighborItems(axes, *base, similar, variance, self.n_neighbors, *prior)
+        most = min(self.n_neighbors, facts.n_items)
+        return NeighborItems(axes, *base, similar, variance, most, *prior)
 
 
 def _shares(
@@ -216,10 +238,11 @@ def _cleansed(
     weights: Array,
     noise_scale: float,
     raised: float,
-    widest: float,
     rank: int,
 ) -> tuple[Array, float]:
     """Return vectors whose products are the covariances, and a rating's own variance.
+
+    All of it is in units in which the largest clamped rating is one.
 
     Parameters
     ----------
@@ -229,8 +252,6 @@ def _cleansed(
         Deviation of the noise on the diagonal of the covariance.
     raised
         What is added to all weights.
-    widest
-        Largest square of a clamped rating.
     rank
         Most directions.
     """
@@ -252,6 +273,6 @@ def _cleansed(
     # what ratings differ by altogether, and what the directions say of it
     own = np.diag(weights)
     total = float(np.trace(covariance) / max(np.sum(own - raised), own.max()))
-    total = min(max(total, LEAST_VARIANCE * widest), widest)
+    total = min(max(total, LEAST_VARIANCE), 1.0)
     explained = float(np.average((vectors**2).sum(axis=1), weights=own))
     return vectors, max(total - explained, OWN_VARIANCE * total)

@@ -16,7 +16,6 @@ from scipy.linalg import eigvalsh
 from tacit._progress import steps
 from tacit._validate import at_least, moderate, one_of, plain
 from tacit.mechanisms.grid import check_noise, noise_assumptions
-from tacit.mechanisms.noise import uniform_below
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.recommend._eigen import (
     MATRIX_SOLVERS,
@@ -25,12 +24,13 @@ from tacit.recommend._eigen import (
     leading_pair,
 )
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._keeping import kept
 from tacit.recommend._means import ItemMeans
 from tacit.recommend._noisy_moments import NoisyMoments
-from tacit.recommend._second_moments import Block
+from tacit.recommend._second_moments import MOST_ITEMS, Block
+from tacit.recommend._side import refuse_large
 from tacit.recommend._spectrum import strengths
 from tacit.recommend._unit_rows import usual_row_norm
+from tacit.recommend._used import UsedRatings, public_key
 from tacit.recommend._walk import BLOCK_USERS, NOISES, StepLength, WalkItems
 from tacit.solvers._base import refuse_pure
 
@@ -45,9 +45,9 @@ STEPS = ("search", "standard", "published")
 EIGENVECTORS = ("auto", *MATRIX_SOLVERS, *PRODUCT_SOLVERS)
 CLIPS = ("residual", "row")
 WEIGHTS = ("uniform", "increasing")
-# Catalogues up to which all entries are taken at once, and with a matrix at all
-MOST_DENSE, MOST_MATRIX = 3000, 20_000
-# Shares of the squared noise for item means, and of a step for its length
+# Catalogues up to which all entries of a matrix are taken at once
+MOST_DENSE = 3000
+# Shares of the squared Gaussian parameter for item means, and of a step for its length
 MEANS_SHARE, LENGTH_SHARE = 0.1, 0.05
 # Part of what all rows are that a direction must be, to be worth a step
 WORTH_A_STEP = 1 / 80
@@ -115,7 +115,7 @@ class FrankWolfeCompletion:
         what all rows of residuals are, from 1 to 20.
     row_norm
         Norm to which rows are clipped. None is a quarter of the half-width of the
-        range for each of the most ratings of a user, and twice that for
+        range times the square root of the most ratings of a user, and twice that for
         ``clip="row"``.
     step
         ``"search"`` goes as far as predicts best, by a release of two numbers a step,
@@ -130,10 +130,11 @@ class FrankWolfeCompletion:
         Products of a step for ``"oja"`` and ``"power"``.
     clip
         ``"residual"`` clips rows of residuals in the sums; ``"row"`` clips rows of
-        ratings and of predictions, for four times the noise.
+        ratings and of predictions, for four times the noise with the same
+        ``row_norm``, and 16 times with the usual ones.
     weights
-        Squared noise of the steps: ``"uniform"``, or ``"increasing"`` for less of it
-        later.
+        Shares of the steps in the squared Gaussian parameter: ``"uniform"``, or
+        ``"increasing"`` for less noise later.
     item_means
         Whether to release mean ratings of items first, and take them off.
     inflate
@@ -201,6 +202,7 @@ class FrankWolfeCompletion:
         n_iter = self.n_iter
         if n_iter is None:
             n_iter = self._usual_steps(facts, budget)
+        refuse_large(facts.n_items, n_iter + 5, "a lower n_iter")
         first = MEANS_SHARE if self.item_means else 0.0
         weights = np.ones(n_iter)
         if self.weights == "increasing":
@@ -243,14 +245,15 @@ class FrankWolfeCompletion:
         self, plan: FrankWolfeCompletionPlan, ratings: Ratings, rng: Generator
     ) -> WalkItems:
         """Release a direction a step, and return all of them."""
-        facts, key = plan.facts, uniform_below(2**128, rng).to_bytes(16, "little")
-        side = self._start(plan, ratings, rng)
+        facts = plan.facts
+        used = UsedRatings(ratings, facts.max_ratings, public_key(rng))
+        side = self._start(plan, used, rng)
 
         def each(make: Callable[[Ratings], object]) -> Iterator[Callable[[], object]]:
-            """Yield what makes a block, of the ratings that are kept of its users."""
+            """Yield what makes a block, of the ratings that are used of its users."""
 
             def of(block: Ratings) -> object:
-                return make(kept(block, facts.max_ratings, key))
+                return make(used.of(block))
 
             return (partial(of, block) for block in ratings.blocks(BLOCK_USERS))
 
@@ -282,13 +285,13 @@ class FrankWolfeCompletion:
         return side
 
     def _start(
-        self, plan: FrankWolfeCompletionPlan, ratings: Ratings, rng: Generator
+        self, plan: FrankWolfeCompletionPlan, used: UsedRatings, rng: Generator
     ) -> WalkItems:
         """Return the side before the first step, with item means if they are asked."""
         facts = plan.facts
         offsets, level = np.zeros(facts.n_items), facts.middle
         if plan.means is not None:
-            means = plan.means.run(ratings, rng)
+            means = plan.means.run(used, rng)
             offsets, level = means.offsets, means.level
         return WalkItems.start(
             offsets,
@@ -357,7 +360,7 @@ class FrankWolfeCompletion:
             return self.eigenvector
         if n_items <= MOST_DENSE:
             return "dense"
-        return "lanczos" if n_items <= MOST_MATRIX else "oja"
+        return "lanczos" if n_items <= MOST_ITEMS else "oja"
 
     def _direction(
         self, facts: RatingFacts, budget: Budget, multiplier: float

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, moderate, plain
+from tacit._validate import at_least, at_most, moderate, plain
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, Repeated, calibrate
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._noisy_moments import NoisyMoments
 from tacit.recommend._replayed_items import ReplayedItems
+from tacit.recommend._side import MOST_NUMBERS, refuse_large
 from tacit.recommend._spectrum import leading, strengths
 from tacit.recommend._unit_rows import usual_row_norm
 from tacit.recommend._used import public_key
@@ -34,8 +35,12 @@ Array = NDArray[np.float64]
 
 # Names of the step sizes that fall
 SCHEDULES = {"inverse_root": 0.5, "inverse": 1.0}
+# Largest step of the rule: descent on squares overshoots from two on
+LARGEST_STEP = 1.9
 # Rows are clipped to this many norms of the longest row of ratings
 LARGEST_RADIUS = 2.0
+# Steps that can be saved
+MOST_STEPS = 2**16
 # Nuclear norm of the rule, over that of a matrix of rank one with entries of half a
 # half-width
 NUCLEAR_FACTOR = 1.0
@@ -69,6 +74,13 @@ class ProjectedGradientCompletionPlan:
         return tuple(radii)
 
     @property
+    def most_directions(self) -> int:
+        """Directions of a step at most, so that those of all can be saved."""
+        n_items = self.facts.n_items
+        room = MOST_NUMBERS // n_items // (len(self.step_sizes) + 1) - 1
+        return min(n_items, room)
+
+    @property
     def event(self) -> Event:
         """What all releases cost together."""
         return Repeated(self.moments.event, len(self.step_sizes))
@@ -94,7 +106,9 @@ class ProjectedGradientCompletion:
         Number of steps, each with a release of its own.
     step
         Size of all steps, or ``"inverse_root"`` for ``1 / sqrt(t)`` and ``"inverse"``
-        for ``1 / t`` in step ``t``.
+        for ``1 / t`` in step ``t``. None is the square root of items over
+        ``max_ratings``, and 1.9 at most: the fewer of the items a user may rate, the
+        less of the way a step of one goes.
     nuclear_norm
         Bound on the sum of singular values, in ratings. None is that of a matrix of
         rank one whose entries are half a half-width of the range.
@@ -111,7 +125,14 @@ class ProjectedGradientCompletion:
     (Kearns, Pai, Roth and Ullman 2014). After [1]_, Algorithm 16, with what it lacks:
     steps go downhill, rows are clipped before the sums so that these have a bounded
     sensitivity, the noise is symmetric, and eigenvalues that the noise explains, all
-    negative ones among them, are dropped.
+    negative ones among them, are dropped. Those that are left are told without the
+    spread of single ratings, which adds about the same to all of them.
+
+    Rows start from zero, and a step goes its size times the share of items that are
+    rated of the way. So a few steps stop short of what is there however large the
+    budget is: more of them pay where it is large. Where hardly any noise is left, the
+    spread of single ratings is kept as if it were taste, as in the algorithm that is
+    published, and a smaller ``nuclear_norm`` is better.
 
     References
     ----------
@@ -121,7 +142,7 @@ class ProjectedGradientCompletion:
     """
 
     n_iter: int = 3
-    step: float | str = 1.0
+    step: float | str | None = None
     nuclear_norm: float | None = None
     row_norm: float | None = None
     noise: str = "grid"
@@ -129,7 +150,8 @@ class ProjectedGradientCompletion:
     def __post_init__(self) -> None:
         plain(self)
         at_least(1, n_iter=self.n_iter)
-        if self.step not in SCHEDULES:
+        at_most(MOST_STEPS, n_iter=self.n_iter)
+        if self.step is not None and self.step not in SCHEDULES:
             if isinstance(self.step, str):
                 raise ValueError(
                     "step must be a number, 'inverse_root' or 'inverse', got "
@@ -151,6 +173,8 @@ class ProjectedGradientCompletion:
             "ProjectedGradientCompletion",
             "a delta of 1 / users^2, which is usual",
         )
+        # one direction a step at least, and as much for the last one again
+        refuse_large(facts.n_items, 2 * (self.n_iter + 1), "a lower n_iter")
         multiplier = calibrate(
             lambda noise: Repeated(GaussianNoise(noise), self.n_iter), budget
         )
@@ -158,7 +182,10 @@ class ProjectedGradientCompletion:
             power = SCHEDULES[self.step]
             sizes = [t**-power for t in range(1, self.n_iter + 1)]
         else:
-            sizes = [self.step] * self.n_iter
+            step = self.step
+            if step is None:
+                step = min(sqrt(facts.n_items / facts.max_ratings), LARGEST_STEP)
+            sizes = [step] * self.n_iter
         nuclear_norm = self.nuclear_norm
         if nuclear_norm is None:
             entries = sqrt(facts.n_users * facts.n_items)
@@ -193,14 +220,27 @@ class ProjectedGradientCompletion:
         bound = plan.nuclear_norm / plan.row_norm
         for radius in plan.radii:
             noisy = plan.moments.run(side.next_rows(ratings), rng)
-            side = side.stepped(*_projection(noisy, plan.moments.scale, bound / radius))
+            # from here on nothing but what was released
+            side = side.stepped(
+                *_projection(
+                    noisy, plan.moments.scale, bound / radius, plan.most_directions
+                )
+            )
         return side
 
 
-def _projection(noisy: Array, noise_scale: float, bound: float) -> tuple[Array, Array]:
+def _projection(
+    noisy: Array, noise_scale: float, bound: float, most: int
+) -> tuple[Array, Array]:
     """Return the directions that are kept, and what they are multiplied by."""
-    values, vectors = leading(noisy, len(noisy))
-    singular = np.sqrt(strengths(values, noise_scale, len(noisy)))
+    size = len(noisy)
+    values, vectors = leading(noisy, size)
+    # the spread of single ratings lifts all eigenvalues alike, while those of noise are
+    # around zero; no more of it is taken off than the noise would hide
+    lifted = min(max(float(np.median(values)), 0.0), noise_scale * sqrt(2 * size))
+    strong = strengths(values - lifted, noise_scale, size)
+    strong[most:] = 0.0
+    singular = np.sqrt(strong)
     inside = onto_simplex(singular, bound)
     left = inside > 0
     return np.ascontiguousarray(vectors[:, left]), inside[left] / singular[left]
@@ -216,4 +256,6 @@ def onto_simplex(values: Array, bound: float) -> Array:
         return values
     ordered = np.sort(values)[::-1]
     excess = (np.cumsum(ordered) - bound) / np.arange(1, len(values) + 1)
-    return np.maximum(values - excess[ordered > excess][-1], 0.0)
+    # the first always is, but for a bound that rounding loses
+    n_left = max(1, np.count_nonzero(ordered > excess))
+    return np.maximum(values - excess[n_left - 1], 0.0)

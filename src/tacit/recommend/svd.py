@@ -9,12 +9,21 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, moderate, nonnegative, one_of, plain
+from tacit._validate import (
+    LARGEST,
+    at_least,
+    at_most,
+    moderate,
+    nonnegative,
+    one_of,
+    plain,
+)
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._linear_items import LOCAL_STEPS, LinearItems
 from tacit.recommend._noisy_moments import NoisyMoments
+from tacit.recommend._side import refuse_large
 from tacit.recommend._spectrum import directions
 from tacit.recommend._unit_rows import unit_rows, usual_row_norm
 from tacit.recommend._used import UsedRatings, public_key
@@ -102,11 +111,13 @@ class SVDCompletion:
         one_of(LOCAL_STEPS, local=self.local)
         if self.ridge is not None:
             nonnegative(ridge=self.ridge)
+            at_most(LARGEST, ridge=self.ridge)  # or it could not be saved
         check_noise(self.noise)
 
     def plan(self, facts: RatingFacts, budget: Budget) -> SVDCompletionPlan:
         """Find the least noise that fits; reads no rating."""
         refuse_pure(budget, "SVDCompletion", "a delta of 1 / users^2, which is usual")
+        refuse_large(facts.n_items, min(self.rank, facts.n_items) + 2, "a lower rank")
         return SVDCompletionPlan(
             facts,
             usual_row_norm(facts) if self.row_norm is None else self.row_norm,

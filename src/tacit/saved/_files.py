@@ -55,6 +55,9 @@ class SavedModel:
     schema: dict[str, Any] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"SavedModel({' '.join(repr(self.estimator).split())})"
+
 
 @dataclass(frozen=True)
 class FolderKind:

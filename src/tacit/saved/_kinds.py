@@ -176,6 +176,11 @@ def kind_of(estimator: Any) -> tuple[str, Kind]:
     name = type(estimator).__name__
     kind = KINDS.get(name)
     if kind is None or type(estimator) is not kind.make:
+        if hasattr(estimator, "factors_"):
+            raise ModelFileError(
+                f"A {name} is saved by write_side, which writes its item side and no "
+                "ratings."
+            )
         raise ModelFileError(
             f"A {name} cannot be saved; what can be is {', '.join(KINDS)}, and nothing "
             "derived from them."

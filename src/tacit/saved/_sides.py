@@ -7,17 +7,35 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
 from tacit.privacy import PrivacyReport
+from tacit.recommend import MatrixCompletion
 from tacit.recommend._catalogue import Catalogue
 from tacit.recommend._rows import UserRow, own_ratings
 from tacit.recommend._side import ItemSide
 from tacit.saved import _arrays, _json
 from tacit.saved._errors import ModelFileError, refused_as
-from tacit.saved._files import PRIVACY, FolderKind, SavedModel, report_from
+from tacit.saved._files import (
+    MOST_JSON,
+    PRIVACY,
+    FolderKind,
+    SavedModel,
+    report_from,
+)
 from tacit.saved._place import placed
 from tacit.saved._side_kinds import KINDS, SideKind
 
-__all__ = ["SIDES", "SavedSide", "is_side", "read_side", "write_side"]
+__all__ = [
+    "SIDES",
+    "SavedSide",
+    "can_be_listed",
+    "is_side",
+    "read_side",
+    "write_side",
+]
 
 WEIGHTS, ITEMS = _arrays.FILE, "items.json"
 
@@ -36,7 +54,7 @@ SIDES = FolderKind(
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SavedSide:
     """The item side of a folder, by which anyone completes a row of her own.
 
@@ -54,15 +72,31 @@ class SavedSide:
     catalogue: Catalogue
     privacy_: PrivacyReport
 
+    def __repr__(self) -> str:
+        promise = self.privacy_.promise
+        return (
+            f"SavedSide({self.side!r}, epsilon={promise.epsilon:g}, "
+            f"delta={promise.delta:.3g})"
+        )
+
+    def complete_row(self, ratings: Any) -> NDArray[np.float64]:
+        """Return a predicted rating for each item, from one user's ratings.
+
+        Parameters
+        ----------
+        ratings
+            Her own, as `tacit.recommend.MatrixCompletion.complete_row` takes them.
+        """
+        return self.row(ratings).complete()
+
     def row(self, ratings: Any) -> UserRow:
         """Return the row of one user, which tells her predictions and best items.
 
         Parameters
         ----------
         ratings
-            Her own, as `tacit.recommend.MatrixCompletion.complete_row` takes them:
-            a mapping from items to ratings, a pair of items and ratings, or a whole
-            row with NaN for what was not rated.
+            Her own, as `tacit.recommend.MatrixCompletion.complete_row` takes them, such
+            as a mapping from items to ratings.
         """
         own = own_ratings(ratings, self.catalogue, self.side)
         return UserRow(self.side, self.catalogue, own)
@@ -70,8 +104,8 @@ class SavedSide:
 
 def write_side(
     folder: str | os.PathLike[str],
-    side: ItemSide,
-    report: PrivacyReport,
+    side: ItemSide | MatrixCompletion,
+    report: PrivacyReport | None = None,
     *,
     items: Any = None,
     facts: dict[str, Any] | None = None,
@@ -84,12 +118,13 @@ def write_side(
     folder
         Where to; missing parents are made.
     side
-        What was published about the items, ``factors_`` of a
-        `tacit.recommend.MatrixCompletion`. No user is part of it.
+        A fitted `tacit.recommend.MatrixCompletion`, which has its report and its items;
+        or what was published about the items, its ``factors_``. No user is part of it.
     report
-        The report of the fit, ``privacy_``.
+        The report of the fit, ``privacy_``, where the item side is given.
     items
-        Labels of the public items, ``items_``; None where they are numbered from zero.
+        Labels of the public items, ``items_``; None where they are numbered from zero,
+        or are those of a model.
     facts
         Anything else worth keeping that is public, as plain data.
     overwrite
@@ -103,6 +138,15 @@ def write_side(
     which is tried before anything is. The files are written beside the folder and
     renamed as a whole.
     """
+    if isinstance(side, MatrixCompletion):
+        model: Any = side
+        check_is_fitted(model, "factors_")
+        side, report, items = model.factors_, model.privacy_, model.items_
+    if not isinstance(side, ItemSide) or not isinstance(report, PrivacyReport):
+        raise TypeError(
+            "write_side takes a fitted MatrixCompletion, or an item side and the "
+            f"report of its fit, got {type(side).__name__} and {type(report).__name__}."
+        )
     catalogue = _catalogue(side.n_items if items is None else items)
     saved = SavedModel(SavedSide(side, catalogue, report), report, None, facts or {})
     files = _contents(saved)
@@ -137,6 +181,11 @@ def is_side(folder: str | os.PathLike[str]) -> bool:
     return SIDES.is_in(folder)
 
 
+def can_be_listed(items: Any) -> bool:
+    """Return whether public items can be saved beside a side, before it is paid for."""
+    return len(_listed(_catalogue(items))) <= MOST_JSON
+
+
 def _kind_named(name: Any) -> SideKind:
     if not isinstance(name, str) or name not in KINDS:
         raise ModelFileError(f"{SIDES.header} names a side that this version lacks.")
@@ -166,7 +215,7 @@ def _contents(saved: SavedModel) -> dict[str, bytes]:
     }
     contents = {
         WEIGHTS: _arrays.packed(arrays),
-        ITEMS: _json.dumped({"items": _plain_items(saved.estimator.catalogue)}),
+        ITEMS: _listed(saved.estimator.catalogue),
     }
     return SIDES.files(saved, parts, contents)
 
@@ -207,6 +256,7 @@ def _catalogue(items: Any) -> Catalogue:
         return Catalogue.of(len(found)) if numbered else found
 
 
-def _plain_items(catalogue: Catalogue) -> int | list[Any]:
+def _listed(catalogue: Catalogue) -> bytes:
     labels = catalogue.labels
-    return len(labels) if isinstance(labels, range) else list(labels)
+    items = len(labels) if isinstance(labels, range) else list(labels)
+    return _json.dumped({"items": items})

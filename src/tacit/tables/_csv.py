@@ -17,7 +17,7 @@ from pyarrow import compute, csv
 from tacit.tables._errors import TableError
 from tacit.tables._lines import NEWLINE, Lines, wrong_encoding
 
-__all__ = ["NULLS", "CSVFile", "csv_header"]
+__all__ = ["NULLS", "CSVFile", "csv_header", "of_arrow"]
 
 # Texts of numbers that are missing. In a column of categories only an empty cell is
 NULLS = csv.ConvertOptions().null_values
@@ -52,7 +52,7 @@ class CSVFile:
         file = cls(path, [], encoding, delimiter)
         with file._explained():
             first, _ = next(file._blocks())
-            parsed = csv.read_csv(_of_arrow(first), parse_options=file._parsing)
+            parsed = csv.read_csv(of_arrow(first), parse_options=file._parsing)
         return cls(path, parsed.column_names, encoding, delimiter)
 
     @property
@@ -94,7 +94,7 @@ class CSVFile:
     def _parsed(self, lines: bytes, options: Any) -> Any:
         """Return the table of some lines, each of which is a row of it."""
         reading = csv.ReadOptions(column_names=self.names, block_size=len(lines) + 1)
-        table = csv.read_csv(_of_arrow(lines), reading, self._parsing, options)
+        table = csv.read_csv(of_arrow(lines), reading, self._parsing, options)
         n_lines = np.count_nonzero(np.frombuffer(lines, np.uint8) == NEWLINE)
         if table.num_rows != n_lines:
             raise TableError(f"{self.path}: {NOT_CSV}")
@@ -130,7 +130,7 @@ class CSVFile:
         return NOT_CSV
 
 
-def _of_arrow(content: bytes) -> Any:
+def of_arrow(content: bytes) -> Any:
     """Return bytes in memory of pyarrow, whose threads may let go of them late.
 
     For bytes of Python they need its lock, and abort a process that ends meanwhile.

@@ -1,8 +1,10 @@
-"""``tacit example``: a made-up table to try the other commands on."""
+"""``tacit example``: made-up tables to try the other commands on."""
 
 from __future__ import annotations
 
+from math import ceil
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -10,6 +12,8 @@ from rich.console import Console
 from tacit.cli._console import Refused, json_option, out
 
 SUFFIXES = (".csv", ".parquet", ".arrow")
+# Ratings of a user, and items
+RATINGS = (20, 60)
 
 
 @click.command()
@@ -18,13 +22,20 @@ SUFFIXES = (".csv", ".parquet", ".arrow")
     "--rows", type=click.IntRange(2, 10_000_000), default=50_000, show_default=True
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--ratings",
+    is_flag=True,
+    help="Write ratings in place of a census: 20 by each user, of items 0 to 59.",
+)
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @json_option
-def command(path: Path, rows: int, seed: int, force: bool, as_json: bool) -> None:
-    """Write a made-up census to PATH (.csv, .parquet or .arrow).
+def command(
+    path: Path, rows: int, seed: int, ratings: bool, force: bool, as_json: bool
+) -> None:
+    """Write a made-up census to PATH (.csv, .parquet or .arrow), or made-up ratings.
 
     Nobody in it exists, so trying things on it costs no privacy. The column to predict
-    is high_income.
+    is high_income. Ratings are 1 or 5, in the columns user, item and rating.
     """
     if path.suffix not in SUFFIXES:
         raise Refused(f"PATH must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
@@ -35,7 +46,7 @@ def command(path: Path, rows: int, seed: int, force: bool, as_json: bool) -> Non
 
     from tacit.datasets import make_census_table
 
-    table = pa.table(make_census_table(rows, seed))
+    table = pa.table(_ratings(rows, seed) if ratings else make_census_table(rows, seed))
     if path.suffix == ".csv":
         csv.write_csv(table, path)
     elif path.suffix == ".parquet":
@@ -44,8 +55,19 @@ def command(path: Path, rows: int, seed: int, force: bool, as_json: bool) -> Non
         feather.write_feather(table, path)
 
     def human(console: Console) -> None:
-        console.print(f"{path}: {rows} made-up persons, {table.num_columns} columns.")
+        what = "ratings" if ratings else "persons"
+        console.print(f"{path}: {rows} made-up {what}, {table.num_columns} columns.")
 
     out(
         as_json, {"path": str(path), "rows": rows, "columns": table.schema.names}, human
     )
+
+
+def _ratings(rows: int, seed: int) -> dict[str, Any]:
+    """Return ratings of users who like one half of the items and not the other."""
+    from tacit.datasets import make_rank_one_ratings
+
+    each, items = RATINGS
+    data = make_rank_one_ratings(ceil(rows / each), items, each, random_state=seed)
+    stars = {"user": data.users, "item": data.items, "rating": 3 + 2 * data.ratings}
+    return {name: column[:rows] for name, column in stars.items()}

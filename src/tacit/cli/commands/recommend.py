@@ -41,7 +41,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("ratings", type=click.Path(path_type=Path))
+@click.argument("ratings", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--items",
     required=True,
@@ -117,7 +117,7 @@ def command() -> None:
 @click.option("--quiet", is_flag=True, help="No progress bars.")
 @json_option
 def fit(
-    ratings: Path,
+    ratings: Path | None,
     items: str,
     columns: tuple[str, str, str],
     solver: str,
@@ -139,8 +139,9 @@ def fit(
     """Learn about items from RATINGS, and publish that alone.
 
     RATINGS has a row for each rating, of a user, an item and a number: a CSV file, a
-    Parquet file or a folder of those. All ratings of a user are protected together.
-    What is wrong with files, options or the budget is said before anything is charged.
+    Parquet file or a folder of those; --plan needs none. All ratings of a user are
+    protected together. What is wrong with files, options or the budget is said before
+    anything is charged.
     """
     refuse_no_ledger(ledger_url, no_ledger or only_plan)
     from tacit.cli import _recommending as recommending
@@ -161,6 +162,8 @@ def fit(
         facts = recommending.plan_facts(model, ledger)
         out(as_json, facts, lambda console: _show_plan(console, facts))
         return
+    if ratings is None:
+        raise Refused("RATINGS must be given; --plan alone does without.")
     if folder is None:
         raise Refused("--out must name the folder for the item side.")
     label = "recommend" if label is None else label
@@ -194,7 +197,8 @@ def row(
 ) -> None:
     """Predict MY rating of every item of SIDE, from ratings of my own.
 
-    MINE is a CSV, Parquet or JSON file of items and ratings, or - for standard input.
+    MINE is a CSV, Parquet or JSON file of items and ratings of one user, or - for
+    standard input.
     Nothing else is read, nothing is charged and nothing leaves this machine.
     """
     from tacit.cli import _recommending as recommending
