@@ -53,9 +53,7 @@ class MeansSolver:
 
     def plan(self, facts, budget):
         multiplier = calibrate(GaussianNoise, budget)
-        return MeansPlan(
-            ItemMeans(facts, multiplier, budget.neighbors, self.noise)
-        )
+        return MeansPlan(ItemMeans(facts, multiplier, budget.neighbors, self.noise))
 
     def run(self, plan, ratings, rng):
         found = plan.means.run(ratings, rng)

@@ -110,6 +110,10 @@ def test_only_releases_that_were_planned_are_told_of():
         told = model(solver=walk).plan(100).sums
         assert ("means of items" in told) == means
         assert "3 steps 30 products" in told
+    unpaid = SOLVERS["frank_wolfe"](n_iter=3, step="published", nuclear_norm=9.0)
+    assert model(solver=unpaid).plan(9).sums == (
+        "in up to 2 steps second moments of users' residuals"
+    )
     assert "up to 4 directions" in model(solver=SOLVERS["svd"](rank=4)).plan(9).sums
 
 

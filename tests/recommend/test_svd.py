@@ -240,6 +240,19 @@ def test_directions_that_are_followed_are_those_of_all_eigenvalues(monkeypatch, 
     )
 
 
+def test_a_few_directions_of_many_are_those_of_all_eigenvalues(monkeypatch, seed):
+    matrix = noisy_matrix(200, seed)
+    wanted, axes = _spectrum.directions(matrix, 2, 1.0)
+    monkeypatch.setattr(_spectrum, "LARGE", 50)
+    monkeypatch.setattr(_spectrum, "VERY_LARGE", 50)
+    monkeypatch.setattr(_spectrum, "leading", None)
+    fast, fast_axes = _spectrum.directions(matrix, 2, 1.0)
+    assert fast == pytest.approx(wanted, rel=1e-8)
+    assert (fast_axes * fast) @ fast_axes.T == pytest.approx(
+        (axes * wanted) @ axes.T, abs=1e-8
+    )
+
+
 def test_where_the_fast_way_ends_without_directions_the_other_is_taken(
     monkeypatch, seed
 ):

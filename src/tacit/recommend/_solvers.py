@@ -32,7 +32,7 @@ def _of_als(solver: PrivateALS, plan: ALSPlan) -> str:
     if not rounds:
         return "counts and means of items, once, and no direction (rank 0)"
     return (
-        f"counts and means of items, then in {_times(rounds, 'round')} products of "
+        f"counts and means of items, then in up to {_times(rounds, 'round')} products of "
         "ratings with users' coefficients and second moments of these, for up to "
         f"{_times(plan.rank, 'direction')} (rank)"
     )
@@ -46,7 +46,9 @@ def _of_frank_wolfe(
     what = "second moments of" if many else f"{solver.n_products:,} products with"
     lengths = len(plan.lengths)
     length = f", and lengths of {lengths:,} of them" if lengths else ""
-    return f"{means}in {_times(plan.n_iter, 'step')} {what} users' residuals{length}"
+    # the published walk pays for a step that it does not take
+    taken = plan.n_iter - (solver.step == "published")
+    return f"{means}in up to {_times(taken, 'step')} {what} users' residuals{length}"
 
 
 def _of_svd(solver: SVDCompletion, plan: Plan) -> str:

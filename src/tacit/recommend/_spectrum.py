@@ -20,8 +20,9 @@ Array = NDArray[np.float64]
 DIAGONAL_ROUNDS = 10
 # and how far it may still have moved, over the largest eigenvalue, to be left there
 SETTLED = 1e-3
-# Rows from which a few directions are found faster without the others
-LARGE = 500
+# Rows from which directions that stand out are found faster without the others, and
+# from which any few are
+LARGE, VERY_LARGE = 500, 2000
 
 
 def leading(matrix: Array, rank: int) -> tuple[Array, Array]:
@@ -31,21 +32,33 @@ def leading(matrix: Array, rank: int) -> tuple[Array, Array]:
     return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
 
+def _iterated(matrix: Array, rank: int, start: Array) -> tuple[Array, Array]:
+    """Return the same as `leading`, from products of the matrix with vectors."""
+    try:
+        values, vectors = eigsh(matrix, rank, which="LA", v0=start)
+    except ArpackNoConvergence:
+        return leading(matrix, rank)
+    order = np.argsort(-values)
+    return values[order], np.ascontiguousarray(vectors[:, order])
+
+
+def _few(matrix: Array, rank: int) -> tuple[Array, Array]:
+    """Return the same as `leading`, in the way that is fast for a few."""
+    size = len(matrix)
+    if size < VERY_LARGE or rank > size // 100:
+        return leading(matrix, rank)
+    return _iterated(matrix, rank, np.ones(size))
+
+
 def _followed(matrix: Array, vectors: Array) -> tuple[Array, Array]:
     """Return as many leading values and vectors, which are near those given.
 
-    It is for directions that stand out, from which others are far.
+    It is for directions that stand out, which products with vectors tell soon.
     """
     size, rank = vectors.shape
-    if size >= LARGE and rank < size // 4:
-        start = vectors.sum(axis=1) + 1 / sqrt(size)
-        try:
-            values, found = eigsh(matrix, rank, which="LA", v0=start)
-        except ArpackNoConvergence:
-            return leading(matrix, rank)
-        order = np.argsort(-values)
-        return values[order], np.ascontiguousarray(found[:, order])
-    return leading(matrix, rank)
+    if size < LARGE or rank > size // 4:
+        return leading(matrix, rank)
+    return _iterated(matrix, rank, vectors.sum(axis=1) + 1 / sqrt(size))
 
 
 def strengths(values: Array, noise_scale: float, size: int) -> Array:
@@ -87,7 +100,7 @@ def directions(matrix: Array, rank: int, noise_scale: float) -> tuple[Array, Arr
     matrix = matrix.copy()
     size = len(matrix)
     rank = min(rank, size)
-    values, vectors = leading(matrix, rank)
+    values, vectors = _few(matrix, rank)
     strong = strengths(values, noise_scale, size)
     for _ in range(DIAGONAL_ROUNDS if rank < size else 0):
         # by what noise alone does not explain, or it would feed on itself
@@ -101,6 +114,6 @@ def directions(matrix: Array, rank: int, noise_scale: float) -> tuple[Array, Arr
         if not seen or moved <= SETTLED * np.abs(values).max():
             break
     # once more all of them: one may have been hidden by the first diagonal
-    values, vectors = leading(matrix, rank)
+    values, vectors = _few(matrix, rank)
     strong = strengths(values, noise_scale, size)
     return strong[strong > 0], np.ascontiguousarray(vectors[:, strong > 0])
