@@ -32,8 +32,8 @@ def _of_als(solver: PrivateALS, plan: ALSPlan) -> str:
     if not rounds:
         return "counts and means of items, once, and no direction (rank 0)"
     return (
-        f"counts and means of items, then in up to {_times(rounds, 'round')} products of "
-        "ratings with users' coefficients and second moments of these, for up to "
+        f"counts and means of items, then in up to {_times(rounds, 'round')} products "
+        "of ratings with users' coefficients and second moments of these, for up to "
         f"{_times(plan.rank, 'direction')} (rank)"
     )
 
