@@ -58,3 +58,8 @@ def test_a_column_in_the_place_of_a_range_or_a_relation_is_not_repeated():
     with pytest.raises(ValueError, match="neighbors") as caught:
         Neighbors.of(pd.Series(y))
     assert "4.123" not in str(caught.value)
+
+
+def test_a_number_of_thousands_of_digits_is_not_written():
+    assert shown(10**5000) == "a value of type int"
+    assert shown(-(10**5)) == "-100000"

@@ -41,6 +41,8 @@ def shown(value: object) -> str:
 def _is_short(value: object) -> bool:
     if isinstance(value, str):
         return len(value) <= LONGEST
+    if isinstance(value, int):  # Python refuses to write some thousands of digits
+        return abs(value) < 10**LONGEST
     return value is None or isinstance(value, Number)
 
 
