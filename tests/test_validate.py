@@ -6,7 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit._validate import at_least, fraction, moderate, nonnegative, one_of, positive
+from tacit._validate import (
+    at_least,
+    fraction,
+    moderate,
+    nonnegative,
+    one_of,
+    positive,
+    shown,
+)
 from tacit.linear_model import LinearRegression
 from tacit.privacy import Neighbors
 

@@ -42,7 +42,7 @@ def _is_short(value: object) -> bool:
     if isinstance(value, str):
         return len(value) <= LONGEST
     if isinstance(value, int):  # Python refuses to write some thousands of digits
-        return abs(value) < 10**LONGEST
+        return value.bit_length() <= 64
     return value is None or isinstance(value, Number)
 
 
