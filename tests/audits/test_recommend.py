@@ -104,9 +104,9 @@ ONLY = facts_of(1, 1), row([0], [1]), row([], [])
 RELEASED = {
     "item means": Case(MeansSolver(), *APART),
     # more runs where her row moves some releases by less than their sensitivity
-    "als": Case(PrivateALS(rank=2, n_iter=1), *APART, n_runs=1200),
+    "als": Case(PrivateALS(rank=2, n_iter=1), *APART, n_runs=900),
     "svd": Case(SVDCompletion(), *APART),
-    "gradient": Case(ProjectedGradientCompletion(n_iter=2), *APART, n_runs=1200),
+    "gradient": Case(ProjectedGradientCompletion(n_iter=2), *APART, n_runs=900),
     "cleansed": Case(CleansedSVD(), *APART),
     "walk": Case(walk(), *APART),
     "walk, standard": Case(walk(step="standard", nuclear_norm=2.0), *APART),
