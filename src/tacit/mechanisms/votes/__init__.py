@@ -13,7 +13,7 @@ from tacit.mechanisms.votes._counting import (
     lead_of,
     published_distance,
 )
-from tacit.mechanisms.votes._law import Laws, Told, VoteLaw
+from tacit.mechanisms.votes._law import Told, VoteLaw
 from tacit.mechanisms.votes._noisy import ConfidentState, ConfidentVotes, NoisyVotes
 from tacit.mechanisms.votes._numbers import NumberVotes, VoteMean, VoteMedian
 from tacit.mechanisms.votes._published import PublishedVotes
@@ -37,7 +37,6 @@ __all__ = [
     "ClassVotes",
     "ConfidentState",
     "ConfidentVotes",
-    "Laws",
     "NoisyVotes",
     "NumberVotes",
     "PublishedVotes",
