@@ -13,6 +13,13 @@ from pkgutil import iter_modules
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from tests.saved.forging import (
+    forge,
+    put,
+    refused,
+    refused_in_place_of,
+    refused_with_less_spent,
+)
 
 import tacit.recommend
 from tacit._random import as_generator
@@ -26,7 +33,6 @@ from tacit.recommend._walk import WalkItems
 from tacit.saved import (
     ModelFileError,
     SavedSide,
-    _json,
     digest,
     is_model,
     is_side,
@@ -115,13 +121,6 @@ def folder(tmp_path):
     )
 
 
-def refused(folder, words):
-    with pytest.raises(ModelFileError, match=words) as found:
-        read_side(folder)
-    assert "\n" not in str(found.value)
-    assert str(found.value).endswith(".")
-
-
 def npz(arrays, compression=zipfile.ZIP_STORED):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as archive:
@@ -137,22 +136,6 @@ def parts(side=LINEAR):
     return {name: getattr(side, name) for name in kind.all_arrays}
 
 
-def forge(folder, change=lambda data: None, **files):
-    """Change files, with all digests made to fit."""
-    path = folder / "side.json"
-    data = json.loads(path.read_bytes())
-    for name, content in files.items():
-        file = name.replace("_", ".")
-        (folder / file).write_bytes(content)
-        data["files"][file] = {
-            "bytes": len(content),
-            "sha256": sha256(content).hexdigest(),
-        }
-    change(data)
-    data["sha256"] = _json.checksum(data)
-    path.write_text(json.dumps(data), "utf-8")
-
-
 def forge_arrays(folder, **changed):
     """Put other arrays in, of which the header knows."""
     arrays = {**parts(), **changed}
@@ -162,15 +145,6 @@ def forge_arrays(folder, **changed):
             data["arrays"][name]["shape"] = list(np.shape(array))
 
     forge(folder, change, weights_npz=npz(arrays))
-
-
-def put(*keys, value):
-    def change(data):
-        for key in keys[:-1]:
-            data = data[key]
-        data[keys[-1]] = value
-
-    return change
 
 
 def sides_of_the_library():
@@ -464,22 +438,11 @@ def test_a_forged_list_of_items_is_refused(items, words, folder):
 
 @pytest.mark.parametrize("name", ["weights.npz", "privacy.json", "items.json"])
 def test_another_file_than_was_written_is_refused(name, folder):
-    path = folder / name
-    good = path.read_bytes()
-    for content in (b"", good[:-1], good[:-1] + bytes([good[-1] ^ 1])):
-        path.write_bytes(content)
-        refused(folder, name)
-    path.unlink()
-    refused(folder, name)
-    path.symlink_to("/dev/zero")
-    refused(folder, name)
+    refused_in_place_of(folder, name)
 
 
 def test_a_report_that_its_charges_do_not_bear_out_is_refused(folder):
-    data = json.loads((folder / "privacy.json").read_bytes())
-    data["spent"]["epsilon"] /= 2
-    forge(folder, privacy_json=json.dumps(data).encode())
-    refused(folder, r"privacy\.json")
+    refused_with_less_spent(folder)
 
 
 def test_a_description_edited_by_hand_is_refused(folder):

@@ -27,7 +27,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from tests.saved.forging import forge, put, refused
+from tests.saved.forging import (
+    forge,
+    put,
+    refused,
+    refused_in_place_of,
+    refused_with_less_spent,
+)
 
 from tacit._random import as_generator
 from tacit.ensemble import PrivateLabeler, PrivateStudent
@@ -290,22 +296,11 @@ def test_a_forged_description_is_refused(change, words, folder):
 
 @pytest.mark.parametrize("name", ["student.skops", "privacy.json", "schema.json"])
 def test_another_file_than_was_written_is_refused(name, folder):
-    path = folder / name
-    good = path.read_bytes()
-    for content in (b"", good[:-1], good[:-1] + bytes([good[-1] ^ 1])):
-        path.write_bytes(content)
-        refused(folder, name)
-    path.unlink()
-    refused(folder, name)
-    path.symlink_to("/dev/zero")
-    refused(folder, name)
+    refused_in_place_of(folder, name)
 
 
 def test_a_report_that_its_charges_do_not_bear_out_is_refused(folder):
-    data = json.loads((folder / "privacy.json").read_bytes())
-    data["spent"]["epsilon"] /= 2
-    forge(folder, privacy_json=json.dumps(data).encode())
-    refused(folder, r"privacy\.json")
+    refused_with_less_spent(folder)
 
 
 def test_a_description_edited_by_hand_is_refused(folder):
