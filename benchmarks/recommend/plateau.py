@@ -22,7 +22,7 @@ from tacit._random import as_generator
 from tacit.privacy import Budget
 from tacit.recommend import FrankWolfeCompletion
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings import Ratings
+from tacit.recommend._ratings.table import Ratings
 
 PICTURE = RESULTS / "plateau.png"
 STEPS = ("constant", "published", "standard")

@@ -43,9 +43,9 @@ from tacit.recommend import (
     PrivateALS,
 )
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._local import centered
-from tacit.recommend._ratings import Ratings
-from tacit.recommend._reading import read_ratings
+from tacit.recommend._ratings.reading import read_ratings
+from tacit.recommend._ratings.table import Ratings
+from tacit.recommend._sides.local import centered
 
 ITEMS, RATINGS_EACH = 400, 80
 EPSILON, DELTA = 1.0, 1e-6
@@ -98,7 +98,7 @@ class Timed:
     @property
     def residuals(self) -> sparse.csr_array:
         """What the first step of the walk sees."""
-        _, left = centered(self.ratings, self.facts)
+        (_, _, left), _ = centered(self.ratings, self.facts.middle)
         whole = self.matrix
         return sparse.csr_array((left, whole.indices, whole.indptr), whole.shape)
 

@@ -1,5 +1,7 @@
 """What audits of matrix completion share: tables, solvers, parts of single users."""
 
+import __future__
+
 import inspect
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
@@ -14,8 +16,8 @@ from tacit._tape import recording, replaying
 from tacit.mechanisms import WholeGaussian
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Neighbors
-from tacit.recommend._means import ItemMeans
-from tacit.recommend._ratings import Ratings
+from tacit.recommend._ratings.table import Ratings
+from tacit.recommend._sums.means import ItemMeans
 from tacit.recommend.als import PrivateALS
 from tacit.recommend.cleansed import CleansedSVD
 from tacit.recommend.frank_wolfe import FrankWolfeCompletion
@@ -209,5 +211,8 @@ def planted(patch, module, name, right, wrong):
     # without the decorator, as a few ratings need no compiled code
     source = source[source.index("def ") :].replace(right, wrong)
     scope = dict(vars(module))
-    exec(compile(source, f"{name}, changed", "exec"), scope)
+    code = compile(
+        source, f"{name}, changed", "exec", __future__.annotations.compiler_flag
+    )
+    exec(code, scope)
     patch.setattr(module, name, scope[name])

@@ -25,22 +25,13 @@ from tests.recommend.doubles import MeansSolver
 from tacit._random import as_generator
 from tacit.audit import gaussian_epsilon
 from tacit.privacy import Budget, Neighbors
-from tacit.recommend import (
-    SOLVERS,
-    _als_kernels,
-    _eigen,
-    _linear_kernels,
-    _local_kernels,
-    _moment_kernels,
-    _replay_kernels,
-    _used,
-    _walk_kernels,
-    cleansed,
-    svd,
-)
+from tacit.recommend import SOLVERS, cleansed, svd
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._means import ItemMeans
-from tacit.recommend._noisy_moments import NoisyMoments
+from tacit.recommend._ratings import used
+from tacit.recommend._sides import linear_kernels, replay_kernels, walk_kernels
+from tacit.recommend._sums import als_kernels, moment_kernels, products
+from tacit.recommend._sums.means import ItemMeans
+from tacit.recommend._sums.noisy_moments import NoisyMoments
 
 each_variant = pytest.mark.parametrize("name", VARIANTS)
 
@@ -126,62 +117,62 @@ def test_bounds_and_noise_of_all_releases_come_to_the_claim(name, neighbors, see
 PLANTED = {
     "rows of ratings": (
         "svd",
-        _linear_kernels,
+        linear_kernels,
         "scale_rows",
         "max(radius, np.sqrt(square))",
         "radius",
     ),
     "rows of steps": (
         "gradient, inverse",
-        _replay_kernels,
+        replay_kernels,
         "descend",
         "row[j] / radius",
         "row[j] / step_sizes[n_done]",
     ),
     "residuals": (
         "walk",
-        _walk_kernels,
+        walk_kernels,
         "unit_residuals",
         "max(np.sqrt(dot(row, row)), bound)",
         "bound",
     ),
     "lengths": (
         "walk",
-        _walk_kernels,
+        walk_kernels,
         "add_lengths",
         "max(np.sqrt(slope * slope + curvature * curvature), bound * bound)",
         "bound * bound / 4.0",
     ),
     "weights of ratings": (
         "item means",
-        _local_kernels,
+        moment_kernels,
         "add_means",
         "units / np.sqrt(float(n))",
         "units",
     ),
     "ratings, als": (
         "als",
-        _als_kernels,
+        als_kernels,
         "add_user_parts",
         "max(float(n), square)",
         "float(n)",
     ),
     "coefficients, als": (
         "als",
-        _als_kernels,
+        als_kernels,
         "add_user_parts",
         "1.0 / max(reach, np.sqrt(length))",
         "1.0 / reach",
     ),
     "moments, als": (
         "als",
-        _als_kernels,
+        als_kernels,
         "add_user_parts",
         "max(reach * reach, length)",
         "reach",
     ),
-    "root of two": ("cleansed", _moment_kernels, "add_outer", "np.sqrt(2.0)", "2.0"),
-    "start": ("walk, power", _eigen, "_unit", "vector / norm", "vector"),
+    "root of two": ("cleansed", moment_kernels, "add_outer", "np.sqrt(2.0)", "2.0"),
+    "start": ("walk, power", products, "_unit", "vector / norm", "vector"),
 }
 
 
@@ -221,7 +212,7 @@ def test_a_limit_on_ratings_that_is_not_kept_to_is_found(seed, monkeypatch):
     for neighbors in Neighbors:
         moves = furthest(quiet("cleansed", neighbors, seed), rows, neighbors)
         assert moves.max() <= 1
-    monkeypatch.setattr(_used, "kept", lambda ratings, *_: ratings)
+    monkeypatch.setattr(used, "kept", lambda ratings, *_: ratings)
     for neighbors in Neighbors:
         moves = furthest(quiet("cleansed", neighbors, seed), rows, neighbors)
         assert moves.max() > 1.05

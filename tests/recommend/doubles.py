@@ -8,11 +8,10 @@ from scipy.sparse import csr_array
 from tacit._random import as_generator
 from tacit.mechanisms.grid import noise_assumptions
 from tacit.privacy import GaussianNoise, calibrate
-from tacit.recommend import ItemSide, UserSide
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._local import centered
-from tacit.recommend._means import ItemMeans
-from tacit.recommend._ratings import Ratings
+from tacit.recommend import ItemSide
+from tacit.recommend._ratings.table import Ratings
+from tacit.recommend._sides.local import centered
+from tacit.recommend._sums.means import ItemMeans
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,16 +20,15 @@ class MeansSide(ItemSide):
 
     level: float = 0.0
 
-    def local(self, ratings):
-        facts = RatingFacts(self.n_items, self.low, self.high, 1, 1)
-        levels, rest = centered(ratings, facts, self.level, 3.0, self.offsets)
+    def _at_home(self, ratings):
+        (_, _, rest), levels = centered(ratings, self.level, 3.0, self.offsets)
         coefficients = np.zeros((len(levels), self.vectors.shape[1]))
         for i, (begin, end) in enumerate(
             zip(ratings.indptr[:-1], ratings.indptr[1:], strict=True)
         ):
             for at in range(begin, end):
                 coefficients[i] += rest[at] * self.vectors[ratings.items[at]]
-        return UserSide(levels, coefficients / 10)
+        return levels, coefficients / 10
 
 
 @dataclass(frozen=True)

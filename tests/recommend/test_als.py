@@ -10,11 +10,11 @@ from tacit._random import as_generator
 from tacit._tape import recording
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
-from tacit.recommend import _used
 from tacit.recommend._als_items import ItemCounts, RoundSums, learned, tastes
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._keeping import kept
-from tacit.recommend._ratings import Ratings
+from tacit.recommend._ratings import used
+from tacit.recommend._ratings.keeping import kept
+from tacit.recommend._ratings.table import Ratings
 from tacit.recommend.als import PrivateALS
 
 LOW, HIGH = 1.0, 5.0
@@ -211,15 +211,17 @@ def test_an_adaptive_choice_prefers_rare_items_in_the_rounds_alone(monkeypatch, 
         calls.append((weights, np.count_nonzero(found.items >= 10)))
         return found
 
-    monkeypatch.setattr(_used, "kept", noted)
+    monkeypatch.setattr(used, "kept", noted)
     rare = {}
     for keep in ("even", "adaptive"):
         calls.clear()
         solver = PrivateALS(n_iter=1, keep=keep)
         fitted(table, 50.0, as_generator(0), solver, max_ratings=5)
-        (means, _), (weights, rare[keep]) = calls
-        assert means is None
-        assert (weights is None) == (keep == "even")
+        # blocks of the means come first, then those of the round
+        means, rounds = np.split(np.array([each[0] is None for each in calls]), 2)
+        assert means.all()
+        assert (rounds == (keep == "even")).all()
+        rare[keep] = sum(count for _, count in calls[len(means) :])
     assert rare["adaptive"] > 1.2 * rare["even"]
 
 

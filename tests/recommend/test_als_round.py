@@ -12,9 +12,9 @@ from tests.stat import assert_detects, assert_follows
 from tacit._random import as_generator
 from tacit.exceptions import PlanError
 from tacit.privacy import GaussianNoise, Neighbors
-from tacit.recommend import _whole
-from tacit.recommend._als_round import ERROR_WEIGHT, ItemRound
-from tacit.recommend._local import USUAL_PRIOR_COUNT, plain_arrays
+from tacit.recommend._sides.local import USUAL_PRIOR_COUNT, plain_arrays
+from tacit.recommend._sums import whole
+from tacit.recommend._sums.als_round import ERROR_WEIGHT, ItemRound
 
 PUBLIC = {"ridge": 0.7, "reach": 1e-6, "bound": 1.0}
 N_ITEMS = 6
@@ -39,7 +39,7 @@ def parts(each, vectors, rows, public=PUBLIC):
     split = each.n_items * vectors.shape[1]
     # one thread without the search for libraries that each sum would begin with
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_whole, "in_order", lambda add, blocks, **_: map(add, blocks))
+        patch.setattr(whole, "in_order", lambda add, blocks, **_: map(add, blocks))
         found = [each._total([user(*row)], vectors, **public) for row in rows]
     totals = np.array(found, dtype=np.float64)
     return totals[:, :split] / each.products.units, totals[:, split:] / (

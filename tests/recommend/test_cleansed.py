@@ -13,8 +13,8 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
 from tacit.recommend import cleansed
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._neighbor_items import NeighborItems
-from tacit.recommend._ratings import Ratings
+from tacit.recommend._ratings.table import Ratings
+from tacit.recommend._sides.neighbors import NeighborItems
 from tacit.recommend.cleansed import SHARES, CleansedSVD
 from tacit.saved._side_kinds import KINDS
 
@@ -53,7 +53,7 @@ def test_users_who_weigh_as_much_as_they_rate_would_be_seen(monkeypatch, seed):
     shares = cleansed._shares
 
     def heavy(*arguments):
-        for indptr, items, values in shares(*arguments):
+        for indptr, items, values in (block() for block in shares(*arguments)):
             lengths = np.diff(indptr)
             yield indptr, items, values * np.sqrt(np.repeat(lengths, lengths))
 

@@ -15,7 +15,7 @@ from tacit.mechanisms import noise as draws
 from tacit.privacy import Budget, Neighbors
 from tacit.recommend import FrankWolfeCompletion, MatrixCompletion
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings import Ratings
+from tacit.recommend._ratings.table import Ratings
 from tacit.recommend.frank_wolfe import FrankWolfeCompletionPlan
 
 BUDGET = Budget(1.0, 1e-6)
@@ -257,12 +257,12 @@ def test_replayed_rows_are_those_of_the_fit(seed, monkeypatch):
     ratings = some_ratings(30, 6, seed)
     solver = FrankWolfeCompletion(n_iter=2, clip="row", step="standard")
     seen = []
-    from tacit.recommend._walk import WalkItems  # noqa: PLC0415
+    from tacit.recommend._sides.walk import WalkItems  # noqa: PLC0415
 
     walked = WalkItems.walked
 
-    def noted(side, block):
-        at = walked(side, block)
+    def noted(side, block, **options):
+        at = walked(side, block, **options)
         seen.append((len(side.keeps), at.coefficients))
         return at
 

@@ -19,10 +19,12 @@ from tacit._random import as_generator
 from tacit._tape import recording, replaying
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Composed, GaussianNoise, Neighbors
-from tacit.recommend import _moment_kernels, _replay_kernels, gradient
+from tacit.recommend import gradient
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings import Ratings
+from tacit.recommend._ratings.table import Ratings
+from tacit.recommend._sides import replay_kernels
 from tacit.recommend._spectrum import strengths
+from tacit.recommend._sums import moment_kernels
 from tacit.recommend.gradient import (
     ProjectedGradientCompletion,
     _projection,
@@ -159,14 +161,14 @@ def test_no_user_moves_a_sum_further_than_declared(neighbors, seed):
 
 
 def test_rows_that_are_not_clipped_would_be_seen(monkeypatch, seed):
-    kernel = _replay_kernels.descend
+    kernel = replay_kernels.descend
 
     def loose(*arguments):
         *fixed, radii, rows, coefficients = arguments
         kernel(*fixed, 4 * radii, rows, coefficients)
         rows *= 4
 
-    monkeypatch.setattr(_replay_kernels, "descend", loose)
+    monkeypatch.setattr(replay_kernels, "descend", loose)
     # steps beyond one lead beyond the largest radius
     solver = ProjectedGradientCompletion(
         n_iter=3, step=3.0, row_norm=0.5, nuclear_norm=1e3
@@ -292,7 +294,7 @@ def test_sums_of_full_rows_are_those_of_rows_that_lack_an_item(seed):
     places = np.triu_indices(5)
     sums = [np.zeros(size * (size + 1) // 2, dtype=np.int64) for size in (5, 6)]
     for size, found in zip((5, 6), sums, strict=True):
-        _moment_kernels.add_outer(*block, size, 1e9, found)
+        moment_kernels.add_outer(*block, size, 1e9, found)
     wider = np.zeros((6, 6), dtype=np.int64)
     wider[np.triu_indices(6)] = sums[1]
     assert sums[0].tolist() == wider[places].tolist()

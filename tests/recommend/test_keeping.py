@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from tests.stat import assert_counts_detect, assert_counts_follow
 
-from tacit.recommend import _keeping
-from tacit.recommend._keeping import kept
-from tacit.recommend._ratings import Ratings
+from tacit.recommend._ratings.keeping import kept
+from tacit.recommend._ratings.table import Ratings
 
 N_ITEMS = 40
 
@@ -142,4 +141,4 @@ def test_weights_that_are_none_are_refused(weights, message, seed):
     with pytest.raises(ValueError, match=message):
         kept(table_of(some_rows(seed)), 3, b"key", weights)
     with pytest.raises(ValueError, match=r"^most must be"):
-        _keeping.kept(table_of(some_rows(seed)), 0, b"key")
+        kept(table_of(some_rows(seed)), 0, b"key")

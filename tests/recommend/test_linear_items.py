@@ -8,8 +8,8 @@ from tests.recommend.doubles import some_ratings
 from tests.recommend.spectral import full, low_rank
 
 from tacit._random import as_generator
-from tacit.recommend._linear_items import LinearItems
-from tacit.recommend._ratings import Ratings
+from tacit.recommend._ratings.table import Ratings
+from tacit.recommend._sides.linear import LinearItems
 from tacit.recommend._spectrum import directions, leading, strengths
 
 N_ITEMS, RANK = 9, 3

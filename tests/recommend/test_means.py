@@ -14,9 +14,9 @@ from tacit.exceptions import PlanError
 from tacit.privacy import GaussianNoise, Neighbors
 from tacit.recommend import ItemMeans
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._means import LEVEL_WEIGHT
-from tacit.recommend._ratings import Ratings
-from tacit.recommend._shrinkage import shrunk
+from tacit.recommend._ratings.table import Ratings
+from tacit.recommend._sums.means import LEVEL_WEIGHT
+from tacit.recommend._sums.shrinkage import shrunk
 
 LOW, HIGH = 1.0, 5.0
 

@@ -17,7 +17,7 @@ from tacit._random import as_generator
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.privacy import Budget, GaussianNoise, Ledger, calibrate
 from tacit.recommend import SOLVERS, CompletionPlan, ItemSide, MatrixCompletion
-from tacit.recommend._ratings import Ratings
+from tacit.recommend._ratings.table import Ratings
 from tacit.recommend._solvers import SUMS
 
 N_ITEMS = 6

@@ -9,8 +9,9 @@ import pytest
 from pyarrow import parquet
 from scipy import sparse
 
-from tacit.recommend import MatrixCompletion, _sources, _spool
-from tacit.recommend._reading import checked_range, read_ratings
+from tacit.recommend import MatrixCompletion
+from tacit.recommend._ratings import sources, spool
+from tacit.recommend._ratings.reading import checked_range, read_ratings
 
 ROWS = [
     ("ann", "tea", 4),
@@ -67,7 +68,7 @@ SOURCES = {
 @pytest.mark.parametrize("batch", [2, 2**19])
 @pytest.mark.parametrize("name", SOURCES)
 def test_all_kinds_of_tables_are_read_alike(name, batch, monkeypatch):
-    monkeypatch.setattr(_sources, "BATCH", batch)
+    monkeypatch.setattr(sources, "BATCH", batch)
     assert told(read_ratings(SOURCES[name], **TERMS)) == EXPECTED
 
 
@@ -150,9 +151,9 @@ def test_groups_of_users_make_no_difference(seed, monkeypatch, tmp_path):
     terms = {"items": 40, "rating_range": (-1.5, 1.5)}
     whole = read_ratings(rows, **terms)
     by_matrix = told(read_ratings(matrix, items=50, rating_range=(-1.5, 1.5)))
-    for module in ("_spool", "_reading"):
-        monkeypatch.setattr(f"tacit.recommend.{module}.GROUP_USERS", 7)
-    monkeypatch.setattr(_sources, "BATCH", 333)
+    for module in ("spool", "reading"):
+        monkeypatch.setattr(f"tacit.recommend._ratings.{module}.GROUP_USERS", 7)
+    monkeypatch.setattr(sources, "BATCH", 333)
     for scratch in (None, tmp_path):
         few = read_ratings(rows, scratch=scratch, **terms)
         for name in ("indptr", "items", "values"):
@@ -335,14 +336,14 @@ def test_columns_are_three_names(columns):
 
 def test_scratch_files_have_no_name_and_are_the_owners(tmp_path, monkeypatch):
     seen = []
-    make = _spool._nameless
+    make = spool._nameless
 
     def watched(scratch):
         file = make(scratch)
         seen.append(stat.S_IMODE(os.fstat(file.fileno()).st_mode))
         return file
 
-    monkeypatch.setattr(_spool, "_nameless", watched)
+    monkeypatch.setattr(spool, "_nameless", watched)
     table = read_ratings(ROWS, scratch=tmp_path, **TERMS)
     assert seen == [0o600] * 3
     assert list(tmp_path.iterdir()) == []
@@ -357,6 +358,6 @@ def test_a_scratch_folder_that_is_none_is_refused(tmp_path, monkeypatch):
     def full(**terms):
         raise OSError
 
-    monkeypatch.setattr(_spool.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(spool.tempfile, "TemporaryFile", full)
     with pytest.raises(ValueError, match=r"^scratch must be a folder with room"):
         read_ratings(ROWS, scratch=tmp_path, **TERMS)

@@ -12,8 +12,9 @@ from tacit import _threads
 from tacit._random import as_generator
 from tacit._tape import recording
 from tacit.privacy import Neighbors
-from tacit.recommend._ratings import Ratings
-from tacit.recommend._walk import StepLength, WalkItems
+from tacit.recommend._ratings.table import Ratings
+from tacit.recommend._sides.walk import WalkItems
+from tacit.recommend._sums.step_length import StepLength
 
 N_ITEMS = 12
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import numpy as np
 import pytest
@@ -25,11 +25,11 @@ import tacit.recommend
 from tacit._random import as_generator
 from tacit.privacy import Budget, GaussianNoise, Ledger
 from tacit.recommend import SOLVERS, MatrixCompletion
-from tacit.recommend._linear_items import LinearItems
-from tacit.recommend._neighbor_items import NeighborItems
-from tacit.recommend._replayed_items import ReplayedItems
-from tacit.recommend._side import ItemSide
-from tacit.recommend._walk import WalkItems
+from tacit.recommend._sides.base import ItemSide
+from tacit.recommend._sides.linear import LinearItems
+from tacit.recommend._sides.neighbors import NeighborItems
+from tacit.recommend._sides.replayed import ReplayedItems
+from tacit.recommend._sides.walk import WalkItems
 from tacit.saved import (
     ModelFileError,
     SavedSide,
@@ -148,8 +148,8 @@ def forge_arrays(folder, **changed):
 
 
 def sides_of_the_library():
-    for module in iter_modules(tacit.recommend.__path__):
-        import_module(f"tacit.recommend.{module.name}")
+    for module in walk_packages(tacit.recommend.__path__, "tacit.recommend."):
+        import_module(module.name)
     found, waiting = set(), [ItemSide]
     while waiting:
         kinds = waiting.pop().__subclasses__()

@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.recommend._shrinkage import RARE
+from tacit.recommend._sums.shrinkage import RARE
 
 __all__ = ["ItemCounts", "RoundSums", "learned", "tastes"]
 

@@ -13,8 +13,6 @@ from tacit._progress import progress
 from tacit._random import as_generator, is_seeded
 from tacit._validate import at_least
 from tacit.privacy import Ledger, Neighbors
-from tacit.recommend._catalogue import Catalogue
-from tacit.recommend._columns import given_numbers
 from tacit.recommend._pairs import paired, rated_pairs
 from tacit.recommend._plan import (
     CompletionPlan,
@@ -22,7 +20,9 @@ from tacit.recommend._plan import (
     planned_completion,
     refuse_parameters,
 )
-from tacit.recommend._reading import checked_range, read_ratings
+from tacit.recommend._ratings.catalogue import Catalogue
+from tacit.recommend._ratings.columns import given_numbers
+from tacit.recommend._ratings.reading import checked_range, read_ratings
 from tacit.recommend._rows import Rows, Top, UserRow, own_ratings
 from tacit.streams._alone import alone
 

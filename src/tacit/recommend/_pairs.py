@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.recommend._catalogue import Catalogue
+from tacit.recommend._ratings.catalogue import Catalogue
 
 __all__ = ["cells_of", "paired", "rated_pairs"]
 

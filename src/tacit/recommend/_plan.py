@@ -14,9 +14,9 @@ from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.privacy.report import in_words
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._means import ItemMeans
-from tacit.recommend._reading import checked_range
+from tacit.recommend._ratings.reading import checked_range
 from tacit.recommend._solvers import SOLVERS, SUMS
+from tacit.recommend._sums.means import ItemMeans
 from tacit.solvers import Plan
 
 __all__ = ["CompletionPlan", "planned_completion", "refuse_parameters"]

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import at_least
-from tacit.recommend._catalogue import Catalogue
-from tacit.recommend._columns import given_numbers
 from tacit.recommend._pairs import cells_of
-from tacit.recommend._ratings import BLOCK_USERS, Ratings, RatingTable, clipped
-from tacit.recommend._side import ItemSide
+from tacit.recommend._ratings.catalogue import Catalogue
+from tacit.recommend._ratings.columns import given_numbers
+from tacit.recommend._ratings.table import BLOCK_USERS, Ratings, RatingTable, clipped
+from tacit.recommend._sides.base import ItemSide
 
 __all__ = ["Rows", "Top", "UserRow", "own_ratings"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tacit.recommend._noisy_moments import NoisyMoments
+from tacit.recommend._sums.noisy_moments import NoisyMoments
 from tacit.recommend.als import ALSPlan, PrivateALS
 from tacit.recommend.cleansed import CleansedSVD
 from tacit.recommend.frank_wolfe import FrankWolfeCompletion, FrankWolfeCompletionPlan

@@ -10,11 +10,16 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
-__all__ = ["directions", "leading", "strengths"]
+from tacit._validate import one_of
+
+__all__ = ["MATRIX_SOLVERS", "directions", "leading", "leading_pair", "strengths"]
 
 Array = NDArray[np.float64]
+
+# How the one leading direction is found
+MATRIX_SOLVERS = ("dense", "lanczos")
 
 # How often the diagonal is replaced, at most
 DIAGONAL_ROUNDS = 10
@@ -30,6 +35,32 @@ def leading(matrix: Array, rank: int) -> tuple[Array, Array]:
     size = len(matrix)
     values, vectors = eigh(matrix, subset_by_index=[size - rank, size - 1])
     return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+
+
+def leading_pair(matrix: Array, solver: str) -> tuple[float, Array]:
+    """Return the largest eigenvalue of a symmetric matrix, and its unit vector.
+
+    Parameters
+    ----------
+    matrix
+        Symmetric matrix, which must be public: how long the search takes depends on it.
+    solver
+        ``"dense"`` for all of its entries at once, or ``"lanczos"`` for products with
+        vectors, which is faster from a few thousand rows on.
+    """
+    one_of(MATRIX_SOLVERS, solver=solver)
+    size = len(matrix)
+    if solver == "lanczos" and size > 2:
+        # the same start for all, so that a matrix always has the same answer
+        start = np.full(size, 1 / sqrt(size))
+        start[::2] *= -0.5
+        try:
+            values, vectors = eigsh(matrix, k=1, which="LA", v0=start)
+            return float(values[0]), vectors[:, 0].copy()
+        except ArpackError:  # no start or no end: then all entries at once
+            pass
+    values, vectors = leading(matrix, 1)
+    return float(values[0]), vectors[:, 0].copy()
 
 
 def _iterated(matrix: Array, rank: int, start: Array) -> tuple[Array, Array]:

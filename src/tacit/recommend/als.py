@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import shake_256
 from math import sqrt
 from typing import TYPE_CHECKING, ClassVar
@@ -17,18 +16,17 @@ from tacit._validate import at_least, one_of, plain
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Neighbors, calibrate
 from tacit.recommend._als_items import ItemCounts, learned, tastes
-from tacit.recommend._als_round import ItemRound
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._linear_items import LinearItems
-from tacit.recommend._local import plain_arrays
-from tacit.recommend._means import ItemMeans, ReleasedMeans
-from tacit.recommend._second_moments import Block
-from tacit.recommend._side import refuse_large
-from tacit.recommend._used import UsedRatings, public_key
+from tacit.recommend._ratings.used import UsedRatings, public_key
+from tacit.recommend._sides.base import refuse_large
+from tacit.recommend._sides.linear import LinearItems
+from tacit.recommend._sides.local import Block, plain_arrays
+from tacit.recommend._sums.als_round import ItemRound
+from tacit.recommend._sums.means import ItemMeans, ReleasedMeans
 from tacit.solvers._base import refuse_pure
 
 if TYPE_CHECKING:
-    from tacit.recommend._ratings import Ratings
+    from tacit.recommend._ratings.table import Ratings
 
 __all__ = ["ALSPlan", "PrivateALS"]
 
@@ -163,9 +161,10 @@ class PrivateALS:
         rank = USUAL_RANK if self.rank == "auto" else int(self.rank)
         # as many directions as items would say of a rating what it says of itself
         rank = max(1, min(rank, facts.n_items - 1))
-        refuse_large(facts.n_items, rank + 2, "a lower rank")
         n_iter = _usual_rounds(users) if self.n_iter is None else self.n_iter
         starts = int(np.clip(users / USERS_PER_START, 2, max(MOST_STARTS, 2 * rank)))
+        # the sums of a round are as large as a side of so many directions
+        refuse_large(facts.n_items, max(starts, rank) + 2, "a lower rank")
         share = float(np.clip(MEANS_USERS / users, LEAST_SHARE, MOST_SHARE))
         share = 1.0 if n_iter == 0 else share
         weights = np.ones(n_iter)
@@ -250,12 +249,11 @@ def _started(free: Array, n_starts: int, bound: float, key: bytes) -> Array:
 
 
 def _rests(used: UsedRatings, means: ReleasedMeans) -> Iterator[Callable[[], Block]]:
-    """Yield functions that take public level and offsets off a block's ratings."""
+    """Return functions that take public level and offsets off a block's ratings."""
 
     def rest(block: Ratings) -> Block:
-        indptr, items, values = plain_arrays(used.of(block))
+        indptr, items, values = plain_arrays(block)
         values -= means.level + means.offsets[items]
         return indptr, items, values
 
-    for block in used.ratings.blocks():
-        yield partial(rest, block)
+    return used.each(rest)

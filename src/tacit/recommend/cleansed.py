@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
@@ -16,19 +16,18 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._linear_items import LinearItems
-from tacit.recommend._local import plain_arrays
-from tacit.recommend._means import ItemMeans
-from tacit.recommend._neighbor_items import NeighborItems
-from tacit.recommend._noisy_moments import NoisyMoments
-from tacit.recommend._second_moments import Block
-from tacit.recommend._side import ItemSide, refuse_large
+from tacit.recommend._ratings.used import UsedRatings, public_key
+from tacit.recommend._sides.base import ItemSide, refuse_large
+from tacit.recommend._sides.linear import LinearItems
+from tacit.recommend._sides.local import Block, centered, plain_arrays
+from tacit.recommend._sides.neighbors import NeighborItems
 from tacit.recommend._spectrum import directions
-from tacit.recommend._used import UsedRatings, public_key
+from tacit.recommend._sums.means import ItemMeans
+from tacit.recommend._sums.noisy_moments import NoisyMoments
 from tacit.solvers._base import refuse_pure
 
 if TYPE_CHECKING:
-    from tacit.recommend._ratings import Ratings
+    from tacit.recommend._ratings.table import Ratings
 
 __all__ = ["CleansedSVD", "CleansedSVDPlan"]
 
@@ -206,31 +205,31 @@ class CleansedSVD:
 
 
 def _shares(
-    ratings: UsedRatings,
+    used: UsedRatings,
     clamp: float | None,
     offsets: Array,
     prior_level: float,
     prior_count: float,
-) -> Iterator[Block]:
-    """Yield rows whose outer products are a user's parts of covariance or weights.
+) -> Iterator[Callable[[], Block]]:
+    """Return functions for rows whose outer products are parts of the two sums.
 
     These are centered and clamped ratings over ``clamp``, or ones where it is None,
     over the root of the number of ratings: a row is at most one long.
     """
-    from tacit.recommend import _local_kernels  # noqa: PLC0415 - numba loads on use
 
-    for block in ratings.blocks():
-        indptr, items, values = plain_arrays(block)
+    def share(ratings: Ratings) -> Block:
         if clamp is None:
+            indptr, items, values = plain_arrays(ratings)
             values[:] = 1.0
         else:
-            values -= offsets[items]
-            levels = np.empty(len(indptr) - 1)
-            _local_kernels.center(indptr, values, prior_level, prior_count, levels)
+            block, _ = centered(ratings, prior_level, prior_count, offsets)
+            indptr, items, values = block
             values = np.clip(values / clamp, -1.0, 1.0)
         # [cleansed:weights] entries of at most one, over the root of their number
         lengths = np.diff(indptr)
-        yield indptr, items, values / np.sqrt(np.repeat(lengths, lengths))
+        return indptr, items, values / np.sqrt(np.repeat(lengths, lengths))
+
+    return used.each(share)
 
 
 def _cleansed(

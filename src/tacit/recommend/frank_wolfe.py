@@ -17,25 +17,22 @@ from tacit._progress import steps
 from tacit._validate import at_least, moderate, one_of, plain
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
-from tacit.recommend._eigen import (
-    MATRIX_SOLVERS,
-    PRODUCT_SOLVERS,
-    NoisyProducts,
-    leading_pair,
-)
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._means import ItemMeans
-from tacit.recommend._noisy_moments import NoisyMoments
-from tacit.recommend._second_moments import MOST_ITEMS, Block
-from tacit.recommend._side import refuse_large
-from tacit.recommend._spectrum import strengths
-from tacit.recommend._unit_rows import usual_row_norm
-from tacit.recommend._used import UsedRatings, public_key
-from tacit.recommend._walk import BLOCK_USERS, NOISES, StepLength, WalkItems
+from tacit.recommend._ratings.used import UsedRatings, public_key
+from tacit.recommend._sides.base import refuse_large
+from tacit.recommend._sides.local import Block
+from tacit.recommend._sides.unit_rows import usual_row_norm
+from tacit.recommend._sides.walk import WalkItems
+from tacit.recommend._spectrum import MATRIX_SOLVERS, leading_pair, strengths
+from tacit.recommend._sums.means import ItemMeans
+from tacit.recommend._sums.noisy_moments import NoisyMoments
+from tacit.recommend._sums.products import PRODUCT_SOLVERS, NoisyProducts
+from tacit.recommend._sums.second_moments import MOST_ITEMS
+from tacit.recommend._sums.step_length import NOISES, StepLength
 from tacit.solvers._base import refuse_pure
 
 if TYPE_CHECKING:
-    from tacit.recommend._ratings import Ratings
+    from tacit.recommend._ratings.table import Ratings
 
 __all__ = ["FrankWolfeCompletion", "FrankWolfeCompletionPlan"]
 
@@ -248,22 +245,16 @@ class FrankWolfeCompletion:
         facts = plan.facts
         used = UsedRatings(ratings, facts.max_ratings, public_key(rng))
         side = self._start(plan, used, rng)
-
-        def each(make: Callable[[Ratings], object]) -> Iterator[Callable[[], object]]:
-            """Yield what makes a block, of the ratings that are used of its users."""
-
-            def of(block: Ratings) -> object:
-                return make(used.of(block))
-
-            return (partial(of, block) for block in ratings.blocks(BLOCK_USERS))
-
         k = self._nuclear_norm(plan)
         published = self.step == "published"
         # the published walk begins without a direction
         for t in steps(plan.n_iter - published, "steps"):
             rows = partial(side.unit_residuals, bound=plan.bound)
             vector, values = self._released(
-                plan.directions[t], lambda rows=rows: each(rows), rng, every=k is None
+                plan.directions[t],
+                lambda rows=rows: used.each(rows),
+                rng,
+                every=k is None,
             )
             # from here on nothing but what was released, until the length is
             strength = float(values[0])
@@ -275,7 +266,12 @@ class FrankWolfeCompletion:
                 length = plan.lengths[t if self.step == "search" else 0]
                 reach = (plan.widest if k is None else k) / value
                 found = length.run(
-                    each(side.walked), vector, reach, facts.max_ratings, plan.bound, rng
+                    used.each(side.walked),
+                    vector,
+                    reach,
+                    facts.max_ratings,
+                    plan.bound,
+                    rng,
                 )
                 if k is None:
                     k = found * plan.widest * float(np.sqrt(values / strength).sum())

@@ -14,16 +14,16 @@ from tacit._validate import at_least, at_most, moderate, plain
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, Repeated, calibrate
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._noisy_moments import NoisyMoments
-from tacit.recommend._replayed_items import ReplayedItems
-from tacit.recommend._side import MOST_NUMBERS, refuse_large
+from tacit.recommend._ratings.used import public_key
+from tacit.recommend._sides.base import MOST_NUMBERS, refuse_large
+from tacit.recommend._sides.replayed import ReplayedItems
+from tacit.recommend._sides.unit_rows import usual_row_norm
 from tacit.recommend._spectrum import leading, strengths
-from tacit.recommend._unit_rows import usual_row_norm
-from tacit.recommend._used import public_key
+from tacit.recommend._sums.noisy_moments import NoisyMoments
 from tacit.solvers._base import refuse_pure
 
 if TYPE_CHECKING:
-    from tacit.recommend._ratings import Ratings
+    from tacit.recommend._ratings.table import Ratings
 
 __all__ = [
     "ProjectedGradientCompletion",

@@ -21,16 +21,16 @@ from tacit._validate import (
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._linear_items import LOCAL_STEPS, LinearItems
-from tacit.recommend._noisy_moments import NoisyMoments
-from tacit.recommend._side import refuse_large
+from tacit.recommend._ratings.used import UsedRatings, public_key
+from tacit.recommend._sides.base import refuse_large
+from tacit.recommend._sides.linear import LOCAL_STEPS, LinearItems
+from tacit.recommend._sides.unit_rows import unit_rows, usual_row_norm
 from tacit.recommend._spectrum import directions
-from tacit.recommend._unit_rows import unit_rows, usual_row_norm
-from tacit.recommend._used import UsedRatings, public_key
+from tacit.recommend._sums.noisy_moments import NoisyMoments
 from tacit.solvers._base import refuse_pure
 
 if TYPE_CHECKING:
-    from tacit.recommend._ratings import Ratings
+    from tacit.recommend._ratings.table import Ratings
 
 __all__ = ["SVDCompletion", "SVDCompletionPlan"]
 
@@ -135,10 +135,8 @@ class SVDCompletion:
         """Release the second moments, and return their leading directions."""
         facts = plan.facts
         used = UsedRatings(ratings, facts.max_ratings, public_key(rng))
-        blocks = (
-            unit_rows(block, facts.middle, plan.row_norm)[0] for block in used.blocks()
-        )
-        noisy = plan.moments.run(blocks, rng)
+        rows = used.each(lambda of: unit_rows(of, facts.middle, plan.row_norm)[0])
+        noisy = plan.moments.run(rows, rng)
         # from here on nothing but what was released
         strong, vectors = directions(noisy, self.rank, plan.moments.scale)
         return LinearItems(

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.recommend._linear_items import LOCAL_STEPS, LinearItems
-from tacit.recommend._neighbor_items import NeighborItems
-from tacit.recommend._replayed_items import ReplayedItems
-from tacit.recommend._walk import WalkItems
+from tacit.recommend._sides.linear import LOCAL_STEPS, LinearItems
+from tacit.recommend._sides.neighbors import NeighborItems
+from tacit.recommend._sides.replayed import ReplayedItems
+from tacit.recommend._sides.walk import WalkItems
 from tacit.saved._arrays import FILE, Arrays
 from tacit.saved._errors import ModelFileError
 

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.privacy import PrivacyReport
 from tacit.recommend import MatrixCompletion
-from tacit.recommend._catalogue import Catalogue
+from tacit.recommend._ratings.catalogue import Catalogue
 from tacit.recommend._rows import UserRow, own_ratings
-from tacit.recommend._side import ItemSide
+from tacit.recommend._sides.base import ItemSide
 from tacit.saved import _arrays, _json
 from tacit.saved._errors import ModelFileError, refused_as
 from tacit.saved._files import (

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit.mechanisms.noise import uniform_below
-from tacit.recommend._keeping import kept
+from tacit.recommend._ratings.keeping import kept
 
 if TYPE_CHECKING:
-    from tacit.recommend._ratings import Ratings
+    from tacit.recommend._ratings.table import Ratings
 
 __all__ = ["UsedRatings", "public_key"]
+
+T = TypeVar("T")
 
 
 def public_key(rng: Generator) -> bytes:
@@ -50,6 +52,6 @@ class UsedRatings:
         """Return what is used of a block of all ratings."""
         return kept(block, self.most, self.key, self.weights)
 
-    def blocks(self) -> Iterator[Ratings]:
-        """Yield the rows of a few users at a time."""
-        return map(self.of, self.ratings.blocks())
+    def each(self, make: Callable[[Ratings], T]) -> Iterator[Callable[[], T]]:
+        """Yield what makes something of a few users' rows, for threads to call."""
+        return self.ratings.each(lambda block: make(self.of(block)))

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit._validate import at_least
-from tacit.recommend._ratings import Ratings
-from tacit.recommend._row_kernels import keep_rows
+from tacit.recommend._ratings.table import Ratings
 
 __all__ = ["kept"]
 
@@ -50,13 +49,15 @@ def kept(
 
     Examples
     --------
-    >>> from tacit.recommend._keeping import kept
-    >>> from tacit.recommend._ratings import Ratings
+    >>> from tacit.recommend._ratings.keeping import kept
+    >>> from tacit.recommend._ratings.table import Ratings
     >>> row = Ratings.of_row([4, 1, 7], [3.0, 5.0, 1.0], n_items=9)
     >>> few = kept(row, 2, b"public")
     >>> few.n_ratings, set(few.items.tolist()) < {1, 4, 7}
     (2, True)
     """
+    from tacit.recommend._ratings import row_kernels  # noqa: PLC0415 - numba
+
     at_least(1, most=most)
     rates = _rates(weights, ratings.n_items)
     lengths = np.diff(ratings.indptr)
@@ -66,7 +67,7 @@ def kept(
     np.cumsum(np.minimum(lengths, most), out=indptr[1:])
     items = np.empty(indptr[-1], dtype=np.int32)
     values = np.empty(indptr[-1], dtype=np.float32)
-    keep_rows(
+    row_kernels.keep_rows(
         ratings.indptr,
         ratings.items,
         ratings.values.view(np.uint32),

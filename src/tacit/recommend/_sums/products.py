@@ -1,4 +1,4 @@
-"""Leading directions of users' rows: from a noisy matrix, or from noisy products."""
+"""The leading direction of users' rows, from noisy products with vectors."""
 
 from __future__ import annotations
 
@@ -9,50 +9,20 @@ from math import sqrt
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackError, eigsh
 
 from tacit._validate import at_least, one_of, plain
 from tacit.mechanisms import WholeGaussian
 from tacit.mechanisms.noise import float_normal
 from tacit.privacy import Event, Repeated
-from tacit.recommend._second_moments import Blocks
-from tacit.recommend._whole import factor_with_room, summed
+from tacit.recommend._sums.second_moments import Blocks
+from tacit.recommend._sums.whole import factor_with_room, summed
 
-__all__ = ["MATRIX_SOLVERS", "PRODUCT_SOLVERS", "NoisyProducts", "leading_pair"]
+__all__ = ["PRODUCT_SOLVERS", "NoisyProducts"]
 
 Array = NDArray[np.float64]
 
-# Of a matrix that was released with its noise
-MATRIX_SOLVERS = ("dense", "lanczos")
 # Without the matrix: by products of it with vectors, each with noise
 PRODUCT_SOLVERS = ("oja", "power")
-
-
-def leading_pair(matrix: Array, solver: str) -> tuple[float, Array]:
-    """Return the largest eigenvalue of a symmetric matrix, and its unit vector.
-
-    Parameters
-    ----------
-    matrix
-        Symmetric matrix, which must be public: how long the search takes depends on it.
-    solver
-        ``"dense"`` for all of its entries at once, or ``"lanczos"`` for products with
-        vectors, which is faster from a few thousand rows on.
-    """
-    one_of(MATRIX_SOLVERS, solver=solver)
-    size = len(matrix)
-    if solver == "lanczos" and size > 2:
-        # the same start for all, so that a matrix always has the same answer
-        start = np.full(size, 1 / sqrt(size))
-        start[::2] *= -0.5
-        try:
-            values, vectors = eigsh(matrix, k=1, which="LA", v0=start)
-            return float(values[0]), vectors[:, 0].copy()
-        except ArpackError:  # no start or no end: then all entries at once
-            pass
-    values, vectors = eigh(matrix, subset_by_index=[size - 1, size - 1])
-    return float(values[0]), vectors[:, 0].copy()
 
 
 @dataclass(frozen=True)
@@ -140,7 +110,7 @@ class NoisyProducts:
         rng
             Source of the start, which is public, and of the noise.
         """
-        from tacit.recommend import _moment_kernels as kernels  # noqa: PLC0415 - numba
+        from tacit.recommend._sums import moment_kernels as kernels  # noqa: PLC0415 - numba
 
         # [completion:start] of length one, or the first product would have no bound
         vector = _unit(float_normal(self.n_items, rng))

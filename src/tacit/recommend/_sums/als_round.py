@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from tacit._validate import at_least, plain
 from tacit.mechanisms import WholeGaussian
+from tacit.mechanisms.continual import to_matrix
 from tacit.privacy import Composed, Event, Neighbors
 from tacit.recommend._als_items import RoundSums
-from tacit.recommend._local import USUAL_PRIOR_COUNT
-from tacit.recommend._second_moments import Block, packed_size
-from tacit.recommend._whole import MARGIN, factor_with_room, summed
+from tacit.recommend._sides.local import USUAL_PRIOR_COUNT, Block
+from tacit.recommend._sums.second_moments import packed_size
+from tacit.recommend._sums.whole import MARGIN, factor_with_room, summed
 
 __all__ = ["ItemRound"]
 
@@ -156,13 +157,10 @@ class ItemRound:
         products = self.products(total[:n_products], rng) / self._product_units
         moments = self.moments(total[n_products:], rng) / self._moment_units(rank)
         moments /= n_users
-        matrix = np.zeros((rank, rank))
-        matrix[np.triu_indices(rank)] = moments[:-1]
-        beside = np.triu(matrix, 1) / sqrt(2)
         error = LARGEST_ERROR * moments[-1] / ERROR_WEIGHT
         return RoundSums(
             products=products.reshape(self.n_items, rank),
-            moments=beside + beside.T + np.diag(np.diag(matrix)),
+            moments=to_matrix(moments[:-1]),
             error=float(np.clip(error, LEAST_ERROR, 1.0)) * bound**2,
             scale=self.products.scale / self._product_units,
             reach=reach,
@@ -178,7 +176,7 @@ class ItemRound:
         bound: float,
     ) -> Integers:
         """Return the exact sums over users: products, then moments, then the error."""
-        from tacit.recommend import _als_kernels as kernels  # noqa: PLC0415 - numba
+        from tacit.recommend._sums import als_kernels as kernels  # noqa: PLC0415 - numba
 
         rank = vectors.shape[1]
         return summed(

@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.exceptions import PlanError
-from tacit.recommend._whole import factor_with_room, summed
+from tacit.recommend._sides.local import Block
+from tacit.recommend._sums.whole import factor_with_room, summed
 
 __all__ = ["MOST_ITEMS", "packed_size", "second_moments", "unpacked", "whole_factor"]
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# Places where each user's ratings begin, her items in ascending order, and her numbers
-Block = tuple[NDArray[np.int64], NDArray[np.int32], Array]
 # A block, or what makes it in the thread that adds it
 Blocks = Iterable[Block | Callable[[], Block]]
 
@@ -86,7 +85,7 @@ def second_moments(blocks: Blocks, n_items: int, units: int) -> Integers:
     units
         Units of the noise.
     """
-    from tacit.recommend import _moment_kernels as kernels  # noqa: PLC0415 - numba
+    from tacit.recommend._sums import moment_kernels as kernels  # noqa: PLC0415 - numba
 
     factor = whole_factor(units, n_items)
     return summed(kernels.add_outer, blocks, packed_size(n_items), n_items, factor)

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from tacit.recommend._facts import RatingFacts
-    from tacit.recommend._ratings import Ratings
+    from tacit.recommend._ratings.table import Ratings
 
-__all__ = ["USUAL_PRIOR_COUNT", "centered", "plain_arrays"]
+__all__ = ["USUAL_PRIOR_COUNT", "Block", "centered", "plain_arrays"]
 
 Array = NDArray[np.float64]
+# Places where each user's ratings begin, her items in ascending order, and her numbers
+Block = tuple[NDArray[np.int64], NDArray[np.int32], Array]
 
 # Ratings that the prior mean is worth: levels of users differ about a third as much as
 # ratings of one user do
@@ -22,12 +23,11 @@ USUAL_PRIOR_COUNT = 3.0
 
 def centered(
     ratings: Ratings,
-    facts: RatingFacts,
-    prior_mean: float | None = None,
+    prior_level: float,
     prior_count: float = USUAL_PRIOR_COUNT,
     offsets: Array | None = None,
-) -> tuple[Array, Array]:
-    """Return the level of each user, and her ratings less that level.
+) -> tuple[Block, Array]:
+    """Return users' ratings less their levels, and the levels.
 
     It is local and free: a level is a function of one user's ratings and of public
     numbers, and its bits do not depend on the other users of the block.
@@ -36,35 +36,24 @@ def centered(
     ----------
     ratings
         Ratings of some users.
-    facts
-        What is public about ratings.
-    prior_mean
-        Public level of a user of whom nothing is known; None for the middle of the
-        range.
+    prior_level
+        Public level of a user of whom nothing is known.
     prior_count
         Ratings that the prior level is worth.
     offsets
         Public offset of each item, which is taken off ratings first; None for none.
-
-    Returns
-    -------
-    tuple
-        Levels, one a user, and what is left of ratings, in their order.
     """
-    from tacit.recommend import _local_kernels  # noqa: PLC0415 - numba loads on use
+    from tacit.recommend._sides import local_kernels  # noqa: PLC0415 - numba
 
     indptr, items, values = plain_arrays(ratings)
     if offsets is not None:
-        values -= np.asarray(offsets, dtype=np.float64)[items]
-    means = np.empty(len(indptr) - 1)
-    prior = facts.middle if prior_mean is None else float(prior_mean)
-    _local_kernels.center(indptr, values, prior, float(prior_count), means)
-    return means, values
+        values -= offsets[items]
+    levels = np.empty(len(indptr) - 1)
+    local_kernels.center(indptr, values, prior_level, prior_count, levels)
+    return (indptr, items, values), levels
 
 
-def plain_arrays(
-    ratings: Ratings,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
+def plain_arrays(ratings: Ratings) -> Block:
     """Return row ends from zero, items and values, as arrays that kernels share.
 
     They are copies in memory, of one kind for maps of files and for views, so that a

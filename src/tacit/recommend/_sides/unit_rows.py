@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.recommend._local import USUAL_PRIOR_COUNT, plain_arrays
-from tacit.recommend._second_moments import Block
+from tacit.recommend._sides.local import Block, centered
 
 if TYPE_CHECKING:
     from tacit.recommend._facts import RatingFacts
-    from tacit.recommend._ratings import Ratings
+    from tacit.recommend._ratings.table import Ratings
 
 __all__ = ["unit_rows", "usual_row_norm"]
 
@@ -33,14 +32,11 @@ def unit_rows(
     A row of norm ``row_norm`` or less is divided by it, and a longer one by its own
     norm.
     """
-    from tacit.recommend import (  # noqa: PLC0415 - numba loads on use
-        _linear_kernels,
-        _local_kernels,
-    )
+    from tacit.recommend._sides import linear_kernels  # noqa: PLC0415 - numba
 
-    indptr, items, values = plain_arrays(ratings)
-    levels, scales = np.empty(len(indptr) - 1), np.empty(len(indptr) - 1)
-    _local_kernels.center(indptr, values, prior_level, USUAL_PRIOR_COUNT, levels)
+    block, levels = centered(ratings, prior_level)
+    indptr, _, values = block
+    scales = np.empty(len(levels))
     # [spectral:clip] to one, less than the margin of the sums off
-    _linear_kernels.scale_rows(indptr, values, row_norm, scales)
-    return (indptr, items, values), levels, scales
+    linear_kernels.scale_rows(indptr, values, row_norm, scales)
+    return block, levels, scales

@@ -15,13 +15,13 @@ from tacit._validate import plain
 from tacit.mechanisms import WholeGaussian
 from tacit.privacy import Event, Neighbors
 from tacit.recommend._facts import RatingFacts
-from tacit.recommend._local import plain_arrays
-from tacit.recommend._shrinkage import shrunk
-from tacit.recommend._whole import MARGIN
+from tacit.recommend._sides.local import plain_arrays
+from tacit.recommend._sums.shrinkage import shrunk
+from tacit.recommend._sums.whole import MARGIN
 
 if TYPE_CHECKING:
-    from tacit.recommend._ratings import Ratings
-    from tacit.recommend._used import UsedRatings
+    from tacit.recommend._ratings.table import Ratings
+    from tacit.recommend._ratings.used import UsedRatings
 
 __all__ = ["ItemMeans", "ReleasedMeans"]
 
@@ -147,13 +147,15 @@ class ItemMeans:
             Source of the noise.
         """
         total = np.zeros((2, self.facts.n_items + 1), dtype=np.int64)
-        for part in in_order(self._parts, ratings.blocks(), side_by_side=True):
+        parts = ratings.each(self._parts)
+        for part in in_order(lambda of_block: of_block(), parts, side_by_side=True):
             total += part
         return self._read(self.mechanism(total, rng))
 
     def _parts(self, ratings: Ratings) -> Integers:
         """Return the exact sums over some users, in whole numbers."""
-        from tacit.recommend import _local_kernels  # noqa: PLC0415 - numba loads on use
+        from tacit.recommend._sides import local_kernels  # noqa: PLC0415 - numba
+        from tacit.recommend._sums import moment_kernels  # noqa: PLC0415
 
         facts = self.facts
         if ratings.n_items != facts.n_items:
@@ -164,10 +166,10 @@ class ItemMeans:
         values = np.clip((values - facts.middle) / self.bound, -1.0, 1.0)
         # her own mean as it is: any shrinkage would shift all offsets alike
         levels = np.empty(len(indptr) - 1)
-        _local_kernels.center(indptr, values, 0.0, 0.0, levels)
+        local_kernels.center(indptr, values, 0.0, 0.0, levels)
         total = np.zeros((2, facts.n_items + 1), dtype=np.int64)
         # [item-means:clip] no part of a sum is larger than that of its count
-        _local_kernels.add_means(
+        moment_kernels.add_means(
             indptr,
             items,
             np.clip(values, -1.0, 1.0),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit._validate import plain
 from tacit.mechanisms import WholeGaussian
 from tacit.privacy import Event, Neighbors
-from tacit.recommend._second_moments import (
+from tacit.recommend._sums.second_moments import (
     Blocks,
     second_moments,
     unpacked,

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._threads import in_order
-from tacit.recommend._local import USUAL_PRIOR_COUNT, plain_arrays
-from tacit.recommend._side import ItemSide, UserSide
+from tacit.recommend._sides.base import ItemSide
+from tacit.recommend._sides.local import USUAL_PRIOR_COUNT, centered, plain_arrays
 
 if TYPE_CHECKING:
-    from tacit.recommend._ratings import Ratings
+    from tacit.recommend._ratings.table import Ratings
 
 __all__ = ["LOCAL_STEPS", "LinearItems"]
 
@@ -53,33 +52,22 @@ class LinearItems(ItemSide):
     prior_count: float = USUAL_PRIOR_COUNT
     step: str = "ridge"
 
-    def local(self, ratings: Ratings) -> UserSide:
-        """Return level and coefficients of each user, from her own ratings alone."""
-        found = list(in_order(self._block, ratings.blocks(), side_by_side=True))
-        empty = np.empty((0, self.vectors.shape[1]))
-        levels = [np.empty(0), *(levels for levels, _ in found)]
-        coefficients = [empty, *(coefficients for _, coefficients in found)]
-        return UserSide(np.concatenate(levels), np.concatenate(coefficients))
+    def _at_home(self, ratings: Ratings) -> tuple[Array, Array]:
+        from tacit.recommend._sides import linear_kernels  # noqa: PLC0415 - numba
 
-    def _block(self, ratings: Ratings) -> tuple[Array, Array]:
-        from tacit.recommend import (  # noqa: PLC0415 - numba loads on use
-            _linear_kernels,
-            _local_kernels,
-        )
-
+        vectors = np.ascontiguousarray(self.vectors)
+        coefficients = np.empty((ratings.n_users, vectors.shape[1]))
+        if self.step == "projection":
+            block, levels = centered(
+                ratings, self.prior_level, self.prior_count, self.offsets
+            )
+            linear_kernels.project(*block, vectors, coefficients)
+            return levels, coefficients
         indptr, items, values = plain_arrays(ratings)
         values -= self.offsets[items]
-        levels = np.empty(len(indptr) - 1)
-        vectors = np.ascontiguousarray(self.vectors)
-        coefficients = np.empty((len(levels), vectors.shape[1]))
-        if self.step == "projection":
-            _local_kernels.center(
-                indptr, values, self.prior_level, self.prior_count, levels
-            )
-            _linear_kernels.project(indptr, items, values, vectors, coefficients)
-            return levels, coefficients
         values -= self.prior_level
-        _linear_kernels.ridge(
+        levels = np.empty(ratings.n_users)
+        linear_kernels.ridge(
             indptr,
             items,
             values,

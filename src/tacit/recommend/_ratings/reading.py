@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._validate import shown
-from tacit.recommend._catalogue import Catalogue
-from tacit.recommend._columns import UserCodes, as_numbers, listed
-from tacit.recommend._ratings import RatingTable, clipped, settled
-from tacit.recommend._sources import BATCH, batches, is_csv
-from tacit.recommend._spool import GROUP_USERS, Chunk, Shelf, Spool
+from tacit.recommend._ratings.catalogue import Catalogue
+from tacit.recommend._ratings.columns import UserCodes, as_numbers, listed
+from tacit.recommend._ratings.sources import BATCH, batches, is_csv
+from tacit.recommend._ratings.spool import GROUP_USERS, Chunk, Shelf, Spool
+from tacit.recommend._ratings.table import RatingTable, clipped, settled
 
 __all__ = ["checked_range", "read_ratings"]
 
@@ -73,7 +73,7 @@ def read_ratings(
 
     Examples
     --------
-    >>> from tacit.recommend._reading import read_ratings
+    >>> from tacit.recommend._ratings.reading import read_ratings
     >>> rows = [("ann", "tea", 4), ("bob", "tea", 9), ("ann", "rum", 2)]
     >>> table = read_ratings(rows, items=["rum", "tea"], rating_range=(1, 5))
     >>> for part in table.row(table.place("ann")):

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._threads import in_order
-from tacit.recommend._local import plain_arrays
-from tacit.recommend._side import ItemSide, UserSide
+from tacit.recommend._sides.base import ItemSide
+from tacit.recommend._sides.local import centered
 
 if TYPE_CHECKING:
-    from tacit.recommend._ratings import Ratings
+    from tacit.recommend._ratings.table import Ratings
 
 __all__ = ["NeighborItems"]
 
@@ -51,30 +50,15 @@ class NeighborItems(ItemSide):
     prior_level: float
     prior_count: float
 
-    def local(self, ratings: Ratings) -> UserSide:
-        """Return level and predicted differences of each user."""
-        found = list(in_order(self._block, ratings.blocks(), side_by_side=True))
-        levels = [np.empty(0), *(levels for levels, _ in found)]
-        rows = [np.empty((0, self.n_items)), *(rows for _, rows in found)]
-        return UserSide(np.concatenate(levels), np.concatenate(rows))
+    def _at_home(self, ratings: Ratings) -> tuple[Array, Array]:
+        from tacit.recommend._sides import neighbor_kernels  # noqa: PLC0415 - numba
 
-    def _block(self, ratings: Ratings) -> tuple[Array, Array]:
-        from tacit.recommend import (  # noqa: PLC0415 - numba loads on use
-            _local_kernels,
-            _neighbor_kernels,
-        )
-
-        indptr, items, values = plain_arrays(ratings)
-        values -= self.offsets[items]
-        levels = np.empty(len(indptr) - 1)
-        _local_kernels.center(
-            indptr, values, self.prior_level, self.prior_count, levels
+        block, levels = centered(
+            ratings, self.prior_level, self.prior_count, self.offsets
         )
         rows = np.empty((len(levels), self.n_items))
-        _neighbor_kernels.interpolate(
-            indptr,
-            items,
-            values,
+        neighbor_kernels.interpolate(
+            *block,
             np.ascontiguousarray(self.covariance),
             self.variance,
             self.n_neighbors,

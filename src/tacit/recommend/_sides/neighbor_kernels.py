@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tacit.recommend._linear_kernels import _solve
+from tacit.recommend._sides.linear_kernels import _solve
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -31,13 +31,20 @@ def walk(
 
     ``values`` are clipped to ``row_norm`` in place, and so are predictions; where it is
     infinite no row is clipped, and predictions are no longer than the user's ratings.
-    ``others`` are predictions of each rating from the user's other ratings.
+    ``others`` are predictions of each rating from the user's other ratings, which are
+    left out where it is empty.
     """
-    residual, along = np.empty(vectors.shape[1]), np.empty(vectors.shape[1])
+    n_items, with_others = vectors.shape[1], len(others) > 0
+    residuals, alongs = np.empty(n_items), np.empty(n_items)
+    # unsigned, for which no code is made that looks for places from the end
+    places = np.empty(n_items, np.uint64)
     for u in range(len(indptr) - 1):
         start, n = indptr[u], indptr[u + 1] - indptr[u]
-        rated, rating = items[start : start + n], values[start : start + n]
-        said, by_others = predicted[start : start + n], others[start : start + n]
+        rating, said = values[start : start + n], predicted[start : start + n]
+        by_others = others[start : start + n]
+        place, along, residual = places[:n], alongs[:n], residuals[:n]
+        for p in range(n):
+            place[p] = items[start + p]
         own = np.sqrt(dot(rating, rating))
         if own > row_norm:
             for p in range(n):
@@ -47,25 +54,28 @@ def walk(
         said[:] = 0.0
         by_others[:] = 0.0
         for t in range(len(keeps)):
+            vector = vectors[t]
             for p in range(n):
-                along[p] = vectors[t, rated[p]]
+                along[p] = vector[place[p]]
                 residual[p] = said[p] - rating[p]
-            product = dot(residual[:n], along[:n])
+            product = dot(residual, along)
             keep, length = keeps[t], weight * lengths[t]
+            step = length * product
             for p in range(n):
-                rest = product - residual[p] * along[p]
-                by_others[p] = keep * by_others[p] - length * rest * along[p]
-                said[p] = keep * said[p] - length * product * along[p]
+                said[p] = keep * said[p] - step * along[p]
+            if with_others:
+                for p in range(n):
+                    rest = product - residual[p] * along[p]
+                    by_others[p] = keep * by_others[p] - length * rest * along[p]
             for s in range(t):
                 coefficients[u, s] *= keep
-            coefficients[u, t] = -length * product
+            coefficients[u, t] = -step
             norm = np.sqrt(dot(said, said))
             # the whole row by one factor, which brings the rated part into the ball
             if norm > radius:
                 factor = radius / norm
-                for p in range(n):
-                    by_others[p] *= factor
-                    said[p] *= factor
+                said *= factor
+                by_others *= factor
                 for s in range(t + 1):
                     coefficients[u, s] *= factor
 

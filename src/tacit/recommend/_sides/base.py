@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._threads import in_order
 from tacit.exceptions import PlanError
 
 if TYPE_CHECKING:
-    from tacit.recommend._ratings import Ratings
+    from tacit.recommend._ratings.table import Ratings
 
 __all__ = ["MOST_NUMBERS", "ItemSide", "UserSide", "refuse_large"]
 
@@ -75,9 +76,19 @@ class ItemSide(ABC):
         """Number of items."""
         return len(self.offsets)
 
-    @abstractmethod
     def local(self, ratings: Ratings) -> UserSide:
         """Return level and coefficients of each user, from her own ratings alone."""
+        found = list(in_order(self._at_home, ratings.blocks(), side_by_side=True))
+        levels = [np.empty(0), *(levels for levels, _ in found)]
+        coefficients = [
+            np.empty((0, self.vectors.shape[1])),
+            *(coefficients for _, coefficients in found),
+        ]
+        return UserSide(np.concatenate(levels), np.concatenate(coefficients))
+
+    @abstractmethod
+    def _at_home(self, ratings: Ratings) -> tuple[Array, Array]:
+        """Return levels and coefficients of some users."""
 
     def complete(self, ratings: Ratings) -> Array:
         """Return the predicted row of each user, which belongs to that user."""

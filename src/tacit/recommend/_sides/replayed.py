@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._threads import in_order
-from tacit.recommend._keeping import kept
-from tacit.recommend._second_moments import Block
-from tacit.recommend._side import ItemSide, UserSide
-from tacit.recommend._unit_rows import unit_rows
+from tacit.recommend._ratings.keeping import kept
+from tacit.recommend._sides.base import ItemSide
+from tacit.recommend._sides.local import Block
+from tacit.recommend._sides.unit_rows import unit_rows
 
 if TYPE_CHECKING:
-    from tacit.recommend._ratings import Ratings
+    from tacit.recommend._ratings.table import Ratings
 
 __all__ = ["ReplayedItems"]
 
@@ -92,15 +91,7 @@ class ReplayedItems(ItemSide):
         indptr = np.arange(block.n_users + 1, dtype=np.int64) * self.n_items
         return indptr, np.tile(items, block.n_users), rows.ravel()
 
-    def local(self, ratings: Ratings) -> UserSide:
-        """Return level and coefficients of each user, from her own ratings alone."""
-        found = list(in_order(self._local_block, ratings.blocks(), side_by_side=True))
-        empty = np.empty((0, self.vectors.shape[1]))
-        levels = [np.empty(0), *(levels for levels, _ in found)]
-        coefficients = [empty, *(coefficients for _, coefficients in found)]
-        return UserSide(np.concatenate(levels), np.concatenate(coefficients))
-
-    def _local_block(self, block: Ratings) -> tuple[Array, Array]:
+    def _at_home(self, block: Ratings) -> tuple[Array, Array]:
         levels, scales, coefficients = self._descend(
             block, np.empty((block.n_users, 0))
         )
@@ -109,14 +100,14 @@ class ReplayedItems(ItemSide):
 
     def _descend(self, block: Ratings, rows: Array) -> tuple[Array, Array, Array]:
         """Fill ``rows``; return levels, scales, and coefficients of scaled rows."""
-        from tacit.recommend import _replay_kernels  # noqa: PLC0415 - numba
+        from tacit.recommend._sides import replay_kernels  # noqa: PLC0415 - numba
 
         block = kept(block, self.max_ratings, self.key.tobytes())
         middle = self.low / 2 + self.high / 2
         parts, levels, scales = unit_rows(block, middle, self.row_norm)
         last = int(self.ranks[-1]) if len(self.ranks) else 0
         coefficients = np.empty((len(levels), last))
-        _replay_kernels.descend(
+        replay_kernels.descend(
             *parts,
             np.ascontiguousarray(self.projections),
             self.shrinks,

@@ -1,0 +1,1 @@
+"""Ratings: read, checked, and kept in rows of users."""

@@ -1,0 +1,1 @@
+"""Item sides, and what users make of them at home."""

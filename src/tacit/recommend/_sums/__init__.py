@@ -1,0 +1,1 @@
+"""Sums over users in whole numbers, released with noise."""
