@@ -27,10 +27,10 @@ def block_of(rows):
     return indptr, np.nonzero(rated)[1].astype(np.int32), rows[rated]
 
 
-def some_rows(n_users, n_items, seed):
+def some_rows(n_users, n_items, seed, rated=0.6):
     rng = as_generator(seed)
     rows = rng.standard_normal((n_users, n_items))
-    rows[rng.random(rows.shape) < 0.4] = np.nan
+    rows[rng.random(rows.shape) > rated] = np.nan
     return rows / np.sqrt(np.nansum(rows**2, axis=1, keepdims=True) + 1e-300)
 
 
@@ -38,19 +38,21 @@ def moments(rows, units=UNITS):
     return second_moments([block_of(rows)], rows.shape[1], units)
 
 
-def test_sums_are_those_of_products_cut_towards_zero(seed):
-    rows = some_rows(5, 4, seed)
-    factor = whole_factor(UNITS, 4)
-    expected = np.zeros((4, 4), dtype=np.int64)
+# rows of few of the items are added in another way than rows of many
+@pytest.mark.parametrize(("n_items", "rated"), [(4, 0.6), (40, 0.1), (40, 0.02)])
+def test_sums_are_those_of_products_cut_towards_zero(n_items, rated, seed):
+    rows = some_rows(20, n_items, seed, rated)
+    factor = whole_factor(UNITS, n_items)
+    expected = np.zeros((n_items, n_items), dtype=np.int64)
     for row in np.nan_to_num(rows):
-        for i in range(4):
+        for i in range(n_items):
             expected[i, i] += trunc(factor * row[i] * row[i])
-            for j in range(i + 1, 4):
+            for j in range(i + 1, n_items):
                 expected[i, j] += trunc(factor * sqrt(2) * row[i] * row[j])
     found = moments(rows)
     assert found.dtype == np.int64
     # products in another order may differ by one where they are nearly whole
-    assert np.abs(found - expected[np.triu_indices(4)]).max() <= 1
+    assert np.abs(found - expected[np.triu_indices(n_items)]).max() <= 1
 
 
 def test_sums_do_not_depend_on_order_blocks_or_threads(seed, monkeypatch):
