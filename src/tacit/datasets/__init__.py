@@ -7,6 +7,7 @@ not change it.
 from tacit.datasets._acs import load_acs_income
 from tacit.datasets._census import Census, make_census, make_census_table
 from tacit.datasets._imagined import imagined_rows
+from tacit.datasets._people import load_celeba_attributes, load_compas
 from tacit.datasets._ratings import (
     RatingData,
     load_jester_ratings,
@@ -49,6 +50,8 @@ __all__ = [
     "load_acs_income",
     "load_adult",
     "load_california_housing",
+    "load_celeba_attributes",
+    "load_compas",
     "load_covertype",
     "load_diabetes",
     "load_dorothea",

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,6 +61,41 @@ class Dataset:
     x_norm: float
     feature_bounds: tuple[tuple[float, float], ...] | None = None
     y_range: tuple[float, float] | None = None
+
+    def without(self, column: str) -> tuple["Dataset", NDArray[np.str_]]:
+        """Return the set without a column, and what each row has in it.
+
+        Parameters
+        ----------
+        column
+            A column of 0 and 1, or one with categories: all of its indicators go.
+
+        Returns
+        -------
+        tuple
+            The rest, under the same ``x_norm``, and the category of each row: "0" or
+            "1" for a plain column, and no text where no indicator is set.
+        """
+        names = np.array(self.feature_names)
+        gone = (names == column) | np.char.startswith(names, f"{column}=")
+        if not gone.any():
+            raise ValueError(f"column must be a column of {self.name}, got {column!r}.")
+        found = np.zeros(len(self.y), dtype=names.dtype)
+        for j in np.flatnonzero(gone):
+            ones = np.asarray(self.X[:, [j]] @ np.ones(1)) > 0
+            if names[j] == column:
+                found[:] = np.where(ones, "1", "0")
+            else:
+                found[ones] = names[j].removeprefix(f"{column}=")
+        kept = np.flatnonzero(~gone)
+        ranges = self.feature_bounds
+        rest = replace(
+            self,
+            X=self.X[:, kept],
+            feature_names=tuple(names[kept].tolist()),
+            feature_bounds=None if ranges is None else tuple(ranges[j] for j in kept),
+        )
+        return rest, found
 
 
 def load_adult(download: bool = False) -> Dataset:
