@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,59 @@ def read_rows(folder: Path, name: str) -> list[dict[str, str]]:
         return []
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def code_of(files: Iterable[Path]) -> str:
+    """Return a digest of some files of code."""
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+class Log:
+    """Rows that reach a file one by one, so that a run can be stopped.
+
+    Rows of the last run stay where ``holds`` is true of them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        fields: Sequence[str],
+        holds: Callable[[Mapping[str, str]], bool],
+        *,
+        quick: bool,
+    ) -> None:
+        self._quick = "yes" if quick else ""
+        self.rows = [
+            row
+            for row in read_rows(folder, name)
+            if row["quick"] == self._quick and holds(row)
+        ]
+        folder.mkdir(exist_ok=True)
+        self._file = (folder / f"{name}.csv").open("w", newline="")
+        self._writer = csv.DictWriter(self._file, [*fields, "quick"], restval="")
+        self._writer.writeheader()
+        self._writer.writerows(self.rows)
+        self._file.flush()
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Write one more row."""
+        text = {
+            name: "" if value is None else str(value) for name, value in row.items()
+        }
+        text["quick"] = self._quick
+        self._writer.writerow(text)
+        self._file.flush()
+        self.rows.append(text)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 def measured_rows(folder: Path, name: str, *, whole: bool) -> list[dict[str, str]]:

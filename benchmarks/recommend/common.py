@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from benchmarks import tables
 from benchmarks.tables import (
     arguments,
+    code_of,
     markdown,
     measured_rows,
-    read_rows,
     save_rows,
     shown,
 )
@@ -41,16 +40,8 @@ def measured(name: str, *, whole: bool) -> list[dict[str, str]]:
     return measured_rows(RESULTS, name, whole=whole)
 
 
-def code_of(files: Iterable[Path]) -> str:
-    """Return a digest of some files of code."""
-    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
-
-
-class Log:
-    """Rows that reach the file one by one, so that a run can be stopped.
-
-    Rows of the last run stay where ``holds`` is true of them.
-    """
+class Log(tables.Log):
+    """Rows of these benchmarks that reach their file one by one."""
 
     def __init__(
         self,
@@ -60,34 +51,4 @@ class Log:
         *,
         quick: bool,
     ) -> None:
-        self._quick = "yes" if quick else ""
-        self.rows = [
-            row
-            for row in read_rows(RESULTS, name)
-            if row["quick"] == self._quick and holds(row)
-        ]
-        RESULTS.mkdir(exist_ok=True)
-        self._file = (RESULTS / f"{name}.csv").open("w", newline="")
-        self._writer = csv.DictWriter(self._file, [*fields, "quick"], restval="")
-        self._writer.writeheader()
-        self._writer.writerows(self.rows)
-        self._file.flush()
-
-    def append(self, row: Mapping[str, Any]) -> None:
-        """Write one more row."""
-        text = {
-            name: "" if value is None else str(value) for name, value in row.items()
-        }
-        text["quick"] = self._quick
-        self._writer.writerow(text)
-        self._file.flush()
-        self.rows.append(text)
-
-    def close(self) -> None:
-        self._file.close()
-
-    def __enter__(self) -> Log:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+        super().__init__(RESULTS, name, fields, holds, quick=quick)
