@@ -6,7 +6,7 @@ import pytest
 from tacit._random import as_generator
 from tacit.convex import Huber, HuberizedHinge, Logistic, Objective, Softmax, Squared
 from tacit.data import ArrayRows, RowBounds
-from tacit.inference._alone import margins
+from tacit.data.alone import margins
 from tacit.inference._curvature import SecondOrder, plan_curvature
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem

@@ -14,7 +14,7 @@ from tacit.convex import Loss
 from tacit.convex.objective import MOST_ADDITIONS
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows
-from tacit.inference._alone import margins, pieces
+from tacit.data.alone import margins, pieces
 from tacit.mechanisms import SymmetricGaussian
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem

@@ -21,7 +21,7 @@ from tacit._random import RandomSource, generator_for, is_seeded
 from tacit._validate import fraction
 from tacit.convex import CoordinatePenalty, Free
 from tacit.data import bounded_rows
-from tacit.inference._alone import plain_rows
+from tacit.data.alone import plain_rows
 from tacit.inference._curvature import CurvaturePlan, plan_curvature
 from tacit.inference._noise import Intervals
 from tacit.linear_model._base import PrivateLinearModel

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import checked_shape, numeric, public_range
-from tacit.inference._alone import margins, pieces, plain_rows
+from tacit.data.alone import margins, pieces, plain_rows
 from tacit.linear_model._base import PrivateLinearModel
 from tacit.linear_model._erm import checked_features
 

@@ -1,0 +1,101 @@
+"""How much figures can change between two models whose weights are near each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.fairness._groups import Cells
+from tacit.fairness._notions import FairnessForm
+
+__all__ = ["BOUNDS", "Fragile", "changes", "fragile_rows"]
+
+Floats = NDArray[np.float64]
+
+BOUNDS = ("one_sided", "count", "markov", "corollary", "corollary_count")
+# Margins and norms are rounded in their last digits; rows as near as that to the edge
+# count as inside
+SLACK = 1 + 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Fragile:
+    """Which answers another model within some distance may turn.
+
+    Parameters
+    ----------
+    right
+        Whether the answer of the reference is right.
+    losable
+        Whether a right answer may become wrong; true for a tie.
+    winnable
+        Whether a wrong answer may become right; true for a tie.
+    reach
+        How far each margin can move.
+    """
+
+    right: NDArray[np.bool_]
+    losable: NDArray[np.bool_]
+    winnable: NDArray[np.bool_]
+    reach: Floats
+
+    @property
+    def either(self) -> NDArray[np.bool_]:
+        """Whether the answer may turn at all."""
+        return self.losable | self.winnable
+
+    @property
+    def surely_right(self) -> NDArray[np.bool_]:
+        """Whether every model within the distance is right."""
+        return self.right & ~self.either
+
+    @property
+    def possibly_right(self) -> NDArray[np.bool_]:
+        """Whether some model within the distance may be right."""
+        return self.right | self.winnable
+
+
+def fragile_rows(
+    margins: ArrayLike, lipschitz: ArrayLike, distance: float, n_rows: int
+) -> Fragile:
+    """Return which answers can turn when weights move by ``distance``."""
+    rho = np.asarray(margins, dtype=np.float64)
+    slope = np.broadcast_to(np.asarray(lipschitz, dtype=np.float64), rho.shape)
+    if rho.shape != (n_rows,):
+        raise ValueError("margins must hold one number for each row of y_true.")
+    if not np.isfinite(rho).all() or not (np.isfinite(slope) & (slope >= 0)).all():
+        raise ValueError(
+            "margins must be finite, and lipschitz must be finite and >= 0."
+        )
+    # zero for rows of zeros, also where nothing is known of the distance
+    reach = np.where(slope > 0, slope * distance * SLACK, 0.0)
+    # [fairness:fragile] a margin moves by no more than this, so its sign stays else
+    near = np.abs(rho) <= reach
+    # [fairness:ties] which way a tie falls is not ours to say: it counts both ways
+    return Fragile(rho > 0, near & (rho >= 0), near & (rho <= 0), reach)
+
+
+def changes(
+    form: FairnessForm, cells: Cells, fragile: Fragile, rho: ArrayLike, bound: str
+) -> tuple[Floats, Floats]:
+    """Return least and most of what each figure can change by."""
+    if bound == "one_sided":
+        lost, won = cells.means(fragile.losable), cells.means(fragile.winnable)
+        # [fairness:one-sided] a cell's accuracy falls by lost or grows by won at most
+        ends = np.stack([form.C * won, -form.C * lost])
+        return ends.min(axis=0).sum(axis=1), ends.max(axis=0).sum(axis=1)
+    if bound in ("count", "corollary_count"):
+        turned = cells.means(fragile.either)
+    else:
+        # [fairness:markov] infinite where a margin is zero
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = fragile.reach / np.abs(np.asarray(rho, dtype=np.float64))
+        turned = cells.means(np.where(np.isnan(ratio), np.inf, ratio))
+    printed = bound.startswith("corollary")
+    # [fairness:exact-sums] the corollary adds what cancels in these
+    weights = form.own + form.average if printed else np.abs(form.C)
+    # a weight of zero takes no part, however large the ratio
+    most = np.where(weights > 0, weights * turned, 0.0).sum(axis=1)
+    return -most, most

@@ -1,0 +1,214 @@
+"""Rows sorted into cells by label and sensitive features."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._validate import one_of
+
+__all__ = ["LEAST_ROWS", "NOTIONS", "Cells", "Group", "cells_of", "column"]
+
+NOTIONS = (
+    "equalized_odds",
+    "equal_opportunity",
+    "accuracy_parity",
+    "demographic_parity",
+    "accuracy",
+)
+# Notions that look at each label of a group apart
+BY_LABEL = ("equalized_odds", "equal_opportunity", "demographic_parity")
+# Rows that every cell must hold: shares of fewer say nothing about people
+LEAST_ROWS = 5
+
+
+class Group(NamedTuple):
+    """Whom a figure is about.
+
+    Parameters
+    ----------
+    label
+        Label that these rows have, or that is predicted for demographic parity; None
+        where the notion takes all labels together.
+    sensitive
+        Value of the sensitive feature, a tuple of values where there are several, or
+        None for all rows.
+    """
+
+    label: Any
+    sensitive: Any
+
+    def __str__(self) -> str:
+        parts = [] if self.label is None else [f"label {self.label}"]
+        if self.sensitive is not None:
+            several = isinstance(self.sensitive, tuple)
+            values = self.sensitive if several else (self.sensitive,)
+            parts.append("group " + ", ".join(map(str, values)))
+        return ", ".join(parts) or "all rows"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the group as plain data."""
+        several = isinstance(self.sensitive, tuple)
+        return {
+            "label": self.label,
+            "sensitive": list(self.sensitive) if several else self.sensitive,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells that a notion looks at, and the cell of each row.
+
+    Parameters
+    ----------
+    notion
+        Name of the notion.
+    cells
+        What defines each of them.
+    desirable
+        Labels that count for equality of opportunity, all of them for other notions.
+    codes
+        Place of each row's cell.
+    """
+
+    notion: str
+    cells: tuple[Group, ...]
+    desirable: tuple[Any, ...]
+    codes: NDArray[np.intp]
+
+    def counts(self, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+        """Return the number of rows in each cell, of those that are chosen."""
+        codes = self.codes if chosen is None else self.codes[chosen]
+        return np.bincount(codes, minlength=len(self.cells)).astype(np.int64)
+
+    def means(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the mean of ``values`` over the rows of each cell."""
+        sums = np.bincount(self.codes, values, minlength=len(self.cells))
+        return np.asarray(sums / self.counts(), dtype=np.float64)
+
+
+def cells_of(
+    y_true: Any,
+    sensitive_features: Any,
+    notion: str,
+    desirable: Any = None,
+    *,
+    classes: tuple[Any, ...] | None = None,
+    groups: tuple[Any, ...] | None = None,
+) -> Cells:
+    """Sort rows into the cells of a notion.
+
+    Labels and groups are those that occur, and each cell must hold `LEAST_ROWS`; or
+    they are given as public, and cells may then be empty.
+    """
+    one_of(NOTIONS, notion=notion)
+    labels, label_codes = _coded("y_true", column("y_true", y_true), classes)
+    values = _sensitive(sensitive_features)
+    if len(values) != len(label_codes):
+        raise ValueError(
+            "y_true and sensitive_features must have as many rows as each other."
+        )
+    people, group_codes = _coded("sensitive_features", values, groups)
+    if notion == "demographic_parity" and len(labels) != 2:
+        raise ValueError(
+            "demographic_parity is for two labels; use equalized_odds for more, and "
+            "rows of both labels."
+        )
+    wanted = _desirable(desirable, notion, labels)
+    if notion in BY_LABEL:
+        cells = tuple(Group(y, s) for y in labels for s in people)
+        codes = label_codes * len(people) + group_codes
+    elif notion == "accuracy_parity":
+        cells, codes = tuple(Group(None, s) for s in people), group_codes
+    else:
+        cells, codes = (Group(None, None),), np.zeros_like(group_codes)
+    sorted_rows = Cells(notion, cells, wanted, codes)
+    if classes is None and sorted_rows.counts().min() < LEAST_ROWS:
+        raise ValueError(
+            f"Each group of sensitive_features must hold at least {LEAST_ROWS} rows"
+            f"{' of every label' if notion in BY_LABEL else ''}; merge small groups or "
+            "leave them out."
+        )
+    return sorted_rows
+
+
+def column(name: str, values: Any) -> NDArray[Any]:
+    """Return one value a row, as they were given."""
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or len(array) == 0:
+        raise ValueError(f"{name} must hold one value for each row, and rows.")
+    return array
+
+
+def _sensitive(values: Any) -> NDArray[Any]:
+    """Return the group of each row, as a tuple where there are several columns."""
+    array = np.asarray(values)
+    if array.ndim != 2 or array.shape[1] == 1:
+        return column("sensitive_features", values)
+    # column by column, so that texts beside numbers do not make texts of these
+    parts = values.items() if hasattr(values, "items") else enumerate(array.T)
+    columns = [np.asarray(part).tolist() for _, part in parts]
+    joined = np.empty(len(array), dtype=object)
+    joined[:] = list(zip(*columns, strict=True))
+    return joined
+
+
+def _coded(
+    name: str, values: NDArray[Any], known: tuple[Any, ...] | None
+) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
+    """Return the values that occur, or those known, and the place of each row's."""
+    listed: list[Hashable] = values.tolist()
+    if any(_missing(value) for value in set(listed)):
+        raise ValueError(
+            f"{name} must hold no missing values; give them a value of their own or "
+            "leave the rows out."
+        )
+    order = _ordered(set(listed)) if known is None else tuple(known)
+    places = {value: place for place, value in enumerate(order)}
+    if known is not None and not set(listed) <= set(order):
+        raise ValueError(
+            f"{name} must hold public values only: those of the model's classes, or "
+            "those given as groups."
+        )
+    return order, np.array([places[value] for value in listed], dtype=np.intp)
+
+
+def _missing(value: Any) -> bool:
+    parts = value if isinstance(value, tuple) else (value,)
+    # a missing value of numpy or pandas is not equal to itself
+    return any(part is None or part != part for part in parts)
+
+
+def _ordered(values: Iterable[Any]) -> tuple[Any, ...]:
+    try:
+        return tuple(sorted(values))
+    except TypeError:  # texts beside numbers
+        return tuple(sorted(values, key=lambda value: (str(type(value)), str(value))))
+
+
+def _desirable(desirable: Any, notion: str, labels: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the labels that count."""
+    if notion != "equal_opportunity":
+        if desirable is not None:
+            raise ValueError(
+                f"desirable is for notion='equal_opportunity', got notion={notion!r}."
+            )
+        return labels
+    if desirable is None:
+        if len(labels) != 2:
+            raise ValueError(
+                "desirable must name the labels that count where there are more than "
+                "two."
+            )
+        return labels[-1:]
+    several = isinstance(desirable, list | tuple | set | frozenset | np.ndarray)
+    wanted = set(desirable) if several else {desirable}
+    if not wanted or not wanted <= set(labels):
+        raise ValueError("desirable must name labels of y_true.")
+    return tuple(label for label in labels if label in wanted)
