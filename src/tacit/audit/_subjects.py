@@ -9,12 +9,21 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from tacit.audit.pairs import ADD_OR_REMOVE, REPLACE, Pair, worst_case_pair
 from tacit.data import FeatureBounds
 
-__all__ = ["pair_of", "prepared", "promise_of", "relation_of"]
+__all__ = [
+    "bounds_entries",
+    "ends_of",
+    "pair_of",
+    "prepared",
+    "promise_of",
+    "relation_of",
+    "scale_of",
+]
 
 # How estimators call the public bound on a row
 NORMS = ("x_norm", "data_norm", "x_max", "feature_bounds")
@@ -78,21 +87,10 @@ def pair_of(
     The labels are those that the parameters name.
     """
     given = subject.get_params(deep=False)
-    bound = 1.0
-    center: Any = 0.0
-    half: Any = 1.0
-    if "feature_bounds" in given:
-        ranges = FeatureBounds.of(given["feature_bounds"], n_features)
-        center, half = ranges.center, ranges.half_width
-    else:
-        bound = next(float(given[name]) for name in NORMS if name in given)
-    if not (isfinite(bound) and bound > 0):
-        raise ValueError(f"The bound on a row must be finite and > 0, got {bound!r}.")
+    bound, center, half = scale_of(given, n_features)
     shape = (n_rows, n_features, bound, relation)
     if _classifies(subject):
-        labels = np.unique(np.asarray(list(given.get("classes", (-1, 1)))))
-        if len(labels) < 2:
-            raise ValueError("classes must name at least 2 labels.")
+        labels = _labels(given)
         if len(labels) == 2:
             pair = worst_case_pair("logistic", *shape)
             sides = [(X, labels[(y > 0).astype(int)]) for X, y in pair]
@@ -100,10 +98,7 @@ def pair_of(
             pair = worst_case_pair("softmax", *shape, n_classes=len(labels))
             sides = [(X, labels[y]) for X, y in pair]
     else:
-        low, high = map(float, given.get("y_range", (-1.0, 1.0)))
-        # rows of zeros tell nothing at the target that a model without weights gives
-        free = bool(given.get("fit_intercept", "radius" not in given))
-        middle = low + (high - low) / 2 if free else min(max(0.0, low), high)
+        low, middle, high = _targets(given)
         pair = worst_case_pair("squared", *shape)
         sides = [
             (
@@ -116,12 +111,52 @@ def pair_of(
         ]
     # something in every column, so that none can be released as it is
     shares = np.where(np.arange(n_features) % 2 == 0, 1.0, -1.0)
-    by_entries = any(name in given for name in BY_ENTRIES) or norm == "linf"
-    if not (by_entries or reach > 1):
+    if not (bounds_entries(given, norm) or reach > 1):
         # little besides the first one, so that the row keeps all norms up to the bound
         shares *= LITTLE / (n_features - 1)
         shares[0] = 1 - LITTLE - 1e-12
     return Pair(*((center + half * reach * X[:, :1] * shares, y) for X, y in sides))
+
+
+def scale_of(given: dict[str, Any], n_features: int) -> tuple[float, Any, Any]:
+    """Return the bound on a row, and the center and half-width of each column."""
+    if "feature_bounds" in given:
+        ranges = FeatureBounds.of(given["feature_bounds"], n_features)
+        return 1.0, ranges.center, ranges.half_width
+    bound = next(float(given[name]) for name in NORMS if name in given)
+    if not (isfinite(bound) and bound > 0):
+        raise ValueError(f"The bound on a row must be finite and > 0, got {bound!r}.")
+    return bound, 0.0, 1.0
+
+
+def bounds_entries(given: dict[str, Any], norm: str) -> bool:
+    """Whether entries of a row are bounded one by one."""
+    return norm == "linf" or any(name in given for name in BY_ENTRIES)
+
+
+def ends_of(subject: Any) -> NDArray[Any]:
+    """Return the two labels or targets that are furthest apart."""
+    given = subject.get_params(deep=False)
+    if _classifies(subject):
+        return _labels(given)[:2]
+    low, _, high = _targets(given)
+    return np.array([low, high])
+
+
+def _labels(given: dict[str, Any]) -> NDArray[Any]:
+    labels = np.unique(np.asarray(list(given.get("classes", (-1, 1)))))
+    if len(labels) < 2:
+        raise ValueError("classes must name at least 2 labels.")
+    return labels
+
+
+def _targets(given: dict[str, Any]) -> tuple[float, float, float]:
+    """Return the range of targets, and the one at which rows of zeros tell nothing."""
+    low, high = map(float, given.get("y_range", (-1.0, 1.0)))
+    # that which a model without weights gives
+    free = bool(given.get("fit_intercept", "radius" not in given))
+    middle = low + (high - low) / 2 if free else min(max(0.0, low), high)
+    return low, middle, high
 
 
 def _classifies(subject: Any) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable
 from copy import deepcopy
-from multiprocessing import get_context
 from typing import Any
+
+from joblib import Parallel, delayed
 
 from tacit.audit._outcomes import Outcome, failed, observed
 from tacit.audit.pairs import Data
@@ -45,39 +45,21 @@ def trained(
     # by turns, so that what merely changes with time does not tell the sides apart
     chunks = sorted(
         (
-            (side, start, data, seeds[start : start + CHUNK])
+            (start, side, data, seeds[start : start + CHUNK])
             for side, (data, seeds) in enumerate(work)
             for start in range(0, len(seeds), CHUNK)
         ),
-        key=lambda chunk: chunk[1],
+        key=lambda chunk: chunk[:2],
     )
-    found, done = {}, 0
-    for place, outcomes in _run(subject, chunks, jobs):
-        found[place] = outcomes
+    # rows are sent as they are, as in one process a fit may write into them
+    runs = Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)(
+        delayed(_train)(subject, data, seeds) for _, _, data, seeds in chunks
+    )
+    found: list[list[Outcome]] = [[] for _ in work]
+    done = 0
+    for (_, side, _, _), outcomes in zip(chunks, runs, strict=True):
+        found[side] += outcomes
         done += len(outcomes)
         if on_run is not None:
             on_run(done, planned)
-    return [
-        [outcome for key in sorted(found) if key[0] == side for outcome in found[key]]
-        for side in range(len(work))
-    ]
-
-
-def _run(
-    subject: Any, chunks: list[Any], jobs: int
-) -> Iterator[tuple[tuple[int, int], list[Outcome]]]:
-    if jobs == 1:
-        for side, start, data, seeds in chunks:
-            yield (side, start), _train(subject, data, seeds)
-        return
-    # fresh processes: a forked one would share the threads of numerical libraries
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
-    try:
-        waiting = {
-            pool.submit(_train, subject, data, seeds): (side, start)
-            for side, start, data, seeds in chunks
-        }
-        for future in as_completed(waiting):
-            yield waiting[future], future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    return found
