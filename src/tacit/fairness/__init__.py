@@ -9,6 +9,12 @@ is imported. What is computed from private rows without noise is private data;
 
 from tacit.fairness._bounds import BOUNDS
 from tacit.fairness._certificate import FairnessCertificate, certify
+from tacit.fairness._charged import (
+    CertificatePlan,
+    plan_certificate,
+    private_certificate,
+)
+from tacit.fairness._compare import ModelComparison, compare_models
 from tacit.fairness._distances import (
     expected_flips,
     minibatch_distance,
@@ -25,19 +31,24 @@ from tacit.fairness._notions import (
     group_fairness,
 )
 from tacit.fairness._printed import printed_distance, truncated_chernoff
+from tacit.fairness._simulated import certify_by_simulation
 
 __all__ = [
     "BOUNDS",
     "LEAST_ROWS",
     "NOTIONS",
+    "CertificatePlan",
     "FairnessCertificate",
     "FairnessForm",
     "Group",
     "GroupFairness",
     "Margins",
+    "ModelComparison",
     "WeightDistance",
     "certify",
+    "certify_by_simulation",
     "certify_model",
+    "compare_models",
     "expected_flips",
     "fairness_form",
     "group_fairness",
@@ -45,7 +56,9 @@ __all__ = [
     "minibatch_distance",
     "noisy_gradient_distance",
     "output_perturbation_distance",
+    "plan_certificate",
     "printed_distance",
+    "private_certificate",
     "truncated_chernoff",
     "weight_distance",
 ]

@@ -252,7 +252,7 @@ def certify(
     population = None
     if sampling is not None:
         tallies = tallies_of(
-            cells,
+            cells.layout,
             cells.counts(),
             cells.counts(fragile.surely_right),
             cells.counts(fragile.possibly_right),

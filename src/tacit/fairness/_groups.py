@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tacit._validate import one_of
 
-__all__ = ["LEAST_ROWS", "NOTIONS", "Cells", "Group", "cells_of", "column"]
+__all__ = ["LEAST_ROWS", "NOTIONS", "Cells", "Group", "Layout", "cells_of", "column"]
 
 NOTIONS = (
     "equalized_odds",
@@ -59,81 +59,106 @@ class Group(NamedTuple):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """The cells that a notion looks at, and the cell of each row.
+@dataclass(frozen=True)
+class Layout:
+    """The cells that a notion looks at, from labels and groups alone.
 
     Parameters
     ----------
     notion
         Name of the notion.
-    cells
-        What defines each of them.
+    labels, people
+        Labels and values of the sensitive feature, in order.
     desirable
         Labels that count for equality of opportunity, all of them for other notions.
-    codes
-        Place of each row's cell.
     """
 
     notion: str
-    cells: tuple[Group, ...]
+    labels: tuple[Any, ...]
+    people: tuple[Any, ...]
     desirable: tuple[Any, ...]
+
+    @classmethod
+    def of(
+        cls,
+        notion: str,
+        labels: tuple[Any, ...],
+        people: tuple[Any, ...],
+        desirable: Any,
+    ) -> Layout:
+        """Return the layout, or refuse labels that the notion has no use for."""
+        if notion == "demographic_parity" and len(labels) != 2:
+            raise ValueError(
+                "demographic_parity is for two labels; use equalized_odds for more, "
+                "and rows of both labels."
+            )
+        return cls(notion, labels, people, _desirable(desirable, notion, labels))
+
+    @property
+    def cells(self) -> tuple[Group, ...]:
+        """What defines each cell."""
+        if self.notion in BY_LABEL:
+            return tuple(Group(y, s) for y in self.labels for s in self.people)
+        if self.notion == "accuracy_parity":
+            return tuple(Group(None, s) for s in self.people)
+        return (Group(None, None),)
+
+    def sort(self, y_true: Any, sensitive_features: Any) -> Cells:
+        """Return the cell of each row, or refuse what is in none."""
+        label_codes = _codes("y_true", column("y_true", y_true), self.labels)
+        group_codes = _codes(
+            "sensitive_features", _sensitive(sensitive_features), self.people
+        )
+        if len(label_codes) != len(group_codes):
+            raise ValueError(
+                "y_true and sensitive_features must have as many rows as each other."
+            )
+        if self.notion in BY_LABEL:
+            codes = label_codes * len(self.people) + group_codes
+        elif self.notion == "accuracy_parity":
+            codes = group_codes
+        else:
+            codes = np.zeros_like(group_codes)
+        return Cells(self, codes)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The place of each row's cell in a layout."""
+
+    layout: Layout
     codes: NDArray[np.intp]
 
     def counts(self, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Return the number of rows in each cell, of those that are chosen."""
         codes = self.codes if chosen is None else self.codes[chosen]
-        return np.bincount(codes, minlength=len(self.cells)).astype(np.int64)
+        return np.bincount(codes, minlength=len(self.layout.cells)).astype(np.int64)
 
     def means(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the mean of ``values`` over the rows of each cell."""
-        sums = np.bincount(self.codes, values, minlength=len(self.cells))
+        sums = np.bincount(self.codes, values, minlength=len(self.layout.cells))
         return np.asarray(sums / self.counts(), dtype=np.float64)
 
 
 def cells_of(
-    y_true: Any,
-    sensitive_features: Any,
-    notion: str,
-    desirable: Any = None,
-    *,
-    classes: tuple[Any, ...] | None = None,
-    groups: tuple[Any, ...] | None = None,
+    y_true: Any, sensitive_features: Any, notion: str, desirable: Any = None
 ) -> Cells:
-    """Sort rows into the cells of a notion.
+    """Sort rows into the cells of a notion, for the labels and groups that occur.
 
-    Labels and groups are those that occur, and each cell must hold `LEAST_ROWS`; or
-    they are given as public, and cells may then be empty.
+    Each cell must hold `LEAST_ROWS`.
     """
     one_of(NOTIONS, notion=notion)
-    labels, label_codes = _coded("y_true", column("y_true", y_true), classes)
-    values = _sensitive(sensitive_features)
-    if len(values) != len(label_codes):
-        raise ValueError(
-            "y_true and sensitive_features must have as many rows as each other."
-        )
-    people, group_codes = _coded("sensitive_features", values, groups)
-    if notion == "demographic_parity" and len(labels) != 2:
-        raise ValueError(
-            "demographic_parity is for two labels; use equalized_odds for more, and "
-            "rows of both labels."
-        )
-    wanted = _desirable(desirable, notion, labels)
-    if notion in BY_LABEL:
-        cells = tuple(Group(y, s) for y in labels for s in people)
-        codes = label_codes * len(people) + group_codes
-    elif notion == "accuracy_parity":
-        cells, codes = tuple(Group(None, s) for s in people), group_codes
-    else:
-        cells, codes = (Group(None, None),), np.zeros_like(group_codes)
-    sorted_rows = Cells(notion, cells, wanted, codes)
-    if classes is None and sorted_rows.counts().min() < LEAST_ROWS:
+    labels = _ordered("y_true", column("y_true", y_true))
+    people = _ordered("sensitive_features", _sensitive(sensitive_features))
+    layout = Layout.of(notion, labels, people, desirable)
+    cells = layout.sort(y_true, sensitive_features)
+    if cells.counts().min() < LEAST_ROWS:
         raise ValueError(
             f"Each group of sensitive_features must hold at least {LEAST_ROWS} rows"
             f"{' of every label' if notion in BY_LABEL else ''}; merge small groups or "
             "leave them out."
         )
-    return sorted_rows
+    return cells
 
 
 def column(name: str, values: Any) -> NDArray[Any]:
@@ -159,24 +184,18 @@ def _sensitive(values: Any) -> NDArray[Any]:
     return joined
 
 
-def _coded(
-    name: str, values: NDArray[Any], known: tuple[Any, ...] | None
-) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
-    """Return the values that occur, or those known, and the place of each row's."""
-    listed: list[Hashable] = values.tolist()
-    if any(_missing(value) for value in set(listed)):
+def _ordered(name: str, values: NDArray[Any]) -> tuple[Any, ...]:
+    """Return the values that occur, in order."""
+    found = set(values.tolist())
+    if any(_missing(value) for value in found):
         raise ValueError(
             f"{name} must hold no missing values; give them a value of their own or "
             "leave the rows out."
         )
-    order = _ordered(set(listed)) if known is None else tuple(known)
-    places = {value: place for place, value in enumerate(order)}
-    if known is not None and not set(listed) <= set(order):
-        raise ValueError(
-            f"{name} must hold public values only: those of the model's classes, or "
-            "those given as groups."
-        )
-    return order, np.array([places[value] for value in listed], dtype=np.intp)
+    try:
+        return tuple(sorted(found))
+    except TypeError:  # texts beside numbers
+        return tuple(sorted(found, key=lambda value: (str(type(value)), str(value))))
 
 
 def _missing(value: Any) -> bool:
@@ -185,11 +204,16 @@ def _missing(value: Any) -> bool:
     return any(part is None or part != part for part in parts)
 
 
-def _ordered(values: Iterable[Any]) -> tuple[Any, ...]:
-    try:
-        return tuple(sorted(values))
-    except TypeError:  # texts beside numbers
-        return tuple(sorted(values, key=lambda value: (str(type(value)), str(value))))
+def _codes(name: str, values: NDArray[Any], known: tuple[Any, ...]) -> NDArray[np.intp]:
+    """Return the place of each row's value among those known."""
+    places = {value: place for place, value in enumerate(known)}
+    listed: list[Hashable] = values.tolist()
+    if not set(listed) <= set(places):
+        raise ValueError(
+            f"{name} must hold public values only: the labels of the model, or the "
+            "values given as groups."
+        )
+    return np.array([places[value] for value in listed], dtype=np.intp)
 
 
 def _desirable(desirable: Any, notion: str, labels: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.fairness._groups import Cells, Group, cells_of, column
+from tacit.fairness._groups import Cells, Group, Layout, cells_of, column
 from tacit.fairness._plots import draw_groups
 
 if TYPE_CHECKING:
@@ -177,11 +177,11 @@ def fairness_form(
 def form_of(cells: Cells) -> FairnessForm:
     """Return the form of a notion on rows that were sorted."""
     sizes = cells.counts()
-    groups, inside, among, sign = comparisons(cells)
+    groups, inside, among, sign = comparisons(cells.layout)
     return FairnessForm(
-        cells.notion,
+        cells.layout.notion,
         groups,
-        cells.cells,
+        cells.layout.cells,
         tuple(int(size) for size in sizes),
         _shares(inside, sizes),
         _shares(among, sizes),
@@ -190,23 +190,23 @@ def form_of(cells: Cells) -> FairnessForm:
 
 
 def comparisons(
-    cells: Cells,
+    layout: Layout,
 ) -> tuple[tuple[Group, ...], NDArray[np.bool_], NDArray[np.bool_], Floats]:
     """Return groups, the cells of each and those it is compared with, and signs."""
-    known = cells.cells
-    if cells.notion == "accuracy":
+    known = layout.cells
+    if layout.notion == "accuracy":
         every, none = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
         return known, every, none, np.ones((1, 1))
-    if cells.notion == "demographic_parity":
+    if layout.notion == "demographic_parity":
         # the group is all of its rows, and right answers to some are what counts
         inside = np.array([[g.sensitive == c.sensitive for c in known] for g in known])
         sign = np.array([[1.0 if g.label == c.label else -1.0 for c in known]
                          for g in known])  # fmt: skip
         return known, inside, np.ones_like(inside), sign
     groups = known
-    if cells.notion == "equal_opportunity":
+    if layout.notion == "equal_opportunity":
         # the mean is over desirable labels only: other figures are zero by definition
-        groups = tuple(group for group in known if group.label in cells.desirable)
+        groups = tuple(group for group in known if group.label in layout.desirable)
     inside = np.array([[group == cell for cell in known] for group in groups])
     among = np.array([[g.label == c.label for c in known] for g in groups])
     return groups, inside, among, np.ones(inside.shape)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.audit import clopper_pearson_lower, clopper_pearson_upper
-from tacit.fairness._groups import Cells
+from tacit.fairness._groups import Layout
 from tacit.fairness._notions import comparisons
 
 __all__ = ["Ends", "Tallies", "figure_ends", "population_ends", "tallies_of"]
@@ -50,7 +50,7 @@ class Tallies:
 
 
 def tallies_of(
-    cells: Cells,
+    layout: Layout,
     sizes: NDArray[np.int64],
     sure: NDArray[np.int64],
     possible: NDArray[np.int64],
@@ -60,7 +60,7 @@ def tallies_of(
     ``sure`` and ``possible`` count right answers; where the figure counts wrong ones
     they change places.
     """
-    _, inside, among, sign = comparisons(cells)
+    _, inside, among, sign = comparisons(layout)
     surely = np.where(sign > 0, sure, sizes - possible)
     maybe = np.where(sign > 0, possible, sizes - sure)
     outside = among & ~inside
@@ -75,7 +75,7 @@ def tallies_of(
         total(outside, surely),
         total(inside, maybe),
         total(outside, maybe),
-        cells.notion == "accuracy",
+        layout.notion == "accuracy",
     )
 
 
