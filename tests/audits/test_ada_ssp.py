@@ -31,7 +31,7 @@ def lower_bound(budget, n_runs, seed, noise=1.0):
         method="gaussian",
         confidence=1 - P_FAIL,
         random_state=seed,
-    ).epsilon_lower
+    )
 
 
 def check(budget, n_runs, seed):

@@ -36,7 +36,7 @@ def lower_bound(budget, n_runs, seed, samples=1, method="gaussian"):
         method=method,
         confidence=1 - P_FAIL,
         random_state=seed,
-    ).epsilon_lower
+    )
 
 
 def check(budget, n_runs, seed, samples=4, method="gaussian"):

@@ -84,7 +84,7 @@ def lasso_bound(kind, epsilon, n_runs, seed):
         confidence=1 - P_FAIL,
         score=lambda told: told[0],
         random_state=seed,
-    ).epsilon_lower
+    )
 
 
 def exponential_bound(kind, n_runs, seed):
@@ -115,7 +115,7 @@ def exponential_bound(kind, n_runs, seed):
         confidence=1 - P_FAIL,
         score=lambda chosen: chosen[0],
         random_state=seed,
-    ).epsilon_lower
+    )
 
 
 @pytest.mark.slow

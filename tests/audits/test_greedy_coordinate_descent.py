@@ -81,7 +81,7 @@ def update_bound(solver, budget, n_runs, seed, layout, noise=1.0):
         confidence=1 - P_FAIL,
         random_state=seed,
         method="gaussian",
-    ).epsilon_lower
+    )
 
 
 def check(bound, solver, budget, n_runs, seed, layout=np.asarray, broken=0.5):

@@ -47,7 +47,7 @@ def lower_bound(learner, pair, delta, n_runs, seed, method):
         method=method,
         confidence=1 - P_FAIL,
         random_state=seed,
-    ).epsilon_lower
+    )
 
 
 def check(name, play, budget, horizon, n_runs, seed, factor=0.5, method="gaussian"):

@@ -70,7 +70,7 @@ def bound(budget, n_runs, seed, part, *, undivided=False, **changes):
         method="gaussian",
         confidence=1 - P_FAIL,
         random_state=seed,
-    ).epsilon_lower
+    )
 
 
 def check(budget, n_runs, seed, broken=0.5, **changes):

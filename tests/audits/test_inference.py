@@ -49,7 +49,7 @@ def matrices_attack(budget, n_runs, seed):
             method="gaussian",
             confidence=1 - P_FAIL,
             random_state=seed,
-        ).epsilon_lower
+        )
 
     return epsilon
 
@@ -58,7 +58,7 @@ def matrices_attack(budget, n_runs, seed):
 @each_relation
 def test_half_the_noise_of_intervals_is_caught(neighbors, seed):
     budget = Budget(10.0, 1e-5, neighbors)
-    check("intervals", 10.0, matrices_attack(budget, 500, seed))
+    check("coefficient_intervals", 10.0, matrices_attack(budget, 500, seed))
 
 
 @pytest.mark.slow
@@ -66,7 +66,7 @@ def test_half_the_noise_of_intervals_is_caught(neighbors, seed):
 @each_relation
 def test_claim_of_intervals_survives_at_a_usual_budget(neighbors, seed):
     budget = Budget(4.0, 1e-3, neighbors)
-    check("intervals", 4.0, matrices_attack(budget, 4000, seed))
+    check("coefficient_intervals", 4.0, matrices_attack(budget, 4000, seed))
 
 
 def score_attack(budget, n_runs, seed):
@@ -88,7 +88,7 @@ def score_attack(budget, n_runs, seed):
             delta=0.0,
             confidence=1 - P_FAIL,
             random_state=seed,
-        ).epsilon_lower
+        )
 
     return epsilon
 
@@ -96,11 +96,11 @@ def score_attack(budget, n_runs, seed):
 @pytest.mark.statistical
 @each_relation
 def test_half_the_noise_of_a_score_is_caught(neighbors, seed):
-    check("score", 1.0, score_attack(Budget(1.0, 0.0, neighbors), 1500, seed))
+    check("private_score", 1.0, score_attack(Budget(1.0, 0.0, neighbors), 1500, seed))
 
 
 @pytest.mark.slow
 @pytest.mark.statistical
 @each_relation
 def test_claim_of_a_score_survives_many_runs(neighbors, seed):
-    check("score", 0.5, score_attack(Budget(0.5, 0.0, neighbors), 6000, seed))
+    check("private_score", 0.5, score_attack(Budget(0.5, 0.0, neighbors), 6000, seed))

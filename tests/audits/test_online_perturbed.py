@@ -67,10 +67,11 @@ def check(method, budget, pair, n_runs, seed):
             method="gaussian",
             confidence=1 - P_FAIL,
             random_state=seed,
-        ).epsilon_lower
+        )
         for plan in (plan, halved)
     ]
-    name = f"{type(method.learner).__name__} {method.schedule}"
+    learner = type(method.learner).__name__
+    name = f"PerturbedIterates with {learner}, {method.schedule}"
     assert_refutes_the_control(name, budget.epsilon, *bounds)
 
 
@@ -127,7 +128,7 @@ def test_claim_on_the_average_of_a_pass_survives(average, seed):
             method="gaussian",
             confidence=1 - P_FAIL,
             random_state=seed,
-        ).epsilon_lower
+        )
         for plan in (plan, halved)
     ]
-    assert_refutes_the_control(f"OnlineToBatch {average}", budget.epsilon, *bounds)
+    assert_refutes_the_control(f"OnlineToBatch, {average}", budget.epsilon, *bounds)

@@ -46,7 +46,7 @@ def moments_attack(budget, n_runs, seed, method, plan_of=plan_moments):
             method=method,
             confidence=1 - P_FAIL,
             random_state=seed,
-        ).epsilon_lower
+        )
 
     return epsilon
 
@@ -55,14 +55,14 @@ def moments_attack(budget, n_runs, seed, method, plan_of=plan_moments):
 @each_relation
 def test_half_the_noise_of_moments_is_caught(neighbors, seed):
     budget = Budget(10.0, 1e-5, neighbors)
-    check("moments", 10.0, moments_attack(budget, 800, seed, "gaussian"))
+    check("PrivateStandardScaler", 10.0, moments_attack(budget, 800, seed, "gaussian"))
 
 
 @pytest.mark.statistical
 def test_half_the_laplace_noise_of_moments_is_caught(seed):
     budget = Budget(1.0, 0.0, REPLACE)
     attack = moments_attack(budget, 2000, seed, "clopper-pearson")
-    check("pure moments", 1.0, attack)
+    check("PrivateStandardScaler, pure", 1.0, attack)
 
 
 @pytest.mark.statistical
@@ -70,14 +70,14 @@ def test_half_the_laplace_noise_of_moments_is_caught(seed):
 def test_half_the_noise_of_squares_is_caught(neighbors, seed):
     budget = Budget(10.0, 1e-5, neighbors)
     attack = moments_attack(budget, 800, seed, "gaussian", plan_squares)
-    check("squares", 10.0, attack)
+    check("PrivateStandardScaler, squares", 10.0, attack)
 
 
 @pytest.mark.statistical
 def test_half_the_laplace_noise_of_squares_is_caught(seed):
     budget = Budget(1.0, 0.0, REPLACE)
     attack = moments_attack(budget, 2000, seed, "clopper-pearson", plan_squares)
-    check("pure squares", 1.0, attack)
+    check("PrivateStandardScaler, pure squares", 1.0, attack)
 
 
 @pytest.mark.slow
@@ -85,7 +85,11 @@ def test_half_the_laplace_noise_of_squares_is_caught(seed):
 @each_relation
 def test_claim_of_squares_survives_at_a_usual_budget(neighbors, seed):
     budget = Budget(3.0, 1e-3, neighbors)
-    check("squares", 3.0, moments_attack(budget, 5000, seed, "gaussian", plan_squares))
+    check(
+        "PrivateStandardScaler, squares",
+        3.0,
+        moments_attack(budget, 5000, seed, "gaussian", plan_squares),
+    )
 
 
 @pytest.mark.slow
@@ -93,7 +97,7 @@ def test_claim_of_squares_survives_at_a_usual_budget(neighbors, seed):
 @each_relation
 def test_claim_of_moments_survives_at_a_usual_budget(neighbors, seed):
     budget = Budget(3.0, 1e-3, neighbors)
-    check("moments", 3.0, moments_attack(budget, 5000, seed, "gaussian"))
+    check("PrivateStandardScaler", 3.0, moments_attack(budget, 5000, seed, "gaussian"))
 
 
 def quantile_plan(epsilon, neighbors):
@@ -200,4 +204,4 @@ def test_half_the_noise_of_quantiles_is_caught(neighbors, seed):
             hits.append(int((np.round(chosen) < edge).sum()))
         return event_bound(hits[0], hits[1], n)
 
-    check("quantiles", claim, epsilon)
+    check("PrivateQuantileBounds", claim, epsilon)

@@ -43,7 +43,7 @@ def lower_bound(budget, n_runs, seed, law, noise=1.0, method="gaussian"):
         method=method,
         confidence=1 - P_FAIL,
         random_state=seed,
-    ).epsilon_lower
+    )
 
 
 def check(budget, n_runs, seed, law="gaussian", method="gaussian"):

@@ -32,7 +32,7 @@ def lower_bound(solver, plan, pair, budget, n_runs, seed, method):
         method=method,
         confidence=1 - P_FAIL,
         random_state=seed,
-    ).epsilon_lower
+    )
 
 
 def check(solver, problem, pair, budget, n_runs, seed, method="gaussian"):

@@ -50,6 +50,11 @@ class Attack:
     budget: Budget
     method: str = "gaussian"
 
+    @property
+    def subject(self):
+        """Public name of the solver, which may be kept in a set."""
+        return type(getattr(self.solver, "solver", self.solver)).__name__
+
     def epsilon(self, n_runs, seed, noise=1.0):
         """Return the lower bound on epsilon with this part of the planned noise."""
         X, _ = self.pair.first
@@ -65,7 +70,7 @@ class Attack:
             method=self.method,
             confidence=1 - P_FAIL,
             random_state=seed,
-        ).epsilon_lower
+        )
 
 
 def quieter(plan, part):
@@ -88,7 +93,9 @@ def worst(name, budget, loss=STEEP, kind="logistic", method="gaussian"):
 def check(attack, n_runs, seed, broken=0.5):
     planned = attack.epsilon(n_runs, seed)
     control = attack.epsilon(n_runs, seed, noise=broken)
-    name, less = type(attack.solver).__name__, f"{broken:g} of the noise"
+    less = "half the noise" if broken == 0.5 else f"{broken:g} of the noise"
+    relation = attack.budget.neighbors.name.lower()
+    name = f"{attack.subject}, {relation}"
     assert_refutes_the_control(name, attack.budget.epsilon, planned, control, less)
 
 

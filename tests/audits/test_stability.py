@@ -1,12 +1,12 @@
 """Votes, tested estimates and depth among models, attacked where the claim is tight."""
 
-import logging
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
-from tests.audits.verdict import event_bound
+from tests.audits.verdict import assert_refutes_the_control, event_bound
+from tests.audits.verdict import check as check_parts
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -20,11 +20,16 @@ from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem, TukeyRegression, TukeyRegressionPlan
 from tacit.solvers import tukey_regression as module
 from tacit.solvers._depth import depth_boxes
-from tacit.stability import NO_ANSWER, BlockVote, ProposeTestRelease, SubsampleVote
+from tacit.stability import (
+    NO_ANSWER,
+    BlockVote,
+    ProposeTestRelease,
+    StableValue,
+    StableValuePlan,
+    SubsampleVote,
+)
 from tacit.stability._subsamples import SubsampleVotePlan
 from tacit.stability._votes import BlockVotePlan
-
-LOG = logging.getLogger(__name__)  # `make audits` prints it
 
 relations = pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
 DELTA = 0.01
@@ -45,9 +50,7 @@ def check_events(name, claim, run, n_runs, seed, delta, least):
             for side in (0, 1)
         ]
         found.append(lower_bound(*hits, delta))
-    LOG.info("%s: claim %g, lower bounds %.3f and %.3f", name, claim, *found)
-    assert least * claim <= found[0] <= claim
-    assert found[1] > claim
+    assert_refutes_the_control(name, claim, *found, least=least)
 
 
 def first_value(X, y):
@@ -69,6 +72,23 @@ def test_a_vote_of_blocks_keeps_its_claim(rule, seed):
         return procedure.run(plan, sides[side], None, rng) != NO_ANSWER
 
     check_events(f"BlockVote, {rule}", 2.0, run, 5000, seed, DELTA, least=0.4)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("rule", ["optimal", "laplace"])
+def test_a_stable_value_keeps_its_claim(rule, seed):
+    # rows count how far away another value is
+    procedure = StableValue(lambda X, y: 1, lambda X, y: float(X.sum()), rule)
+
+    def run(factor, side, rng):
+        stable = StableRelease(2 * factor, DELTA, rule)
+        # the distance at which half are told, and that of a neighbor
+        half = next(d for d in range(99) if stable.release_probability(d) >= 0.5)
+        X = np.ones((half - side, 1))
+        return procedure.run(StableValuePlan(stable), X, None, rng) != NO_ANSWER
+
+    check_events(f"StableValue, {rule}", 2.0, run, 5000, seed, DELTA, least=0.4)
 
 
 def is_marked(X, y):
@@ -101,10 +121,18 @@ def test_what_a_neighbor_lacks_is_told_with_probability_delta(kind, neighbors, s
             for X in (marked, other)
         ]
         assert runs[1] == 0
-        return clopper_pearson_lower(runs[0], n, P_FAIL)
+        return runs[0]
 
-    assert 0.2 * DELTA < told(DELTA) <= DELTA
-    assert told(3 * DELTA) > DELTA
+    honest, broken = told(DELTA), told(3 * DELTA)
+    assert 0.2 * DELTA < clopper_pearson_lower(honest, n, P_FAIL) <= DELTA
+    name = "BlockVote" if kind == "blocks" else "SubsampleVote"
+    assert_refutes_the_control(
+        f"{name}, {neighbors.name.lower()}, what a neighbor lacks",
+        1.0,
+        event_bound(honest, 0, n, DELTA),
+        event_bound(broken, 0, n, DELTA),
+        "three times the delta",
+    )
 
 
 @pytest.mark.slow
@@ -125,11 +153,9 @@ def test_a_tested_estimate_keeps_its_claim(seed):
             method="clopper-pearson",
             confidence=1 - P_FAIL,
             random_state=seed,
-        ).epsilon_lower
+        )
 
-    found = lower(1.0), lower(0.5)
-    LOG.info("ProposeTestRelease: claim 1, lower bounds %.3f and %.3f", *found)
-    assert 0.4 < found[0] <= 1.0 < found[1]
+    check_parts("ProposeTestRelease", 1.0, lower, least=0.4)
 
 
 # models on a grid of five by five points whose depths move by one in both directions

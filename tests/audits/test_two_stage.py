@@ -105,7 +105,7 @@ def weight_bound(budget, n_runs, seed, noise):
         method="gaussian",
         confidence=1 - P_FAIL,
         random_state=seed,
-    ).epsilon_lower
+    )
 
 
 def check(bound, budget, n_runs, seed, broken=0.5):

@@ -1,13 +1,23 @@
-"""What audits have in common: a bound from counts, and what two bounds must show."""
+"""What audits have in common: a bound from counts, and what two bounds must show.
 
+Every verdict names what is audited first, one public name or "one with another", and
+what of it after a comma. With a file named in ``TACIT_AUDIT_LOG`` each is written there
+as a line of JSON, from which `make audit` makes its page: what judges is what reports.
+"""
+
+import json
 import logging
+import os
 from math import log
+from pathlib import Path
 
+from tests.audits.subjects import AUDITED
 from tests.stat import P_FAIL
 
-from tacit.audit import clopper_pearson_lower, clopper_pearson_upper
+from tacit.audit import EpsilonBound, clopper_pearson_lower, clopper_pearson_upper
 
-LOG = logging.getLogger(__name__)  # `make audits` prints it
+LOG = logging.getLogger(__name__)
+LOG_FILE = "TACIT_AUDIT_LOG"
 
 
 def event_bound(first, second, n_runs, delta=0.0):
@@ -17,19 +27,61 @@ def event_bound(first, second, n_runs, delta=0.0):
     """
     p = clopper_pearson_lower(first, n_runs, P_FAIL / 2) - delta
     q = clopper_pearson_upper(second, n_runs, P_FAIL / 2)
-    return log(max(p, q) / q)
-
-
-def assert_refutes_the_control(name, claim, planned, control, broken="half the noise"):
-    """The claim survives the attack, and what breaks it is caught."""
-    LOG.info(
-        "%s: claim %g, lower bound %.3f, %s %.3f", name, claim, planned, broken, control
+    return EpsilonBound(
+        epsilon_lower=log(max(p, q) / q),
+        delta=delta,
+        confidence=1 - P_FAIL,
+        method="event",
+        threshold=1.0,
+        above=True,
+        favors_first=True,
+        hits=(int(first), int(second)),
+        trials=(n_runs, n_runs),
     )
-    assert planned <= claim
-    assert control > claim
 
 
-def check(name, claim, epsilon_of, broken=0.5):
+def assert_refutes_the_control(
+    name, claim, planned, control, broken="half the noise", least=0.0
+):
+    """The claim survives the attack, and what breaks it is caught.
+
+    ``planned`` and ``control`` are what `tacit.audit.audit` or a function of bounds
+    returns. ``least`` is the part of the claim that the attack must show.
+    """
+    verdict = {
+        "subjects": name.split(",")[0].split(" with "),
+        "name": name,
+        "claim": float(claim),
+        "delta": planned.delta,
+        "bound": planned.epsilon_lower,
+        "broken": broken,
+        "control": control.epsilon_lower,
+        "runs": planned.trials[0],
+        "control_runs": control.trials[0],
+        "method": planned.method,
+    }
+    _note(verdict)
+    lower, shown = planned.epsilon_lower, control.epsilon_lower
+    assert lower <= claim, f"{name}: {lower:.4f} refutes the claim {claim:.4f}"
+    assert lower >= least * claim, f"{name}: only {lower:.4f} of {claim:.4f} was shown"
+    assert shown > claim, f"{name}: {shown:.4f} is within the claim {claim:.4f}"
+
+
+def check(name, claim, epsilon_of, broken=0.5, least=0.0):
     """The planned noise survives, and a part of it does not."""
-    less = f"{broken:g} of the noise"
-    assert_refutes_the_control(name, claim, epsilon_of(1.0), epsilon_of(broken), less)
+    less = "half the noise" if broken == 0.5 else f"{broken:.2g} of the noise"
+    planned, control = epsilon_of(1.0), epsilon_of(broken)
+    assert_refutes_the_control(name, claim, planned, control, less, least)
+
+
+def _note(verdict):
+    """Write the verdict down, unless the table of audits does not know of it."""
+    test = os.environ["PYTEST_CURRENT_TEST"].rsplit(" ", 1)[0]
+    module = test.split("::")[0].rsplit("/", 1)[-1].removesuffix(".py")
+    for subject in verdict["subjects"]:
+        listed = any(module in audits.get(subject, ()) for audits in AUDITED.values())
+        assert listed, f"tests.audits.subjects does not list {subject} for {module}"
+    LOG.info("%s", verdict)
+    if path := os.environ.get(LOG_FILE):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**verdict, "test": test}) + "\n")
