@@ -62,9 +62,12 @@ def fragile_rows(
 ) -> Fragile:
     """Return which answers can turn when weights move by ``distance``."""
     rho = np.asarray(margins, dtype=np.float64)
-    slope = np.broadcast_to(np.asarray(lipschitz, dtype=np.float64), rho.shape)
-    if rho.shape != (n_rows,):
-        raise ValueError("margins must hold one number for each row of y_true.")
+    slope = np.asarray(lipschitz, dtype=np.float64)
+    if rho.shape != (n_rows,) or slope.shape not in ((), (n_rows,)):
+        raise ValueError(
+            "margins must hold one number for each row of y_true, and lipschitz one "
+            "or as many."
+        )
     if not np.isfinite(rho).all() or not (np.isfinite(slope) & (slope >= 0)).all():
         raise ValueError(
             "margins must be finite, and lipschitz must be finite and >= 0."
