@@ -18,7 +18,8 @@ INSTALLED_BENCH := $(VENV)/.installed-bench
 .PHONY: setup demo lint test test-all audits docs bench-quick bench peers \
 	bench-erm-quick bench-erm bench-cd-quick bench-cd bench-regression-quick \
 	bench-regression bench-streams-quick bench-streams bench-ensemble-quick \
-	bench-ensemble bench-recommend-quick bench-recommend format clean
+	bench-ensemble bench-recommend-quick bench-recommend \
+	bench-fairness-quick bench-fairness format clean
 
 setup: $(INSTALLED)
 
@@ -166,6 +167,19 @@ bench-recommend: $(INSTALLED_BENCH)
 	done
 	$(BIN)/python -m benchmarks.recommend.report --docs
 
+bench-fairness-quick: $(INSTALLED_BENCH)
+	@for part in table ladder ridge sweeps; do
+	  $(BIN)/python -m benchmarks.fairness.$$part --quick
+	done
+	$(BIN)/python -m benchmarks.fairness.report
+
+# sweeps stop and go on where they stopped; some minutes on one core
+bench-fairness: $(INSTALLED_BENCH)
+	@for part in table ladder ridge sweeps; do
+	  $(BIN)/python -m benchmarks.fairness.$$part
+	done
+	$(BIN)/python -m benchmarks.fairness.report --docs
+
 format: $(INSTALLED)
 	@$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -175,5 +189,5 @@ clean:
 	  .import_linter_cache docs/_build docs/api/generated docs/api/tacit.*.rst \
 	  docs/api/index.rst docs/gallery docs/sg_execution_times.rst demo build dist \
 	  benchmarks/outputs benchmarks/streams/results benchmarks/ensemble/results \
-	  benchmarks/recommend/results
+	  benchmarks/recommend/results benchmarks/fairness/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

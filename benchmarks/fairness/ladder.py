@@ -3,10 +3,10 @@
 ``python -m benchmarks.fairness.ladder`` bounds the accuracy that privacy can cost on
 ``celeba_attributes``, at epsilon one and delta one over the squared number of rows,
 with probability 0.99: first as published, then with one repair after the other. A
-column is a model: with the ridge that the published code really has, with the one that it names
-and that its noise is for, and with a loss whose slope is capped at one half, which
-halves the sensitivity. Noise calibrated for the second says nothing about the first,
-whose bounds are therefore for comparison alone.
+column is a model: with the ridge that the published code really has, with the one that
+it names and that its noise is for, and with a loss whose slope is capped at one half,
+which halves the sensitivity. Noise calibrated for the second says nothing about the
+privacy of the first, whose bounds are there for comparison alone.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 from tacit._random import as_generator
 from tacit.convex import Objective, minimize
 from tacit.data import bounded_rows
-from tacit.fairness import output_perturbation_distance, printed_distance
+from tacit.fairness import printed_distance, weight_distance
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms import Gaussian
 from tacit.privacy import Budget, GaussianNoise, calibrate
@@ -107,18 +107,9 @@ class Fits:
     def private(self, n: int, epsilon: float, ridge: float | None) -> Reference:
         """Return the model of the library; None for the ridge that it chooses."""
         model = estimator(self.problem, epsilon, ridge)
-        plan = model.plan(n, self.problem.n_weights).plan
-        weights = self._minimum(n, plan)
-        # the computed point is within this of the exact minimum
-        gap = plan.gradient_tolerance / plan.ridge
-        scale = plan.scale()
-
-        def quantile(failure: float) -> float:
-            return output_perturbation_distance(
-                scale, len(weights), failure=failure, gap=gap
-            )
-
-        return Reference(weights, plan.mechanism, scale, quantile)
+        planned = model.plan(n, self.problem.n_weights)
+        plan, within = planned.plan, weight_distance(model, planned)
+        return Reference(self._minimum(n, plan), plan.mechanism, plan.scale(), within)
 
     def _minimum(self, n: int, plan: Any) -> Array:
         """Return the minimum of a plan before its noise."""

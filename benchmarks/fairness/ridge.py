@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.fairness.ridge`` fits every data set with ridges from the one
 that the published experiment names down to a ten-thousandth of it. Noise is
-proportional to one over the ridge. The ridge is public here: one that is chosen by looking at this
-table was chosen by looking at the rows.
+proportional to one over the ridge. The ridge is public here: one that is chosen by
+looking at this table was chosen by looking at the rows.
 """
 
 from __future__ import annotations
