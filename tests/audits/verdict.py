@@ -11,10 +11,16 @@ import os
 from math import log
 from pathlib import Path
 
+from scipy.special import ndtri
 from tests.audits.subjects import AUDITED
 from tests.stat import P_FAIL
 
-from tacit.audit import EpsilonBound, clopper_pearson_lower, clopper_pearson_upper
+from tacit.audit import (
+    EpsilonBound,
+    clopper_pearson_lower,
+    clopper_pearson_upper,
+    gaussian_epsilon,
+)
 
 LOG = logging.getLogger(__name__)
 LOG_FILE = "TACIT_AUDIT_LOG"
@@ -27,11 +33,24 @@ def event_bound(first, second, n_runs, delta=0.0):
     """
     p = clopper_pearson_lower(first, n_runs, P_FAIL / 2) - delta
     q = clopper_pearson_upper(second, n_runs, P_FAIL / 2)
+    return _of_an_event("event", log(max(p, q) / q), first, second, n_runs, delta)
+
+
+def gaussian_event_bound(first, second, n_runs, delta):
+    """Return the same for a mechanism whose trade-off is Gaussian, which shows more."""
+    fnr = clopper_pearson_upper(n_runs - first, n_runs, P_FAIL / 2)
+    fpr = clopper_pearson_upper(second, n_runs, P_FAIL / 2)
+    mu = max(-ndtri(fpr) - ndtri(fnr), 0.0)
+    epsilon = float(gaussian_epsilon(delta, mu))
+    return _of_an_event("gaussian event", epsilon, first, second, n_runs, delta)
+
+
+def _of_an_event(method, epsilon, first, second, n_runs, delta):
     return EpsilonBound(
-        epsilon_lower=log(max(p, q) / q),
+        epsilon_lower=epsilon,
         delta=delta,
         confidence=1 - P_FAIL,
-        method="event",
+        method=method,
         threshold=1.0,
         above=True,
         favors_first=True,
