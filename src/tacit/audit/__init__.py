@@ -2,10 +2,12 @@
 
 `replay` finds leaks around the mechanisms, in milliseconds and without chance;
 `audit` finds mechanisms with too little noise, by training many times, and
-`audit_estimator` does so for an estimator, by what its parameters promise; the
-`precision_attack` finds noise whose last digits betray the value. None of them proves
-privacy: they refute false claims. The package takes callables and arrays and shares no
-code with what it judges, save the tape on which mechanisms note their releases.
+`audit_estimator` does so for an estimator, by what its parameters promise, while
+`audit_one_run` trains it once on many canaries; `membership_attack` asks which rows a
+fitted model was trained on; the `precision_attack` finds noise whose last digits betray
+the value. None of them proves privacy: they refute false claims. The package takes
+callables and arrays and shares no code with what it judges, save the tape on which
+mechanisms note their releases.
 """
 
 from tacit.audit._replay import ReplayEntry, ReplayReport, assert_replays, replay
@@ -18,7 +20,15 @@ from tacit.audit.bounds import (
     gaussian_delta,
     gaussian_epsilon,
 )
+from tacit.audit.canaries import OneRunAudit, audit_one_run
 from tacit.audit.estimators import EstimatorAudit, audit_estimator
+from tacit.audit.membership import MembershipAttack, RateAt, membership_attack
+from tacit.audit.one_run import (
+    OneRunBound,
+    guesses_from_scores,
+    one_run_bound,
+    one_run_p_value,
+)
 from tacit.audit.pairs import (
     Pair,
     PrecisionAttack,
@@ -32,19 +42,28 @@ __all__ = [
     "AuditResult",
     "EpsilonBound",
     "EstimatorAudit",
+    "MembershipAttack",
+    "OneRunAudit",
+    "OneRunBound",
     "Pair",
     "PrecisionAttack",
+    "RateAt",
     "ReplayEntry",
     "ReplayReport",
     "assert_replays",
     "audit",
     "audit_estimator",
+    "audit_one_run",
     "clopper_pearson_bound",
     "clopper_pearson_lower",
     "clopper_pearson_upper",
     "gaussian_bound",
     "gaussian_delta",
     "gaussian_epsilon",
+    "guesses_from_scores",
+    "membership_attack",
+    "one_run_bound",
+    "one_run_p_value",
     "precision_attack",
     "pushed_pair",
     "replay",

@@ -31,6 +31,18 @@ from tacit.cli._options import given_settings
     help="Another parameter of the estimator; the value is JSON or plain text.",
 )
 @click.option(
+    "--one-run",
+    is_flag=True,
+    help="Train once, on many canaries, instead of many times on pairs.",
+)
+@click.option(
+    "--canaries",
+    type=click.IntRange(20),
+    default=1000,
+    show_default=True,
+    help="With --one-run: rows of which a coin settles the label or presence.",
+)
+@click.option(
     "--runs",
     type=click.IntRange(20),
     default=1000,
@@ -38,7 +50,11 @@ from tacit.cli._options import given_settings
     help="Trainings on each data set of a pair; more for a larger epsilon.",
 )
 @click.option("--rows", type=click.IntRange(4), default=10, show_default=True)
-@click.option("--features", type=click.IntRange(2), default=2, show_default=True)
+@click.option(
+    "--features",
+    type=click.IntRange(2),
+    help="2 unless given; with --one-run, as many as there are canaries.",
+)
 @click.option(
     "--confidence",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -47,11 +63,12 @@ from tacit.cli._options import given_settings
 )
 @click.option(
     "--method",
-    type=click.Choice(["auto", "clopper-pearson", "gaussian"]),
+    type=click.Choice(["auto", "clopper-pearson", "any", "gaussian"]),
     default="auto",
     show_default=True,
-    help="gaussian needs fewer runs and takes the noise to be Gaussian; auto does so "
-    "where the estimator's report claims it.",
+    help="gaussian shows more and takes the noise to be Gaussian; auto does so where "
+    "the estimator's report claims it. Otherwise clopper-pearson, or any with "
+    "--one-run, which hold for any mechanism.",
 )
 @click.option(
     "--jobs",
@@ -69,9 +86,11 @@ def command(
     delta: float | None,
     neighbors: str | None,
     settings: tuple[str, ...],
+    one_run: bool,
+    canaries: int,
     runs: int,
     rows: int,
-    features: int,
+    features: int | None,
     confidence: float,
     method: Any,
     jobs: int,
@@ -85,32 +104,43 @@ def command(
     public bounds and once far beyond them. How well what it publishes can be told apart
     bounds its epsilon from below.
 
+    With --one-run it is trained once, on many made-up rows of which a coin each settles
+    the label, or whether it is there where the promise is for adding and removing rows.
+    How many coins can be guessed bounds epsilon. It is fast and shows less.
+
     The audit can refute a promise and never prove one: a better attack, other rows or
     more runs may show more. The exit code is 5 when the promise is refuted. No row of
     yours is read and nothing is charged.
     """
-    from tacit.audit import audit_estimator
-
+    _refuse_options_of_the_other(one_run)
     estimator = _estimator(
         path,
         given_settings(settings),
         {"epsilon": epsilon, "delta": delta, "neighbors": neighbors},
     )
+    common: dict[str, Any] = {
+        "confidence": confidence,
+        "neighbors": neighbors,
+        "delta": delta,
+        "method": method,
+        "random_state": seed,
+    }
+    if one_run:
+        _one_run(estimator, canaries, features, common, as_json)
+        return
+    from tacit.audit import audit_estimator
+
     # a bar only where somebody sees it
     shown = not (quiet or as_json) and Console(stderr=True).is_terminal
     with bar("trainings", shown=shown, transient=True) as on_run:
         found = audit_estimator(
             estimator,
             n_rows=rows,
-            n_features=features,
+            n_features=features or 2,
             runs=runs,
-            confidence=confidence,
-            neighbors=neighbors,
-            delta=delta,
-            method=method,
             jobs=jobs,
-            random_state=seed,
             on_run=on_run,
+            **common,
         )
 
     def human(console: Console) -> None:
@@ -128,6 +158,49 @@ def command(
     out(as_json, found.to_dict(), human)
     if found.refuted:
         click.get_current_context().exit(REFUTED)
+
+
+def _one_run(
+    estimator: Any,
+    canaries: int,
+    features: int | None,
+    common: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Audit by one training and tell the outcome."""
+    from tacit.audit import audit_one_run
+
+    found = audit_one_run(estimator, n_canaries=canaries, n_features=features, **common)
+
+    def human(console: Console) -> None:
+        lower, result = found.epsilon_lower, found.result
+        console.print(
+            f"promised     epsilon {found.epsilon:g} at delta {found.delta:.3g}"
+        )
+        console.print(
+            f"shown        epsilon of at least {lower:.3g}, of {found.most_shown:.3g} "
+            "that so many canaries can show"
+        )
+        told = (
+            f"guesses      {result.n_correct} right of {result.n_guesses}, by "
+            f"{found.attribute}, {result.method}"
+        )
+        console.print(clean(told), markup=False)
+        console.print(clean(found.verdict), markup=False)
+
+    out(as_json, found.to_dict(), human)
+    if found.refuted:
+        click.get_current_context().exit(REFUTED)
+
+
+def _refuse_options_of_the_other(one_run: bool) -> None:
+    """Say that an option is for the other kind of audit, rather than ignore it."""
+    context = click.get_current_context()
+    given = click.core.ParameterSource.COMMANDLINE
+    for name in ("runs", "rows", "jobs") if one_run else ("canaries",):
+        if context.get_parameter_source(name) is given:
+            where = "without" if one_run else "with"
+            raise Refused(f"--{name} is for an audit {where} --one-run.")
 
 
 def _estimator(path: str, settings: dict[str, Any], options: dict[str, Any]) -> Any:

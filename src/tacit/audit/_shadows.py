@@ -1,0 +1,116 @@
+"""How strongly a model speaks for a row, alone and beside models of its kind."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy import special, stats
+from sklearn.base import is_classifier
+
+__all__ = ["confidences", "likelihood_ratios", "losses", "margins"]
+
+Floats = NDArray[np.float64]
+
+# Below so many models of either kind, one spread is taken for all rows
+FEW = 32
+MOST_ODDS = 700.0  # in logarithms, so that a probability of one is a number too
+
+
+def losses(model: Any, X: Any, y: Any) -> Floats:
+    """Return minus the loss of each row, as members have smaller ones."""
+    if not is_classifier(model):
+        return -(margins(model, X, y) ** 2)
+    # minus the logistic loss of the confidence, which no probability rounds to one
+    return np.asarray(special.log_expit(confidences(model, X, y)))
+
+
+def margins(model: Any, X: Any, y: Any) -> Floats:
+    """Return by how much each row's own label leads, in the model's own scores."""
+    if not is_classifier(model):
+        return np.asarray(-np.abs(model.predict(X) - np.asarray(y, float)))
+    if hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(X), float)
+    else:
+        scores = np.log(np.maximum(np.asarray(model.predict_proba(X)), 1e-300))
+    places = _places(model, y)
+    if scores.ndim == 1:
+        return np.where(places == 1, scores, -scores)
+    own = np.take_along_axis(scores, places[:, None], axis=1)[:, 0]
+    others = scores.copy()
+    np.put_along_axis(others, places[:, None], -np.inf, axis=1)
+    return np.asarray(own - others.max(axis=1))
+
+
+def confidences(model: Any, X: Any, y: Any) -> Floats:
+    """Return the log-odds of each row's own label, or minus its residual."""
+    if not is_classifier(model) or not hasattr(model, "predict_proba"):
+        return margins(model, X, y)
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.asarray(model.predict_proba(X), float))
+    places = _places(model, y)[:, None]
+    own = np.take_along_axis(logs, places, axis=1)[:, 0]
+    np.put_along_axis(logs, places, -np.inf, axis=1)
+    odds = own - special.logsumexp(logs, axis=1)
+    return np.asarray(np.clip(odds, -MOST_ODDS, MOST_ODDS))
+
+
+def _places(model: Any, y: Any) -> NDArray[np.intp]:
+    labels = np.asarray(y)
+    if not np.isin(labels, model.classes_).all():
+        raise ValueError("Labels of members and non_members must be among classes_.")
+    order = np.argsort(model.classes_)
+    return np.asarray(order[np.searchsorted(model.classes_, labels, sorter=order)])
+
+
+def likelihood_ratios(
+    model: Any,
+    shadow: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_shadows: int,
+    jobs: int,
+    sequence: np.random.SeedSequence,
+) -> Floats:
+    """Return how much likelier each confidence is if the row was trained on.
+
+    Models of the same kind are trained on random halves of all rows, in pairs that
+    share no row. The confidences of a row in models with it and in models without it
+    are taken to be normal (Carlini et al. 2022, Section V).
+    """
+    halves = []
+    for child in sequence.spawn(n_shadows // 2):
+        order = np.argsort(child.generate_state(len(X), np.uint64))
+        chosen = np.zeros(len(X), dtype=bool)
+        chosen[order[: len(X) // 2]] = True
+        halves += [chosen, ~chosen]
+    seeds = sequence.spawn(1)[0].generate_state(n_shadows)
+    found = Parallel(n_jobs=jobs, max_nbytes=None)(
+        delayed(_shadow)(shadow, X, y, chosen, int(seed))
+        for chosen, seed in zip(halves, seeds, strict=True)
+    )
+    seen, chosen = np.stack(found), np.stack(halves)
+    told = confidences(model, X, y)
+    inside, outside = (_log_density(told, seen, kind) for kind in (chosen, ~chosen))
+    return inside - outside
+
+
+def _shadow(shadow: Any, X: Any, y: Any, chosen: NDArray[np.bool_], seed: int) -> Any:
+    model = deepcopy(shadow)
+    if "random_state" in model.get_params(deep=False):
+        model.set_params(random_state=seed)
+    return confidences(model.fit(X[chosen], y[chosen]), X, y)
+
+
+def _log_density(told: Floats, seen: Floats, kind: NDArray[np.bool_]) -> Floats:
+    values = np.ma.masked_array(seen, ~kind)
+    mean = values.mean(axis=0).filled(0.0)
+    variance = values.var(axis=0).filled(0.0)
+    if len(seen) // 2 < FEW:
+        variance = np.full(mean.shape, variance.mean())
+    spread = np.sqrt(np.maximum(variance, 1e-12))
+    return np.asarray(stats.norm.logpdf(told, mean, spread))

@@ -1,0 +1,363 @@
+"""Was a row in the training set: attacks on a fitted model, and what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.audit._drawing import draw_roc, roc
+from tacit.audit._shadows import likelihood_ratios, losses, margins
+from tacit.audit.bounds import clopper_pearson_lower, clopper_pearson_upper
+from tacit.audit.canaries import coins
+from tacit.audit.one_run import OneRunBound, chosen_and_judged
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["MembershipAttack", "RateAt", "membership_attack"]
+
+Floats = NDArray[np.float64]
+Score = Literal["loss", "margin", "lira"]
+Assigned = Literal["coins", "pairs"]
+ScoreFunction = Callable[[Any, Any, Any], ArrayLike]
+
+SCORES: dict[str, ScoreFunction] = {"loss": losses, "margin": margins}
+RATES = (0.001, 0.01, 0.1)
+LEAST_JUDGED = 20
+PRIVATE = "This was computed on private rows and is itself private data."
+NOT_ASSIGNED = (
+    "Nothing follows for epsilon: that takes rows of which a fair coin of each settled "
+    "whether it was trained on."
+)
+
+
+@dataclass(frozen=True)
+class RateAt:
+    """Members recognized at a threshold that few others pass.
+
+    Parameters
+    ----------
+    asked
+        False positive rate that was asked for.
+    threshold
+        The smallest score at which no more non-members than that were taken for
+        members.
+    false_positive_rate, true_positive_rate
+        Shares of non-members and of members with at least this score.
+    false_positive_interval, true_positive_interval
+        Clopper-Pearson intervals, for one threshold.
+    """
+
+    asked: float
+    threshold: float
+    false_positive_rate: float
+    false_positive_interval: tuple[float, float]
+    true_positive_rate: float
+    true_positive_interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class MembershipAttack:
+    """How well members can be told from others. Private data, like the rows.
+
+    Parameters
+    ----------
+    score
+        What the attack went by.
+    scores_in, scores_out
+        Scores of members and of non-members; higher speaks for a member.
+    auc, auc_interval
+        Chance that a member has the higher score of two, ties by half, and an interval
+        for it.
+    rates
+        Members recognized at small false positive rates.
+    confidence
+        Probability with which each of the intervals holds.
+    assigned
+        How rows became members: ``"coins"``, ``"pairs"``, or None if not at random.
+    bound
+        Lower bound on epsilon, where rows were assigned at random; else None.
+    """
+
+    score: str
+    scores_in: tuple[float, ...]
+    scores_out: tuple[float, ...]
+    auc: float
+    auc_interval: tuple[float, float]
+    rates: tuple[RateAt, ...]
+    confidence: float
+    assigned: str | None
+    bound: OneRunBound | None
+
+    @property
+    def epsilon_lower(self) -> float | None:
+        """Lower bound on epsilon, where rows were assigned at random; else None."""
+        return None if self.bound is None else self.bound.epsilon_lower
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in words, with what it does not show."""
+        low, high = self.auc_interval
+        lines = [
+            f"Membership attack by {self.score} on {len(self.scores_in)} members and "
+            f"{len(self.scores_out)} others: AUC {self.auc:.3f} ({low:.3f} to "
+            f"{high:.3f}, confidence {self.confidence:g} each)."
+        ]
+        for rate in self.rates:
+            low, high = rate.true_positive_interval
+            lines.append(
+                f"At a false positive rate of {rate.asked:g}, "
+                f"{rate.true_positive_rate:.3g} of the members are recognized "
+                f"({low:.3g} to {high:.3g})."
+            )
+        if self.bound is None:
+            lines.append(NOT_ASSIGNED)
+        else:
+            relation = "add or remove" if self.assigned == "coins" else "replace"
+            lines.append(
+                "As rows were assigned at random, for neighbors that "
+                f"{relation} a row: {self.bound}."
+            )
+        lines += ["A weak attack proves nothing: another may do better.", PRIVATE]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as plain data, without the scores of single rows."""
+        return {
+            "score": self.score,
+            "members": len(self.scores_in),
+            "non_members": len(self.scores_out),
+            "auc": self.auc,
+            "auc_interval": list(self.auc_interval),
+            "rates": [
+                {
+                    "asked": rate.asked,
+                    "false_positive_rate": rate.false_positive_rate,
+                    "false_positive_interval": list(rate.false_positive_interval),
+                    "true_positive_rate": rate.true_positive_rate,
+                    "true_positive_interval": list(rate.true_positive_interval),
+                }
+                for rate in self.rates
+            ],
+            "confidence": self.confidence,
+            "assigned": self.assigned,
+            "bound": None if self.bound is None else self.bound.to_dict(),
+            "verdict": self.verdict,
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the ROC curve; its title says that it is private data."""
+        name = f"{self.score}, AUC {self.auc:.3f}"
+        drawn = draw_roc(self.scores_in, self.scores_out, name, ax)
+        drawn.set_title("Membership attack: private data")
+        return drawn
+
+    def __str__(self) -> str:
+        return self.verdict
+
+
+def membership_attack(
+    model: Any,
+    members: Sequence[Any],
+    non_members: Sequence[Any],
+    *,
+    score: Score | ScoreFunction = "loss",
+    shadow: Any = None,
+    n_shadows: int = 64,
+    assigned: Assigned | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    jobs: int = 1,
+    random_state: int | np.random.SeedSequence | None = None,
+) -> MembershipAttack:
+    """Attack a fitted model by asking which rows it was trained on.
+
+    Parameters
+    ----------
+    model
+        A fitted classifier or regressor of scikit-learn's interface.
+    members, non_members
+        Rows and labels ``(X, y)`` that it was trained on, and others of the same kind.
+        Rows are what the model predicts from; for ``"lira"``, arrays.
+    score
+        ``"loss"``: members have a smaller one. ``"margin"``: by how much the own label
+        leads. ``"lira"``: how much likelier the confidence is if the row was in, by
+        models trained on random halves of all the rows. Or a function of model, X
+        and y with a number for each row, higher for members.
+    shadow
+        For ``"lira"``, an estimator like the attacked one, which is copied and fitted.
+    n_shadows
+        For ``"lira"``, how many are trained: even, at least 4.
+    assigned
+        How rows became members. ``"coins"``: each by a fair coin of its own.
+        ``"pairs"``: of the two rows at the same place of ``members`` and
+        ``non_members``, a fair coin settled which was trained on. None: otherwise, so
+        that nothing follows for epsilon. A random half of fixed size is not by coins.
+    delta
+        Delta at which epsilon is bounded.
+    confidence
+        Probability with which each interval, and the bound, holds.
+    jobs
+        Processes that train shadow models.
+    random_state
+        Fixes the shadow models and which rows choose the attack.
+
+    Notes
+    -----
+    **Bound.** Epsilon is bounded by `one_run_bound`, with the rows as canaries: half of
+    them choose how many are guessed, half are judged. Coins bound it for neighbors that
+    add or remove a row, pairs for neighbors that replace one. The interval of the AUC
+    is Hoeffding's for two samples [1]_, those of the rates are Clopper and Pearson's
+    at a threshold that the non-members settled. What rows with no coin show may be a
+    difference between the rows, and none of the model's doing.
+
+    The score by likelihood ratio is that of Carlini et al. [2]_, Section V.
+
+    References
+    ----------
+    .. [1] Hoeffding. Probability inequalities for sums of bounded random variables.
+       JASA 58 (1963), Section 5b.
+    .. [2] Carlini, Chien, Nasr, Song, Terzis, Tramer. Membership inference attacks from
+       first principles. IEEE S&P 2022.
+    """
+    if not (callable(score) or score in get_args(Score)):
+        raise ValueError(
+            f"score must be a function or one of {get_args(Score)}, got {score!r}."
+        )
+    if assigned is not None and assigned not in get_args(Assigned):
+        raise ValueError(
+            f"assigned must be None or one of {get_args(Assigned)}, got {assigned!r}."
+        )
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be > 0 and < 1, got {confidence!r}.")
+    sides = [
+        _rows(n, s) for n, s in (("members", members), ("non_members", non_members))
+    ]
+    if assigned == "pairs" and len(sides[0][1]) != len(sides[1][1]):
+        raise ValueError(
+            "members and non_members must have as many rows as each other for pairs."
+        )
+    if not isinstance(random_state, np.random.SeedSequence):
+        random_state = np.random.SeedSequence(random_state)
+    trained, judged = random_state.spawn(2)
+    if score == "lira":
+        _check_shadows(shadow, n_shadows, jobs)
+        X, y = (np.concatenate(part) for part in zip(*sides, strict=True))
+        ratios = likelihood_ratios(
+            model, shadow, X, y, n_shadows=n_shadows, jobs=jobs, sequence=trained
+        )
+        inside, outside = np.split(ratios, [len(sides[0][1])])
+    else:
+        function = score if callable(score) else SCORES[score]
+        inside, outside = (_scored(function, model, X, y) for X, y in sides)
+    bound = None
+    if assigned is not None:
+        bound = _bound(inside, outside, assigned, delta, confidence, judged)
+    return MembershipAttack(
+        score=getattr(score, "__name__", str(score)),
+        scores_in=tuple(inside.tolist()),
+        scores_out=tuple(outside.tolist()),
+        auc=_auc(inside, outside),
+        auc_interval=_auc_interval(inside, outside, confidence),
+        rates=tuple(_rate_at(rate, inside, outside, confidence) for rate in RATES),
+        confidence=confidence,
+        assigned=assigned,
+        bound=bound,
+    )
+
+
+def _bound(
+    scores_in: Floats,
+    scores_out: Floats,
+    assigned: Assigned,
+    delta: float,
+    confidence: float,
+    sequence: np.random.SeedSequence,
+) -> OneRunBound:
+    """Return the bound that the coins of the rows, or of the pairs, allow."""
+    if assigned == "pairs":
+        # which of the two comes first must not tell which was trained on
+        truth = coins(sequence, len(scores_in))
+        scores = truth * (scores_in - scores_out)
+    else:
+        truth = np.repeat([1, -1], [len(scores_in), len(scores_out)])
+        scores = np.concatenate([scores_in, scores_out])
+        order = np.argsort(sequence.generate_state(len(scores), np.uint64))
+        truth, scores = truth[order], scores[order]
+    if len(truth) < LEAST_JUDGED:
+        raise ValueError(
+            f"A bound needs at least {LEAST_JUDGED} rows, or as many pairs; "
+            "give assigned=None for none."
+        )
+    return chosen_and_judged(
+        scores[None], truth, delta=delta, confidence=confidence, method="any"
+    )[0]
+
+
+def _auc(scores_in: Floats, scores_out: Floats) -> float:
+    false, true = roc(scores_in, scores_out)
+    return float(np.trapezoid(true, false))
+
+
+def _auc_interval(
+    scores_in: Floats, scores_out: Floats, confidence: float
+) -> tuple[float, float]:
+    # as many independent pairs as the smaller side has rows
+    pairs = min(len(scores_in), len(scores_out))
+    reach = float(np.sqrt(np.log(2 / (1 - confidence)) / (2 * pairs)))
+    auc = _auc(scores_in, scores_out)
+    return max(auc - reach, 0.0), min(auc + reach, 1.0)
+
+
+def _rate_at(
+    asked: float, scores_in: Floats, scores_out: Floats, confidence: float
+) -> RateAt:
+    # as many of the highest others as are allowed, and none that ties with the next
+    allowed = int(asked * len(scores_out))
+    barred = np.sort(scores_out)[::-1][allowed]
+    threshold = float(np.nextafter(barred, np.inf))
+    p_fail = (1 - confidence) / 2
+
+    def interval(scores: Floats) -> tuple[float, tuple[float, float]]:
+        k, n = int(np.sum(scores >= threshold)), len(scores)
+        low = float(clopper_pearson_lower(k, n, p_fail))
+        return k / n, (low, float(clopper_pearson_upper(k, n, p_fail)))
+
+    return RateAt(asked, threshold, *interval(scores_out), *interval(scores_in))
+
+
+def _rows(name: str, side: Sequence[Any]) -> tuple[Any, Any]:
+    if len(side) != 2:
+        raise ValueError(f"{name} must be rows and labels (X, y), got {len(side)}.")
+    X, y = side[0], np.asarray(side[1])
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if y.ndim != 1 or rows != len(y) or rows < 2:
+        raise ValueError(
+            f"{name} must have one label for each of at least two rows, got {rows} "
+            f"rows and labels of shape {y.shape}."
+        )
+    return X, y
+
+
+def _scored(function: ScoreFunction, model: Any, X: Any, y: Any) -> Floats:
+    scores = np.asarray(function(model, X, y), dtype=float)
+    if scores.shape != y.shape or np.isnan(scores).any():
+        raise ValueError(
+            f"score must return one number a row, without NaN, got {scores.shape}."
+        )
+    return scores
+
+
+def _check_shadows(shadow: Any, n_shadows: int, jobs: int) -> None:
+    if not (hasattr(shadow, "fit") and hasattr(shadow, "get_params")):
+        raise ValueError(
+            "shadow must be an estimator like the attacked one for 'lira'."
+        )
+    if type(n_shadows) is not int or n_shadows < 4 or n_shadows % 2:
+        raise ValueError(f"n_shadows must be even and >= 4, got {n_shadows!r}.")
+    if type(jobs) is not int or jobs < 1:
+        raise ValueError(f"jobs must be an integer >= 1, got {jobs!r}.")

@@ -1,0 +1,355 @@
+"""A lower bound on epsilon from one training, by guesses on many canaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special, stats
+
+from tacit.audit.bounds import (
+    clopper_pearson_lower,
+    gaussian_delta,
+    gaussian_epsilon,
+)
+
+__all__ = [
+    "OneRunBound",
+    "OneRunMethod",
+    "chosen_and_judged",
+    "guesses_from_scores",
+    "most_in_one_run",
+    "one_run_bound",
+    "one_run_p_value",
+]
+
+OneRunMethod = Literal["any", "gaussian"]
+Floats = NDArray[np.float64]
+
+# Beyond it, no number of canaries tells anything
+MOST_EPSILON = 60.0
+MOST_MU = 20.0
+# Shares of the canaries that may be guessed, tried on those that choose
+SHARES = 0.5 ** np.arange(0, 6, 0.5)
+
+
+@dataclass(frozen=True)
+class OneRunBound:
+    """A lower confidence bound on epsilon from the guesses on one training.
+
+    Parameters
+    ----------
+    epsilon_lower
+        With probability at least ``confidence``, epsilon at ``delta`` is no smaller.
+    delta, confidence, method
+        As asked.
+    n_canaries, n_guesses, n_correct
+        Canaries that were judged, guesses on them, and those that were right.
+    mu_lower
+        Lower confidence bound on the Gaussian-DP parameter; None for ``"any"``.
+    """
+
+    epsilon_lower: float
+    delta: float
+    confidence: float
+    method: str
+    n_canaries: int
+    n_guesses: int
+    n_correct: int
+    mu_lower: float | None = None
+
+    def refutes(self, epsilon: float) -> bool:
+        """Whether the claim of ``epsilon`` at this delta is below the bound."""
+        return self.epsilon_lower > epsilon
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bound as plain data."""
+        return {
+            "epsilon_lower": self.epsilon_lower,
+            "delta": self.delta,
+            "confidence": self.confidence,
+            "method": self.method,
+            "canaries": self.n_canaries,
+            "guesses": self.n_guesses,
+            "correct": self.n_correct,
+            "mu_lower": self.mu_lower,
+        }
+
+    def __str__(self) -> str:
+        caveat = ", assuming a Gaussian trade-off" if self.method == "gaussian" else ""
+        return (
+            f"epsilon >= {self.epsilon_lower:.4g} at delta={self.delta:g} with "
+            f"confidence 1 - {1 - self.confidence:.2g} (one run{caveat}; "
+            f"{self.n_correct} of {self.n_guesses} guesses right, "
+            f"{self.n_canaries} canaries judged)"
+        )
+
+
+def one_run_p_value(
+    n_correct: int,
+    n_guesses: int,
+    n_canaries: int,
+    *,
+    epsilon: ArrayLike,
+    delta: ArrayLike = 0.0,
+) -> Floats:
+    """Return the largest chance of so many right guesses under a promise.
+
+    Parameters
+    ----------
+    n_correct, n_guesses, n_canaries
+        Right guesses, guesses and canaries; no more of each than of the next.
+    epsilon, delta
+        The promise, for data sets in which one canary is the other way. They are
+        broadcast.
+
+    Notes
+    -----
+    **Bound.** Let each of m canaries be in or out by a fair coin of its own, and let
+    at most r be guessed, a number fixed beforehand. With W binomial of r trials and
+    success ``e^epsilon / (1 + e^epsilon)``, and ``beta = P(W >= v)``,
+
+        P(at least v right) <= beta + m delta beta (1 - beta) / (v P(W = v)),
+
+    and some (epsilon, delta)-private mechanism attains it [1]_. Steinke, Nasr and
+    Jagielski [2]_, Theorem 5.2, have the same ``beta``, and a larger term for delta.
+    With ``delta = 0`` the number of guesses may depend on the run.
+
+    References
+    ----------
+    .. [1] The page *Audits* of the guarantees, section *One run*.
+    .. [2] Steinke, Nasr, Jagielski. Privacy auditing with one (1) training run.
+       NeurIPS 2023.
+    """
+    v, r, m = int(n_correct), int(n_guesses), int(n_canaries)
+    if not 0 <= v <= r <= m:
+        raise ValueError(
+            "n_correct, n_guesses and n_canaries must be >= 0 and in this order, got "
+            f"{n_correct!r}, {n_guesses!r} and {n_canaries!r}."
+        )
+    epsilon, delta = np.broadcast_arrays(
+        np.asarray(epsilon, float), np.asarray(delta, float)
+    )
+    if v == 0:
+        return np.ones(epsilon.shape)
+    # [one-run:binomial]
+    beta = special.betainc(v, r - v + 1, special.expit(epsilon))
+    # in logarithms, as both may be too small for a float
+    log_choose = -np.log(r + 1) - special.betaln(v + 1, r - v + 1)
+    log_point = (
+        log_choose
+        + v * special.log_expit(epsilon)
+        + (r - v) * special.log_expit(-epsilon)
+    )
+    with np.errstate(divide="ignore"):
+        # the tail has its first point in it, so the ratio is never below one
+        ratio = np.exp(np.clip(np.log(beta) - log_point, 0.0, 700.0))
+    # [one-run:slack]
+    return np.asarray(np.minimum(beta + m * delta * (1 - beta) * ratio / v, 1.0))
+
+
+def one_run_bound(
+    guesses: ArrayLike,
+    truth: ArrayLike,
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    method: OneRunMethod = "any",
+) -> OneRunBound:
+    """Return a lower bound on epsilon from guesses on the canaries of one training.
+
+    Parameters
+    ----------
+    guesses
+        One number a canary: 1 for in, -1 for out, 0 where nothing is guessed. How
+        many are not 0 must be fixed before the run, unless ``delta`` is 0.
+    truth
+        1 for each canary that was in, -1 for those that were out. Each was settled by
+        a fair coin of its own.
+    delta
+        Delta at which epsilon is bounded.
+    confidence
+        Probability with which the bound holds.
+    method
+        ``"any"`` holds for any mechanism. ``"gaussian"`` bounds the parameter of
+        Gaussian DP and turns it into epsilon.
+
+    Notes
+    -----
+    **Bound.** With ``"any"``, the least epsilon at which `one_run_p_value` is more than
+    ``1 - confidence``. It is for the relation of the coins: canaries that are present
+    or absent bound epsilon for neighbors that add or remove a row, canaries that are
+    one row or another bound it for neighbors that replace one.
+
+    With ``"gaussian"``, a mu-Gaussian private mechanism keeps every pair of epsilon and
+    `gaussian_delta`, and the smallest of their p-values counts; Mahloujifar, Melis and
+    Chaudhuri [1]_ do so by a recursion. The bound on mu holds for every such
+    mechanism. The step to epsilon **assumes that the trade-off is Gaussian**, as in
+    `gaussian_bound`. Even against exactly Gaussian noise mu stays below the truth,
+    as canaries of one run need not be independent of each other.
+
+    References
+    ----------
+    .. [1] Mahloujifar, Melis, Chaudhuri. Auditing f-differential privacy in one run.
+       ICML 2025.
+
+    Examples
+    --------
+    >>> from tacit.audit import one_run_bound
+    >>> truth = [1, -1] * 50
+    >>> round(one_run_bound(truth, truth).epsilon_lower, 2)
+    3.49
+    """
+    said, coins = _signs("guesses", guesses), _signs("truth", truth)
+    if said.shape != coins.shape:
+        raise ValueError(
+            f"guesses and truth must have one length, got {said.size} and {coins.size}."
+        )
+    if not coins.all():
+        raise ValueError("truth must be 1 or -1 for every canary.")
+    correct = int(np.sum(said * coins > 0))
+    counts = correct, int(np.count_nonzero(said)), said.size
+    return _bound(counts, delta=delta, confidence=confidence, method=method)
+
+
+def most_in_one_run(
+    n_canaries: int, *, delta: float, confidence: float, method: OneRunMethod
+) -> float:
+    """Return the bound when each canary is guessed and right."""
+    counts = (n_canaries,) * 3
+    found = _bound(counts, delta=delta, confidence=confidence, method=method)
+    return found.epsilon_lower
+
+
+def guesses_from_scores(
+    scores: ArrayLike, n_in: int, n_out: int | None = None
+) -> NDArray[np.int64]:
+    """Return 1 for the highest scores, -1 for the lowest, and 0 between.
+
+    Parameters
+    ----------
+    scores
+        One number a canary; higher speaks for in.
+    n_in, n_out
+        How many are guessed to be in and out; ``n_out`` is ``n_in`` unless given.
+    """
+    values = np.asarray(scores, float)
+    n_out = n_in if n_out is None else n_out
+    if values.ndim != 1 or np.isnan(values).any():
+        raise ValueError("scores must be one-dimensional, without NaN.")
+    if min(n_in, n_out) < 0 or n_in + n_out > values.size:
+        raise ValueError(
+            "n_in and n_out must be >= 0 and together at most the number of scores, "
+            f"got {n_in!r} and {n_out!r} for {values.size}."
+        )
+    order = np.argsort(values, kind="stable")
+    guesses = np.zeros(values.size, dtype=np.int64)
+    guesses[order[:n_out]] = -1
+    guesses[order[values.size - n_in :]] = 1
+    return guesses
+
+
+def chosen_and_judged(
+    candidates: Floats,
+    truth: NDArray[np.int64],
+    *,
+    delta: float,
+    confidence: float,
+    method: OneRunMethod,
+) -> tuple[OneRunBound, int, Floats]:
+    """Return the bound of the best of several scores, which one, and its values.
+
+    Every other canary chooses the score, its direction and the number of guesses; the
+    others judge. They are canaries of a mechanism in which the coins of the former
+    are fixed, so the theorem holds for them alone.
+
+    Parameters
+    ----------
+    candidates
+        A row for each score, a column for each canary.
+    truth
+        1 for in and -1 for out.
+    delta, confidence, method
+        As in `one_run_bound`.
+    """
+    choosing, judging = slice(0, None, 2), slice(1, None, 2)
+    ranks = stats.rankdata(candidates[:, choosing], axis=1)
+    coins = truth[choosing]
+    leans = ranks @ (coins - coins.mean())
+    place = int(np.argmax(np.abs(leans)))
+    scores = candidates[place] * (np.sign(leans[place]) or 1.0)
+    terms: dict[str, Any] = {
+        "delta": delta,
+        "confidence": confidence,
+        "method": method,
+    }
+
+    def tried(share: float) -> tuple[float, float]:
+        n = max(int(share * coins.size / 2), 1)
+        found = one_run_bound(guesses_from_scores(scores[choosing], n), coins, **terms)
+        # where nothing can be shown yet, what would be with more canaries
+        sure = clopper_pearson_lower(found.n_correct, found.n_guesses, 0.05)
+        return found.epsilon_lower, float(sure)
+
+    share = max(SHARES, key=tried)
+    judged = scores[judging]
+    n = max(int(share * judged.size / 2), 1)
+    bound = one_run_bound(guesses_from_scores(judged, n), truth[judging], **terms)
+    return bound, place, scores
+
+
+def _bound(
+    counts: tuple[int, int, int],
+    *,
+    delta: float,
+    confidence: float,
+    method: OneRunMethod,
+) -> OneRunBound:
+    if method not in get_args(OneRunMethod):
+        raise ValueError(
+            f"method must be one of {get_args(OneRunMethod)}, got {method!r}."
+        )
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be > 0 and < 1, got {confidence!r}.")
+    if not 0 <= delta < 1 or (method == "gaussian" and delta == 0):
+        least = ">" if method == "gaussian" else ">="
+        raise ValueError(f"delta must be {least} 0 and < 1, got {delta!r}.")
+    correct, guesses, canaries = counts
+    told = delta, confidence, method, canaries, guesses, correct
+    if method == "any":
+
+        def chance(epsilon: float) -> float:
+            return float(one_run_p_value(*counts, epsilon=epsilon, delta=delta))
+
+        return OneRunBound(_largest(chance, MOST_EPSILON, 1 - confidence), *told)
+
+    def chance_of_mu(mu: float) -> float:
+        # [one-run:gaussian] any grid of epsilons will do, as each of them holds
+        grid = np.linspace(0.0, mu * (mu / 2 + 6.0), 500)
+        deltas = gaussian_delta(grid, mu)
+        return float(one_run_p_value(*counts, epsilon=grid, delta=deltas).min())
+
+    mu = _largest(chance_of_mu, MOST_MU, 1 - confidence)
+    return OneRunBound(float(gaussian_epsilon(delta, mu)), *told, mu_lower=mu)
+
+
+def _largest(chance: Callable[[float], float], most: float, p_fail: float) -> float:
+    """Return a parameter, as large as can be found, with a chance of at most p_fail."""
+    low, high = 0.0, most
+    for _ in range(50):
+        middle = (low + high) / 2
+        if chance(middle) <= p_fail:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _signs(name: str, values: ArrayLike) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.ndim != 1 or array.size < 1 or not np.isin(array, (-1, 0, 1)).all():
+        raise ValueError(f"{name} must be a one-dimensional array of 1, -1 and 0.")
+    return array.astype(np.int64)
