@@ -1,0 +1,71 @@
+"""Tables in Markdown of audits of both libraries, from the files of results.
+
+``python -m benchmarks.audit_peers.report`` prints the tables; ``--docs`` also rewrites
+the page in the guide.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from benchmarks.audit_peers.common import measured
+from benchmarks.audit_peers.settings import CONFIDENCE
+from benchmarks.tables import GUIDE, Section, rewrite
+
+PAGE = GUIDE / "audit_others.md"
+HIDDEN = ("quick", "question", "code")
+
+SECTIONS = (
+    Section(
+        "chosen",
+        "Chosen neighbors",
+        "Rows of zeros but one, which is replaced by zeros, epsilon 2. Classifiers are "
+        "judged by the exact ratio of the densities of what they release, by the "
+        "noise that each adds; regressions by the size of their one "
+        "coefficient. `at least` is the bound on epsilon, which holds with confidence "
+        f"{CONFIDENCE:g} for each row; `hits` are the counts of the chosen event on "
+        "the two sides, among the judged runs of each. The control is the same attack "
+        "on fits that were given four times the epsilon.",
+    ),
+    Section(
+        "estimators",
+        "Audited by their parameters",
+        "`audit_estimator` with a thousand runs a side at epsilon 1, which knows "
+        "nothing of either library but `fit`, `epsilon` and a bound on rows. It flips "
+        "the label of one row, once at the bounds and once far beyond. Same "
+        "confidence; `leaks` are attributes that tell the sides apart in every run.",
+    ),
+    Section(
+        "promises",
+        "Six situations",
+        "What happened, and what shows it. `kept` says whether the noise or the "
+        "account was as promised.",
+    ),
+)
+
+
+def page(*, whole: bool) -> list[str]:
+    """Return everything that was measured, in Markdown."""
+    lines: list[str] = []
+    for section in SECTIONS:
+        rows = measured(section.name, whole=whole)
+        lines += section.lines(
+            [{k: v for k, v in row.items() if k not in HIDDEN} for row in rows]
+        )
+    return lines
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print the tables, and write the page where that is asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docs", action="store_true")
+    given = parser.parse_args(argv)
+    lines = page(whole=given.docs)
+    print("\n".join(lines))
+    if given.docs:
+        rewrite(PAGE, lines)
+
+
+if __name__ == "__main__":
+    main()
