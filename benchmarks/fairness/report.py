@@ -76,8 +76,7 @@ def thresholds(rows: Sequence[dict[str, str]]) -> Iterator[dict[str, Any]]:
                     "notion": notion.replace("_", " "),
                     "rows at epsilon 1": useful_from(own, "n"),
                     "epsilon with all rows": useful_from(own, "epsilon"),
-                    "outside": sum(int(row["outside"]) for row in own),
-                    "models": sum(int(row["models"]) for row in own),
+                    "models outside": in_all(own),
                 }
 
 
@@ -94,6 +93,14 @@ def useful_from(rows: Sequence[dict[str, str]], sweep: str) -> Any:
             break
         found = value
     return found
+
+
+def in_all(rows: Sequence[dict[str, str]]) -> str:
+    """Return how many private models were outside, of how many."""
+    outside, models = (
+        sum(int(row[key]) for row in rows) for key in ("outside", "models")
+    )
+    return f"{outside} of {models:,}"
 
 
 def page(*, whole: bool) -> list[str]:

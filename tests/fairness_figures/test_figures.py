@@ -53,8 +53,8 @@ def test_the_page_says_from_where_on_a_bound_is_useful(results, capsys):
     report.main([])
     shown = capsys.readouterr().out
     assert "### Made" in shown
-    assert "| corrected | accuracy | 100 | 1 | 5 | 500 |" in shown
-    assert "| printed | accuracy | nowhere | nowhere | 5 | 500 |" in shown
+    assert "| corrected | accuracy | 100 | 1 | 5 of 500 |" in shown
+    assert "| printed | accuracy | nowhere | nowhere | 5 of 500 |" in shown
 
 
 def test_a_bound_that_rises_again_is_useful_from_after_that_only():
