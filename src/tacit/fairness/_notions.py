@@ -65,8 +65,9 @@ class FairnessForm:
 
     References
     ----------
-    .. [1] Mangold, "Differentially private and fair machine learning", dissertation,
-       Universite de Lille, 2023, Chapter 6 and Appendix C.1.
+    .. [1] Mangold, "Exploiting problem structure in privacy-preserving optimization and
+       machine learning", dissertation, Universite de Lille, 2023, Chapter 6 and
+       Appendix C.1.
     """
 
     notion: str
