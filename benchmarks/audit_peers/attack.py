@@ -16,7 +16,7 @@ from importlib import import_module
 import numpy as np
 from benchmarks.audit_peers.settings import CONFIDENCE, LINEAR, LOGISTIC
 
-from tacit.audit import audit, audit_estimator
+from tacit.audit import audit, audit_estimator, audit_one_run
 
 EPSILON = 1.0  # of models that are audited by their parameters
 # Fits that are given so many times the epsilon that is judged
@@ -124,6 +124,27 @@ def estimator_audited(library, name, runs):
     }
 
 
+def one_run(library, name, n_canaries):
+    """Return what `audit_one_run` makes of a model, by a single fit."""
+    found = audit_one_run(
+        library.estimators(EPSILON)[name],
+        n_canaries=n_canaries,
+        confidence=CONFIDENCE,
+        method="any",
+        random_state=0,
+    )
+    return {
+        "setting": name,
+        "promised": found.epsilon,
+        "delta": found.delta,
+        "at_least": found.epsilon_lower,
+        "right": f"{found.result.n_correct} of {found.result.n_guesses}",
+        "judged": found.result.n_canaries,
+        "most_shown": found.most_shown,
+        "refuted": "yes" if found.refuted else "no",
+    }
+
+
 def main(given):
     warnings.simplefilter("ignore")
     library = of_library(given["library"])
@@ -134,6 +155,8 @@ def main(given):
             found = [asdict(e) | {"kept": "yes" if e.kept else "no"} for e in shown]
         case "estimator", name, runs:
             found = estimator_audited(library, name, runs)
+        case "one_run", name, n_canaries:
+            found = one_run(library, name, n_canaries)
         case "names", _, _:
             found = list(library.estimators(EPSILON))
         case kind, name, runs:

@@ -19,7 +19,7 @@ FIELDS = (
     "leaks",
     "refuted",
 )
-RUNS, QUICK_RUNS = 1000, 100
+RUNS, QUICK_RUNS = 500, 100
 
 
 def main(argv: Sequence[str] | None = None) -> None:

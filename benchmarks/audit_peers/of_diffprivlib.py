@@ -27,20 +27,23 @@ DELTA = 0.0  # pure epsilon is what it promises
 
 
 class BoundedRegression(LinearRegression):
-    """Its linear regression under the names of bounds that `audit_estimator` knows."""
+    """Its linear regression under the names of bounds that `audit_estimator` knows.
+
+    ``feature_bounds`` has the two ends of each column.
+    """
 
     def __init__(
         self,
         *,
         epsilon=1.0,
-        feature_bounds=(-1.0, 1.0),
+        feature_bounds=((-1.0, 1.0), (-1.0, 1.0)),
         y_range=(-1.0, 1.0),
         fit_intercept=True,
         random_state=None,
     ):
         super().__init__(
             epsilon=epsilon,
-            bounds_X=feature_bounds,
+            bounds_X=tuple(map(np.array, zip(*feature_bounds, strict=True))),
             bounds_y=y_range,
             fit_intercept=fit_intercept,
             random_state=random_state,
@@ -88,7 +91,7 @@ def estimators(epsilon):
         ),
         "LinearRegression, -1 to 1": BoundedRegression(epsilon=epsilon),
         "LinearRegression, 0 to 1": BoundedRegression(
-            epsilon=epsilon, feature_bounds=(0.0, 1.0)
+            epsilon=epsilon, feature_bounds=((0.0, 1.0), (0.0, 1.0))
         ),
     }
 
