@@ -1,4 +1,4 @@
-"""Charged certificates, attacked at the row that moves its counts most."""
+"""Charged certificates, attacked at the person who moves their counts most."""
 
 from dataclasses import replace
 
@@ -8,15 +8,11 @@ from tests.audits.verdict import check
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import audit
+from tacit.audit import clopper_pearson_bound, gaussian_bound
 from tacit.fairness import plan_certificate
 from tacit.privacy import Neighbors
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
-
-each_relation = pytest.mark.parametrize(
-    "neighbors", [REPLACE, ADD], ids=["replace", "add"]
-)
 
 
 def counts_attack(epsilon, delta, neighbors, n_runs, seed):
@@ -29,48 +25,34 @@ def counts_attack(epsilon, delta, neighbors, n_runs, seed):
     if neighbors is REPLACE:
         second[3, 3] += 1
 
+    def scores(plan, counts, rng):
+        # many releases by one call, whose grid is finer by nothing to speak of
+        released = plan.run(np.broadcast_to(counts, (n_runs, 4, 4)), rng)
+        if delta:
+            return (released * (first - second)).sum(axis=(1, 2))
+        # beyond the two values of a count, Laplace noise tells no more
+        shown = np.clip(released, np.minimum(first, second), np.maximum(first, second))
+        return (shown * (first - second)).sum(axis=(1, 2))
+
     def bound(noise):
         quieter = replace(plan, multiplier=noise * plan.multiplier)
-        return audit(
-            lambda counts, s: quieter.run(counts, as_generator(s)),
-            (first, second),
-            n_runs=n_runs,
+        rng = as_generator(seed)
+        judge = gaussian_bound if delta else clopper_pearson_bound
+        return judge(
+            scores(quieter, first, rng),
+            scores(quieter, second, rng),
             delta=delta,
-            method="gaussian" if delta else "clopper-pearson",
-            score=lambda release: (
-                release[0, 0] - release[3, 3] * (neighbors is REPLACE)
-            ),
             confidence=1 - P_FAIL,
-            random_state=seed,
-        ).epsilon_lower
+        )
 
     return bound
 
 
 @pytest.mark.statistical
-@each_relation
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "n_runs"),
-    [(1.0, 0.0, 1500), (10.0, 1e-5, 500)],
-    ids=["laplace", "gaussian"],
-)
-def test_half_the_noise_of_a_certificate_is_caught(
-    epsilon, delta, n_runs, neighbors, seed
-):
-    attack = counts_attack(epsilon, delta, neighbors, n_runs, seed)
-    check("private_certificate", epsilon, attack)
-
-
-@pytest.mark.slow
-@pytest.mark.statistical
-@each_relation
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "n_runs"),
-    [(0.5, 0.0, 6000), (4.0, 1e-5, 4000)],
-    ids=["laplace", "gaussian"],
-)
-def test_claim_of_a_certificate_survives_many_runs(
-    epsilon, delta, n_runs, neighbors, seed
-):
-    attack = counts_attack(epsilon, delta, neighbors, n_runs, seed)
-    check("private_certificate", epsilon, attack)
+@pytest.mark.parametrize("neighbors", [REPLACE, ADD], ids=["replace", "add"])
+@pytest.mark.parametrize("delta", [0.0, 1e-5], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_half_the_noise_of_a_certificate_is_caught(epsilon, delta, neighbors, seed):
+    """The attack shows most of the claim, and more than it of half the noise."""
+    attack = counts_attack(epsilon, delta, neighbors, 20_000, seed)
+    check("private_certificate", epsilon, attack, least=0.5)
