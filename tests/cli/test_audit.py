@@ -78,3 +78,46 @@ def test_what_cannot_be_audited_is_refused_in_a_sentence(arguments, words, run):
     assert answer.code == 2
     assert words in answer.err
     assert "Traceback" not in answer.err
+
+
+BROKEN = "tests.audit.test_canaries"
+ONCE = ("--one-run", "--seed", 0)
+
+
+def test_one_run_tells_how_many_coins_were_guessed(run):
+    ours = "tacit.linear_model:LinearSVC"
+    answer = run("audit", ours, "--epsilon", 2, "--canaries", 200, *ONCE)
+    assert answer.code == 0, answer.err
+    assert "promised     epsilon 2 at delta" in answer.out
+    assert "that so many canaries can show" in answer.out
+    assert "right of" in answer.out
+    assert "Not refuted: LinearSVC" in answer.out
+
+
+def test_one_run_refutes_half_the_noise_with_the_same_code(run):
+    answer = run("audit", f"{BROKEN}:HalfNoise", "--json", *ONCE)
+    assert answer.code == 5
+    assert answer.data["refuted"] is True
+    assert answer.data["runs"] == 1
+    assert answer.data["canaries"] == 1000
+    assert answer.data["correct"] <= answer.data["guesses"]
+    honest = run("audit", f"{BROKEN}:Sums", "--json", *ONCE)
+    assert honest.code == 0
+    assert honest.data["refuted"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--one-run", "--runs", 50), "--runs is for an audit without --one-run"),
+        (("--one-run", "--jobs", 2), "--jobs is for an audit without --one-run"),
+        (("--canaries", 50), "--canaries is for an audit with --one-run"),
+        (("--one-run", "--method", "clopper-pearson"), "method must be one of"),
+        (("--method", "any"), "method must be one of"),
+        (("--one-run", "--canaries", 40, "--epsilon", 9), "n_canaries must be more"),
+    ],
+)
+def test_an_option_of_the_other_kind_is_refused(arguments, words, run):
+    answer = run("audit", f"{BROKEN}:Sums", *arguments)
+    assert answer.code == 2
+    assert words in answer.err

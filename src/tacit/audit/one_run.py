@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -115,8 +116,9 @@ def one_run_p_value(
         P(at least v right) <= beta + m delta beta (1 - beta) / (v P(W = v)),
 
     and some (epsilon, delta)-private mechanism attains it [1]_. Steinke, Nasr and
-    Jagielski [2]_, Theorem 5.2, have the same ``beta``, and a larger term for delta.
-    With ``delta = 0`` the number of guesses may depend on the run.
+    Jagielski [2]_ have the same ``beta`` and another term for delta, which is larger
+    where ``beta`` is small and too small for some guesses that are mostly right. With
+    ``delta = 0`` the number of guesses may depend on the run.
 
     References
     ----------
@@ -225,30 +227,36 @@ def most_in_one_run(
 
 
 def guesses_from_scores(
-    scores: ArrayLike, n_in: int, n_out: int | None = None
+    scores: ArrayLike, n_guesses: int, center: float | None = None
 ) -> NDArray[np.int64]:
-    """Return 1 for the highest scores, -1 for the lowest, and 0 between.
+    """Return 1 for high scores and -1 for low ones, for those furthest from the center.
 
     Parameters
     ----------
     scores
         One number a canary; higher speaks for in.
-    n_in, n_out
-        How many are guessed to be in and out; ``n_out`` is ``n_in`` unless given.
+    n_guesses
+        How many are guessed; the others are 0. Distances are in ranks, so it does not
+        matter whether one tail is longer.
+    center
+        Score from which on a canary is guessed to be in; the median unless given. If
+        infinite, only the lowest are guessed, or only the highest.
     """
     values = np.asarray(scores, float)
-    n_out = n_in if n_out is None else n_out
     if values.ndim != 1 or np.isnan(values).any():
         raise ValueError("scores must be one-dimensional, without NaN.")
-    if min(n_in, n_out) < 0 or n_in + n_out > values.size:
+    if not 0 <= n_guesses <= values.size:
         raise ValueError(
-            "n_in and n_out must be >= 0 and together at most the number of scores, "
-            f"got {n_in!r} and {n_out!r} for {values.size}."
+            f"n_guesses must be >= 0 and at most the number of scores, {values.size}, "
+            f"got {n_guesses!r}."
         )
+    center = float(np.median(values)) if center is None else center
     order = np.argsort(values, kind="stable")
+    n_below = int(np.sum(values < center))
+    signed = np.arange(values.size) + 0.5 - n_below
+    furthest = np.argsort(-np.abs(signed), kind="stable")[:n_guesses]
     guesses = np.zeros(values.size, dtype=np.int64)
-    guesses[order[:n_out]] = -1
-    guesses[order[values.size - n_in :]] = 1
+    guesses[order[furthest]] = np.where(signed[furthest] > 0, 1, -1)
     return guesses
 
 
@@ -262,9 +270,9 @@ def chosen_and_judged(
 ) -> tuple[OneRunBound, int, Floats]:
     """Return the bound of the best of several scores, which one, and its values.
 
-    Every other canary chooses the score, its direction and the number of guesses; the
-    others judge. They are canaries of a mechanism in which the coins of the former
-    are fixed, so the theorem holds for them alone.
+    Every other canary chooses the score, its direction, its tails and the number of
+    guesses; the others judge. They are canaries of a mechanism in which the coins of
+    the former are fixed, so the theorem holds for them alone.
 
     Parameters
     ----------
@@ -275,30 +283,36 @@ def chosen_and_judged(
     delta, confidence, method
         As in `one_run_bound`.
     """
-    choosing, judging = slice(0, None, 2), slice(1, None, 2)
-    ranks = stats.rankdata(candidates[:, choosing], axis=1)
-    coins = truth[choosing]
-    leans = ranks @ (coins - coins.mean())
+    chosen, coins = candidates[:, 0::2], truth[0::2]
+    # by ranks, so that one huge number does not decide
+    leans = stats.rankdata(chosen, axis=1) @ (coins - coins.mean())
     place = int(np.argmax(np.abs(leans)))
-    scores = candidates[place] * (np.sign(leans[place]) or 1.0)
-    terms: dict[str, Any] = {
-        "delta": delta,
-        "confidence": confidence,
-        "method": method,
-    }
+    direction = -1.0 if leans[place] < 0 else 1.0
+    scores = candidates[place] * direction
+    chosen = scores[0::2]
+    middle = np.mean([np.median(chosen[coins == s]) for s in set(coins.tolist())])
 
-    def tried(share: float) -> tuple[float, float]:
-        n = max(int(share * coins.size / 2), 1)
-        found = one_run_bound(guesses_from_scores(scores[choosing], n), coins, **terms)
+    def bound(share: float, center: float, judging: bool) -> OneRunBound:
+        values = scores[judging::2]
+        n = max(round(share * values.size), 1)
+        guesses = guesses_from_scores(values, n, center)
+        return one_run_bound(
+            guesses,
+            truth[judging::2],
+            delta=delta,
+            confidence=confidence,
+            method=method,
+        )
+
+    def tried(way: tuple[float, float]) -> tuple[float, float]:
+        found = bound(*way, judging=False)
         # where nothing can be shown yet, what would be with more canaries
         sure = clopper_pearson_lower(found.n_correct, found.n_guesses, 0.05)
         return found.epsilon_lower, float(sure)
 
-    share = max(SHARES, key=tried)
-    judged = scores[judging]
-    n = max(int(share * judged.size / 2), 1)
-    bound = one_run_bound(guesses_from_scores(judged, n), truth[judging], **terms)
-    return bound, place, scores
+    # both tails, or one of them
+    ways = product(SHARES.tolist(), (float(middle), np.inf, -np.inf))
+    return bound(*max(ways, key=tried), judging=True), place, scores
 
 
 def _bound(
@@ -319,6 +333,10 @@ def _bound(
         raise ValueError(f"delta must be {least} 0 and < 1, got {delta!r}.")
     correct, guesses, canaries = counts
     told = delta, confidence, method, canaries, guesses, correct
+    if method == "any" and delta == 0:
+        # the success at which the binomial tail is as small, without a search
+        success = clopper_pearson_lower(correct, guesses, 1 - confidence)
+        return OneRunBound(float(max(special.logit(success), 0.0)), *told)
     if method == "any":
 
         def chance(epsilon: float) -> float:
@@ -328,7 +346,7 @@ def _bound(
 
     def chance_of_mu(mu: float) -> float:
         # [one-run:gaussian] any grid of epsilons will do, as each of them holds
-        grid = np.linspace(0.0, mu * (mu / 2 + 6.0), 500)
+        grid = np.linspace(0.0, mu * (mu / 2 + 6.0), 200)
         deltas = gaussian_delta(grid, mu)
         return float(one_run_p_value(*counts, epsilon=grid, delta=deltas).min())
 
@@ -339,7 +357,7 @@ def _bound(
 def _largest(chance: Callable[[float], float], most: float, p_fail: float) -> float:
     """Return a parameter, as large as can be found, with a chance of at most p_fail."""
     low, high = 0.0, most
-    for _ in range(50):
+    for _ in range(36):
         middle = (low + high) / 2
         if chance(middle) <= p_fail:
             low = middle
