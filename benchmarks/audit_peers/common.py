@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ __all__ = ["LIBRARIES", "RESULTS", "answered", "arguments", "ask", "measured"]
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RESULTS = HERE / "results"
+WORKERS = 4  # attacks at a time
 # The environment of each library; that of this one is the one that asks
 LIBRARIES = {
     "diffprivlib": ENVIRONMENTS / "sklearn" / "bin" / "python",
@@ -68,6 +70,11 @@ def ask(library: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return answer
 
 
+def _asked(question: str) -> dict[str, Any]:
+    given = json.loads(question)
+    return ask(given.pop("library"), given)
+
+
 def answered(
     name: str,
     questions: list[dict[str, Any]],
@@ -84,13 +91,12 @@ def answered(
     holds = lambda row: row["code"] == CODE and row["question"] in keys  # noqa: E731
     with Log(RESULTS, name, fields, holds, quick=quick) as log:
         done = {row["question"] for row in log.rows}
-        for key, question in zip(keys, questions, strict=True):
-            if key in done:
-                continue
-            given = dict(question)
-            answer = ask(given.pop("library"), given)
-            found = answer["found"]
-            for row in found if isinstance(found, list) else [found]:
-                words = {"library": answer["library"], **row}
-                log.append({**words, "question": key, "code": CODE})
+        wanted = [key for key in keys if key not in done]
+        # threads that wait for processes
+        with ThreadPoolExecutor(WORKERS) as pool:
+            for key, answer in zip(wanted, pool.map(_asked, wanted), strict=True):
+                found = answer["found"]
+                for row in found if isinstance(found, list) else [found]:
+                    words = {"library": answer["library"], **row}
+                    log.append({**words, "question": key, "code": CODE})
         print(markdown({k: row.get(k) for k in fields[:-2]} for row in log.rows))
