@@ -53,6 +53,7 @@ ASSUMPTIONS = (
     "the model is public, or was paid for: it depends on these rows in no other way",
     "labels and groups are public",
 )
+OWN_LEDGER = "this certificate has a ledger of its own"
 
 
 @dataclass(frozen=True)
@@ -246,15 +247,12 @@ def private_certificate(
     for a group of few rows are wide.
     """
     read = read_model(model)
-    if neighbors is None:
-        promised = getattr(getattr(model, "privacy_", None), "promise", None)
-        neighbors = getattr(promised, "neighbors", Neighbors.REPLACE_ONE)
     plan = plan_certificate(
         epsilon,
         classes=read.classes,
         groups=groups,
         delta=delta,
-        neighbors=neighbors,
+        neighbors=_promised(model) if neighbors is None else neighbors,
         notion=notion,
         desirable=desirable,
         failure=failure,
@@ -274,7 +272,8 @@ def private_certificate(
     values, ends, change = noisy_figures(
         plan.layout, noisy, plan.reach, NOISE_SHARE * failure
     )
-    report = report_of(entry, plan.budget, ledger, ASSUMPTIONS)
+    alone = () if ledger is not None else (OWN_LEDGER,)
+    report = report_of(entry, plan.budget, account, (*ASSUMPTIONS, *alone))
     return FairnessCertificate(
         notion,
         comparisons(plan.layout)[0],
@@ -288,3 +287,9 @@ def private_certificate(
         "one_sided",
         privacy=report,
     )
+
+
+def _promised(model: Any) -> Neighbors:
+    """Return the relation of what a model promises, or replacement for others."""
+    promise = getattr(getattr(model, "privacy_", None), "promise", None)
+    return getattr(promise, "neighbors", Neighbors.REPLACE_ONE)

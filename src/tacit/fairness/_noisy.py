@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,64 @@ Chosen = NDArray[np.bool_]
 
 # What can be said of a row, in the order of the counts of a cell
 SURELY_RIGHT, LOSABLE, WINNABLE, SURELY_WRONG = range(4)
+# What can be said of the event that a figure counts, in the same order: where it is a
+# wrong answer, the order is turned round
+SURE, MAY_END, MAY_BEGIN, NEVER = EVERY = range(4)
 # Sums that the intervals of one group rest on: two for each of ten ends of shares
 SUMS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The counts of one side of each comparison: of the groups, or of the others.
+
+    Parameters
+    ----------
+    cells
+        Which cells are on this side, one row a group.
+    kinds
+        What each count says of the event, for each group and cell.
+    noisy
+        The counts.
+    reach
+        What the noise of a sum of so many counts hardly ever passes.
+    """
+
+    cells: Chosen
+    kinds: NDArray[np.intp]
+    noisy: Floats
+    reach: Callable[[int], float]
+
+    def total(self, *kinds: int) -> tuple[Floats, Floats]:
+        """Return a sum of counts for each group, and the reach of its noise."""
+        chosen = self.cells[..., None] & np.isin(self.kinds, kinds)
+        sums = np.asarray((chosen * self.noisy).sum(axis=(1, 2)))
+        return sums, np.array([self.reach(int(m)) for m in chosen.sum(axis=(1, 2))])
+
+    def least(self, *kinds: int) -> Floats:
+        """Return the least share of these kinds that the noise leaves open."""
+        rest = (kind for kind in EVERY if kind not in kinds)
+        return _least_share(self.total(*kinds), self.total(*rest))
+
+    def most(self, kind: int) -> Floats:
+        """Return the largest share of one kind that the noise leaves open."""
+        return 1 - self.least(*(other for other in EVERY if other != kind))
+
+    def ends(self) -> Ends:
+        """Return the share among whom the event happens, under any model near."""
+        return Ends(self.least(SURE), 1 - self.least(NEVER))
+
+    def share(self) -> Floats:
+        """Return the share among whom it happens under the reference, as it looks."""
+        happens, every = self.total(SURE, MAY_END)[0], self.total(*EVERY)[0]
+        return np.asarray(np.maximum(happens, 0.0) / np.maximum(every, 1.0))
+
+
+def _least_share(part: tuple[Floats, Floats], rest: tuple[Floats, Floats]) -> Floats:
+    # [fairness:noisy-share] it grows with the part and falls with the rest
+    low = np.maximum(part[0] - part[1], 0.0)
+    whole = low + np.maximum(rest[0] + rest[1], 0.0)
+    return np.asarray(np.divide(low, whole, out=np.zeros_like(low), where=whole > 0))
 
 
 def noisy_figures(
@@ -35,63 +92,24 @@ def noisy_figures(
     chance. Ends and changes hold for all groups at once but for ``failure``.
     """
     groups, inside, among, sign = comparisons(layout)
-    outside = among & ~inside
     tail = failure / (SUMS * len(groups))
-    # where a figure counts wrong answers, what is lost and won change places
-    kinds = np.where(sign[..., None] > 0, np.arange(4), np.arange(4)[::-1])
-
-    def rows(side: Chosen, *of: int) -> Chosen:
-        return np.asarray(side[..., None] & np.isin(kinds, of))
-
-    def total(chosen: Chosen) -> Floats:
-        return np.asarray((chosen * noisy).sum(axis=(1, 2)))
-
-    def least_share(part: Chosen, rest: Chosen) -> Floats:
-        # [fairness:noisy-share] it grows with the part and falls with the rest
-        low = np.maximum(total(part) - _reaches(part, reach, tail), 0.0)
-        most = np.maximum(total(rest) + _reaches(rest, reach, tail), 0.0)
-        return _ratio(low, low + most)
-
-    def ends(side: Chosen) -> Ends:
-        sure = least_share(rows(side, 0), rows(side, 1, 2, 3))
-        never = least_share(rows(side, 3), rows(side, 0, 1, 2))
-        return Ends(sure, 1 - never)
-
-    def most(side: Chosen, kind: int) -> Floats:
-        others = tuple(k for k in range(4) if k != kind)
-        return 1 - least_share(rows(side, *others), rows(side, kind))
-
-    every = rows(inside, 0, 1, 2, 3), rows(outside, 0, 1, 2, 3)
-    size = Ends(least_share(*every), 1 - least_share(*every[::-1]))
-    happens = [
-        _ratio(np.maximum(total(rows(side, 0, 1)), 0.0), np.maximum(total(whole), 1.0))
-        for side, whole in zip((inside, outside), every, strict=True)
-    ]
+    reach_of = cache(lambda m: reach(m, tail))
+    kinds = np.where(sign[..., None] > 0, EVERY, EVERY[::-1])
+    own, others = (
+        _Side(cells, kinds, noisy, reach_of) for cells in (inside, among & ~inside)
+    )
     if layout.notion == "accuracy":
-        figures, value = ends(inside), happens[0]
-        change = np.maximum(most(inside, 1), most(inside, 2))
+        figures, values = own.ends(), own.share()
+        change = np.maximum(own.most(MAY_END), own.most(MAY_BEGIN))
     else:
-        figures = figure_ends(ends(inside), ends(outside), size)
-        share = _ratio(
-            *(np.maximum(total(w), 1.0) for w in (every[0], every[0] | every[1]))
+        rows, other_rows = own.total(*EVERY), others.total(*EVERY)
+        size = Ends(_least_share(rows, other_rows), 1 - _least_share(other_rows, rows))
+        figures = figure_ends(own.ends(), others.ends(), size)
+        part, rest = np.maximum(rows[0], 0.0), np.maximum(other_rows[0], 0.0)
+        values = rest / np.maximum(part + rest, 1.0) * (own.share() - others.share())
+        change = (1 - size.low) * np.maximum(
+            own.most(MAY_END) + others.most(MAY_BEGIN),
+            own.most(MAY_BEGIN) + others.most(MAY_END),
         )
-        value = (1 - np.minimum(share, 1.0)) * (happens[0] - happens[1])
-        turned = np.maximum(
-            most(inside, 1) + most(outside, 2), most(inside, 2) + most(outside, 1)
-        )
-        change = (1 - size.low) * turned
     # the reference is within any distance of itself
-    return np.clip(value, figures.low, figures.high), figures, change
-
-
-def _reaches(
-    chosen: Chosen, reach: Callable[[int, float], float], tail: float
-) -> Floats:
-    sums = chosen.sum(axis=(1, 2)).tolist()
-    found = {m: reach(m, tail) for m in set(sums)}
-    return np.array([found[m] for m in sums])
-
-
-def _ratio(part: Any, whole: Any) -> Floats:
-    """Return a share, zero of nothing."""
-    return np.asarray(np.divide(part, whole, out=np.zeros_like(part), where=whole > 0))
+    return np.clip(values, figures.low, figures.high), figures, change
