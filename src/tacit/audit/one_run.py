@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Literal, get_args
 
@@ -292,27 +292,26 @@ def chosen_and_judged(
     chosen = scores[0::2]
     middle = np.mean([np.median(chosen[coins == s]) for s in set(coins.tolist())])
 
-    def bound(share: float, center: float, judging: bool) -> OneRunBound:
+    # both tails, or one of them
+    ways = list(product(SHARES.tolist(), (float(middle), np.inf, -np.inf)))
+
+    def bound(way: tuple[float, float], judging: bool, p_fail: float) -> OneRunBound:
+        share, center = way
         values = scores[judging::2]
         n = max(round(share * values.size), 1)
         guesses = guesses_from_scores(values, n, center)
-        return one_run_bound(
-            guesses,
-            truth[judging::2],
-            delta=delta,
-            confidence=confidence,
-            method=method,
-        )
+        terms: dict[str, Any] = {"delta": delta, "method": method}
+        return one_run_bound(guesses, truth[judging::2], confidence=1 - p_fail, **terms)
 
     def tried(way: tuple[float, float]) -> tuple[float, float]:
-        found = bound(*way, judging=False)
+        # with little room for luck, as the best of many is chosen
+        found = bound(way, False, (1 - confidence) / len(ways))
         # where nothing can be shown yet, what would be with more canaries
         sure = clopper_pearson_lower(found.n_correct, found.n_guesses, 0.05)
         return found.epsilon_lower, float(sure)
 
-    # both tails, or one of them
-    ways = product(SHARES.tolist(), (float(middle), np.inf, -np.inf))
-    return bound(*max(ways, key=tried), judging=True), place, scores
+    found = bound(max(ways, key=tried), True, 1 - confidence)
+    return replace(found, confidence=confidence), place, scores
 
 
 def _bound(
