@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from contextlib import suppress
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.cli._console import Refused
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.inference import noise_intervals
 from tacit.privacy.store import StoredLedger
@@ -20,7 +22,9 @@ from tacit.saved import ModelFileError, SavedModel, SavedSide
 
 __all__ = [
     "kept_account",
+    "outcome_of",
     "paid_from",
+    "put",
     "refuse_unsound",
     "report_facts",
     "selected_names",
@@ -35,8 +39,15 @@ REPORT, CARD = "report.html", "card"
 BARS = ("level", "low", "high", "covers", "how")
 
 
-def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, Any]:
-    """Return what a report says about a model, as plain data."""
+def report_facts(
+    saved: SavedModel,
+    ledger: StoredLedger | None,
+    beside: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return what a report says about a model, as plain data.
+
+    What is told ``beside`` the model was released by other commands.
+    """
     model, facts = saved.estimator, saved.facts
     assert saved.privacy is not None  # steps without one have no report
     common = {
@@ -48,6 +59,7 @@ def report_facts(saved: SavedModel, ledger: StoredLedger | None) -> dict[str, An
         "releases": facts.get("releases"),
         "charge": facts.get("charge"),
         "ledger": None if ledger is None else _account(ledger),
+        **(beside or {}),
     }
     if isinstance(model, SavedSide):
         return {**common, **_side_facts(model, facts)}
@@ -152,18 +164,37 @@ def stream_facts(model: Any) -> dict[str, int | None] | None:
     }
 
 
+def outcome_of(path: Path, option: str, model: str) -> dict[str, Any]:
+    """Return what a command printed with ``--json`` into a file, about this model."""
+    content = path.read_bytes()
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Refused(
+            f"{option} must be a file with the JSON that its command printed."
+        )
+    if found.get("model", model) != model:
+        raise Refused(f"{path} is about another model; give another {option}.")
+    return found
+
+
 def write_reports(
-    folder: Path, saved: SavedModel, ledger: StoredLedger | None
+    folder: Path,
+    saved: SavedModel,
+    ledger: StoredLedger | None,
+    beside: dict[str, Any] | None = None,
 ) -> dict[str, str]:
     """Write the report and the card of a model; return where they are."""
-    facts = report_facts(saved, ledger)
+    facts = report_facts(saved, ledger, beside)
     pages = {
         "report": (REPORT, report_html(facts)),
         "card": (f"{CARD}.md", card_markdown(facts)),
         "card_html": (f"{CARD}.html", card_html(facts)),
     }
     for name, text in pages.values():
-        _put(folder / name, text)
+        put(folder / name, text)
     return {key: str(folder / name) for key, (name, _) in pages.items()}
 
 
@@ -202,7 +233,7 @@ def refuse_unsound(saved: SavedModel, ledger: StoredLedger) -> None:
         )
 
 
-def _put(path: Path, text: str) -> None:
+def put(path: Path, text: str) -> None:
     """Write a file as a whole, in place of whatever has the name.
 
     A folder may come from anyone: a link in it must not lead out, a pipe not block.

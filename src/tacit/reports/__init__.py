@@ -5,5 +5,6 @@ A page holds its charts as SVG and loads nothing: no script, no font, no picture
 """
 
 from tacit.reports._pages import card_html, card_markdown, report_html
+from tacit.reports._trust import fairness_html
 
-__all__ = ["card_html", "card_markdown", "report_html"]
+__all__ = ["card_html", "card_markdown", "fairness_html", "report_html"]

@@ -221,8 +221,8 @@ def spend_chart(
     return _chart(width, 210 if width < 500 else 260, layers)
 
 
-def coefficient_chart(rows: Points, width: int) -> Spec:
-    """Coefficients as dots, largest on top, with bars from low to high if known."""
+def coefficient_chart(rows: Points, width: int, title: str = "coefficient") -> Spec:
+    """Coefficients as dots, first on top, with bars from low to high if known."""
     narrow = width < 500
     longest = 16 if narrow else 32
     names = [_label(row["name"], longest) for row in rows]
@@ -248,7 +248,7 @@ def coefficient_chart(rows: Points, width: int) -> Spec:
     x = {
         "field": "value",
         "type": "quantitative",
-        "title": "coefficient",
+        "title": title,
         "axis": {"tickCount": 4 if narrow else 7},
     }
     layers: list[Spec] = [

@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from tacit.privacy import Budget, Neighbors, PrivacyReport
 from tacit.privacy.attacker import curve_of
 from tacit.privacy.budget import exactly
+from tacit.reports._fairness import GroupTable, paid_table
 
-__all__ = ["Facts"]
+__all__ = ["Facts", "restored_report"]
 
 _WEIGHTS = ("coef", "intercept")
 _NEEDED = ("title", "estimator", "privacy", "features", *_WEIGHTS)
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
     *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
-    *("stream", "student", "side"),
+    *("stream", "student", "side", "fairness"),
 )
 
 
@@ -40,6 +41,7 @@ class Facts:
     intercept: NDArray[np.float64]
     low: NDArray[np.float64] | None
     high: NDArray[np.float64] | None
+    fairness: GroupTable | None = None
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Facts:
@@ -86,11 +88,17 @@ class Facts:
                     "facts['noise'] must have the shape of facts['coef'], "
                     f"{coef.shape}, got {low.shape} and {high.shape}."
                 )
-        fit = _restored(facts["privacy"], "privacy")
-        parts = tuple(_restored(part, "releases") for part in plain["releases"] or ())
+        fit = restored_report(facts["privacy"], "privacy")
+        parts = tuple(
+            restored_report(part, "releases") for part in plain["releases"] or ()
+        )
         if parts and parts[0] != fit:
             raise ValueError("facts['releases'] must begin with facts['privacy'].")
         parts = parts or (fit,)
+        fairness = None
+        if plain["fairness"] is not None:
+            fairness = paid_table(plain["fairness"], "facts['fairness']")
+            parts = (*parts, restored_report(fairness.charge, "fairness"))
         return cls(
             plain,
             parts,
@@ -100,6 +108,7 @@ class Facts:
             intercept,
             low,
             high,
+            fairness,
         )
 
     @property
@@ -135,7 +144,7 @@ class Facts:
         """Whether something was paid for of which no report was given."""
         bars = self.plain["noise"] or {}
         paid = self.plain["score"] or bars.get("covers") == "noise and sampling"
-        return bool(paid) and len(self.parts) == 1
+        return bool(paid) and len(self.plain["releases"] or ()) < 2
 
 
 def _refuse_selection(how: Any) -> None:
@@ -196,7 +205,8 @@ def _refuse_side(facts: Any) -> None:
         )
 
 
-def _restored(data: Any, name: str) -> PrivacyReport:
+def restored_report(data: Any, name: str) -> PrivacyReport:
+    """Return a report from plain data, after checking what it promises."""
     try:
         report = PrivacyReport.from_dict(data)
     except (KeyError, TypeError, AttributeError):

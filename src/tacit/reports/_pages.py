@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from tacit.privacy import Budget
 from tacit.privacy.attacker import TradeOff
@@ -15,7 +11,6 @@ from tacit.privacy.events import describe
 from tacit.reports import _charts, _words
 from tacit.reports._facts import Facts
 from tacit.reports._ledger import account_of
-from tacit.reports._markdown import markdown_text
 from tacit.reports._model import (
     panels_of,
     parameters_of,
@@ -24,33 +19,12 @@ from tacit.reports._model import (
     target_of,
 )
 from tacit.reports._odds import CHANCES, RATES, curve_points, odds_of, roc_points
-from tacit.reports._svg import drawing
+from tacit.reports._templates import BETWEEN, BOTH, chart, environment
+from tacit.reports._trust import fairness_charts
 
 __all__ = ["card_html", "card_markdown", "report_html"]
 
-# Charts are drawn twice, for a desk and for a telephone; style.css shows one of them.
-# The panels of many classes are drawn once, in between
-WIDE, NARROW, BETWEEN = 720, 340, 480
 MOST_CLASS_CHARTS = 6
-
-_FILTERS = {
-    "at_most": _words.at_most,
-    "count": _words.count,
-    "event": _words.event_words,
-    "factor": _words.factor,
-    "figure": str,
-    "fixed": _words.fixed,
-    "fixed_down": _words.fixed_down,
-    "fixed_up": _words.fixed_up,
-    "moment": _words.moment,
-    "number": _words.number,
-    "number_down": _words.number_down,
-    "number_up": _words.number_up,
-    "one_in": _words.one_in,
-    "percent": _words.percent,
-    "text": _words.clean,
-    "tiny_up": _words.tiny_up,
-}
 
 
 def report_html(facts: Mapping[str, Any]) -> str:
@@ -86,8 +60,8 @@ def report_html(facts: Mapping[str, Any]) -> str:
     # Model card: Risk score
     """
     context = _context(Facts.of(facts))
-    context["charts"] = _drawn(context)
-    return _environment(html=True).get_template("report.html").render(context)
+    context["charts"] = _drawn(context) | fairness_charts(context["fairness"])
+    return environment(html=True).get_template("report.html").render(context)
 
 
 def card_html(facts: Mapping[str, Any]) -> str:
@@ -99,7 +73,7 @@ def card_html(facts: Mapping[str, Any]) -> str:
         As for `report_html`.
     """
     context = _context(Facts.of(facts))
-    return _environment(html=True).get_template("card.html").render(context)
+    return environment(html=True).get_template("card.html").render(context)
 
 
 def card_markdown(facts: Mapping[str, Any]) -> str:
@@ -111,38 +85,7 @@ def card_markdown(facts: Mapping[str, Any]) -> str:
         As for `report_html`. Pipes, backticks, brackets and markup in it are escaped.
     """
     context = _context(Facts.of(facts))
-    return _environment(html=False).get_template("card.md").render(context)
-
-
-@lru_cache(maxsize=2)
-def _environment(html: bool) -> Environment:
-    environment = Environment(
-        loader=PackageLoader("tacit.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        # applied to every expression, so that no template can forget it
-        finalize=None if html else markdown_text,
-    )
-    environment.filters |= _FILTERS if html else _safe(_FILTERS)
-    return environment
-
-
-def _safe(filters: dict[str, Any]) -> dict[str, Any]:
-    """Return filters whose figures Markdown leaves as they are.
-
-    Those that pass on text of the facts are not among them.
-    """
-    figures = set(filters) - {"event", "moment", "text"}
-
-    def safe(function: Any) -> Any:
-        return lambda *args: Markup(function(*args))
-
-    return {
-        name: safe(function) if name in figures else function
-        for name, function in filters.items()
-    }
+    return environment(html=False).get_template("card.md").render(context)
 
 
 def _context(facts: Facts) -> dict[str, Any]:
@@ -210,6 +153,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "noise": plain["noise"],
         "score": plain["score"] and {"level": None, "rows": None, **plain["score"]},
         "schema": schema_of(plain["schema"]),
+        "fairness": facts.fairness,
     }
 
 
@@ -222,23 +166,15 @@ def _drawn(context: dict[str, Any]) -> dict[str, Any]:
     account, panels = context["account"], context["panels"]
     charts: dict[str, Any] = {}
 
-    def draw(name: str, title: str, text: str, spec: Any, *widths: int) -> None:
-        charts[name] = [
-            (
-                {WIDE: "wide", NARROW: "narrow", BETWEEN: "between"}[width],
-                drawing(spec(width), name=f"{name}-{width}", title=title, text=text),
-            )
-            for width in widths
-        ]
+    def draw(name: str, *given: Any) -> None:
+        charts[name] = chart(name, *given)
 
-    both = (WIDE, NARROW)
     draw(
         "attacker",
         "What is left to an attacker",
         "The largest share of people an attacker can rightly find, against the share "
         "wrongly accused. The table below gives the figures.",
         lambda width: _charts.attacker_chart(*rocs, min(width, BETWEEN)),
-        *both,
     )
     if context["curve"]:
         draw(
@@ -247,7 +183,6 @@ def _drawn(context: dict[str, Any]) -> dict[str, Any]:
             "Delta falls as epsilon grows; the promise is marked. The table below "
             "gives the figures.",
             lambda width: _charts.curve_chart(context["curve"], point, width),
-            *both,
         )
     if account is not None and account.steps:
         draw(
@@ -262,7 +197,6 @@ def _drawn(context: dict[str, Any]) -> dict[str, Any]:
                 account.last,
                 width,
             ),
-            *both,
         )
     several = len(panels) > 1
     for place, panel in enumerate(panels[: MOST_CLASS_CHARTS if several else 1]):
@@ -275,6 +209,6 @@ def _drawn(context: dict[str, Any]) -> dict[str, Any]:
                 lambda width, panel=panel: _charts.coefficient_chart(
                     panel.drawn, width
                 ),
-                *((BETWEEN,) if several else both),
+                (BETWEEN,) if several else BOTH,
             )
     return charts

@@ -13,10 +13,17 @@ from tacit.cli._options import ledger_options, opened_ledger
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--fairness",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What 'tacit fairness --epsilon ... --json' printed about this model.",
+)
 @ledger_options
 @json_option
 def command(
     folder: Path,
+    fairness: Path | None,
     ledger_url: str | None,
     dataset: str | None,
     analyst: str | None,
@@ -26,9 +33,16 @@ def command(
 
     With --ledger the report shows the account as it is now, after checking it and that
     it is still the one this model was paid from. No row is read and nothing is charged.
+
+    With --fairness report and card have a section on groups, and count what it cost.
     """
-    from tacit.cli._reporting import kept_account, refuse_unsound, write_reports
-    from tacit.saved import read
+    from tacit.cli._reporting import (
+        kept_account,
+        outcome_of,
+        refuse_unsound,
+        write_reports,
+    )
+    from tacit.saved import digest, read
 
     saved = read(folder)
     ledger = None
@@ -36,7 +50,10 @@ def command(
         dataset = dataset or kept_account(saved).get("dataset")
         ledger = opened_ledger(ledger_url, dataset, analyst)
         refuse_unsound(saved, ledger)
-    pages = write_reports(folder, saved, ledger)
+    beside = {}
+    if fairness is not None:
+        beside["fairness"] = outcome_of(fairness, "--fairness", digest(folder))
+    pages = write_reports(folder, saved, ledger, beside)
 
     def human(console: Console) -> None:
         for page in pages.values():

@@ -1,0 +1,203 @@
+"""``tacit fairness``: how a model treats groups, and what its noise changed of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from tacit.cli._accounts import show_account
+from tacit.cli._console import Refused, clean, json_option, out
+from tacit.cli._options import (
+    csv_options,
+    given_settings,
+    ledger_files,
+    ledger_for,
+    ledger_options,
+    no_ledger_option,
+    refuse_no_ledger,
+)
+
+# As in `tacit.fairness.NOTIONS`, which is not loaded for a help text
+NOTIONS = (
+    "equalized_odds",
+    "equal_opportunity",
+    "accuracy_parity",
+    "demographic_parity",
+    "accuracy",
+)
+_part = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "--sensitive",
+    multiple=True,
+    required=True,
+    metavar="COLUMN",
+    help="Column that says who is in which group; several for their combinations.",
+)
+@click.option(
+    "--groups",
+    multiple=True,
+    metavar="COLUMN=VALUE,VALUE",
+    help="Public values of a sensitive column; all others are taken together.",
+)
+@click.option(
+    "--notion",
+    type=click.Choice(NOTIONS),
+    default="equalized_odds",
+    show_default=True,
+    help="What is compared between groups.",
+)
+@click.option(
+    "--desirable", multiple=True, help="Label that counts for equal_opportunity."
+)
+@click.option(
+    "--distance",
+    type=click.FloatRange(0),
+    help="How far the weights are from those of the other model; from the plan of the "
+    "model unless given.",
+)
+@click.option(
+    "--failure",
+    type=_part,
+    default=0.01,
+    show_default=True,
+    help="Chance with which the certificate may fail.",
+)
+@click.option(
+    "--sampling",
+    type=_part,
+    help="Part of --failure for intervals about the population; for rows that the "
+    "model was not fitted on.",
+)
+@click.option(
+    "--epsilon",
+    type=click.FloatRange(0, min_open=True),
+    help="Pay for a certificate from noisy counts, which may be published.",
+)
+@click.option("--delta", type=float, default=0.0, show_default=True)
+@click.option("--label", help="Name of the charge in the ledger.")
+@ledger_options
+@no_ledger_option
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path),
+    help="Write a page with tables and a chart to this file.",
+)
+@click.option("--force", is_flag=True, help="Replace the page if it is there.")
+@csv_options
+@json_option
+def command(
+    folder: Path,
+    data: Path,
+    sensitive: tuple[str, ...],
+    groups: tuple[str, ...],
+    notion: str,
+    desirable: tuple[str, ...],
+    distance: float | None,
+    failure: float,
+    sampling: float | None,
+    epsilon: float | None,
+    delta: float,
+    label: str | None,
+    ledger_url: str | None,
+    dataset: str | None,
+    analyst: str | None,
+    no_ledger: bool,
+    page: Path | None,
+    force: bool,
+    encoding: str,
+    delimiter: str | None,
+    as_json: bool,
+) -> None:
+    """Measure how the model in FOLDER treats groups of people in DATA.
+
+    DATA has the columns of the model's schema, the target, and the sensitive columns,
+    which need not be features. The certificate says within which limits the figures of
+    the same model without noise lie.
+
+    Without --epsilon nothing is charged, and all that is told is PRIVATE DATA, for
+    those who may see the rows. With --epsilon it is made of noisy counts, charged to
+    the ledger before they are drawn, and may be published.
+    """
+    if epsilon is None and (delta or label is not None):
+        raise Refused("--delta and --label go with --epsilon; leave them out.")
+    if epsilon is not None:
+        refuse_no_ledger(ledger_url, no_ledger)
+        if sampling is not None:
+            raise Refused("--sampling is for outcomes without --epsilon; leave it out.")
+    from tacit.cli import _certifying as certifying
+    from tacit.cli._places import refuse_label
+    from tacit.saved import read
+
+    _refuse_page(page, force, [folder, data, *ledger_files(ledger_url)])
+    listed = _listed(groups, sensitive)
+    asked = certifying.Asked(
+        sensitive, listed, notion, desirable, failure, sampling, distance
+    )
+    saved = read(folder)
+    payment = None
+    if epsilon is not None:
+        label = "fairness" if label is None else label
+        refuse_label(label)
+        ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+        payment = certifying.Payment(epsilon, delta, ledger, label)
+    found = certifying.outcome(
+        folder, saved, data, asked, payment, encoding=encoding, delimiter=delimiter
+    )
+    ledger = None if payment is None else payment.ledger
+    told = certifying.told(folder, saved, asked, found, page, ledger)
+    out(as_json, told, lambda console: _show(console, found, told))
+
+
+def _refuse_page(page: Path | None, force: bool, used: list[Path]) -> None:
+    """Refuse a page that cannot be written, while nothing is charged yet."""
+    from tacit.cli._places import refuse_file, try_writing
+
+    if page is None:
+        return
+    refuse_file(page, used, "--html")
+    if page.exists() and not force:
+        raise Refused(f"{page} is there already; give another --html, or --force.")
+    try_writing(page, "--html")
+
+
+def _listed(groups: tuple[str, ...], sensitive: tuple[str, ...]) -> dict[str, Any]:
+    """Return the public values that ``--groups`` lists, by column."""
+    if len(set(sensitive)) < len(sensitive):
+        raise Refused("--sensitive names a column twice.")
+    found = {}
+    for name, values in given_settings(groups, "--groups").items():
+        if name not in sensitive:
+            raise Refused(f"--groups names {name!r}, which is not among --sensitive.")
+        listed = values if isinstance(values, list) else str(values).split(",")
+        texts = [
+            part.strip() if isinstance(part, str) else str(part) for part in listed
+        ]
+        if not all(texts) or len(set(texts)) < len(texts):
+            raise Refused(f"--groups must list different values for {name!r}.")
+        found[name] = texts
+    return found
+
+
+def _show(console: Console, found: Any, told: dict[str, Any]) -> None:
+    by = ", ".join(told["sensitive"])
+    console.print(clean(f"{told['target']}, groups by {by}"), markup=False)
+    shown = found.figures if found.certificate is None else found.certificate
+    # the report of a charge has lines of its own
+    for line in str(shown).splitlines():
+        console.print(clean(line), markup=False)
+    if found.why_not is not None:
+        console.print(f"no certificate: {found.why_not}", markup=False)
+    for name, why in told["failed"].items():
+        console.print(f"{name:12} FAILED: {why}", markup=False)
+    if told["page"] is not None:
+        console.print(f"page         {told['page']}", markup=False)
+    show_account(console, told["ledger"])

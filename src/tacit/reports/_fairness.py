@@ -1,0 +1,133 @@
+"""Figures of groups for a page: what was measured, and what is certified of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Any
+
+from tacit.reports._words import clean, shortened
+
+__all__ = ["GroupTable", "paid_table", "table_of"]
+
+# What a figure of each notion compares, and with what
+NOTIONS = {
+    "equalized_odds": "how often answers are right among the rows of a group with one "
+    "label, less how often they are among all rows with that label",
+    "equal_opportunity": "how often answers are right among the rows of a group with a "
+    "desirable label, less how often they are among all rows with that label",
+    "accuracy_parity": "how often answers are right among the rows of a group, less "
+    "how often they are among all rows",
+    "demographic_parity": "how often a label is predicted among the rows of a group, "
+    "less how often it is among all rows",
+    "accuracy": "how often answers are right among all rows",
+}
+MOST_DRAWN = 30
+MOST_LISTED = 200
+
+WRONG = "must be what 'tacit fairness --json' printed"
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """One row a group, and what holds for all of them together.
+
+    ``chance`` is None where there is no certificate, ``charge`` where nothing was
+    charged: then all of it is private data.
+    """
+
+    notion: str
+    compares: str
+    target: str
+    sensitive: str
+    rows: list[dict[str, Any]]
+    n_groups: int
+    aggregate: float
+    chance: float | None = None
+    change: float | None = None
+    population: bool = False
+    no_certificate: str | None = None
+    charge: Mapping[str, Any] | None = None
+
+    @property
+    def drawn(self) -> list[dict[str, Any]]:
+        """Rows of the chart."""
+        return self.rows[:MOST_DRAWN]
+
+
+def table_of(facts: Any, name: str) -> GroupTable:
+    """Return the table of an outcome of ``tacit fairness``, or refuse another thing."""
+    try:
+        return _table(facts)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise ValueError(f"{name} {WRONG}.") from None
+
+
+def paid_table(facts: Any, name: str) -> GroupTable:
+    """Return the table of a certificate that was paid for; no other is public."""
+    found = table_of(facts, name)
+    if found.charge is None:
+        raise ValueError(
+            f"{name} must be a certificate that was charged: without --epsilon the "
+            "outcome of 'tacit fairness' is private data, for a page of its own."
+        )
+    return found
+
+
+def _table(facts: Any) -> GroupTable:
+    certificate, columns = facts["certificate"], list(map(str, facts["sensitive"]))
+    found = facts["measured"] if certificate is None else certificate
+    rows = [_row(group, columns) for group in found["groups"][:MOST_LISTED]]
+    table = GroupTable(
+        str(found["notion"]).replace("_", " "),
+        NOTIONS[found["notion"]],
+        shortened(facts["target"]),
+        ", ".join(map(shortened, columns)),
+        rows,
+        len(found["groups"]),
+        _number(found["aggregate"]),
+    )
+    if certificate is None:
+        why = facts.get("no_certificate")
+        return replace(table, no_certificate=None if why is None else clean(why))
+    return replace(
+        table,
+        chance=1 - _number(found["failure"]),
+        change=_optional(found["largest_change"]),
+        population=any(row["widest_low"] is not None for row in rows),
+        charge=found["privacy"] if found["charged"] is True else None,
+    )
+
+
+def _row(group: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:
+    certified = "lower" in group
+    return {
+        "name": shortened(_name(group["label"], group["sensitive"], columns), 80),
+        "rows": None if group["rows"] is None else int(group["rows"]),
+        "value": _number(group["value"]),
+        "low": _number(group["lower"]) if certified else None,
+        "high": _number(group["upper"]) if certified else None,
+        "widest_low": _optional(group.get("population_lower")),
+        "widest_high": _optional(group.get("population_upper")),
+    }
+
+
+def _name(label: Any, sensitive: Any, columns: list[str]) -> str:
+    """Return a group in words: ``female yes, label no``."""
+    values = sensitive if isinstance(sensitive, list) else [sensitive]
+    pairs = [] if sensitive is None else zip(columns, values, strict=True)
+    parts = [f"{column} {value}" for column, value in pairs]
+    if label is not None:
+        parts.append(f"label {label}")
+    return ", ".join(parts) or "all rows"
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isfinite(value):
+        raise TypeError
+    return float(value)
+
+
+def _optional(value: Any) -> float | None:
+    return None if value is None else _number(value)

@@ -1,0 +1,210 @@
+"""Groups on pages: what is certified, what is not, and what must not be published."""
+
+import copy
+
+import pytest
+from tests.reports.examples import facts
+from tests.reports.skeleton import Skeleton
+from tests.reports.test_hostile import HOSTILE
+from tests.reports.test_pages import words
+
+from tacit.privacy import Budget, Ledger, PureDP
+from tacit.reports import card_html, card_markdown, fairness_html, report_html
+from tacit.reports._facts import Facts
+
+PAGES = [report_html, card_html, card_markdown]
+
+
+def charge(epsilon=0.5, seeded=False):
+    ledger = Ledger(Budget(epsilon))
+    ledger.charge(PureDP(epsilon), "fairness", seeded=seeded)
+    return ledger.report(("labels and groups are public",)).to_dict()
+
+
+def group(label, sensitive, value=0.01, **more):
+    ends = {"lower": value - 0.1, "upper": value + 0.2, "change": 0.2}
+    names = {"label": label, "sensitive": sensitive, "rows": None}
+    return {**names, "value": value, **ends, **more}
+
+
+def certificate(**changed):
+    return {
+        "notion": "equalized_odds",
+        "groups": [group("home", "female"), group("home", "male", -0.0312)],
+        "aggregate": 0.02,
+        "aggregate_interval": [0.0, 0.2],
+        "largest_change": 0.2,
+        "distance": 0.3,
+        "failure": 0.01,
+        "sampling": None,
+        "bound": "one_sided",
+        "charged": True,
+        "privacy": charge(),
+        **changed,
+    }
+
+
+def outcome(**changed):
+    return {
+        "title": "Readmission",
+        "target": "readmitted",
+        "sensitive": ["sex"],
+        "measured": None,
+        "certificate": certificate(),
+        "no_certificate": None,
+        **changed,
+    }
+
+
+def unpaid(**changed):
+    return outcome(certificate=certificate(charged=False, privacy="private", **changed))
+
+
+def measured():
+    rows = [
+        {"label": None, "sensitive": ["a", "b"], "rows": 1200, "value": 0.25},
+        {"label": None, "sensitive": ["a", "c"], "rows": 30, "value": -0.5},
+    ]
+    found = {"notion": "accuracy_parity", "groups": rows, "aggregate": 0.375}
+    why = "how far noise moved this model is not known."
+    return outcome(
+        certificate=None, measured=found, sensitive=["x", "y"], no_certificate=why
+    )
+
+
+@pytest.mark.parametrize("render", PAGES)
+def test_report_and_card_tell_figures_intervals_and_what_they_do_not_say(render):
+    told = words(render(facts(fairness=outcome())))
+    assert "among all rows with that label" in told
+    assert "groups by sex" in told
+    assert "With probability 99%" in told
+    assert "No figure differs by more than 0.200" in told
+    assert "is not certified" in told
+    assert "sex male, label home" in told
+    assert "Fairness" not in words(render(facts()))
+
+
+@pytest.mark.parametrize("render", PAGES)
+def test_ends_are_rounded_outwards(render):
+    told = words(render(facts(fairness=outcome())))
+    # of -0.1312 and 0.1688
+    assert "\N{MINUS SIGN}0.132" in told
+    assert "0.169" in told
+
+
+@pytest.mark.parametrize("render", PAGES)
+def test_what_the_certificate_cost_is_counted_with_the_fit(render):
+    alone, both = facts(), facts(fairness=outcome())
+    assert "upper limit" not in words(render({**alone, "releases": None}))
+    told = words(render({**both, "releases": None}))
+    assert "upper limit" in told
+    assert "1.5" in told
+
+
+def test_a_score_without_a_report_is_still_said_to_be_uncounted():
+    known = {**facts(fairness=outcome()), "releases": None}
+    assert known["score"] is not None
+    assert Facts.of(known).uncounted
+
+
+@pytest.mark.parametrize("render", PAGES)
+def test_what_was_not_charged_is_kept_out_of_reports(render):
+    for private in (unpaid(), measured()):
+        with pytest.raises(ValueError, match="private data"):
+            render(facts(fairness=private))
+
+
+def test_a_page_of_figures_that_were_not_charged_has_a_banner():
+    for private in (unpaid(), measured()):
+        assert "PRIVATE DATA: NOT FOR PUBLICATION" in fairness_html(private)
+    assert "PRIVATE DATA" not in fairness_html(outcome())
+    assert "ε = 0.5" in words(fairness_html(outcome())).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+
+
+def test_a_page_without_a_certificate_says_why():
+    told = words(fairness_html(measured()))
+    assert "no certificate" in told
+    assert "how far noise moved this model is not known" in told
+    assert "x a, y c" in told
+    assert "1,200" in told
+    assert "without noise, from" not in told
+
+
+def test_a_page_has_a_column_for_the_population_where_it_was_asked():
+    wide = {"population_lower": -0.4, "population_upper": 0.6}
+    groups = [group(None, "a", **wide), group(None, "b", **wide)]
+    told = words(fairness_html(unpaid(groups=groups, notion="accuracy_parity")))
+    assert "population, from" in told
+    assert "hold for rows that the model was not fitted on" in told
+
+
+def test_noise_of_a_fixed_seed_has_a_banner():
+    seeded = outcome(certificate=certificate(privacy=charge(seeded=True)))
+    assert "FIXED SEED" in fairness_html(seeded)
+    assert "FIXED SEED" in report_html(facts(fairness=seeded))
+    assert "FIXED SEED" not in fairness_html(outcome())
+
+
+def poisoned(text):
+    groups = [group(text, text), group("home", text)]
+    return outcome(
+        title=text,
+        target=text,
+        sensitive=[text],
+        model=text,
+        created=text,
+        tacit=text,
+        certificate=certificate(groups=groups),
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_page_has_the_same_skeleton_whatever_the_names(text):
+    harmless = Skeleton(fairness_html(poisoned("plain"))).parts
+    assert Skeleton(fairness_html(poisoned(text))).parts == harmless
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_reason_is_shown_as_text(text):
+    plain, hostile = measured(), measured()
+    plain["no_certificate"], hostile["no_certificate"] = "plain", text
+    harmless = Skeleton(fairness_html(plain)).parts
+    assert Skeleton(fairness_html(hostile)).parts == harmless
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("certificate",), 3),
+        (("certificate", "notion"), "kindness"),
+        (("certificate", "groups"), None),
+        (("certificate", "failure"), float("nan")),
+        (("certificate", "groups", 0, "value"), "much"),
+        (("certificate", "groups", 0, "lower"), True),
+        (("certificate", "groups", 0, "rows"), "many"),
+        (("certificate", "groups", 0, "sensitive"), ["a", "b"]),
+        (("certificate", "privacy"), {}),
+        (("certificate", "privacy"), "private"),
+        (("sensitive",), None),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("render", [fairness_html, report_html])
+def test_what_is_no_outcome_is_refused_in_a_sentence(render, path, value):
+    known = copy.deepcopy(outcome())
+    place = known
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    given = known if render is fairness_html else facts(fairness=known)
+    with pytest.raises(ValueError, match=r"must be what"):
+        render(given)
+
+
+def test_many_groups_are_cut_and_the_page_says_so():
+    groups = [group(None, f"g{k}") for k in range(250)]
+    told = words(fairness_html(unpaid(groups=groups, notion="accuracy_parity")))
+    assert "the first 200 of 250 groups" in told
+    assert "The first 30 of 250 groups are drawn" in told
