@@ -28,7 +28,7 @@ from tacit.privacy import Budget, Neighbors
 from tacit.recommend import SOLVERS, cleansed, svd
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings import used
-from tacit.recommend._sides import linear_kernels, replay_kernels, walk_kernels
+from tacit.recommend._sides import local_kernels, replay_kernels, walk_kernels
 from tacit.recommend._sums import als_kernels, moment_kernels, products
 from tacit.recommend._sums.means import ItemMeans
 from tacit.recommend._sums.noisy_moments import NoisyMoments
@@ -117,7 +117,7 @@ def test_bounds_and_noise_of_all_releases_come_to_the_claim(name, neighbors, see
 PLANTED = {
     "rows of ratings": (
         "svd",
-        linear_kernels,
+        local_kernels,
         "scale_rows",
         "max(radius, np.sqrt(square))",
         "radius",

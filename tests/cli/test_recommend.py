@@ -230,8 +230,7 @@ OWN = {
     "pairs.json": json.dumps(PAIRS),
     "objects.json": json.dumps([{"item": a, "rating": b} for a, b in PAIRS]),
     "mine.tsv": "item\trating\n" + "".join(f"{a}\t{b}\n" for a, b in PAIRS),
-    "twice.csv": "item,rating\n"
-    + "".join(f"{a},{b - 0.5}\n{a},{b + 0.5}\n" for a, b in PAIRS),
+    "twice.csv": "item,rating\n" + "".join(f"{a},{b}\n{a},{b}\n" for a, b in PAIRS),
     "beyond.csv": "item,rating\n"
     + "".join(f"{a},{9e9 if b == 5 else -9e9}\n" for a, b in PAIRS),
     "no file": json.dumps(MINE),
@@ -251,6 +250,23 @@ def test_own_ratings_come_in_many_forms(name, done, tmp_path, run, monkeypatch):
     answer = run(*row(done[0], mine, "--json"))
     assert answer.code == 0, answer.out
     assert answer.data == expected
+
+
+def test_repeated_items_are_clipped_before_they_are_averaged(done, tmp_path, run):
+    # as the fit does it: 9 and 1 are 5 and 1 there, and 3 together
+    (a, _), *others = PAIRS
+    rest = "".join(f"{label},{rating}\n" for label, rating in others)
+    for name, own in (("twice", f"{a},9\n{a},1\n"), ("once", f"{a},3\n")):
+        (tmp_path / f"{name}.csv").write_text("item,rating\n" + own + rest)
+    twice, once = (
+        run(*row(done[0], tmp_path / f"{name}.csv", "--json")).data
+        for name in ("twice", "once")
+    )
+    assert twice == once
+    (tmp_path / "twice.json").write_text(f'{{"{a}": 5, "{a}": 1}}')
+    answer = run(*row(done[0], tmp_path / "twice.json"))
+    assert answer.code != 0
+    assert "MINE must hold items" in answer.err
 
 
 def test_own_ratings_come_in_parquet(done, tmp_path, run):

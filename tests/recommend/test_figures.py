@@ -2,7 +2,7 @@
 
 import pytest
 from benchmarks import tables
-from benchmarks.recommend import accuracy, common, report
+from benchmarks.recommend import accuracy, common, plateau, report
 
 ROWS = [
     dict.fromkeys(accuracy.FIELDS)
@@ -32,6 +32,9 @@ def results(tmp_path, monkeypatch):
     monkeypatch.setattr(common, "RESULTS", tmp_path)
     monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(report, "PICTURE", tmp_path / "picture.png")
+    monkeypatch.setattr(report, "PLATEAU", tmp_path / "plateau.png")
+    monkeypatch.setattr(plateau, "PICTURE", tmp_path / "drawn.png")
+    plateau.PICTURE.write_bytes(b"a picture")
     report.PAGE.write_text(f"Before\n\n{tables.START}\n{tables.END}\n")
 
     def save(quick):
@@ -66,3 +69,4 @@ def test_whole_runs_go_to_the_page_and_quick_ones_do_not(results):
     assert "| size | error |" in page
     assert "als without privacy" in page
     assert report.PICTURE.is_file()
+    assert report.PLATEAU.read_bytes() == b"a picture"

@@ -28,7 +28,7 @@ def facts(n_items, n_users=100):
 def part(means, items, values):
     """Return one user's part of all sums, in units."""
     row = Ratings.of_row(items, values, means.facts.n_items)
-    return means._parts(row) / means.mechanism.units
+    return means._total(row) / means.mechanism.units
 
 
 def rows_of(n_items):
@@ -62,14 +62,14 @@ def test_larger_sums_or_an_uncapped_level_would_be_seen():
     means = ItemMeans(facts(4), 1.5, "replace_one")
 
     class Loud(ItemMeans):
-        def _parts(self, ratings):
-            total = super()._parts(ratings)
+        def _total(self, ratings):
+            total = super()._total(ratings)
             total[1] = total[1] * 1.01
             return total
 
     class Leveled(ItemMeans):
-        def _parts(self, ratings):
-            total = super()._parts(ratings)
+        def _total(self, ratings):
+            total = super()._total(ratings)
             total[:, -1] = total[:, -1] * (1.05 / LEVEL_WEIGHT)
             return total
 
@@ -83,7 +83,7 @@ def test_random_pairs_of_users_stay_within_the_sensitivity(seed):
         means = ItemMeans(facts(50), 3.0, neighbors)
         ratings = some_ratings(300, 50, seed)
         parts = [
-            means._parts(Ratings.of_row(*ratings.row(i), 50)).ravel()
+            means._total(Ratings.of_row(*ratings.row(i), 50)).ravel()
             for i in range(300)
         ]
         most = means.sensitivity * means.mechanism.units
@@ -98,7 +98,7 @@ def test_no_part_of_a_sum_is_larger_than_that_of_its_count(seed):
     means = ItemMeans(facts(50), 3.0, "replace_one")
     ratings = some_ratings(300, 50, seed)
     for i in range(300):
-        counts, sums = means._parts(Ratings.of_row(*ratings.row(i), 50))
+        counts, sums = means._total(Ratings.of_row(*ratings.row(i), 50))
         assert (counts >= 0).all()
         assert (np.abs(sums) <= counts).all()
 
@@ -106,10 +106,10 @@ def test_no_part_of_a_sum_is_larger_than_that_of_its_count(seed):
 def test_sums_are_exact_in_any_order_and_in_blocks_of_any_size(seed):
     means = ItemMeans(facts(40), 2.0, "replace_one")
     ratings = some_ratings(101, 40, seed)
-    whole = means._parts(ratings)
+    whole = means._total(ratings)
     for users in (1, 7, 64):
         blocks = list(ratings.blocks(users))
-        assert (sum(map(means._parts, reversed(blocks))) == whole).all()
+        assert (sum(map(means._total, reversed(blocks))) == whole).all()
 
 
 def test_noise_has_the_planned_law(seed):
@@ -126,7 +126,7 @@ def test_noise_has_the_planned_law(seed):
 def test_a_user_without_ratings_adds_nothing():
     for neighbors in Neighbors:
         means = ItemMeans(facts(5), 2.0, neighbors)
-        assert not means._parts(Ratings.of_row([], [], 5)).any()
+        assert not means._total(Ratings.of_row([], [], 5)).any()
 
 
 def test_with_little_noise_means_are_those_of_the_ratings(seed):

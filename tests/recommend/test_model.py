@@ -75,6 +75,7 @@ def test_the_report_says_who_is_protected_and_whose_rows_are_whose():
         "is for her alone",
         "published: noisy sums over users, those of MeansSolver",
         "catalogue of items and the range of ratings are public",
+        "ratings of other labels are left out",
         "the number of users is public",
     ):
         assert words in told

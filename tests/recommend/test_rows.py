@@ -163,6 +163,13 @@ def test_other_rows_are_refused_without_being_quoted(fitted, ratings, message):
     assert "secret" not in str(caught.value)
 
 
+def test_no_ratings_are_the_same_in_every_form(fitted):
+    model, _ = fitted
+    expected = model.complete_row({})
+    for nothing in ([], ([], [])):
+        assert np.array_equal(model.complete_row(nothing), expected)
+
+
 def test_own_ratings_are_clipped_and_those_of_unknown_items_dropped(fitted):
     model, _ = fitted
     assert np.array_equal(

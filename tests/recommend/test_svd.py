@@ -24,7 +24,7 @@ from tacit.privacy import Budget, GaussianNoise, Neighbors
 from tacit.recommend import _spectrum
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sides import linear_kernels
+from tacit.recommend._sides import local_kernels
 from tacit.recommend._sides.unit_rows import unit_rows
 from tacit.recommend._sums.noisy_moments import NoisyMoments
 from tacit.recommend.svd import SVDCompletion
@@ -59,13 +59,13 @@ def test_no_user_moves_the_sum_further_than_declared(neighbors, seed):
 
 
 def test_rows_that_are_not_clipped_would_be_seen(monkeypatch, seed):
-    kernel = linear_kernels.scale_rows
+    kernel = local_kernels.scale_rows
 
     def loose(indptr, values, radius, scales):
         kernel(indptr, values, radius, scales)
         values *= 1.01
 
-    monkeypatch.setattr(linear_kernels, "scale_rows", loose)
+    monkeypatch.setattr(local_kernels, "scale_rows", loose)
     parts, declared = [], 0.0
     for row in rows_to_try(5, LOW, HIGH, seed, 10):
         part, declared = summed(SVDCompletion(row_norm=0.5), row)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +25,7 @@ from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.privacy import Neighbors, labelled
 from tacit.recommend import SOLVERS, MatrixCompletion, UserRow
 from tacit.recommend._plan import planned_completion
+from tacit.recommend._ratings.catalogue import Catalogue
 from tacit.saved import SavedSide, digest, read_side, write_side
 from tacit.saved._sides import can_be_listed
 
@@ -199,7 +199,7 @@ def write(
     n_users = None
     if privacy.promise.neighbors is Neighbors.REPLACE_ONE:  # else nobody may know it
         n_users = model.rows_._private_table.n_users
-    planned = planned_completion(model, model.items_, n_users or 1)  # as the fit did
+    planned = planned_completion(model, Catalogue.of(model.items), n_users or 1)
     failed: dict[str, str] = {}
     facts = {
         "label": label,
@@ -300,20 +300,18 @@ def own_row(side: Path, mine: Path, columns: tuple[str, str]) -> OwnRow:
     # a file has labels as they are written
     written = replace(found, catalogue=found.catalogue.of_texts())
     ratings = _own_ratings(mine, columns)
-    unknown = [label for label in ratings if written.catalogue.place(label) < 0]
+    unknown = {label for label, _ in ratings if written.catalogue.place(label) < 0}
     with reading("MINE"):
         return OwnRow(written.row(ratings), found.catalogue.labels, len(unknown))
 
 
-def _own_ratings(mine: Path, columns: tuple[str, str]) -> dict[str, float]:
-    """Return ratings of a file or standard input by labels as they are written.
-
-    What is there several times counts by its mean.
-    """
+def _own_ratings(mine: Path, columns: tuple[str, str]) -> list[tuple[str, float]]:
+    """Return items, by labels as they are written, and ratings of a file."""
     content = content_of(mine, "MINE")
     if content.lstrip()[:1] in (b"{", b"["):
         with reading("MINE"):
-            labels, values, others = _of_json(json.loads(content), columns)
+            data = json.loads(content, object_pairs_hook=_without_repeats)
+            labels, values, others = _of_json(data, columns)
     else:
         table = table_of(content, mine.suffix.lower(), columns, "MINE")
         with reading("MINE"):
@@ -324,11 +322,19 @@ def _own_ratings(mine: Path, columns: tuple[str, str]) -> dict[str, float]:
                 if name not in columns
             }
     _refuse_users(labels, others)
-    several: defaultdict[str, list[float]] = defaultdict(list)
     with reading("MINE"):
-        for label, value in zip(labels, values, strict=True):
-            several[label_of(label)].append(_number(value))
-    return {label: fmean(numbers) for label, numbers in several.items()}
+        return [
+            (label_of(label), _number(value))
+            for label, value in zip(labels, values, strict=True)
+        ]
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, of which no part would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
 
 
 def _refuse_users(labels: list[Any], others: dict[str, list[Any]]) -> None:

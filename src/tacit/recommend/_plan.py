@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -14,6 +13,7 @@ from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.privacy.report import in_words
 from tacit.recommend._facts import RatingFacts
+from tacit.recommend._ratings.catalogue import Catalogue
 from tacit.recommend._ratings.reading import checked_range
 from tacit.recommend._solvers import SOLVERS, SUMS
 from tacit.recommend._sums.means import ItemMeans
@@ -138,7 +138,7 @@ def refuse_parameters(model: Any) -> None:
 
 
 def planned_completion(
-    model: Any, catalogue: Sized, n_users: int, *, guessed: bool = False
+    model: Any, catalogue: Catalogue, n_users: int, *, guessed: bool = False
 ) -> CompletionPlan:
     """Make the plan of a fit to so many users; reads no rating.
 
@@ -181,6 +181,7 @@ def planned_completion(
             JOINT,
             f"published: noisy sums over users, {sums}",
             PUBLIC,
+            f"items are {catalogue.in_words()}; ratings of other labels are left out",
             *plan.assumptions,
         ),
     )

@@ -210,7 +210,7 @@ def own_ratings(given: Any, catalogue: Catalogue, side: ItemSide) -> Ratings:
         if any(names.count(name) != 1 for name in OWN_COLUMNS):
             raise ValueError("ratings must have the columns 'item' and 'rating'.")
         labels, values = cells_of(given["item"]), _numbers(cells_of(given["rating"]))
-    elif isinstance(given, list) and given and all(map(_is_pair, given)):
+    elif isinstance(given, list) and all(map(_is_pair, given)):
         labels = [label for label, _ in given]
         values = _numbers([value for _, value in given])
     elif isinstance(given, tuple) and len(given) == 2 and _is_list(given[0]):

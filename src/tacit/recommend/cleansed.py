@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 # Shares of the squared Gaussian parameter: means of users and items, the covariance,
 # and how much of it each pair of items has
 SHARES = (0.2, 0.6, 0.2)
-LOCAL_STEPS = ("ridge", "neighbors")
+LOCAL_METHODS = ("ridge", "neighbors")
 # Least part of the variance of ratings that is taken for their own
 OWN_VARIANCE = 0.25
 # Least variance of ratings, over the largest square of a clamped one
@@ -131,7 +131,7 @@ class CleansedSVD:
     def __post_init__(self) -> None:
         plain(self)
         at_least(1, rank=self.rank, n_neighbors=self.n_neighbors)
-        one_of(LOCAL_STEPS, local=self.local)
+        one_of(LOCAL_METHODS, local=self.local)
         if self.clamp is not None:
             moderate(clamp=self.clamp)
         nonnegative(item_shrinkage=self.item_shrinkage)

@@ -27,7 +27,7 @@ from tacit.recommend._spectrum import MATRIX_SOLVERS, leading_pair, strengths
 from tacit.recommend._sums.means import ItemMeans
 from tacit.recommend._sums.noisy_moments import NoisyMoments
 from tacit.recommend._sums.products import PRODUCT_SOLVERS, NoisyProducts
-from tacit.recommend._sums.second_moments import MOST_ITEMS
+from tacit.recommend._sums.second_moments import MOST_MATRIX_ITEMS
 from tacit.recommend._sums.step_length import NOISES, StepLength
 from tacit.solvers._base import refuse_pure
 
@@ -210,25 +210,6 @@ class FrankWolfeCompletion:
         lengths = weights[:searched] * LENGTH_SHARE
         weights[:searched] *= 1 - LENGTH_SHARE
 
-        def planned(multiplier: float) -> FrankWolfeCompletionPlan:
-            return FrankWolfeCompletionPlan(
-                facts,
-                self,
-                n_iter,
-                self._row_norm(facts),
-                ItemMeans(facts, multiplier / sqrt(first), neighbors, noise)
-                if self.item_means
-                else None,
-                tuple(
-                    self._direction(facts, budget, multiplier / sqrt(weight))
-                    for weight in weights.tolist()
-                ),
-                tuple(
-                    StepLength(multiplier / sqrt(weight), neighbors, noise)
-                    for weight in lengths.tolist()
-                ),
-            )
-
         def event(multiplier: float) -> Event:
             # [completion:budget] squared inverses of the multipliers add up
             shares = (first, *weights.tolist(), *lengths.tolist())
@@ -236,7 +217,24 @@ class FrankWolfeCompletion:
                 tuple(GaussianNoise(multiplier / sqrt(s)) for s in shares if s > 0)
             )
 
-        return planned(calibrate(event, budget))
+        multiplier = calibrate(event, budget)
+        return FrankWolfeCompletionPlan(
+            facts,
+            self,
+            n_iter,
+            self._row_norm(facts),
+            ItemMeans(facts, multiplier / sqrt(first), neighbors, noise)
+            if self.item_means
+            else None,
+            tuple(
+                self._direction(facts, budget, multiplier / sqrt(weight))
+                for weight in weights.tolist()
+            ),
+            tuple(
+                StepLength(multiplier / sqrt(weight), neighbors, noise)
+                for weight in lengths.tolist()
+            ),
+        )
 
     def run(
         self, plan: FrankWolfeCompletionPlan, ratings: Ratings, rng: Generator
@@ -356,7 +354,7 @@ class FrankWolfeCompletion:
             return self.eigenvector
         if n_items <= MOST_DENSE:
             return "dense"
-        return "lanczos" if n_items <= MOST_ITEMS else "oja"
+        return "lanczos" if n_items <= MOST_MATRIX_ITEMS else "oja"
 
     def _direction(
         self, facts: RatingFacts, budget: Budget, multiplier: float

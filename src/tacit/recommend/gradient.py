@@ -41,9 +41,6 @@ LARGEST_STEP = 1.9
 LARGEST_RADIUS = 2.0
 # Steps that can be saved
 MOST_STEPS = 2**16
-# Nuclear norm of the rule, over that of a matrix of rank one with entries of half a
-# half-width
-NUCLEAR_FACTOR = 1.0
 
 
 @dataclass(frozen=True)
@@ -189,7 +186,7 @@ class ProjectedGradientCompletion:
         nuclear_norm = self.nuclear_norm
         if nuclear_norm is None:
             entries = sqrt(facts.n_users * facts.n_items)
-            nuclear_norm = NUCLEAR_FACTOR * facts.half_width / 2 * entries
+            nuclear_norm = facts.half_width / 2 * entries
         return ProjectedGradientCompletionPlan(
             facts,
             usual_row_norm(facts) if self.row_norm is None else self.row_norm,

@@ -69,7 +69,9 @@ def command() -> None:
     "users is public.",
 )
 @click.option(
-    "--expected-users", type=int, help="Public guess where the number is private."
+    "--expected-users",
+    type=int,
+    help="Public guess of the number of users: for --plan, and where it is private.",
 )
 @click.option(
     "--columns",
@@ -80,11 +82,13 @@ def command() -> None:
     help="Columns of RATINGS.",
 )
 @click.option("--solver", type=click.Choice(SOLVERS), default="als", show_default=True)
-@click.option("--rank", type=click.IntRange(1), help="Length of the vectors of items.")
+@click.option(
+    "--rank", type=click.IntRange(1), help="Most directions of taste that are learned."
+)
 @click.option(
     "--max-ratings",
     type=click.IntRange(1),
-    help="Most ratings of a user that are used; noise grows with it.",
+    help="Most ratings of a user that are used; noise grows with it, but for als.",
 )
 @settings_option
 @ledger_options

@@ -73,6 +73,13 @@ class Catalogue:
             raise ValueError("items must be labels of which none is there twice.")
         return cls(tuple(labels), places)
 
+    def in_words(self) -> str:
+        """Return what labels are, for those who have others in their ratings."""
+        if self._places is None:
+            return f"whole numbers from 0 to {len(self) - 1}"
+        kind = "texts" if isinstance(self.labels[0], str) else "whole numbers"
+        return f"{len(self)} {kind}"
+
     def place(self, label: Any) -> int:
         """Return the place of a label, or -1 for what is not in the catalogue."""
         if self._places is not None:

@@ -237,6 +237,8 @@ def _refuse_strays(matrix: Any) -> None:
     try:
         if hasattr(matrix, "check_format"):
             matrix.check_format(full_check=True)
+        elif matrix.format != "coo":
+            matrix.tocoo()  # which refuses them, in words that quote a place
         strays = matrix.format == "coo" and any(
             len(places) and (places.min() < 0 or places.max() >= size)
             for places, size in zip(matrix.coords, matrix.shape, strict=True)

@@ -40,14 +40,14 @@ def ridge(
         gram[0, 0] += level_penalty
         for a in range(1, size):
             gram[a, a] += penalties[a - 1]
-        _solve(gram, right)
+        solve(gram, right)
         levels[i] = right[0]
         for a in range(1, size):
             coefficients[i, a - 1] = right[a]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _solve(gram: Array, right: Array) -> None:
+def solve(gram: Array, right: Array) -> None:
     """Solve in place, by the lower triangle; flat directions get zero."""
     size = len(right)
     for a in range(size):
@@ -85,18 +85,3 @@ def project(
             scale = values[at] * vectors.shape[0] / (indptr[i + 1] - indptr[i])
             for a in range(vectors.shape[1]):
                 coefficients[i, a] += scale * vectors[items[at], a]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def scale_rows(indptr: Integers, values: Array, radius: float, scales: Array) -> None:
-    """Put rows into the unit ball in place, a row of ``radius`` or more onto it.
-
-    ``scales`` are what the rows were multiplied by.
-    """
-    for i in range(len(indptr) - 1):
-        square = 0.0
-        for at in range(indptr[i], indptr[i + 1]):
-            square += values[at] * values[at]
-        scales[i] = 1.0 / max(radius, np.sqrt(square))
-        for at in range(indptr[i], indptr[i + 1]):
-            values[at] *= scales[i]

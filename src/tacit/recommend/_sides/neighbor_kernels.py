@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tacit.recommend._sides.linear_kernels import _solve
+from tacit.recommend._sides.linear_kernels import solve
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -49,7 +49,7 @@ def interpolate(
                 for b in range(found):
                     gram[a, b] = covariance[items[near[a]], items[near[b]]]
                 gram[a, a] += variance
-            _solve(gram[:found, :found], right[:found])
+            solve(gram[:found, :found], right[:found])
             total = 0.0
             for a in range(found):
                 total += covariance[j, items[near[a]]] * right[a]

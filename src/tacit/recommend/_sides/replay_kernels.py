@@ -8,7 +8,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def descend(
     indptr: Integers,
     items: NDArray[np.int32],
@@ -61,7 +61,7 @@ def descend(
                 rows[i, j] = row[j] / radius
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _step(
     begin: int,
     end: int,

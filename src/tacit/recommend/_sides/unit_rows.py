@@ -32,11 +32,11 @@ def unit_rows(
     A row of norm ``row_norm`` or less is divided by it, and a longer one by its own
     norm.
     """
-    from tacit.recommend._sides import linear_kernels  # noqa: PLC0415 - numba
+    from tacit.recommend._sides import local_kernels  # noqa: PLC0415 - numba
 
     block, levels = centered(ratings, prior_level)
     indptr, _, values = block
     scales = np.empty(len(levels))
     # [spectral:clip] to one, less than the margin of the sums off
-    linear_kernels.scale_rows(indptr, values, row_norm, scales)
+    local_kernels.scale_rows(indptr, values, row_norm, scales)
     return block, levels, scales

@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def walk(
     indptr: Integers,
     items: NDArray[np.int32],
@@ -80,7 +80,7 @@ def walk(
                     coefficients[u, s] *= factor
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def dot(a: Array, b: Array) -> float:
     """Return a product of vectors, in an order that depends on their length alone."""
     # four sums side by side, since each addition waits for the one before
@@ -96,13 +96,13 @@ def dot(a: Array, b: Array) -> float:
     return (one + two) + (three + four)
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def row_weight(n: int, most: float) -> float:
     """Return what each of ``n`` ratings weighs, where ``most`` weigh in full."""
     return most / n if n > most else 1.0
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def unit_residuals(
     indptr: Integers, values: Array, predicted: Array, bound: float
 ) -> None:
@@ -118,7 +118,7 @@ def unit_residuals(
             row[p] *= factor
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def add_lengths(
     indptr: Integers,
     items: NDArray[np.int32],

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._threads import in_order
 from tacit._validate import plain
 from tacit.mechanisms import WholeGaussian
 from tacit.privacy import Event, Neighbors
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._sides.local import plain_arrays
 from tacit.recommend._sums.shrinkage import shrunk
-from tacit.recommend._sums.whole import MARGIN
+from tacit.recommend._sums.whole import MARGIN, summed
 
 if TYPE_CHECKING:
     from tacit.recommend._ratings.table import Ratings
@@ -146,16 +145,25 @@ class ItemMeans:
         rng
             Source of the noise.
         """
-        total = np.zeros((2, self.facts.n_items + 1), dtype=np.int64)
-        parts = ratings.each(self._parts)
-        for part in in_order(lambda of_block: of_block(), parts, side_by_side=True):
-            total += part
-        return self._read(self.mechanism(total, rng))
+        return self._read(self.mechanism(self._total(ratings), rng))
 
-    def _parts(self, ratings: Ratings) -> Integers:
-        """Return the exact sums over some users, in whole numbers."""
+    def _total(self, ratings: Ratings | UsedRatings) -> Integers:
+        """Return the exact counts and sums over users, in whole numbers."""
+        from tacit.recommend._sums import moment_kernels  # noqa: PLC0415 - numba
+
+        total = summed(
+            moment_kernels.add_means,
+            ratings.each(self._centered),
+            2 * (self.facts.n_items + 1),
+            self.mechanism.units * (1 - MARGIN),
+            self.count_weight,
+            LEVEL_WEIGHT,
+        )
+        return total.reshape(2, -1)
+
+    def _centered(self, ratings: Ratings) -> tuple[Any, ...]:
+        """Return the ratings of some users less their means, and the means."""
         from tacit.recommend._sides import local_kernels  # noqa: PLC0415 - numba
-        from tacit.recommend._sums import moment_kernels  # noqa: PLC0415
 
         facts = self.facts
         if ratings.n_items != facts.n_items:
@@ -167,20 +175,8 @@ class ItemMeans:
         # her own mean as it is: any shrinkage would shift all offsets alike
         levels = np.empty(len(indptr) - 1)
         local_kernels.center(indptr, values, 0.0, 0.0, levels)
-        total = np.zeros((2, facts.n_items + 1), dtype=np.int64)
         # [item-means:clip] no part of a sum is larger than that of its count
-        moment_kernels.add_means(
-            indptr,
-            items,
-            np.clip(values, -1.0, 1.0),
-            np.clip(levels, -1.0, 1.0),
-            self.mechanism.units * (1 - MARGIN),
-            self.count_weight,
-            LEVEL_WEIGHT,
-            total[0],
-            total[1],
-        )
-        return total
+        return indptr, items, np.clip(values, -1.0, 1.0), np.clip(levels, -1.0, 1.0)
 
     def _read(self, released: Integers) -> ReleasedMeans:
         """Return what the released numbers say; from here on nothing is private."""

@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def add_outer(
     indptr: Integers,
     items: NDArray[np.int32],
@@ -41,13 +41,13 @@ def add_outer(
             _add_sparse(rated, row, off, n_items, places, sums)
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _row(i: int, n_items: int) -> int:
     """Return where a row of the triangle begins: entry (i, j) is at j beyond it."""
     return i * n_items - i * (i + 1) // 2
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _add_dense(
     rated: NDArray[np.int32], row: Array, off: float, dense: Array, sums: Integers
 ) -> None:
@@ -65,7 +65,7 @@ def _add_dense(
         dense[rated[p]] = 0.0
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _add_sparse(
     rated: NDArray[np.int32],
     row: Array,
@@ -89,7 +89,7 @@ def _add_sparse(
             second[places[q]] += np.int64(two * row[q])
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def add_product(
     indptr: Integers,
     items: NDArray[np.int32],
@@ -106,7 +106,7 @@ def add_product(
             sums[items[p]] += np.int64(scaled * parts[p])
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def add_square(
     indptr: Integers,
     items: NDArray[np.int32],
@@ -122,7 +122,7 @@ def add_square(
         sums[0] += np.int64(factor * dot * dot)
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def row_dot(
     items: NDArray[np.int32], parts: Array, vector: Array, start: int, end: int
 ) -> float:
@@ -142,14 +142,14 @@ def add_means(
     units: float,
     count_weight: float,
     level_weight: float,
-    counts: Integers,
     sums: Integers,
 ) -> None:
-    """Add the parts of users to ``counts`` and ``sums``, in whole numbers.
+    """Add the parts of users to counts, and to sums after them, in whole numbers.
 
     ``values`` and ``levels`` are between -1 and 1. The last place of both stands for
     the level of users.
     """
+    counts, totals = sums[: len(sums) // 2], sums[len(sums) // 2 :]
     for i in range(len(indptr) - 1):
         n = indptr[i + 1] - indptr[i]
         if n == 0:
@@ -158,7 +158,7 @@ def add_means(
         count = np.int64(part * count_weight)
         for at in range(indptr[i], indptr[i + 1]):
             counts[items[at]] += count
-            sums[items[at]] += np.int64(part * values[at])
+            totals[items[at]] += np.int64(part * values[at])
         part = units * level_weight
         counts[-1] += np.int64(part * count_weight)
-        sums[-1] += np.int64(part * levels[i])
+        totals[-1] += np.int64(part * levels[i])

@@ -17,7 +17,13 @@ from tacit.exceptions import PlanError
 from tacit.recommend._sides.local import Block
 from tacit.recommend._sums.whole import factor_with_room, summed
 
-__all__ = ["MOST_ITEMS", "packed_size", "second_moments", "unpacked", "whole_factor"]
+__all__ = [
+    "MOST_MATRIX_ITEMS",
+    "packed_size",
+    "second_moments",
+    "unpacked",
+    "whole_factor",
+]
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -26,7 +32,7 @@ Blocks = Iterable[Block | Callable[[], Block]]
 
 # Items up to which a matrix of items by items is made: it has 3.2 GB there, and a sum
 # of each thread half as much
-MOST_ITEMS = 20_000
+MOST_MATRIX_ITEMS = 20_000
 
 
 def packed_size(n_items: int) -> int:
@@ -53,10 +59,10 @@ def whole_factor(units: int, n_items: int) -> float:
     row is replaced, and one if it is added or removed. Truncation keeps norms, but not
     that inner products of outer products are at least zero, hence the room.
     """
-    if n_items > MOST_ITEMS:
+    if n_items > MOST_MATRIX_ITEMS:
         raise PlanError(
-            f"items must be at most {MOST_ITEMS:,}, got {n_items:,}: sums over all "
-            "pairs of more do not fit in memory; take fewer, or solver='als'."
+            f"items must be at most {MOST_MATRIX_ITEMS:,}, got {n_items:,}: sums over "
+            "all pairs of more do not fit in memory; take fewer, or solver='als'."
         )
     # [completion:room] half the root, as the square root of two multiplies the factor
     room = sqrt(packed_size(n_items) / 2)
