@@ -28,7 +28,9 @@ def verdict(name="Laplace, at one", **changes):
 @pytest.fixture
 def page(tmp_path, monkeypatch):
     page = tmp_path / "audit.md"
-    page.write_text("Before.\n<!-- measured -->\nLast year.\n<!-- /measured -->\nAfter.\n")
+    page.write_text(
+        "Before.\n<!-- measured -->\nLast year.\n<!-- /measured -->\nAfter.\n"
+    )
     monkeypatch.setattr(selfaudit, "PAGE", page)
     monkeypatch.setattr(selfaudit, "ROOT", tmp_path)
     test = tmp_path / "tests" / "audits" / "test_tightness.py"

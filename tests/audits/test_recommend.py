@@ -105,6 +105,7 @@ APART = FOUR, row([0, 1], [1, -1]), row([2, 3], [1, -1])
 SINGLE = TWO, row([0], [1]), row([1], [1])
 ONLY = facts_of(1, 1), row([0], [1]), row([], [])
 
+# a walk is that of FrankWolfeCompletion
 RELEASED = {
     "item means": Case(MeansSolver(), *APART),
     # more runs where her row moves some releases by less than their sensitivity
