@@ -6,8 +6,9 @@ A membership attack takes a fitted model and a row, and says whether the model w
 trained on it. It is what people fear of a published model. How well does it work on a
 model without privacy, and on one with it?
 
-The rows are made up, and a coin for each of them settled whether it is a member. Seeds
-are fixed for reproduction only.
+The rows are made up, and a coin for each of them settled whether it is a member.
+
+Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt

@@ -5,7 +5,8 @@ An audit by one training
 Many trainings on two data sets show much of what a mechanism gives away, and cost many
 trainings. One training on many canaries shows less and costs one. A canary is a made-up
 row of which a fair coin settles the label. After the training, the coins are guessed
-from what was published. Privacy says that few guesses can be right.
+from what was published. How many of the guesses can be right under a promise, and what
+does that show of an estimator?
 
 Seeds are fixed for reproduction only.
 """
