@@ -246,15 +246,7 @@ def audit_one_run(
     >>> found.refuted
     False
     """
-    if type(n_canaries) is not int or not LEAST_CANARIES <= n_canaries <= MOST_CANARIES:
-        raise ValueError(
-            f"n_canaries must be an integer from {LEAST_CANARIES} to {MOST_CANARIES}, "
-            f"got {n_canaries!r}."
-        )
-    if n_features is not None and (type(n_features) is not int or n_features < 2):
-        raise ValueError(f"n_features must be an integer >= 2, got {n_features!r}.")
-    if method not in get_args(Method):
-        raise ValueError(f"method must be one of {get_args(Method)}, got {method!r}.")
+    _check(n_canaries, n_features, method)
     subject = prepared(estimator)
     given = subject.get_params(deep=False)
     relation = relation_of(given.get("neighbors", neighbors))
@@ -290,6 +282,18 @@ def audit_one_run(
         tuple(judged[truth > 0].tolist()),
         tuple(judged[truth < 0].tolist()),
     )
+
+
+def _check(n_canaries: int, n_features: int | None, method: Method) -> None:
+    if type(n_canaries) is not int or not LEAST_CANARIES <= n_canaries <= MOST_CANARIES:
+        raise ValueError(
+            f"n_canaries must be an integer from {LEAST_CANARIES} to {MOST_CANARIES}, "
+            f"got {n_canaries!r}."
+        )
+    if n_features is not None and (type(n_features) is not int or n_features < 2):
+        raise ValueError(f"n_features must be an integer >= 2, got {n_features!r}.")
+    if method not in get_args(Method):
+        raise ValueError(f"method must be one of {get_args(Method)}, got {method!r}.")
 
 
 def coins(sequence: np.random.SeedSequence, n: int) -> NDArray[np.int64]:

@@ -168,8 +168,7 @@ def audit_estimator(
         runs and takes the noise to be Gaussian. ``"auto"`` is the latter where the
         report of the estimator claims Gaussian noise and nothing else.
     jobs
-        Processes that train. A script that gives more than one needs the usual
-        ``if __name__ == "__main__":`` around its work.
+        Processes that train, by joblib.
     random_state
         None trains with the randomness that users of the estimator have. A seed
         fixes it, where the estimator takes one.

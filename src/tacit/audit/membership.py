@@ -224,16 +224,7 @@ def membership_attack(
     .. [2] Carlini, Chien, Nasr, Song, Terzis, Tramer. Membership inference attacks from
        first principles. IEEE S&P 2022.
     """
-    if not (callable(score) or score in get_args(Score)):
-        raise ValueError(
-            f"score must be a function or one of {get_args(Score)}, got {score!r}."
-        )
-    if assigned is not None and assigned not in get_args(Assigned):
-        raise ValueError(
-            f"assigned must be None or one of {get_args(Assigned)}, got {assigned!r}."
-        )
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be > 0 and < 1, got {confidence!r}.")
+    _check(score, assigned, confidence)
     sides = [
         _rows(n, s) for n, s in (("members", members), ("non_members", non_members))
     ]
@@ -350,6 +341,21 @@ def _scored(function: ScoreFunction, model: Any, X: Any, y: Any) -> Floats:
             f"score must return one number a row, without NaN, got {scores.shape}."
         )
     return scores
+
+
+def _check(
+    score: Score | ScoreFunction, assigned: Assigned | None, confidence: float
+) -> None:
+    if not (callable(score) or score in get_args(Score)):
+        raise ValueError(
+            f"score must be a function or one of {get_args(Score)}, got {score!r}."
+        )
+    if assigned is not None and assigned not in get_args(Assigned):
+        raise ValueError(
+            f"assigned must be None or one of {get_args(Assigned)}, got {assigned!r}."
+        )
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be > 0 and < 1, got {confidence!r}.")
 
 
 def _check_shadows(shadow: Any, n_shadows: int, jobs: int) -> None:

@@ -143,6 +143,12 @@ def command(
             **common,
         )
 
+    _told(found, as_json)
+
+
+def _told(found: Any, as_json: bool) -> None:
+    """Tell the outcome of many trainings, and end with the code of a refutation."""
+
     def human(console: Console) -> None:
         lower, promised = found.epsilon_lower, found.epsilon
         console.print(f"promised     epsilon {promised:g} at delta {found.delta:.3g}")
@@ -152,7 +158,9 @@ def command(
         )
         for leak in found.leaks:
             console.print(clean(f"no noise     {leak}"), markup=False)
-        console.print(f"trainings    {runs} on each side, {found.result.method}")
+        console.print(
+            f"trainings    {found.result.n_runs} on each side, {found.result.method}"
+        )
         console.print(clean(found.verdict), markup=False)
 
     out(as_json, found.to_dict(), human)
