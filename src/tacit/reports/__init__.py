@@ -5,6 +5,12 @@ A page holds its charts as SVG and loads nothing: no script, no font, no picture
 """
 
 from tacit.reports._pages import card_html, card_markdown, report_html
-from tacit.reports._trust import fairness_html
+from tacit.reports._trust import audit_html, fairness_html
 
-__all__ = ["card_html", "card_markdown", "fairness_html", "report_html"]
+__all__ = [
+    "audit_html",
+    "card_html",
+    "card_markdown",
+    "fairness_html",
+    "report_html",
+]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tacit.privacy import Budget, Neighbors, PrivacyReport
 from tacit.privacy.attacker import curve_of
 from tacit.privacy.budget import exactly
+from tacit.reports._audits import AuditTable, audits_of
 from tacit.reports._fairness import GroupTable, paid_table
 
 __all__ = ["Facts", "restored_report"]
@@ -21,7 +22,7 @@ _NEEDED = ("title", "estimator", "privacy", "features", *_WEIGHTS)
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
     *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
-    *("stream", "student", "side", "fairness"),
+    *("stream", "student", "side", "fairness", "audits"),
 )
 
 
@@ -42,6 +43,7 @@ class Facts:
     low: NDArray[np.float64] | None
     high: NDArray[np.float64] | None
     fairness: GroupTable | None = None
+    audits: tuple[AuditTable, ...] = ()
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Facts:
@@ -99,6 +101,9 @@ class Facts:
         if plain["fairness"] is not None:
             fairness = paid_table(plain["fairness"], "facts['fairness']")
             parts = (*parts, restored_report(fairness.charge, "fairness"))
+        audits = audits_of(
+            plain["audits"] or (), "facts['audits']", str(plain["estimator"])
+        )
         return cls(
             plain,
             parts,
@@ -109,6 +114,7 @@ class Facts:
             low,
             high,
             fairness,
+            tuple(audits),
         )
 
     @property

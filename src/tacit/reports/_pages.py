@@ -154,6 +154,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "score": plain["score"] and {"level": None, "rows": None, **plain["score"]},
         "schema": schema_of(plain["schema"]),
         "fairness": facts.fairness,
+        "audits": facts.audits,
     }
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from tacit.privacy.events import describe
 from tacit.reports import _charts, _words
+from tacit.reports._audits import audits_of
 from tacit.reports._facts import restored_report
 from tacit.reports._fairness import GroupTable, table_of
 from tacit.reports._templates import chart, environment
 
-__all__ = ["fairness_charts", "fairness_html"]
+__all__ = ["audit_html", "fairness_charts", "fairness_html"]
 
 
 def fairness_html(facts: Mapping[str, Any]) -> str:
@@ -30,15 +31,9 @@ def fairness_html(facts: Mapping[str, Any]) -> str:
     loads nothing. Where nothing was charged a banner says that it is private data.
     """
     fairness = table_of(facts, "facts")
-    known = {name: facts.get(name) for name in ("created", "tacit", "model")}
-    context: dict[str, Any] = {
-        "facts": known,
-        "title": _words.clean(facts["title"]) if "title" in facts else "Fairness",
+    context = _page(facts, "Fairness") | {
         "fairness": fairness,
         "charts": fairness_charts(fairness),
-        "voided": False,
-        "seeded": False,
-        "fit_seeded": False,
     }
     if fairness.charge is not None:
         report = restored_report(fairness.charge, "certificate")
@@ -57,6 +52,42 @@ def fairness_html(facts: Mapping[str, Any]) -> str:
             ],
         }
     return environment(html=True).get_template("fairness.html").render(context)
+
+
+def audit_html(facts: Mapping[str, Any]) -> str:
+    """Return a page on audits of a promise, and on membership attacks.
+
+    Parameters
+    ----------
+    facts
+        ``audits``, a list of what ``to_dict`` of `tacit.audit.EstimatorAudit`,
+        `tacit.audit.OneRunAudit` and `tacit.audit.MembershipAttack` returned, or of
+        what ``tacit audit --json`` printed; ``title``, ``created`` and ``tacit`` where
+        they are known.
+
+    Notes
+    -----
+    **Guarantee.** The page is a function of ``facts`` alone, contains no script and
+    loads nothing. Where an attack on rows is among them, a banner says that it is
+    private data.
+    """
+    audits = audits_of(facts.get("audits"), "facts['audits']")
+    context = _page(facts, "Audits") | {
+        "audits": audits,
+        "private": any(audit.private for audit in audits),
+    }
+    return environment(html=True).get_template("audits.html").render(context)
+
+
+def _page(facts: Mapping[str, Any], title: str) -> dict[str, Any]:
+    """Return what every page is told, of which no charge is known."""
+    return {
+        "facts": {name: facts.get(name) for name in ("created", "tacit", "model")},
+        "title": _words.clean(facts.get("title", title)),
+        "voided": False,
+        "seeded": False,
+        "fit_seeded": False,
+    }
 
 
 def fairness_charts(fairness: GroupTable | None) -> dict[str, Any]:

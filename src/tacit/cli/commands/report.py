@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -19,11 +20,20 @@ from tacit.cli._options import ledger_options, opened_ledger
     metavar="FILE",
     help="What 'tacit fairness --epsilon ... --json' printed about this model.",
 )
+@click.option(
+    "--audit",
+    "audits",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What 'tacit audit --json' printed about this estimator; may be repeated.",
+)
 @ledger_options
 @json_option
 def command(
     folder: Path,
     fairness: Path | None,
+    audits: tuple[Path, ...],
     ledger_url: str | None,
     dataset: str | None,
     analyst: str | None,
@@ -35,6 +45,7 @@ def command(
     it is still the one this model was paid from. No row is read and nothing is charged.
 
     With --fairness report and card have a section on groups, and count what it cost.
+    With --audit the report has a section on what attacks could show.
     """
     from tacit.cli._reporting import (
         kept_account,
@@ -50,7 +61,7 @@ def command(
         dataset = dataset or kept_account(saved).get("dataset")
         ledger = opened_ledger(ledger_url, dataset, analyst)
         refuse_unsound(saved, ledger)
-    beside = {}
+    beside: dict[str, Any] = {"audits": [outcome_of(a, "--audit") for a in audits]}
     if fairness is not None:
         beside["fairness"] = outcome_of(fairness, "--fairness", digest(folder))
     pages = write_reports(folder, saved, ledger, beside)

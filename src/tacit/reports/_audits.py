@@ -1,0 +1,160 @@
+"""Outcomes of audits and of membership attacks for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.reports._words import (
+    clean,
+    count,
+    fixed,
+    fixed_down,
+    fixed_up,
+    number_down,
+    number_up,
+    percent,
+    tiny_up,
+)
+
+__all__ = ["AuditTable", "RateRow", "audits_of"]
+
+METHODS = {
+    "gaussian": "takes the noise to be Gaussian",
+    "any": "holds for any mechanism",
+    "clopper-pearson": "holds for any mechanism",
+}
+RELATIONS = {"replace_one": "replace a row", "add_or_remove_one": "add or remove a row"}
+MOST_AUDITS = 50
+
+
+@dataclass(frozen=True)
+class RateRow:
+    """Members recognized at a false positive rate, in words."""
+
+    asked: str
+    found: str
+    low: str
+    high: str
+
+
+@dataclass(frozen=True)
+class AuditTable:
+    """One audit: facts by name, and the verdict in words.
+
+    ``private`` is true of an attack on rows of people, which is private data as they
+    are.
+    """
+
+    title: str
+    facts: list[tuple[str, str]]
+    verdict: list[str]
+    refuted: bool = False
+    private: bool = False
+    rates: tuple[RateRow, ...] = ()
+
+
+def audits_of(given: Any, name: str, estimator: str | None = None) -> list[AuditTable]:
+    """Return tables of audits; where an estimator is named, all must be about it.
+
+    What is private data has no place in the report of a model, and is refused there.
+    """
+    try:
+        found = [_table(audit) for audit in list(given)[:MOST_AUDITS]]
+        about = {str(audit.get("estimator", estimator)) for audit in given}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be what 'tacit audit --json' printed, or the to_dict of a "
+            "result of tacit.audit."
+        ) from None
+    if estimator is None:
+        return found
+    if any(audit.private for audit in found):
+        raise ValueError(
+            f"{name} must have no membership attack: it is private data, for a page of "
+            "its own."
+        )
+    if about - {estimator}:
+        raise ValueError(f"{name} must be about {estimator}, as the model is.")
+    return found
+
+
+def _table(audit: Mapping[str, Any]) -> AuditTable:
+    if "auc" in audit:
+        return _membership(audit)
+    one_run = "canaries" in audit
+    if one_run:
+        tried = {
+            "canaries": f"{count(audit['canaries'])} in one training",
+            "right guesses": f"{count(audit['correct'])} of {count(audit['guesses'])}",
+        }
+    else:
+        tried = {"trainings": f"{count(audit['runs'])} on each of two tables"}
+    return AuditTable(
+        "One training with canaries" if one_run else "Many trainings on neighbors",
+        [
+            ("estimator", clean(audit["estimator"])),
+            ("promised", _promised(audit["promise"])),
+            ("shown", f"epsilon of at least {number_down(audit['epsilon_lower'])}"),
+            ("could have shown", f"at most {number_down(audit['most_shown'])}"),
+            ("confidence", _confidence(audit)),
+            *tried.items(),
+            ("bound", METHODS[audit["method"]]),
+        ],
+        _lines(audit["verdict"]),
+        refuted=audit["refuted"] is True,
+    )
+
+
+def _promised(promise: Mapping[str, Any]) -> str:
+    epsilon, delta = number_up(promise["epsilon"]), tiny_up(promise["delta"])
+    neighbors = RELATIONS[promise["neighbors"]]
+    return f"epsilon {epsilon}, delta {delta}, for neighbors that {neighbors}"
+
+
+def _membership(audit: Mapping[str, Any]) -> AuditTable:
+    low, high = audit["auc_interval"]
+    members, others = count(audit["members"]), count(audit["non_members"])
+    bound = audit["bound"]
+    shown = (
+        "nothing, as rows were not assigned at random"
+        if bound is None
+        else f"epsilon of at least {number_down(bound['epsilon_lower'])} at delta "
+        f"{tiny_up(bound['delta'])}"
+    )
+    return AuditTable(
+        "Membership attack",
+        [
+            ("attack by", clean(audit["score"])),
+            ("rows", f"{members} trained on, {others} not"),
+            (
+                "area under the curve",
+                f"{fixed(audit['auc'])}, between {fixed_down(low)} and "
+                f"{fixed_up(high)}; 0.5 is a coin",
+            ),
+            ("confidence", f"{_confidence(audit)}, of each interval"),
+            ("shown", shown),
+        ],
+        _lines(audit["verdict"]),
+        private=True,
+        rates=tuple(_rate(rate) for rate in audit["rates"]),
+    )
+
+
+def _rate(rate: Mapping[str, Any]) -> RateRow:
+    low, high = rate["true_positive_interval"]
+    return RateRow(
+        percent(rate["asked"]),
+        fixed(rate["true_positive_rate"]),
+        fixed_down(low),
+        fixed_up(high),
+    )
+
+
+def _confidence(audit: Mapping[str, Any]) -> str:
+    return percent(audit["confidence"], 4)
+
+
+def _lines(verdict: str) -> list[str]:
+    return [clean(line) for line in verdict.splitlines()]

@@ -1,0 +1,181 @@
+"""Audits on pages: what was shown, what was not, and attacks that are private data."""
+
+import copy
+
+import numpy as np
+import pytest
+from tests.reports.examples import facts
+from tests.reports.skeleton import Skeleton
+from tests.reports.test_hostile import HOSTILE
+from tests.reports.test_pages import words
+
+from tacit._random import as_generator
+from tacit.audit import audit_estimator, audit_one_run, membership_attack
+from tacit.linear_model import LogisticRegression
+from tacit.reports import audit_html, card_html, card_markdown, report_html
+
+MANY = {
+    "estimator": "LogisticRegression",
+    "promise": {"epsilon": 1.0, "delta": 1e-5, "neighbors": "replace_one"},
+    "epsilon_lower": 0.62449,
+    "most_shown": 4.7,
+    "leaks": [],
+    "refuses_far_rows": False,
+    "confidence": 0.95,
+    "method": "clopper-pearson",
+    "runs": 1000,
+    "rows": 10,
+    "features": 2,
+    "hits": [1, 2],
+    "trials": [500, 500],
+    "refuted": False,
+    "verdict": "Not refuted: it proves nothing.",
+}
+ONE = {
+    **{name: MANY[name] for name in ("estimator", "promise", "epsilon_lower")},
+    "most_shown": 3.2,
+    "attribute": "coef_",
+    "confidence": 0.99,
+    "method": "any",
+    "mu_lower": None,
+    "runs": 1,
+    "canaries": 1000,
+    "judged": 500,
+    "guesses": 240,
+    "correct": 139,
+    "features": 1000,
+    "refuted": False,
+    "verdict": "Not refuted: one run.",
+}
+ATTACK = {
+    "score": "loss",
+    "members": 1500,
+    "non_members": 1400,
+    "auc": 0.5312,
+    "auc_interval": [0.5102, 0.5521],
+    "rates": [
+        {
+            "asked": 0.001,
+            "false_positive_rate": 0.0007,
+            "false_positive_interval": [0.0, 0.004],
+            "true_positive_rate": 0.0021,
+            "true_positive_interval": [0.00041, 0.0059],
+        }
+    ],
+    "confidence": 0.95,
+    "assigned": None,
+    "bound": None,
+    "verdict": "Membership attack by loss.\nThis is private data.",
+}
+BOUND = {"epsilon_lower": 0.3, "delta": 1e-5}
+
+
+def page(*audits, **more):
+    return audit_html({"title": "Our audits", "audits": audits, **more})
+
+
+def known(*audits):
+    return {**facts(audits=list(audits)), "estimator": "LogisticRegression"}
+
+
+def test_an_audit_is_told_with_what_it_could_have_shown():
+    told = words(page(MANY, ONE))
+    assert "epsilon of at least 0.6244" in told  # rounded down
+    assert "at most 4.7" in told
+    assert "1,000 on each of two tables" in told
+    assert "1,000 in one training" in told
+    assert "139 of 240" in told
+    assert "for neighbors that replace a row" in told
+    assert "never prove one" in told
+    assert "PRIVATE DATA" not in told
+    assert "REFUTES" not in told
+
+
+def test_a_refuted_promise_has_a_banner():
+    refuted = {**MANY, "refuted": True}
+    assert "AN AUDIT REFUTES THE PROMISE" in page(ONE, refuted)
+    assert "AN AUDIT REFUTES THE PROMISE" in report_html(known(refuted))
+
+
+def test_a_membership_attack_has_a_banner_and_outward_ends():
+    told = words(page(MANY, ATTACK))
+    assert "PRIVATE DATA: NOT FOR PUBLICATION" in told
+    assert "0.531, between 0.510 and 0.553" in told
+    assert "1,500 trained on, 1,400 not" in told
+    assert "0.1%" in told
+    assert "0.006" in told
+    assert "rows were not assigned at random" in told
+    bounded = words(page({**ATTACK, "assigned": "coins", "bound": BOUND}))
+    assert "epsilon of at least 0.3 at delta" in bounded
+
+
+def test_a_report_has_a_section_of_audits_and_says_what_they_are_about():
+    told = words(report_html(known(MANY, ONE)))
+    assert "not about this very model" in told
+    assert "139 of 240" in told
+    assert "139 of 240" not in words(report_html(known()))
+
+
+@pytest.mark.parametrize("render", [report_html, card_html, card_markdown])
+def test_a_membership_attack_is_kept_out_of_reports(render):
+    with pytest.raises(ValueError, match="private data"):
+        render(known(ATTACK))
+
+
+def test_an_audit_of_another_estimator_is_kept_out_of_a_report():
+    with pytest.raises(ValueError, match="must be about LogisticRegression"):
+        report_html(known({**MANY, "estimator": "Ridge"}))
+
+
+def test_results_of_the_library_make_a_page(seed):
+    model = LogisticRegression(2.0, 1e-3, classes=[-1.0, 1.0])
+    rng = as_generator(seed)
+    X = rng.normal(size=(60, 2)) / 3
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    fitted = model.fit(X[:30], y[:30])
+    attack = membership_attack(fitted, (X[:30], y[:30]), (X[30:], y[30:]))
+    audits = [
+        audit_estimator(model, runs=40, n_rows=4, random_state=seed),
+        audit_one_run(model, n_canaries=40, random_state=seed),
+    ]
+    told = words(page(*(found.to_dict() for found in (*audits, attack))))
+    for title in ("Many trainings", "One training", "Membership attack"):
+        assert title in told
+    report = words(report_html(known(*(found.to_dict() for found in audits))))
+    assert "Many trainings on neighbors" in report
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_page_has_the_same_skeleton_whatever_the_names(text):
+    def poisoned(text):
+        line = text.replace("\n", " ")
+        many = {**MANY, "estimator": text, "verdict": line}
+        attack = {**ATTACK, "score": text, "verdict": line}
+        return page(many, attack, title=text, created=text, tacit=text)
+
+    assert Skeleton(poisoned(text)).parts == Skeleton(poisoned("plain")).parts
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("promise",), None),
+        (("promise", "epsilon"), "one"),
+        (("promise", "neighbors"), "friends"),
+        (("method",), "wishes"),
+        (("runs",), None),
+        (("verdict",), 3),
+    ],
+    ids=repr,
+)
+def test_what_is_no_audit_is_refused_in_a_sentence(path, value):
+    audit = copy.deepcopy(MANY)
+    place = audit
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(ValueError, match="must be what"):
+        page(audit)
+    for wrong in (None, 3, [3], ["audit"]):
+        with pytest.raises(ValueError, match="must be what"):
+            audit_html({"audits": wrong})
