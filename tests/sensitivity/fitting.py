@@ -110,6 +110,7 @@ def linear_models():
         of_model(
             Lasso(**given, **ENTRIES, solver="frank_wolfe", l1_radius=1.0),
             "frank_wolfe",
+            reach=0.8,
         ),
         of_model(SparseLogisticRegression(**ENTRIES), sparse_too=True),
         of_model(

@@ -165,7 +165,7 @@ def solvers():
             OnlineToBatch("last", 0.2),
             problem_of(HUBER, **BALL),
             last=True,
-            reach=0.5,
+            reach=0.4,
         ),
         of_solver(AdaSSP(), problem_of(Squared())),
         of_solver(AdaSSP(adaptive=True), problem_of(Squared()), "adaptive"),

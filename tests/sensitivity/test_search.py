@@ -30,5 +30,7 @@ def test_a_long_search_comes_near_the_bound_and_not_over(
     subject: Subject, neighbors: Neighbors
 ):
     found = search(subject, neighbors, MANY, derandomize=FIXED)
-    # the control: a search that cannot get near a bound could not pass it either
-    assert subject.reach <= found <= 1
+    assert found <= 1
+    # the control: a search that cannot get near a bound could not pass it either; how
+    # near was measured for these draws, and says nothing of others
+    assert found >= subject.reach or not FIXED
