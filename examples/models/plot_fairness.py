@@ -55,19 +55,15 @@ certificate.plot(axes[0])
 
 # %%
 # The certificate grows narrower with epsilon. As the people here do not exist, the
-# model without noise may be looked at: a fit with a huge epsilon stands for it. The
-# true change is far below the bound, since noise in many directions seldom points along
-# a row.
+# model without noise may be looked at: a fit of the same objective with hardly any
+# noise stands for it. The true change is far below the bound, since noise in many
+# directions seldom points along a row.
 
 epsilons = np.geomspace(0.25, 8, 6)
-plain = fitted(1e5)
-bounds, changes = [], []
-for epsilon in epsilons:
-    private = fitted(epsilon)
-    found = certify_model(
-        private, X, y, sensitive_features=sex, notion="accuracy_parity"
-    )
-    bounds.append(found.largest_change)
+plain = fitted(100.0)
+
+
+def true_change(private):
     both = compare_models(
         y,
         sensitive_features=sex,
@@ -76,10 +72,22 @@ for epsilon in epsilons:
         X=X,
         notion="accuracy_parity",
     )
-    changes.append(np.abs(both.first.values - both.second.values).max())
+    return np.abs(both.first.values - both.second.values).max()
+
+
+bounds, changes = [], []
+for epsilon in epsilons:
+    models = [fitted(epsilon, seed) for seed in range(5)]
+    found = certify_model(
+        models[0], X, y, sensitive_features=sex, notion="accuracy_parity"
+    )
+    bounds.append(found.largest_change)
+    changes.append(max(map(true_change, models)))
 axes[1].plot(epsilons, bounds, "o-", label="certified")
-axes[1].plot(epsilons, changes, "s--", label="true")
+axes[1].plot(epsilons, changes, "s--", label="true, largest of five draws")
 axes[1].set(xscale="log", yscale="log", xlabel="epsilon", ylabel="largest change")
+axes[1].set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+axes[1].minorticks_off()
 axes[1].legend()
 plt.show()
 
