@@ -38,7 +38,7 @@ AUDITED = {
         "WindowSum": ["test_continual"],
     },
     "tacit.solvers": {
-        "AMP": ["test_solvers", "test_perturbation", "test_catches"],
+        "AMP": ["test_solvers", "test_perturbation"],
         "AdaSSP": ["test_ada_ssp", "test_estimators"],
         "AdaptiveMoments": ["test_adaptive_moments"],
         "AdaptiveRidge": ["test_quadratic_perturbation"],

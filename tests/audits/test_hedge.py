@@ -62,9 +62,7 @@ def check(name, play, budget, horizon, n_runs, seed, factor=0.5, method="gaussia
         )
         for part in (1.0, factor)
     )
-    assert_refutes_the_control(
-        name, budget.epsilon, planned, control, f"{factor:g} of the noise"
-    )
+    assert_refutes_the_control(name, budget.epsilon, planned, control, factor)
 
 
 @pytest.mark.statistical

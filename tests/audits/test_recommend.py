@@ -220,5 +220,5 @@ def test_the_published_item_side_keeps_the_claim(name, neighbors, seed):
         budget.epsilon,
         bound(1.0),
         bound(part),
-        f"{part:g} of the noise",
+        part,
     )

@@ -6,7 +6,6 @@ as a line of JSON, from which `make audit` makes its page: what judges is what r
 """
 
 import json
-import logging
 import os
 from math import log
 from pathlib import Path
@@ -22,7 +21,6 @@ from tacit.audit import (
     gaussian_epsilon,
 )
 
-LOG = logging.getLogger(__name__)
 LOG_FILE = "TACIT_AUDIT_LOG"
 
 
@@ -60,20 +58,25 @@ def _of_an_event(method, epsilon, first, second, n_runs, delta):
 
 
 def assert_refutes_the_control(
-    name, claim, planned, control, broken="half the noise", least=0.0
+    name, claim, planned, control, broken=0.5, least=0.0, subjects=None
 ):
     """The claim survives the attack, and what breaks it is caught.
 
     ``planned`` and ``control`` are what `tacit.audit.audit` or a function of bounds
-    returns. ``least`` is the part of the claim that the attack must show.
+    returns. ``broken`` is the part of the noise that the control has, or what else is
+    wrong with it, in words. ``least`` is the part of the claim that the attack must
+    show. ``subjects`` are those of the name, or none where what is attacked is only a
+    part of something public.
     """
+    if subjects is None:
+        subjects = name.split(",")[0].split(" with ")
     verdict = {
-        "subjects": name.split(",")[0].split(" with "),
+        "subjects": list(subjects),
         "name": name,
         "claim": float(claim),
         "delta": planned.delta,
         "bound": planned.epsilon_lower,
-        "broken": broken,
+        "broken": broken if isinstance(broken, str) else less_noise(broken),
         "control": control.epsilon_lower,
         "runs": planned.trials[0],
         "control_runs": control.trials[0],
@@ -86,11 +89,15 @@ def assert_refutes_the_control(
     assert shown > claim, f"{name}: {shown:.4f} is within the claim {claim:.4f}"
 
 
-def check(name, claim, epsilon_of, broken=0.5, least=0.0):
+def less_noise(part):
+    """Return how the page calls a part of the noise."""
+    return "half the noise" if part == 0.5 else f"{part:.2g} of the noise"
+
+
+def check(name, claim, epsilon_of, broken=0.5, least=0.0, subjects=None):
     """The planned noise survives, and a part of it does not."""
-    less = "half the noise" if broken == 0.5 else f"{broken:.2g} of the noise"
     planned, control = epsilon_of(1.0), epsilon_of(broken)
-    assert_refutes_the_control(name, claim, planned, control, less, least)
+    assert_refutes_the_control(name, claim, planned, control, broken, least, subjects)
 
 
 def _note(verdict):
@@ -100,7 +107,6 @@ def _note(verdict):
     for subject in verdict["subjects"]:
         listed = any(module in audits.get(subject, ()) for audits in AUDITED.values())
         assert listed, f"tests.audits.subjects does not list {subject} for {module}"
-    LOG.info("%s", verdict)
     if path := os.environ.get(LOG_FILE):
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps({**verdict, "test": test}) + "\n")
