@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,23 @@ def module_of(verdict: Verdict) -> str:
     return Path(verdict["test"].split("::")[0]).stem.removeprefix("test_")
 
 
+def case_of(verdict: Verdict) -> str:
+    """Return what tells a test from others of its function, or nothing."""
+    return str(verdict["test"]).partition("[")[2].removesuffix("]")
+
+
+def all_rows(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """Return a line for each verdict; those that share a name also say their case."""
+    times = Counter(verdict["name"] for verdict in verdicts)
+    ordered = sorted(verdicts, key=lambda v: (v["name"].lower(), v["claim"], v["runs"]))
+    return [
+        row(verdict, f"{verdict['name']} ({case})")
+        if times[verdict["name"]] > 1 and (case := case_of(verdict))
+        else row(verdict)
+        for verdict in ordered
+    ]
+
+
 def most_shown(verdicts: Sequence[Verdict]) -> list[str]:
     """Return a table for each package: for each name the audit that showed most."""
     lines = []
@@ -120,7 +138,6 @@ def page(verdicts: Sequence[Verdict]) -> list[str]:
     if missing:
         names = "; ".join(f"`{p}`: {', '.join(found)}" for p, found in missing.items())
         lines += [f"**This run was not whole.** No verdict yet on {names}.", ""]
-    ordered = sorted(verdicts, key=lambda v: (v["name"].lower(), v["claim"], v["runs"]))
     return [
         *lines,
         "## What was shown of each",
@@ -132,7 +149,7 @@ def page(verdicts: Sequence[Verdict]) -> list[str]:
         "",
         "## All verdicts",
         "",
-        markdown(row(verdict) for verdict in ordered),
+        markdown(all_rows(verdicts)),
         "",
     ]
 

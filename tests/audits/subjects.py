@@ -1,10 +1,10 @@
-"""Which audits attack which public name, and why the other names need none.
+"""Which audits attack which public name.
 
-A new public name of these packages has to be listed here: `test_coverage` compares, and
-every verdict is held to the list.
+A new public name of these packages has to be listed here, or excused in
+`tests.excused`: `test_coverage` compares, and every verdict is held to the list.
 """
 
-__all__ = ["AUDITED", "EXCUSED"]
+__all__ = ["AUDITED"]
 
 # names of a package, each with the modules of audits that give verdicts on it
 AUDITED = {
@@ -128,109 +128,5 @@ AUDITED = {
         "StableValue": ["test_stability"],
         "SubsampleVote": ["test_stability"],
         "private_answer": ["test_estimators"],
-    },
-}
-
-VALUES = "holds plain values, public or released"
-PUBLIC = "reads public facts alone, or what was released"
-OPEN = "not private, and says so; private_certificate is"
-POLICY = "says for plans what is needed; releases nothing"
-
-# the other names, each with the reason why there is nothing to attack; plans, states,
-# protocols and constants need no reason
-EXCUSED = {
-    "tacit.mechanisms": {
-        "NoAnswer": VALUES,
-        "Remaining": VALUES,
-        "VoteAnswer": VALUES,
-        "VoteMechanism": "what the mechanisms for votes have in common",
-        "VoteTerms": VALUES,
-        "as_generator": "makes a generator",
-        "fixed_subset": "draws rows, and releases nothing",
-        "permutation": "draws an order, and releases nothing",
-        "poisson_subset": "draws rows, and releases nothing",
-        "random_blocks": "draws blocks, and releases nothing",
-        "spawn": "makes generators",
-        "vote_mechanism": POLICY,
-    },
-    "tacit.mechanisms.continual": {
-        "PrefixSums": "what the sums have in common",
-        "prefix_sums": "makes one of the sums by its name",
-        "to_matrix": PUBLIC,
-        "to_vector": "puts a matrix in other words, and releases nothing",
-    },
-    "tacit.solvers": {
-        "Problem": VALUES,
-        "auto_norm": POLICY,
-        "auto_solver": POLICY,
-        "capped_where_noisy": POLICY,
-        "has_default_set": POLICY,
-        "named_solver": POLICY,
-    },
-    "tacit.linear_model": {"SelectionPath": VALUES},
-    "tacit.preprocessing": {"PublicOneHot": PUBLIC, "PublicScaler": PUBLIC},
-    "tacit.feature_selection": {
-        "HuberLassoSupport": "not private; BlockVoteSelector makes it so",
-    },
-    "tacit.model_selection": {"Choice": VALUES},
-    "tacit.inference": {
-        "CoefficientNoise": VALUES,
-        "Intervals": VALUES,
-        "PrivateScore": VALUES,
-        "hold_out": "parts rows at random, and releases nothing",
-        "noise_intervals": PUBLIC,
-        "require_theory": POLICY,
-    },
-    "tacit.fairness": {
-        "FairnessCertificate": VALUES,
-        "FairnessForm": VALUES,
-        "Group": VALUES,
-        "GroupFairness": VALUES,
-        "Margins": VALUES,
-        "ModelComparison": VALUES,
-        "WeightDistance": VALUES,
-        "certify": OPEN,
-        "certify_by_simulation": OPEN,
-        "certify_model": OPEN,
-        "compare_models": OPEN,
-        "expected_flips": OPEN,
-        "fairness_form": OPEN,
-        "group_fairness": OPEN,
-        "linear_margins": OPEN,
-        "minibatch_distance": PUBLIC,
-        "noisy_gradient_distance": PUBLIC,
-        "output_perturbation_distance": PUBLIC,
-        "plan_certificate": PUBLIC,
-        "printed_distance": PUBLIC,
-        "truncated_chernoff": OPEN,
-        "weight_distance": PUBLIC,
-    },
-    "tacit.online": {"Experts": VALUES},
-    "tacit.incremental": {"SparseRows": VALUES},
-    "tacit.ensemble": {
-        "DurableLabeler": "a PrivateLabeler kept on disk: its tests compare them",
-        "Labels": VALUES,
-        "NeighborMap": PUBLIC,
-        "SmoothedVotes": PUBLIC,
-        "VoteClassifier": PUBLIC,
-        "compare_mechanisms": PUBLIC,
-        "plan_teachers": PUBLIC,
-    },
-    "tacit.recommend": {
-        "ItemSide": VALUES,
-        "ReleasedMeans": VALUES,
-        "Rows": "hands each user her own row",
-        "Top": VALUES,
-        "UserRow": "made at home, from what is public and the ratings of its owner",
-        "UserSide": "a secret of each user, and never released",
-    },
-    "tacit.stability": {
-        "Answer": VALUES,
-        "NoAnswer": VALUES,
-        "block_members": "parts rows, and releases nothing",
-        "blocks_needed": POLICY,
-        "distance_needed": POLICY,
-        "release_probability": POLICY,
-        "winner_and_distance": "not private; votes make it so",
     },
 }

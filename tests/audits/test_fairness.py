@@ -1,18 +1,23 @@
 """Charged certificates, attacked at the person who moves their counts most."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.audits.quiet import quieter
 from tests.audits.verdict import check
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit.audit import clopper_pearson_bound, gaussian_bound
-from tacit.fairness import plan_certificate
+from tacit.audit import audit, clopper_pearson_bound, gaussian_bound
+from tacit.fairness import plan_certificate, private_certificate
 from tacit.privacy import Neighbors
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
+RIGHT_IF_POSITIVE = SimpleNamespace(
+    classes_=np.array([0, 1]), coef_=np.ones((1, 1)), intercept_=np.zeros(1)
+)
 
 
 def counts_attack(epsilon, delta, neighbors, n_runs, seed):
@@ -55,4 +60,44 @@ def counts_attack(epsilon, delta, neighbors, n_runs, seed):
 def test_half_the_noise_of_a_certificate_is_caught(epsilon, delta, neighbors, seed):
     """The attack shows most of the claim, and more than it of half the noise."""
     attack = counts_attack(epsilon, delta, neighbors, 20_000, seed)
-    check("private_certificate", epsilon, attack, least=0.5)
+    law = "gaussian" if delta else "laplace"
+    name = f"counts of a certificate, {law}, {neighbors.name.lower()}"
+    check(name, epsilon, attack, least=0.5, subjects=())
+
+
+def certified_accuracy(margin, seed):
+    """One person is as surely right, or as surely wrong, as others are."""
+    X = np.array([[margin], *[[1.0]] * 100, *[[-1.0]] * 100])
+    found = private_certificate(
+        RIGHT_IF_POSITIVE,
+        X,
+        np.ones(len(X), dtype=int),
+        sensitive_features=np.zeros(len(X), dtype=int),
+        epsilon=8.0,
+        delta=1e-4,
+        groups=[0],
+        notion="accuracy",
+        distance=0.5,
+        random_state=seed,
+    )
+    return found.values
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_a_certificate_as_users_call_it_keeps_its_claim(seed):
+    """Margins, counts, the charge and the figure: less noise anywhere is caught."""
+
+    def bound(noise):
+        with quieter(noise):
+            return audit(
+                certified_accuracy,
+                (1.0, -1.0),
+                n_runs=400,
+                delta=1e-4,
+                method="gaussian",
+                confidence=1 - P_FAIL,
+                random_state=seed,
+            )
+
+    check("private_certificate", 8.0, bound, broken=0.25)

@@ -5,7 +5,12 @@ import json
 import pytest
 from benchmarks import selfaudit
 from tests.audits.subjects import AUDITED
-from tests.audits.verdict import LOG_FILE, assert_refutes_the_control, event_bound
+from tests.audits.verdict import (
+    LOG_FILE,
+    assert_refutes_the_control,
+    event_bound,
+    less_noise,
+)
 
 
 def verdict(name="Laplace, at one", **changes):
@@ -80,6 +85,30 @@ def test_a_later_verdict_of_a_test_stands_for_an_earlier_one(tmp_path):
     lines = verdict(bound=0.5), verdict(bound=0.6), verdict("AMP")
     log.write_text("".join(json.dumps(v) + "\n" for v in lines))
     assert [v["bound"] for v in selfaudit.read(log)] == [0.6, 0.9]
+
+
+def test_verdicts_that_share_a_name_say_their_case(page, tmp_path):
+    test = "tests/audits/test_tightness.py::test_some"
+    cases = (verdict(test=f"{test}[{case}]") for case in ("replace", "add"))
+    made(tmp_path, *cases, verdict("AMP", test=f"{test}[amp]"))
+    text = page.read_text()
+    assert "| Laplace, at one (replace) |" in text
+    assert "| Laplace, at one (add) |" in text
+    assert "| AMP |" in text
+
+
+def test_a_verdict_on_a_part_counts_for_no_public_name(page, tmp_path):
+    made(tmp_path, verdict("final noise of AMP", subjects=[]))
+    text = page.read_text()
+    assert "| final noise of AMP |" in text
+    assert "| `AMP` |" not in text
+
+
+@pytest.mark.parametrize(
+    ("part", "words"), [(0.5, "half the noise"), (1 / 3, "0.33 of the noise")]
+)
+def test_a_part_of_the_noise_has_one_name(part, words):
+    assert less_noise(part) == words
 
 
 def test_verdicts_are_held_to_the_list_of_audits(monkeypatch):
