@@ -126,6 +126,41 @@ def test_p_values_are_chances_and_grow_with_the_promise(r, share, epsilon, delta
     assert np.all(np.diff(values) >= -1e-9)
 
 
+@pytest.mark.parametrize(
+    ("r", "v", "epsilon"),
+    [
+        (10_000, 9_000, 1.0),  # the tail is no float
+        (5_000, 4_600, 0.8),
+        (32_768, 32_000, 2.5),
+        (32_768, 20_000, 0.0),
+        (10_000, 10_000, 0.05),
+        (1_000, 950, 0.3),  # it is one, if a small one
+        (10_000, 7_500, 1.0),
+    ],
+)
+def test_the_term_for_delta_is_right_where_tails_are_too_small_for_a_float(
+    r, v, epsilon
+):
+    k = np.arange(v, r + 1)
+    logs = (
+        special.gammaln(r + 1)
+        - special.gammaln(k + 1)
+        - special.gammaln(r - k + 1)
+        + k * special.log_expit(epsilon)
+        + (r - k) * special.log_expit(-epsilon)
+    )
+    tail = special.logsumexp(logs)
+    beta, ratio = np.exp(tail), np.exp(tail - logs[0])
+    delta = 0.01
+    exact = beta + r * delta * (1 - beta) * ratio / v
+    found = float(one_run_p_value(v, r, r, epsilon=epsilon, delta=delta))
+    # never below, but for round-off, and hardly above
+    assert exact * (1 - 1e-8) <= found <= exact * 1.002
+    if v < r:
+        # control: one point in place of the tail is far below
+        assert beta + r * delta * (1 - beta) / v < 0.99 * exact
+
+
 @pytest.mark.parametrize("confidence", [0.9, 0.999])
 @pytest.mark.parametrize(("m", "r", "epsilon", "delta"), [
     (200, 200, 1.0, 0.0),

@@ -33,6 +33,8 @@ Floats = NDArray[np.float64]
 # Beyond it, no number of canaries tells anything
 MOST_EPSILON = 60.0
 MOST_MU = 20.0
+# Tails below it have lost digits, or are zero
+LEAST_TAIL = 1e-290
 # Shares of the canaries that may be guessed, tried on those that choose
 SHARES = 0.5 ** np.arange(0, 6, 0.5)
 
@@ -139,16 +141,20 @@ def one_run_p_value(
         return np.ones(epsilon.shape)
     # [one-run:binomial]
     beta = special.betainc(v, r - v + 1, special.expit(epsilon))
-    # in logarithms, as both may be too small for a float
+    # in logarithms, as the point may be too small for a float
     log_choose = -np.log(r + 1) - special.betaln(v + 1, r - v + 1)
     log_point = (
         log_choose
         + v * special.log_expit(epsilon)
         + (r - v) * special.log_expit(-epsilon)
     )
-    with np.errstate(divide="ignore"):
-        # the tail has its first point in it, so the ratio is never below one
-        ratio = np.exp(np.clip(np.log(beta) - log_point, 0.0, 700.0))
+    log_beta = np.log(np.maximum(beta, LEAST_TAIL))
+    # the tail has its first point in it, so the ratio is never below one
+    ratio = np.exp(np.clip(log_beta - log_point, 0.0, 700.0))
+    # where the tail is too small too, each point is at most this share of the last one
+    share = np.exp(np.minimum(epsilon, 700.0)) * (r - v) / (v + 1)
+    geometric = 1 / np.maximum(1 - share, 1 / (r - v + 1))
+    ratio = np.where(beta < LEAST_TAIL, geometric, ratio)
     # [one-run:slack]
     return np.asarray(np.minimum(beta + m * delta * (1 - beta) * ratio / v, 1.0))
 
