@@ -78,7 +78,7 @@ def test_claim_survives_without_assuming_a_trade_off(seed):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("average", [False, True], ids=["last", "average"])
 def test_claim_of_restarts_survives(average, seed):
     solver = CoordinateDescent(
         4,

@@ -105,12 +105,12 @@ def check(method, budget, n_runs, seed):
     assert_refutes_the_control(name, budget.epsilon, planned, control)
 
 
-METHODS = [
-    MomentRegression(),
-    MomentRegression(squares=True),
-    GradientRegression(most_iterations=2),
-    ProjectedRegression(n_components=2),
-]
+METHODS = {
+    "moments": MomentRegression(),
+    "squares": MomentRegression(squares=True),
+    "gradients": GradientRegression(most_iterations=2),
+    "projected": ProjectedRegression(n_components=2),
+}
 
 
 @pytest.mark.statistical
@@ -120,7 +120,7 @@ def test_half_the_noise_is_caught_quickly(seed):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
 def test_claim_survives_and_half_the_noise_is_caught(method, neighbors, seed):
     check(method, Budget(4.0, 1e-3, neighbors), 3000, seed)

@@ -61,7 +61,7 @@ def test_half_the_noise_on_the_last_weights_is_caught_quickly(seed):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("ridge", [0.0, 2.0])
+@pytest.mark.parametrize("ridge", [0.0, 2.0], ids=["plain", "ridge"])
 def test_claim_on_the_last_weights_survives(ridge, seed):
     solver = PermutedSGD(n_passes=4, batch=1, ridge=ridge)
     check_passes(solver, Budget(3.0, 1e-3), 3000, seed)
