@@ -8,9 +8,11 @@ from tests.reports.skeleton import Skeleton
 from tests.reports.test_hostile import HOSTILE
 from tests.reports.test_pages import words
 
+from tacit import fairness
 from tacit.privacy import Budget, Ledger, PureDP
 from tacit.reports import card_html, card_markdown, fairness_html, report_html
 from tacit.reports._facts import Facts
+from tacit.reports._fairness import NOTIONS
 
 PAGES = [report_html, card_html, card_markdown]
 
@@ -208,3 +210,7 @@ def test_many_groups_are_cut_and_the_page_says_so():
     told = words(fairness_html(unpaid(groups=groups, notion="accuracy_parity")))
     assert "the first 200 of 250 groups" in told
     assert "The first 30 of 250 groups are drawn" in told
+
+
+def test_pages_have_words_for_the_notions_of_the_library():
+    assert tuple(NOTIONS) == fairness.NOTIONS
