@@ -71,7 +71,7 @@ test: lint
 test-all: lint
 	@$(PYTEST)
 
-# every attack, and the page that says what it showed; some hours on one core
+# every attack, and the page that says what it showed; about 40 minutes on one core
 audit: $(INSTALLED)
 	@mkdir -p benchmarks/outputs
 	rm -f $(VERDICTS)
