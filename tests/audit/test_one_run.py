@@ -222,10 +222,10 @@ def test_choosing_an_attack_does_not_make_the_bound_wrong(seed):
             # attacks that are worse, or nothing, and one that is upside down
             others = rng.normal(size=(5, 200))
             candidates = np.vstack([others, told + 3 * others[0], -told])
-            found, _, _ = chosen_and_judged(
+            found = chosen_and_judged(
                 candidates, truth, delta=0.0, confidence=confidence, method="any"
             )
-            wrong[factor] += found.epsilon_lower > epsilon
+            wrong[factor] += found.bound.epsilon_lower > epsilon
     assert_probability_at_most(wrong[1.0], n_audits, 1 - confidence)
     # control: answers with half the noise are refuted
     with pytest.raises(AssertionError):
@@ -243,12 +243,13 @@ def test_gaussian_noise_is_not_refuted_and_much_less_is(method, times, seed):
     terms = {"delta": delta, "confidence": 1 - P_FAIL, "method": method}
     for factor, refuted in ((1.0, False), (times, True)):
         scores, truth = gaussian_scores(8000, mu * factor, rng)
-        found, place, judged = chosen_and_judged(scores[None], truth, **terms)
-        assert found.refutes(promised) is refuted
-        assert place == 0
-        np.testing.assert_array_equal(judged, scores)
-        assert found.n_canaries == 4000
-        assert found.epsilon_lower > 0.1  # not for want of power
+        found = chosen_and_judged(scores[None], truth, **terms)
+        assert found.bound.refutes(promised) is refuted
+        assert found.place == 0
+        np.testing.assert_array_equal(found.scores, scores[1::2])
+        np.testing.assert_array_equal(found.truth, truth[1::2])
+        assert found.bound.n_canaries == 4000
+        assert found.bound.epsilon_lower > 0.1  # not for want of power
 
 
 def test_a_perfect_guesser_shows_what_so_many_canaries_can():
@@ -290,8 +291,11 @@ def test_guesses_take_the_ends_and_leave_the_middle():
         ({"guesses": [1]}, "one length"),
         ({"truth": [0, 1]}, "1 or -1 for every canary"),
         ({"confidence": 1.0}, "confidence"),
-        ({"delta": -0.1}, "delta must be >= 0"),
-        ({"method": "gaussian"}, "delta must be > 0"),
+        ({"confidence": "a"}, "confidence"),
+        ({"delta": -0.1}, "0 <= delta < 1"),
+        ({"delta": "a"}, "delta"),
+        ({"method": "gaussian"}, "0 < delta < 1"),
+        ({"guesses": [True, False]}, "not True and False"),
         ({"method": "guess"}, "method must be one of"),
     ],
 )

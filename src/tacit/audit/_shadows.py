@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from scipy import special, stats
 from sklearn.base import is_classifier
 
+from tacit.audit._seeds import shuffled
+
 __all__ = ["confidences", "likelihood_ratios", "losses", "margins"]
 
 Floats = NDArray[np.float64]
@@ -84,9 +86,8 @@ def likelihood_ratios(
     """
     halves = []
     for child in sequence.spawn(n_shadows // 2):
-        order = np.argsort(child.generate_state(len(X), np.uint64))
-        chosen = np.zeros(len(X), dtype=bool)
-        chosen[order[: len(X) // 2]] = True
+        chosen = np.zeros(len(y), dtype=bool)
+        chosen[shuffled(child, len(y))[: len(y) // 2]] = True
         halves += [chosen, ~chosen]
     seeds = sequence.spawn(1)[0].generate_state(n_shadows)
     found = Parallel(n_jobs=jobs, max_nbytes=None)(

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
-from tacit.audit._drawing import draw_roc
 from tacit.audit._outcomes import Outcome, observed
+from tacit.audit._seeds import Seed, coins, sequence_of
 from tacit.audit._subjects import (
     bounds_entries,
     ends_of,
@@ -23,15 +23,15 @@ from tacit.audit._subjects import (
 )
 from tacit.audit.one_run import OneRunBound, chosen_and_judged, most_in_one_run
 from tacit.audit.pairs import REPLACE
+from tacit.plots import audit_roc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Canaries", "OneRunAudit", "audit_one_run", "coins"]
+__all__ = ["Canaries", "OneRunAudit", "audit_one_run"]
 
 Method = Literal["auto", "any", "gaussian"]
 Floats = NDArray[np.float64]
-Seed = int | np.random.SeedSequence | None
 
 LEAST_CANARIES = 20
 MOST_CANARIES = 2**16
@@ -182,8 +182,8 @@ class OneRunAudit:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw how well the scores told the canaries apart, and the promise."""
         name = f"{self.estimator}, {self.result.n_canaries} canaries"
-        promise = (self.epsilon, self.delta)
-        return draw_roc(self.scores_in, self.scores_out, name, ax, promise=promise)
+        scores = self.scores_in, self.scores_out
+        return audit_roc(*scores, self.epsilon, self.delta, ax=ax, label=name)
 
     def __str__(self) -> str:
         return self.verdict
@@ -250,7 +250,7 @@ def audit_one_run(
     subject = prepared(estimator)
     given = subject.get_params(deep=False)
     relation = relation_of(given.get("neighbors", neighbors))
-    toss, seed = _sequence(random_state).spawn(2)
+    toss, seed = sequence_of(random_state).spawn(2)
     canaries = _made(subject, n_canaries, n_features, relation, coins(toss, n_canaries))
     if random_state is not None and "random_state" in given:
         subject.set_params(random_state=int(seed.generate_state(1)[0]))
@@ -266,8 +266,7 @@ def audit_one_run(
             f"n_canaries must be more: {n_canaries} show an epsilon of at most "
             f"{most:.3g}, even without noise, and {promised:g} is promised."
         )
-    bound, place, scores = chosen_and_judged(candidates, canaries.truth, **terms)
-    judged, truth = scores[1::2], canaries.truth[1::2]
+    judged = chosen_and_judged(candidates, canaries.truth, **terms)
     return OneRunAudit(
         type(estimator).__name__,
         promised,
@@ -275,12 +274,12 @@ def audit_one_run(
         relation,
         n_canaries,
         canaries.X.shape[1],
-        names[place],
-        bound,
+        names[judged.place],
+        judged.bound,
         most,
         gaussian,
-        tuple(judged[truth > 0].tolist()),
-        tuple(judged[truth < 0].tolist()),
+        tuple(judged.scores[judged.truth > 0].tolist()),
+        tuple(judged.scores[judged.truth < 0].tolist()),
     )
 
 
@@ -294,18 +293,6 @@ def _check(n_canaries: int, n_features: int | None, method: Method) -> None:
         raise ValueError(f"n_features must be an integer >= 2, got {n_features!r}.")
     if method not in get_args(Method):
         raise ValueError(f"method must be one of {get_args(Method)}, got {method!r}.")
-
-
-def coins(sequence: np.random.SeedSequence, n: int) -> NDArray[np.int64]:
-    """Return fair coins, 1 or -1."""
-    words = sequence.generate_state(n, np.uint32)
-    return np.where(words >= 2**31, 1, -1)
-
-
-def _sequence(random_state: Seed) -> np.random.SeedSequence:
-    if isinstance(random_state, np.random.SeedSequence):
-        return random_state
-    return np.random.SeedSequence(random_state)
 
 
 def _made(

@@ -8,12 +8,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from tacit._validate import fraction
 from tacit.audit._outcomes import observed, steady_differences, table
+from tacit.audit._seeds import Seed, run_seeds
 from tacit.audit._subjects import pair_of, prepared, promise_of, relation_of
 from tacit.audit._trainings import Progress, trained
 from tacit.audit.bounds import largest_bound
 from tacit.audit.pairs import Pair
-from tacit.audit.run import AuditResult, _seeds, audit
+from tacit.audit.run import AuditResult, audit
 
 __all__ = ["EstimatorAudit", "audit_estimator"]
 
@@ -137,7 +139,7 @@ def audit_estimator(
     delta: float | None = None,
     method: Method = "auto",
     jobs: int = 1,
-    random_state: int | np.random.SeedSequence | None = None,
+    random_state: Seed = None,
     on_run: Progress | None = None,
 ) -> EstimatorAudit:
     """Attack an estimator on neighbors that show much, and bound its epsilon.
@@ -204,8 +206,7 @@ def audit_estimator(
             raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
     if method not in get_args(Method):
         raise ValueError(f"method must be one of {get_args(Method)}, got {method!r}.")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be > 0 and < 1, got {confidence!r}.")
+    fraction(closed=False, confidence=confidence)
     subject = prepared(estimator)
     given = subject.get_params(deep=False)
     relation = relation_of(given.get("neighbors", neighbors))
@@ -235,7 +236,7 @@ def audit_estimator(
     tables = [data for pair in pairs for data in pair]
     seeds: list[int | None] = [None] * (runs * len(tables))
     if random_state is not None:
-        seeds = [*_seeds(random_state, len(seeds))]
+        seeds = [*run_seeds(random_state, len(seeds))]
     work = [(data, seeds[i * runs :][:runs]) for i, data in enumerate(tables)]
     sides = trained(subject, work, jobs, on_run)
     results, leaks = [], []

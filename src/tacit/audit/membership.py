@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from scipy import stats
 
-from tacit.audit._drawing import draw_roc, roc
+from tacit._validate import fraction
+from tacit.audit._seeds import Seed, coins, sequence_of, shuffled
 from tacit.audit._shadows import likelihood_ratios, losses, margins
+from tacit.audit._sides import ScoreFunction, rows_of, scored_together
 from tacit.audit.bounds import clopper_pearson_lower, clopper_pearson_upper
-from tacit.audit.canaries import coins
 from tacit.audit.one_run import OneRunBound, chosen_and_judged
+from tacit.plots import audit_roc
+from tacit.plots._privacy import roc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,11 +27,12 @@ __all__ = ["MembershipAttack", "RateAt", "membership_attack"]
 Floats = NDArray[np.float64]
 Score = Literal["loss", "margin", "lira"]
 Assigned = Literal["coins", "pairs"]
-ScoreFunction = Callable[[Any, Any, Any], ArrayLike]
 
 SCORES: dict[str, ScoreFunction] = {"loss": losses, "margin": margins}
 RATES = (0.001, 0.01, 0.1)
 LEAST_JUDGED = 20
+# Counts of members that fair coins give more rarely are not believed to be theirs
+LEAST_CHANCE = 1e-6
 PRIVATE = "This was computed on private rows and is itself private data."
 NOT_ASSIGNED = (
     "Nothing follows for epsilon: that takes rows of which a fair coin of each settled "
@@ -152,7 +157,7 @@ class MembershipAttack:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the ROC curve; its title says that it is private data."""
         name = f"{self.score}, AUC {self.auc:.3f}"
-        drawn = draw_roc(self.scores_in, self.scores_out, name, ax)
+        drawn = audit_roc(self.scores_in, self.scores_out, ax=ax, label=name)
         drawn.set_title("Membership attack: private data")
         return drawn
 
@@ -172,7 +177,7 @@ def membership_attack(
     delta: float = 0.0,
     confidence: float = 0.95,
     jobs: int = 1,
-    random_state: int | np.random.SeedSequence | None = None,
+    random_state: Seed = None,
 ) -> MembershipAttack:
     """Attack a fitted model by asking which rows it was trained on.
 
@@ -182,12 +187,13 @@ def membership_attack(
         A fitted classifier or regressor of scikit-learn's interface.
     members, non_members
         Rows and labels ``(X, y)`` that it was trained on, and others of the same kind.
-        Rows are what the model predicts from; for ``"lira"``, arrays.
+        Rows are what the model predicts from: arrays, sparse matrices or data frames.
     score
         ``"loss"``: members have a smaller one. ``"margin"``: by how much the own label
         leads. ``"lira"``: how much likelier the confidence is if the row was in, by
         models trained on random halves of all the rows. Or a function of model, X
-        and y with a number for each row, higher for members.
+        and y with a number for each row, higher for members. It is called once, on
+        all rows in random order.
     shadow
         For ``"lira"``, an estimator like the attacked one, which is copied and fitted.
     n_shadows
@@ -196,7 +202,8 @@ def membership_attack(
         How rows became members. ``"coins"``: each by a fair coin of its own.
         ``"pairs"``: of the two rows at the same place of ``members`` and
         ``non_members``, a fair coin settled which was trained on. None: otherwise, so
-        that nothing follows for epsilon. A random half of fixed size is not by coins.
+        that nothing follows for epsilon. A random half of fixed size is not by coins,
+        and numbers of members that coins hardly ever give are refused.
     delta
         Delta at which epsilon is bounded.
     confidence
@@ -204,7 +211,7 @@ def membership_attack(
     jobs
         Processes that train shadow models.
     random_state
-        Fixes the shadow models and which rows choose the attack.
+        Fixes the shadow models, the order of rows, and which of them choose the attack.
 
     Notes
     -----
@@ -224,27 +231,12 @@ def membership_attack(
     .. [2] Carlini, Chien, Nasr, Song, Terzis, Tramer. Membership inference attacks from
        first principles. IEEE S&P 2022.
     """
-    _check(score, assigned, confidence)
-    sides = [
-        _rows(n, s) for n, s in (("members", members), ("non_members", non_members))
-    ]
-    if assigned == "pairs" and len(sides[0][1]) != len(sides[1][1]):
-        raise ValueError(
-            "members and non_members must have as many rows as each other for pairs."
-        )
-    if not isinstance(random_state, np.random.SeedSequence):
-        random_state = np.random.SeedSequence(random_state)
-    trained, judged = random_state.spawn(2)
-    if score == "lira":
-        _check_shadows(shadow, n_shadows, jobs)
-        X, y = (np.concatenate(part) for part in zip(*sides, strict=True))
-        ratios = likelihood_ratios(
-            model, shadow, X, y, n_shadows=n_shadows, jobs=jobs, sequence=trained
-        )
-        inside, outside = np.split(ratios, [len(sides[0][1])])
-    else:
-        function = score if callable(score) else SCORES[score]
-        inside, outside = (_scored(function, model, X, y) for X, y in sides)
+    _check(score, assigned, delta, confidence)
+    sides = rows_of("members", members), rows_of("non_members", non_members)
+    _check_counts(assigned, len(sides[0][1]), len(sides[1][1]))
+    trained, judged, mixed = sequence_of(random_state).spawn(3)
+    function = _function(score, shadow, n_shadows, jobs, trained)
+    inside, outside = scored_together(function, model, *sides, mixed)
     bound = None
     if assigned is not None:
         bound = _bound(inside, outside, assigned, delta, confidence, judged)
@@ -259,6 +251,26 @@ def membership_attack(
         assigned=assigned,
         bound=bound,
     )
+
+
+def _function(
+    score: Score | ScoreFunction,
+    shadow: Any,
+    n_shadows: int,
+    jobs: int,
+    sequence: np.random.SeedSequence,
+) -> ScoreFunction:
+    if callable(score):
+        return score
+    if score != "lira":
+        return SCORES[score]
+    _check_shadows(shadow, n_shadows, jobs)
+
+    def ratios(model: Any, X: Any, y: Any) -> Floats:
+        terms: dict[str, Any] = {"n_shadows": n_shadows, "jobs": jobs}
+        return likelihood_ratios(model, shadow, X, y, sequence=sequence, **terms)
+
+    return ratios
 
 
 def _bound(
@@ -277,16 +289,11 @@ def _bound(
     else:
         truth = np.repeat([1, -1], [len(scores_in), len(scores_out)])
         scores = np.concatenate([scores_in, scores_out])
-        order = np.argsort(sequence.generate_state(len(scores), np.uint64))
+        order = shuffled(sequence, len(scores))
         truth, scores = truth[order], scores[order]
-    if len(truth) < LEAST_JUDGED:
-        raise ValueError(
-            f"A bound needs at least {LEAST_JUDGED} rows, or as many pairs; "
-            "give assigned=None for none."
-        )
     return chosen_and_judged(
         scores[None], truth, delta=delta, confidence=confidence, method="any"
-    )[0]
+    ).bound
 
 
 def _auc(scores_in: Floats, scores_out: Floats) -> float:
@@ -321,30 +328,11 @@ def _rate_at(
     return RateAt(asked, threshold, *interval(scores_out), *interval(scores_in))
 
 
-def _rows(name: str, side: Sequence[Any]) -> tuple[Any, Any]:
-    if len(side) != 2:
-        raise ValueError(f"{name} must be rows and labels (X, y), got {len(side)}.")
-    X, y = side[0], np.asarray(side[1])
-    rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if y.ndim != 1 or rows != len(y) or rows < 2:
-        raise ValueError(
-            f"{name} must have one label for each of at least two rows, got {rows} "
-            f"rows and labels of shape {y.shape}."
-        )
-    return X, y
-
-
-def _scored(function: ScoreFunction, model: Any, X: Any, y: Any) -> Floats:
-    scores = np.asarray(function(model, X, y), dtype=float)
-    if scores.shape != y.shape or np.isnan(scores).any():
-        raise ValueError(
-            f"score must return one number a row, without NaN, got {scores.shape}."
-        )
-    return scores
-
-
 def _check(
-    score: Score | ScoreFunction, assigned: Assigned | None, confidence: float
+    score: Score | ScoreFunction,
+    assigned: Assigned | None,
+    delta: float,
+    confidence: float,
 ) -> None:
     if not (callable(score) or score in get_args(Score)):
         raise ValueError(
@@ -354,8 +342,29 @@ def _check(
         raise ValueError(
             f"assigned must be None or one of {get_args(Assigned)}, got {assigned!r}."
         )
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be > 0 and < 1, got {confidence!r}.")
+    fraction(delta=delta)
+    fraction(closed=False, confidence=confidence)
+
+
+def _check_counts(assigned: Assigned | None, n_members: int, n_others: int) -> None:
+    """Refuse counts that speak against the coins, or are too few for a bound."""
+    if assigned is None:
+        return
+    if assigned == "pairs" and n_members != n_others:
+        raise ValueError(
+            "members and non_members must have as many rows as each other for pairs."
+        )
+    n = n_members if assigned == "pairs" else n_members + n_others
+    if n < LEAST_JUDGED:
+        raise ValueError(
+            f"A bound needs at least {LEAST_JUDGED} rows, or as many pairs; "
+            "give assigned=None for none."
+        )
+    if assigned == "coins" and stats.binomtest(n_members, n).pvalue < LEAST_CHANCE:
+        raise ValueError(
+            "assigned must be None: fair coins hardly ever give members and "
+            "non_members of such different numbers."
+        )
 
 
 def _check_shadows(shadow: Any, n_shadows: int, jobs: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal, get_args
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
+from tacit._validate import fraction
 from tacit.audit.bounds import (
     clopper_pearson_lower,
     gaussian_delta,
@@ -18,6 +19,7 @@ from tacit.audit.bounds import (
 )
 
 __all__ = [
+    "Judged",
     "OneRunBound",
     "OneRunMethod",
     "chosen_and_judged",
@@ -37,6 +39,28 @@ MOST_MU = 20.0
 LEAST_TAIL = 1e-290
 # Shares of the canaries that may be guessed, tried on those that choose
 SHARES = 0.5 ** np.arange(0, 6, 0.5)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The bound of a chosen score, and that score on the canaries that judged it.
+
+    Parameters
+    ----------
+    bound
+        The bound and the counts behind it.
+    place
+        Which of the scores was chosen.
+    scores
+        Its values, turned so that higher speaks for in.
+    truth
+        The coins of the same canaries.
+    """
+
+    bound: OneRunBound
+    place: int
+    scores: Floats
+    truth: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -273,8 +297,8 @@ def chosen_and_judged(
     delta: float,
     confidence: float,
     method: OneRunMethod,
-) -> tuple[OneRunBound, int, Floats]:
-    """Return the bound of the best of several scores, which one, and its values.
+) -> Judged:
+    """Return the bound of the best of several scores, and how it was judged.
 
     Every other canary chooses the score, its direction, its tails and the number of
     guesses; the others judge. They are canaries of a mechanism in which the coins of
@@ -294,30 +318,31 @@ def chosen_and_judged(
     leans = stats.rankdata(chosen, axis=1) @ (coins - coins.mean())
     place = int(np.argmax(np.abs(leans)))
     direction = -1.0 if leans[place] < 0 else 1.0
-    scores = candidates[place] * direction
-    chosen = scores[0::2]
-    middle = np.mean([np.median(chosen[coins == s]) for s in set(coins.tolist())])
+    choosing = chosen[place] * direction
+    judging, judges = candidates[place, 1::2] * direction, truth[1::2]
+    middle = np.mean([np.median(choosing[coins == s]) for s in set(coins.tolist())])
 
     # both tails, or one of them
     ways = list(product(SHARES.tolist(), (float(middle), np.inf, -np.inf)))
+    terms: dict[str, Any] = {"delta": delta, "method": method}
 
-    def bound(way: tuple[float, float], judging: bool, p_fail: float) -> OneRunBound:
+    def guessed(way: tuple[float, float], scores: Floats) -> NDArray[np.int64]:
         share, center = way
-        values = scores[judging::2]
-        n = max(round(share * values.size), 1)
-        guesses = guesses_from_scores(values, n, center)
-        terms: dict[str, Any] = {"delta": delta, "method": method}
-        return one_run_bound(guesses, truth[judging::2], confidence=1 - p_fail, **terms)
+        return guesses_from_scores(scores, max(round(share * scores.size), 1), center)
+
+    # with little room for luck, as the best of many is chosen
+    strict = 1 - (1 - confidence) / len(ways)
 
     def tried(way: tuple[float, float]) -> tuple[float, float]:
-        # with little room for luck, as the best of many is chosen
-        found = bound(way, False, (1 - confidence) / len(ways))
+        guesses = guessed(way, choosing)
+        found = one_run_bound(guesses, coins, confidence=strict, **terms)
         # where nothing can be shown yet, what would be with more canaries
         sure = clopper_pearson_lower(found.n_correct, found.n_guesses, 0.05)
         return found.epsilon_lower, float(sure)
 
-    found = bound(max(ways, key=tried), True, 1 - confidence)
-    return replace(found, confidence=confidence), place, scores
+    guesses = guessed(max(ways, key=tried), judging)
+    bound = one_run_bound(guesses, judges, confidence=confidence, **terms)
+    return Judged(bound, place, judging, judges)
 
 
 def _bound(
@@ -331,11 +356,8 @@ def _bound(
         raise ValueError(
             f"method must be one of {get_args(OneRunMethod)}, got {method!r}."
         )
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be > 0 and < 1, got {confidence!r}.")
-    if not 0 <= delta < 1 or (method == "gaussian" and delta == 0):
-        least = ">" if method == "gaussian" else ">="
-        raise ValueError(f"delta must be {least} 0 and < 1, got {delta!r}.")
+    fraction(closed=False, confidence=confidence)
+    fraction(closed=method == "any", delta=delta)
     correct, guesses, canaries = counts
     told = delta, confidence, method, canaries, guesses, correct
     if method == "any" and delta == 0:
@@ -373,6 +395,8 @@ def _largest(chance: Callable[[float], float], most: float, p_fail: float) -> fl
 
 def _signs(name: str, values: ArrayLike) -> NDArray[np.int64]:
     array = np.asarray(values)
+    if array.dtype == bool:  # False would pass for no guess
+        raise ValueError(f"{name} must be 1 and -1, not True and False.")
     if array.ndim != 1 or array.size < 1 or not np.isin(array, (-1, 0, 1)).all():
         raise ValueError(f"{name} must be a one-dimensional array of 1, -1 and 0.")
     return array.astype(np.int64)

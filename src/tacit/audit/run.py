@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.audit._seeds import Seed, run_seeds
 from tacit.audit.bounds import clopper_pearson_bound, gaussian_bound
 
 __all__ = ["AuditResult", "audit"]
@@ -63,7 +64,7 @@ def audit(
     score: Callable[[Floats], float] | None = None,
     confidence: float = 1 - 1e-6,
     method: Method = "clopper-pearson",
-    random_state: int | np.random.SeedSequence | None = None,
+    random_state: Seed = None,
 ) -> AuditResult:
     """Return a lower confidence bound on the epsilon of a trainer.
 
@@ -103,7 +104,7 @@ def audit(
         raise ValueError(f"n_runs must be >= 4, got {n_runs!r}.")
     if len(pair) != 2:
         raise ValueError(f"pair must hold two data sets, got {len(pair)}.")
-    seeds = _seeds(random_state, 2 * n_runs)
+    seeds = run_seeds(random_state, 2 * n_runs)
     first = _train_all(train, pair[0], seeds[:n_runs])
     second = _train_all(train, pair[1], seeds[n_runs:])
     if first.shape != second.shape:
@@ -124,15 +125,6 @@ def audit(
         trials=found.trials,
         mu_lower=found.mu_lower,
     )
-
-
-def _seeds(random_state: int | np.random.SeedSequence | None, n: int) -> list[int]:
-    if not isinstance(random_state, np.random.SeedSequence):
-        random_state = np.random.SeedSequence(random_state)
-    # 32 bits are what every seeding interface accepts; repeats would tie runs together
-    words = random_state.generate_state(2 * n + 64, np.uint32)
-    _, places = np.unique(words, return_index=True)
-    return [int(word) for word in words[np.sort(places)[:n]]]
 
 
 def _train_all(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tacit._validate import fraction, positive
 from tacit.plots._axes import ACCENT, FORBIDDEN, MUTED, axes_for, quiet, up
@@ -15,7 +15,9 @@ from tacit.privacy.attacker import TradeOff, curve_grid, promise_of, rate_grid
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["audit_roc", "ledger", "privacy_curve", "trade_off"]
+__all__ = ["audit_roc", "ledger", "privacy_curve", "roc", "trade_off"]
+
+Floats = NDArray[np.float64]
 
 COIN = "toss of a coin"
 
@@ -132,10 +134,6 @@ def audit_roc(
     is a confidence bound: see `tacit.audit.audit`.
     """
     present, absent = _scores("scores_in", scores_in), _scores("scores_out", scores_out)
-    # each distinct score is a threshold, so that ties move both rates at once
-    cuts = np.unique(np.concatenate([present, absent]))[::-1]
-    false = np.searchsorted(np.sort(-absent), -cuts, side="right") / len(absent)
-    true = np.searchsorted(np.sort(-present), -cuts, side="right") / len(present)
     ax = quiet(axes_for(ax))
     if epsilon is not None:
         positive(epsilon=epsilon)
@@ -152,8 +150,7 @@ def audit_roc(
         )
         ax.fill_between(rates, 0.0, 1 - bound.power(1 - rates), **forbidden)
     ax.plot(
-        np.concatenate([[0.0], false]),
-        np.concatenate([[0.0], true]),
+        *roc(present, absent),
         label=label or f"attack, {len(present)} and {len(absent)} trainings",
         **{"color": ACCENT, "drawstyle": "steps-post", **line},
     )
@@ -212,10 +209,21 @@ def ledger(subject: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _scores(name: str, values: ArrayLike) -> Any:
+def roc(present: Floats, absent: Floats) -> tuple[Floats, Floats]:
+    """Return false- and true-positive rates from the strictest threshold to none."""
+    # each distinct score is a threshold, so that ties move both rates at once
+    cuts = np.unique(np.concatenate([present, absent]))[::-1]
+    false, true = (
+        np.searchsorted(np.sort(-scores), -cuts, side="right") / len(scores)
+        for scores in (absent, present)
+    )
+    return np.append(0.0, false), np.append(0.0, true)
+
+
+def _scores(name: str, values: ArrayLike) -> Floats:
     scores = np.asarray(values, dtype=np.float64).ravel()
-    if scores.size == 0 or not np.isfinite(scores).all():
-        raise ValueError(f"{name} must hold at least one score, and only finite ones.")
+    if scores.size == 0 or np.isnan(scores).any():
+        raise ValueError(f"{name} must hold at least one score, and no NaN.")
     return scores
 
 
