@@ -97,6 +97,15 @@ def test_a_refuted_promise_has_a_banner():
     assert "AN AUDIT REFUTES THE PROMISE" in report_html(known(refuted))
 
 
+def test_no_audit_is_left_out_of_a_page_without_a_word():
+    refuted = {**MANY, "refuted": True}
+    assert "AN AUDIT REFUTES THE PROMISE" in page(*[ONE] * 49, refuted)
+    with pytest.raises(ValueError, match="at most 50 audits, got 51"):
+        page(*[ONE] * 50, refuted)
+    with pytest.raises(ValueError, match="at most 50 audits, got 51"):
+        report_html(known(*[ONE] * 50, refuted))
+
+
 def test_a_membership_attack_has_a_banner_and_outward_ends():
     told = words(page(MANY, ATTACK))
     assert "PRIVATE DATA: NOT FOR PUBLICATION" in told

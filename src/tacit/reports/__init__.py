@@ -1,6 +1,8 @@
 """Reports that people read: one HTML page, and a model card.
 
-They are made from plain facts that are public already, read no rows and cost no budget.
+They are made from plain facts, read no rows and cost no budget. What a report or a card
+tells was released before. Figures of fairness that were not charged and attacks on rows
+are private data, and so are pages with them: a banner says so.
 A page holds its charts as SVG and loads nothing: no script, no font, no picture.
 """
 

@@ -61,13 +61,19 @@ def audits_of(given: Any, name: str, estimator: str | None = None) -> list[Audit
     What is private data has no place in the report of a model, and is refused there.
     """
     try:
-        found = [_table(audit) for audit in list(given)[:MOST_AUDITS]]
-        about = {str(audit.get("estimator", estimator)) for audit in given}
+        audits = list(given)
+        found = [_table(audit) for audit in audits[:MOST_AUDITS]]
+        about = {str(audit.get("estimator", estimator)) for audit in audits}
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ValueError(
             f"{name} must be what 'tacit audit --json' printed, or the to_dict of a "
             "result of tacit.audit."
         ) from None
+    if len(audits) > MOST_AUDITS:
+        raise ValueError(
+            f"{name} must have at most {MOST_AUDITS} audits, got {len(audits)}: make "
+            "several pages."
+        )
     if estimator is None:
         return found
     if any(audit.private for audit in found):

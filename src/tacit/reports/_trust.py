@@ -62,8 +62,8 @@ def audit_html(facts: Mapping[str, Any]) -> str:
     facts
         ``audits``, a list of what ``to_dict`` of `tacit.audit.EstimatorAudit`,
         `tacit.audit.OneRunAudit` and `tacit.audit.MembershipAttack` returned, or of
-        what ``tacit audit --json`` printed; ``title``, ``created`` and ``tacit`` where
-        they are known.
+        what ``tacit audit --json`` printed, at most 50; ``title``, ``created`` and
+        ``tacit`` where they are known.
 
     Notes
     -----
