@@ -172,9 +172,6 @@ def test_lipschitz_constants_hold_and_are_attained(n_labels, factor, seed):
     found = linear_margins(first, X, y)
     norms = np.sqrt((X**2).sum(1) + 1)
     np.testing.assert_allclose(found.lipschitz, factor * norms)
-    np.testing.assert_allclose(
-        linear_margins(first, X, y, legacy=True).lipschitz, 2 * norms
-    )
     for i in range(20):
         # the worst move: this row up for its label's rival, down for its own
         step = np.zeros((len(first.coef_), 6))

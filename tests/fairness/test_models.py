@@ -143,6 +143,21 @@ def test_the_exact_model_is_where_the_private_one_says(rows, seed):
     assert_probability_at_most(escaped, 25, 0.05)
 
 
+@pytest.mark.parametrize("x_norm", [0.5, 8.0])
+def test_a_distance_as_a_number_has_the_constant_of_the_fit(rows, x_norm, tmp_path):
+    """The intercept is in the units of the noise, whoever says how far it moved."""
+    X, y, s = rows
+    model = fitted(rows, OutputPerturbation(ridge=RIDGE), x_norm=x_norm)
+    moved = weight_distance(model)
+    assert moved.constant == x_norm / 4
+    save_model(model, tmp_path / "model")
+    held = certify_model(model, X, y, sensitive_features=s)
+    for same in (model, load_model(tmp_path / "model")):
+        found = certify_model(same, X, y, sensitive_features=s, distance=moved(0.01))
+        np.testing.assert_array_equal(found.lower, held.lower)
+        np.testing.assert_array_equal(found.upper, held.upper)
+
+
 def test_other_linear_models_need_a_distance(rows):
     X, y, s = rows
     model = plain.LogisticRegression().fit(X, y)

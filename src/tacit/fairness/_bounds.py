@@ -27,7 +27,7 @@ class Fragile:
     Parameters
     ----------
     right
-        Whether the answer of the reference is right.
+        Whether the answer of the reference is right, ties as it decides them.
     losable
         Whether a right answer may become wrong; true for a tie.
     winnable
@@ -58,9 +58,16 @@ class Fragile:
 
 
 def fragile_rows(
-    margins: ArrayLike, lipschitz: ArrayLike, distance: float, n_rows: int
+    margins: ArrayLike,
+    lipschitz: ArrayLike,
+    distance: float,
+    n_rows: int,
+    right: ArrayLike | None = None,
 ) -> Fragile:
-    """Return which answers can turn when weights move by ``distance``."""
+    """Return which answers can turn when weights move by ``distance``.
+
+    ``right`` says how the reference decides ties; None takes them as wrong.
+    """
     rho = np.asarray(margins, dtype=np.float64)
     slope = np.asarray(lipschitz, dtype=np.float64)
     if rho.shape != (n_rows,) or slope.shape not in ((), (n_rows,)):
@@ -68,6 +75,9 @@ def fragile_rows(
             "margins must hold one number for each row of y_true, and lipschitz one "
             "or as many."
         )
+    told = np.asarray(False if right is None else right, dtype=bool)
+    if told.shape not in ((), (n_rows,)):
+        raise ValueError("right must say of each row of y_true whether it is right.")
     if not np.isfinite(rho).all() or not (np.isfinite(slope) & (slope >= 0)).all():
         raise ValueError(
             "margins must be finite, and lipschitz must be finite and >= 0."
@@ -76,8 +86,9 @@ def fragile_rows(
     reach = np.where(slope > 0, slope * distance * SLACK, 0.0)
     # [fairness:fragile] a margin moves by no more than this, so its sign stays else
     near = np.abs(rho) <= reach
-    # [fairness:ties] which way a tie falls is not ours to say: it counts both ways
-    return Fragile(rho > 0, near & (rho >= 0), near & (rho <= 0), reach)
+    # [fairness:ties] any model near may decide a tie either way: it counts both ways
+    happens = np.where(rho == 0, told, rho > 0)
+    return Fragile(happens, near & (rho >= 0), near & (rho <= 0), reach)
 
 
 def changes(

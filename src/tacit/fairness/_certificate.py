@@ -174,6 +174,7 @@ def certify(
     margins: ArrayLike,
     lipschitz: ArrayLike,
     distance: Distance,
+    right: ArrayLike | None = None,
     notion: str = "equalized_odds",
     desirable: Any = None,
     failure: float = 0.01,
@@ -195,6 +196,9 @@ def certify(
     distance
         Distance of the weights of the two models: a number that holds but for
         ``failure`` less ``sampling``, or a function that is called with that chance.
+    right
+        Whether the reference is right about each row, as `linear_margins` gives it.
+        Only ties, whose margin is zero, need it: without it they count as wrong.
     notion, desirable
         As in `group_fairness`.
     failure
@@ -234,6 +238,7 @@ def certify(
     ...     sensitive_features=female,
     ...     margins=found.margins,
     ...     lipschitz=found.lipschitz,
+    ...     right=found.right,
     ...     distance=0.01,
     ... )
     >>> certificate.largest_change < 0.05
@@ -245,10 +250,10 @@ def certify(
         raise ValueError(f"sampling is for bound='one_sided', got bound={bound!r}.")
     cells = cells_of(y_true, sensitive_features, notion, desirable)
     form = form_of(cells)
-    fragile = fragile_rows(margins, lipschitz, within, len(cells.codes))
+    fragile = fragile_rows(margins, lipschitz, within, len(cells.codes), right)
     low, high = changes(form, cells, fragile, margins, bound)
     values = form.value(cells.means(fragile.right))
-    least = 0.0 if notion == "accuracy" else -1.0
+    least = 0.0 if cells.layout.alone else -1.0
     population = None
     if sampling is not None:
         tallies = tallies_of(
@@ -259,19 +264,19 @@ def certify(
         )
         population = population_ends(tallies, sampling)
     return FairnessCertificate(
-        notion,
-        form.groups,
-        form.group_sizes,
-        values,
-        np.clip(values + low, least, 1.0),
-        np.clip(values + high, least, 1.0),
-        np.maximum(-low, high),
-        within,
-        failure,
-        bound,
-        sampling,
-        None if population is None else population.low,
-        None if population is None else population.high,
+        notion=notion,
+        groups=form.groups,
+        sizes=form.group_sizes,
+        values=values,
+        lower=np.clip(values + low, least, 1.0),
+        upper=np.clip(values + high, least, 1.0),
+        change=np.maximum(-low, high),
+        distance=within,
+        failure=failure,
+        bound=bound,
+        sampling=sampling,
+        population_lower=None if population is None else population.low,
+        population_upper=None if population is None else population.high,
     )
 
 

@@ -114,7 +114,7 @@ class CertificatePlan:
     def counts(self, cells: Cells, fragile: Fragile) -> Floats:
         """Return the rows of each cell by what can be said of them, shape (cells, 4).
 
-        A tie is in one of them as any row: every model may turn it.
+        A tie is in that of the answer which is given: every model may turn it.
         """
         # [fairness:one-count] each row is in one count, by its own margin alone
         kinds = np.where(
@@ -264,7 +264,9 @@ def private_certificate(
     account = open_account(ledger, plan.budget, plan.event, LABEL)
     cells = plan.layout.sort(y_true, sensitive_features)
     found = linear_margins(model, X, y_true, constant=constant)
-    fragile = fragile_rows(found.margins, found.lipschitz, within, len(cells.codes))
+    fragile = fragile_rows(
+        found.margins, found.lipschitz, within, len(cells.codes), found.right
+    )
     entry = account.charge(
         plan.event, LABEL, promise=plan.budget, seeded=is_seeded(random_state)
     )
@@ -275,16 +277,15 @@ def private_certificate(
     alone = () if ledger is not None else (OWN_LEDGER,)
     report = report_of(entry, plan.budget, account, (*ASSUMPTIONS, *alone))
     return FairnessCertificate(
-        notion,
-        comparisons(plan.layout)[0],
-        None,
-        values,
-        ends.low,
-        ends.high,
-        change,
-        within,
-        failure,
-        "one_sided",
+        notion=notion,
+        groups=comparisons(plan.layout)[0],
+        sizes=None,
+        values=values,
+        lower=ends.low,
+        upper=ends.high,
+        change=change,
+        distance=within,
+        failure=failure,
         privacy=report,
     )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.fairness._bounds import changes, fragile_rows
 from tacit.fairness._groups import cells_of
-from tacit.fairness._margins import LinearModel, read_model
+from tacit.fairness._margins import Codes, LinearModel, read_model
 from tacit.fairness._notions import PRIVATE_DATA, GroupFairness, form_of
 
 __all__ = ["ModelComparison", "compare_models"]
@@ -122,29 +122,31 @@ def compare_models(
     """
     cells = cells_of(y_true, sensitive_features, notion, desirable)
     one, other = _comparable(read_model(first), read_model(second))
-    scores, squares = one.scores_and_squares(X)
-    moved = other.scores_and_squares(X)[0]
-    rho, rho_other = one.margins(scores, y_true), other.margins(moved, y_true)
+    # intercepts are compared as they are: weights of a constant feature of one
+    constant = float(max(one.constant, other.constant) > 0)
+    scores, norms = one.scores_and_norms(X, constant)
+    moved = other.scores_and_norms(X, constant)[0]
+    codes = one.codes(y_true, len(scores))
+    known, found = one.judged(scores, norms, codes), other.judged(moved, norms, codes)
     apart = np.hypot(
         np.linalg.norm(one.weights - other.weights),
         np.linalg.norm(one.intercepts - other.intercepts),
     )
-    constant = max(one.constant, other.constant)
-    factor = 1.0 if one.binary else np.sqrt(2.0)
-    along = fragile_rows(rho, _moves(one, scores, moved, y_true), 1.0, len(rho))
-    slopes = factor * np.sqrt(squares + constant**2)
-    near = fragile_rows(rho, slopes, float(apart), len(rho))
+    rho, n_rows = known.margins, len(cells.codes)
+    steps = _moves(one, scores, moved, codes)
+    along = fragile_rows(rho, steps, 1.0, n_rows, known.right)
+    near = fragile_rows(rho, known.lipschitz, float(apart), n_rows, known.right)
     form = form_of(cells)
 
-    def figures(margins: Floats) -> GroupFairness:
-        values = form.value(cells.means(margins > 0))
+    def figures(right: NDArray[np.bool_]) -> GroupFairness:
+        values = form.value(cells.means(right))
         return GroupFairness(notion, form.groups, form.group_sizes, values)
 
     return ModelComparison(
-        figures(rho),
-        figures(rho_other),
+        figures(known.right),
+        figures(found.right),
         float(apart),
-        float(((rho > 0) != (rho_other > 0)).mean()),
+        float((known.right != found.right).mean()),
         float(along.either.mean()),
         float(near.either.mean()),
         changes(form, cells, along, rho, "count")[1],
@@ -165,14 +167,12 @@ def _comparable(
     return replace(one, bounds=bounds), replace(other, bounds=bounds)
 
 
-def _moves(model: LinearModel, scores: Floats, moved: Floats, y: Any) -> Floats:
+def _moves(model: LinearModel, scores: Floats, moved: Floats, codes: Codes) -> Floats:
     """Return how far each margin can have moved, from the moves of its scores."""
     steps = np.abs(moved - scores)
     if model.binary:
         return steps[:, 0]
     # of the row's own label, and the largest of another
-    places = {label: place for place, label in enumerate(model.classes)}
-    codes = np.array([places[label] for label in np.asarray(y).tolist()])
     each = np.arange(len(steps))
     own, others = steps[each, codes].copy(), steps
     others[each, codes] = 0.0

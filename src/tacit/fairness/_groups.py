@@ -95,6 +95,11 @@ class Layout:
         return cls(notion, labels, people, _desirable(desirable, notion, labels))
 
     @property
+    def alone(self) -> bool:
+        """Whether the figure is the share in all rows, compared with nothing."""
+        return self.notion == "accuracy"
+
+    @property
     def cells(self) -> tuple[Group, ...]:
         """What defines each cell."""
         if self.notion in BY_LABEL:

@@ -5,18 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit._estimators import checked_values
+from tacit._random import as_generator
 from tacit._validate import nonnegative
 from tacit.data.alone import margins, pieces, plain_rows
 from tacit.fairness._groups import column
 
-__all__ = ["LinearModel", "Margins", "linear_margins", "read_model"]
+__all__ = ["Codes", "LinearModel", "Margins", "linear_margins", "read_model"]
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+# Made-up rows that a model is asked about, and how near the two best scores of one may
+# be, in units of the largest, before rounding can decide between them
+ASKED = 200
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,19 +38,28 @@ class Margins:
         answer is right.
     lipschitz
         How far a margin can move when the weights move by one.
+    right
+        Whether the answer is right, ties decided as in predictions: the first of the
+        labels with the best score.
     """
 
     margins: Floats
     lipschitz: Floats
+    right: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """What is read of a linear classifier: weights (k, p), intercepts (k,), labels."""
+    """What is read of a linear classifier: weights (k, p), intercepts (k,), labels.
+
+    ``constant`` is the value of the constant feature whose weight gives the intercept,
+    zero for none.
+    """
 
     weights: Floats
     intercepts: Floats
     classes: tuple[Any, ...]
+    constant: float
     bounds: Any = None
 
     @property
@@ -50,13 +67,8 @@ class LinearModel:
         """Whether one vector of weights decides between two labels."""
         return len(self.weights) == 1
 
-    @property
-    def constant(self) -> float:
-        """One where there is an intercept, zero where there is none."""
-        return float(self.intercepts.any())
-
-    def scores_and_squares(self, X: Any) -> tuple[Floats, Floats]:
-        """Return the scores (n, k) and the squared norm of each row.
+    def scores_and_norms(self, X: Any, constant: float) -> tuple[Floats, Floats]:
+        """Return the scores (n, k) and the norm of each row with its constant feature.
 
         Each is computed from its row alone, to the last digit: a row more must not
         change what is counted of another.
@@ -68,29 +80,52 @@ class LinearModel:
                 f"{rows.shape[1]}."
             )
         scores = np.empty((rows.shape[0], len(self.weights)))
-        squares = np.empty(rows.shape[0])
-        ones = np.ones((rows.shape[1], 1))
+        norms = np.empty(rows.shape[0])
         for place, part in pieces(rows):
             within = part if self.bounds is None else self.bounds.clip(part)
-            scores[place] = margins(within, self.weights.T) + self.intercepts
-            squares[place] = margins(within**2, ones)[:, 0]
-        return scores, squares
+            # what is too large for a float is refused with the margins
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores[place] = margins(within, self.weights.T) + self.intercepts
+                norms[place] = _norms(within, constant)
+        return scores, norms
 
-    def margins(self, scores: Floats, y: Any) -> Floats:
-        """Return the margin of each row's label."""
+    def codes(self, y: Any, n_rows: int) -> Codes:
+        """Return the place of each row's label."""
         places = {label: place for place, label in enumerate(self.classes)}
         labels = column("y", y).tolist()
-        if len(labels) != len(scores):
+        if len(labels) != n_rows:
             raise ValueError("X and y must have as many rows as each other.")
         if not set(labels) <= set(places):
             raise ValueError("y must hold labels of the model only.")
-        codes = np.array([places[label] for label in labels], dtype=np.intp)
+        return np.array([places[label] for label in labels], dtype=np.intp)
+
+    def answers(self, scores: Floats) -> Codes:
+        """Return the place of the label that is predicted."""
+        # [fairness:answers] the first of the best, as scikit-learn decides ties
+        return (scores[:, 0] > 0).astype(np.intp) if self.binary else scores.argmax(1)
+
+    def judged(self, scores: Floats, norms: Floats, codes: Codes) -> Margins:
+        """Return the margins of labels, and how far weights can move them."""
         if self.binary:
-            return np.where(codes == 1, scores[:, 0], -scores[:, 0])
-        each = np.arange(len(scores))
-        own, others = scores[each, codes], scores.copy()
-        others[each, codes] = -np.inf
-        return np.asarray(own - others.max(axis=1))
+            rho = np.where(codes == 1, scores[:, 0], -scores[:, 0])
+        else:
+            each = np.arange(len(scores))
+            own, others = scores[each, codes], scores.copy()
+            others[each, codes] = -np.inf
+            with np.errstate(over="ignore", invalid="ignore"):
+                rho = np.asarray(own - others.max(axis=1))
+        factor = 1.0 if self.binary else sqrt(2)
+        return Margins(rho, factor * norms, self.answers(scores) == codes)
+
+
+def _norms(X: Floats, constant: float) -> Floats:
+    """Return the norms of rows with a constant feature, each from its row alone."""
+    # in units of the largest entry, so that no square is too large for a float
+    size = np.maximum(np.abs(X).max(axis=1, initial=0.0), constant)
+    unit = np.where(size > 0, size, 1.0)
+    ones = np.ones((X.shape[1], 1))
+    squares = margins((X / unit[:, None]) ** 2, ones)[:, 0] + (constant / unit) ** 2
+    return np.asarray(unit * np.sqrt(squares))
 
 
 def read_model(model: Any) -> LinearModel:
@@ -110,11 +145,55 @@ def read_model(model: Any) -> LinearModel:
         raise ValueError(
             "model must have one row of coef_ for two labels, or one for each label."
         )
-    return LinearModel(weights, intercepts, classes, getattr(model, "bounds_", None))
+    read = LinearModel(
+        weights,
+        intercepts,
+        classes,
+        _constant(model, intercepts),
+        getattr(model, "bounds_", None),
+    )
+    _refuse_other_answers(model, read)
+    return read
+
+
+def _constant(model: Any, intercepts: Floats) -> float:
+    """Return the constant feature of a model: its own, or one for an intercept."""
+    own, bounds = getattr(model, "_intercept", None), getattr(model, "bounds_", None)
+    if callable(own) and hasattr(bounds, "x_norm"):
+        return float(own(bounds) or 0.0)
+    fitted = getattr(model, "fit_intercept", None)
+    return float(intercepts.any() if fitted is None else bool(fitted))
+
+
+def _refuse_other_answers(model: Any, read: LinearModel) -> None:
+    """Refuse a model that does not predict the label of the best score.
+
+    One vector for each pair of three labels has the form of one for each label. The
+    model is asked about made-up rows, so that this tells nothing of those given.
+    """
+    if not hasattr(model, "predict"):
+        return
+    rows = as_generator(0).normal(size=(ASKED, read.weights.shape[1]))
+    # half of them as large as it takes to outweigh the intercepts
+    sizes = np.linalg.norm(read.weights), np.linalg.norm(read.intercepts)
+    if min(sizes) > 0:
+        rows[::2] *= sizes[1] / sizes[0]
+    scores, _ = read.scores_and_norms(rows, 0.0)
+    with catch_warnings():
+        simplefilter("ignore")  # these rows have no names of columns
+        said = np.asarray(model.predict(rows)).tolist()
+    best = np.sort(np.hstack([scores, -scores] if read.binary else [scores]), axis=1)
+    clear = best[:, -1] - best[:, -2] > ROUNDING * np.abs(best).max(axis=1)
+    answers = [read.classes[code] for code in read.answers(scores)]
+    if any(np.array([a != b for a, b in zip(answers, said, strict=True)]) & clear):
+        raise ValueError(
+            "model must predict the label with the best of the scores that coef_ and "
+            f"intercept_ give, which {type(model).__name__} does not."
+        )
 
 
 def linear_margins(
-    model: Any, X: Any, y: Any, *, constant: float | None = None, legacy: bool = False
+    model: Any, X: Any, y: Any, *, constant: float | None = None
 ) -> Margins:
     """Return the margins of a linear classifier and their Lipschitz constants.
 
@@ -126,10 +205,9 @@ def linear_margins(
     X, y
         Rows and their labels.
     constant
-        Value of the constant feature whose weight gives the intercept. None is one
-        where the model has an intercept, as in scikit-learn, and zero where not.
-    legacy
-        Whether to use the looser constant of the publication, for comparison.
+        Value of the constant feature whose weight gives the intercept. None is that of
+        the model: of the fit for one of this library, else one where the model has an
+        intercept, as in scikit-learn, and zero where not.
 
     Notes
     -----
@@ -139,6 +217,9 @@ def linear_margins(
     two vectors enter a margin. Both are attained. The published constant is ``2 |x|``
     (Mangold 2023, Section 6.3).
 
+    A model that does not predict the label with the best score is refused, as
+    one with a vector for each pair of labels.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -146,13 +227,11 @@ def linear_margins(
     >>> from tacit.fairness import linear_margins
     >>> X, y = load_iris(return_X_y=True)
     >>> found = linear_margins(LogisticRegression(max_iter=500).fit(X, y), X, y)
-    >>> float((found.margins > 0).mean()) > 0.9
+    >>> float(found.right.mean()) > 0.9
     True
     """
     read = read_model(model)
     constant = read.constant if constant is None else constant
     nonnegative(constant=constant)
-    scores, squares = read.scores_and_squares(X)
-    factor = 2.0 if legacy else 1.0 if read.binary else sqrt(2)
-    lipschitz = factor * np.sqrt(squares + constant**2)
-    return Margins(read.margins(scores, y), lipschitz)
+    scores, norms = read.scores_and_norms(X, constant)
+    return read.judged(scores, norms, read.codes(y, len(scores)))

@@ -225,6 +225,7 @@ def certify_model(
         sensitive_features=sensitive_features,
         margins=found.margins,
         lipschitz=found.lipschitz,
+        right=found.right,
         distance=moved,
         notion=notion,
         desirable=desirable,

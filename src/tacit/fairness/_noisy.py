@@ -98,7 +98,7 @@ def noisy_figures(
     own, others = (
         _Side(cells, kinds, noisy, reach_of) for cells in (inside, among & ~inside)
     )
-    if layout.notion == "accuracy":
+    if layout.alone:
         figures, values = own.ends(), own.share()
         change = np.maximum(own.most(MAY_END), own.most(MAY_BEGIN))
     else:

@@ -195,7 +195,7 @@ def comparisons(
 ) -> tuple[tuple[Group, ...], NDArray[np.bool_], NDArray[np.bool_], Floats]:
     """Return groups, the cells of each and those it is compared with, and signs."""
     known = layout.cells
-    if layout.notion == "accuracy":
+    if layout.alone:
         every, none = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
         return known, every, none, np.ones((1, 1))
     if layout.notion == "demographic_parity":

@@ -75,7 +75,7 @@ def tallies_of(
         total(outside, surely),
         total(inside, maybe),
         total(outside, maybe),
-        layout.notion == "accuracy",
+        layout.alone,
     )
 
 

@@ -79,14 +79,14 @@ def certify_by_simulation(
     change = unit * largest[rank - 1]
     least = 0.0 if notion == "accuracy" else -1.0
     return FairnessCertificate(
-        notion,
-        reference.groups,
-        reference.sizes,
-        reference.values,
-        np.clip(reference.values - change, least, 1.0),
-        np.clip(reference.values + change, least, 1.0),
-        change,
-        None,
-        failure,
-        "simulated",
+        notion=notion,
+        groups=reference.groups,
+        sizes=reference.sizes,
+        values=reference.values,
+        lower=np.clip(reference.values - change, least, 1.0),
+        upper=np.clip(reference.values + change, least, 1.0),
+        change=change,
+        distance=None,
+        failure=failure,
+        bound="simulated",
     )
