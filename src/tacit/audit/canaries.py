@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 from tacit.audit._outcomes import Outcome, observed
+from tacit.audit._promises import PromiseAudit, gaussian_note
 from tacit.audit._seeds import Seed, coins, sequence_of
 from tacit.audit._subjects import (
     bounds_entries,
@@ -83,7 +84,7 @@ class Canaries:
 
 
 @dataclass(frozen=True)
-class OneRunAudit:
+class OneRunAudit(PromiseAudit):
     """What an audit of an estimator by one training found.
 
     Parameters
@@ -106,10 +107,6 @@ class OneRunAudit:
         Scores of the canaries that judged, by their coins.
     """
 
-    estimator: str
-    epsilon: float
-    delta: float
-    neighbors: str
     n_canaries: int
     n_features: int
     attribute: str
@@ -133,20 +130,14 @@ class OneRunAudit:
     def verdict(self) -> str:
         """The outcome in words, with what it does not show."""
         found = self.result
-        promise = (
-            f"{self.estimator} promises epsilon {self.epsilon:g} at delta "
-            f"{self.delta:.3g} for neighbors {self.neighbors}"
-        )
+        promise = self._promise_in_words()
         shown = (
             f"one run with {self.n_canaries} canaries shows that epsilon is at least "
             f"{self.epsilon_lower:.3g}, with confidence {found.confidence:g} "
             f"({found.n_correct} of {found.n_guesses} guesses by {self.attribute} were "
             f"right; so many canaries can show at most {self.most_shown:.3g})"
         )
-        note = ""
-        if found.method == "gaussian":
-            why = "as its report claims" if self.claims_gaussian else "unproved"
-            note = f" The bound takes the noise to be Gaussian, {why}."
+        note = gaussian_note(found.method, self.claims_gaussian)
         if self.refuted:
             return f"Refuted: {promise}, and {shown}.{note}"
         return (
@@ -157,12 +148,7 @@ class OneRunAudit:
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as plain data."""
         return {
-            "estimator": self.estimator,
-            "promise": {
-                "epsilon": self.epsilon,
-                "delta": self.delta,
-                "neighbors": self.neighbors,
-            },
+            **self._promise_to_dict(),
             "epsilon_lower": self.epsilon_lower,
             "most_shown": self.most_shown,
             "attribute": self.attribute,

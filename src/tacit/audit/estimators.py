@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit._validate import fraction
 from tacit.audit._outcomes import observed, steady_differences, table
+from tacit.audit._promises import PromiseAudit, gaussian_note
 from tacit.audit._seeds import Seed, run_seeds
 from tacit.audit._subjects import pair_of, prepared, promise_of, relation_of
 from tacit.audit._trainings import Progress, trained
@@ -27,7 +28,7 @@ MOST_RUNS = 10**9
 
 
 @dataclass(frozen=True)
-class EstimatorAudit:
+class EstimatorAudit(PromiseAudit):
     """What an audit of an estimator found.
 
     Parameters
@@ -51,10 +52,6 @@ class EstimatorAudit:
         Whether it refused a row beyond its bounds, so that none was tried.
     """
 
-    estimator: str
-    epsilon: float
-    delta: float
-    neighbors: str
     n_rows: int
     n_features: int
     result: AuditResult
@@ -76,10 +73,7 @@ class EstimatorAudit:
     @property
     def verdict(self) -> str:
         """The outcome in words, with what it does not show."""
-        promise = (
-            f"{self.estimator} promises epsilon {self.epsilon:g} at delta "
-            f"{self.delta:.3g} for neighbors {self.neighbors}"
-        )
+        promise = self._promise_in_words()
         found = (
             f"this attack shows that epsilon is at least {self.epsilon_lower:.3g}, "
             f"with confidence {self.result.confidence:g} (so many runs can show at "
@@ -88,9 +82,7 @@ class EstimatorAudit:
         note = ""
         if self.leaks:
             note = f" Without noise: {', '.join(self.leaks)}."
-        if self.result.method == "gaussian":
-            why = "as its report claims" if self.claims_gaussian else "unproved"
-            note += f" The bound takes the noise to be Gaussian, {why}."
+        note += gaussian_note(self.result.method, self.claims_gaussian)
         if self.refuted:
             return f"Refuted: {promise}, and {found}.{note}"
         if self.refuses_far_rows:
@@ -103,12 +95,7 @@ class EstimatorAudit:
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as plain data."""
         return {
-            "estimator": self.estimator,
-            "promise": {
-                "epsilon": self.epsilon,
-                "delta": self.delta,
-                "neighbors": self.neighbors,
-            },
+            **self._promise_to_dict(),
             "epsilon_lower": self.epsilon_lower,
             "most_shown": self.most_shown,
             "leaks": list(self.leaks),

@@ -142,30 +142,9 @@ def command(
             on_run=on_run,
             **common,
         )
-
-    _told(found, as_json)
-
-
-def _told(found: Any, as_json: bool) -> None:
-    """Tell the outcome of many trainings, and end with the code of a refutation."""
-
-    def human(console: Console) -> None:
-        lower, promised = found.epsilon_lower, found.epsilon
-        console.print(f"promised     epsilon {promised:g} at delta {found.delta:.3g}")
-        console.print(
-            f"shown        epsilon of at least {lower:.3g}, of {found.most_shown:.3g} "
-            "that so many runs can show"
-        )
-        for leak in found.leaks:
-            console.print(clean(f"no noise     {leak}"), markup=False)
-        console.print(
-            f"trainings    {found.result.n_runs} on each side, {found.result.method}"
-        )
-        console.print(clean(found.verdict), markup=False)
-
-    out(as_json, found.to_dict(), human)
-    if found.refuted:
-        click.get_current_context().exit(REFUTED)
+    lines = [f"no noise     {leak}" for leak in found.leaks]
+    lines.append(f"trainings    {runs} on each side, {found.result.method}")
+    _told(found, "runs", lines, as_json)
 
 
 def _one_run(
@@ -179,22 +158,27 @@ def _one_run(
     from tacit.audit import audit_one_run
 
     found = audit_one_run(estimator, n_canaries=canaries, n_features=features, **common)
+    result = found.result
+    guesses = (
+        f"guesses      {result.n_correct} right of {result.n_guesses}, by "
+        f"{found.attribute}, {result.method}"
+    )
+    _told(found, "canaries", [guesses], as_json)
+
+
+def _told(found: Any, counted: str, lines: list[str], as_json: bool) -> None:
+    """Tell the outcome of an audit, and end with the code of a refutation."""
 
     def human(console: Console) -> None:
-        lower, result = found.epsilon_lower, found.result
         console.print(
             f"promised     epsilon {found.epsilon:g} at delta {found.delta:.3g}"
         )
         console.print(
-            f"shown        epsilon of at least {lower:.3g}, of {found.most_shown:.3g} "
-            "that so many canaries can show"
+            f"shown        epsilon of at least {found.epsilon_lower:.3g}, of "
+            f"{found.most_shown:.3g} that so many {counted} can show"
         )
-        told = (
-            f"guesses      {result.n_correct} right of {result.n_guesses}, by "
-            f"{found.attribute}, {result.method}"
-        )
-        console.print(clean(told), markup=False)
-        console.print(clean(found.verdict), markup=False)
+        for line in (*lines, found.verdict):
+            console.print(clean(line), markup=False)
 
     out(as_json, found.to_dict(), human)
     if found.refuted:
