@@ -228,6 +228,7 @@ def test_sides_may_differ_in_size(seed):
     ("change", "message"),
     [
         ({"confidence": 1.0}, "confidence must be"),
+        ({"confidence": "a"}, "confidence must be"),
         ({"delta": -0.1}, "delta must be"),
         ({"delta": 1.0}, "delta must be"),
         ({"first": np.ones((2, 2))}, "first must be"),
@@ -246,7 +247,7 @@ def test_bad_parameters_are_named(bound, change, message):
 
 
 def test_a_gaussian_trade_off_has_no_pure_epsilon():
-    with pytest.raises(ValueError, match="delta must be > 0"):
+    with pytest.raises(ValueError, match="0 < delta < 1"):
         gaussian_bound(np.ones(4), np.ones(4), delta=0.0, confidence=0.9)
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from tacit._validate import fraction
+
 __all__ = [
     "EpsilonBound",
     "clopper_pearson_bound",
@@ -163,9 +165,8 @@ def clopper_pearson_bound(
     .. [1] Jagielski, Ullman, Oprea. Auditing differentially private machine learning:
        how private is private SGD? NeurIPS 2020, Section 3.
     """
-    _check(confidence=confidence)
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta must be >= 0 and < 1, got {delta!r}.")
+    fraction(closed=False, confidence=confidence)
+    fraction(delta=delta)
     p_fail = (1 - confidence) / 2
 
     def log_ratio(k: Any, n: int, other_k: Any, other_n: int) -> Floats:
@@ -205,11 +206,7 @@ def gaussian_bound(
     .. [1] Nasr et al. Tight auditing of differentially private machine learning.
        USENIX Security 2023, Section 4.
     """
-    _check(confidence=confidence)
-    if not 0 < delta < 1:
-        raise ValueError(
-            f"delta must be > 0 and < 1 for a Gaussian trade-off, got {delta!r}."
-        )
+    fraction(closed=False, confidence=confidence, delta=delta)
     p_fail = (1 - confidence) / 2
 
     def separation(k: Any, n: int, other_k: Any, other_n: int) -> Floats:
@@ -292,8 +289,3 @@ def _scores(name: str, scores: ArrayLike) -> Floats:
     if np.isnan(array).any():
         raise ValueError(f"{name} must not contain NaN; map such runs to a number.")
     return array
-
-
-def _check(*, confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be > 0 and < 1, got {confidence!r}.")
