@@ -6,6 +6,7 @@ from sklearn import linear_model as plain
 from tests.fairness.people import people
 from tests.stat import assert_probability_at_most
 
+from tacit.convex import L1, GroupL1
 from tacit.fairness import (
     WeightDistance,
     certify_model,
@@ -131,16 +132,22 @@ def test_predictions_of_rows_beyond_the_bounds_are_those_of_the_model(rows):
 
 @pytest.mark.statistical
 def test_the_exact_model_is_where_the_private_one_says(rows, seed):
-    """Fails wrongly with probability 1e-6."""
+    """Fails wrongly with probability 1e-6; a distance 30 times too small is caught."""
     X, y, s = rows
     exact = fitted(rows, OutputPerturbation(ridge=RIDGE), epsilon=1e7)
     truth = group_fairness(y, exact.predict(X), sensitive_features=s).values
-    escaped = 0
+    escaped = np.zeros(2, dtype=int)
     for run in range(25):
         model = fitted(rows, AMP(ridge=RIDGE), seed=seed + run)
-        held = certify_model(model, X, y, sensitive_features=s, failure=0.05)
-        escaped += bool(((truth < held.lower) | (truth > held.upper)).any())
-    assert_probability_at_most(escaped, 25, 0.05)
+        moved = weight_distance(model)(0.05)
+        for k, distance in enumerate((moved, moved / 30)):
+            held = certify_model(
+                model, X, y, sensitive_features=s, failure=0.05, distance=distance
+            )
+            escaped[k] += bool(((truth < held.lower) | (truth > held.upper)).any())
+    assert_probability_at_most(int(escaped[0]), 25, 0.05)
+    with pytest.raises(AssertionError):
+        assert_probability_at_most(int(escaped[1]), 25, 0.05)
 
 
 @pytest.mark.parametrize("x_norm", [0.5, 8.0])
@@ -168,6 +175,39 @@ def test_other_linear_models_need_a_distance(rows):
     noisy = fitted(rows, "noisy_gd")
     with pytest.raises(ValueError, match="distance must be given for this model"):
         certify_model(noisy, X, y, sensitive_features=s)
+
+
+def test_a_certificate_says_which_minimum_the_other_model_is(rows, tmp_path):
+    X, y, s = rows
+    model = fitted(rows, OutputPerturbation(ridge=RIDGE))
+    save_model(model, tmp_path / "model")
+    for same in (model, load_model(tmp_path / "model")):
+        held = certify_model(same, X, y, sensitive_features=s)
+        # the logistic loss of a fit with noise is capped
+        assert "whose loss has slopes of at most 0.5" in str(held)
+        assert held.to_dict()["other"] == weight_distance(model).other
+    exact = fitted(rows, OutputPerturbation(ridge=RIDGE), epsilon=1e7)
+    assert weight_distance(exact).other.endswith("slopes of at most 1")
+    told = certify_model(
+        model, X, y, sensitive_features=s, distance=0.1, failure=1e-300
+    )
+    assert told.other is None
+    assert "certified but for a chance of 1e-300" in str(told)
+
+
+@pytest.mark.parametrize("penalty", [L1(5.0), GroupL1(5.0)], ids=["l1", "group"])
+def test_weights_that_are_set_to_zero_have_moved(rows, penalty):
+    moved, plain_moved = (
+        weight_distance(fitted(rows, AMP(ridge=RIDGE), **others))
+        for others in ({"penalty": penalty}, {})
+    )
+    model = fitted(rows, AMP(ridge=RIDGE), penalty=penalty)
+    plan = model._facts.planned.plan
+    reach = plan.tilted.noise_law.furthest(plan.output_scale())
+    gap = plan.gradient_tolerance / plan.tilted.ridge
+    assert moved.gap == pytest.approx(gap + np.sqrt(6) * reach)
+    plan = fitted(rows, AMP(ridge=RIDGE))._facts.planned.plan
+    assert plain_moved.gap == plan.gradient_tolerance / plan.tilted.ridge
 
 
 def test_chances_of_two_noises_are_added_up():

@@ -55,6 +55,8 @@ class FairnessCertificate:
         Ends for the other model in the population; None where not asked for.
     privacy
         That this is private data, or the report of the charge that paid for it.
+    other
+        What the other model is, in words, where the distance tells.
     """
 
     notion: str
@@ -71,6 +73,7 @@ class FairnessCertificate:
     population_lower: Floats | None = None
     population_upper: Floats | None = None
     privacy: str | PrivacyReport = PRIVATE_DATA
+    other: str | None = None
 
     @property
     def largest_change(self) -> float:
@@ -103,6 +106,7 @@ class FairnessCertificate:
             "failure": self.failure,
             "sampling": self.sampling,
             "bound": self.bound,
+            "other": self.other,
             "charged": charged,
             "privacy": self.privacy.to_dict()  # type: ignore[union-attr]
             if charged
@@ -144,9 +148,10 @@ class FairnessCertificate:
         lines = [
             f"{self.notion}: no figure of the other model, {near}, differs by more "
             f"than {self.largest_change:.4f}",
-            f"certified with probability {1 - self.failure:g}: where the other model's "
+            f"certified but for a chance of {self.failure:g}: where the other model's "
             "figures lie, relative to the reference",
             "not certified: that either model is fair, or anything about other models",
+            *([] if self.other is None else [f"the other model: {self.other}"]),
         ]
         for k, group in enumerate(self.groups):
             line = (
@@ -277,6 +282,7 @@ def certify(
         sampling=sampling,
         population_lower=None if population is None else population.low,
         population_upper=None if population is None else population.high,
+        other=getattr(distance, "other", None),
     )
 
 

@@ -287,6 +287,7 @@ def private_certificate(
         distance=within,
         failure=failure,
         privacy=report,
+        other=getattr(moved, "other", None),
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 from scipy import special
 
 from tacit._validate import fraction
+from tacit.convex import GroupL1, makes_zeros
 from tacit.fairness._certificate import FairnessCertificate, certify
 from tacit.fairness._distances import Distance, output_perturbation_distance
 from tacit.fairness._margins import linear_margins
@@ -48,6 +49,8 @@ class WeightDistance:
         How far the computed minimum can be from the exact one.
     constant
         Value of the constant feature whose weight gives the intercept; zero for none.
+    slope
+        Largest slope of the loss that the plan minimizes; None where it is not known.
 
     Notes
     -----
@@ -57,7 +60,9 @@ class WeightDistance:
     minimum by at most ``|b| / m``. The chance is divided evenly.
 
     The weights without noise minimize the objective of the plan, its ridge included,
-    over the ball that the plan keeps weights to.
+    over the ball that the plan keeps weights to. That objective is not always the one
+    of the textbook: unless noise is negligible, the logistic loss of a private fit has
+    slopes of at most one half, where the usual one has slopes of up to one.
     """
 
     size: int
@@ -65,6 +70,15 @@ class WeightDistance:
     scales: tuple[float, ...]
     gap: float = 0.0
     constant: float = 0.0
+    slope: float | None = None
+
+    @property
+    def other(self) -> str:
+        """What has the weights without noise, in words."""
+        least = "the minimum of the objective of the plan, its ridge included"
+        if self.slope is None:
+            return least
+        return f"{least}, whose loss has slopes of at most {self.slope:g}"
 
     def __call__(self, failure: float) -> float:
         fraction(closed=False, failure=failure)
@@ -115,6 +129,7 @@ def weight_distance(model: Any, planned: Any = None) -> WeightDistance:
 
 def _from_plan(planned: Any) -> WeightDistance:
     plan, problem = planned.plan, planned.problem
+    zeroed = 0.0
     tilt = getattr(plan, "tilted", plan)  # AMP adds noise to a tilted minimum
     kind = type(plan).__name__
     if kind == "OutputPerturbationPlan":
@@ -124,6 +139,7 @@ def _from_plan(planned: Any) -> WeightDistance:
     elif kind == "AMPPlan":
         # [fairness:tilt] strong convexity turns a pull into a move
         scales = (tilt.scale() / tilt.ridge, plan.output_scale())
+        zeroed = _zeroed(plan)
     else:
         raise ValueError(NO_PLAN)
     return WeightDistance(
@@ -131,9 +147,20 @@ def _from_plan(planned: Any) -> WeightDistance:
         tilt.law,
         scales,
         # [fairness:gap] the gradient at the point found, over the strong convexity
-        tilt.gradient_tolerance / tilt.ridge,
+        tilt.gradient_tolerance / tilt.ridge + zeroed,
         problem.constant or 0.0,
+        float(problem.slope),
     )
+
+
+def _zeroed(plan: Any) -> float:
+    """Return how far AMP moves weights that it sets to zero after its final noise."""
+    penalty = plan.tilted.problem.regularizer
+    if not (makes_zeros(penalty) or isinstance(penalty, GroupL1)):
+        return 0.0
+    # [fairness:zeroed] each weight by no more than the reach of that noise
+    reach = plan.tilted.noise_law.furthest(plan.output_scale())
+    return sqrt(plan.tilted.problem.size) * float(reach)
 
 
 def _from_noise(model: Any) -> WeightDistance:
@@ -154,6 +181,7 @@ def _from_noise(model: Any) -> WeightDistance:
         # [fairness:gap-unknown] the sensitivity holds twice the gap, hence this bound
         scale / (2 * _multiplier(model)),
         intercept / deviation,
+        float(model.loss_.max_slope(inf, model.bounds_.y_range)),
     )
 
 

@@ -18,7 +18,8 @@ def printed_distance(scale: float, n_weights: int, *, failure: float = 0.01) -> 
     Parameters
     ----------
     scale, n_weights, failure
-        As in `output_perturbation_distance`, which is three to five times smaller.
+        As in `output_perturbation_distance`, which is three to four and a half times
+        smaller for 9 to 1,000 weights and a failure of 0.01.
 
     Notes
     -----
