@@ -32,6 +32,7 @@ __all__ = [
     "open_account",
     "planning_rows",
     "promised_budget",
+    "promised_neighbors",
     "public_range",
     "report_of",
 ]
@@ -321,6 +322,12 @@ def promised_budget(
             )
         delta = 1 / n_rows**2
     return Budget(epsilon, delta, relation)
+
+
+def promised_neighbors(model: Any) -> Neighbors:
+    """Return the relation of what a model promises, or replacement for others."""
+    report = getattr(model, "privacy_", None)
+    return Neighbors.REPLACE_ONE if report is None else report.promise.neighbors
 
 
 def planning_rows(

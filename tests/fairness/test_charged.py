@@ -181,6 +181,9 @@ def test_the_charge_comes_before_the_release_and_is_refused_whole(rows):
         ({"groups": [0, 1]}, "sensitive_features must hold public values only"),
         ({"groups": []}, "groups must name the public groups"),
         ({"groups": [0, 0, 1, 2]}, "each of them once"),
+        ({"groups": "012"}, "groups must be a list"),
+        ({"groups": [0, 1, np.nan]}, "groups must hold no missing values"),
+        ({"groups": [[0], [1], [2]]}, "groups must hold texts or numbers"),
         ({"epsilon": 0.0}, "epsilon must be"),
         ({"notion": "odds"}, "notion must be"),
         ({"distance": -1.0}, "distance must be"),
@@ -232,6 +235,22 @@ def test_several_columns_have_tuples_as_groups(rows):
         y, models()[0].predict(X), sensitive_features=who, notion="accuracy_parity"
     )
     np.testing.assert_allclose(found.values, truth.values, atol=0.05)
+
+
+@pytest.mark.parametrize("classes", [[], [0, 0, 1]])
+def test_labels_of_a_plan_are_named_once(classes):
+    with pytest.raises(ValueError, match="classes must name the public classes"):
+        plan_certificate(1.0, classes=classes, groups=[0, 1])
+
+
+def test_a_row_whose_square_is_too_large_is_counted_as_any_other(rows):
+    X, y, s = rows
+    X = X.copy()
+    X[0] *= 1e160
+    ledger = Ledger(Budget(2.0))
+    found = charged((X, y, s), models()[0], ledger=ledger)
+    assert ledger.spent() == pytest.approx(1.0, rel=1e-3)
+    assert np.isfinite(found.change).all()
 
 
 def test_a_plan_is_made_without_rows():

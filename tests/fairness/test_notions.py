@@ -144,12 +144,19 @@ def test_bad_input_is_refused_by_name():
         kept = {"y_true": y, "y_pred": y, "sensitive_features": s, **changed}
         return group_fairness(kept.pop("y_true"), kept.pop("y_pred"), **kept)
 
+    def objects(first):
+        column = s.astype(object)
+        column[0] = first
+        return column
+
     for changed, said in [
         ({"notion": "odds"}, "notion must be"),
         ({"y_pred": y[1:]}, "y_true and y_pred must have as many rows"),
         ({"sensitive_features": s[1:]}, "sensitive_features must have as many rows"),
         ({"sensitive_features": [None, *s[1:]]}, "no missing values"),
         ({"sensitive_features": np.where(s > 1, np.nan, s)}, "no missing values"),
+        ({"sensitive_features": objects(pd.NA)}, "no missing values"),
+        ({"sensitive_features": objects({"a": 1})}, "must hold texts or numbers"),
         ({"y_true": []}, "y_true must hold one value for each row"),
         ({"desirable": 1}, "desirable is for notion='equal_opportunity'"),
         ({"notion": "equal_opportunity", "desirable": 5}, "must name labels"),

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
-from tacit._estimators import open_account, report_of
+from tacit._estimators import open_account, promised_neighbors, report_of
 from tacit._random import RandomSource, generator_for, is_seeded
 from tacit._validate import fraction, one_of
 from tacit.fairness._bounds import Fragile, fragile_rows
 from tacit.fairness._certificate import FairnessCertificate, checked_distance
 from tacit.fairness._distances import Distance
-from tacit.fairness._groups import NOTIONS, Cells, Layout
+from tacit.fairness._groups import NOTIONS, Cells, Layout, public_values
 from tacit.fairness._margins import linear_margins, read_model
 from tacit.fairness._models import distance_and_constant
 from tacit.fairness._noisy import (
@@ -181,10 +181,8 @@ def plan_certificate(
     one_of(NOTIONS, notion=notion)
     fraction(closed=False, failure=failure)
     budget = Budget(epsilon, delta, Neighbors.of(neighbors))
-    labels, people = tuple(classes), tuple(groups)
-    if not labels or not people or len(set(people)) < len(people):
-        raise ValueError("groups must name the public groups, each of them once.")
-    layout = Layout.of(notion, labels, people, desirable)
+    labels = public_values("classes", classes)
+    layout = Layout.of(notion, labels, public_values("groups", groups), desirable)
     kind = GaussianNoise if budget.delta > 0 else LaplaceNoise
     plan = CertificatePlan(layout, budget, calibrate(kind, budget), failure)
     # noise too large for the grid is refused here, not after the charge
@@ -252,7 +250,7 @@ def private_certificate(
         classes=read.classes,
         groups=groups,
         delta=delta,
-        neighbors=_promised(model) if neighbors is None else neighbors,
+        neighbors=promised_neighbors(model) if neighbors is None else neighbors,
         notion=notion,
         desirable=desirable,
         failure=failure,
@@ -289,9 +287,3 @@ def private_certificate(
         privacy=report,
         other=getattr(moved, "other", None),
     )
-
-
-def _promised(model: Any) -> Neighbors:
-    """Return the relation of what a model promises, or replacement for others."""
-    promise = getattr(getattr(model, "privacy_", None), "promise", None)
-    return getattr(promise, "neighbors", Neighbors.REPLACE_ONE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 
 from tacit._validate import one_of
 
-__all__ = ["LEAST_ROWS", "NOTIONS", "Cells", "Group", "Layout", "cells_of", "column"]
+__all__ = [
+    "LEAST_ROWS",
+    "NOTIONS",
+    "Cells",
+    "Group",
+    "Layout",
+    "cells_of",
+    "column",
+    "distinct",
+    "public_values",
+]
 
 NOTIONS = (
     "equalized_odds",
@@ -191,29 +201,57 @@ def _sensitive(values: Any) -> NDArray[Any]:
 
 def _ordered(name: str, values: NDArray[Any]) -> tuple[Any, ...]:
     """Return the values that occur, in order."""
-    found = set(values.tolist())
-    if any(_missing(value) for value in found):
-        raise ValueError(
-            f"{name} must hold no missing values; give them a value of their own or "
-            "leave the rows out."
-        )
+    found = distinct(name, values.tolist())
     try:
         return tuple(sorted(found))
     except TypeError:  # texts beside numbers
         return tuple(sorted(found, key=lambda value: (str(type(value)), str(value))))
 
 
+def distinct(name: str, values: Iterable[Any]) -> set[Any]:
+    """Return the values that occur, or refuse some that are no values of a column."""
+    try:
+        found = set(values)
+    except TypeError:
+        raise ValueError(
+            f"{name} must hold texts or numbers, or tuples of them."
+        ) from None
+    if any(_missing(value) for value in found):
+        raise ValueError(
+            f"{name} must hold no missing values; give them a value of their own or "
+            "leave the rows out."
+        )
+    return found
+
+
+def public_values(name: str, values: Any) -> tuple[Any, ...]:
+    """Return public labels or groups in their order, or refuse what are none."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} must be a list, got {type(values).__name__}.")
+    listed = tuple(values)
+    if not listed or len(distinct(name, listed)) < len(listed):
+        raise ValueError(f"{name} must name the public {name}, each of them once.")
+    return listed
+
+
 def _missing(value: Any) -> bool:
     parts = value if isinstance(value, tuple) else (value,)
-    # a missing value of numpy or pandas is not equal to itself
-    return any(part is None or part != part for part in parts)
+    # a missing value of numpy is not equal to itself, and pandas cannot say
+    return any(part is None or _unlike_itself(part) for part in parts)
+
+
+def _unlike_itself(value: Any) -> bool:
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True
 
 
 def _codes(name: str, values: NDArray[Any], known: tuple[Any, ...]) -> NDArray[np.intp]:
     """Return the place of each row's value among those known."""
     places = {value: place for place, value in enumerate(known)}
     listed: list[Hashable] = values.tolist()
-    if not set(listed) <= set(places):
+    if not distinct(name, listed) <= set(places):
         raise ValueError(
             f"{name} must hold public values only: the labels of the model, or the "
             "values given as groups."

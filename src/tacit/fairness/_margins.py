@@ -14,7 +14,7 @@ from tacit._estimators import checked_values
 from tacit._random import as_generator
 from tacit._validate import nonnegative
 from tacit.data.alone import margins, pieces, plain_rows
-from tacit.fairness._groups import column
+from tacit.fairness._groups import column, distinct
 
 __all__ = ["Codes", "LinearModel", "Margins", "linear_margins", "read_model"]
 
@@ -95,7 +95,7 @@ class LinearModel:
         labels = column("y", y).tolist()
         if len(labels) != n_rows:
             raise ValueError("X and y must have as many rows as each other.")
-        if not set(labels) <= set(places):
+        if not distinct("y", labels) <= set(places):
             raise ValueError("y must hold labels of the model only.")
         return np.array([places[label] for label in labels], dtype=np.intp)
 

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import betaincinv, xlogy
 
-from tacit._estimators import checked_targets, open_account, report_of
+from tacit._estimators import (
+    checked_targets,
+    open_account,
+    promised_neighbors,
+    report_of,
+)
 from tacit._random import RandomSource, generator_for, is_seeded
 from tacit._validate import fraction
 from tacit.inference._measures import (
@@ -42,7 +47,6 @@ __all__ = [
     "assumptions_of",
     "noisy_sums",
     "private_score",
-    "promised_neighbors",
     "scored",
     "weights_of",
 ]
@@ -242,7 +246,7 @@ def scored(
     counts = Measure.of(model, measure)
     model = answering(model)
     if neighbors is None:
-        neighbors = promised_neighbors(model)
+        neighbors = promised_neighbors(last_step(model))
     budget = Budget(epsilon, 0.0, Neighbors.of(neighbors))
     counted = budget.neighbors is Neighbors.REPLACE_ONE
     n_rows = number_of_rows(model, X, 1 if counted else 0)
@@ -276,12 +280,6 @@ def scored(
         report_of(entry, budget, account, tuple(told)),
         level,
     )
-
-
-def promised_neighbors(model: Any) -> Neighbors:
-    """Return the relation of what a model promises, or replacement for others."""
-    report = getattr(last_step(model), "privacy_", None)
-    return Neighbors.REPLACE_ONE if report is None else report.promise.neighbors
 
 
 def weights_of(model: Any) -> list[bytes]:

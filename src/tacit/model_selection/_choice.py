@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit._estimators import checked_targets, open_account, report_of
+from tacit._estimators import (
+    checked_targets,
+    open_account,
+    promised_neighbors,
+    report_of,
+)
 from tacit._random import RandomSource, generator_for, is_seeded
 from tacit.inference import PrivateScore
 from tacit.inference._measures import (
@@ -17,16 +22,12 @@ from tacit.inference._measures import (
     ROOT,
     Measure,
     answering,
+    last_step,
     number_of_rows,
     predictions,
     without_warnings,
 )
-from tacit.inference._score import (
-    assumptions_of,
-    promised_neighbors,
-    scored,
-    weights_of,
-)
+from tacit.inference._score import assumptions_of, scored, weights_of
 from tacit.mechanisms import PermuteAndFlip
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 
@@ -124,7 +125,7 @@ def private_choice(
     (measure,) = measures
     answers = [answering(model) for model in models]
     if neighbors is None:
-        relations = {promised_neighbors(model) for model in answers}
+        relations = {promised_neighbors(last_step(model)) for model in answers}
         if len(relations) > 1:
             raise ValueError("neighbors must be given: those of the models differ.")
         (neighbors,) = relations
