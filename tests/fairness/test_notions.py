@@ -161,7 +161,10 @@ def test_bad_input_is_refused_by_name():
         ({"desirable": 1}, "desirable is for notion='equal_opportunity'"),
         ({"notion": "equal_opportunity", "desirable": 5}, "must name labels"),
         ({"notion": "demographic_parity", "y_true": np.zeros(600)}, "two labels"),
-        ({"notion": "demographic_parity", "y_pred": y + 1}, "two labels of y_true"),
+        ({"y_pred": y + 1}, "y_pred must hold labels of y_true"),
+        ({"y_pred": y.astype(str)}, "y_pred must hold labels of y_true"),
+        ({"y_pred": y / 3}, "not probabilities"),
+        ({"y_true": y.astype(str), "notion": "equal_opportunity"}, "desirable must"),
     ]:
         with pytest.raises(ValueError, match=said):
             measure(**changed)

@@ -148,8 +148,8 @@ class FairnessCertificate:
         lines = [
             f"{self.notion}: no figure of the other model, {near}, differs by more "
             f"than {self.largest_change:.4f}",
-            f"certified but for a chance of {self.failure:g}: where the other model's "
-            "figures lie, relative to the reference",
+            f"certified but for a chance of {self.failure:g}, if the distance holds: "
+            "where the other model's figures lie, relative to the reference",
             "not certified: that either model is fair, or anything about other models",
             *([] if self.other is None else [f"the other model: {self.other}"]),
         ]

@@ -268,10 +268,11 @@ def _desirable(desirable: Any, notion: str, labels: tuple[Any, ...]) -> tuple[An
             )
         return labels
     if desirable is None:
-        if len(labels) != 2:
+        # of two numbers the larger is the usual one; texts have no such order
+        if len(labels) != 2 or any(isinstance(label, str) for label in labels):
             raise ValueError(
-                "desirable must name the labels that count where there are more than "
-                "two."
+                "desirable must name the labels that count, unless they are two "
+                "numbers, of which the larger does."
             )
         return labels[-1:]
     several = isinstance(desirable, list | tuple | set | frozenset | np.ndarray)

@@ -26,7 +26,7 @@ NO_PLAN = (
     "distance must be given for this model: only fits by output perturbation, AMP or "
     "objective perturbation say how far noise moves their weights. For a model read "
     "from a folder, give distance=weight_distance(model, model.plan(n_rows, "
-    "n_features))."
+    "n_features)); of a pipeline, give the last step and what the others make of X."
 )
 
 
