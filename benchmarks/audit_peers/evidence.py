@@ -60,7 +60,7 @@ def noise_of_workers(make):
     return Evidence(
         "Three tasks of joblib fit a model that holds a seeded generator.",
         "the same noise" if different["with"] == 1 else "noise of their own",
-        f"{different['with']} different model of 3; without a generator "
+        f"models that differ: {different['with']} of 3; without a generator "
         f"{different['without']}",
         different["with"] == 3,
     )

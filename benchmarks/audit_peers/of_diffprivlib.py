@@ -152,7 +152,7 @@ def classes_and_noise():
     return Evidence(
         "Three classes are fitted by two processes, without a seed.",
         "the same noise for all" if found[2] == 1 else "noise of their own",
-        f"{found[2]} different rows of coef_ of 3; by one process {found[1]}",
+        f"rows of coef_ that differ: {found[2]} of 3; by one process {found[1]}",
         found[2] == 3,
     )
 

@@ -137,7 +137,7 @@ def classes_and_noise():
     return Evidence(
         "Three classes are fitted by two processes, without a seed.",
         "noise of their own" if found == 3 else "the same noise",
-        f"{found} different rows of coef_ of 3; one model, and no n_jobs",
+        f"rows of coef_ that differ: {found} of 3; one model, and no n_jobs",
         found == 3,
     )
 

@@ -56,7 +56,7 @@ class LinearSetting:
     fit_intercept: bool = False
     n_rows: int = 4
     epsilon: float = 2.0
-    runs: int = 2000
+    runs: int = 400
 
     def pair(self) -> Pair:
         X = np.zeros((self.n_rows, 1))
@@ -71,7 +71,10 @@ LOGISTIC = (
     LogisticSetting("norm 100, no intercept", 100.0),
     LogisticSetting("norm 1000, no intercept", 1000.0),
     LogisticSetting(
-        "norm 1, intercept", 1.0, fit_intercept=True, C=3.0, n_rows=3, runs=5000
+        "norm 1, intercept, C 3", 1.0, fit_intercept=True, C=3.0, n_rows=3, runs=5000
+    ),
+    LogisticSetting(
+        "norm 1, intercept", 1.0, fit_intercept=True, n_rows=2, epsilon=1.0, runs=6000
     ),
 )
 LINEAR = (
