@@ -35,8 +35,8 @@ SECTIONS = (
         "`audit_estimator` with 500 runs a side at epsilon 1, which knows "
         "nothing of either library but `fit`, `epsilon` and a bound on rows. It flips "
         "the label of one row, once at the bounds and once far beyond. Same "
-        "confidence; `leaks`, if any, are attributes that tell the sides apart in every "
-        "run.",
+        "confidence; `leaks`, if any, are attributes that tell the sides apart in "
+        "every run.",
     ),
     Section(
         "one_run",
