@@ -318,3 +318,13 @@ def test_processes_give_what_one_process_gives(seed):
     options = {"n_rows": 4, "runs": 60, "random_state": seed}
     alone = audit_estimator(SimplexRegressor(1.0), **options)
     assert audit_estimator(SimplexRegressor(1.0), jobs=2, **options) == alone
+
+
+def test_the_plot_has_the_judged_runs_and_the_promise():
+    pytest.importorskip("matplotlib").use("Agg")
+    found = audit_estimator(SimplexRegressor(1.0), runs=60, random_state=0)
+    assert len(found.result.scores_first) == found.result.trials[0] == 30
+    ax = found.plot()
+    assert ax.get_title() == "Audit of SimplexRegressor"
+    assert any("60 runs" in text.get_text() for text in ax.get_legend().get_texts())
+    assert "scores" not in repr(found)

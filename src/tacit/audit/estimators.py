@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from tacit.audit._trainings import Progress, trained
 from tacit.audit.bounds import largest_bound
 from tacit.audit.pairs import Pair
 from tacit.audit.run import AuditResult, audit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["EstimatorAudit", "audit_estimator"]
 
@@ -110,6 +113,12 @@ class EstimatorAudit(PromiseAudit):
             "refuted": self.refuted,
             "verdict": self.verdict,
         }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw how well the judged runs were told apart, over what is forbidden."""
+        drawn = self.result.plot(self.epsilon, ax)
+        drawn.set_title(f"Audit of {self.estimator}")
+        return drawn
 
     def __str__(self) -> str:
         return self.verdict

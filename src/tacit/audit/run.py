@@ -1,14 +1,20 @@
 """Train many times on two neighbors and bound epsilon from below."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.audit._seeds import Seed, run_seeds
 from tacit.audit.bounds import clopper_pearson_bound, gaussian_bound
+from tacit.plots import audit_roc
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["AuditResult", "audit"]
 
@@ -30,6 +36,8 @@ class AuditResult:
         How often the chosen event happened on the two sides, in the judged runs.
     mu_lower
         Lower confidence bound on the Gaussian-DP parameter; None for other methods.
+    scores_first, scores_second
+        Scores of the judged runs on the two sides, for `plot`.
     """
 
     epsilon_lower: float
@@ -40,10 +48,26 @@ class AuditResult:
     hits: tuple[int, int]
     trials: tuple[int, int]
     mu_lower: float | None = None
+    scores_first: Floats | tuple[()] = field(default=(), repr=False, compare=False)
+    scores_second: Floats | tuple[()] = field(default=(), repr=False, compare=False)
 
     def refutes(self, epsilon: float) -> bool:
         """Whether the claim of ``epsilon`` at this delta is below the bound."""
         return self.epsilon_lower > epsilon
+
+    def plot(self, epsilon: float | None = None, ax: Axes | None = None) -> Axes:
+        """Draw how well the judged runs were told apart, over what a claim forbids.
+
+        Parameters
+        ----------
+        epsilon
+            The claim, at the delta of the audit; None draws none.
+        ax
+            Where to draw; None makes new axes.
+        """
+        scores = self.scores_first, self.scores_second
+        name = f"{self.n_runs} runs a side"
+        return audit_roc(*scores, epsilon, self.delta, ax=ax, label=name)
 
     def __str__(self) -> str:
         caveat = ", assuming a Gaussian trade-off" if self.method == "gaussian" else ""
@@ -124,6 +148,8 @@ def audit(
         hits=found.hits,
         trials=found.trials,
         mu_lower=found.mu_lower,
+        scores_first=scores[0][n_runs // 2 :],
+        scores_second=scores[1][n_runs // 2 :],
     )
 
 
