@@ -24,7 +24,7 @@ HOURS = ("--target", "hours_per_week")
 @pytest.fixture
 def no_charts(monkeypatch):
     """Charts have tests of their own, and take most of the time of a fit."""
-    monkeypatch.setattr("tacit.reports._pages.drawing", lambda *_, **__: "")
+    monkeypatch.setattr("tacit.reports._templates.drawing", lambda *_, **__: "")
 
 
 @pytest.mark.usefixtures("no_charts")
