@@ -221,7 +221,7 @@ def test_what_says_nothing_of_columns_is_refused():
 
 
 def test_the_plot_shows_the_promise():
-    pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip("matplotlib", reason="needs the extra tacit[plots]").use("Agg")
     ax = audit_one_run(Sums(), n_canaries=60, random_state=0).plot()
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert any(name.startswith("forbidden by epsilon 1") for name in names)

@@ -321,7 +321,7 @@ def test_processes_give_what_one_process_gives(seed):
 
 
 def test_the_plot_has_the_judged_runs_and_the_promise():
-    pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip("matplotlib", reason="needs the extra tacit[plots]").use("Agg")
     found = audit_estimator(SimplexRegressor(1.0), runs=60, random_state=0)
     assert len(found.result.scores_first) == found.result.trials[0] == 30
     ax = found.plot()

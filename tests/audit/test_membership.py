@@ -233,7 +233,7 @@ def test_a_score_cannot_see_the_side_of_a_row_by_its_batch():
 
 @pytest.mark.parametrize("kind", ["array", "list", "frame", "sparse", "texts"])
 def test_tables_of_many_kinds_stay_what_they_are(kind):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="needs the extra tacit[pandas]")
     X = as_generator(0).normal(size=(50, 3))
     make = {
         "array": np.asarray,
@@ -343,7 +343,7 @@ def test_what_cannot_be_attacked_is_refused(change, words):
 
 
 def test_the_plot_says_that_it_is_private():
-    pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip("matplotlib", reason="needs the extra tacit[plots]").use("Agg")
     rng = as_generator(0)
     members, others = rows(50, rng), rows(50, rng)
     ax = membership_attack(REMEMBERS.fit(*members), members, others).plot()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ __all__ = ["PromiseAudit", "gaussian_note"]
 
 
 @dataclass(frozen=True)
-class PromiseAudit:
+class PromiseAudit(ABC):
     """An audit of what an estimator promises.
 
     Parameters
@@ -18,12 +19,39 @@ class PromiseAudit:
         Name of the class.
     epsilon, delta, neighbors
         What it promises, by its report or else by its parameters.
+    result
+        The lower bound and the counts behind it.
+    most_shown
+        The largest bound that so much work can give, against no noise at all.
+    claims_gaussian
+        Whether the report of the estimator claims Gaussian noise and nothing else.
     """
 
     estimator: str
     epsilon: float
     delta: float
     neighbors: str
+    result: Any
+    most_shown: float
+    claims_gaussian: bool
+
+    @property
+    def epsilon_lower(self) -> float:
+        """With the confidence asked for, epsilon at ``delta`` is no smaller."""
+        return float(self.result.epsilon_lower)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the bound is above what is promised."""
+        return bool(self.result.refutes(self.epsilon))
+
+    @property
+    @abstractmethod
+    def verdict(self) -> str:
+        """The outcome in words, with what it does not show."""
+
+    def __str__(self) -> str:
+        return self.verdict
 
     def _promise_in_words(self) -> str:
         return (

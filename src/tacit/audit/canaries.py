@@ -93,38 +93,26 @@ class OneRunAudit(PromiseAudit):
         Name of the class.
     epsilon, delta, neighbors
         What it promises, by its report or else by its parameters.
-    n_canaries, n_features
-        Canaries in the run, of which half chose the attack, and columns.
-    attribute
-        What the guesses were read from.
     result
         The lower bound and the counts behind it.
     most_shown
         The largest bound that so many canaries can give, against no noise at all.
     claims_gaussian
         Whether the report of the estimator claims Gaussian noise and nothing else.
+    n_canaries, n_features
+        Canaries in the run, of which half chose the attack, and columns.
+    attribute
+        What the guesses were read from.
     scores_in, scores_out
         Scores of the canaries that judged, by their coins.
     """
 
+    result: OneRunBound
     n_canaries: int
     n_features: int
     attribute: str
-    result: OneRunBound
-    most_shown: float
-    claims_gaussian: bool
     scores_in: tuple[float, ...]
     scores_out: tuple[float, ...]
-
-    @property
-    def epsilon_lower(self) -> float:
-        """With the confidence asked for, epsilon at ``delta`` is no smaller."""
-        return self.result.epsilon_lower
-
-    @property
-    def refuted(self) -> bool:
-        """Whether the bound is above what is promised."""
-        return self.result.refutes(self.epsilon)
 
     @property
     def verdict(self) -> str:
@@ -170,9 +158,6 @@ class OneRunAudit(PromiseAudit):
         name = f"{self.estimator}, {self.result.n_canaries} canaries"
         scores = self.scores_in, self.scores_out
         return audit_roc(*scores, self.epsilon, self.delta, ax=ax, label=name)
-
-    def __str__(self) -> str:
-        return self.verdict
 
 
 def audit_one_run(
@@ -258,12 +243,12 @@ def audit_one_run(
         promised,
         delta,
         relation,
-        n_canaries,
-        canaries.X.shape[1],
-        names[judged.place],
         judged.bound,
         most,
         gaussian,
+        n_canaries,
+        canaries.X.shape[1],
+        names[judged.place],
         tuple(judged.scores[judged.truth > 0].tolist()),
         tuple(judged.scores[judged.truth < 0].tolist()),
     )

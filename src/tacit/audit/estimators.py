@@ -40,14 +40,14 @@ class EstimatorAudit(PromiseAudit):
         Name of the class.
     epsilon, delta, neighbors
         What it promises, by its report or else by its parameters.
-    n_rows, n_features
-        Shape of the attacked data set.
     result
         The lower bound and the counts behind it, for the pair that showed most.
     most_shown
         The largest bound that so many runs can give, against no noise at all.
     claims_gaussian
         Whether the report of the estimator claims Gaussian noise and nothing else.
+    n_rows, n_features
+        Shape of the attacked data set.
     leaks
         Attributes that said one thing in all runs on one side, and another in all
         runs on the other.
@@ -55,23 +55,11 @@ class EstimatorAudit(PromiseAudit):
         Whether it refused a row beyond its bounds, so that none was tried.
     """
 
+    result: AuditResult
     n_rows: int
     n_features: int
-    result: AuditResult
-    most_shown: float
-    claims_gaussian: bool = False
     leaks: tuple[str, ...] = ()
     refuses_far_rows: bool = False
-
-    @property
-    def epsilon_lower(self) -> float:
-        """With the confidence asked for, epsilon at ``delta`` is no smaller."""
-        return self.result.epsilon_lower
-
-    @property
-    def refuted(self) -> bool:
-        """Whether the bound is above what is promised."""
-        return self.result.refutes(self.epsilon)
 
     @property
     def verdict(self) -> str:
@@ -119,9 +107,6 @@ class EstimatorAudit(PromiseAudit):
         drawn = self.result.plot(self.epsilon, ax)
         drawn.set_title(f"Audit of {self.estimator}")
         return drawn
-
-    def __str__(self) -> str:
-        return self.verdict
 
 
 def audit_estimator(
@@ -249,11 +234,11 @@ def audit_estimator(
         promised,
         delta,
         relation,
-        n_rows,
-        n_features,
         replace(worst, confidence=confidence),
         most,
         gaussian,
+        n_rows,
+        n_features,
         tuple(dict.fromkeys(leaks)),
         refuses,
     )
