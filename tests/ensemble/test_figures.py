@@ -4,6 +4,7 @@ import pytest
 from benchmarks import tables
 from benchmarks.ensemble import accuracy, common, report
 from benchmarks.ensemble.replays import GROUPS, line
+from tests.figures import saving
 
 
 class Made:
@@ -52,20 +53,11 @@ ROWS = [
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
-    monkeypatch.setattr(common, "RESULTS", tmp_path)
-    monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(report, "PICTURE", tmp_path / "picture.png")
     monkeypatch.setattr(report.factor, "draw", lambda rows: None)
     monkeypatch.setattr(report, "SUMMARY", tmp_path / "guide.md")
-    for page in (report.PAGE, report.SUMMARY):
-        page.write_text(f"Before\n\n{tables.START}\n{tables.END}\n")
-
-    def save(quick):
-        for section in report.SECTIONS:
-            rows = ROWS if section.name == "accuracy" else [{"size": 5, "error": 0.25}]
-            common.save(section.name, rows, quick=quick)
-
-    return save
+    report.SUMMARY.write_text(f"Before\n\n{tables.START}\n{tables.END}\n")
+    return saving(report, common, ROWS, "accuracy", tmp_path, monkeypatch)
 
 
 def test_chosen_students_are_shown_by_epsilon_as_means_over_seeds(results, capsys):

@@ -1,10 +1,10 @@
 """The page of figures is made from whole runs alone."""
 
 import pytest
-from benchmarks import tables
 from benchmarks.fairness import common, report
 from benchmarks.fairness.bounds import SHOWN
 from benchmarks.fairness.models import RECIPES
+from tests.figures import saving
 
 ROWS = [
     {
@@ -36,16 +36,7 @@ ROWS = [
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
-    monkeypatch.setattr(common, "RESULTS", tmp_path)
-    monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
-    report.PAGE.write_text(f"Before\n\n{tables.START}\n{tables.END}\n")
-
-    def save(quick):
-        for section in report.SECTIONS:
-            rows = ROWS if section.name == "sweeps" else [{"size": 5, "error": 0.25}]
-            common.save(section.name, rows, quick=quick)
-
-    return save
+    return saving(report, common, ROWS, "sweeps", tmp_path, monkeypatch)
 
 
 def test_the_page_says_from_where_on_a_bound_is_useful(results, capsys):

@@ -1,8 +1,8 @@
 """The page of figures is made from whole runs alone."""
 
 import pytest
-from benchmarks import tables
 from benchmarks.recommend import accuracy, common, plateau, report
+from tests.figures import saving
 
 ROWS = [
     dict.fromkeys(accuracy.FIELDS)
@@ -29,20 +29,11 @@ ROWS = [
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
-    monkeypatch.setattr(common, "RESULTS", tmp_path)
-    monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(report, "PICTURE", tmp_path / "picture.png")
     monkeypatch.setattr(report, "PLATEAU", tmp_path / "plateau.png")
     monkeypatch.setattr(plateau, "PICTURE", tmp_path / "drawn.png")
     plateau.PICTURE.write_bytes(b"a picture")
-    report.PAGE.write_text(f"Before\n\n{tables.START}\n{tables.END}\n")
-
-    def save(quick):
-        for section in report.SECTIONS:
-            rows = ROWS if section.name == "accuracy" else [{"size": 5, "error": 0.25}]
-            common.save(section.name, rows, quick=quick)
-
-    return save
+    return saving(report, common, ROWS, "accuracy", tmp_path, monkeypatch)
 
 
 def test_errors_are_shown_by_epsilon_with_words_beside_them(results, capsys):
