@@ -16,7 +16,7 @@ INSTALLED_DOCS := $(VENV)/.installed-docs
 INSTALLED_BENCH := $(VENV)/.installed-bench
 VERDICTS := benchmarks/outputs/audit.jsonl
 
-.PHONY: setup demo lint test test-all audit docs bench-quick bench peers \
+.PHONY: setup demo lint test test-all mutate audit docs bench-quick bench peers \
 	bench-erm-quick bench-erm bench-cd-quick bench-cd bench-regression-quick \
 	bench-regression bench-streams-quick bench-streams bench-ensemble-quick \
 	bench-ensemble bench-recommend-quick bench-recommend \
@@ -70,6 +70,10 @@ test: lint
 
 test-all: lint
 	@$(PYTEST)
+
+# planted bugs, each of which a fast test must notice; see CONTRIBUTING.md
+mutate: $(INSTALLED)
+	@$(BIN)/python -m tools.mutate --workers $(WORKERS)
 
 # every attack, and the page that says what it showed; about 40 minutes on one core
 audit: $(INSTALLED)

@@ -13,6 +13,15 @@ settings.load_profile("tacit")
 # scipy reads it on import, which comes later: lets scikit-learn check array API input
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
+SLOW_TIMEOUT = 3600  # seconds
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give slow tests longer than the timeout of all others in pyproject.toml."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT))
+
 
 @pytest.fixture
 def seed() -> int:

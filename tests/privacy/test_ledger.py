@@ -4,8 +4,11 @@ import copy
 import json
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import product
 from math import exp
+from threading import Barrier, BrokenBarrierError
 
 import numpy as np
 import pytest
@@ -24,6 +27,7 @@ from tacit.privacy import (
     Shares,
     calibrate,
 )
+from tacit.privacy._filter import Filter
 from tacit.privacy.profiles import gaussian_delta
 
 BUDGET = Budget(1.0, 1e-6)
@@ -270,6 +274,26 @@ def test_a_forked_copy_refuses_to_charge():
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     assert ledger.report().entries == ()
+
+
+def test_threads_together_spend_the_budget_once(monkeypatch):
+    ledger = Ledger(Budget(1.0))
+    admits, meeting = Filter.admits, Barrier(2)
+
+    def admits_together(*arguments):
+        # without a lock both threads decide on the same total, and both go on
+        with suppress(BrokenBarrierError):
+            meeting.wait(0.2)
+        return admits(*arguments)
+
+    def spend(_):
+        with suppress(BudgetExceeded):
+            ledger.charge(PureDP(0.6), "query")
+
+    monkeypatch.setattr(Filter, "admits", admits_together)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(spend, range(2)))
+    assert len(ledger.report().entries) == 1
 
 
 def test_a_budget_barely_touched_counts_as_unspent():

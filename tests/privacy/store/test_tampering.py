@@ -277,6 +277,42 @@ def test_a_process_that_read_on_sees_that_its_last_record_changed(filled):
         filled.charge(PureDP(0.1), "query")
 
 
+def rewrite_behind_guards(path, row):
+    """Change a record of a file, with the triggers dropped and put back."""
+    with sqlite3.connect(path) as forger:
+        triggers = forger.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall()
+        for name, _ in triggers:
+            forger.execute(f"DROP TRIGGER {name}")
+        forger.execute(
+            "UPDATE tacit_record SET body = ?, previous = ?, hash = ? WHERE seq = ?",
+            (row.body, row.previous, row.hash, row.seq),
+        )
+        for _, sql in triggers:
+            forger.execute(sql)
+    forger.close()
+
+
+@pytest.mark.parametrize("previous", [None, "0" * 64])
+def test_a_rewritten_record_stops_later_charges(sqlite_url, tmp_path, previous):
+    """Charging reads the chain too: nobody runs `verify` before each charge."""
+    ledger = Ledger.open(sqlite_url, dataset="x", budget=BUDGET)
+    ledger.charge(PureDP(0.9), "first")
+    row = ledger.export().rows[1]
+    ledger.close()
+    cheaper = {"event": {"type": "PureDP", "epsilon": 0.05}, "epsilon": 0.05}
+    body = canonical(json.loads(row.body) | cheaper)
+    if previous is None:  # the hash is that of the old text
+        row = row._replace(body=body)
+    else:  # the hash fits, the record before it does not
+        row = Row(row.seq, row.token, body, previous, chained(previous, body))
+    rewrite_behind_guards(tmp_path / "budget.db", row)
+    fresh = Ledger.open(sqlite_url, dataset="x")
+    with pytest.raises(LedgerDamaged, match="record 1 does not follow"):
+        fresh.charge(PureDP(0.9), "second")
+
+
 def test_a_new_record_that_does_not_follow_stops_all_charges(filled):
     drop_guards(filled)
     run(
