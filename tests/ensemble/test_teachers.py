@@ -356,19 +356,19 @@ def test_an_empty_folder_becomes_its_owners_alone(rows, tmp_path):
     place.chmod(0o755)
     taught(Majority(), rows, folder=place)
     assert place.stat().st_mode & 0o777 == 0o700
-    # one that was begun is as its owner wants it
+    # and so does one that holds teachers already
     place.chmod(0o750)
+    (place / "private-teacher-0").chmod(0o644)
     taught(Majority(), rows, folder=place)
-    assert place.stat().st_mode & 0o777 == 0o750
+    assert place.stat().st_mode & 0o777 == 0o700
+    assert (place / "private-teacher-0").stat().st_mode & 0o777 == 0o600
 
 
 def test_an_empty_folder_of_another_owner_is_refused(rows, tmp_path, monkeypatch):
-    def refused(*_):
-        raise PermissionError
-
-    monkeypatch.setattr(type(tmp_path), "chmod", refused)
-    with pytest.raises(ValueError, match="must be yours, as teachers"):
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(ValueError, match=r"^teacher_folder .* belongs to another user"):
         taught(Majority(), rows, folder=tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 class Counted(Majority):

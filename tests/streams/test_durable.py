@@ -100,6 +100,62 @@ def test_only_the_owner_may_read_the_folder(tmp_path, seed):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_an_existing_folder_is_restricted_to_its_owner(tmp_path, seed):
+    folder = tmp_path / "s"
+    folder.mkdir()
+    folder.chmod(0o777)
+    folder_run(folder, rows_of(seed)[:1])
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    # also where a copy brought the state back, readable by all
+    folder.chmod(0o755)
+    for path in folder.iterdir():
+        path.chmod(0o644)
+    with DurableStream(Tiny(random_state=0), folder):
+        modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert modes == {0o600}
+
+
+def test_links_in_a_folder_are_left_alone(tmp_path, seed):
+    outside = tmp_path / "outside"
+    outside.write_text("")
+    outside.chmod(0o644)
+    folder = tmp_path / "s"
+    folder.mkdir()
+    (folder / "private-other").symlink_to(outside)
+    folder_run(folder, rows_of(seed)[:1])
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o644
+
+
+def test_an_open_folder_with_other_files_is_rejected_as_it_is(tmp_path):
+    (tmp_path / "letter").write_text("")
+    tmp_path.chmod(0o777)
+    with pytest.raises(ValueError, match=r"open to other users \(mode 0777\)"):
+        DurableStream(Tiny(), tmp_path)
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o777
+    assert [path.name for path in tmp_path.iterdir()] == ["letter"]
+    tmp_path.chmod(0o700)
+    DurableStream(Tiny(), tmp_path).close()
+
+
+def test_a_folder_of_another_user_is_rejected(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(ValueError, match=r"^folder .* belongs to another user"):
+        DurableStream(Tiny(), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_whose_permissions_cannot_change_is_rejected(tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError
+
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(os, "fchmod", refused)
+    with pytest.raises(ValueError, match="permissions cannot be changed"):
+        DurableStream(Tiny(), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_one_holder_at_a_time(tmp_path, seed):
     with DurableStream(Tiny(), tmp_path / "s") as stream:
         with pytest.raises(ValueError, match="held by another process"):

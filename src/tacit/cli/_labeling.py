@@ -166,7 +166,7 @@ def opened(
     """
     state = places.state
     assert state is not None  # as places has refused
-    made(state)
+    made(state, "--state")
     try:
         durable = DurableLabeler(labeler, state / LABELER, ledger=ledger)
     except OtherParameters as other:

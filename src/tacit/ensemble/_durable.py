@@ -64,8 +64,9 @@ class DurableLabeler(HeldFolder):
         answered and cannot go on.
     folder
         Where the teachers and the state are kept. It is secret: whoever reads it has
-        models of few rows each, and the key of the noise. A new folder, and every file,
-        is for its owner alone. Teachers are pickles: open only a folder that you wrote.
+        models of few rows each, and the key of the noise. Only its owner can read it:
+        an existing folder is restricted to its owner, or rejected where this is not
+        possible. Teachers are pickles: open only a folder that you wrote.
     ledger
         Account to charge at the first fit; None opens one for this labeler alone. After
         a restart, the same or None.

@@ -45,17 +45,8 @@ class TeacherFolder:
     path: Path
 
     def make(self) -> None:
-        """Make the folder, or take an empty one, for its owner alone."""
-        made(self.path)
-        if any(self.path.iterdir()):
-            return
-        try:
-            self.path.chmod(0o700)
-        except PermissionError:
-            raise ValueError(
-                f"teacher_folder {self.path} must be yours, as teachers are kept from "
-                "others; give a new folder."
-            ) from None
+        """Make the folder, or restrict an existing one to its owner."""
+        made(self.path, "teacher_folder")
 
     @contextmanager
     def opened(self, estimator: Any, seeds: Sequence[int]) -> Iterator[None]:

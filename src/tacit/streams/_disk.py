@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +19,12 @@ __all__ = ["folder_path", "locked", "made", "placed"]
 
 # A link that was put in the place of a file is not followed
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+# Names of what the library keeps in private folders; anything else is the user's
+KEPT = re.compile(
+    r"(lock|private-.+|answers-\d+|teachers|teachers\.json|labeler|pool\.json)"
+    r"(\.partial)?"
+)
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def folder_path(folder: Any, name: str = "folder") -> Path:
@@ -27,12 +35,69 @@ def folder_path(folder: Any, name: str = "folder") -> Path:
     return Path(given).absolute()
 
 
-def made(folder: Path) -> None:
-    """Make a folder for its owner alone, where there is none."""
-    if folder.is_dir():
+def made(folder: Path, name: str = "folder") -> None:
+    """Make a folder that only its owner can read, or restrict an existing one to that.
+
+    An existing folder is rejected if another user owns it, or if others can read it
+    and it holds files of something else: restricting it could lock those users out.
+    """
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, parents=True)
+        _settle(folder.parent)
+    if os.name == "posix":
+        _restrict(folder, name)
+
+
+def _restrict(folder: Path, name: str) -> None:
+    """Take the permissions of other users from a folder and from what is kept in it."""
+    # through one handle, as the path may name another folder a moment later
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        found = os.fstat(handle)
+        if found.st_uid != os.geteuid():
+            raise ValueError(
+                f"{name} {folder} belongs to another user, who can read all of it; "
+                "give a new folder, or one that you own."
+            )
+        with os.scandir(handle) as entries:
+            inside = list(entries)
+        if found.st_mode & OTHERS:
+            if not all(KEPT.fullmatch(entry.name) for entry in inside):
+                raise ValueError(
+                    f"{name} {folder} holds other files and is open to other users "
+                    f"(mode {stat.S_IMODE(found.st_mode):04o}); give a new or empty "
+                    "folder, or restrict it yourself with `chmod 700`."
+                )
+            _set_mode(handle, 0o700, f"{name} {folder}")
+        for entry in inside:
+            if KEPT.fullmatch(entry.name):
+                _restrict_entry(entry, handle, folder)
+    finally:
+        os.close(handle)
+
+
+def _restrict_entry(entry: os.DirEntry[str], parent: int, folder: Path) -> None:
+    """Take the permissions of other users from a file or folder, but from no link."""
+    mode = entry.stat(follow_symlinks=False).st_mode
+    if not (mode & OTHERS and (stat.S_ISREG(mode) or stat.S_ISDIR(mode))):
         return
-    folder.mkdir(mode=0o700, parents=True)
-    _settle(folder.parent)
+    handle = os.open(entry.name, os.O_RDONLY | NO_LINKS, dir_fd=parent)
+    try:
+        owners = 0o700 if stat.S_ISDIR(mode) else 0o600
+        _set_mode(handle, owners, str(folder / entry.name))
+    finally:
+        os.close(handle)
+
+
+def _set_mode(handle: int, mode: int, name: str) -> None:
+    """Set permissions and check that the file system keeps them."""
+    with suppress(PermissionError):
+        os.fchmod(handle, mode)
+    if os.fstat(handle).st_mode & OTHERS:
+        raise ValueError(
+            f"{name} is open to other users, and its permissions cannot be changed; "
+            "give a folder on a file system that keeps permissions, or one you own."
+        )
 
 
 def locked(path: Path, refusal: str) -> int:

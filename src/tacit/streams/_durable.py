@@ -37,8 +37,8 @@ class DurableStream(HeldFolder):
         cannot go on.
     folder
         Where the state is kept. It is secret: whoever reads it knows exact sums of
-        rows and the key of the noise. A new folder, and every file, is for its owner
-        alone.
+        rows and the key of the noise. Only its owner can read it: an existing folder is
+        restricted to its owner, or rejected where this is not possible.
     ledger
         Account to charge at the first step; None opens one for this stream alone.
         After a restart, the same or None.
