@@ -193,9 +193,38 @@ def test_what_only_resembles_a_parameter_is_refused_by_name(kind, parameters, ma
     )
 
 
-def test_a_parameter_of_any_kind_is_shown_in_one_line():
-    assert "\n" not in shown(np.zeros((30, 30)))
-    assert "cannot be printed" in shown(UNPRINTABLE) or len(shown(UNPRINTABLE)) < 99
+class ManyLines:
+    def __repr__(self):
+        return "\n".join(["line"] * 9)
+
+
+class NoRepr:
+    def __repr__(self):
+        raise RuntimeError("secret")
+
+
+@pytest.mark.parametrize(
+    ("value", "begin"),
+    [
+        (np.zeros((30, 30)), "array([[0., 0"),
+        (HUGE, "1000000000"),
+        (ManyLines(), "line line lin"),
+        ("x" * 5000, "'xxxx"),
+        (list(range(5000)), "[0, 1, 2"),
+        # newer versions of Python shorten what older ones cannot print
+        (UNPRINTABLE, ("int that cannot be printed", "<int instance")),
+        (NoRepr(), "<NoRepr instance"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_parameter_of_any_kind_is_shown_in_one_line(value, begin):
+    line = shown(value)
+    assert line.startswith(begin)
+    assert "\n" not in line
+    assert len(line) < 99
+
+
+def test_numbers_of_other_kinds_become_those_of_python():
     assert number(np.longdouble("1e4000")) == np.inf
     assert type(checked_integer(np.uint8(3), "n", 2, 9)) is int
 
