@@ -1,5 +1,7 @@
 """Curves against closed forms, quadrature and dp_accounting."""
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from dp_accounting import dp_event
@@ -91,6 +93,37 @@ def test_gaussian_profile_is_the_hockey_stick_integral(mu, epsilon):
     start = epsilon / mu + mu / 2  # where the integrand becomes positive
     truth = integrate.quad(excess, start, start + 12, epsabs=0, epsrel=1e-11)[0]
     assert gaussian_delta(epsilon, mu) == pytest.approx(truth, rel=1e-8, abs=1e-300)
+
+
+def decimal_normal(x):
+    """Return the normal distribution function at a Decimal, to 100 digits or more."""
+    # every term of this series has the sign of x, so nothing cancels within it
+    term = total = x
+    n = 1
+    while term and abs(term) > abs(total) * Decimal(10) ** -260:
+        n += 2
+        term = term * x * x / n
+        total += term
+    pi = Decimal(
+        "3.14159265358979323846264338327950288419716939937510582097494459230782"
+    )
+    return Decimal(1) / 2 + total * (-x * x / 2).exp() / (2 * pi).sqrt()
+
+
+@pytest.mark.parametrize("epsilon", [1e-7, 1.6e-4, 1e-2, 1.0, 12.0])
+@pytest.mark.parametrize("low", [-2.0, 0.3, 6.0, 12.0])
+def test_gaussian_delta_has_the_stated_relative_error(epsilon, low):
+    mu = float(np.hypot(low, np.sqrt(2 * epsilon)) - low)  # epsilon/mu - mu/2 = low
+    with localcontext(prec=280):
+        e, m = Decimal(epsilon), Decimal(mu)
+        truth = decimal_normal(m / 2 - e / m)
+        truth -= e.exp() * decimal_normal(-m / 2 - e / m)
+        error = float(Decimal(gaussian_delta(epsilon, mu)) / truth - 1)
+        # the same pair with its members exchanged
+        exchanged = 1 - (-e).exp() * (1 - truth)
+        other = float(Decimal(gaussian_delta(-epsilon, mu)) / exchanged - 1)
+    assert abs(error) < 1e-11
+    assert abs(other) < 1e-11
 
 
 @pytest.mark.parametrize("dim", [1, 2, 9, 18])

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import inf, log, sqrt
+from math import inf, log, pi, sqrt
 from typing import Protocol, Self
 
 import numpy as np
@@ -31,28 +31,59 @@ __all__ = [
     "join",
 ]
 
-# Normal tails are accurate to about 2e-8 and quadratures to 1e-12; deltas are enlarged
-# by this factor, so that what is reported errs on the safe side.
+# Gaussian deltas are accurate to about 1e-12 and quadratures to the same; deltas are
+# enlarged by this factor, so that what is reported errs on the safe side.
 SAFETY = 1.0 + 1e-7
+
+# Shift below which the two terms of the Gaussian delta cancel, and the rule of
+# quadrature that replaces their difference there
+NARROW = 0.5
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
-    """Return the exact delta of a Gaussian mechanism with shift ``mu`` deviations.
+    """Return the exact delta of a Gaussian mechanism with shift ``mu``.
 
     Notes
     -----
-    **Bound.** Equality in Balle and Wang (2018), Theorem 8, for any real epsilon.
+    **Bound.** Equality in Balle and Wang (2018), Theorem 8, for any real epsilon, to a
+    relative error below 1e-11 where delta is above 1e-280.
     """
-    return float(_gaussian_deltas(np.array(epsilon), mu))
+    return float(gaussian_deltas(np.array([epsilon], dtype=np.float64), mu)[0])
 
 
-def _gaussian_deltas(epsilons: NDArray[np.float64], mu: float) -> NDArray[np.float64]:
+def gaussian_deltas(epsilons: NDArray[np.float64], mu: float) -> NDArray[np.float64]:
     """Return `gaussian_delta` of many epsilons."""
     if mu == 0:
         return np.asarray(-np.expm1(np.minimum(epsilons, 0.0)), dtype=np.float64)
-    upper = special.log_ndtr(mu / 2 - epsilons / mu)
-    lower = epsilons + special.log_ndtr(-mu / 2 - epsilons / mu)
-    return np.asarray(np.exp(upper) * -np.expm1(np.minimum(lower - upper, 0.0)))
+    size = np.abs(epsilons)
+    # delta = density(low) (mills(low) - mills(high)) [gaussian:mills]
+    low = size / mu - mu / 2
+    density = np.exp(-0.5 * low * low) / sqrt(2 * pi)
+    if mu < NARROW:
+        found = density * _mills_fall(low, mu)
+    else:
+        # erfcx overflows far below zero, where nothing cancels
+        upper = density * mills(np.maximum(low, 0.0))
+        upper = np.where(low < 0, special.ndtr(-low), upper)
+        found = upper - density * mills(low + mu)
+    if np.all(epsilons >= 0):
+        return np.asarray(found)
+    # the other direction is the same pair with its members exchanged
+    below = np.minimum(epsilons, 0.0)
+    return np.where(below < 0, np.exp(below) * found - np.expm1(below), found)
+
+
+def mills(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the normal tail above ``x`` divided by the normal density at ``x``."""
+    return np.asarray(sqrt(pi / 2) * special.erfcx(x / sqrt(2)))
+
+
+def _mills_fall(low: NDArray[np.float64], width: float) -> NDArray[np.float64]:
+    """Return ``mills(low) - mills(low + width)`` as an integral, without cancelling."""
+    # -mills'(x) = 1 - x mills(x)
+    x = low[..., None] + (0.5 * width * (1 + _NODES))
+    return np.asarray((1 - x * mills(x)) @ (0.5 * width * _WEIGHTS))
 
 
 def smallest_epsilon(
@@ -150,7 +181,7 @@ class TiltedProfile(_Once):
         nodes, weights = _legendre(24)
         half = np.diff(breaks)[:, None] / 2
         r = breaks[:-1, None] + half * (nodes + 1)
-        spent = _gaussian_deltas(rest - self.mu * r, width)
+        spent = gaussian_deltas(rest - self.mu * r, width)
         inside = np.sum(half * weights * spent * np.exp(chi_log_density(r, self.dim)))
         tail = special.gammaincc(self.dim / 2, end**2 / 2)
         return float(min(1.0, SAFETY * inside + tail))
