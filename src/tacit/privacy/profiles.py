@@ -57,7 +57,7 @@ def gaussian_deltas(epsilons: NDArray[np.float64], mu: float) -> NDArray[np.floa
     if mu == 0:
         return np.asarray(-np.expm1(np.minimum(epsilons, 0.0)), dtype=np.float64)
     size = np.abs(epsilons)
-    # delta = density(low) (mills(low) - mills(high)) [gaussian:mills]
+    # [gaussian:mills] delta = density(low) (mills(low) - mills(low + mu))
     low = size / mu - mu / 2
     density = np.exp(-0.5 * low * low) / sqrt(2 * pi)
     if mu < NARROW:
