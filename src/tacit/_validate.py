@@ -6,7 +6,10 @@ from math import isfinite
 from numbers import Integral, Number, Real
 from typing import Any
 
+import numpy as np
+
 __all__ = [
+    "PlainNumbers",
     "at_least",
     "at_most",
     "fraction",
@@ -14,6 +17,7 @@ __all__ = [
     "nonnegative",
     "one_of",
     "plain",
+    "plain_number",
     "positive",
     "shown",
 ]
@@ -46,20 +50,49 @@ def _is_short(value: object) -> bool:
     return value is None or isinstance(value, Number)
 
 
-def plain(instance: Any) -> None:
-    """Turn the numbers of a frozen dataclass into Python's own.
+def plain(instance: Any, *names: str) -> None:
+    """Turn the numbers of a frozen dataclass, or of some fields, into Python's own.
 
-    Sums and products of narrow numbers are rounded to their own few digits, and bounds
-    that privacy rests on with them.
+    NumPy rounds sums and products of narrow numbers to their few digits, wraps narrow
+    integers, and with them the bounds that privacy rests on. Call this before any
+    check, so that the number that is checked is the number that is stored.
     """
-    for field in fields(instance):
-        value = getattr(instance, field.name)
-        if type(value) in (bool, int, float):
-            continue
-        if isinstance(value, Integral):
-            object.__setattr__(instance, field.name, int(value))
-        elif isinstance(value, Real):
-            object.__setattr__(instance, field.name, float(value))
+    for name in names or [field.name for field in fields(instance)]:
+        value = getattr(instance, name)
+        exact = plain_number(value, name)
+        if exact is not value:
+            object.__setattr__(instance, name, exact)
+
+
+class PlainNumbers:
+    """Base of frozen dataclasses that have no checks of their own."""
+
+    def __post_init__(self) -> None:
+        plain(self)
+
+
+def plain_number(value: Any, name: str) -> Any:
+    """Return a number, or a tuple of numbers, as Python's own; anything else as it is.
+
+    Numbers that are neither integers nor real, decimals, and arrays of no dimension
+    raise ValueError: arithmetic with them is not that of floats.
+    """
+    if type(value) in (bool, int, float):
+        return value
+    if type(value) is tuple:
+        return tuple(plain_number(part, name) for part in value)
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        try:
+            return float(value)
+        except OverflowError:  # a fraction beyond all floats
+            pass
+    elif not isinstance(value, Number | np.ndarray) or np.ndim(value) > 0:
+        return value
+    raise ValueError(f"{name} must be an int or a float, got {shown(value)}.")
 
 
 def _is_number(value: object) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._validate import nonnegative
+from tacit._validate import nonnegative, plain
 from tacit.convex._protocols import Array, Loss
 from tacit.data.rows import MOST_BLOCK_ROWS, Rows, cut
 
@@ -201,6 +201,7 @@ class Objective:
     tilt: Array | None = None
 
     def __post_init__(self) -> None:
+        plain(self)
         nonnegative(ridge=self.ridge)
 
     def linear(self, W: Array) -> Array:

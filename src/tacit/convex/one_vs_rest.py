@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import at_least
+from tacit._validate import at_least, plain
 from tacit.convex._protocols import Array
 from tacit.convex.losses import HuberizedHinge, Logistic
 
@@ -45,6 +45,7 @@ class OneVsRest:
     n_classes: int
 
     def __post_init__(self) -> None:
+        plain(self)
         if not isinstance(self.loss, Logistic | HuberizedHinge):
             raise ValueError(
                 "loss must be Logistic() or HuberizedHinge(), got "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._validate import positive
+from tacit._validate import plain, plain_number, positive
 
 __all__ = ["RowBounds", "TargetBounds", "canonical"]
 
@@ -26,6 +26,9 @@ class TargetBounds:
     classes: tuple[Any, ...] | None
 
     def _check_targets(self) -> None:
+        object.__setattr__(
+            self, "y_range", plain_number(tuple(self.y_range), "y_range")
+        )
         low, high = self.y_range
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
             raise ValueError(
@@ -95,6 +98,8 @@ class RowBounds(TargetBounds):
     classes: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
+        self._check_targets()
+        plain(self, "x_norm")
         positive(x_norm=self.x_norm)
         object.__setattr__(self, "x_norm", float(self.x_norm))
         if not 1e-100 <= self.x_norm <= 1e100:
@@ -104,7 +109,6 @@ class RowBounds(TargetBounds):
             )
         if self.norm not in ("l2", "linf"):
             raise ValueError(f"norm must be 'l2' or 'linf', got {self.norm!r}.")
-        self._check_targets()
 
     def factors(self, X: Any) -> NDArray[np.float64]:
         """Return the factor of each row that brings it within the L2 bound."""

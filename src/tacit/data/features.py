@@ -66,6 +66,7 @@ class FeatureBounds(TargetBounds):
     classes: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
+        self._check_targets()
         for name in ("low", "high"):
             ends = np.asarray(getattr(self, name), dtype=np.float64)
             object.__setattr__(self, name, tuple(ends.ravel().tolist()))
@@ -76,7 +77,6 @@ class FeatureBounds(TargetBounds):
                 f"{len(low)} and {len(high)}."
             )
         _check(low, high, lambda j: f"low[{j}], high[{j}]")
-        self._check_targets()
 
     def __repr__(self) -> str:
         return f"FeatureBounds({self.n_features} features)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tacit._validate import PlainNumbers
 from tacit.ensemble._agreement import Group
 from tacit.privacy import Budget
 
@@ -12,7 +13,7 @@ __all__ = ["TeacherPlan"]
 
 
 @dataclass(frozen=True)
-class TeacherPlan:
+class TeacherPlan(PlainNumbers):
     """Teachers by one mechanism, and what to expect of their answers.
 
     Parameters

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from tacit._estimators import planning_rows, promised_budget, public_range
-from tacit._validate import at_least, one_of
+from tacit._validate import PlainNumbers, at_least, one_of
 from tacit.ensemble._agreement import Agreement, agreement_groups
 from tacit.ensemble._plan import (
     auto_mechanism,
@@ -56,7 +56,7 @@ LEARNER = "the learner is a function of its rows and its seed, and keeps nothing
 
 
 @dataclass(frozen=True)
-class LabelerPlan:
+class LabelerPlan(PlainNumbers):
     """What a labeler will do and spend, before any row is read.
 
     Parameters

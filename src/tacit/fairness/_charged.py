@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from tacit._estimators import open_account, promised_neighbors, report_of
 from tacit._random import RandomSource, generator_for, is_seeded
-from tacit._validate import fraction, one_of
+from tacit._validate import PlainNumbers, fraction, one_of
 from tacit.fairness._bounds import Fragile, fragile_rows
 from tacit.fairness._certificate import FairnessCertificate, checked_distance
 from tacit.fairness._distances import Distance
@@ -57,7 +57,7 @@ OWN_LEDGER = "this certificate has a ledger of its own"
 
 
 @dataclass(frozen=True)
-class CertificatePlan:
+class CertificatePlan(PlainNumbers):
     """Counts that will be released, and their noise, fixed without data.
 
     Parameters

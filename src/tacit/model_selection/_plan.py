@@ -10,7 +10,7 @@ from typing import Any
 
 from scipy.optimize import brentq
 
-from tacit._validate import fraction
+from tacit._validate import PlainNumbers, fraction
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, Laplace, RandomRepeats
 from tacit.privacy import (
@@ -49,7 +49,7 @@ ALONE = "public steps map each row by itself"
 
 
 @dataclass(frozen=True)
-class SearchPlan:
+class SearchPlan(PlainNumbers):
     """What a search will do and spend, before any row is read.
 
     Parameters

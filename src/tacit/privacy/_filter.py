@@ -9,6 +9,7 @@ from math import ceil, floor, inf, log, log10
 
 import numpy as np
 
+from tacit._validate import plain
 from tacit.privacy.budget import Budget, exactly
 from tacit.privacy.curve import ORDERS, PrivacyCurve, renyi_log_delta
 from tacit.privacy.profiles import GaussianProfile
@@ -39,6 +40,7 @@ class Shares:
     slack: float = 0.1
 
     def __post_init__(self) -> None:
+        plain(self)
         parts = (self.basic, self.gaussian, self.renyi, self.slack)
         # compared this way around, what is no number is refused too
         if not all(0 <= part <= 1 for part in parts) or sum(map(exactly, parts)) > 1:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import fsum, nextafter
 from typing import Any
 
-from tacit._validate import fraction, positive, shown
+from tacit._validate import fraction, plain, plain_number, positive, shown
 
 __all__ = ["Budget", "Neighbors", "exactly"]
 
@@ -63,6 +63,7 @@ class Budget:
     neighbors: Neighbors = Neighbors.REPLACE_ONE
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(epsilon=self.epsilon)
         fraction(delta=self.delta)
         object.__setattr__(self, "epsilon", float(self.epsilon))
@@ -93,6 +94,7 @@ class Budget:
         """
         if not shares:
             raise ValueError("shares must name at least one part, got none.")
+        shares = plain_number(shares, "shares")
         for share in shares:
             positive(shares=share)
         total = fsum(shares)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tacit._validate import at_least, fraction, nonnegative, positive
+from tacit._validate import at_least, fraction, nonnegative, plain, positive
 from tacit.exceptions import PlanError
 from tacit.privacy.budget import Neighbors
 from tacit.privacy.curve import ORDERS, SMALL, PrivacyCurve, pure_renyi
@@ -72,6 +72,7 @@ class GaussianNoise:
     multiplier: float
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(multiplier=self.multiplier)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
@@ -94,6 +95,7 @@ class LaplaceNoise:
     multiplier: float
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(multiplier=self.multiplier)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
@@ -123,6 +125,7 @@ class L2LaplaceNoise:
     size: int
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(multiplier=self.multiplier)
         at_least(1, size=self.size)
 
@@ -146,6 +149,7 @@ class PureDP:
     epsilon: float
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(epsilon=self.epsilon)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
@@ -166,6 +170,7 @@ class ApproxDP:
     delta: float
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(epsilon=self.epsilon)
         fraction(delta=self.delta)
 
@@ -188,6 +193,7 @@ class BoundedRange:
     epsilon: float
 
     def __post_init__(self) -> None:
+        plain(self)
         positive(epsilon=self.epsilon)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
@@ -222,6 +228,7 @@ class TiltedMinimum:
     rank: int = 1
 
     def __post_init__(self) -> None:
+        plain(self)
         nonnegative(offset=self.offset)
         positive(multiplier=self.multiplier)
         at_least(1, rank=self.rank)
@@ -256,6 +263,7 @@ class PoissonSampled:
     rate: float
 
     def __post_init__(self) -> None:
+        plain(self)
         _refuse_other_than_gaussian(self.event)
         fraction(rate=self.rate, closed=False)
 
@@ -287,6 +295,7 @@ class FixedSizeSampled:
     n_rows: int
 
     def __post_init__(self) -> None:
+        plain(self)
         _refuse_other_than_gaussian(self.event)
         at_least(1, size=self.size)
         at_least(self.size, n_rows=self.n_rows)
@@ -310,6 +319,7 @@ class Repeated:
     count: int
 
     def __post_init__(self) -> None:
+        plain(self)
         at_least(1, count=self.count)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:

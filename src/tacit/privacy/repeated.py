@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import logsumexp
 
-from tacit._validate import fraction
+from tacit._validate import fraction, plain
 from tacit.privacy.budget import Neighbors
 from tacit.privacy.curve import ORDERS, PrivacyCurve, pure_renyi
 from tacit.privacy.profiles import (
@@ -149,6 +149,7 @@ class RepeatAndSelect:
     gamma: float
 
     def __post_init__(self) -> None:
+        plain(self)
         if not (isfinite(self.eta) and -1 < self.eta <= LARGEST_SHAPE):
             raise ValueError(
                 f"eta must be above -1 and at most {LARGEST_SHAPE:g}, got {self.eta!r}."

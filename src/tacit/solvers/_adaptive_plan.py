@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
+from tacit._validate import PlainNumbers
 from tacit.mechanisms import Gaussian, SymmetricGaussian
 from tacit.privacy import Composed, Event, GaussianNoise, Neighbors
 from tacit.solvers._base import Problem, plan_assumptions
@@ -50,7 +51,7 @@ def crowd(problem: Problem, level: float) -> float:
 
 
 @dataclass(frozen=True)
-class AdaptiveMomentsPlan:
+class AdaptiveMomentsPlan(PlainNumbers):
     """Shares and noise of all releases, fixed without data.
 
     ``level`` is the noise on the mean of numbers up to one. The sensitivities are those

@@ -9,7 +9,7 @@ from math import log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import fraction
+from tacit._validate import PlainNumbers, fraction
 from tacit.convex import coordinate_parts
 from tacit.mechanisms import Exponential, NoisyMax, PermuteAndFlip
 from tacit.mechanisms.whole import FEW_ROWS, WholeGaussian, WholeLaplace
@@ -52,7 +52,7 @@ MOVES: dict[str, Callable[[float], Event]] = {
 
 
 @dataclass(frozen=True)
-class GreedyCoordinateDescentPlan:
+class GreedyCoordinateDescentPlan(PlainNumbers):
     """Choices, updates and the noise of both, fixed without data."""
 
     problem: Problem

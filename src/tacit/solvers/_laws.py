@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
-from tacit._validate import one_of
+from tacit._validate import PlainNumbers, one_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.privacy import (
@@ -111,7 +111,7 @@ class NoiseLaw:
         return scale * sqrt(2 * tail) * (sqrt(self.size + 1) + sqrt(2 * tail))
 
 
-class PlannedNoise:
+class PlannedNoise(PlainNumbers):
     """What plans have in common whose noise follows one of the laws.
 
     The event and the assumptions are those of one release.

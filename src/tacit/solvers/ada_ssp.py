@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import nonnegative, plain
+from tacit._validate import PlainNumbers, nonnegative, plain
 from tacit.convex import L2Ball, Squared
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows
@@ -32,7 +32,7 @@ RIDGE_FACTOR = 0.7
 
 
 @dataclass(frozen=True)
-class AdaSSPPlan:
+class AdaSSPPlan(PlainNumbers):
     """Noise on the moments, and the ridge, fixed without data."""
 
     problem: Problem

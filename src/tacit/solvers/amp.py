@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import plain
+from tacit._validate import PlainNumbers, plain
 from tacit.convex import GroupL1, is_set, makes_zeros
 from tacit.data import Rows
 from tacit.exceptions import PlanError
@@ -40,7 +40,7 @@ MOST_RIDGE = 0.01
 
 
 @dataclass(frozen=True)
-class CoveredTilt:
+class CoveredTilt(PlainNumbers):
     """A tilt, the gradient norm to reach, and the noise that covers what is left."""
 
     tilted: ObjectivePerturbationPlan

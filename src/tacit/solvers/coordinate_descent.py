@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit._progress import steps
 from tacit._random import spawn
 from tacit._tape import release
-from tacit._validate import at_least, moderate, one_of, plain
+from tacit._validate import PlainNumbers, at_least, moderate, one_of, plain
 from tacit.convex import coordinate_parts
 from tacit.data import Rows
 from tacit.data.rows import held
@@ -47,7 +47,7 @@ ORDERS = ("permuted", "uniform", "cyclic")
 
 
 @dataclass(frozen=True)
-class CoordinateDescentPlan:
+class CoordinateDescentPlan(PlainNumbers):
     """Updates, steps and both noises, fixed without data."""
 
     problem: Problem

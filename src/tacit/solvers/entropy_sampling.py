@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import plain, positive
+from tacit._validate import PlainNumbers, plain, positive
 from tacit.convex import Simplex
 from tacit.convex.objective import MOST_ADDITIONS
 from tacit.convex.roundoff import SLOPE_UNITS, UNIT
@@ -35,7 +35,7 @@ TRIALS = 400
 
 
 @dataclass(frozen=True)
-class EntropySamplingPlan:
+class EntropySamplingPlan(PlainNumbers):
     """Weight of the entropy, number of samples and accuracy, fixed without data."""
 
     problem: Problem

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._progress import steps
-from tacit._validate import at_least, nonnegative, one_of, plain
+from tacit._validate import PlainNumbers, at_least, nonnegative, one_of, plain
 from tacit.convex import L1Ball, Loss, OneVsRest, Simplex, Softmax, gradient_roundoff
 from tacit.convex.objective import MOST_ADDITIONS, chunks
 from tacit.data import Rows
@@ -59,7 +59,7 @@ MOST_SPARSE_ROWS = 2**26
 
 
 @dataclass(frozen=True)
-class FrankWolfePlan:
+class FrankWolfePlan(PlainNumbers):
     """Steps and the privacy of each, fixed without data."""
 
     problem: Problem

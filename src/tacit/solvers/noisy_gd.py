@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._progress import steps
-from tacit._validate import at_least, fraction, plain, positive
+from tacit._validate import PlainNumbers, at_least, fraction, plain, positive
 from tacit.convex import L2Ball, Loss, gradient_roundoff
 from tacit.convex.objective import MOST_ADDITIONS, chunks
 from tacit.data import Rows
@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class NoisyGDPlan:
+class NoisyGDPlan(PlainNumbers):
     """Steps and noise, fixed without data."""
 
     problem: Problem

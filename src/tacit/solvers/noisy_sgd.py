@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._validate import at_least, fraction, plain, positive
+from tacit._validate import PlainNumbers, at_least, fraction, plain, positive
 from tacit.data import Rows, held
 from tacit.mechanisms import Gaussian, fixed_subset, poisson_subset, spawn
 from tacit.mechanisms.grid import check_noise
@@ -132,7 +132,7 @@ def least_noise(sampling: Sampling, budget: Budget) -> float:
 
 
 @dataclass(frozen=True)
-class NoisySGDPlan:
+class NoisySGDPlan(PlainNumbers):
     """Steps, sampling and noise, fixed without data."""
 
     problem: Problem

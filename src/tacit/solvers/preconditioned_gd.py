@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, plain, positive
+from tacit._validate import PlainNumbers, at_least, plain, positive
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian
@@ -43,7 +43,7 @@ STEPS_ONE, STEPS_MANY = 30, 20  # for one output, for several
 
 
 @dataclass(frozen=True)
-class PreconditionedGDPlan:
+class PreconditionedGDPlan(PlainNumbers):
     """Steps, damping and both noises, fixed without data."""
 
     problem: Problem

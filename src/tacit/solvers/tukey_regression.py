@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._progress import steps
-from tacit._validate import at_least, moderate, one_of, plain
+from tacit._validate import PlainNumbers, at_least, moderate, one_of, plain
 from tacit.convex import Free, Squared, is_set
 from tacit.data import Rows
 from tacit.data.rows import held
@@ -58,7 +58,7 @@ TEST_SHARE, REFUSED = 0.5, 0.01
 
 
 @dataclass(frozen=True)
-class TukeyRegressionPlan:
+class TukeyRegressionPlan(PlainNumbers):
     """Blocks, box, test and choice, fixed without data.
 
     ``level`` is the least depth of points that are drawn from; at zero there is no

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, fraction, one_of, plain, positive
+from tacit._validate import PlainNumbers, at_least, fraction, one_of, plain, positive
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NO_ANSWER, NoAnswer, StableRelease
 from tacit.mechanisms.grid import check_noise, noise_assumptions
@@ -32,7 +32,7 @@ TEST_DELTA = {"gaussian": 0.5, "gamma": 0.99}
 
 
 @dataclass(frozen=True)
-class ProposeTestReleasePlan:
+class ProposeTestReleasePlan(PlainNumbers):
     """Test and noise, fixed without data."""
 
     stable: StableRelease

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, one_of
+from tacit._validate import PlainNumbers, at_least, one_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer, StableRelease, poisson_subset
 from tacit.mechanisms.subsets import RATE_CELLS
@@ -29,7 +29,7 @@ MOST_SETS = 10**6
 
 
 @dataclass(frozen=True)
-class SubsampleVotePlan:
+class SubsampleVotePlan(PlainNumbers):
     """Number of subsamples, rate and release, fixed without data.
 
     ``rate_cells`` is the probability with which a row is in a subsample, in cells of

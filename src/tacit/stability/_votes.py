@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from tacit._validate import at_least, one_of, plain
+from tacit._validate import PlainNumbers, at_least, one_of, plain
 from tacit.mechanisms import NoAnswer, StableRelease
 from tacit.mechanisms.subsets import block_members
 from tacit.mechanisms.threshold import RULES
@@ -63,7 +63,7 @@ def winner_and_distance(
 
 
 @dataclass(frozen=True)
-class BlockVotePlan:
+class BlockVotePlan(PlainNumbers):
     """Number of blocks and the release, fixed without data."""
 
     n_blocks: int

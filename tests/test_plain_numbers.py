@@ -1,0 +1,239 @@
+"""Numbers of events, losses, sets, budgets and plans are Python's own.
+
+NumPy's narrow numbers round and wrap in arithmetic, and a bound that is computed from
+them is too small.
+"""
+
+import importlib
+import pkgutil
+import re
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit._validate import plain_number
+from tacit.convex import Logistic, OneVsRest
+from tacit.data import RowBounds
+from tacit.exceptions import BudgetExceeded
+from tacit.privacy import Budget, Ledger, Neighbors, events
+from tacit.privacy import GaussianNoise as Gaussian
+from tacit.solvers import ObjectivePerturbation, Problem
+from tacit.tables import Column, Schema, TableError
+
+NUMBER = re.compile(r"\b(int|float)\b")
+# What the library returns after a computation, and nothing is computed from
+RESULTS = {
+    "AboveThresholdState",
+    "AuditResult",
+    "Census",
+    "Choice",
+    "CoefficientNoise",
+    "Dataset",
+    "Entry",
+    "EpsilonBound",
+    "EstimatorAudit",
+    "FairnessCertificate",
+    "FairnessForm",
+    "GroupFairness",
+    "Intervals",
+    "ItemSide",
+    "Labels",
+    "MembershipAttack",
+    "Minimum",
+    "ModelComparison",
+    "OneRunAudit",
+    "OneRunBound",
+    "Outlook",
+    "PrecisionAttack",
+    "PrivacyCurve",
+    "PrivacyReport",
+    "PrivateScore",
+    "RateAt",
+    "RatingData",
+    "ReleasedMeans",
+    "Release",
+    "Remaining",
+    "ReplayEntry",
+    "TreeState",
+    "VoteAnswer",
+    "WeightDistance",
+}
+
+
+def offered():
+    """Return the public frozen dataclasses with numbers, by name."""
+    found = {}
+    for package in pkgutil.iter_modules(tacit.__path__, "tacit."):
+        if package.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(package.name)
+        for name in getattr(module, "__all__", ()):
+            kind = getattr(module, name)
+            if isinstance(kind, type) and frozen(kind) and numeric(kind):
+                found[name] = kind
+    return found
+
+
+def frozen(kind):
+    return is_dataclass(kind) and kind.__dataclass_params__.frozen
+
+
+def numeric(kind):
+    return [f.name for f in fields(kind) if NUMBER.search(str(f.type))]
+
+
+KINDS = offered()
+# These take texts from files besides, and have a test of their own
+TABLES = {"Column", "Schema"}
+CHECKED = sorted(set(KINDS) - RESULTS - TABLES)
+
+
+def test_the_search_finds_events_losses_sets_budgets_and_plans():
+    assert {"GaussianNoise", "OneVsRest", "L2Ball", "Budget", "RowBounds"} <= set(KINDS)
+    assert {"NoisyGDPlan", "Exponential", "SearchPlan", "Column"} <= set(KINDS)
+    assert not RESULTS - set(KINDS)
+
+
+def stored(kind, value):
+    """Return what the numeric fields are after construction, and whether it failed.
+
+    Fields of other types have no value here. A check that misses one fails, and by
+    then all numbers must be plain.
+    """
+    instance = object.__new__(kind)
+    for field in fields(kind):
+        pair = value if "tuple" not in str(field.type) else (value - value, value)
+        given = pair if field.name in numeric(kind) else ()
+        object.__setattr__(instance, field.name, given)
+    try:
+        instance.__post_init__()
+    except Exception as error:
+        return instance, error
+    return instance, None
+
+
+def flat(value):
+    return (
+        [x for part in value for x in flat(part)] if type(value) is tuple else [value]
+    )
+
+
+NARROW = (
+    *(kind(0.5) for kind in (np.float16, np.float32, np.float64, np.longdouble)),
+    *(np.uint8(200), np.int8(100), np.int64(3), Fraction(1, 2)),
+)
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_narrow_numbers_are_stored_as_plain_ones(name):
+    for value in NARROW:
+        instance, error = stored(KINDS[name], value)
+        for field in numeric(KINDS[name]):
+            for number in flat(getattr(instance, field)):
+                assert type(number) in (int, float), (field, error)
+                assert number in (0, value)
+
+
+# These check each entry, which may be given as anything that NumPy reads as a float
+READ_BY_ENTRY = {"CoordinatePenalty", "FeatureBounds"}
+
+
+@pytest.mark.parametrize("name", sorted(set(CHECKED) - READ_BY_ENTRY))
+def test_other_numbers_are_rejected(name):
+    for value in (np.array(0.5), np.array(3), Decimal("0.5"), 1j):
+        _, error = stored(KINDS[name], value)
+        assert isinstance(error, ValueError | TypeError), error
+
+
+def test_schemas_hold_plain_numbers_or_reject_them():
+    half = np.float16(0.5)
+    column = Column("age", "number", range=(half, np.uint8(200)))
+    assert column.range == (0.5, 200.0)
+    norm = Schema([column], given_norm=half).given_norm
+    assert {type(value) for value in (*column.range, norm)} == {float}
+    for name in ("zero", "missing"):
+        with pytest.raises(TableError, match=name):
+            Column("age", "number", range=(0, 1), **{name: half})
+
+
+@pytest.mark.parametrize("truth", [True, np.True_])
+@pytest.mark.parametrize("kind", events._KINDS, ids=lambda kind: kind.__name__)
+def test_truth_values_are_no_numbers_of_events(kind, truth):
+    if numeric(kind):
+        _, error = stored(kind, truth)
+        assert isinstance(error, ValueError | TypeError)
+
+
+def test_nothing_else_is_changed():
+    for value in ("grid", None, (0.0, inf), (1, "a"), [np.float16(1)], np.zeros(2)):
+        assert plain_number(value, "value") is value or plain_number(value, "") == value
+    with pytest.raises(ValueError, match="beyond must be an int or a float"):
+        plain_number(Fraction(10**400), "beyond")
+
+
+def curves(event):
+    curve = event.curve(Neighbors.ADD_OR_REMOVE_ONE)
+    return curve.epsilon(1e-5), curve.renyi.tolist()
+
+
+@pytest.mark.parametrize(
+    ("narrow", "plain"),
+    [
+        (Gaussian(np.float16(100)), Gaussian(100.0)),
+        (
+            events.Repeated(Gaussian(np.float16(20000)), 10**9),
+            events.Repeated(Gaussian(20000.0), 10**9),
+        ),
+        (events.PureDP(np.float16(0.01)), events.PureDP(float(np.float16(0.01)))),
+        (
+            events.TiltedMinimum(np.float32(0.1), np.float16(3), np.uint8(200)),
+            events.TiltedMinimum(float(np.float32(0.1)), 3.0, 200),
+        ),
+        (
+            events.L2LaplaceNoise(np.float16(2), np.uint8(250)),
+            events.L2LaplaceNoise(2.0, 250),
+        ),
+        (
+            events.Repeated(Gaussian(50.0), np.uint8(200)),
+            events.Repeated(Gaussian(50.0), 200),
+        ),
+    ],
+)
+def test_events_of_narrow_numbers_cost_what_those_of_plain_ones_do(narrow, plain):
+    assert narrow == plain
+    assert curves(narrow) == curves(plain)
+
+
+def test_a_ledger_admits_as_many_narrow_charges_as_plain_ones():
+    def admitted(multiplier):
+        ledger, count = Ledger(Budget(0.1, 1e-5)), 0
+        while count < 99:
+            try:
+                ledger.charge(Gaussian(multiplier), label="")
+            except BudgetExceeded:
+                break
+            count += 1
+        return count
+
+    assert 0 < admitted(np.float16(100)) == admitted(100.0) < 99
+
+
+def test_many_classes_in_few_bits_are_planned_for_as_they_are():
+    def plan(n_classes, norm, ends):
+        problem = Problem(
+            OneVsRest(Logistic(), n_classes), RowBounds(norm, y_range=ends), 10**4, 5
+        )
+        return ObjectivePerturbation().plan(problem, Budget(1.0, 1e-6))
+
+    few = plan(np.uint8(200), np.float16(0.1), (np.float16(0), np.int8(100)))
+    assert few == plan(200, float(np.float16(0.1)), (0.0, 100))
+
+
+def test_parts_of_a_budget_are_split_by_plain_numbers():
+    narrow = Budget(1.0, 1e-6).split(np.float16(1), np.float16(3), np.uint8(200))
+    assert narrow == Budget(1.0, 1e-6).split(1.0, 3.0, 200)
