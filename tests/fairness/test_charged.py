@@ -21,6 +21,7 @@ from tacit.fairness import (
     plan_certificate,
     private_certificate,
 )
+from tacit.fairness._charged import CertificatePlan
 from tacit.privacy import Budget, Ledger, PrivacyReport
 
 RELATIONS = ("replace_one", "add_or_remove_one")
@@ -160,6 +161,32 @@ def test_neighbors_differ_in_inputs_of_the_mechanism_alone(relation):
         return charged(data, models()[0], neighbors=relation)
 
     assert_replays(release, (X, y, s), other)
+
+
+OTHERWISE = {
+    "weights": {"model": 1},
+    "budget": {"epsilon": 0.5},
+    "notion": {"notion": "demographic_parity"},
+    "distance": {"distance": 2 * DISTANCE},
+}
+
+
+@pytest.mark.parametrize("change", OTHERWISE)
+def test_no_two_certificates_with_one_seed_share_their_noise(rows, monkeypatch, change):
+    """The difference of two such certificates would be free of noise."""
+    found, run = [], CertificatePlan.run
+
+    def recorded(self, counts, rng):
+        found.append(rng.integers(2**62))
+        return run(self, counts, rng)
+
+    monkeypatch.setattr(CertificatePlan, "run", recorded)
+    small = tuple(part[:500] for part in rows)
+    other = dict(OTHERWISE[change])
+    charged(small, models()[0])
+    charged(small, models()[0])
+    charged(small, models()[other.pop("model", 0)], **other)
+    assert found[0] == found[1] != found[2]
 
 
 def test_the_charge_comes_before_the_release_and_is_refused_whole(rows):

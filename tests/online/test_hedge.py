@@ -71,6 +71,18 @@ def test_a_replaced_row_and_more_rows_of_a_person_cost_in_proportion():
     assert least_temperature(ADDED, 100, rows_per_person=3) == pytest.approx(3 * added)
 
 
+def test_sums_behind_weights_move_by_all_rows_of_a_person():
+    def scale(budget, **terms):
+        learner = Hedge("weights").plan(EXPERTS, budget, StreamTerms(8, **terms))
+        assert learner.multiplier == calibrate(GaussianNoise, budget)
+        return learner.mechanism.scale(EXPERTS.n_experts)
+
+    added = scale(ADDED)
+    assert scale(BUDGET) == pytest.approx(2 * added, rel=1e-6)
+    assert scale(ADDED, rows_per_person=3) == pytest.approx(3 * added, rel=1e-6)
+    assert scale(BUDGET, rows_per_person=3) == pytest.approx(6 * added, rel=1e-6)
+
+
 def test_pure_privacy_adds_up():
     assert least_temperature(Budget(0.5), 20) == pytest.approx(2 * 20 / 0.5, rel=1e-3)
 

@@ -1,4 +1,5 @@
 import time
+from dataclasses import dataclass
 from math import log1p
 
 import pytest
@@ -21,6 +22,9 @@ from tacit.privacy import (
     calibrate,
     sampling,
 )
+from tacit.privacy.curve import ORDERS, PrivacyCurve
+from tacit.privacy.profiles import SampledProfile
+from tacit.privacy.sampling import FINE
 
 FAMILIES = {
     "gaussian": GaussianNoise,
@@ -119,3 +123,24 @@ def test_a_budget_that_no_noise_fits_is_refused():
         calibrate(lambda noise: ApproxDP(1 / noise, 1e-3), Budget(1.0, 1e-6))
     with pytest.raises(PlanError, match="raise epsilon or delta"):
         calibrate(GaussianNoise, Budget(1.0, 0.0))
+
+
+class JumpingProfile(SampledProfile):
+    """An epsilon that jumps over the budget, so that no line leads to it."""
+
+    def epsilon(self, delta, interval=FINE):
+        return 2.0 if self.steps[0][0] < 5.0 else 0.5
+
+
+@dataclass(frozen=True)
+class Jumping:
+    noise: float
+
+    def curve(self, neighbors):
+        exact = JumpingProfile(((self.noise, 0.1, 1),))
+        return PrivacyCurve(ORDERS / self.noise**2 / 2, exact=exact)
+
+
+def test_a_search_that_does_not_converge_still_returns_noise_that_fits():
+    noise = calibrate(Jumping, Budget(1.0, 1e-6))
+    assert Jumping(noise).curve(Budget(1.0).neighbors).exact.epsilon(1e-6) <= 1.0

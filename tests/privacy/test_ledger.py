@@ -115,6 +115,14 @@ def test_basic_shares_give_basic_composition():
         ledger.charge(ApproxDP(0.001, 0.0), "query")
 
 
+def test_deltas_add_up_too():
+    ledger = Ledger(BUDGET, shares=Shares(basic=1, gaussian=0, renyi=0, slack=0))
+    ledger.charge(ApproxDP(0.1, 6e-7), "query")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(ApproxDP(0.1, 6e-7), "query")
+    ledger.charge(ApproxDP(0.1, 4e-7), "query")
+
+
 @pytest.mark.parametrize("shares", [(0.6, 0.6, 0.0, 0.0), (-0.1, 0.5, 0.5, 0.1)])
 def test_shares_must_be_a_division(shares):
     with pytest.raises(ValueError, match="shares must"):

@@ -274,6 +274,14 @@ def test_each_mechanism_is_what_it_says():
         assert plan.selector.sensitivity == plan.updater.units * (2 + MARGIN)
 
 
+@each_mechanism
+def test_the_charge_is_that_of_the_mechanisms_that_run(mechanism):
+    plan = plain_plan(3, 1000, mechanism)
+    choices = Repeated(plan.selector.event, plan.n_steps)
+    moves = Repeated(plan.updater.event, plan.n_updates)
+    assert plan.event == Composed((*plan.squares.events, choices, moves))
+
+
 FIXED = CoordinatePenalty((1.0,) * 3, (0.0,) * 3, (-inf,) * 3, (inf,) * 3)
 
 

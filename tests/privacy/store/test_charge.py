@@ -312,6 +312,21 @@ def test_a_ledger_goes_on_on_both_sides_of_a_fork(ledger):
     assert ledger.spent() == pytest.approx(0.3, rel=1e-4)
 
 
+def test_no_connection_is_used_on_both_sides_of_a_fork(ledger):
+    database = ledger._chain.database
+    ledger.charge(PureDP(0.1), "before")
+    opened = database._open
+    child = os.fork()
+    if child == 0:
+        os._exit(int(database._open is not None))
+    assert os.waitpid(child, 0)[1] == 0
+    if database.sqlite:  # closed before the fork: locks of a file belong to a process
+        assert database._open is None
+        assert opened.engine.pool.checkedin() == 0
+    else:
+        assert database._open is opened
+
+
 def test_threads_may_fork_at_the_same_time(sqlite_url):
     ledger = Ledger.open(sqlite_url, dataset="x", budget=Budget(1000.0))
     began, done = threading.Event(), threading.Event()

@@ -312,6 +312,34 @@ def test_an_error_of_the_disk_in_the_commit_may_stand(sqlite_url, monkeypatch):
     assert ledger.head[0] == 0
 
 
+def asked(ledger, statement, *, write=True):
+    """Return what the database says within a transaction of the ledger."""
+    database = ledger._chain.database
+    if not write:
+        return database.read(lambda c: c.exec_driver_sql(statement).scalar())
+    return database.write(lambda c, _: c.exec_driver_sql(statement).scalar())
+
+
+def test_sqlite_flushes_each_commit(sqlite_url):
+    """No test here cuts the power: what would survive it is asked of SQLite."""
+    ledger = Ledger.open(sqlite_url, dataset="x", budget=BUDGET)
+    assert asked(ledger, "PRAGMA synchronous") == 3  # EXTRA
+    assert asked(ledger, "PRAGMA journal_mode") == "truncate"
+    assert asked(ledger, "PRAGMA foreign_keys") == 1
+
+
+def test_postgresql_isolates_and_flushes(postgres_url, server):
+    role = postgres_url.partition("//")[2].partition("@")[0].partition(":")[0]
+    server.run(f"ALTER ROLE {role} SET synchronous_commit = off")
+    ledger = Ledger.open(postgres_url, dataset="x", budget=BUDGET)
+    assert asked(ledger, "SHOW transaction_isolation") == "serializable"
+    assert asked(ledger, "SHOW synchronous_commit") == "on"
+    level = asked(ledger, "SHOW transaction_isolation", write=False)
+    assert level == "repeatable read"
+    assert asked(ledger, "SHOW transaction_read_only", write=False) == "on"
+    ledger.close()
+
+
 def test_without_the_queue_serializable_decides(postgres_url, monkeypatch):
     """The advisory lock is for speed: writers that skip it are as correct."""
     monkeypatch.setattr(Attempt, "_queue", lambda *_: False)

@@ -10,6 +10,7 @@ from tests.privacy.store.server import run_sql
 from tacit.exceptions import BudgetExceeded, LedgerDamaged
 from tacit.privacy import Budget, Ledger, PureDP
 from tacit.privacy.store import _chain, read_export
+from tacit.privacy.store._account import Account
 from tacit.privacy.store._records import Row, canonical, chained, read_body
 from tacit.privacy.store._url import parsed
 from tacit.privacy.store._verify import examine
@@ -277,8 +278,8 @@ def test_a_process_that_read_on_sees_that_its_last_record_changed(filled):
         filled.charge(PureDP(0.1), "query")
 
 
-def rewrite_behind_guards(path, row):
-    """Change a record of a file, with the triggers dropped and put back."""
+def rewrite_behind_guards(path, row, last=None):
+    """Change a record, and drop those after the last, with the triggers put back."""
     with sqlite3.connect(path) as forger:
         triggers = forger.execute(
             "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
@@ -289,6 +290,8 @@ def rewrite_behind_guards(path, row):
             "UPDATE tacit_record SET body = ?, previous = ?, hash = ? WHERE seq = ?",
             (row.body, row.previous, row.hash, row.seq),
         )
+        if last is not None:
+            forger.execute("DELETE FROM tacit_record WHERE seq > ?", (last,))
         for _, sql in triggers:
             forger.execute(sql)
     forger.close()
@@ -311,6 +314,38 @@ def test_a_rewritten_record_stops_later_charges(sqlite_url, tmp_path, previous):
     fresh = Ledger.open(sqlite_url, dataset="x")
     with pytest.raises(LedgerDamaged, match="record 1 does not follow"):
         fresh.charge(PureDP(0.9), "second")
+
+
+@pytest.mark.parametrize("change", ["gone", "changed"])
+def test_a_torn_account_read_anew_still_knows_its_last_record(
+    sqlite_url, tmp_path, monkeypatch, change
+):
+    """Reading from the beginning must not forget what was read before."""
+    writer = Ledger.open(sqlite_url, dataset="x", budget=BUDGET)
+    for label in ("first", "second"):
+        writer.charge(PureDP(0.4), label)
+    reader = Ledger.open(sqlite_url, dataset="x")
+    assert reader.spent() > 0.7
+    row = writer.export().rows[2]
+    writer.void(1, "never ran")
+    recount = Account._recount
+
+    def interrupted(self, without):
+        recount(self, without)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Account, "_recount", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            reader.spent()
+    writer.close()
+    if change == "changed":
+        body = canonical(json.loads(row.body) | {"label": "other"})
+        row = row._replace(body=body, hash=chained(row.previous, body))
+    last = row.seq if change == "changed" else row.seq - 1
+    rewrite_behind_guards(tmp_path / "budget.db", row, last)
+    with pytest.raises(LedgerDamaged, match=f"record 2 (is|was) {change}"):
+        reader.charge(PureDP(0.4), "third")
 
 
 def test_a_new_record_that_does_not_follow_stops_all_charges(filled):
