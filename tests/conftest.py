@@ -6,6 +6,8 @@ import secrets
 import pytest
 from hypothesis import settings
 
+import tacit
+
 # a busy machine is no reason for a test to fail
 settings.register_profile("tacit", deadline=None)
 settings.load_profile("tacit")
@@ -27,3 +29,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def seed() -> int:
     """Return 0, or a fresh seed with TACIT_RANDOM_SEED=1; a failing test shows it."""
     return secrets.randbits(32) if os.environ.get("TACIT_RANDOM_SEED") == "1" else 0
+
+
+@pytest.fixture(autouse=True)
+def integers_fix_noise(request):
+    """Let ``random_state=0`` repeat noise in tests, but for those about seeds."""
+    if request.node.get_closest_marker("fresh_noise"):
+        yield
+    else:
+        with tacit.reproducible_noise():
+            yield

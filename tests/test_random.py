@@ -9,7 +9,7 @@ from numpy.random import PCG64, Generator, SeedSequence
 
 import tacit
 from tacit import _random
-from tacit._random import as_generator, generator_for, is_seeded, spawn
+from tacit._random import as_generator, is_seeded, noise_generator, spawn
 
 
 def first_word(rng):
@@ -89,13 +89,13 @@ def test_children_are_reproducible_and_distinct():
 def test_a_seed_gives_each_release_a_stream_of_its_own():
     keys = [("score", 0.5), ("score", 1.0), ("intervals", 0.5)]
     seeds = [0, 1, SeedSequence(2), *SeedSequence(2).spawn(2)]
-    words = [first_word(generator_for(s, *key)) for s in seeds for key in keys]
+    words = [first_word(noise_generator(s, *key)) for s in seeds for key in keys]
     assert len({*words, *(first_word(as_generator(s)) for s in seeds)}) == 20
-    assert words[0] == first_word(generator_for(0, "score", 0.5))
+    assert words[0] == first_word(noise_generator(0, "score", 0.5))
     rng = as_generator(0)
-    assert generator_for(rng, "score") is rng
+    assert noise_generator(rng, "score") is rng
     with pytest.raises(ValueError, match="random_state must be"):
-        generator_for(-1, "score")
+        noise_generator(-1, "score")
 
 
 def test_only_none_is_unseeded():

@@ -4,6 +4,7 @@ The estimators live in `tacit.linear_model`; budgets and ledgers, which every pa
 the library speaks of, are here.
 """
 
+from tacit._random import Seed, reproducible_noise
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 
@@ -16,4 +17,6 @@ __all__ = [
     "Neighbors",
     "PlanError",
     "PrivacyReport",
+    "Seed",
+    "reproducible_noise",
 ]

@@ -19,10 +19,12 @@ from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
+from tacit._random import check_set_seed
 from tacit._validate import at_least, shown
 from tacit.privacy import Budget, Entry, Event, Ledger, Neighbors, PrivacyReport
 
 __all__ = [
+    "ExplicitSeed",
     "all_or_nothing",
     "checked_shape",
     "checked_targets",
@@ -41,6 +43,15 @@ __all__ = [
 _NUMBERS = (Real, Decimal, np.bool_, type(None))
 # Rows that anyone plans for: more do not fit in memory
 MOST_EXPECTED = 2**31
+
+
+class ExplicitSeed:
+    """Mixin of estimators whose noise no other code may seed."""
+
+    def set_params(self, **params):  # type: ignore[no-untyped-def]
+        """Set parameters; a seed must be a `tacit.Seed`, not a plain integer."""
+        check_set_seed(type(self).__name__, params.get("random_state"))
+        return super().set_params(**params)  # type: ignore[misc]
 
 
 @contextmanager

@@ -7,14 +7,15 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._random import Seed
 from tacit._validate import shown
 
-__all__ = ["Seed", "coins", "run_seeds", "sequence_of", "shuffled"]
+__all__ = ["AuditSeed", "coins", "run_seeds", "sequence_of", "shuffled"]
 
-Seed = int | np.random.SeedSequence | None
+AuditSeed = int | np.random.SeedSequence | None
 
 
-def sequence_of(random_state: Seed) -> np.random.SeedSequence:
+def sequence_of(random_state: AuditSeed) -> np.random.SeedSequence:
     """Return the sequence of a seed, or a fresh one for None."""
     if isinstance(random_state, np.random.SeedSequence):
         return random_state
@@ -38,9 +39,9 @@ def shuffled(sequence: np.random.SeedSequence, n: int) -> NDArray[np.intp]:
     return np.argsort(sequence.generate_state(n, np.uint64))
 
 
-def run_seeds(random_state: Seed, n: int) -> list[int]:
+def run_seeds(random_state: AuditSeed, n: int) -> list[Seed]:
     """Return seeds of trainings, no two of them alike."""
     # 32 bits are what every seeding interface accepts; repeats would tie runs together
     words = sequence_of(random_state).generate_state(2 * n + 64, np.uint32)
     _, places = np.unique(words, return_index=True)
-    return [int(word) for word in words[np.sort(places)[:n]]]
+    return [Seed(word) for word in words[np.sort(places)[:n]]]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 from sklearn.base import is_classifier
 
+from tacit._random import Seed
 from tacit.audit._seeds import shuffled
 
 __all__ = ["confidences", "likelihood_ratios", "losses", "margins"]
@@ -103,7 +104,7 @@ def likelihood_ratios(
 def _shadow(shadow: Any, X: Any, y: Any, chosen: NDArray[np.bool_], seed: int) -> Any:
     model = deepcopy(shadow)
     if "random_state" in model.get_params(deep=False):
-        model.set_params(random_state=seed)
+        model.set_params(random_state=Seed(seed))
     return confidences(model.fit(X[chosen], y[chosen]), X, y)
 
 

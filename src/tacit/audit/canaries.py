@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
+from tacit._random import Seed
 from tacit.audit._outcomes import Outcome, observed
 from tacit.audit._promises import PromiseAudit, gaussian_note
-from tacit.audit._seeds import Seed, coins, sequence_of
+from tacit.audit._seeds import AuditSeed, coins, sequence_of
 from tacit.audit._subjects import (
     bounds_entries,
     ends_of,
@@ -169,7 +170,7 @@ def audit_one_run(
     neighbors: str | None = None,
     delta: float | None = None,
     method: Method = "auto",
-    random_state: Seed = None,
+    random_state: AuditSeed = None,
 ) -> OneRunAudit:
     """Train once on many canaries, guess their coins, and bound epsilon.
 
@@ -224,7 +225,7 @@ def audit_one_run(
     toss, seed = sequence_of(random_state).spawn(2)
     canaries = _made(subject, n_canaries, n_features, relation, coins(toss, n_canaries))
     if random_state is not None and "random_state" in given:
-        subject.set_params(random_state=int(seed.generate_state(1)[0]))
+        subject.set_params(random_state=Seed(seed.generate_state(1)[0]))
     fitted = subject.fit(canaries.X, canaries.y)
     names, candidates = canaries.scores(observed(fitted))
     promised, delta, gaussian = promise_of(fitted, delta)

@@ -11,7 +11,7 @@ import numpy as np
 from tacit._validate import fraction
 from tacit.audit._outcomes import observed, steady_differences, table
 from tacit.audit._promises import PromiseAudit, gaussian_note
-from tacit.audit._seeds import Seed, run_seeds
+from tacit.audit._seeds import AuditSeed, run_seeds
 from tacit.audit._subjects import pair_of, prepared, promise_of, relation_of
 from tacit.audit._trainings import Progress, trained
 from tacit.audit.bounds import largest_bound
@@ -120,7 +120,7 @@ def audit_estimator(
     delta: float | None = None,
     method: Method = "auto",
     jobs: int = 1,
-    random_state: Seed = None,
+    random_state: AuditSeed = None,
     on_run: Progress | None = None,
 ) -> EstimatorAudit:
     """Attack an estimator on neighbors that show much, and bound its epsilon.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tacit._validate import fraction
-from tacit.audit._seeds import Seed, coins, sequence_of, shuffled
+from tacit.audit._seeds import AuditSeed, coins, sequence_of, shuffled
 from tacit.audit._shadows import likelihood_ratios, losses, margins
 from tacit.audit._sides import ScoreFunction, rows_of, scored_together
 from tacit.audit.bounds import clopper_pearson_lower, clopper_pearson_upper
@@ -177,7 +177,7 @@ def membership_attack(
     delta: float = 0.0,
     confidence: float = 0.95,
     jobs: int = 1,
-    random_state: Seed = None,
+    random_state: AuditSeed = None,
 ) -> MembershipAttack:
     """Attack a fitted model by asking which rows it was trained on.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.audit._seeds import Seed, run_seeds
+from tacit.audit._seeds import AuditSeed, run_seeds
 from tacit.audit.bounds import clopper_pearson_bound, gaussian_bound
 from tacit.plots import audit_roc
 
@@ -88,7 +88,7 @@ def audit(
     score: Callable[[Floats], float] | None = None,
     confidence: float = 1 - 1e-6,
     method: Method = "clopper-pearson",
-    random_state: Seed = None,
+    random_state: AuditSeed = None,
 ) -> AuditResult:
     """Return a lower confidence bound on the epsilon of a trainer.
 

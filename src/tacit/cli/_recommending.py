@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tacit import __version__
-from tacit._random import as_generator
+from tacit._random import as_generator, is_seeded
 from tacit.cli._accounts import account_facts, cost_facts
 from tacit.cli._console import Refused
 from tacit.cli._places import refuse_file, try_writing
@@ -238,7 +238,7 @@ def _parameters(model: Any) -> dict[str, Any]:
     """Return public parameters as plain data; the items have a file of their own."""
     given = model.get_params(deep=False)
     left_out = {"items", "scratch", "verbose"}
-    seeded = given.pop("random_state") is not None
+    seeded = is_seeded(given.pop("random_state"))
     kept = {name: value for name, value in given.items() if name not in left_out}
     kept["rating_range"] = list(kept["rating_range"])
     if not isinstance(kept["solver"], str):

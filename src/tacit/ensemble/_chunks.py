@@ -12,7 +12,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from tacit._quiet import attempt
-from tacit._random import generator_for
+from tacit._random import noise_generator
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
 from tacit.ensemble._contents import DIGEST, hasher, row_digests
@@ -92,7 +92,7 @@ def chunk_members(
     people = checked_ids(ids, n_rows, neighbors)
     if neighbors is Neighbors.REPLACE_ONE:
         # [teachers:positions]
-        rng = generator_for(SeedSequence(int.from_bytes(key, "big")), "chunks")
+        rng = noise_generator(SeedSequence(int.from_bytes(key, "big")), "chunks")
         return block_members(n_rows, n_chunks, True, rng)
     if people is not None:
         # [teachers:ids]

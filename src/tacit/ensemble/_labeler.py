@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import InputTags
 
-from tacit._estimators import all_or_nothing, open_account, report_of
-from tacit._random import as_generator, is_seeded
+from tacit._estimators import ExplicitSeed, all_or_nothing, open_account, report_of
+from tacit._random import is_seeded, noise_generator
 from tacit._validate import at_least
 from tacit.ensemble._folder import TeacherFolder
 from tacit.ensemble._labels import Labels, gathered
@@ -38,7 +38,7 @@ _NOT_COPIED = ("_private_standing", "_holder")
 NOT_FITTED = "This PrivateLabeler is not fitted yet; call fit first."
 
 
-class PrivateLabeler(BaseEstimator):
+class PrivateLabeler(ExplicitSeed, BaseEstimator):
     """Answer public questions by the votes of teachers that each saw other rows.
 
     Parameters
@@ -294,7 +294,9 @@ class PrivateLabeler(BaseEstimator):
 
     def _drawn_key(self):
         """Return the secret that chunks, seeds and noise are keyed by."""
-        words = as_generator(self.random_state).integers(0, 2**64, 2, dtype=np.uint64)
+        words = noise_generator(self.random_state).integers(
+            0, 2**64, 2, dtype=np.uint64
+        )
         return words.tobytes()
 
     def _begin(self, standing, classes):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from tacit._random import generator_for
+from tacit._random import Seed, noise_generator
 from tacit.ensemble._contents import row_digests
 from tacit.ensemble._terms import LabelerPlan
 from tacit.mechanisms.votes import Remaining, VoteAnswer
@@ -76,7 +76,7 @@ class FitStart:
 
 def generator_under(key: bytes, *purpose: object) -> Generator:
     """Return the generator of one purpose under a secret key."""
-    return generator_for(int.from_bytes(key, "little"), *purpose)
+    return noise_generator(Seed(int.from_bytes(key, "little")), *purpose)
 
 
 def started(

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import all_or_nothing, checked_shape
-from tacit._random import generator_for
+from tacit._random import public_generator
 from tacit._validate import at_least, one_of
 from tacit.ensemble._durable import DurableLabeler
 from tacit.ensemble._labeler import PrivateLabeler
@@ -255,7 +255,7 @@ class PrivateStudent(BaseEstimator):
         at_least(1, n_queries=labeler.n_queries)
         # [student:sample] by the number of rows alone, which is public here
         # by another stream than the key of the labeler, as it is shown
-        rng = generator_for(labeler.random_state, "sample of questions")
+        rng = public_generator(labeler.random_state, "sample of questions")
         return table, permutation(table.shape[0], rng)[: labeler.n_queries]
 
     def _refuse_pool(self, fitted, pool):

@@ -18,7 +18,7 @@ from sklearn import config_context, get_config
 from sklearn.base import clone
 
 from tacit._quiet import Shared, attempt
-from tacit._random import global_states_kept, seed_globals
+from tacit._random import Seed, global_states_kept, seed_globals
 from tacit.ensemble._voting import Voting
 from tacit.stability._asking import taken
 
@@ -111,9 +111,10 @@ def seeded(estimator: Any, seed: int) -> Any:
     return copy.set_params(**{name: _child(seed, name) for name in names})
 
 
-def _child(seed: int, name: str) -> int:
+def _child(seed: int, name: str) -> Seed:
     """Return a seed of 32 bits for what is called so."""
-    return int.from_bytes(blake2b(f"{seed} {name}".encode(), digest_size=4).digest())
+    word = blake2b(f"{seed} {name}".encode(), digest_size=4).digest()
+    return Seed(int.from_bytes(word))
 
 
 def trained(estimator: Any, chunk: Parcel, seed: int, place: Place) -> Any:

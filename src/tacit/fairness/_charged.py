@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
 from tacit._estimators import open_account, promised_neighbors, report_of
-from tacit._random import RandomSource, generator_for, is_seeded
+from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._validate import PlainNumbers, fraction, one_of
 from tacit.fairness._bounds import Fragile, fragile_rows
 from tacit.fairness._certificate import FairnessCertificate, checked_distance
@@ -258,7 +258,7 @@ def private_certificate(
     moved, constant = distance_and_constant(model, distance)
     within = checked_distance(moved, failure, NOISE_SHARE * failure)
     weights = [part.tobytes() for part in (read.weights, read.intercepts)]
-    rng = generator_for(random_state, LABEL, plan, within, *weights)
+    rng = noise_generator(random_state, LABEL, plan, within, *weights)
     account = open_account(ledger, plan.budget, plan.event, LABEL)
     cells = plan.layout.sort(y_true, sensitive_features)
     found = linear_margins(model, X, y_true, constant=constant)

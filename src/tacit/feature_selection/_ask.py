@@ -11,6 +11,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import lars_path
 
+from tacit._random import Seed
+
 __all__ = ["Ask", "first_columns"]
 
 
@@ -38,7 +40,7 @@ class Ask:
             fresh = clone(self.selector)
             # a generator that blocks share would carry something from one to the next
             seeds = {
-                name: random_state
+                name: Seed(random_state)
                 for name in fresh.get_params()
                 if name.split("__")[-1] == "random_state"
             }

@@ -14,6 +14,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
+    ExplicitSeed,
     all_or_nothing,
     checked_shape,
     checked_targets,
@@ -26,7 +27,7 @@ from tacit._estimators import (
     public_range,
     report_of,
 )
-from tacit._random import as_generator, is_seeded
+from tacit._random import is_seeded, noise_generator
 from tacit._validate import at_least
 from tacit.data import FeatureBounds
 from tacit.data.bounds import canonical
@@ -77,7 +78,7 @@ class PlannedSelection:
         return self.plan.event
 
 
-class PrivateSelector(SelectorMixin, BaseEstimator):
+class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
     """The one path from rows to a private selection of columns.
 
     A subclass plans without data in `plan_selection` and selects in `select`, which
@@ -157,7 +158,7 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
         planned = self._planned(n_rows, n_features, sparse=not _is_dense(X))
         y = self._prepared_targets(y, planned.features)
         fallback = self._fallback_mask(n_features)
-        rng = as_generator(self.random_state)
+        rng = noise_generator(self.random_state)
         label = type(self).__name__
         account = open_account(ledger, planned.budget, planned.event, label)
         X = canonical(checked_values(X, accept_sparse=self.takes_sparse))

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from tacit._estimators import promised_budget
 from tacit._progress import steps
+from tacit._random import Seed
 from tacit._validate import at_least, fraction
 from tacit.datasets import imagined_rows
 from tacit.exceptions import PlanError
@@ -226,7 +227,7 @@ def _scores(
     }
     private = clone(model).set_params(**changes)
     scores = [
-        private.set_params(random_state=seed + 1 + k)
+        private.set_params(random_state=Seed(seed + 1 + k))
         .fit(X_fit, y_fit)
         .score(X_test, y_test)
         for k in range(repeats)

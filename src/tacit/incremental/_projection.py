@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._random import generator_for
+from tacit._random import public_generator
 from tacit.data import RowBounds
 from tacit.mechanisms.noise import float_normal
 
@@ -33,7 +33,7 @@ class Projection:
     def matrix(self) -> Array:
         """Return the matrix, the same for the same key."""
         shape = self.n_components, self.n_columns
-        rng = generator_for(self.key, "projection", *shape)
+        rng = public_generator(self.key, "projection", *shape)
         matrix = float_normal(shape, rng) / sqrt(self.n_components)
         if not self.constant:
             return matrix

@@ -17,7 +17,7 @@ from tacit._estimators import (
     open_account,
     report_of,
 )
-from tacit._random import RandomSource, generator_for, is_seeded
+from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._validate import fraction
 from tacit.convex import CoordinatePenalty, Free
 from tacit.data import bounded_rows
@@ -144,7 +144,7 @@ def coefficient_intervals(
         raise ValueError("delta must be > 0 for intervals; give delta=.")
     W = _weights(model, facts)
     plan = plan_curvature(problem, W, budget, with_hessian=noise.response is None)
-    rng = generator_for(random_state, LABEL, plan.event, W.tobytes())
+    rng = noise_generator(random_state, LABEL, plan.event, W.tobytes())
 
     account = open_account(ledger, budget, plan.event, LABEL)
     X = plain_rows(checked_features(X))

@@ -18,7 +18,7 @@ from tacit._estimators import (
     promised_neighbors,
     report_of,
 )
-from tacit._random import RandomSource, generator_for, is_seeded
+from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._validate import fraction
 from tacit.inference._measures import (
     PARTS,
@@ -254,7 +254,7 @@ def scored(
     plan = ScorePlan(n_rows if counted else None, calibrate(LaplaceNoise, budget))
     # noise too large for the grid is refused here, not after the charge
     plan.mechanism.scale(plan.size)
-    rng = generator_for(random_state, LABEL, plan, *weights_of(model))
+    rng = noise_generator(random_state, LABEL, plan, *weights_of(model))
 
     account = open_account(ledger, budget, plan.event, LABEL)
     with without_warnings():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._random import RandomSource, generator_for
+from tacit._random import RandomSource, public_generator
 from tacit._validate import at_least
 from tacit._validate import fraction as part_of_one
 from tacit.mechanisms import fixed_subset, random_blocks
@@ -55,7 +55,7 @@ def hold_out(
     counted = Neighbors.of(neighbors) is Neighbors.REPLACE_ONE
     at_least(2 if counted else 0, n_rows=n_rows)
     part_of_one(closed=False, fraction=fraction)
-    rng = generator_for(random_state, "hold out")
+    rng = public_generator(random_state, "hold out")
     if counted:
         held = fixed_subset(n_rows, held_size(n_rows, fraction), rng)
     else:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
+    ExplicitSeed,
     all_or_nothing,
     checked_shape,
     checked_targets,
@@ -65,7 +66,7 @@ class CoefficientNoise:
         return 1 / sqrt(1 - level)  # Chebyshev's bound, for every law
 
 
-class PrivateLinearModel(BaseEstimator):
+class PrivateLinearModel(ExplicitSeed, BaseEstimator):
     """A fit that happens as a whole or not at all, and predictions of bounded rows."""
 
     def fit(self, X, y, *, ledger: Ledger | None = None):

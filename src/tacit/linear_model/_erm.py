@@ -16,7 +16,7 @@ from tacit._estimators import (
     report_of,
 )
 from tacit._progress import progress
-from tacit._random import as_generator, is_seeded
+from tacit._random import is_seeded, noise_generator
 from tacit._validate import at_least
 from tacit.convex import Loss, Regularizer
 from tacit.data import FeatureBounds, RowBounds, bounded_rows
@@ -213,7 +213,7 @@ def private_erm(
         at_least(0, verbose=verbose)
     if is_on_disk(X):
         X = _readable(X, planned.solver)  # before the charge
-    rng = as_generator(random_state)
+    rng = noise_generator(random_state)
 
     budget, plan = planned.budget, planned.plan
     account = open_account(ledger, budget, plan.event, label)

@@ -375,14 +375,10 @@ def published(model: Any, unfitted: Any, report: PrivacyReport) -> Any:
         private_parts(model), private_parts(unfitted), strict=True
     ):
         before = first.get_params(deep=False)
-        kept = {
-            name: before[name]
-            for name in ("random_state", "verbose", "expected_rows")
-            if name in before
-        }
-        part.set_params(
-            epsilon=report.promise.epsilon, delta=report.promise.delta, **kept
-        )
+        part.set_params(epsilon=report.promise.epsilon, delta=report.promise.delta)
+        for name in ("random_state", "verbose", "expected_rows"):
+            if name in before:
+                setattr(part, name, before[name])  # as it was given
         for inner in (part, *vars(part).values()):
             if hasattr(inner, "privacy_"):
                 inner.privacy_ = report

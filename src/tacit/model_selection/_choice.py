@@ -14,7 +14,7 @@ from tacit._estimators import (
     promised_neighbors,
     report_of,
 )
-from tacit._random import RandomSource, generator_for, is_seeded
+from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit.inference import PrivateScore
 from tacit.inference._measures import (
     ACCURACY,
@@ -136,7 +136,7 @@ def private_choice(
     # [choice:sensitivity] a row counts at most one in every sum
     mechanism = PermuteAndFlip(budget.epsilon, 1.0)
     weights = [part for model in answers for part in weights_of(model)]
-    rng = generator_for(random_state, LABEL, mechanism, len(answers), *weights)
+    rng = noise_generator(random_state, LABEL, mechanism, len(answers), *weights)
 
     account = open_account(ledger, budget, mechanism.event, LABEL)
     with without_warnings():

@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
+    ExplicitSeed,
     all_or_nothing,
     checked_shape,
     checked_targets,
@@ -18,7 +19,7 @@ from tacit._estimators import (
     promised_budget,
     report_of,
 )
-from tacit._random import generator_for, is_seeded
+from tacit._random import is_seeded, noise_generator, public_generator
 from tacit._validate import at_least, one_of
 from tacit.inference import hold_out
 from tacit.inference._measures import ACCURACY, ROOT, Measure, without_warnings
@@ -56,7 +57,7 @@ COUNTED_REACH = 0.25
 LABELS = "the set of labels is public (taken from y; give classes=)"
 
 
-class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
+class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
     """The best of many private fits, for little more than the price of one.
 
     Candidates are drawn at random, fitted on a part of the rows and scored on the other
@@ -228,7 +229,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         plan = prepared.plan
         # noise too large for the grid is refused here, not after the charge
         plan.noise.scale(1 if counted else 2)
-        rng = generator_for(self.random_state, type(self).__name__, plan)
+        rng = noise_generator(self.random_state, type(self).__name__, plan)
 
         label = type(self).__name__
         account = open_account(ledger, plan.budget, plan.event, label)
@@ -266,7 +267,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _candidates(self):
         """Return the parameters of all candidates and the candidates themselves."""
-        seed = generator_for(self.random_state, "candidates")
+        seed = public_generator(self.random_state, "candidates")
         refuse_other_parts(self.estimator)  # by its own name, not that of a candidate
         params = candidates_of(
             self.param_grid, self.n_candidates, int(random_blocks(1, 2**31, seed)[0])

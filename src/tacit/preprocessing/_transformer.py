@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
+    ExplicitSeed,
     all_or_nothing,
     checked_shape,
     checked_values,
@@ -18,7 +19,7 @@ from tacit._estimators import (
     promised_budget,
     report_of,
 )
-from tacit._random import as_generator, is_seeded
+from tacit._random import is_seeded, noise_generator
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
 from tacit.mechanisms.grid import check_noise
@@ -33,7 +34,9 @@ from tacit.privacy import Ledger, Neighbors
 __all__ = ["PrivateTransformer"]
 
 
-class PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class PrivateTransformer(
+    OneToOneFeatureMixin, TransformerMixin, ExplicitSeed, BaseEstimator
+):
     """A fit that plans without data, charges, and then learns.
 
     A subclass plans without data in ``_plan``, where it keeps its parameters as plain
@@ -64,7 +67,7 @@ class PrivateTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if sparse.issparse(X):
             refuse_without_zero(ranges)
         budget, plan = self._planned(ranges, n_rows)
-        rng = as_generator(self.random_state)
+        rng = noise_generator(self.random_state)
         label = type(self).__name__
         account = open_account(ledger, budget, plan.event, label)
         X = canonical(checked_values(X, accept_sparse=taken))

@@ -8,9 +8,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import all_or_nothing, open_account, report_of
+from tacit._estimators import ExplicitSeed, all_or_nothing, open_account, report_of
 from tacit._progress import progress
-from tacit._random import as_generator, is_seeded
+from tacit._random import is_seeded, noise_generator
 from tacit._validate import at_least
 from tacit.privacy import Ledger, Neighbors
 from tacit.recommend._pairs import paired, rated_pairs
@@ -31,7 +31,7 @@ __all__ = ["MatrixCompletion"]
 Array = NDArray[np.float64]
 
 
-class MatrixCompletion(BaseEstimator):
+class MatrixCompletion(ExplicitSeed, BaseEstimator):
     """Predict the ratings that users have not given, each user's from her own.
 
     Parameters
@@ -187,7 +187,7 @@ class MatrixCompletion(BaseEstimator):
                     "columns of one table or as a sparse matrix."
                 )
             refuse_parameters(self)
-            rng = as_generator(self.random_state)
+            rng = noise_generator(self.random_state)
             catalogue = self._catalogue(ratings)
             table = read_ratings(
                 ratings,

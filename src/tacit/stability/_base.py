@@ -11,7 +11,7 @@ from numpy.random import Generator
 from scipy import sparse
 
 from tacit._estimators import open_account, planning_rows, promised_budget, report_of
-from tacit._random import RandomSource, as_generator, is_seeded
+from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
@@ -117,7 +117,7 @@ def private_answer(
         raise ValueError("X must hold rows to ask.")
     budget = promised_budget(epsilon, delta, neighbors, n_rows)
     plan = procedure.plan(budget, planning_rows(budget, n_rows, expected_rows))
-    rng = as_generator(random_state)
+    rng = noise_generator(random_state)
     label = type(procedure).__name__
     account = open_account(ledger, budget, plan.event, label)
     entry = account.charge(

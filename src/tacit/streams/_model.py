@@ -14,13 +14,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
+    ExplicitSeed,
     all_or_nothing,
     checked_shape,
     open_account,
     promised_budget,
     report_of,
 )
-from tacit._random import as_generator, generator_for, is_seeded
+from tacit._random import Seed, is_seeded, noise_generator
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
 from tacit.privacy import Entry, Ledger, Neighbors
@@ -50,7 +51,7 @@ class Progress:
     process: int = field(default_factory=os.getpid, repr=False)
 
 
-class StreamModel(BaseEstimator):
+class StreamModel(ExplicitSeed, BaseEstimator):
     """One charge for a whole stream, one release a step, nothing after the last.
 
     A subclass plans in ``_planned(n_features)``, brings the rows of a step within
@@ -225,7 +226,9 @@ class StreamModel(BaseEstimator):
 
     def _drawn_key(self):
         """Return the secret that all noise of a stream is keyed by."""
-        words = as_generator(self.random_state).integers(0, 2**64, 2, dtype=np.uint64)
+        words = noise_generator(self.random_state).integers(
+            0, 2**64, 2, dtype=np.uint64
+        )
         return words.tobytes()
 
     def _started(self, planned, entry, ledger, key):
@@ -286,8 +289,8 @@ class StreamModel(BaseEstimator):
         for array in (X, y):
             digest.update(repr((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).tobytes())
-        seed = int.from_bytes(before._private_key, "little")
-        rng = generator_for(seed, before.n_steps, digest.hexdigest())
+        seed = Seed(int.from_bytes(before._private_key, "little"))
+        rng = noise_generator(seed, before.n_steps, digest.hexdigest())
         learner = before.planned.learner
         state = learner.step(before._private_state, X, y, rng)
         return replace(
