@@ -17,6 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression as Plain
 from sklearn.preprocessing import StandardScaler, normalize
 
+from tacit import Seed
 from tacit._random import as_generator
 from tacit.datasets import load_a9a, load_adult, load_mnist
 from tacit.linear_model import LogisticRegression
@@ -139,7 +140,7 @@ def measure(case, n_runs):
                 delta=1 / train.shape[0] ** 2,
                 neighbors=case.neighbors,
                 classes=classes,
-                random_state=run,
+                random_state=Seed(run),
             )
             scores[epsilon].append(model.fit(train, y_train).score(test, y_test))
     return scores, float(np.mean(plain))

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tacit import Seed
 from tacit._random import as_generator
 
 COLUMNS = 100
@@ -61,7 +62,7 @@ def measure(path, limit, scratch):
     print(f"after reading: {memory()}")
     start = time.perf_counter()
     model = LogisticRegression(
-        1.0, x_norm=schema.row_norm, classes=schema.target.labels, random_state=0
+        1.0, x_norm=schema.row_norm, classes=schema.target.labels, random_state=Seed(0)
     ).fit(X, y)
     fit = time.perf_counter() - start
     print(f"fitted in {fit:.1f} s, accuracy {model.score(X[:4000], y[:4000]):.3f}")

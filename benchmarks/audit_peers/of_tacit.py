@@ -16,6 +16,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
+from tacit import Seed
 from tacit._tape import recording
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LinearRegression, LogisticRegression
@@ -47,7 +48,7 @@ def logistic(setting, epsilon, seed, solver=None):
         fit_intercept=setting.fit_intercept,
         classes=[0, 1],
         solver=solver or ObjectivePerturbation(),
-        random_state=seed,
+        random_state=Seed(seed),
     )
 
 
@@ -70,7 +71,7 @@ def linear(setting, epsilon, seed):
         DELTA,
         y_range=(-1.0, 1.0),
         fit_intercept=setting.fit_intercept,
-        random_state=seed,
+        random_state=Seed(seed),
     )
 
 
@@ -126,7 +127,7 @@ def searches_and_accounts():
 
 def workers_and_noise():
     return noise_of_workers(
-        lambda state: LogisticRegression(1.0, DELTA, random_state=state)
+        lambda state: LogisticRegression(1.0, DELTA, random_state=Seed(state))
     )
 
 

@@ -57,6 +57,7 @@ from benchmarks.tables import read_rows
 from sklearn.exceptions import ConvergenceWarning
 
 import tacit
+from tacit import Seed
 from tacit.ensemble import PrivateStudent
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms.votes import CLASS_VOTES
@@ -112,7 +113,7 @@ def private_linear(problem: Problem, epsilon: float) -> Iterator[dict]:
                 epsilon,
                 delta=problem.delta,
                 classes=problem.classes,
-                random_state=seed,
+                random_state=Seed(seed),
             ).fit(X, problem.y)
             yield line(
                 problem,

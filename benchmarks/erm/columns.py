@@ -18,6 +18,7 @@ from benchmarks.peers import client
 from sklearn.linear_model import LogisticRegression as PlainLogistic
 from sklearn.svm import LinearSVC as PlainSVC
 
+from tacit import Seed
 from tacit.convex import L1Ball
 from tacit.exceptions import PlanError
 from tacit.linear_model import LinearSVC, LogisticRegression
@@ -121,7 +122,7 @@ def estimator(**given):
     def fit(split, loss, epsilon, seed):
         kind = LogisticRegression if loss == "logistic" else LinearSVC
         model = kind(
-            epsilon, classes=range(split.n_classes), random_state=seed, **given
+            epsilon, classes=range(split.n_classes), random_state=Seed(seed), **given
         )
         return model.fit(split.X, split.y).predict(split.X_test), ""
 

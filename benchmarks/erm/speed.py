@@ -23,6 +23,7 @@ from benchmarks.erm.report import table
 from benchmarks.peers import client
 from sklearn.linear_model import LogisticRegression as Plain
 
+from tacit import Seed
 from tacit.linear_model import LogisticRegression
 
 SETS = ("adult", "kddcup99", "covertype_binary", "covertype", "mnist")
@@ -121,7 +122,7 @@ def _peer_line(name, peer, rows, repeats, measure):
             rows.delta,
             neighbors=neighbors,
             classes=range(rows.n_classes),
-            random_state=seed,
+            random_state=Seed(seed),
         )
         model.fit(rows.X[:2000], rows.y[:2000])  # compile and load once
         times.append(timed(model.fit, rows.X, rows.y))

@@ -23,6 +23,7 @@ import numpy as np
 from benchmarks.fairness.data import Array, Problem
 from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 
+from tacit import Seed
 from tacit._random import as_generator
 from tacit.convex import Objective, minimize
 from tacit.data import bounded_rows
@@ -138,7 +139,7 @@ def estimator(
         fit_intercept=False,
         classes=(0, 1),
         solver=OutputPerturbation(ridge=ridge),
-        random_state=seed,
+        random_state=Seed(seed),
     )
 
 

@@ -36,6 +36,7 @@ from benchmarks.recommend.data import (
 from numpy.typing import NDArray
 
 import tacit
+from tacit import Seed
 from tacit.recommend import SOLVERS, MatrixCompletion
 
 EPSILONS, QUICK_EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0), (1.0, 5.0)
@@ -116,7 +117,7 @@ def private_predictions(
         rating_range=split.rating_range,
         neighbors=case.neighbors,
         expected_users=split.n_users if case.neighbors == ADD else None,
-        random_state=run,
+        random_state=Seed(run),
     )
     model.fit(split.train)
     return np.asarray(model.predict(np.column_stack([split.users, split.items])))

@@ -15,6 +15,7 @@ from math import log
 
 import numpy as np
 
+from tacit import Seed
 from tacit._random import as_generator
 from tacit.linear_model import SparseLinearRegression
 
@@ -64,7 +65,7 @@ def scores_of(kind, n, p, chosen, epsilon, seed):
             selection_share=share,
             feature_bounds=ranges,
             y_range=y_range,
-            random_state=seed,
+            random_state=Seed(seed),
         ).fit(X[:n], y[:n])
         found.append(max(FLOOR, model.score(X[n:], y[n:])))
     return np.array(found)

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
+from tacit import Seed
 from tacit.datasets import load_adult
 from tacit.inference import hold_out
 from tacit.linear_model import LinearSVC, LogisticRegression
@@ -122,7 +123,7 @@ def one_seed(seed, quick):
     given = {"mean_repeats": 20} if quick else {}
     if (seed, "search", "") not in done:
         start = time.process_time()
-        found = search(random_state=seed, **given).fit(X, y)
+        found = search(random_state=Seed(seed), **given).fit(X, y)
         append(
             int(quick),
             seed,
@@ -145,7 +146,7 @@ def one_seed(seed, quick):
             fitted = clone(model).set_params(
                 model__epsilon=epsilon,
                 model__delta=one.delta,
-                model__random_state=seed,
+                model__random_state=Seed(seed),
             )
             fitted.fit(X[kept], y[kept])
             append(

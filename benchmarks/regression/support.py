@@ -21,6 +21,7 @@ from time import process_time
 
 import numpy as np
 
+from tacit import Seed
 from tacit import feature_selection as selectors
 from tacit._random import as_generator
 from tacit.exceptions import PlanError
@@ -74,7 +75,11 @@ class Method:
 def votes(method):
     def make(s, scale, epsilon, seed):
         return selectors.BlockVoteSelector(
-            epsilon, DELTA, n_features_to_select=s, method=method, random_state=seed
+            epsilon,
+            DELTA,
+            n_features_to_select=s,
+            method=method,
+            random_state=Seed(seed),
         )
 
     return make
@@ -90,7 +95,7 @@ def bounded(kind, **more):
             n_features_to_select=s,
             feature_bounds=1.0,
             y_range=(-REACH * scale, REACH * scale),
-            random_state=seed,
+            random_state=Seed(seed),
             **{**more, **own},
         )
 

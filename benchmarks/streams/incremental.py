@@ -26,6 +26,7 @@ from benchmarks.streams.common import arguments, markdown, save
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit import Seed
 from tacit._random import as_generator, spawn
 from tacit.convex import L1Ball, L2Ball, Squared
 from tacit.data import RowBounds
@@ -295,7 +296,7 @@ def one_stream(
             BUDGET.delta,
             horizon=STEPS,
             rows_per_step=max(1, n // STEPS),
-            random_state=seed,
+            random_state=Seed(seed),
         )
         for part in np.array_split(np.arange(seen), 3 * STEPS // 4):
             model.partial_fit(X[part], y[part])

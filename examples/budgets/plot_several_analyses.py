@@ -13,7 +13,7 @@ models are fitted to made-up rows. Seeds are fixed for reproduction only.
 
 import matplotlib.pyplot as plt
 
-from tacit import Budget, BudgetExceeded, Ledger
+from tacit import Budget, BudgetExceeded, Ledger, Seed
 from tacit.datasets import make_census
 from tacit.linear_model import LogisticRegression
 from tacit.privacy import GaussianNoise, Shares, calibrate
@@ -78,7 +78,7 @@ questions = ("education", "sector", "region", "marital", "housing")
 for k in range(10):
     question = questions[k % len(questions)]
     named = [name.startswith(question) for name in census.feature_names]
-    model = LogisticRegression(0.4, 1e-9, classes=[0, 1], random_state=k)
+    model = LogisticRegression(0.4, 1e-9, classes=[0, 1], random_state=Seed(k))
     try:
         model.fit(census.X[:, named], census.y, ledger=ledger)
     except BudgetExceeded as error:

@@ -17,7 +17,7 @@ from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import LinearRegression as PlainLinearRegression
 from sklearn.pipeline import make_pipeline
 
-from tacit import Budget, Ledger
+from tacit import Budget, Ledger, Seed
 from tacit.feature_selection import BlockVoteSelector, PeelingSelector
 from tacit.forecast import rows_for_support
 from tacit.linear_model import LinearRegression
@@ -52,7 +52,7 @@ selector = PeelingSelector(
     n_features_to_select=4,
     feature_bounds=ANSWERS,
     y_range=SCORES,
-    random_state=0,
+    random_state=Seed(0),
 )
 selector.fit(X[:8_000], y[:8_000])
 print(selector.selection_)
@@ -65,7 +65,7 @@ print(selector.privacy_)
 # wrong one. So it does where the selector is not up to its task: scikit-learn's
 # ``SelectKBest`` looks at one question at a time.
 
-votes = BlockVoteSelector(1.0, DELTA, n_features_to_select=4, random_state=0)
+votes = BlockVoteSelector(1.0, DELTA, n_features_to_select=4, random_state=Seed(0))
 for n in (1_000, 16_000):
     print(f"lasso path, {n:6} people: {votes.fit(X[:n], y[:n]).selection_}")
 alone = sklearn.clone(votes).set_params(selector=SelectKBest(f_regression, k=4))
@@ -93,7 +93,7 @@ def share_found(subject, n):
     """Return how often just the right questions are selected."""
     hits = 0
     for seed, (answers, scores) in enumerate(surveys):
-        found = subject.set_params(random_state=seed).fit(answers[:n], scores[:n])
+        found = subject.set_params(random_state=Seed(seed)).fit(answers[:n], scores[:n])
         hits += found.selection_ == RELEVANT
     return hits / len(surveys)
 
@@ -121,8 +121,10 @@ plt.show()
 # each is a fair start.
 
 with sklearn.config_context(enable_metadata_routing=True):
-    half = sklearn.clone(selector).set_params(epsilon=0.5, random_state=0)
-    model = LinearRegression(0.5, DELTA, x_norm=8.0, y_range=SCORES, random_state=0)
+    half = sklearn.clone(selector).set_params(epsilon=0.5, random_state=Seed(0))
+    model = LinearRegression(
+        0.5, DELTA, x_norm=8.0, y_range=SCORES, random_state=Seed(0)
+    )
     pipeline = make_pipeline(
         half.set_fit_request(ledger=True), model.set_fit_request(ledger=True)
     )
@@ -132,7 +134,7 @@ with sklearn.config_context(enable_metadata_routing=True):
     print(f"spent {ledger.spent():.3f} of 1")
 
 wide = LinearRegression(
-    1.0, DELTA, x_norm=60.0, y_range=SCORES, random_state=0
+    1.0, DELTA, x_norm=60.0, y_range=SCORES, random_state=Seed(0)
 )  # all 300 questions
 print(f"all, private       R2 {wide.fit(X, y).score(X_test, y_test):.3f}")
 plain = PlainLinearRegression().fit(X, y)

@@ -13,6 +13,7 @@ The measurements are made up. Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.feature_selection import (
     BlockVoteSelector,
     ExponentialSelector,
@@ -44,7 +45,7 @@ def measurements(n, seed):
 # before any row is read, from the budget and public facts alone.
 
 X, wear = measurements(10_000, 0)
-selector = LassoStabilitySelector(EPSILON, DELTA, random_state=0, **PUBLIC)
+selector = LassoStabilitySelector(EPSILON, DELTA, random_state=Seed(0), **PUBLIC)
 print(selector.plan(10_000, N_COLUMNS).plan)
 selector.fit(X, wear)
 print(selector.selection_, selector.released_)
@@ -80,7 +81,7 @@ plt.show()
 
 X, wear = measurements(3_000, 1)
 short = LassoStabilitySelector(
-    EPSILON, DELTA, penalty=100.0, fallback="all", random_state=0, **PUBLIC
+    EPSILON, DELTA, penalty=100.0, fallback="all", random_state=Seed(0), **PUBLIC
 ).fit(X, wear)
 print(short.selection_, short.transform(X).shape)
 
@@ -92,7 +93,7 @@ print(short.selection_, short.transform(X).shape)
 for n in (30, 100, 300, 1_000):
     X, wear = measurements(n, 2)
     drawn = [
-        ExponentialSelector(EPSILON, random_state=seed, **PUBLIC).fit(X, wear)
+        ExponentialSelector(EPSILON, random_state=Seed(seed), **PUBLIC).fit(X, wear)
         for seed in range(10)
     ]
     right_ones = np.mean([s.selection_ == RELEVANT for s in drawn])
@@ -110,6 +111,6 @@ for selector in (None, HuberLassoSupport(len(RELEVANT))):
         DELTA,
         n_features_to_select=len(RELEVANT),
         selector=selector,
-        random_state=0,
+        random_state=Seed(0),
     ).fit(X, wear)
     print(selector or "lasso path", voted.selection_)

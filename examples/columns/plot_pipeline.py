@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from tacit import Budget, BudgetExceeded, Ledger
+from tacit import Budget, BudgetExceeded, Ledger, Seed
 from tacit.datasets import make_census
 from tacit.linear_model import LogisticRegression
 from tacit.preprocessing import (
@@ -78,13 +78,13 @@ print(X_train.head(3).round(1).T)
 
 def private_model(epsilon, x_norm):
     model = LogisticRegression(
-        epsilon, DELTA, x_norm=x_norm, classes=[0, 1], random_state=0
+        epsilon, DELTA, x_norm=x_norm, classes=[0, 1], random_state=Seed(0)
     )
     return model.set_fit_request(ledger=True)
 
 
 def private_step(kind, epsilon):
-    step = kind(epsilon, DELTA, ranges=RANGES, random_state=0)
+    step = kind(epsilon, DELTA, ranges=RANGES, random_state=Seed(0))
     return step.set_fit_request(ledger=True)
 
 

@@ -13,6 +13,7 @@ The incomes are made up. Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.mechanisms import as_generator
 from tacit.preprocessing import PrivateQuantileBounds
 
@@ -34,7 +35,7 @@ def bounds(epsilon, top, n_cells, seed):
         ranges=(0, top),
         n_cells=n_cells,
         least_width=1e-4,
-        random_state=seed,
+        random_state=Seed(seed),
     ).fit(incomes)
     return found.lower_[0], found.upper_[0]
 
@@ -76,7 +77,7 @@ plt.show()
 # After that, incomes between the bounds become -1 to 1, and others are cut.
 
 scaler = PrivateQuantileBounds(
-    0.5, quantiles=QUANTILES, ranges=(0, 1_000_000), n_cells=4_096, random_state=0
+    0.5, quantiles=QUANTILES, ranges=(0, 1_000_000), n_cells=4_096, random_state=Seed(0)
 )
 print(scaler.fit(incomes).transform([[5_000.0], [30_000.0], [5_000_000.0]]).ravel())
 print(scaler.privacy_)

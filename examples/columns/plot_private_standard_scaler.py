@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import sparse
 
-from tacit import Budget, Ledger
+from tacit import Budget, Ledger, Seed
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms import as_generator
 from tacit.preprocessing import PrivateStandardScaler, PublicScaler
@@ -39,7 +39,9 @@ X_test, y_test = rooms(10_000, 1)
 # the harder part, being small against the range.
 
 for epsilon in (0.01, 0.1, 1.0):
-    scaler = PrivateStandardScaler(epsilon, 1e-8, ranges=RANGE, random_state=0).fit(X)
+    scaler = PrivateStandardScaler(
+        epsilon, 1e-8, ranges=RANGE, random_state=Seed(0)
+    ).fit(X)
     print(f"epsilon {epsilon:4}: means {scaler.mean_.round(1)}", end=", ")
     print(f"deviations {scaler.scale_.round(1)}")
 
@@ -55,9 +57,9 @@ CLASSES = [False, True]
 def with_scaler(share, seed):
     """Return the accuracy when ``share`` of the budget goes to the scaler."""
     ledger = Ledger(Budget(epsilon=1.0, delta=1e-6))
-    scaler = PrivateStandardScaler(share, 1e-8, ranges=RANGE, random_state=seed)
+    scaler = PrivateStandardScaler(share, 1e-8, ranges=RANGE, random_state=Seed(seed))
     model = LogisticRegression(
-        1 - share, 1e-8, x_norm=3.0, classes=CLASSES, random_state=seed
+        1 - share, 1e-8, x_norm=3.0, classes=CLASSES, random_state=Seed(seed)
     )
     rows = scaler.fit(X, ledger=ledger).transform(X)
     model.fit(rows, y, ledger=ledger)
@@ -68,7 +70,7 @@ def with_range(ranges, seed):
     """Return the accuracy with public ranges and the whole budget for the model."""
     scaler = PublicScaler(ranges)
     model = LogisticRegression(
-        1.0, 1e-8, x_norm=3**0.5, classes=CLASSES, random_state=seed
+        1.0, 1e-8, x_norm=3**0.5, classes=CLASSES, random_state=Seed(seed)
     )
     model.fit(scaler.fit_transform(X), y)
     return model.score(scaler.transform(X_test), y_test)
@@ -108,7 +110,7 @@ words = sparse.csr_array(rng.random((20_000, 200)) * (rng.random((20_000, 200)) 
 truth = np.sqrt(words.power(2).mean(axis=0))
 for epsilon in (0.3, 1.0, 3.0):
     scaler = PrivateStandardScaler(
-        epsilon, 1e-8, ranges=(0, 1), with_mean=False, random_state=0
+        epsilon, 1e-8, ranges=(0, 1), with_mean=False, random_state=Seed(0)
     ).fit(words)
     off = np.sqrt(np.mean((scaler.scale_ / truth - 1) ** 2))
     multiplier = scaler.privacy_.entries[0].event.multiplier

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
+from tacit import Seed
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms import as_generator
 from tacit.preprocessing import PublicOneHot, PublicScaler
@@ -81,7 +82,9 @@ usual = make_column_transformer(
     (MinMaxScaler(), ["age", "visits"]),
     (OneHotEncoder(handle_unknown="ignore"), ["sport"]),
 )
-model = LogisticRegression(1.0, x_norm=x_norm, classes=[False, True], random_state=0)
+model = LogisticRegression(
+    1.0, x_norm=x_norm, classes=[False, True], random_state=Seed(0)
+)
 other, other_renewed = members(4_000, 1)
 for name, steps in (
     ("usual steps, not private", make_pipeline(usual, PlainLogisticRegression())),

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import ElasticNet as PlainElasticNet
 
+from tacit import Seed
 from tacit.linear_model import ElasticNet
 from tacit.mechanisms import as_generator
 
@@ -48,7 +49,7 @@ RANGES = {
 }
 ALPHA = 60.0
 PUBLIC = {"alpha": ALPHA, "feature_bounds": RANGES, "y_range": (0, 80)}
-model = ElasticNet(1.0, l1_ratio=0.5, random_state=0, **PUBLIC).fit(table, risk)
+model = ElasticNet(1.0, l1_ratio=0.5, random_state=Seed(0), **PUBLIC).fit(table, risk)
 print(pd.Series(model.coef_, model.feature_names_in_).round(3).to_string())
 print("selected:", *model.selected_names_)
 
@@ -57,7 +58,7 @@ print("selected:", *model.selected_names_)
 # seed, the same weights.
 
 pairs = [RANGES[name] for name in table.columns]
-again = ElasticNet(1.0, l1_ratio=0.5, random_state=0, **PUBLIC)
+again = ElasticNet(1.0, l1_ratio=0.5, random_state=Seed(0), **PUBLIC)
 again.set_params(feature_bounds=pairs).fit(table.to_numpy(), risk)
 print("the same:", np.allclose(again.coef_, model.coef_))
 
@@ -79,7 +80,10 @@ fig, axes = plt.subplots(1, len(ratios), figsize=(9, 3.4), sharex=True, sharey=T
 for ax, ratio in zip(axes, ratios, strict=True):
     private = ElasticNet(1.0, l1_ratio=ratio, **PUBLIC)
     draws = np.array(
-        [private.set_params(random_state=s).fit(table, risk).coef_ for s in range(12)]
+        [
+            private.set_params(random_state=Seed(s)).fit(table, risk).coef_
+            for s in range(12)
+        ]
     )
     plain = PlainElasticNet(alpha=ALPHA, l1_ratio=ratio).fit(table, risk).coef_
     ax.plot(*draws[:, :2].T, "o", alpha=0.6, label="private, one draw each")

@@ -14,6 +14,7 @@ one.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.datasets import make_census
 from tacit.fairness import certify_model, compare_models, private_certificate
 from tacit.linear_model import LogisticRegression
@@ -35,7 +36,7 @@ def fitted(epsilon, seed=0):
         x_norm=census.x_norm,
         classes=[0, 1],
         solver=OutputPerturbation(ridge=0.01 * n),
-        random_state=seed,
+        random_state=Seed(seed),
     )
     return model.fit(X_train, y_train)
 
@@ -103,6 +104,6 @@ paid = private_certificate(
     groups=["female", "male"],
     notion="accuracy_parity",
     epsilon=0.5,
-    random_state=0,
+    random_state=Seed(0),
 )
 print(paid)

@@ -13,6 +13,7 @@ The rents are made up. Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.linear_model import HuberRegressor, LinearRegression
 from tacit.mechanisms import as_generator
 from tacit.preprocessing import PublicScaler
@@ -45,7 +46,7 @@ scaler = PublicScaler(RANGES)
 def error(model, n, share, seed):
     """Return the mean distance to the usual rent of other flats."""
     X, y, _ = flats(n, share, seed)
-    model.set_params(random_state=seed).fit(scaler.fit_transform(X), y)
+    model.set_params(random_state=Seed(seed)).fit(scaler.fit_transform(X), y)
     X_test, _, usual = flats(2_000, 0.0, 10_000 + seed)
     return np.abs(model.predict(scaler.transform(X_test)) - usual).mean()
 

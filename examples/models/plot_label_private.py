@@ -15,6 +15,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
+from tacit import Seed
 from tacit.ensemble import PrivateLabeler, PrivateStudent
 
 images, digits = load_digits(return_X_y=True)
@@ -40,7 +41,7 @@ def fitted(epsilon):
         classes=range(10),
         n_queries=len(X),
         private="labels",
-        random_state=0,
+        random_state=Seed(0),
     )
     return PrivateStudent(labeler).fit(X, y)
 

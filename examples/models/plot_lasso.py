@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import Lasso as PlainLasso
 
+from tacit import Seed
 from tacit.linear_model import Lasso
 from tacit.mechanisms import as_generator
 
@@ -43,7 +44,9 @@ PUBLIC = {"alpha": ALPHA, "feature_bounds": 1.0, "y_range": (0, 30)}
 plain = PlainLasso(alpha=ALPHA).fit(X, y)
 epsilons = (0.3, 1.0, 3.0)
 models = {
-    (solver, epsilon): Lasso(epsilon, solver=solver, random_state=0, **PUBLIC).fit(X, y)
+    (solver, epsilon): Lasso(
+        epsilon, solver=solver, random_state=Seed(0), **PUBLIC
+    ).fit(X, y)
     for solver in ("cd", "gcd")
     for epsilon in epsilons
 }
@@ -81,7 +84,7 @@ def judged(model):
 
 print("                selected  of the six  error  from scikit-learn")
 for (solver, epsilon), model in models.items():
-    draws = [judged(model.set_params(random_state=s).fit(X, y)) for s in range(5)]
+    draws = [judged(model.set_params(random_state=Seed(s)).fit(X, y)) for s in range(5)]
     many, right, error, apart = np.mean(draws, axis=0)
     name = f"{solver:4} epsilon {epsilon:g}"
     print(f"{name:17}{many:7.1f}{right:12.1f}{error:7.2f}{apart:12.2f}")
@@ -108,7 +111,7 @@ for solver in ("cd", "gcd"):
     model = Lasso(3.0, solver=solver, **PUBLIC)
     errors = []
     for seed in range(5):
-        found = model.set_params(random_state=seed).fit(X, y).predict(X_test)
+        found = model.set_params(random_state=Seed(seed)).fit(X, y).predict(X_test)
         errors.append(np.sqrt(np.mean((found - y_test) ** 2)))
     chosen = len(model.selected_features_)
     print(f"{solver:4} epsilon 3: error {np.mean(errors):.2f}, {chosen} selected")

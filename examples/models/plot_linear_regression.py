@@ -13,6 +13,7 @@ fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.linear_model import LinearRegression
 from tacit.mechanisms import as_generator
 from tacit.preprocessing import PublicScaler
@@ -55,7 +56,7 @@ found = np.array(
         [
             effects(
                 LinearRegression(
-                    1.0, x_norm=x_norm, y_range=(0, 30), random_state=seed
+                    1.0, x_norm=x_norm, y_range=(0, 30), random_state=Seed(seed)
                 ).fit(scaler.fit_transform(table), days)
             )
             for seed in range(20)
@@ -87,6 +88,6 @@ for n, row in zip(sizes, found, strict=True):
 # what a patient's stay can be, no amount of noise would hide it.
 
 table, days = patients(32_000, 0)
-model = LinearRegression(1.0, x_norm=x_norm, y_range=(0, 30), random_state=0)
+model = LinearRegression(1.0, x_norm=x_norm, y_range=(0, 30), random_state=Seed(0))
 model.fit(scaler.fit_transform(table), days)
 print(model.predict(scaler.transform([[70, 140, 1], [30, 120, 0]])).round(1))

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC as PlainLinearSVC
 
+from tacit import Seed
 from tacit.convex import HuberizedHinge
 from tacit.datasets import make_census
 from tacit.linear_model import LinearSVC
@@ -48,7 +49,11 @@ for h in widths:
         np.mean(
             [
                 LinearSVC(
-                    epsilon, x_norm=census.x_norm, classes=[0, 1], h=h, random_state=s
+                    epsilon,
+                    x_norm=census.x_norm,
+                    classes=[0, 1],
+                    h=h,
+                    random_state=Seed(s),
                 )
                 .fit(X_train, y_train)
                 .score(X_test, y_test)
@@ -75,5 +80,5 @@ plt.show()
 # There are no probabilities. ``decision_function`` gives margins, and
 # :class:`tacit.linear_model.LogisticRegression` has ``predict_proba``.
 
-model = LinearSVC(1.0, x_norm=census.x_norm, classes=[0, 1], random_state=0)
+model = LinearSVC(1.0, x_norm=census.x_norm, classes=[0, 1], random_state=Seed(0))
 print(model.fit(X_train, y_train).decision_function(X_test[:3]).round(2))

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 from sklearn.model_selection import train_test_split
 
+from tacit import Seed
 from tacit.datasets import make_census
 from tacit.linear_model import LogisticRegression
 
@@ -40,7 +41,7 @@ scores = np.array(
     [
         [
             LogisticRegression(
-                epsilon, x_norm=census.x_norm, classes=[0, 1], random_state=seed
+                epsilon, x_norm=census.x_norm, classes=[0, 1], random_state=Seed(seed)
             )
             .fit(X_train, y_train)
             .score(X_test, y_test)
@@ -74,5 +75,7 @@ plt.show()
 # The report of a fit says what is promised, and on what it rests. The last line tells
 # that a seed was used.
 
-model = LogisticRegression(1.0, x_norm=census.x_norm, classes=[0, 1], random_state=0)
+model = LogisticRegression(
+    1.0, x_norm=census.x_norm, classes=[0, 1], random_state=Seed(0)
+)
 print(model.fit(X_train, y_train).privacy_)

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+from tacit import Seed
 from tacit.linear_model import LogisticRegression
 
 X, y = load_digits(return_X_y=True)
@@ -41,7 +42,7 @@ for kind in ("softmax", "one_vs_rest"):
                     x_norm=4.0,
                     classes=range(10),
                     multi_class=kind,
-                    random_state=seed,
+                    random_state=Seed(seed),
                 )
                 .fit(X_train, y_train)
                 .score(X_test, y_test)
@@ -68,7 +69,9 @@ plt.show()
 
 fig, axes = plt.subplots(2, 10, figsize=(9, 2.2))
 for row, epsilon in zip(axes, (1.0, 8.0), strict=True):
-    model = LogisticRegression(epsilon, x_norm=4.0, classes=range(10), random_state=0)
+    model = LogisticRegression(
+        epsilon, x_norm=4.0, classes=range(10), random_state=Seed(0)
+    )
     model.fit(X_train, y_train)
     for digit, ax in enumerate(row):
         ax.imshow(model.coef_[digit].reshape(8, 8), cmap="RdBu_r")

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier
 
-from tacit import Budget, Ledger
+from tacit import Budget, Ledger, Seed
 from tacit.ensemble import DurableLabeler, PrivateLabeler, VoteClassifier
 from tacit.mechanisms import NO_ANSWER, as_generator
 
@@ -53,7 +53,7 @@ def labeler():
         mechanism="stable",
         max_refusals=5,
         classes=["send home", "watch"],
-        random_state=0,
+        random_state=Seed(0),
     )
 
 

@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from tacit import Seed
 from tacit.datasets import make_census
 from tacit.linear_model import LogisticRegression
 from tacit.model_selection import PrivateSearchCV
@@ -34,7 +35,7 @@ model = LogisticRegression(classes=[0, 1])
 # candidate is never tried.
 
 search = PrivateSearchCV(
-    model, GRID, epsilon=1.0, delta=DELTA, mean_repeats=20, random_state=0
+    model, GRID, epsilon=1.0, delta=DELTA, mean_repeats=20, random_state=Seed(0)
 )
 plan = search.plan(*X.shape)
 print(f"runs on average: {plan.mean_repeats:.0f}")
@@ -58,7 +59,7 @@ def alone(params):
         plan.per_run.epsilon,
         plan.per_run.delta,
         classes=[0, 1],
-        random_state=0,
+        random_state=Seed(0),
         **params,
     )
     return fitted.fit(X, y).score(X_test, y_test)

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
+from tacit import Seed
 from tacit.datasets import make_census
 from tacit.ensemble import NeighborMap, PrivateLabeler, PrivateStudent, SmoothedVotes
 
@@ -40,7 +41,7 @@ def teachers(epsilon):
         delta=1e-6,
         classes=[0, 1],
         n_queries=len(X_public),
-        random_state=0,
+        random_state=Seed(0),
     )
 
 

@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.neighbors import KNeighborsRegressor
 
+from tacit import Seed
 from tacit.ensemble import PrivateLabeler, PrivateStudent, plan_teachers
 from tacit.mechanisms import as_generator
 
@@ -43,7 +44,7 @@ def labeler(mechanism):
         mechanism=mechanism,
         y_range=(0.0, 4.0),
         n_queries=100,
-        random_state=0,
+        random_state=Seed(0),
     )
 
 

@@ -12,6 +12,7 @@ The answers are made up. Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.linear_model import LinearRegression, Ridge
 from tacit.mechanisms import as_generator
 
@@ -38,7 +39,7 @@ alphas = np.array([0.1, 1.0, 10.0, 100.0, 1000.0])
 
 def trial(model, seed):
     """Return the root mean squared error on other rows, and the spread of weights."""
-    model.set_params(random_state=seed).fit(*survey(N, seed))
+    model.set_params(random_state=Seed(seed)).fit(*survey(N, seed))
     error = np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2))
     return error, np.ptp(model.coef_)
 

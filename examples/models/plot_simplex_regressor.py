@@ -14,6 +14,7 @@ The households are made up. Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.linear_model import SimplexRegressor
 from tacit.mechanisms import as_generator
 
@@ -36,9 +37,9 @@ X, y = households(50_000, 0)
 X_test, y_test = households(5_000, 1)
 epsilons = (0.1, 1.0, 10.0)
 models = {
-    epsilon: SimplexRegressor(epsilon, x_max=1.0, y_range=(0, 1), random_state=0).fit(
-        X, y
-    )
+    epsilon: SimplexRegressor(
+        epsilon, x_max=1.0, y_range=(0, 1), random_state=Seed(0)
+    ).fit(X, y)
     for epsilon in epsilons
 }
 
@@ -64,7 +65,7 @@ def judged(model):
 
 
 for epsilon, model in models.items():
-    draws = [judged(model.set_params(random_state=s).fit(X, y)) for s in range(5)]
+    draws = [judged(model.set_params(random_state=Seed(s)).fit(X, y)) for s in range(5)]
     weight, error = np.mean(draws, axis=0)
     print(f"epsilon {epsilon:4g}: weight on the three {weight:.2f}, error {error:.3f}")
 mean = np.sqrt(np.mean((X_test.mean(axis=1) - y_test) ** 2))

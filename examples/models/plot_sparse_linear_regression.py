@@ -15,6 +15,7 @@ The people are made up. Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.linear_model import LinearRegression, SparseLinearRegression
 from tacit.mechanisms import as_generator
 
@@ -39,7 +40,9 @@ X_test, y_test = people(5_000, 1)
 # questions are wanted.
 
 PUBLIC = {"feature_bounds": [(0, 1)] * N_QUESTIONS, "y_range": (0, 60)}
-model = SparseLinearRegression(1.0, n_features_to_select=4, random_state=0, **PUBLIC)
+model = SparseLinearRegression(
+    1.0, n_features_to_select=4, random_state=Seed(0), **PUBLIC
+)
 
 # %%
 # The plan says how the budget will be divided, without a look at the answers.
@@ -71,14 +74,14 @@ found, few, all_of_them = [], [], []
 for epsilon in EPSILONS:
     draws = [
         SparseLinearRegression(
-            epsilon, n_features_to_select=4, random_state=seed, **PUBLIC
+            epsilon, n_features_to_select=4, random_state=Seed(seed), **PUBLIC
         ).fit(X, y)
         for seed in range(10)
     ]
     found.append(np.mean([draw.selection_ == tuple(sorted(MATTER)) for draw in draws]))
     few.append(np.mean([error(draw) for draw in draws]))
     whole = LinearRegression(
-        epsilon, x_norm=np.sqrt(N_QUESTIONS / 2), y_range=(0, 60), random_state=0
+        epsilon, x_norm=np.sqrt(N_QUESTIONS / 2), y_range=(0, 60), random_state=Seed(0)
     )
     all_of_them.append(error(whole.fit(X, y)))
 
@@ -111,7 +114,11 @@ print(f"without privacy {limit:.2f}, one answer for all {mean:.2f}")
 
 for epsilon in (0.3, 3.0):
     careful = SparseLinearRegression(
-        epsilon, n_features_to_select=4, selector="votes", random_state=0, **PUBLIC
+        epsilon,
+        n_features_to_select=4,
+        selector="votes",
+        random_state=Seed(0),
+        **PUBLIC,
     ).fit(X, y)
     print(f"epsilon {epsilon:g}: {careful.selection_}, error {error(careful):.2f}")
 

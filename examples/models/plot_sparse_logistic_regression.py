@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from tacit import Budget, Ledger
+from tacit import Budget, Ledger, Seed
 from tacit.linear_model import SparseLogisticRegression
 from tacit.mechanisms import as_generator
 
@@ -51,7 +51,7 @@ model = SparseLogisticRegression(
     feature_bounds=[(0, 1)] * N_CODES,
     classes=[False, True],
     solver="gcd",
-    random_state=0,
+    random_state=Seed(0),
 )
 ledger = Ledger(Budget(epsilon=2.0, delta=1e-6))
 model.fit(table, came_back, ledger=ledger)
@@ -102,7 +102,7 @@ def repeated(weights, n_fits=25):
     made_up = SparseLogisticRegression(**model.get_params())
     for seed in range(n_fits):
         rows, labels = patients(as_generator(1_000 + seed), weights)
-        yield made_up.set_params(random_state=seed).fit(rows, labels)
+        yield made_up.set_params(random_state=Seed(seed)).fit(rows, labels)
 
 
 nothing = [
@@ -204,7 +204,7 @@ again = SparseLogisticRegression(
     feature_bounds=[(0, 1)] * len(sure),
     classes=[False, True],
     solver="cd",
-    random_state=0,
+    random_state=Seed(0),
 )
 again.fit(table[sure], came_back, ledger=ledger)
 print("code               first  again  truth")

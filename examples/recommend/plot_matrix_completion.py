@@ -13,7 +13,7 @@ Ratings are made up. Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from tacit import Budget, Ledger
+from tacit import Budget, Ledger, Seed
 from tacit.mechanisms import as_generator
 from tacit.recommend import MatrixCompletion
 
@@ -52,7 +52,7 @@ ratings, held_out = club(4_000)
 def model(epsilon, solver="als"):
     """Return a model of the club."""
     return MatrixCompletion(
-        solver, epsilon, 1e-6, items=films, rating_range=(1, 5), random_state=0
+        solver, epsilon, 1e-6, items=films, rating_range=(1, 5), random_state=Seed(0)
     )
 
 

@@ -13,6 +13,7 @@ Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.audit import audit, precision_attack, worst_case_pair
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms import Gaussian, Laplace, as_generator
@@ -78,7 +79,11 @@ for name, mechanism in (("as planned", honest), ("a quarter", careless)):
 def train(data, seed):
     """Return the weights that a fit releases."""
     model = LogisticRegression(
-        EPSILON, DELTA, classes=[-1.0, 1.0], random_state=seed, fit_intercept=False
+        EPSILON,
+        DELTA,
+        classes=[-1.0, 1.0],
+        random_state=Seed(seed),
+        fit_intercept=False,
     )
     return model.fit(*data).coef_
 

@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import sparse
 
+from tacit import Seed
 from tacit.convex import L1Ball
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms import as_generator
@@ -55,7 +56,7 @@ for solver, given in {
     start, scores = perf_counter(), []
     for epsilon in epsilons:
         model = LogisticRegression(
-            epsilon, solver=solver, classes=[False, True], random_state=0, **given
+            epsilon, solver=solver, classes=[False, True], random_state=Seed(0), **given
         ).fit(X, y)
         scores.append(model.score(X_test, y_test))
     seconds = (perf_counter() - start) / len(epsilons)

@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression as PlainRegression
 
+from tacit import Seed
 from tacit.audit import membership_attack
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms import as_generator
@@ -32,7 +33,9 @@ members, others = (X[inside], y[inside]), (X[~inside], y[~inside])
 
 models = {
     "plain": PlainRegression(C=100.0).fit(*members),
-    "private": LogisticRegression(1.0, classes=[-1, 1], random_state=0).fit(*members),
+    "private": LogisticRegression(1.0, classes=[-1, 1], random_state=Seed(0)).fit(
+        *members
+    ),
 }
 
 fig, ax = plt.subplots(figsize=(5.2, 5), layout="constrained")

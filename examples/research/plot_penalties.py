@@ -12,6 +12,7 @@ Five of 40 columns matter in these made-up rows. Seeds are fixed for reproductio
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.convex import L1, Box, L1Ball, L2Ball
 from tacit.linear_model import LogisticRegression
 from tacit.mechanisms import as_generator
@@ -48,7 +49,7 @@ for ax, (name, penalty) in zip(axes.flat, penalties.items(), strict=True):
     scores = []
     for seed in range(3):
         model = LogisticRegression(
-            1.0, penalty=penalty, classes=[0, 1], random_state=seed
+            1.0, penalty=penalty, classes=[0, 1], random_state=Seed(seed)
         ).fit(X, y)
         scores.append(model.score(X_test, y_test))
     weights = model.coef_[0]

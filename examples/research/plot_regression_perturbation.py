@@ -11,6 +11,7 @@ Rows are made up. Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.forecast import noise_at, regression_risk, rows_for_risk
 from tacit.linear_model import LinearRegression
 from tacit.mechanisms import as_generator
@@ -47,7 +48,9 @@ for name in NAMES:
             EPSILON, DELTA, y_range=(-1, 1), fit_intercept=False, solver=name
         )
         errors = [
-            np.mean((y - model.set_params(random_state=s).fit(X, y).predict(X)) ** 2)
+            np.mean(
+                (y - model.set_params(random_state=Seed(s)).fit(X, y).predict(X)) ** 2
+            )
             for s in range(12)
         ]
         found.append(np.mean(errors) - best)

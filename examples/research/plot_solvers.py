@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from tacit import Seed
 from tacit.convex import L2Ball
 from tacit.datasets import make_census
 from tacit.linear_model import LogisticRegression
@@ -47,7 +48,7 @@ for name, given in settings.items():
         model.set_params(**{"x_norm": census.x_norm} | given)
         scores.append(
             [
-                model.set_params(random_state=seed)
+                model.set_params(random_state=Seed(seed))
                 .fit(X_train, y_train)
                 .score(X_test, y_test)
                 for seed in range(3)

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
+from tacit import Seed
 from tacit.mechanisms import as_generator
 from tacit.stability import (
     BlockVote,
@@ -55,7 +56,7 @@ for name, spread in {"clear": 0.7, "blurred": 2.2}.items():
         draw(spread),
         epsilon=epsilon,
         delta=delta,
-        random_state=0,
+        random_state=Seed(0),
     )
     print(f"{name}: {answers[name].value}")
 

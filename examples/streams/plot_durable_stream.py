@@ -16,7 +16,7 @@ from tempfile import mkdtemp
 
 import numpy as np
 
-from tacit import Budget, Ledger
+from tacit import Budget, Ledger, Seed
 from tacit.mechanisms import as_generator
 from tacit.online import OnlineLinearRegression
 from tacit.streams import DurableStream
@@ -31,7 +31,7 @@ state, account = place / "state", f"sqlite:///{place / 'budget.db'}"
 def model():
     """Return the estimator, with the same parameters in every process."""
     return OnlineLinearRegression(
-        1.0, 1e-8, horizon=40, rows_per_step=50, y_range=(-1, 1), random_state=0
+        1.0, 1e-8, horizon=40, rows_per_step=50, y_range=(-1, 1), random_state=Seed(0)
     )
 
 
@@ -69,13 +69,14 @@ with DurableStream(model(), state, ledger=ledger) as stream:
 CHILD = """
 import os, signal, sys
 import numpy as np
+from tacit import Seed
 from tacit.online import OnlineLinearRegression
 from tacit.streams import DurableStream
 
 folder, table, last = sys.argv[1:]
 rows = np.load(table)
 model = OnlineLinearRegression(
-    1.0, 1e-8, horizon=40, rows_per_step=50, y_range=(-1, 1), random_state=0
+    1.0, 1e-8, horizon=40, rows_per_step=50, y_range=(-1, 1), random_state=Seed(0)
 )
 with DurableStream(model, folder) as stream:
     while stream.n_steps < 40:

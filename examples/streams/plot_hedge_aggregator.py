@@ -13,6 +13,7 @@ The households are made up. Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.mechanisms import as_generator
 from tacit.online import HedgeAggregator
 
@@ -45,7 +46,7 @@ def year(epsilon, seed=0, **given):
         rows_per_step=A_DAY,
         loss="absolute",
         temperature=20.0,
-        random_state=seed,
+        random_state=Seed(seed),
         **given,
     )
     for day in range(DAYS):

@@ -13,6 +13,7 @@ The homes are made up. Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.convex import L1Ball
 from tacit.incremental import IncrementalLinearRegression
 from tacit.mechanisms import as_generator
@@ -43,7 +44,7 @@ def excess(constraint):
         x_norm=1.0,
         y_range=(5, 15),
         constraint=constraint,
-        random_state=0,
+        random_state=Seed(0),
     )
     rng, (others, answers) = as_generator(0), reports(2_000, as_generator(1))
     found, told = [], []

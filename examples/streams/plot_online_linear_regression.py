@@ -12,6 +12,7 @@ The patients are made up. Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tacit import Seed
 from tacit.mechanisms import as_generator
 from tacit.online import OnlineLinearRegression
 from tacit.preprocessing import PublicScaler
@@ -45,7 +46,7 @@ def year(epsilon, rows_per_person=1):
         rows_per_person=rows_per_person,
         x_norm=3**0.5,
         y_range=(0, 30),
-        random_state=0,
+        random_state=Seed(0),
     )
     errors = []
     for day in range(DAYS):

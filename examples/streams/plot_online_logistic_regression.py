@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 
-from tacit import Budget, Ledger
+from tacit import Budget, Ledger, Seed
 from tacit.datasets import make_census
 from tacit.linear_model import LogisticRegression
 from tacit.online import OnlineLogisticRegression
@@ -39,7 +39,7 @@ model = OnlineLogisticRegression(
     rows_per_step=A_DAY,
     x_norm=census.x_norm,
     classes=[0, 1],
-    random_state=0,
+    random_state=Seed(0),
 )
 online = []
 for rows in days:
@@ -59,7 +59,7 @@ refits = [
         share.delta,
         x_norm=census.x_norm,
         classes=[0, 1],
-        random_state=day,
+        random_state=Seed(day),
     )
     .fit(X[: A_DAY * day], y[: A_DAY * day])
     .score(X_test, y_test)
@@ -95,7 +95,7 @@ for steps in (10, 100, 1_000):
         rows_per_step=len(y) // steps,
         x_norm=census.x_norm,
         classes=[0, 1],
-        random_state=0,
+        random_state=Seed(0),
     ).fit(X, y)
     score = again.score(X_test, y_test)
     print(f"{steps:6} steps of {len(y) // steps:5} rows: accuracy {score:.3f}")

@@ -14,6 +14,7 @@ The rows are made up. Seeds are fixed for reproduction only.
 import matplotlib.pyplot as plt
 from river import linear_model, metrics
 
+from tacit import Seed
 from tacit.mechanisms import as_generator
 from tacit.online import OnlineLogisticRegression
 from tacit.online.river import RiverClassifier
@@ -41,7 +42,7 @@ private = RiverClassifier(
         horizon=N_ROWS // A_STEP,
         rows_per_step=A_STEP,
         classes=[False, True],
-        random_state=0,
+        random_state=Seed(0),
     ),
     NAMES,
     after_horizon="stop",

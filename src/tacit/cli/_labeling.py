@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tacit import _json
-from tacit._random import as_generator
+from tacit._random import is_seeded
 from tacit.cli._accounts import cost_facts
 from tacit.cli._console import Refused
 from tacit.cli._places import (
@@ -87,7 +87,7 @@ def labeler_for(
         if setting not in known:
             raise Refused(f"{type(labeler).__name__} has no parameter {setting!r}.")
     labeler.set_params(**parameters, **settings)
-    as_generator(labeler.random_state)  # refused now where it is no seed
+    is_seeded(labeler.random_state)  # rejects what is no seed, before any row is read
     return labeler
 
 

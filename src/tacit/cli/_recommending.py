@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tacit import __version__
-from tacit._random import as_generator, is_seeded
+from tacit._random import is_seeded
 from tacit.cli._accounts import account_facts, cost_facts
 from tacit.cli._console import Refused
 from tacit.cli._places import refuse_file, try_writing
@@ -144,7 +144,7 @@ def model_for(
             raise Refused(
                 f"--set must give numbers where {solver} takes numbers; see its page."
             ) from None
-    as_generator(model.random_state)  # refused now where it is no seed
+    is_seeded(model.random_state)  # rejects what is no seed, before any row is read
     return model
 
 

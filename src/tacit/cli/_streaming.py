@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tacit import __version__, linear_model, online
-from tacit._random import as_generator
+from tacit._random import is_seeded
 from tacit.cli._console import Refused
 from tacit.cli._reporting import paid_from
 from tacit.incremental import IncrementalERM, IncrementalLinearRegression
@@ -90,7 +90,7 @@ def stream_estimator(
         **{key: value for key, value in public.items() if key in known},
         **{key: restored_parameter(key, value) for key, value in settings.items()},
     )
-    as_generator(model.random_state)  # refused now where it is no seed
+    is_seeded(model.random_state)  # rejects what is no seed, before any row is read
     return model
 
 

@@ -86,7 +86,8 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
     noise
         ``"grid"`` or ``"float"``.
     random_state
-        Seed, for tests; None draws from the operating system.
+        A `tacit.Seed` fixes the noise, for tests only. Otherwise noise comes from the
+        operating system.
     verbose
         Whether to show bars of public counts.
 
@@ -133,11 +134,12 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
     --------
     >>> from sklearn.datasets import make_blobs
     >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from tacit import Seed
     >>> from tacit.ensemble import PrivateLabeler
     >>> X, y = make_blobs(3100, centers=[[-2, 0], [2, 0]], random_state=0)
     >>> labeler = PrivateLabeler(
     ...     DecisionTreeClassifier(max_depth=2), 100, epsilon=2.0, delta=1e-6,
-    ...     classes=[0, 1], n_queries=100, random_state=0,
+    ...     classes=[0, 1], n_queries=100, random_state=Seed(0),
     ... ).fit(X[100:], y[100:])
     >>> labels = labeler.label(X[:100])
     >>> bool((labels.values == y[:100]).mean() > 0.9), labeler.remaining_.queries

@@ -95,11 +95,12 @@ class PrivateStudent(BaseEstimator):
     --------
     >>> from sklearn.datasets import make_blobs
     >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from tacit import Seed
     >>> from tacit.ensemble import PrivateLabeler, PrivateStudent
     >>> X, y = make_blobs(3300, centers=[[-2, 0], [2, 0]], random_state=0)
     >>> labeler = PrivateLabeler(
     ...     DecisionTreeClassifier(max_depth=2), 100, epsilon=1.0, delta=1e-6,
-    ...     classes=[0, 1], n_queries=200, random_state=0,
+    ...     classes=[0, 1], n_queries=200, random_state=Seed(0),
     ... )
     >>> student = PrivateStudent(labeler).fit(X[300:], y[300:], X_public=X[100:300])
     >>> bool(student.score(X[:100], y[:100]) > 0.9)

@@ -57,6 +57,7 @@ class HuberLassoSupport(SelectorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
+    >>> from tacit import Seed
     >>> from tacit.feature_selection import BlockVoteSelector, HuberLassoSupport
     >>> X = np.cos(np.outer(np.arange(5000.0), np.sqrt([2, 3, 5, 7, 11, 13])))
     >>> y = 2 * X[:, 0] - X[:, 3]
@@ -65,7 +66,7 @@ class HuberLassoSupport(SelectorMixin, BaseEstimator):
     ...     2.0,
     ...     n_features_to_select=2,
     ...     selector=HuberLassoSupport(2),
-    ...     random_state=0,
+    ...     random_state=Seed(0),
     ... )
     >>> selector.fit(X, y).selection_
     (0, 3)

@@ -115,8 +115,8 @@ class LassoStabilitySelector(PrivateSelector):
         What to use where there is no answer, or an empty support: None to refuse,
         ``"all"``, or a list of columns.
     random_state
-        None for the operating system's randomness. A seed is for tests only, and is
-        flagged in the report.
+        A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
+        Otherwise noise comes from the operating system.
 
     Attributes
     ----------

@@ -187,8 +187,8 @@ class BlockVoteSelector(PrivateSelector):
     noise
         ``"grid"`` for exact noise, ``"float"`` for research.
     random_state
-        None for the operating system's randomness. A seed is for tests only, and is
-        flagged in the report.
+        A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
+        Otherwise noise comes from the operating system.
 
     Attributes
     ----------
@@ -220,10 +220,11 @@ class BlockVoteSelector(PrivateSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tacit import Seed
     >>> from tacit.feature_selection import BlockVoteSelector
     >>> X = np.cos(np.outer(np.arange(5000.0), np.sqrt([2, 3, 5, 7, 11, 13])))
     >>> y = 2 * X[:, 0] - X[:, 3]
-    >>> selector = BlockVoteSelector(2.0, n_features_to_select=2, random_state=0)
+    >>> selector = BlockVoteSelector(2.0, n_features_to_select=2, random_state=Seed(0))
     >>> selector.fit(X, y).selection_
     (0, 3)
     """

@@ -98,8 +98,8 @@ class IncrementalERM(StreamModel):
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     random_state
-        None for the operating system's randomness. A seed is for tests only, and is
-        flagged in the report.
+        A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
+        Otherwise noise comes from the operating system.
 
     Attributes
     ----------

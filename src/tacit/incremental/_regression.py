@@ -71,7 +71,8 @@ class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
     noise
         ``"grid"`` for exact noise on a public grid, ``"float"`` for research.
     random_state
-        None for the operating system's randomness. A seed is for tests only.
+        A `tacit.Seed` fixes the noise, for tests only. Otherwise noise comes from the
+        operating system.
 
     Attributes
     ----------

@@ -184,8 +184,8 @@ def private_score(
     ledger
         Account of the data set to charge; None opens one for this release alone.
     random_state
-        None for the operating system's randomness. A seed is for tests only, and is
-        flagged in the report.
+        A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
+        Otherwise noise comes from the operating system.
 
     Notes
     -----

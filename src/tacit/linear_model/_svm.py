@@ -62,8 +62,8 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
         ``"grid"`` for exact noise on a public grid, ``"float"`` for research. A solver
         object brings its own.
     random_state
-        None for the operating system's randomness. A seed is for tests only, and is
-        flagged in the report.
+        A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
+        Otherwise noise comes from the operating system.
     verbose
         1 for a bar that counts planned steps, where there are any; 0 for silence.
 

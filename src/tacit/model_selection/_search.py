@@ -94,8 +94,8 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         ``"accuracy"``, ``"rmse"``, or None for the one that suits the estimator. Errors
         beyond a quarter of ``y_range`` count as that much.
     random_state
-        None for the operating system's randomness. A seed is for tests only, and is
-        flagged in the report.
+        A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
+        Otherwise noise comes from the operating system.
 
     Attributes
     ----------

@@ -58,8 +58,8 @@ class OnlineLogisticRegression(StreamClassifierMixin, StreamLinearModel):
     noise
         ``"grid"`` for exact noise on a public grid, ``"float"`` for research.
     random_state
-        None for the operating system's randomness. A seed is for tests only, and is
-        flagged in the report.
+        A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
+        Otherwise noise comes from the operating system.
 
     Attributes
     ----------

@@ -62,8 +62,8 @@ class PrivateStandardScaler(PrivateTransformer):
     noise
         ``"grid"`` for exact noise on a public grid, ``"float"`` for research.
     random_state
-        None for the operating system's randomness. A seed is for tests only, and is
-        flagged in the report.
+        A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
+        Otherwise noise comes from the operating system.
 
     Attributes
     ----------
@@ -103,9 +103,11 @@ class PrivateStandardScaler(PrivateTransformer):
     Examples
     --------
     >>> import numpy as np
+    >>> from tacit import Seed
     >>> from tacit.preprocessing import PrivateStandardScaler
     >>> X = np.linspace(20.0, 60.0, 2000).reshape(-1, 1)
-    >>> scaler = PrivateStandardScaler(1.0, ranges=(0, 100), random_state=0).fit(X)
+    >>> scaler = PrivateStandardScaler(1.0, ranges=(0, 100), random_state=Seed(0))
+    >>> scaler = scaler.fit(X)
     >>> print(scaler.mean_.round(), scaler.scale_.round())
     [40.] [11.]
     >>> round(scaler.x_norm_, 3)
@@ -238,9 +240,11 @@ class PrivateQuantileBounds(PrivateTransformer):
     Examples
     --------
     >>> import numpy as np
+    >>> from tacit import Seed
     >>> from tacit.preprocessing import PrivateQuantileBounds
     >>> X = np.linspace(20.0, 60.0, 5000).reshape(-1, 1)
-    >>> bounds = PrivateQuantileBounds(1.0, ranges=(0, 1000), random_state=0).fit(X)
+    >>> bounds = PrivateQuantileBounds(1.0, ranges=(0, 1000), random_state=Seed(0))
+    >>> bounds = bounds.fit(X)
     >>> print(bounds.lower_.round(), bounds.upper_.round())
     [21.] [60.]
     """

@@ -66,7 +66,8 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     noise
         ``"grid"`` or ``"float"``, for solvers given by name.
     random_state
-        Seed, for tests; None draws from the operating system.
+        A `tacit.Seed` fixes the noise, for tests only. Otherwise noise comes from the
+        operating system.
     verbose
         Whether to show bars of public counts.
 
@@ -103,10 +104,11 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
 
     Examples
     --------
+    >>> from tacit import Seed
     >>> from tacit.recommend import MatrixCompletion
     >>> likes = [(i, j, 5 if (i + j) % 2 else 1) for i in range(3000) for j in range(7)]
     >>> model = MatrixCompletion(
-    ...     "svd", epsilon=2.0, items=8, rating_range=(1, 5), random_state=0
+    ...     "svd", epsilon=2.0, items=8, rating_range=(1, 5), random_state=Seed(0)
     ... ).fit(likes)
     >>> row = model.complete_row({0: 5, 1: 1})  # of somebody new, at home
     >>> row.shape, bool(row[2] > row[3])

@@ -93,7 +93,8 @@ def private_answer(
     ledger
         Account of the data set to charge; None opens one for this answer alone.
     random_state
-        Seed, for tests; None draws from the operating system.
+        A `tacit.Seed` fixes the noise, for tests only. Otherwise noise comes from the
+        operating system.
 
     Notes
     -----
