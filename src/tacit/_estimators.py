@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +48,11 @@ MOST_EXPECTED = 2**31
 class ExplicitSeed:
     """Mixin of estimators whose noise no other code may seed."""
 
-    def set_params(self, **params):  # type: ignore[no-untyped-def]
+    def set_params(self, **params: Any) -> Self:
         """Set parameters; a seed must be a `tacit.Seed`, not a plain integer."""
         check_set_seed(type(self).__name__, params.get("random_state"))
-        return super().set_params(**params)  # type: ignore[misc]
+        super().set_params(**params)  # type: ignore[misc]
+        return self
 
 
 @contextmanager
