@@ -39,7 +39,7 @@ def shuffled(sequence: np.random.SeedSequence, n: int) -> NDArray[np.intp]:
     return np.argsort(sequence.generate_state(n, np.uint64))
 
 
-def run_seeds(random_state: AuditSeed, n: int) -> list[Seed]:
+def run_seeds(random_state: AuditSeed, n: int) -> list[int]:
     """Return seeds of trainings, no two of them alike."""
     # 32 bits are what every seeding interface accepts; repeats would tie runs together
     words = sequence_of(random_state).generate_state(2 * n + 64, np.uint32)
