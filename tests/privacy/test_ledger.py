@@ -257,7 +257,18 @@ def test_asking_whether_a_charge_fits_charges_nothing():
     ledger = Ledger(BUDGET)
     assert ledger.admits(GaussianNoise(10.0))
     assert not ledger.admits(GaussianNoise(0.1))
+    ledger.require(GaussianNoise(10.0), "query")
     assert ledger.report().entries == ()
+    assert ledger.spent() == 0
+
+
+def test_several_charges_are_asked_for_together():
+    ledger = Ledger(Budget(1.0))
+    fits = [(PureDP(0.5), "first", None), (PureDP(0.5), "second", None)]
+    ledger.require_all(fits)
+    with pytest.raises(BudgetExceeded, match="'third'"):
+        ledger.require_all([*fits, (PureDP(0.1), "third", None)])
+    assert ledger.spent() == 0
 
 
 def test_refusal_says_what_was_asked_and_what_is_spent():
