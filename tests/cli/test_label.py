@@ -309,10 +309,10 @@ def test_what_is_said_tells_public_counts_alone(ward, run):
 
 def test_delta_above_one_over_the_rows_is_warned_of(ward, run):
     given = arguments(ward, "--delta", 1e-2, "--no-ledger", out=LABELS)
-    assert "delta is above" in run(*given).out
+    assert "is above one over the number of rows" in run(*given).err
     answer = run(*arguments(ward, "--force", state="other", out=LABELS))
     assert answer.code == 0
-    assert "delta is above" not in answer.out
+    assert "delta" not in answer.err
 
 
 def test_columns_that_the_schema_has_not_may_be_public(ward, run):

@@ -445,3 +445,21 @@ def test_a_coefficient_is_also_told_for_one_unit_of_its_column():
 def test_the_title_says_what_is_predicted(render):
     assert "Readmission within 30 days, predicting readmitted" in words(render(facts()))
     assert "Prediction of readmitted" in words(render(facts(title="readmitted")))
+
+
+def weak(epsilon=1.0, delta=1e-6, **more):
+    event = GaussianNoise(29.9)
+    return facts(privacy=privacy(budget=Budget(epsilon, delta), event=event), **more)
+
+
+@pytest.mark.parametrize("page", [report_html, card_html, card_markdown])
+def test_a_weak_guarantee_has_a_banner(page):
+    assert "WEAK GUARANTEE" not in page(weak())
+    text = page(weak(50.0, 0.5, rows=None))
+    assert "WEAK GUARANTEE" in text
+    assert "epsilon 50 is a weak guarantee" in text
+    assert "delta 0.5 is too large: with that probability" in text
+    # a delta that is small by itself, and not for so few rows
+    few = page(weak(delta=5e-4, rows=10_000))
+    assert "is above one over the number of rows, 10,000" in few
+    assert "WEAK GUARANTEE" not in page(weak(delta=5e-4, rows=None))

@@ -21,6 +21,7 @@ __all__ = [
     "explained",
     "json_option",
     "out",
+    "warn_of_budget",
 ]
 
 
@@ -53,6 +54,17 @@ def out(as_json: bool, data: dict[str, Any], human: Callable[[Console], None]) -
     # a pipe has no width of its own, and tables cut to 80 columns lose their cells
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     human(console)
+
+
+def warn_of_budget(budget: Any, n_rows: int | None = None) -> None:
+    """Print in what a guarantee is weak; to be called before anything is charged.
+
+    ``n_rows`` is public or planned. Warnings go to standard error, also with --json.
+    """
+    from tacit.privacy.weak_budgets import budget_warnings  # noqa: PLC0415
+
+    for warning in budget_warnings(budget, n_rows):
+        click.echo(f"tacit: warning: {warning}", err=True)
 
 
 def clean(text: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from tacit import __version__
 from tacit._progress import progress
 from tacit.cli._accounts import account_facts
-from tacit.cli._console import Refused
+from tacit.cli._console import Refused, warn_of_budget
 from tacit.cli._reporting import selected_names, selection_facts, write_reports
 from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
 from tacit.inference import (
@@ -116,9 +116,10 @@ def refuse_early(
     planned = model.plan(*rows.X.shape)
     if extras.intervals is not None:
         require_theory(planned)
+    budget = planned.budget
+    _warn(model, budget, extras, len(rows.X))
     if ledger is None:
         return
-    budget = planned.budget
     charges: list[tuple[Event, str, Budget | None]] = [
         (planned.event, type(model).__name__, budget)
     ]
@@ -132,6 +133,16 @@ def refuse_early(
         charges.append((PureDP(extras.measure), "score", part))
     with labelled(label):
         ledger.require_all(charges)
+
+
+def _warn(model: Any, budget: Budget, extras: Extras, n_rows: int) -> None:
+    """Print in what the guarantee of all that will be released is weak."""
+    more = [part for part in (extras.intervals, extras.measure) if part is not None]
+    counted = budget.neighbors is Neighbors.REPLACE_ONE
+    warn_of_budget(
+        replace(budget, epsilon=sum(more, budget.epsilon)),
+        n_rows if counted else model.expected_rows,
+    )
 
 
 def fitted(

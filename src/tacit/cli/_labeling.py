@@ -15,7 +15,7 @@ import pyarrow as pa
 from tacit import _json
 from tacit._random import is_seeded
 from tacit.cli._accounts import cost_facts
-from tacit.cli._console import Refused
+from tacit.cli._console import Refused, warn_of_budget
 from tacit.cli._places import (
     refuse_file,
     refuse_folder,
@@ -102,6 +102,7 @@ def plan_facts(
         )
     labeler.set_params(n_queries=queries)
     planned = labeler.plan(labeler.expected_rows)
+    warn_of_budget(planned.budget, labeler.expected_rows)
     expected = planned.expected(queries, labeler.agreement)
     return {
         "plan": expected.to_dict(),

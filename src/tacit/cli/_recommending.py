@@ -16,13 +16,13 @@ import pyarrow as pa
 from tacit import __version__
 from tacit._random import is_seeded
 from tacit.cli._accounts import account_facts, cost_facts
-from tacit.cli._console import Refused
+from tacit.cli._console import Refused, warn_of_budget
 from tacit.cli._places import refuse_file, try_writing
 from tacit.cli._predicting import SUFFIXES, write_table
 from tacit.cli._reporting import side_facts, write_reports
 from tacit.cli._small_files import columns_of, content_of, label_of, reading, table_of
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
-from tacit.privacy import Neighbors, labelled
+from tacit.privacy import Budget, Neighbors, labelled
 from tacit.recommend import SOLVERS, MatrixCompletion, UserRow
 from tacit.recommend._plan import planned_completion
 from tacit.recommend._ratings.catalogue import Catalogue
@@ -155,6 +155,7 @@ def plan_facts(model: Any, ledger: Any) -> dict[str, Any]:
             "--plan reads no rating: give --expected-users, the number of users."
         )
     planned = model.plan(model.expected_users)
+    warn_of_budget(planned.budget, model.expected_users)
     facts, budget = planned.facts, planned.budget
     return {
         "solver": planned.solver,
@@ -182,6 +183,9 @@ def fitted(
     shown: bool,
 ) -> None:
     """Read, refuse what cannot be paid, charge, and fit then."""
+    # a delta that is left out follows the number of users, and is never too large
+    given = Budget(model.epsilon, model.delta or 0.0, model.neighbors)
+    warn_of_budget(given, model.expected_users)
     with labelled(label):
         model.set_params(verbose=shown)
         model.fit(path, columns=columns, ledger=ledger)

@@ -22,6 +22,7 @@ from tacit.privacy.events import (
     describe,
     restore,
 )
+from tacit.privacy.weak_budgets import budget_warnings
 
 __all__ = ["Entry", "PrivacyReport", "in_words"]
 
@@ -157,6 +158,7 @@ class PrivacyReport:
             f"promise      epsilon {promise.epsilon:g}, delta {promise.delta:.3g}, "
             f"neighbors {promise.neighbors.value}",
             f"spent        epsilon {self.spent:.4g} at that delta",
+            *(f"WARNING      {warning}" for warning in budget_warnings(promise)),
         ]
         for entry, same in groupby(self.entries):
             count = len(list(same))

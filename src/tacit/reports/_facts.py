@@ -129,6 +129,15 @@ class Facts:
         return self.plain["rows"] if self.replaces else None
 
     @property
+    def expected_rows(self) -> int | None:
+        """Public number of rows or users: that of the fit, or the one planned for."""
+        if self.rows is not None:
+            return self.rows
+        given = self.plain["parameters"] or {}
+        planned = given.get("expected_rows", given.get("expected_users"))
+        return planned if type(planned) is int else None
+
+    @property
     def seeded(self) -> bool:
         """Whether a fixed seed was used, in this fit or elsewhere in its ledger."""
         ledger = self.plain["ledger"] or {}

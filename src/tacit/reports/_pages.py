@@ -8,6 +8,7 @@ from typing import Any
 from tacit.privacy import Budget
 from tacit.privacy.attacker import TradeOff
 from tacit.privacy.events import describe
+from tacit.privacy.weak_budgets import budget_warnings
 from tacit.reports import _charts, _words
 from tacit.reports._facts import Facts
 from tacit.reports._ledger import account_of
@@ -114,6 +115,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         ],
         "uncounted": facts.uncounted,
         "voided": facts.voided,
+        "warnings": _warnings(privacy.promise, whole, facts.expected_rows),
         "promise": privacy.promise,
         "spent": privacy.spent,
         "assumptions": [
@@ -156,6 +158,17 @@ def _context(facts: Facts) -> dict[str, Any]:
         "fairness": facts.fairness,
         "audits": facts.audits,
     }
+
+
+def _warnings(promise: Budget, whole: Budget | None, rows: int | None) -> list[str]:
+    """Return in what the guarantees of a fit and of its data set are weak."""
+    found = [f"Here, {warning}" for warning in budget_warnings(promise, rows)]
+    if whole is not None:
+        found += [
+            f"In the budget of the data set, {warning}"
+            for warning in budget_warnings(whole, rows)
+        ]
+    return found
 
 
 def _drawn(context: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tacit.privacy.events import describe
+from tacit.privacy.weak_budgets import budget_warnings
 from tacit.reports import _charts, _words
 from tacit.reports._audits import audits_of
 from tacit.reports._facts import restored_report
@@ -39,6 +40,7 @@ def fairness_html(facts: Mapping[str, Any]) -> str:
         report = restored_report(fairness.charge, "certificate")
         context |= {
             "promise": report.promise,
+            "warnings": [f"Here, {w}" for w in budget_warnings(report.promise)],
             "seeded": report.seeded,
             "fit_seeded": report.seeded,
             "assumptions": report.assumptions,
@@ -85,6 +87,7 @@ def _page(facts: Mapping[str, Any], title: str) -> dict[str, Any]:
         "facts": {name: facts.get(name) for name in ("created", "tacit", "model")},
         "title": _words.clean(facts.get("title", title)),
         "voided": False,
+        "warnings": [],
         "seeded": False,
         "fit_seeded": False,
     }

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from tacit.cli._accounts import show_account
-from tacit.cli._console import Refused, clean, json_option, out
+from tacit.cli._console import Refused, clean, json_option, out, warn_of_budget
 from tacit.cli._options import (
     csv_options,
     given_settings,
@@ -135,6 +135,7 @@ def command(
             raise Refused("--sampling is for outcomes without --epsilon; leave it out.")
     from tacit.cli import _certifying as certifying
     from tacit.cli._places import refuse_label
+    from tacit.privacy import Budget
     from tacit.saved import read
 
     _refuse_page(page, force, [folder, data, *ledger_files(ledger_url)])
@@ -149,6 +150,7 @@ def command(
         refuse_label(label)
         ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
         payment = certifying.Payment(epsilon, delta, ledger, label)
+        warn_of_budget(Budget(epsilon, delta))
     found = certifying.outcome(
         folder, saved, data, asked, payment, encoding=encoding, delimiter=delimiter
     )

@@ -168,12 +168,6 @@ def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
             f"{score['low']:.4g} and {score['high']:.4g} with 95% confidence, for "
             f"epsilon {score['epsilon']:g} more"
         )
-    if written["rows"] is not None and fitted.model.privacy_.promise.delta > (
-        1 / written["rows"]
-    ):
-        console.print(
-            "warning      delta is above one over the number of rows; take less"
-        )
     for name, why in written["failed"].items():
         console.print(f"{name:12} FAILED: {why}", markup=False)
     console.print(f"model        {written['folder']}", markup=False)

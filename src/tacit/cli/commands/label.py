@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from tacit.cli._accounts import account_facts, show_account
-from tacit.cli._console import Refused, json_option, out
+from tacit.cli._console import Refused, json_option, out, warn_of_budget
 from tacit.cli._learners import LEARNERS, learner, rehearsed
 from tacit.cli._options import (
     csv_options,
@@ -236,6 +236,8 @@ def command(
     if votes:
         labeling.refuse_votes(labeler, planned, schema, pool)
     ready_student = rehearse(planned.rows_per_teacher, pool.n_queries)
+    counted = parameters["neighbors"] == "replace_one"
+    warn_of_budget(planned.budget, len(rows.X) if counted else labeler.expected_rows)
     if ledger is not None and not places.begun:
         with labelled(label):
             ledger.require(planned.event, "tacit label", promise=planned.budget)
@@ -250,7 +252,6 @@ def command(
             table = labeling.labelled_table(pool, answers, schema, named)
             labeling.put_table(labels, table, force)
         data = _facts(durable, planned, pool, before, places)
-        counted = parameters["neighbors"] == "replace_one"
         data["private_rows"] = len(rows.X) if counted else None
         if output is not None:
             learnt = students.fitted(durable, ready_student, pool.X, answers)
@@ -336,12 +337,6 @@ def _show(console: Console, labeler: Any, data: dict[str, Any]) -> None:
         f"answered     {data['answered']} of {data['asked']} questions, of "
         f"{data['rows']} rows"
     )
-    if data["private_rows"] and labeler.privacy_.promise.delta > (
-        1 / data["private_rows"]
-    ):
-        console.print(
-            "warning      delta is above one over the number of rows; take less"
-        )
     if data["asked"] < data["rows"]:
         console.print("empty        rows that were not asked about have no label")
     for name in ("labels", "output", "state"):

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tacit.cli._console import UNSOUND, Refused, clean, json_option, out
+from tacit.cli._console import UNSOUND, Refused, clean, json_option, out, warn_of_budget
 from tacit.cli._options import opened_ledger
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def init(
     if url is None or dataset is None:
         raise Refused("--ledger and --dataset must be given.")
     budget = Budget(epsilon, delta, Neighbors.of(neighbors))
+    warn_of_budget(budget)
     ledger = Ledger.open(url, dataset=dataset, budget=budget)
     _print_account(ledger, as_json)
 

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from tacit.cli._console import json_option, out
+from tacit.cli._console import json_option, out, warn_of_budget
 from tacit.cli._options import (
     estimator_for,
     estimator_options,
@@ -77,6 +77,7 @@ def command(
     schema = schema_for(schema_path, target)
     model = estimator_for(schema, settings=given_settings(settings), **parameters)
     planned = model.plan(rows, len(schema.feature_names))
+    warn_of_budget(planned.budget, rows)
     cost = None
     if ledger_url is not None:
         cost = _cost(opened_ledger(ledger_url, dataset, analyst), planned)

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from tacit.cli._accounts import account_facts, cost_facts, show_account
-from tacit.cli._console import Refused, clean, json_option, out
+from tacit.cli._console import Refused, clean, json_option, out, warn_of_budget
 from tacit.cli._options import (
     csv_options,
     given_settings,
@@ -169,6 +169,7 @@ def command(
     planned = model.plan(len(schema.feature_names))
     idle = streaming.idle_rows(schema)
     ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
+    warn_of_budget(planned.budget, model.horizon * model.rows_per_step)
     if only_plan:
         facts = _plan_facts(model, planned, ledger)
         facts["adds_nothing"] = idle
