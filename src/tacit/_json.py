@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-__all__ = ["DEEPEST", "canonical", "plain"]
+__all__ = ["DEEPEST", "canonical", "plain", "readable_parameters"]
 
 # Beyond these, readers of JSON differ
 DEEPEST = 50
@@ -56,6 +57,30 @@ def plain(value: Any, name: str, depth: int = 0) -> Any:
         f"{name} must hold plain data (text, finite numbers, truth values, lists and "
         f"dicts with text as keys), got {type(value).__name__}."
     )
+
+
+def readable_parameters(
+    estimator: Any, left_out: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the parameters of an estimator as plain data that a person can read."""
+    return {
+        name: _readable(value)
+        for name, value in estimator.get_params().items()
+        if name not in left_out
+    }
+
+
+def _readable(value: Any) -> Any:
+    """Return a parameter as a person would write it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not isfinite(value):
+        return repr(value)
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    if isinstance(value, list | tuple | range | np.ndarray):
+        return [_readable(part) for part in list(value)]
+    return repr(value)
 
 
 def _text(value: str, name: str) -> str:

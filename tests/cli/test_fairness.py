@@ -327,20 +327,5 @@ def test_a_certificate_that_is_private_data_stays_out_of_reports(
         assert run("report", place / "model", "--fairness", outcome).code == 2
 
 
-def test_audits_go_into_the_report_of_a_model_of_the_same_estimator(
-    place, tmp_path, run
-):
-    shutil.copytree(place / "other", tmp_path / "model")
-    fast = ("--runs", 60, "--rows", 4, "--jobs", 1, "--seed", 0, "--quiet", "--json")
-    for name, code in (("LogisticRegression", 0), ("SimplexRegressor", 2)):
-        audited = tmp_path / f"{name}.json"
-        audited.write_text(run("audit", f"tacit.linear_model:{name}", *fast).out)
-        answer = run("report", tmp_path / "model", "--audit", audited)
-        assert answer.code == code, answer.err
-    assert "must be about LogisticRegression" in answer.err
-    page = (tmp_path / "model" / "report.html").read_text("utf-8")
-    assert "Many trainings on neighbors" in page
-
-
 def test_the_command_knows_the_notions_of_the_library():
     assert command.NOTIONS == NOTIONS

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from tests.cli.story import fit_arguments
 
+from tacit import __version__
 from tacit._random import as_generator
 from tacit.linear_model import LogisticRegression
 from tacit.privacy import Budget, Ledger, PureDP
 from tacit.saved import SavedModel, read, write
 
+SOLVER = "solver=output_perturbation"
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "saved_models.md"
 
 
@@ -153,3 +155,61 @@ def test_the_example_of_the_guide_reads_a_folder_of_the_command_line(
     exec(compile(code, GUIDE, "exec"), names)
     assert len(names["answers"]) == 50
     assert set(names["answers"]) <= {"no", "yes"}
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A saved model of few rows, whose audits are fast."""
+    X = np.linspace(-1, 1, 40)[:, None] * np.ones(2) / 2
+    model = LogisticRegression(
+        1.0, 1e-3, classes=["no", "yes"], solver="output_perturbation", x_norm=2.0
+    ).fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+    facts = {"label": "small", "rows": 40, "tacit": __version__}
+    return write(tmp_path / "small", SavedModel(model, model.privacy_, None, facts))
+
+
+FAST = ("--runs", 60, "--rows", 4, "--jobs", 1, "--seed", 0, "--quiet", "--json")
+
+
+@pytest.mark.parametrize(
+    ("subject", "words"),
+    [
+        (None, None),
+        (("LogisticRegression", "--epsilon", 0.5), "another promise: epsilon 0.5"),
+        (
+            ("LogisticRegression", "--delta", 1e-3, "--set", SOLVER),
+            "another parameter classes: nothing, and the model has ['no', 'yes']",
+        ),
+    ],
+)
+def test_audits_of_the_same_model_alone_go_into_its_report(
+    small, subject, words, run, tmp_path
+):
+    if subject is None:
+        given = ("--model", small)
+    else:
+        given = (f"tacit.linear_model:{subject[0]}", *subject[1:])
+    audited = tmp_path / "audit.json"
+    answer = run("audit", *given, *FAST)
+    assert answer.code == 0, answer.err
+    audited.write_text(answer.out)
+    answer = run("report", small, "--audit", audited)
+    if words is None:
+        assert answer.code == 0, answer.err
+        page = (small / "report.html").read_text("utf-8")
+        assert "Many trainings on neighbors" in page
+    else:
+        assert answer.code == 2
+        assert words in answer.err
+        assert answer.err.count("\n") == 1
+        assert not (small / "report.html").exists()
+
+
+def test_an_audit_of_a_saved_model_takes_its_parameters(small, run):
+    answer = run("audit", "--model", small, "--epsilon", 2)
+    assert "--epsilon is not for --model" in answer.err
+    both = ("tacit.linear_model:LogisticRegression", "--model", small)
+    for subject in ((), both):
+        answer = run("audit", *subject)
+        assert answer.code == 2
+        assert "Either PACKAGE.MODULE:CLASS or --model" in answer.err

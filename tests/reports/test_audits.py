@@ -9,13 +9,32 @@ from tests.reports.skeleton import Skeleton
 from tests.reports.test_hostile import HOSTILE
 from tests.reports.test_pages import words
 
+from tacit import __version__
+from tacit._json import readable_parameters
 from tacit._random import as_generator
 from tacit.audit import audit_estimator, audit_one_run, membership_attack
+from tacit.audit._attacked import digest_of
 from tacit.linear_model import LogisticRegression
 from tacit.reports import audit_html, card_html, card_markdown, report_html
 
+ATTACKED = {
+    "estimator": "LogisticRegression",
+    "version": "tacit 0.1.0",
+    "promise": {"epsilon": 1.0, "delta": 1e-6, "neighbors": "replace_one"},
+    "parameters": {"x_norm": 3.0},
+    "solver": "AMP",
+}
+
+
+def bound(**changes):
+    """What an audit says it attacked, with its digest."""
+    parts = {**ATTACKED, **changes}
+    return {**parts, "sha256": digest_of(parts)}
+
+
 MANY = {
     "estimator": "LogisticRegression",
+    "attacked": bound(),
     "promise": {"epsilon": 1.0, "delta": 1e-5, "neighbors": "replace_one"},
     "epsilon_lower": 0.62449,
     "most_shown": 4.7,
@@ -32,7 +51,7 @@ MANY = {
     "verdict": "Not refuted: it proves nothing.",
 }
 ONE = {
-    **{name: MANY[name] for name in ("estimator", "promise", "epsilon_lower")},
+    **{n: MANY[n] for n in ("estimator", "attacked", "promise", "epsilon_lower")},
     "most_shown": 3.2,
     "attribute": "coef_",
     "confidence": 0.99,
@@ -75,7 +94,7 @@ def page(*audits, **more):
 
 
 def known(*audits):
-    return {**facts(audits=list(audits)), "estimator": "LogisticRegression"}
+    return facts(audits=list(audits), solver="AMP")
 
 
 def test_an_audit_is_told_with_what_it_could_have_shown():
@@ -131,9 +150,40 @@ def test_a_membership_attack_is_kept_out_of_reports(render):
         render(known(ATTACK))
 
 
-def test_an_audit_of_another_estimator_is_kept_out_of_a_report():
-    with pytest.raises(ValueError, match="must be about LogisticRegression"):
-        report_html(known({**MANY, "estimator": "Ridge"}))
+@pytest.mark.parametrize("render", [report_html, card_html, card_markdown])
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"estimator": "Ridge"}, "another estimator: Ridge, and the model has Log"),
+        ({"version": "tacit 0.0.9"}, "another version: tacit 0.0.9, and the model"),
+        (
+            {"promise": {**ATTACKED["promise"], "epsilon": 8.0}},
+            r"another promise: epsilon 8\.0, .* the model has epsilon 1\.0",
+        ),
+        ({"solver": "NoisySGD"}, "another solver: NoisySGD, and the model has AMP"),
+        ({"parameters": {"x_norm": 1.0}}, r"another parameter x_norm: 1\.0, and"),
+        ({"parameters": {"x_norm": 3.0, "alpha": 2}}, "another parameter alpha: 2"),
+    ],
+)
+def test_an_audit_of_something_else_is_kept_out_of_a_report(render, changes, match):
+    render(known(MANY))
+    with pytest.raises(ValueError, match=match):
+        render(known(ONE, {**MANY, "attacked": bound(**changes)}))
+
+
+def test_an_audit_that_is_not_bound_is_shown_as_such_and_kept_out_of_reports():
+    old = {name: part for name, part in MANY.items() if name != "attacked"}
+    assert "this audit is not bound to parameters or a version" in words(page(old))
+    assert "not bound" not in words(page(MANY))
+    with pytest.raises(ValueError, match="does not say what it attacked"):
+        report_html(known(old))
+
+
+@pytest.mark.parametrize("changes", [{"sha256": "0" * 64}, {"parameters": {}}, {1: 2}])
+def test_an_audit_that_was_changed_is_kept_out_of_reports(changes):
+    edited = {**MANY, "attacked": {**MANY["attacked"], **changes}}
+    with pytest.raises(ValueError, match="was changed after it was written"):
+        report_html(known(edited))
 
 
 def test_results_of_the_library_make_a_page(seed):
@@ -150,8 +200,17 @@ def test_results_of_the_library_make_a_page(seed):
     told = words(page(*(found.to_dict() for found in (*audits, attack))))
     for title in ("Many trainings", "One training", "Membership attack"):
         assert title in told
-    report = words(report_html(known(*(found.to_dict() for found in audits))))
-    assert "Many trainings on neighbors" in report
+    own = facts(
+        audits=[found.to_dict() for found in audits],
+        privacy=fitted.privacy_.to_dict(),
+        tacit=__version__,
+        parameters=readable_parameters(fitted),
+        solver=audits[0].attacked["solver"],
+    )
+    assert "Many trainings on neighbors" in words(report_html(own))
+    more = audit_estimator(model.set_params(epsilon=1.0), runs=60, n_rows=4)
+    with pytest.raises(ValueError, match="an audit of another promise: epsilon 1"):
+        report_html({**own, "audits": [more.to_dict()]})
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -25,6 +25,9 @@ class PromiseAudit(ABC):
         The largest bound that so much work can give, against no noise at all.
     claims_gaussian
         Whether the report of the estimator claims Gaussian noise and nothing else.
+    attacked
+        Class, version, promise, parameters and solver of what was attacked, and a
+        digest of them, by which a report knows whether an audit is about its model.
     """
 
     estimator: str
@@ -34,6 +37,7 @@ class PromiseAudit(ABC):
     result: Any
     most_shown: float
     claims_gaussian: bool
+    attacked: dict[str, Any]
 
     @property
     def epsilon_lower(self) -> float:
@@ -67,6 +71,7 @@ class PromiseAudit(ABC):
                 "delta": self.delta,
                 "neighbors": self.neighbors,
             },
+            "attacked": self.attacked,
         }
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 from tacit._random import Seed
+from tacit.audit._attacked import attacked, solver_name
 from tacit.audit._outcomes import Outcome, observed
 from tacit.audit._promises import PromiseAudit, gaussian_note
 from tacit.audit._seeds import AuditSeed, coins, sequence_of
@@ -100,6 +101,9 @@ class OneRunAudit(PromiseAudit):
         The largest bound that so many canaries can give, against no noise at all.
     claims_gaussian
         Whether the report of the estimator claims Gaussian noise and nothing else.
+    attacked
+        Class, version, promise, parameters and solver of what was attacked, and a
+        digest of them, by which a report knows whether an audit is about its model.
     n_canaries, n_features
         Canaries in the run, of which half chose the attack, and columns.
     attribute
@@ -238,6 +242,7 @@ def audit_one_run(
             f"n_canaries must be more: {n_canaries} show an epsilon of at most "
             f"{most:.3g}, even without noise, and {promised:g} is promised."
         )
+    promise = {"epsilon": promised, "delta": delta, "neighbors": relation}
     judged = chosen_and_judged(candidates, canaries.truth, **terms)
     return OneRunAudit(
         type(estimator).__name__,
@@ -247,6 +252,11 @@ def audit_one_run(
         judged.bound,
         most,
         gaussian,
+        attacked(
+            estimator,
+            promise,
+            solver_name(subject, len(canaries.X), canaries.X.shape[1]),
+        ),
         n_canaries,
         canaries.X.shape[1],
         names[judged.place],

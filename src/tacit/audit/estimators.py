@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from tacit._validate import fraction
+from tacit.audit._attacked import attacked, solver_name
 from tacit.audit._outcomes import observed, steady_differences, table
 from tacit.audit._promises import PromiseAudit, gaussian_note
 from tacit.audit._seeds import AuditSeed, run_seeds
@@ -46,6 +47,9 @@ class EstimatorAudit(PromiseAudit):
         The largest bound that so many runs can give, against no noise at all.
     claims_gaussian
         Whether the report of the estimator claims Gaussian noise and nothing else.
+    attacked
+        Class, version, promise, parameters and solver of what was attacked, and a
+        digest of them, by which a report knows whether an audit is about its model.
     n_rows, n_features
         Shape of the attacked data set.
     leaks
@@ -228,6 +232,7 @@ def audit_estimator(
         # trained already, and judged in this order
         train = lambda data, seed, rows=rows: next(rows)  # noqa: E731
         results.append(audit(train, pair, n_runs=runs, **terms))
+    promise = {"epsilon": promised, "delta": delta, "neighbors": relation}
     worst = max(results, key=lambda result: result.epsilon_lower)
     return EstimatorAudit(
         type(estimator).__name__,
@@ -237,6 +242,7 @@ def audit_estimator(
         replace(worst, confidence=confidence),
         most,
         gaussian,
+        attacked(estimator, promise, solver_name(subject, n_rows, n_features)),
         n_rows,
         n_features,
         tuple(dict.fromkeys(leaks)),

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._json import readable_parameters
+from tacit.audit._attacked import solver_name
 from tacit.cli._console import Refused
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.inference import noise_intervals
@@ -68,9 +70,8 @@ def report_facts(
         **common,
         "title": facts.get("label", type(model).__name__),
         "estimator": type(model).__name__,
-        "parameters": {
-            name: _readable(value) for name, value in model.get_params().items()
-        },
+        "parameters": readable_parameters(model),
+        "solver": _solver(model, facts.get("rows")),
         "features": _features(saved),
         "selected": selected_names(saved),
         "selection": selection_facts(model),
@@ -94,6 +95,13 @@ def _side_facts(model: SavedSide, facts: dict[str, Any]) -> dict[str, Any]:
         "features": [],
         "side": side_facts(model.side, most if type(most) is int else None),
     }
+
+
+def _solver(model: Any, rows: Any) -> str | None:
+    """Return the solver of a fit, for an audit to be compared with."""
+    expected = getattr(model, "expected_rows", None)
+    n_features = getattr(model, "n_features_in_", 0)
+    return solver_name(model, expected if rows is None else rows, n_features)
 
 
 def side_facts(side: Any, max_ratings: int | None) -> dict[str, Any]:
@@ -268,12 +276,3 @@ def _account(ledger: StoredLedger) -> dict[str, Any]:
         "as_of": datetime.now(UTC).isoformat(timespec="seconds"),
         "assumptions": list(ledger.report().assumptions),
     }
-
-
-def _readable(value: Any) -> Any:
-    """Return a parameter as a person would write it."""
-    if isinstance(value, str | int | float | bool | None):
-        return value
-    if isinstance(value, list | tuple | range | np.ndarray):
-        return [_readable(part) for part in list(value)]
-    return value.item() if isinstance(value, np.generic) else repr(value)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.audit._attacked import LEFT_OUT, digest_of
 from tacit.reports._words import (
     clean,
     count,
@@ -15,6 +16,7 @@ from tacit.reports._words import (
     number_down,
     number_up,
     percent,
+    shortened,
     tiny_up,
 )
 
@@ -55,15 +57,16 @@ class AuditTable:
     rates: tuple[RateRow, ...] = ()
 
 
-def audits_of(given: Any, name: str, estimator: str | None = None) -> list[AuditTable]:
-    """Return tables of audits; where an estimator is named, all must be about it.
+def audits_of(
+    given: Any, name: str, model: Mapping[str, Any] | None = None
+) -> list[AuditTable]:
+    """Return tables of audits; where the facts of a model are given, all are about it.
 
     What is private data has no place in the report of a model, and is refused there.
     """
     try:
         audits = list(given)
         found = [_table(audit) for audit in audits[:MOST_AUDITS]]
-        about = {str(audit.get("estimator", estimator)) for audit in audits}
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ValueError(
             f"{name} must be what 'tacit audit --json' printed, or the to_dict of a "
@@ -74,16 +77,65 @@ def audits_of(given: Any, name: str, estimator: str | None = None) -> list[Audit
             f"{name} must have at most {MOST_AUDITS} audits, got {len(audits)}: make "
             "several pages."
         )
-    if estimator is None:
+    if model is None:
         return found
     if any(audit.private for audit in found):
         raise ValueError(
             f"{name} must have no membership attack: it is private data, for a page of "
             "its own."
         )
-    if about - {estimator}:
-        raise ValueError(f"{name} must be about {estimator}, as the model is.")
+    for audit in audits:
+        _require_same(audit, model, name)
     return found
+
+
+def _require_same(
+    audit: Mapping[str, Any], model: Mapping[str, Any], name: str
+) -> None:
+    """Reject an audit of another class, version, promise, solver or parameter."""
+    parts = audit.get("attacked")
+    if not isinstance(parts, Mapping):
+        raise ValueError(
+            f"{name} has an audit that does not say what it attacked, as earlier "
+            "versions wrote it; run the audit again."
+        )
+    try:
+        intact = parts["sha256"] == digest_of(dict(parts))
+        parameters = dict(parts["parameters"])
+    except (KeyError, TypeError, ValueError):
+        intact = False
+    if not intact:
+        raise ValueError(
+            f"{name} has an audit that was changed after it was written; run the "
+            "audit again."
+        )
+    version = model["tacit"]
+    own = {
+        "estimator": model["estimator"],
+        "version": None if version is None else f"tacit {version}",
+        "promise": model["privacy"]["promise"],
+        "solver": model["solver"],
+    }
+    pairs = [(part, parts.get(part), value) for part, value in own.items()]
+    given = model["parameters"] or {}
+    pairs += [
+        (f"parameter {key}", parameters.get(key), given.get(key))
+        for key in sorted({*parameters, *given} - LEFT_OUT)
+    ]
+    for part, theirs, ours in pairs:
+        if theirs != ours:
+            raise ValueError(
+                f"{name} has an audit of another {part}: {_said(theirs)}, and the "
+                f"model has {_said(ours)}; audit what the model was fitted with, as "
+                "'tacit audit --model FOLDER' does."
+            )
+
+
+def _said(value: Any) -> str:
+    """Return one part of what was attacked in a few words."""
+    if isinstance(value, Mapping):
+        return shortened(", ".join(f"{key} {part}" for key, part in value.items()))
+    return "nothing" if value is None else shortened(value)
 
 
 def _table(audit: Mapping[str, Any]) -> AuditTable:
@@ -107,10 +159,19 @@ def _table(audit: Mapping[str, Any]) -> AuditTable:
             ("confidence", _confidence(audit)),
             *tried.items(),
             ("bound", METHODS[audit["method"]]),
+            ("attacked", _attacked(audit.get("attacked"))),
         ],
         _lines(audit["verdict"]),
         refuted=audit["refuted"] is True,
     )
+
+
+def _attacked(parts: Any) -> str:
+    if not isinstance(parts, Mapping):
+        return "not recorded: this audit is not bound to parameters or a version"
+    solver = parts["solver"]
+    by = "" if solver is None else f" by {clean(solver)}"
+    return f"{clean(parts['version'])}{by}, digest {clean(parts['sha256'])[:16]}"
 
 
 def _promised(promise: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ _NEEDED = ("title", "estimator", "privacy", "features", *_WEIGHTS)
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
     *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
-    *("stream", "student", "side", "fairness", "audits"),
+    *("stream", "student", "side", "fairness", "audits", "solver"),
 )
 
 
@@ -101,9 +101,7 @@ class Facts:
         if plain["fairness"] is not None:
             fairness = paid_table(plain["fairness"], "facts['fairness']")
             parts = (*parts, restored_report(fairness.charge, "fairness"))
-        audits = audits_of(
-            plain["audits"] or (), "facts['audits']", str(plain["estimator"])
-        )
+        audits = audits_of(plain["audits"] or (), "facts['audits']", plain)
         return cls(
             plain,
             parts,

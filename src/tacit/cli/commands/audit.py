@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +16,15 @@ from tacit.cli._options import given_settings
 
 
 @click.command()
-@click.argument("path", metavar="PACKAGE.MODULE:CLASS")
+@click.argument("path", metavar="[PACKAGE.MODULE:CLASS]", required=False)
+@click.option(
+    "--model",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Attack the estimator of a saved model, with its parameters and promise, in "
+    "place of PACKAGE.MODULE:CLASS; 'tacit report --audit' takes the outcome.",
+)
 @click.option("--epsilon", type=float, default=1.0, show_default=True)
 @click.option("--delta", type=float, help="Its own default unless given.")
 @click.option(
@@ -81,7 +90,8 @@ from tacit.cli._options import given_settings
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 @json_option
 def command(
-    path: str,
+    path: str | None,
+    folder: Path | None,
     epsilon: float,
     delta: float | None,
     neighbors: str | None,
@@ -113,11 +123,13 @@ def command(
     yours is read and nothing is charged.
     """
     _refuse_options_of_the_other(one_run)
-    estimator = _estimator(
-        path,
-        given_settings(settings),
-        {"epsilon": epsilon, "delta": delta, "neighbors": neighbors},
-    )
+    if (path is None) == (folder is None):
+        raise Refused("Either PACKAGE.MODULE:CLASS or --model FOLDER must be given.")
+    if folder is not None:
+        estimator, features = _of_model(folder, features, one_run)
+    else:
+        options = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
+        estimator = _estimator(str(path), given_settings(settings), options)
     common: dict[str, Any] = {
         "confidence": confidence,
         "neighbors": neighbors,
@@ -193,6 +205,31 @@ def _refuse_options_of_the_other(one_run: bool) -> None:
         if context.get_parameter_source(name) is given:
             where = "without" if one_run else "with"
             raise Refused(f"--{name} is for an audit {where} --one-run.")
+
+
+def _of_model(
+    folder: Path, features: int | None, one_run: bool
+) -> tuple[Any, int | None]:
+    """Return an unfitted copy of a saved estimator, and the columns to attack."""
+    from sklearn.base import clone
+
+    from tacit.saved import SavedSide, read
+
+    context = click.get_current_context()
+    given = click.core.ParameterSource.COMMANDLINE
+    for name in ("epsilon", "delta", "neighbors", "settings"):
+        if context.get_parameter_source(name) is given:
+            option = "set" if name == "settings" else name
+            raise Refused(f"--{option} is not for --model, which has its parameters.")
+    saved = read(folder)
+    if saved.privacy is None or isinstance(saved.estimator, SavedSide):
+        raise Refused(f"{folder} holds no estimator that can be fitted and audited.")
+    estimator = clone(saved.estimator)
+    # a delta that was left out followed the number of rows, of which there are fewer
+    estimator.set_params(delta=saved.privacy.promise.delta)
+    if features is None and (not one_run or hasattr(estimator, "feature_bounds")):
+        features = int(saved.estimator.n_features_in_)
+    return estimator, features
 
 
 def _estimator(path: str, settings: dict[str, Any], options: dict[str, Any]) -> Any:
