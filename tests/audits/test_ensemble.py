@@ -348,7 +348,7 @@ def test_a_mean_of_votes_of_a_labeler_keeps_its_claim(seed):
     attack = Attack(labeler, neighbors_of(np.full(N_TEACHERS, 2)), asked)
     found = [
         attack.gaussian_bound(
-            mechanism, lambda labels: float(KINDS @ labels.values), 4000, 1e-2, seed
+            mechanism, lambda labels: float(KINDS @ labels.filled()), 4000, 1e-2, seed
         )
         for mechanism in (attack.mechanism, weaker(attack.mechanism))
     ]

@@ -209,6 +209,10 @@ def test_rows_that_are_not_asked_about_stay_empty(ward, run):
     found = labels_of(ward)
     assert data["asked"] == 20
     assert sum(label != "" for label in found) == 20
+    text = run(*rich(ward, "--queries", 20, out=LABELS)).out
+    assert (
+        "empty        40 rows have no label: 0 without a private answer, 40 not asked"
+    ) in text
     # not the first ones alone
     assert any(label != "" for label in found[30:])
 

@@ -219,7 +219,8 @@ def test_a_batch_that_meets_the_end_says_how_far_it_came(seed):
     assert len(found) == 40
     assert found.answered.tolist() == [True] * 10 + [False] * 30
     assert found[10] is NO_ANSWER
-    assert (found.votes[10:] == 0).all()
+    assert found.values[10:].tolist() == [None] * 30
+    assert np.isnan(found.votes[10:]).all()
     assert model.remaining_.ended
     for ask in (lambda: model.label(Q[:1]), lambda: model.answer(Q[0])):
         with pytest.raises(ValueError, match="answered all that was paid for"):
@@ -235,6 +236,8 @@ def test_refusals_end_a_labeler_that_limits_them(seed):
     found = model.label(Q)
     assert found.n_asked == 3
     assert not found.answered.any()
+    # refused and not asked are missing alike
+    assert found.values.tolist() == [None] * 40
     assert model.remaining_.refusals == 0
 
 

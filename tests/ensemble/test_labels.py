@@ -25,9 +25,11 @@ def test_labels_are_read_one_by_one_and_as_arrays():
     assert list(labels) == ["yes", NO_ANSWER, "no"]
     assert labels[-1] == "no"
     assert type(labels[0]) is str
-    assert labels.values.tolist() == ["yes", "no", "no"]
+    assert labels.values.tolist() == ["yes", None, "no"]
+    assert labels.filled().tolist() == ["yes", "no", "no"]
     assert labels.answered.tolist() == [True, False, True]
-    assert labels.votes.tolist() == [[2, 9], [0, 0], [7, 1]]
+    nan = np.nan
+    np.testing.assert_array_equal(labels.votes, [[2, 9], [nan, nan], [7, 1]])
     assert labels.n_asked == 3
     with pytest.raises(IndexError):
         labels[3]
@@ -37,13 +39,15 @@ def test_rows_that_were_not_asked_have_no_answer():
     labels = gathered(ANSWERS[:1], np.array([4, 5]), 3, 2)
     assert list(labels) == [5, NO_ANSWER, NO_ANSWER]
     assert labels.n_asked == 1
-    assert labels.values.tolist() == [5, 4, 4]
+    assert labels.values.tolist() == [5, None, None]
+    assert labels.filled().tolist() == [5, 4, 4]
     assert type(labels[0]) is int
 
 
 def test_numbers_have_the_middle_as_their_default():
     labels = gathered([VoteAnswer(0.25), VoteAnswer(NO_ANSWER)], 0.5, 3, None)
-    assert labels.values.tolist() == [0.25, 0.5, 0.5]
+    np.testing.assert_array_equal(labels.values, [0.25, np.nan, np.nan])
+    assert labels.filled().tolist() == [0.25, 0.5, 0.5]
     assert list(labels) == [0.25, NO_ANSWER, NO_ANSWER]
     assert labels.votes is None
 
@@ -56,11 +60,38 @@ def test_labels_take_their_places_in_a_table(choices):
     labels = gathered(answers, choices, 3, len(votes)).placed(np.array([4, 0, 2]), 6)
     told, default = (1, 0.5) if numbers else ("yes", "no")
     assert labels.default == default
-    assert labels.values.tolist() == [default, default, told, default, told, default]
+    filled = [default, default, told, default, told, default]
+    assert labels.filled().tolist() == filled
+    assert labels.missing.tolist() == [True, True, False, True, False, True]
+    none = np.nan if isinstance(default, float) else None
+    np.testing.assert_array_equal(labels.values, [none, none, told, none, told, none])
     assert labels.answered.tolist() == [False, False, True, False, True, False]
     assert (labels.votes[[2, 4]] == votes).all()
-    assert not labels.votes[[0, 1, 3, 5]].any()
+    assert np.isnan(labels.votes[[0, 1, 3, 5]]).all()
     assert labels.n_asked == 3
+
+
+@pytest.mark.parametrize(
+    ("choices", "none"),
+    [
+        (np.array([0, 1]), None),
+        (np.array([False, True]), None),
+        (np.array(["no", "yes"]), None),
+        (np.array([0.0, 1.0]), np.nan),
+        (0.5, np.nan),
+    ],
+    ids=str,
+)
+def test_refused_and_unasked_rows_look_missing_for_labels_of_any_type(choices, none):
+    labels = gathered([VoteAnswer(1), VoteAnswer(NO_ANSWER)], choices, 3, None)
+    told = choices[1] if isinstance(choices, np.ndarray) else 1.0
+    np.testing.assert_array_equal(labels.values, np.array([told, none, none]))
+    assert labels.missing.tolist() == [False, True, True]
+    # a label of its own type wherever there is one, and in no case a made-up one
+    full = gathered([VoteAnswer(1)] * 2, choices, 2, None)
+    assert full.values.dtype == full.filled().dtype == labels.filled().dtype
+    for other in (copy.deepcopy(labels), pickle.loads(pickle.dumps(labels))):
+        assert other.filled().tolist() == labels.filled().tolist()
 
 
 def test_no_rows_have_no_labels():

@@ -267,8 +267,8 @@ def labelled_table(
     ``votes`` are the names of the columns for noisy votes, if they are wanted.
     """
     assert schema.target is not None
-    missing = ~labels.answered
-    column = pa.array(labels.values, mask=missing)
+    missing = labels.missing
+    column = pa.array(labels.filled(), mask=missing)
     table = pool.columns.append_column(schema.target.name, column)
     if votes:
         counts = labels.votes

@@ -225,7 +225,9 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
     def label(self, X) -> Labels:
         """Answer public questions in the order of their rows.
 
-        Where nothing is left in the middle, the rows after that are not asked.
+        Where nothing is left in the middle, the rows after that are not asked. They
+        have no label, and neither have rows without a private answer: both are NaN or
+        None in ``values``, and true in ``missing``, of the `Labels` that are returned.
 
         Parameters
         ----------

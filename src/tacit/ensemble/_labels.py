@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,18 +25,20 @@ class Labels:
     Parameters
     ----------
     values
-        Labels or numbers; ``default`` where there is no answer.
+        Labels or numbers. Rows without an answer are NaN where labels are floats; else
+        they are None, in an array of objects. What is given there is overwritten.
     answered
-        Whether there is an answer.
+        Whether there is an answer: not where the mechanism refused one, and not where a
+        row was not asked.
     votes
         Noisy numbers of votes, one column a class, where the mechanism releases them;
-        or, in one column, noisy means before they were cut to the range. Rows without
-        an answer have none, and are zero. Else None.
+        or, in one column, noisy means before they were clipped to the range. Rows
+        without an answer are NaN. Else None.
     n_asked
         Rows that were asked. Those after it came when nothing was left.
     default
-        What stands where there is no answer, and is public: the first class, or the
-        middle of the range.
+        A public value for rows without an answer, which `filled` puts there: the first
+        class, or the middle of the range.
 
     Examples
     --------
@@ -45,6 +47,8 @@ class Labels:
     >>> labels = Labels(np.array(["no", "yes"]), np.array([False, True]), None, 2, "no")
     >>> len(labels), labels[1], labels[0]
     (2, 'yes', NoAnswer())
+    >>> labels.values.tolist(), labels.missing.tolist()
+    ([None, 'yes'], [True, False])
     >>> [bool(label) for label in labels]
     [False, True]
     """
@@ -54,6 +58,34 @@ class Labels:
     votes: NDArray[np.float64] | None
     n_asked: int
     default: Any
+    _dtype: np.dtype[Any] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_dtype", self.values.dtype)
+        if self.answered.all():
+            return
+        # no label stands where there is no answer, lest it be taken for one
+        floats = self._dtype.kind == "f"
+        values = self.values.astype(self._dtype if floats else object)
+        values[self.missing] = np.nan if floats else None
+        object.__setattr__(self, "values", values)
+        if self.votes is not None:
+            votes = np.where(self.answered[:, None], self.votes, np.nan)
+            object.__setattr__(self, "votes", votes)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Whether there is no answer: the opposite of ``answered``."""
+        return ~self.answered
+
+    def filled(self) -> NDArray[Any]:
+        """Return all labels in their own type, ``default`` where there is no answer.
+
+        Post-processing may need a value for each row; do not take these for answers.
+        """
+        values = np.full(len(self), self.default, dtype=self._dtype)
+        values[self.answered] = self.values[self.answered]
+        return values
 
     def __len__(self) -> int:
         return len(self.values)
@@ -78,8 +110,8 @@ class Labels:
         n_rows
             Rows of the table.
         """
-        values = np.full(n_rows, self.default, dtype=self.values.dtype)
-        values[places] = self.values
+        values = np.full(n_rows, self.default, dtype=self._dtype)
+        values[places] = self.filled()
         answered = np.zeros(n_rows, dtype=bool)
         answered[places] = self.answered
         votes = None

@@ -323,7 +323,8 @@ class PrivateStudent(BaseEstimator):
     def _by_numbers(self, pool, labels):
         """Return a regressor of the answers, uncut where they are told so."""
         told = labels.votes is not None and self.targets != "labels"
-        goals = labels.votes[:, 0] if told else labels.values
+        # rows without an answer count nothing, and need a number all the same
+        goals = np.nan_to_num(labels.votes[:, 0]) if told else labels.filled()
         if self.student is None:
             return _smoothed(SmoothedVotes(), pool, goals, labels.answered)
         return self._fitted(clone(self.student), pool, goals, labels.answered)
@@ -333,7 +334,7 @@ class PrivateStudent(BaseEstimator):
         if labels.votes is None or self.targets == "labels":
             shares = (labels.values[:, None] == self.classes_).astype(np.float64)
         else:
-            shares = labels.votes / self.labeler_.n_teachers_
+            shares = np.nan_to_num(labels.votes) / self.labeler_.n_teachers_
         if self.student is None:
             smooth = VoteClassifier(SmoothedVotes(), self.classes_)
             return _smoothed(smooth, pool, shares, labels.answered)
@@ -342,7 +343,8 @@ class PrivateStudent(BaseEstimator):
 
     def _by_labels(self, pool, labels):
         """Return a classifier of the labels, which is constant where all are one."""
-        student, answered, values = clone(self.student), labels.answered, labels.values
+        student, answered = clone(self.student), labels.answered
+        values = labels.filled()
         known = np.unique(values[answered])
         if len(known) < 2:
             return self._constant(known[0], pool)

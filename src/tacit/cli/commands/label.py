@@ -337,8 +337,12 @@ def _show(console: Console, labeler: Any, data: dict[str, Any]) -> None:
         f"answered     {data['answered']} of {data['asked']} questions, of "
         f"{data['rows']} rows"
     )
-    if data["asked"] < data["rows"]:
-        console.print("empty        rows that were not asked about have no label")
+    if data["answered"] < data["rows"]:
+        console.print(
+            f"empty        {data['rows'] - data['answered']} rows have no label: "
+            f"{data['asked'] - data['answered']} without a private answer, "
+            f"{data['rows'] - data['asked']} not asked about"
+        )
     for name in ("labels", "output", "state"):
         if data[name] is not None:
             console.print(f"{name:12} {data[name]}", markup=False)
