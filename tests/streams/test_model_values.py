@@ -188,9 +188,29 @@ def test_a_target_of_a_list_that_is_none_costs_its_row_alone(target):
     np.testing.assert_array_equal(found.coef_, expected.coef_)
 
 
-def test_lists_of_another_width_are_refused_and_change_nothing():
+@pytest.mark.parametrize("kind", [list, lambda rows: np.array(rows, dtype=object)])
+@pytest.mark.parametrize("n_rows", [1, 2, 6])
+@pytest.mark.parametrize("row", [[0.1], [0.1] * 4, [], 7, None])
+def test_a_step_of_rows_of_another_width_is_a_step_of_missing_rows(kind, n_rows, row):
+    # were it an error where all rows are such, the last of them would decide
+    found = started().partial_fit(kind([row] * n_rows), [0] * n_rows)
+    missing = np.full((n_rows, WIDTH), np.nan)
+    expected = started().partial_fit(missing, [0] * n_rows)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+def test_an_array_of_objects_with_a_row_of_another_width_costs_that_row_alone():
+    X, y = good(seed=1)
+    rows = np.empty(6, dtype=object)
+    rows[:] = [[0.1] if place == 2 else row for place, row in enumerate(X.tolist())]
+    X[2] = np.nan
+    expected = started().partial_fit(X, y)
+    np.testing.assert_array_equal(started().partial_fit(rows, y).coef_, expected.coef_)
+
+
+def test_arrays_of_another_width_are_refused_and_change_nothing():
     model = started()
-    for X in ([[0.1, 0.2]] * 6, [0.1] * 6, "abcdef"):
+    for X in (np.full((6, 2), 0.1), np.full(6, 0.1), "abcdef"):
         with pytest.raises(ValueError, match=r"features|dimensions"):
             model.partial_fit(X, [0] * 6)
     assert model.n_steps_ == 1

@@ -177,26 +177,30 @@ def table_of(X: Any, width: int | None = None) -> Any:
     X
         An array, a table, a sparse matrix, or a list of rows.
     width
-        Number of columns at a later step; None at the first. Rows of a list that have
-        another length, where not all do, are missing.
+        Number of columns at a later step; None at the first. Rows of a list, or of an
+        array of objects, that have another length are missing, also where all do: an
+        error would depend on the length of the last row that has it.
     """
+    if width is not None and _has_other_rows(X, width):
+        X = list(X)
     if hasattr(X, "shape"):
         complex_kind = getattr(getattr(X, "dtype", None), "kind", None) == "c"
         return np.full(X.shape, nan) if complex_kind and width is not None else X
     if width is None or not isinstance(X, list | tuple):
         # numpy would read a list with one text in it as texts
         return np.asarray(X, dtype=object)
-    lengths = {_length(row) for row in X}
-    if len(lengths) == 1 and lengths != {width}:
-        # all rows are of another width, or none is a row: that is the caller's
-        (length,) = lengths
-        return np.empty((len(X),) if length is None else (len(X), length))
     table = np.full((len(X), width), None, dtype=object)
     for place, row in enumerate(X):
         if _length(row) == width:
             for column, cell in enumerate(row):
                 table[place, column] = cell
     return table
+
+
+def _has_other_rows(X: Any, width: int) -> bool:
+    """Return whether rows of an array of objects made its shape another one."""
+    objects = isinstance(X, np.ndarray) and X.dtype.kind == "O" and X.ndim > 0
+    return objects and (X.ndim != 2 or X.shape[1] != width)
 
 
 def _length(row: Any) -> int | None:
