@@ -88,14 +88,22 @@ def test_files_are_read_as_frames_are(suffix, scratch, tmp_path):
 def test_a_folder_is_read_in_the_order_of_names_each_file_once(tmp_path, monkeypatch):
     for name, part in {"b": FRAME[:3], "a": FRAME[3:], "_marks": FRAME}.items():
         part.to_parquet(tmp_path / f"{name}.parquet")
-    opened, open_file = [], parquet.ParquetFile
-    monkeypatch.setattr(
-        parquet, "ParquetFile", lambda path: opened.append(path.name) or open_file(path)
-    )
+    read, open_file = [], parquet.ParquetFile
+
+    class Watched(open_file):
+        def __init__(self, path, **options):
+            super().__init__(path, **options)
+            self.name = path.name
+
+        def iter_batches(self, *given, **options):
+            read.append(self.name)
+            return super().iter_batches(*given, **options)
+
+    monkeypatch.setattr(parquet, "ParquetFile", Watched)
     table = read_ratings(str(tmp_path), **TERMS)
     assert table._private_users == ["eve", "ann", "bob"]
     assert told(table) == EXPECTED
-    assert opened == ["a.parquet", "b.parquet"]
+    assert read == ["a.parquet", "b.parquet"]
 
 
 def test_labels_in_a_csv_file_are_texts_and_found_by_number_too(tmp_path):
@@ -281,9 +289,9 @@ def test_other_files_are_refused(tmp_path):
         read_ratings(tmp_path, **TERMS)
     long = "user," + "x" * 200_000
     for name, text, message in (
-        ("r.xlsx", "user", "save them"),
+        ("r.xlsx", "user", "save it"),
         ("r.parquet", "user", "damaged"),
-        ("r.csv", long, "damaged"),
+        ("r.csv", long, "one column 'item'"),
     ):
         (tmp_path / name).write_text(text, encoding="utf-8")
         with pytest.raises(ValueError, match=message):

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
+from tacit.data._files import table_files
 from tacit.tables import (
     Column,
     Schema,
     TableError,
-    _files,
     batches,
     check,
     draft,
@@ -233,7 +233,7 @@ def test_permission_denied_is_said(tmp_path, monkeypatch, name):
         raise PermissionError(13, "secret")
 
     (tmp_path / name).write_text(HEADER)
-    monkeypatch.setattr(_files.Path, "stat", denied)
+    monkeypatch.setattr(table_files.Path, "stat", denied)
     refused(tmp_path / name, "permission to read it was denied")
 
 
@@ -261,11 +261,11 @@ def test_a_file_that_changes_meanwhile_is_refused(tmp_path, name):
 
 def test_a_file_with_other_rows_than_it_says_is_refused(tmp_path, monkeypatch):
     path = written(tmp_path / "t.parquet")
-    opened = _files.ParquetFiles.open
+    opened = table_files.ParquetFiles.open
 
     def longer(paths):
         file = opened(paths)
-        return _files.ParquetFiles(file.paths, file.n_rows + 1, file.schema)
+        return table_files.ParquetFiles(file.paths, file.n_rows + 1, file.schema)
 
-    monkeypatch.setattr(_files.ParquetFiles, "open", longer)
+    monkeypatch.setattr(table_files.ParquetFiles, "open", longer)
     refused(path, "the file changed while it was read")

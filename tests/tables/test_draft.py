@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
+from tacit.data._files import csv_file as csv_module
 from tacit.tables import Schema, TableError, draft, read_rows
-from tacit.tables import _csv as csv_module
 from tacit.tables._draft import nice_range
 
 N = 60

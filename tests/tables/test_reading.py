@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, feather, ipc, parquet
 
+from tacit.data._files import csv_file
 from tacit.preprocessing import PublicOneHot, PublicScaler
 from tacit.tables import (
     Column,
     Schema,
     TableError,
-    _csv,
     _encode,
     _read,
     batches,
@@ -128,7 +128,7 @@ def test_encoding_is_that_of_the_transformers_whatever_the_file_and_blocks(
         patch.setattr(_encode, "PIECE", piece)
         patch.setattr(_encode, "PART", max(1, piece // 2))
         patch.setattr(_read, "BATCH", rows)
-        patch.setattr(_csv, "BLOCK", 200)
+        patch.setattr(csv_file, "BLOCK", 200)
         for kind in KINDS:
             path = write(table, folder / f"t.{kind}")
             X, y = read_rows(path, MIXED)
@@ -380,6 +380,6 @@ def test_pyarrow_reads_csv_from_memory_of_its_own(tmp_path, monkeypatch):
         own.append(source.is_mutable)  # bytes of Python never are
         return read(source, *options, **more)
 
-    monkeypatch.setattr(_csv.csv, "read_csv", spied)
+    monkeypatch.setattr(csv_file.csv, "read_csv", spied)
     assert len(read_rows(path, SCHEMA).X) == 4
     assert own == [True, True]

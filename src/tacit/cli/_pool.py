@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from tacit._random import as_generator
 from tacit.cli._console import Refused
+from tacit.data._files.table_files import open_table
 from tacit.tables import Schema, batches, read_rows
-from tacit.tables._files import open_table
+from tacit.tables._encode import text_of
+from tacit.tables._parquet_cells import UNREADABLE, cells_of
+from tacit.tables._text import canonical
 
 __all__ = ["Pool", "Rows", "read_pool", "read_private"]
 
@@ -100,13 +103,15 @@ def read_private(
     """Return private rows, and whose each is where a column names the person.
 
     A schema has no place for names: the column is ``"ignore"`` in it, and is read
-    beside as text. Rows without a name count as one person's.
+    beside as text, in which 7.0 is 7: one missing name turns a column of integers into
+    floats. Rows without a name count as one person's.
     """
     X, y = read_rows(path, schema, progress=shown, **reading)
     if ids is None:
         return Rows(X, y)
     names: list[str] = []
     for block in batches(path, schema, keep=[ids], **reading):
-        found = block.kept.column(ids).to_pylist()
-        names += ("" if name is None else str(name) for name in found)
-    return Rows(X, y, np.array(names))
+        found = cells_of(block.kept.column(ids))
+        names += ("" if c is UNREADABLE else canonical(text_of(c)) for c in found)
+    # as objects: in an array of strings each would be as long as the longest
+    return Rows(X, y, np.array(names, dtype=object))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tacit.cli._console import Refused
-from tacit.tables._csv import of_arrow
+from tacit.data._files.csv_file import of_arrow
 
 __all__ = ["columns_of", "content_of", "label_of", "reading", "table_of"]
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tacit.data._files.errors import TableError
 from tacit.tables._column import Column
-from tacit.tables._errors import TableError
 from tacit.tables._schema import Schema
 
 if TYPE_CHECKING:

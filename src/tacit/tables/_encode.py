@@ -12,9 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute, types
 
+from tacit.data._files.csv_file import as_number
+from tacit.data._files.errors import TableError
 from tacit.tables._column import OTHER, Column
-from tacit.tables._csv import as_number
-from tacit.tables._errors import TableError
 from tacit.tables._schema import Schema
 from tacit.tables._text import canonical
 
@@ -204,9 +204,10 @@ class Encoder:
             if high - low < SPAN and high < 2**63:
                 shifted = np.subtract(numbers, low, dtype=np.int64, casting="unsafe")
                 return list(map(str, range(low, high + 1))), shifted
-        if not types.is_dictionary(kind):
-            if not _is_listable(kind):
-                self._refuse(column, "holds neither text nor numbers")
+        listed = types.is_dictionary(kind)
+        if not _is_listable(kind.value_type if listed else kind):
+            self._refuse(column, "holds neither text nor numbers")
+        if not listed:
             values = values.dictionary_encode()
         elif len(values.dictionary) > len(values):
             # a piece of a column with very many values: only those of the piece

@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tacit._json import canonical
 from tacit._validate import at_least
-from tacit.tables._csv import csv_header
-from tacit.tables._errors import TableError
-from tacit.tables._files import CSV, JSON_LINES, parquet_parts, reading
+from tacit.data._files.csv_file import csv_header
+from tacit.data._files.errors import TableError
+from tacit.data._files.table_files import CSV, JSON_LINES, parquet_parts, reading
 from tacit.tables._lenient import LenientEncoder, Row
+from tacit.tables._parquet_cells import UNREADABLE, cells_of, group_columns
 from tacit.tables._read import check_names
 from tacit.tables._schema import Schema
 
@@ -32,8 +34,6 @@ Position = dict[str, Any]
 TAIL = 2**12
 # Bytes of a line that are kept; a longer line is a row that cannot be used
 LONGEST = 2**20
-# In the place of a cell that has no value in Python, as a date beyond all years
-UNREADABLE = object()
 
 
 class Taken(NamedTuple):
@@ -319,7 +319,7 @@ class _ParquetFolder(_Source):
             return []
         self._group = group
         piece = group[2].slice(start - group[1], count)
-        rows = zip(*map(_cells, piece.columns), strict=True)
+        rows = zip(*map(cells_of, piece.columns), strict=True)
         # a cell that cannot be read spoils its row, as it does a line
         return [None if any(c is UNREADABLE for c in row) else row for row in rows]
 
@@ -332,26 +332,10 @@ class _ParquetFolder(_Source):
             for place in range(file.num_row_groups):
                 size = file.metadata.row_group(place).num_rows
                 if start < first + size:
-                    table = file.read_row_group(place, columns=self._names)
-                    return part, first, table.select(self._names)
+                    columns = group_columns(part, file, place, self._names)
+                    return part, first, pa.table(columns)
                 first += size
         return None
-
-
-def _cells(column: Any) -> list[Any]:
-    """Return the cells of a column of Parquet, each read by itself where one fails."""
-    try:
-        found: list[Any] = column.to_pylist()
-    except Exception:  # Arrow, dates and time zones have errors of their own
-        found = [_cell(scalar) for scalar in column]
-    return found
-
-
-def _cell(scalar: Any) -> Any:
-    try:
-        return scalar.as_py()
-    except Exception:
-        return UNREADABLE
 
 
 def _next_line(file: IO[bytes]) -> tuple[bytes | None, int, bool]:

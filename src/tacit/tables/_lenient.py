@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tacit.data._files.csv_file import NULLS
 from tacit.tables._column import OTHER, Column
-from tacit.tables._csv import NULLS
 from tacit.tables._encode import Encoder, text_of
 from tacit.tables._schema import Schema
 from tacit.tables._text import NUMBER, canonical

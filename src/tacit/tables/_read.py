@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from tacit._progress import bar
 from tacit._validate import at_least
+from tacit.data._files.errors import TableError
+from tacit.data._files.table_files import BATCH, TableFile, open_table, reading
 from tacit.tables import _memory
 from tacit.tables._encode import Encoder
-from tacit.tables._errors import TableError
-from tacit.tables._files import BATCH, TableFile, open_table, reading
 from tacit.tables._schema import Schema
 from tacit.tables._store import RowStore
 

@@ -9,9 +9,9 @@ from os import PathLike
 from typing import Any
 
 from tacit._validate import positive
+from tacit.data._files.errors import TableError
 from tacit.tables import _toml
 from tacit.tables._column import Column, column_of, refuse_unknown, writable
-from tacit.tables._errors import TableError
 
 __all__ = ["VERSION", "Schema"]
 

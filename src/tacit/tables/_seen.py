@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import compute, types
 
-from tacit.tables._csv import NULLS
+from tacit.data._files.csv_file import NULLS
 from tacit.tables._encode import text_of
 from tacit.tables._text import canonical
 

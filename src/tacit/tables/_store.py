@@ -13,7 +13,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.tables._errors import TableError
+from tacit.data._files.errors import TableError
 
 __all__ = ["RowStore"]
 

@@ -42,9 +42,10 @@ def read_ratings(
     source
         A sparse matrix of users by items whose stored entries are ratings, zeros too;
         rows of user, item and rating, as an array or a list; a data frame of pandas,
-        polars or pyarrow with these columns; or the path of a CSV or Parquet file, or
-        of a folder of Parquet files. Rows come in any order. In a CSV file, which has
-        no types, labels are texts. Where a column has no type, as in a list, each label
+        polars or pyarrow with these columns; or the path of a CSV, Parquet or Arrow
+        file, or of a folder of Parquet files. Rows come in any order. In a CSV file,
+        which has no types, labels are texts, and every line is a row by the rules of
+        `tacit.tables.read_rows`. Where a column has no type, as in a list, each label
         is of its own.
     items
         The public catalogue: the number of items, which are then 0 to n - 1, or a list

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from csv import Error as CsvError
-from csv import reader as csv_rows
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv, parquet
+from pyarrow import compute
+
+from tacit.data._files.table_files import CSV, open_table
 
 __all__ = ["BATCH", "batches", "is_csv"]
 
 # Rows of a batch, some hundred bytes each while they are told apart
 BATCH = 2**19
-# bytes of a CSV file
-CSV_BLOCK = 2**24
-CSV = {".csv": ",", ".tsv": "\t"}
-PARQUET = (".parquet", ".pq")
 
 NO_RATINGS = (
     "ratings must be a sparse matrix of users by items, rows of user, item and rating, "
-    "a data frame with these columns, or the path of a CSV or Parquet file or of a "
-    "folder of Parquet files; of a dense matrix make a sparse one, such as "
+    "a data frame with these columns, or the path of a CSV, Parquet or Arrow file or "
+    "of a folder of Parquet files; of a dense matrix make a sparse one, such as "
     "scipy.sparse.coo_array, that stores what was rated alone."
 )
 
@@ -113,69 +108,21 @@ def _of_arrow(stream: Any, columns: Sequence[str]) -> Iterator[Batch]:
 
 
 def _of_path(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
-    suffix = path.suffix.lower()
-    if not path.exists():
-        raise ValueError(f"{path}: there is no such file or folder.")
-    if path.is_dir():
-        parts = _parquet_parts(path)
-    elif suffix in (*CSV, *PARQUET):
-        parts = [path]
-    else:
-        raise ValueError(
-            f"{path}: ratings are read from .csv, .tsv and .parquet files and from "
-            "folders of .parquet files; save them as one of these."
-        )
-    for part in parts:
-        with _reading(part):
-            if suffix in CSV:
-                yield from _of_csv(part, columns, CSV[suffix])
-            else:
-                with parquet.ParquetFile(part) as file:
-                    _refuse_lacking(file.schema_arrow.names, columns)
-                    wanted = list(columns)
-                    yield from _of_arrow(
-                        file.iter_batches(BATCH, columns=wanted), columns
-                    )
-
-
-def _parquet_parts(folder: Path) -> list[Path]:
-    """Return the Parquet files of a folder, always in the order of their names."""
-    # names with these beginnings are marks of the programs that write such folders
-    parts = sorted(
-        part
-        for part in folder.rglob("*")
-        if part.suffix.lower() in PARQUET and not part.name.startswith(("_", "."))
-    )
-    if not parts:
-        raise ValueError(f"{folder}: the folder holds no .parquet files.")
-    return parts
-
-
-def _of_csv(path: Path, columns: Sequence[str], delimiter: str) -> Iterator[Batch]:
-    """Yield the columns of a CSV file, with labels as texts and ratings as numbers.
-
-    What looks like a number in the first lines need not be one in the last.
-    """
-    with path.open(encoding="utf-8-sig", newline="") as text:
-        names = next(csv_rows(text, delimiter=delimiter), [])
-        more = text.read(1)
-    _refuse_lacking(names, columns)
-    if not more:
-        return  # Arrow refuses a file that ends within its first line
+    # [ratings:lines] the reader of all tables, by which a line is a row whatever is in
+    # it: a reader of its own let the quotes of one user swallow the lines of others
+    table = open_table(path)
+    _refuse_lacking(table.names, columns)
     user, item, rating = columns
-    types = {user: pa.string(), item: pa.string(), rating: pa.float64()}
-    with csv.open_csv(
-        path,
-        read_options=csv.ReadOptions(block_size=CSV_BLOCK),
-        parse_options=csv.ParseOptions(delimiter=delimiter),
-        convert_options=csv.ConvertOptions(
-            column_types=types,
-            include_columns=list(columns),
-            null_values=[""],
-            strings_can_be_null=True,
-        ),
-    ) as stream:
-        yield from _of_arrow(stream, columns)
+    for batch in table.read({user: "raw", item: "raw", rating: "number"}, BATCH):
+        users, items = batch.column(user), batch.column(item)
+        if is_csv(path):
+            users, items = _empty_as_missing(users), _empty_as_missing(items)
+        yield users, items, batch.column(rating)
+
+
+def _empty_as_missing(texts: Any) -> Any:
+    missing = pa.scalar(None, texts.type)
+    return compute.if_else(compute.equal(texts, ""), missing, texts)
 
 
 def _refuse_lacking(names: Sequence[Any], columns: Sequence[str]) -> None:
@@ -186,20 +133,3 @@ def _refuse_lacking(names: Sequence[Any], columns: Sequence[str]) -> None:
                 "item and rating with columns, and melt a table that has a column for "
                 "each item into such rows."
             )
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with a file into one sentence that quotes nothing of it."""
-    try:
-        yield
-    except PermissionError:
-        words = "permission to read it was denied"
-    except (pa.ArrowException, CsvError, OSError, UnicodeError, EOFError):
-        words = (
-            "the file is damaged or of another kind, or a rating in it is no number; "
-            "mend or leave out such rows"
-        )
-    else:
-        return
-    raise ValueError(f"{path}: {words}.") from None

@@ -10,7 +10,7 @@ from typing import IO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.tables._errors import TableError
+from tacit.data._files.errors import TableError
 
 __all__ = ["NEWLINE", "Lines", "wrong_encoding"]
 
@@ -26,7 +26,10 @@ BREAKS = (
     "a line of it ends in a carriage return alone; export it without line breaks in "
     "cells, or save it as Parquet."
 )
-BLANK = "it has empty lines between its rows; take them out."
+BLANK = "it has an empty line, and every line must be a row; remove empty lines."
+UNENDED = (
+    "its last line does not end in a line feed, so it may be cut off; end it with one."
+)
 LONG = "a line of it is too long; leave out long texts, or save it as Parquet."
 
 
@@ -44,7 +47,9 @@ class Lines:
     A reader of CSV takes a quote that is not closed for the beginning of a text that
     goes on in the next lines: one cell could swallow the rows of others, or bring rows
     of its own. So a quote must open at the beginning of a cell and close at its end in
-    the same line, and nothing but a line feed ends a line.
+    the same line, and nothing but a line feed ends a line. Every line is a row, so an
+    empty one is an error wherever it is, and so is a last line without a line feed: if
+    it were a row, replacing it by an empty one would remove it.
 
     Parameters
     ----------
@@ -56,23 +61,23 @@ class Lines:
     Notes
     -----
     **Guarantee.** Every line that is passed on is a row of its own: what is in it
-    changes no other row.
+    changes neither another row nor the number of rows.
     """
 
     def __init__(self, path: Path, encoding: str, delimiter: str) -> None:
         self._path, self._encoding = path, encoding
         self._delimiter = ord(delimiter)
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._begun = self._ended = self._is_over = False
+        self._begun = self._ended = False
         self._rest = b""
 
     def blocks(self, size: int) -> Iterator[bytes]:
         """Yield whole lines, about so many bytes at a time."""
         with open(self._path, "rb") as file:
             while not self._ended:
-                rows = self._checked(self._whole_lines(file, size))
-                if rows:
-                    yield rows
+                lines = self._whole_lines(file, size)
+                if lines:
+                    yield self._checked(lines)
 
     def _whole_lines(self, file: IO[bytes], size: int) -> bytes:
         """Read on, and leave the beginning of a line for the next time."""
@@ -83,7 +88,11 @@ class Lines:
         if self._encoding != "utf8":
             raw = self._decoder.decode(raw, self._ended).encode()
         text = self._rest + raw
-        end = len(text) if self._ended else text.rfind(b"\n") + 1
+        if self._ended and text:
+            if self._begun:
+                self._refuse(UNENDED)
+            text += b"\n"  # a header without rows
+        end = text.rfind(b"\n") + 1
         self._rest = text[end:]
         if end and not self._begun:
             self._begun = True
@@ -91,7 +100,7 @@ class Lines:
         return text[:end]
 
     def _checked(self, lines: bytes) -> bytes:
-        """Return the lines without empty ones at the end, or refuse them."""
+        """Return lines that all end in a line feed alone, or refuse them."""
         if b"\0" in lines:
             self._refuse(wrong_encoding(self._encoding))
         if b"\r" in lines:
@@ -99,22 +108,14 @@ class Lines:
             if b"\r" in bare:
                 self._refuse(BREAKS)
             lines = bare
-        rows = lines.rstrip(b"\n")
-        if not rows:
-            self._is_over = self._is_over or bool(lines)
-            return b""
-        if self._is_over:
-            self._refuse(BLANK)
-        self._is_over = len(lines) > len(rows) + 1
-        rows += b"\n"
         # numpy finds two letters in a row several times faster than bytes do
-        letters = np.frombuffer(rows, dtype=np.uint8)
+        letters = np.frombuffer(lines, dtype=np.uint8)
         ends = np.flatnonzero(letters == NEWLINE)
         if ends[0] == 0 or (ends[1:] - ends[:-1] == 1).any():
             self._refuse(BLANK)
-        if b'"' in rows:
+        if b'"' in lines:
             self._check_quotes(letters, ends)
-        return rows
+        return lines
 
     def _check_quotes(self, letters: Bytes, ends: Places) -> None:
         quotes = np.flatnonzero(letters == QUOTE)

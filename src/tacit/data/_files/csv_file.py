@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute, csv
 
-from tacit.tables._errors import TableError
-from tacit.tables._lines import NEWLINE, Lines, wrong_encoding
+from tacit.data._files.errors import TableError
+from tacit.data._files.lines import NEWLINE, Lines, wrong_encoding
 
 __all__ = ["NULLS", "CSVFile", "csv_header", "of_arrow"]
 
@@ -30,6 +30,8 @@ NOT_CSV = (
     "the file cannot be read as CSV; give the delimiter if it is not one of comma, "
     "semicolon and tab."
 )
+# Codecs that can spell a line feed in other ways, or whose state outlasts a line
+UNSAFE = re.compile(r"utf.7|.*unicode.escape|punycode|idna|hz|iso2022.*")
 CONVERSION = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
 
 
@@ -93,9 +95,13 @@ class CSVFile:
 
     def _parsed(self, lines: bytes, options: Any) -> Any:
         """Return the table of some lines, each of which is a row of it."""
+        n_lines = np.count_nonzero(np.frombuffer(lines, np.uint8) == NEWLINE)
+        if lines.startswith(codecs.BOM_UTF8):
+            # pyarrow drops a mark at the beginning of what it is given, and which line
+            # is there depends on the lengths of those before it
+            lines = codecs.BOM_UTF8 + lines
         reading = csv.ReadOptions(column_names=self.names, block_size=len(lines) + 1)
         table = csv.read_csv(of_arrow(lines), reading, self._parsing, options)
-        n_lines = np.count_nonzero(np.frombuffer(lines, np.uint8) == NEWLINE)
         if table.num_rows != n_lines:
             raise TableError(f"{self.path}: {NOT_CSV}")
         return table
@@ -143,8 +149,8 @@ def of_arrow(content: bytes) -> Any:
 def text_in_number(name: str) -> str:
     """Return the sentence about text in a column of numbers."""
     return (
-        f"column {name!r} holds text where the schema has a number; mend the file, or "
-        'make it a column of kind "category".'
+        f"column {name!r} holds text that is no number; correct the file, or, if it "
+        'has a schema, make it a column of kind "category".'
     )
 
 
@@ -183,6 +189,11 @@ def _known(encoding: str) -> str:
         raise TableError(
             f"encoding must be one that Python knows, got {encoding!r}."
         ) from None
+    if UNSAFE.fullmatch(name):
+        raise TableError(
+            f"encoding must be one that reads each line by itself, got {encoding!r}; "
+            "save the file as UTF-8."
+        )
     return "utf8" if name in ("utf-8", "ascii", "utf-8-sig") else name
 
 

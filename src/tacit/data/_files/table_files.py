@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
-from tacit.tables._csv import CSVFile
-from tacit.tables._errors import TableError
+from tacit.data._files.csv_file import CSVFile
+from tacit.data._files.errors import TableError
 
 __all__ = [
     "BATCH",
@@ -151,7 +151,7 @@ def open_table(
     path = Path(path)
     with reading(path):
         if path.is_dir():
-            return _checked(path, ParquetFiles.open(_parts(path)))
+            return _with_columns(path, ParquetFiles.open(_parts(path)))
         size = path.stat().st_size
     suffix = path.suffix.lower()
     if suffix not in (*CSV, *ARROW, *PARQUET):
@@ -162,12 +162,12 @@ def open_table(
     if size == 0:
         raise TableError(f"{path}: the file is empty; it needs a header and rows.")
     if suffix in PARQUET:
-        return _checked(path, ParquetFiles.open([path]))
+        return _with_columns(path, ParquetFiles.open([path]))
     if suffix in ARROW:
-        return _checked(path, ArrowFile.open(path))
+        return _with_columns(path, ArrowFile.open(path))
     with reading(path):
         file = CSVFile.open(path, encoding, "\t" if suffix == ".tsv" else delimiter)
-    return _checked(path, file)
+    return _with_columns(path, file)
 
 
 def _parts(folder: Path) -> list[Path]:
@@ -187,11 +187,9 @@ def parquet_parts(folder: Path) -> list[Path]:
     )
 
 
-def _checked(path: Path, table: TableFile) -> TableFile:
+def _with_columns(path: Path, table: TableFile) -> TableFile:
     if not table.names:
         raise TableError(f"{path}: the table has no columns.")
-    if table.n_rows == 0:
-        raise TableError(f"{path}: the table has a header and no rows.")
     return table
 
 
@@ -206,7 +204,7 @@ def reading(path: Path) -> Iterator[None]:
         words = "there is no such file or folder"
     except PermissionError:
         words = "permission to read it was denied"
-    except (pa.ArrowException, OSError, UnicodeError, EOFError):
+    except (pa.ArrowException, OSError, ValueError, OverflowError, EOFError):
         kind = "Arrow" if path.suffix.lower() in ARROW else "Parquet"
         kind = "CSV" if path.suffix.lower() in CSV else kind
         kind = "text" if path.suffix.lower() in JSON_LINES else kind

@@ -1,0 +1,60 @@
+"""Cells of Parquet files, of which one that cannot be read spoils its row alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+__all__ = ["UNREADABLE", "cells_of", "group_columns"]
+
+# In the place of a cell that has no value in Python, as a date beyond all years
+UNREADABLE = object()
+# Under this key a file says which of its texts are to be read as listed categories
+ARROW_TYPES = b"ARROW:schema"
+
+
+def group_columns(
+    part: Path, file: Any, group: int, names: Sequence[str]
+) -> dict[str, Any]:
+    """Return columns of a group of rows, by their names."""
+    try:
+        table = file.read_row_group(group, columns=list(names))
+        return {name: table.column(name) for name in names}
+    except pa.ArrowInvalid:
+        return {name: _column(part, file, group, name) for name in names}
+
+
+def _column(part: Path, file: Any, group: int, name: str) -> Any:
+    """Return one column, as plain texts where pyarrow rejects their list as a whole.
+
+    It checks all of a list of categories at once, so that one text that is no UTF-8
+    would make all rows of the group an error.
+    """
+    try:
+        return file.read_row_group(group, columns=[name]).column(name)
+    except pa.ArrowInvalid:
+        content = part.read_bytes()
+        start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+        footer = content[start:].replace(ARROW_TYPES, ARROW_TYPES.lower())
+        with parquet.ParquetFile(pa.BufferReader(content[:start] + footer)) as plain:
+            return plain.read_row_group(group, columns=[name]).column(name)
+
+
+def cells_of(column: Any) -> list[Any]:
+    """Return the cells of a column, each read by itself where one fails."""
+    try:
+        found: list[Any] = column.to_pylist()
+    except Exception:  # Arrow, dates and time zones have errors of their own
+        found = [_cell(scalar) for scalar in column]
+    return found
+
+
+def _cell(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except Exception:
+        return UNREADABLE
