@@ -106,6 +106,17 @@ def test_a_folder_is_read_in_the_order_of_names_each_file_once(tmp_path, monkeyp
     assert read == ["a.parquet", "b.parquet"]
 
 
+def test_a_folder_of_parquet_files_may_be_called_like_a_csv_file(tmp_path):
+    folder = tmp_path / "ratings.csv"
+    folder.mkdir()
+    FRAME.to_parquet(folder / "a.parquet")
+    assert told(read_ratings(folder, **TERMS)) == EXPECTED
+    numbered = FRAME.assign(item=[0, 0, 1, 7, 0])
+    numbered.to_parquet(folder / "a.parquet")
+    table = read_ratings(folder, items=2, rating_range=(1, 5))
+    assert told(table)["ann"] == [(0, 3.0), (1, 2.0)]
+
+
 def test_labels_in_a_csv_file_are_texts_and_found_by_number_too(tmp_path):
     path = tmp_path / "ratings.csv"
     path.write_text("user,item,rating\n7,1,3\n007,0,2\nx,1,1\n", encoding="utf-8")

@@ -149,6 +149,15 @@ def test_a_line_that_is_too_long_is_refused(path):
             read(path, [*LINES, f"3,{text * 2},no", *LINES])
 
 
+def test_which_lines_are_too_long_does_not_depend_on_others(path, monkeypatch):
+    monkeypatch.setattr(csv_file, "BLOCK", 64)
+    for before in range(0, 50, 3):
+        lines = [HEADER, f"5,{'x' * before},no", f"5,{'é' * 40},no", *LINES[:3], ""]
+        path.write_bytes("\n".join(lines).encode("cp1252"))
+        with pytest.raises(TableError, match="a line of it is too long"):
+            read_rows(path, SCHEMA, with_target=False, encoding="cp1252")
+
+
 nasty = st.text(
     alphabet=st.sampled_from(" \",;\r\t\0\\'a1é\x85\u2028\ufeff"), max_size=8
 )

@@ -77,7 +77,7 @@ class Lines:
             while not self._ended:
                 lines = self._whole_lines(file, size)
                 if lines:
-                    yield self._checked(lines)
+                    yield self._checked(lines, size)
 
     def _whole_lines(self, file: IO[bytes], size: int) -> bytes:
         """Read on, and leave the beginning of a line for the next time."""
@@ -99,7 +99,7 @@ class Lines:
             return text[:end].removeprefix(codecs.BOM_UTF8)
         return text[:end]
 
-    def _checked(self, lines: bytes) -> bytes:
+    def _checked(self, lines: bytes, size: int) -> bytes:
         """Return lines that all end in a line feed alone, or refuse them."""
         if b"\0" in lines:
             self._refuse(wrong_encoding(self._encoding))
@@ -111,8 +111,12 @@ class Lines:
         # numpy finds two letters in a row several times faster than bytes do
         letters = np.frombuffer(lines, dtype=np.uint8)
         ends = np.flatnonzero(letters == NEWLINE)
-        if ends[0] == 0 or (ends[1:] - ends[:-1] == 1).any():
+        lengths = np.diff(ends, prepend=-1)
+        if lengths.min() == 1:
             self._refuse(BLANK)
+        # other encodings take fewer bytes, so that one may have come in as a whole
+        if lengths.max() > size:
+            self._refuse(LONG)
         if b'"' in lines:
             self._check_quotes(letters, ends)
         return lines

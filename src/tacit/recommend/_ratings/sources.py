@@ -30,7 +30,10 @@ Batch = tuple[Any, Any, Any]
 
 def is_csv(source: Any) -> bool:
     """Return whether this is the path of a file in which all labels are texts."""
-    return isinstance(source, str | os.PathLike) and Path(source).suffix.lower() in CSV
+    if not isinstance(source, str | os.PathLike):
+        return False
+    # a folder may have any name
+    return Path(source).suffix.lower() in CSV and not Path(source).is_dir()
 
 
 def batches(source: Any, columns: Sequence[str]) -> Iterator[Batch]:
