@@ -8,10 +8,10 @@ import numpy as np
 
 from tacit.convex._protocols import Array, Regularizer
 from tacit.convex.descent import (
-    FAILURE,
     NEWTON_STEPS,
     Certificate,
     Minimum,
+    NotCertified,
     line_search,
     worth_reusing,
 )
@@ -259,7 +259,7 @@ def newton_composite(
     """Return the certified minimum by steps to the minimizers of quadratic models."""
     found = descend(Composite(certify, regularizer), W, tolerance, chords)
     if found.gradient_norm > tolerance:
-        raise RuntimeError(FAILURE)
+        raise NotCertified(found)
     return found
 
 
@@ -276,6 +276,7 @@ def descend(problem: Composite, W: Array, tolerance: float, chords: int) -> Mini
     G = smooth.gradient(W)[0]
     H: Array | None = None
     size, least, norm = 0.0, inf, inf
+    nearest = Minimum(W, inf)
     for _ in range(2 * NEWTON_STEPS):  # corners of r cost steps of their own
         fresh = H is None
         if H is None:
@@ -287,6 +288,8 @@ def descend(problem: Composite, W: Array, tolerance: float, chords: int) -> Mini
         verdict = problem.judge(step)
         if verdict.bound <= tolerance:
             return Minimum(verdict.V, verdict.bound)
+        if verdict.bound < nearest.gradient_norm:
+            nearest = Minimum(verdict.V, verdict.bound)
         if verdict.roundoff >= tolerance and verdict.norm <= verdict.roundoff:
             break
         D = verdict.V - W
@@ -304,7 +307,7 @@ def descend(problem: Composite, W: Array, tolerance: float, chords: int) -> Mini
                 rise = regularizer.value(verdict.V) - regularizer.value(W)
                 W = W + line_search(smooth, W, D, rise) * D
                 G, norm = smooth.gradient(W)[0], inf
-    return Minimum(W, inf)
+    return nearest
 
 
 def _largest(H: Array) -> float:

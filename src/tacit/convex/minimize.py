@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -12,10 +12,10 @@ from tacit._validate import positive
 from tacit.convex._protocols import Array, Regularizer
 from tacit.convex.composite import newton_composite
 from tacit.convex.descent import (
-    FAILURE,
     NEWTON_STEPS,
     Certificate,
     Minimum,
+    NotCertified,
     Thinned,
     line_search,
     worth_reusing,
@@ -135,10 +135,13 @@ def _descend(
     G, norm, roundoff = certify.gradient(W)
     solve: Solve | None = None
     least = norm
+    nearest = Minimum(W, inf)
     for _ in range(NEWTON_STEPS):
         bound = norm_roundoff(norm, W.size) + roundoff
         if bound <= tolerance:
             return Minimum(W, bound)
+        if bound < nearest.gradient_norm:
+            nearest = Minimum(W, bound)
         if roundoff >= tolerance and norm <= roundoff:
             break  # as near as can be seen, and still not certified
         fresh = solve is None
@@ -159,7 +162,7 @@ def _descend(
                 W = W + line_search(certify, W, D) * D
                 G, norm, roundoff = certify.gradient(W)
         least = min(least, norm)
-    raise RuntimeError(FAILURE)
+    raise NotCertified(nearest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,5 +280,5 @@ def _warm_start(
             light = scaled(regularizer, 1 / stride)
             return newton_composite(thin, light, W, enough, chords=1).W
         return _descend(thin, W, enough, _Cholesky(objective, rows), chords=1).W
-    except RuntimeError:  # only a start: zero serves as well
+    except NotCertified:  # only a start: zero serves as well
         return W

@@ -16,7 +16,7 @@ from tacit.convex.composite import (
     descend,
     power,
 )
-from tacit.convex.descent import FAILURE, Certificate, Minimum
+from tacit.convex.descent import Certificate, Minimum, NotCertified
 from tacit.convex.objective import chunks
 from tacit.convex.regularizers import makes_zeros
 from tacit.data.rows import BlockFunction, Rows
@@ -98,6 +98,7 @@ def search_composite(
     curved = certify.ridge + 1.05 * objective.loss.max_curvature() * gram
     size = 1 / min(curved, problem.most_curved())
     burst, last = FIRST_BURST, inf
+    nearest = Minimum(W, inf)
 
     def proximal_step(Y: Array) -> Step:
         return problem.step(Y, objective.gradient(rows, Y), size)
@@ -109,12 +110,14 @@ def search_composite(
             verdict = _on_support(problem, size, verdict, tolerance, most_dense)
         if verdict.bound <= tolerance:
             return Minimum(verdict.V, verdict.bound)
+        if verdict.bound < nearest.gradient_norm:
+            nearest = Minimum(verdict.V, verdict.bound)
         if verdict.roundoff >= tolerance and verdict.norm <= verdict.roundoff:
             break
         if verdict.norm > last:  # the curvature was taken for less than it is
             size = max(size / 2, 1 / problem.most_curved())
         W, burst, last = verdict.V, min(2 * burst, MOST_BURST), verdict.norm
-    raise RuntimeError(FAILURE)
+    raise NotCertified(nearest)
 
 
 def _on_support(

@@ -25,14 +25,17 @@ from tacit.data.rows import is_on_disk, refuse_on_disk
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.whole import MOST_ROWS_WHOLE
-from tacit.privacy import Budget, Event, Ledger, PrivacyReport
+from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import (
+    AMP,
     SOLVER_NAMES,
     CoordinateDescent,
     EntropySampling,
     GreedyCoordinateDescent,
     NoisySGD,
+    ObjectivePerturbation,
     OnlineToBatch,
+    OutputPerturbation,
     PermutedSGD,
     Problem,
     SampleAndAggregate,
@@ -59,6 +62,8 @@ WALKERS = (NoisySGD, PermutedSGD, OnlineToBatch, SampleAndAggregate, TukeyRegres
 # Solvers that copy rows into columns: a file of up to so many bytes is read for them
 COLUMN_SOLVERS = (CoordinateDescent, GreedyCoordinateDescent)
 MOST_COPIED = 2**31
+# Solvers that certify a gradient norm, of at least the round-off of so many rows
+CERTIFIED = (AMP, ObjectivePerturbation, OutputPerturbation)
 # Rows on disk whose values are checked together
 CHECKED_ROWS = 2**14
 
@@ -178,6 +183,9 @@ def planned_fit(
     )
     capped = replace(problem, loss=capped_where_noisy(problem, budget))
     chosen = chosen_solver(solver, noise, capped, budget)
+    if budget.neighbors is Neighbors.REPLACE_ONE and isinstance(chosen, CERTIFIED):
+        # a tolerance for too few rows could be out of reach, found after the charge
+        capped = replace(capped, n_rows=max(capped.n_rows, n_rows))
     # coordinates have clips of their own, which leave the loss as it is
     if not isinstance(chosen, COLUMN_SOLVERS):
         problem = capped

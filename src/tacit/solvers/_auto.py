@@ -18,8 +18,8 @@ from tacit.convex import (
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers._base import Problem
-from tacit.solvers._coordinate_rules import noise_share
-from tacit.solvers._rules import gradient_unit, noise_level
+from tacit.solvers._coordinate_rules import noise_share as coordinate_noise_share
+from tacit.solvers._rules import noise_level, noise_share
 from tacit.solvers.ada_ssp import AdaSSP
 from tacit.solvers.adaptive_moments import MOST_VIEWED, AdaptiveMoments
 from tacit.solvers.adaptive_ridge import AdaptiveRidge
@@ -50,6 +50,10 @@ __all__ = [
 # the descent it competes with
 QUIET = {PreconditionedGD: 0.0003, NoisyGD: 0.01}
 QUIET_RESIDUALS = 0.003
+# The same for several outputs, up to so many weights; for more it is lower in
+# proportion, as AMP's time grows with their square. Measured on synthetic softmax
+# problems of 3 to 10 classes
+QUIET_OUTPUTS, FEW_WEIGHTS = 6e-4, 20
 
 # Slopes of the squared loss are cut here, in units of the largest target: residuals
 # are rarely larger, and the noise of descent is in proportion
@@ -123,7 +127,7 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     - Least squares: `AdaptiveMoments`, which learns the units of the rows first;
       `AdaSSP` where there is no noise to speak of, or little of it and a ball;
       `NoisyGD` for other penalties and sets.
-    - One output and next to no noise: `AMP`, which is exact but for it.
+    - Next to no noise: `AMP`, which is exact but for it.
     - Labels, no penalty, and up to `MOST_FEATURES` features: `PreconditionedGD`, which
       is not put off by features far from centered or of unequal spread.
     - All else: `NoisyGD`.
@@ -145,13 +149,11 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     plain = isinstance(problem.regularizer, Free) and not residuals
     narrow = problem.n_features <= MOST_FEATURES
     descent = PreconditionedGD if plain and narrow else NoisyGD
-    if problem.loss.n_outputs > 1:
-        return descent(noise=noise)
-    slope = problem.loss.max_slope(inf, problem.bounds.y_range)
-    share = noise_level(problem, budget, slope) / problem.n_rows
-    share /= gradient_unit(problem)
     limit = QUIET_RESIDUALS if residuals else QUIET[descent]
-    return AMP(noise=noise) if share < limit else descent(noise=noise)
+    if problem.loss.n_outputs > 1:
+        limit = QUIET_OUTPUTS * min(1.0, FEW_WEIGHTS / problem.size)
+    quiet = noise_share(problem, budget) < limit
+    return AMP(noise=noise) if quiet else descent(noise=noise)
 
 
 def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
@@ -159,7 +161,7 @@ def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
     residuals = has_residuals(problem.loss)
     least, most = CROWDED_TARGETS if residuals else CROWDED_LABELS
     if budget.delta > 0:
-        share = noise_share(problem, budget)
+        share = coordinate_noise_share(problem, budget)
         if not (share > least and share / problem.n_features < most):
             return CoordinateDescent(noise=noise)
     return GreedyCoordinateDescent(noise=noise)

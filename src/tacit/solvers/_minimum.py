@@ -19,6 +19,7 @@ from tacit.convex import (
     is_set,
     minimize,
 )
+from tacit.convex.descent import Minimum, NotCertified
 from tacit.convex.objective import MOST_ADDITIONS
 from tacit.data import Rows
 from tacit.privacy import Neighbors
@@ -60,16 +61,18 @@ def largest_weights(
 def gradient_tolerance(
     problem: Problem,
     neighbors: Neighbors,
-    sensitivity: float,
+    noise: float,
     ridge: float,
     tilt_norm: float = 0.0,
 ) -> float:
-    """Return the gradient norm to certify: far below the noise, above round-off.
+    """Return the gradient norm to certify: far below ``noise``, above round-off.
 
-    Where the number of rows is private it must be within reach for any number of them,
-    or failing would tell. ``tilt_norm`` is hardly ever passed by the norm of the tilt.
+    ``noise`` is in units of the gradient: the sensitivity, or what noise hides it if
+    that is less. Where the number of rows is private the tolerance must be within reach
+    for any number of them, or failing would tell. ``tilt_norm`` is hardly ever passed
+    by the norm of the tilt.
     """
-    n_rows = max(_rows(problem, neighbors), 2**20)
+    n_rows = _rows(problem, neighbors)
     x_norm = problem.bounds.x_norm
     w_norm = largest_weights(problem, neighbors, ridge, tilt_norm)
     roundoff = gradient_roundoff(
@@ -88,7 +91,7 @@ def gradient_tolerance(
     curved = 3 * ridge + 2 * n_rows * problem.smoothness
     free = isinstance(problem.regularizer, Free)
     roundoff += (BALL_UNITS if free else PROXIMAL_UNITS) * UNIT * w_norm * curved
-    return max(1e-6 * sensitivity, 2 * roundoff)
+    return max(1e-6 * noise, 2 * roundoff)
 
 
 def certified_minimum(
@@ -99,24 +102,28 @@ def certified_minimum(
     Where no penalty bounds the weights, those of all norms are tried first: a minimum
     that is short enough is also the one in the ball. It is the ball's minimum that
     is released in either case, so which way it was found does not matter.
+
+    The tolerance is planned so that it can be certified for all rows. Should the steps
+    run out nonetheless, the nearest point found is returned: rows have been charged
+    for, and an error would depend on them.
     """
 
-    def found(regularizer: Regularizer) -> NDArray[np.float64]:
-        return minimize(
-            objective,
-            rows,
-            tolerance=tolerance,
-            x_norm=problem.bounds.x_norm,
-            y_range=problem.bounds.y_range,
-            regularizer=regularizer,
-        ).W
+    def found(regularizer: Regularizer) -> Minimum:
+        try:
+            return minimize(
+                objective,
+                rows,
+                tolerance=tolerance,
+                x_norm=problem.bounds.x_norm,
+                y_range=problem.bounds.y_range,
+                regularizer=regularizer,
+            )
+        except NotCertified as failure:
+            return failure.nearest
 
-    if not isinstance(problem.regularizer, Free):
-        return found(problem.regularizer)
-    try:
-        W = found(problem.regularizer)
-    except RuntimeError:  # so long that its gradient cannot be certified
-        W = None
-    if W is not None and float(np.linalg.norm(W)) <= reach:
-        return W
-    return found(L2Ball(reach))
+    minimum = found(problem.regularizer)
+    if isinstance(problem.regularizer, Free):
+        certified = minimum.gradient_norm <= tolerance
+        if not certified or float(np.linalg.norm(minimum.W)) > reach:
+            minimum = found(L2Ball(reach))
+    return minimum.W

@@ -9,7 +9,7 @@ regressions. The clip of one class against the rest was also looked at on digits
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import exp, expm1, inf, lgamma, sqrt
+from math import exp, expm1, inf, isfinite, lgamma, sqrt
 
 from tacit.convex import Logistic, Loss, OneVsRest, Softmax, has_residuals
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
@@ -26,15 +26,23 @@ __all__ = [
     "general_ridge_rule",
     "gradient_unit",
     "noise_level",
+    "noise_share",
     "ridge_for_weights",
     "ridge_rule",
+    "usual_clip",
 ]
 
 # Value of the constant feature, in units of the row norm
 INTERCEPT_SHARE = 0.25
 
-# Where the noise is less than this part of the gradient, there is nothing to save
-NEGLIGIBLE = 1e-5
+# Where the noise is less than this part of the gradient, a cap moves the weights more
+# than the noise that it saves: AMP then minimizes the logistic loss itself
+NEGLIGIBLE = 3e-4
+
+# Below this part, clipped slopes of several outputs move the weights more than the
+# noise that they save. Measured as error, log-loss and accuracy on synthetic softmax
+# problems of 3 to 10 classes
+UNCLIPPED = 1e-3
 
 
 def noise_level(problem: Problem, budget: Budget, slope: float) -> float:
@@ -69,6 +77,23 @@ def gradient_unit(problem: Problem) -> float:
     if not has_residuals(problem.loss):
         return problem.bounds.x_norm
     return problem.bounds.x_norm * problem.largest_target
+
+
+def noise_share(problem: Problem, budget: Budget) -> float:
+    """Return the noise of one release as a part of the largest gradient of all rows."""
+    slope = problem.loss.max_slope(inf, problem.bounds.y_range)
+    return noise_level(problem, budget, slope) / (
+        problem.n_rows * gradient_unit(problem)
+    )
+
+
+def usual_clip(problem: Problem, budget: Budget) -> float:
+    """Return where descents clip slopes: at what is typical, or nowhere if quiet."""
+    start = at_zero(problem)
+    steepest = problem.loss.max_slope(inf, problem.bounds.y_range)
+    if isfinite(steepest) and noise_share(problem, budget) < UNCLIPPED:
+        return steepest
+    return start.shrink * start.typical
 
 
 def ridge_rule(problem: Problem, budget: Budget) -> float:
@@ -143,7 +168,8 @@ def descent_rule(
     else:
         going = unit / problem.bounds.x_norm**2 / (noise * (0.1 + share)) / shrink
     quiet = going * (1 - momentum) / n_steps
-    return Descent(n_steps, min(stable, quiet), momentum, shrink * typical)
+    cut = usual_clip(problem, budget) if clip is None else clip
+    return Descent(n_steps, min(stable, quiet), momentum, cut)
 
 
 def residual_duration(problem: Problem, noise: float) -> float:

@@ -19,6 +19,7 @@ from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers._base import Problem, plan_assumptions
 from tacit.solvers._published import AMPSplit, refuse_unkept, refuse_wide
+from tacit.solvers._rules import gradient_unit
 from tacit.solvers.objective_perturbation import (
     ObjectivePerturbation,
     ObjectivePerturbationPlan,
@@ -169,7 +170,7 @@ class AMP:
             plan = self._published(problem, budget)
         else:
             plan = self._tight(problem, budget)
-            while self.ridge is None and hides_weights(plan):
+            while self.ridge is None and needs_more_ridge(plan):
                 problem = replace(problem, ridge=2 * plan.tilted.ridge)
                 plan = self._tight(problem, budget)
         # noise too large for the grid is refused here, not after the charge
@@ -214,20 +215,29 @@ class AMP:
         return allowed(plan.tilted.problem, noisy, reach)
 
 
-def hides_weights(plan: AMPPlan) -> bool:
-    """Return whether more ridge is worth it, as final noise would hide the weights.
+def needs_more_ridge(plan: AMPPlan) -> bool:
+    """Return whether more ridge costs less accuracy than the final noise does.
 
-    A penalty loosens the tolerance as the ridge falls, so that with a large budget,
-    which asks for hardly any ridge, the final noise would be the larger for it.
+    The final noise is in proportion to the tolerance over the ridge, and round-off sets
+    a floor to the tolerance. A ridge that vanished with the noise of a large budget
+    would therefore leave final noise that does not vanish.
     """
     problem = plan.tilted.problem
-    if not (
-        makes_zeros(problem.regularizer) or isinstance(problem.regularizer, GroupL1)
-    ):
-        return False
-    most = MOST_RIDGE * problem.n_rows * problem.smoothness
-    loud = plan.output_scale() * problem.bounds.x_norm > MOST_OUTPUT
-    return loud and plan.tilted.ridge < most
+    final_noise = plan.output_scale() * problem.bounds.x_norm  # on a margin
+    curved = problem.n_rows * problem.smoothness
+    # how far the ridge moves a margin of the usual size, for rows that spread evenly
+    # over all directions; ten times as much for those that do not
+    usual = gradient_unit(problem) / problem.bounds.x_norm
+    moved = usual * plan.tilted.ridge * problem.size / curved
+    if final_noise > 10 * moved:
+        return True
+    sparse = makes_zeros(problem.regularizer) or isinstance(
+        problem.regularizer, GroupL1
+    )
+    # weights below the final noise are set to zero
+    return (
+        sparse and final_noise > MOST_OUTPUT and plan.tilted.ridge < MOST_RIDGE * curved
+    )
 
 
 def allowed(

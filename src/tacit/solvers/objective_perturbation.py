@@ -260,12 +260,14 @@ class ObjectivePerturbation:
         def planned(multiplier: float) -> ObjectivePerturbationPlan:
             tilt_norm = sensitivity * law.norm(multiplier)
             facts = problem, budget.neighbors
+            # the tolerance follows the noise, which vanishes as the budget grows
+            noise = sensitivity * min(1.0, multiplier)
             return ObjectivePerturbationPlan(
                 problem,
                 ridge,
                 multiplier,
                 sensitivity,
-                gradient_tolerance(*facts, sensitivity, ridge, tilt_norm),
+                gradient_tolerance(*facts, noise, ridge, tilt_norm),
                 self.noise,
                 law.law,
                 largest_weights(*facts, ridge, tilt_norm),

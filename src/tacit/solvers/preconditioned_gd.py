@@ -19,7 +19,7 @@ from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, cali
 from tacit.solvers._base import Problem, WeightNoise, plan_assumptions, refuse_pure
 from tacit.solvers._descent_noise import Landing, descent_noise
 from tacit.solvers._moments import Moments, moment_roundoff, moment_sensitivity
-from tacit.solvers._rules import at_zero, gradient_unit, noise_level
+from tacit.solvers._rules import at_zero, gradient_unit, noise_level, usual_clip
 from tacit.solvers.noisy_gd import (
     ClippedGradient,
     clip_needed,
@@ -128,7 +128,7 @@ class PreconditionedGD:
         if self.clip is not None:
             positive(clip=self.clip)
         start = at_zero(problem)
-        clip = start.shrink * start.typical if self.clip is None else self.clip
+        clip = usual_clip(problem, budget) if self.clip is None else self.clip
         problem.refuse_steep("PreconditionedGD", clip, "give clip=, or use Huber()")
         many = problem.loss.n_outputs > 1
         n_steps = self.n_steps
