@@ -1,10 +1,25 @@
 """A minimum that is found whatever the rows are: failing would tell of them."""
 
+from importlib import import_module
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from tacit._random import as_generator
-from tacit.convex import Huber, L2Ball, Logistic, Objective, Simplex, minimize
+from tacit.convex import (
+    L1,
+    Free,
+    Huber,
+    HuberizedHinge,
+    L2Ball,
+    Logistic,
+    Objective,
+    Simplex,
+    composite,
+    minimize,
+    wide,
+)
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AMP, NoisyGD, OutputPerturbation, PreconditionedGD, Problem
@@ -60,3 +75,55 @@ def test_no_rows_at_all_are_like_one_row_less(solver):
     plan = solver.plan(problem, budget)
     empty = bounded_rows(np.zeros((0, 2)), np.zeros(0), bounds)
     assert np.isfinite(solver.run(plan, empty, as_generator(0))).all()
+
+
+@pytest.mark.parametrize("dense_size", [100, 2])
+@pytest.mark.parametrize("regularizer", [Free(), L1(2.0)], ids=repr)
+def test_steps_that_run_out_raise_nothing(regularizer, dense_size, monkeypatch):
+    # after the charge an error would depend on the rows
+    module = import_module("tacit.convex.minimize")
+    monkeypatch.setattr(module, "DENSE_SIZE", dense_size)
+    monkeypatch.setattr(module, "_lbfgs", lambda objective, rows, W, tolerance: W)
+    for where, name in [
+        (module, "NEWTON_STEPS"),
+        (composite, "NEWTON_STEPS"),
+        (wide, "BURSTS"),
+    ]:
+        monkeypatch.setattr(where, name, 1)
+    problem = Problem(HuberizedHinge(1e-6), RowBounds(), 60, 6, regularizer=regularizer)
+    X = as_generator(0).normal(size=(60, 6))
+    rows = bounded_rows(X, np.sign(X[:, 0] + X[::-1, 1]), problem.bounds)
+    for solver in (AMP(), OutputPerturbation()):
+        plan = solver.plan(problem, Budget(2e4, 1e-6))
+        with pytest.raises(RuntimeError, match="could not be certified"):
+            minimize(
+                Objective(problem.loss, 1e-3),
+                rows,
+                tolerance=plan.gradient_tolerance,
+                x_norm=1.0,
+                y_range=(-1.0, 1.0),
+                regularizer=regularizer,
+            )
+        assert np.isfinite(solver.run(plan, rows, as_generator(0))).all()
+
+
+def test_kinks_a_millionth_wide_are_minimized(seed):
+    rng = as_generator(seed)
+    problem = Problem(HuberizedHinge(1e-6), RowBounds(), 300, 5)
+    plan = AMP().plan(problem, Budget(2e4, 1e-6))
+    X = 0.4 * rng.normal(size=(300, 5))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=300) > 0, 1.0, -1.0)
+    rows = bounded_rows(X, y, problem.bounds)
+    facts = {"tolerance": plan.gradient_tolerance, "x_norm": 1.0, "y_range": (-1, 1)}
+    objective = Objective(problem.loss, plan.tilted.ridge)
+    assert minimize(objective, rows, **facts).gradient_norm <= plan.gradient_tolerance
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("n_rows", [100, 10**6])
+def test_ridge_and_final_noise_vanish_with_the_budget(n_rows, delta):
+    problem = Problem(Huber(0.3), RowBounds(y_range=(-1.0, 1.0)), n_rows, 5)
+    plans = [AMP().plan(problem, Budget(10.0**k, delta)) for k in (2, 5, 8)]
+    for less, more in pairwise(plans):
+        assert more.output_scale() < 0.5 * less.output_scale()
+        assert more.tilted.ridge < 0.5 * less.tilted.ridge

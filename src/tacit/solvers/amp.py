@@ -170,8 +170,8 @@ class AMP:
             plan = self._published(problem, budget)
         else:
             plan = self._tight(problem, budget)
-            while self.ridge is None and needs_more_ridge(plan):
-                problem = replace(problem, ridge=2 * plan.tilted.ridge)
+            while self.ridge is None and (ridge := wanted_ridge(plan)) is not None:
+                problem = replace(problem, ridge=ridge)
                 plan = self._tight(problem, budget)
         # noise too large for the grid is refused here, not after the charge
         plan.output_scale()
@@ -215,29 +215,28 @@ class AMP:
         return allowed(plan.tilted.problem, noisy, reach)
 
 
-def needs_more_ridge(plan: AMPPlan) -> bool:
-    """Return whether more ridge costs less accuracy than the final noise does.
+def wanted_ridge(plan: AMPPlan) -> float | None:
+    """Return a larger ridge, where it costs less accuracy than the final noise does.
 
     The final noise is in proportion to the tolerance over the ridge, and round-off sets
     a floor to the tolerance. A ridge that vanished with the noise of a large budget
     would therefore leave final noise that does not vanish.
     """
-    problem = plan.tilted.problem
+    problem, ridge = plan.tilted.problem, plan.tilted.ridge
     final_noise = plan.output_scale() * problem.bounds.x_norm  # on a margin
     curved = problem.n_rows * problem.smoothness
     # how far the ridge moves a margin of the usual size, for rows that spread evenly
     # over all directions; ten times as much for those that do not
     usual = gradient_unit(problem) / problem.bounds.x_norm
-    moved = usual * plan.tilted.ridge * problem.size / curved
-    if final_noise > 10 * moved:
-        return True
+    moved = 10 * usual * ridge * problem.size / curved
+    if final_noise > 1.01 * moved:
+        return ridge * sqrt(final_noise / moved)  # where both are the same
     sparse = makes_zeros(problem.regularizer) or isinstance(
         problem.regularizer, GroupL1
     )
     # weights below the final noise are set to zero
-    return (
-        sparse and final_noise > MOST_OUTPUT and plan.tilted.ridge < MOST_RIDGE * curved
-    )
+    loud = sparse and final_noise > MOST_OUTPUT
+    return 2 * ridge if loud and ridge < MOST_RIDGE * curved else None
 
 
 def allowed(
