@@ -212,6 +212,15 @@ def test_rows_come_in_other_forms(kind):
     assert found.predict(X[:3] if kind != "frame" else forms[kind][:3]).shape == (3,)
 
 
+@pytest.mark.parametrize("form", ["coo", "bsr", "dia", "csc", "lil", "dok"])
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_rows_come_in_every_sparse_format(form, kind):
+    X, y = rows(60)
+    table = kind(X).asformat(form)
+    found = search(grid={"ridge": [0.0]}, epsilon=20.0).fit(table, y)
+    np.testing.assert_array_equal(found.predict(table), found.predict(X))
+
+
 def test_regressors_are_chosen_by_their_squared_error():
     # the mean of the targets has the smaller squared error, and their median, which is
     # zero, the smaller absolute one

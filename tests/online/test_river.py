@@ -15,6 +15,8 @@ import tacit.online.river
 from tacit import Budget, Ledger
 from tacit._random import as_generator
 from tacit.exceptions import BudgetExceeded
+from tacit.incremental import IncrementalERM
+from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.online import (
     HedgeAggregator,
     OnlineLinearRegression,
@@ -92,6 +94,18 @@ def test_the_model_that_was_given_stays_as_it_was():
     assert private.n_steps == 1
     assert not hasattr(model, "coef_")
     assert private.clone().n_steps == 0
+
+
+def test_models_that_are_refitted_predict_before_the_first_step():
+    classifier = IncrementalERM(LogisticRegression(classes=["no", "yes"]), horizon=3)
+    private = RiverClassifier(classifier, ["a"])
+    assert private.predict_proba_one({"a": 1.0}) == {"no": 0.5, "yes": 0.5}
+    assert private.predict_one({"a": 1.0}) is None
+    assert not private._multiclass
+    unknown = RiverClassifier(IncrementalERM(LogisticRegression(), horizon=3), ["a"])
+    assert unknown.predict_proba_one({"a": 1.0}) == {}
+    regressor = IncrementalERM(LinearRegression(y_range=(2.0, 10.0)), horizon=3)
+    assert RiverRegressor(regressor, ["a"]).predict_one({"a": 1.0}) == 6.0
 
 
 def test_there_is_a_prediction_before_the_first_step():

@@ -91,7 +91,8 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         X
             Any rows.
         """
-        return self.classes_[self._shares(X).argmax(axis=1)]
+        shares = self._shares(X)  # first, as it refuses what is not fitted
+        return self.classes_[shares.argmax(axis=1)]
 
     def predict_proba(self, X):
         """Return shares with their offsets, none below zero, so that they sum to one.

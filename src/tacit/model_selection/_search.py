@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
@@ -21,6 +22,7 @@ from tacit._estimators import (
 )
 from tacit._random import is_seeded, noise_generator, public_generator
 from tacit._validate import at_least, one_of
+from tacit.data.bounds import canonical
 from tacit.inference import hold_out
 from tacit.inference._measures import ACCURACY, ROOT, Measure, without_warnings
 from tacit.inference._score import assumptions_of
@@ -213,7 +215,9 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         return self._prepared(models, np.zeros((1, n_features)), n_rows, None).plan
 
     def _fit(self, X, y, ledger):
-        if not hasattr(X, "shape"):
+        if sparse.issparse(X):
+            X = canonical(X)  # rows of most formats cannot be taken by their places
+        elif not hasattr(X, "shape"):
             X = np.asarray(X)
         params, models = self._candidates()
         measure = self._measure(models)

@@ -99,6 +99,14 @@ class _RowByRow:
                 raise
             self._private_rows = []
 
+    def _given(self, name):
+        """Return a public parameter of the model, or of the estimator that it refits.
+
+        None where neither has it.
+        """
+        inner = getattr(self.model, "estimator", None)
+        return getattr(self.model, name, getattr(inner, name, None))
+
     def _refuse_unnamed(self):
         """Refuse features that no row of the first step has; nothing is charged."""
         unnamed = [name for name in self.features if name not in self._private_named]
@@ -168,7 +176,7 @@ class RiverClassifier(_RowByRow, base.Classifier):
 
     @property
     def _multiclass(self):
-        classes = getattr(self.model, "classes", None)
+        classes = self._given("classes")
         return classes is None or len(classes) > 2
 
     def predict_one(self, x):
@@ -196,8 +204,9 @@ class RiverClassifier(_RowByRow, base.Classifier):
                 f"{type(self.model).__name__} has no probabilities."
             )
         if self.n_steps == 0:
-            classes = [] if self.model.classes is None else list(self.model.classes)
-            return dict.fromkeys(classes, 1 / max(1, len(classes)))
+            classes = self._given("classes")
+            labels = [] if classes is None else list(classes)
+            return dict.fromkeys(labels, 1 / max(1, len(labels)))
         found = self.stream.predict_proba(self._row(x))[0]
         return dict(zip(self.stream.classes_.tolist(), found.tolist(), strict=True))
 
@@ -253,7 +262,8 @@ class RiverRegressor(_RowByRow, base.Regressor):
             Features by name; what is missing counts as zero.
         """
         if self.n_steps == 0:
-            low, high = getattr(self.model, "y_range", None) or (0.0, 0.0)
+            ends = self._given("y_range")
+            low, high = (0.0, 0.0) if ends is None else ends
             return float(low + (high - low) / 2)
         return float(self.stream.predict(self._row(x))[0])
 

@@ -32,6 +32,10 @@ class Neighbors(Enum):
         """Rows in which neighbors differ: a replacement is one out and one in."""
         return 2 if self is Neighbors.REPLACE_ONE else 1
 
+    def __reduce__(self) -> tuple[type["Neighbors"], tuple[str]]:
+        # skops calls this in place of __reduce_ex__, which enums have
+        return Neighbors, (self.value,)
+
     @classmethod
     def of(cls, value: "Neighbors | str") -> "Neighbors":
         """Return the relation itself, or the one with this name."""
