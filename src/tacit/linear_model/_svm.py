@@ -91,6 +91,10 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
     infinite values and labels outside ``classes`` are refused before anything is
     charged.
 
+    scikit-learn's ``CalibratedClassifierCV``, ``TunedThresholdClassifierCV`` and
+    ``StackingClassifier`` around this estimator fit a part of their own on the rows,
+    without noise and without a charge: fit them on public rows, see the sharp edges.
+
     Examples
     --------
     >>> from tacit.datasets import make_census
