@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVR
 from tests.ensemble.labeling import clouds, labeler, shown
 
-from tacit.ensemble import DurableLabeler, PrivateStudent
+from tacit.ensemble import DurableLabeler, PrivateLabeler, PrivateStudent
 from tacit.privacy import Budget, Ledger
 
 X, Y, POOL, _ = clouds(1, n_rows=200)
@@ -55,7 +55,9 @@ CASES = {
 def test_public_rows_that_cannot_be_used_are_refused_before_the_charge(case):
     terms, student, pool, words = CASES[case]
     ledger = Ledger(Budget(100.0, 1e-3))
-    with pytest.raises(ValueError, match=words):
+    # as scikit-learn has it for cells and tables of a wrong type
+    kind = TypeError if case in ("text", "sparse") else ValueError
+    with pytest.raises(kind, match=words):
         PrivateStudent(labeler(**terms), student).fit(
             X, Y, X_public=pool, ledger=ledger
         )
@@ -150,3 +152,11 @@ def test_more_teachers_than_rows_are_refused_before_the_charge(n_teachers):
     with pytest.raises(ValueError, match="n_teachers must be at most"):
         labeler(n_teachers=n_teachers).fit(X, Y, ledger=ledger)
     assert ledger.report().entries == ()
+
+
+def test_cells_that_are_no_numbers_are_a_type_error_as_in_scikit_learn():
+    labeler = PrivateLabeler(GaussianNB(), 2, private="labels", n_queries=5)
+    X = np.ones((20, 2), dtype=object)
+    X[0, 0] = {"foo": "bar"}
+    with pytest.raises(TypeError, match=r"argument must be .* string.* number"):
+        PrivateStudent(labeler, GaussianNB()).fit(X, np.arange(20) % 2)

@@ -22,7 +22,12 @@ from tacit.ensemble._labels import Labels
 from tacit.ensemble._rows import checked_questions
 from tacit.ensemble._shares import VoteClassifier
 from tacit.ensemble._smoothing import SmoothedVotes
-from tacit.ensemble._student_checks import refuse_student, refuse_values, rehearse
+from tacit.ensemble._student_checks import (
+    not_taken,
+    refuse_student,
+    refuse_values,
+    rehearse,
+)
 from tacit.ensemble._tables import table_of
 from tacit.ensemble._terms import is_counted, least_rows, refuse_parameters
 from tacit.mechanisms.subsets import permutation
@@ -274,9 +279,7 @@ class PrivateStudent(BaseEstimator):
         try:
             checked_questions(fitted, pool)
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"X_public must be rows that the labeler's estimator takes: {error}"
-            ) from None
+            raise not_taken(error, "labeler's estimator") from None
         refuse_values(self.student, pool)
 
     def _rehearse(self, labeler, asked):

@@ -18,7 +18,7 @@ from tacit.ensemble._rows import refuse_undeclared
 from tacit.ensemble._terms import public_classes, refuse_no_learner
 from tacit.mechanisms.votes import VOTES
 
-__all__ = ["refuse_student", "refuse_values", "rehearse"]
+__all__ = ["not_taken", "refuse_student", "refuse_values", "rehearse"]
 
 # Rows of a rehearsal; all of them only where these are not enough
 FEW = 100
@@ -66,15 +66,19 @@ def _tells_votes(labeler: Any) -> bool:
     return name in VOTES and VOTES[name].mechanism.tells_votes
 
 
+def not_taken(error: Exception, by: str) -> Exception:
+    """Return an error about public rows, of the kind that scikit-learn has for it."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(f"X_public must be rows that the {by} takes: {error}")
+
+
 def refuse_values(student: Any, pool: Any) -> None:
     """Refuse public rows with values that a student does not take."""
     if student is not None:
         try:
             refuse_undeclared(student, pool)
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"X_public must be rows that the student takes: {error}"
-            ) from None
+            raise not_taken(error, "student") from None
         return
     try:
         fits = bool((np.abs(checked_values(pool)) <= LARGEST).all())
