@@ -449,3 +449,14 @@ def test_no_message_shows_a_label(kind):
     with pytest.raises(ValueError, match="outside") as refusal:
         kind(classes=[0, 1], **settings).fit(X, LABELS * 777)
     assert "777" not in str(refusal.value)
+
+
+def test_an_overspend_is_refused_before_any_value_is_read():
+    missing = np.full((N, 2), np.nan)
+    ledger = Ledger(Budget(0.5, 1e-6))
+    model = LogisticRegression(1.0, 1e-7, classes=[0, 1])
+    with pytest.raises(BudgetExceeded):
+        model.fit(missing, LABELS, ledger=ledger)
+    with pytest.raises(ValueError, match="X contains NaN"):
+        model.set_params(epsilon=0.1).fit(missing, LABELS, ledger=ledger)
+    assert ledger.spent() == 0
