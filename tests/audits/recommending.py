@@ -131,11 +131,11 @@ def remembered_means():
     """Work out once what released counts and sums say, and not in each replay."""
     read, known = ItemMeans._read, {}
 
-    def remembered(self, released):
-        place = self, released.tobytes()
+    def remembered(self, noisy, scale):
+        place = self, noisy.tobytes(), scale
         if place not in known:
             known.clear()
-            known[place] = read(self, released)
+            known[place] = read(self, noisy, scale)
         return known[place]
 
     with pytest.MonkeyPatch.context() as patch:

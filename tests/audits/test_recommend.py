@@ -110,6 +110,8 @@ RELEASED = {
     "item means": Case(MeansSolver(), *APART),
     # more runs where her row moves some releases by less than their sensitivity
     "als": Case(PrivateALS(rank=2, n_iter=1), *APART, n_runs=900),
+    # planned for more users, so that candidates are compared too
+    "als, choice": Case(PrivateALS(n_iter=0), facts_of(4, 2, 5000), *APART[1:]),
     "svd": Case(SVDCompletion(), *APART),
     "gradient": Case(ProjectedGradientCompletion(n_iter=2), *APART, n_runs=900),
     "cleansed": Case(CleansedSVD(), *APART),

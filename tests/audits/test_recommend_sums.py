@@ -72,6 +72,9 @@ LEAST = {
     "walk, oja": 0.2,
     "walk, power": 0.2,
 }
+# and what the furthest pair comes to in the first release, where more takes rows of
+# more items than are here: see tests/recommend/test_means.py
+MOST = {"item means": 0.8, "walk, rows": 0.8}
 
 
 @each_relation
@@ -82,7 +85,7 @@ def test_no_user_moves_a_release_further_than_its_sensitivity(name, neighbors, s
     moves = furthest(state, rows, neighbors)
     assert (moves <= 1).all()
     # nor is a sensitivity larger than it needs to be
-    assert moves.max() > 0.85
+    assert moves.max() > MOST.get(name, 0.85)
     assert moves.min() > LEAST.get(name, 0.4)
 
 
@@ -147,8 +150,15 @@ PLANTED = {
         "item means",
         moment_kernels,
         "add_means",
-        "units / np.sqrt(float(n))",
-        "units",
+        "max(float(n), square)",
+        "float(n)",
+    ),
+    "gains, als": (
+        "als",
+        als_kernels,
+        "add_gains",
+        "max(1.0, np.sqrt(square))",
+        "1.0",
     ),
     "ratings, als": (
         "als",

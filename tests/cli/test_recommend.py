@@ -313,6 +313,19 @@ def test_the_best_items_are_told_and_none_that_was_rated(done, run):
     assert len(shown) == 1 + N_ITEMS - len(MINE)
 
 
+def test_a_side_that_tells_nothing_is_named_as_such(films, run):
+    given = fit(films, "--epsilon", "0.01", "--solver", "svd")
+    nothing = "released     NOTHING about items was released beyond the noise"
+    assert nothing in run(*given).out
+    for page in ("card.md", "card.html"):
+        told = (films / "side" / page).read_text()
+        assert "In this fit NOTHING about items was released" in told
+    for what in ("top", "row"):
+        mine = ("recommend", what, films / "side", films / "mine.csv")
+        assert nothing in run(*mine).out
+        assert run(*mine, "--json").data["released"].startswith("NOTHING")
+
+
 def test_ratings_of_unknown_items_are_left_out_and_told_of(done, tmp_path, run):
     (tmp_path / "m.json").write_text(json.dumps({**MINE, "another film": 3}))
     answer = run("recommend", "top", done[0] / "side", tmp_path / "m.json")

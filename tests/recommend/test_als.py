@@ -9,12 +9,15 @@ from tests.recommend.doubles import some_ratings
 from tacit._random import as_generator
 from tacit._tape import recording
 from tacit.exceptions import PlanError
+from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.recommend._als_items import ItemCounts, RoundSums, learned, tastes
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings import used
 from tacit.recommend._ratings.keeping import kept
 from tacit.recommend._ratings.table import Ratings
+from tacit.recommend._sides.linear import LinearItems
+from tacit.recommend._sums.means import ItemMeans, ReleasedMeans
 from tacit.recommend.als import PrivateALS
 
 LOW, HIGH = 1.0, 5.0
@@ -73,14 +76,101 @@ def user_mean_rmse(ratings, held):
 def test_all_releases_together_cost_the_budget_exactly(neighbors, n_iter):
     facts = RatingFacts(100, LOW, HIGH, 25_000, 100)
     plan = PrivateALS(n_iter=n_iter).plan(facts, budget(1.0, neighbors))
-    events = [plan.means.event]
-    for each in plan.rounds:
-        events += each.event.events
     whole = calibrate(GaussianNoise, budget(1.0, neighbors))
-    total = sum(event.multiplier**-2 for event in events)
-    assert total == pytest.approx(whole**-2, rel=1e-9)
+    assert spent(plan.event) == pytest.approx(whole**-2, rel=1e-9)
     if n_iter is not None:
         assert len(plan.rounds) == n_iter
+
+
+def spent(event):
+    """Return the squared Gaussian parameter of an event."""
+    if isinstance(event, GaussianNoise):
+        return event.multiplier**-2
+    return sum(map(spent, event.events))
+
+
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+def test_means_in_place_of_rounds_cost_no_more_than_these(neighbors):
+    facts = RatingFacts(100, LOW, HIGH, 500_000, 100)
+    plan = PrivateALS().plan(facts, budget(1.0, neighbors))
+    assert len(plan.again) == len(plan.rounds) == 3
+    for i, means in enumerate(plan.again):
+        rounds = sum(spent(each.event) for each in plan.rounds[i:])
+        assert 0.999999 * rounds < spent(means.event) <= rounds
+
+
+@pytest.mark.parametrize("n_iter", [None, 1, 2])
+def test_every_run_spends_the_plan_whatever_it_finds(n_iter, seed):
+    rng = as_generator(seed)
+    some, _ = low_rank(6000, 30, rng)
+    noise = Ratings(some.indptr, some.items, rng.uniform(1, 5, 90_000), 30)
+    few = Ratings(some.indptr[:201], some.items[:3000], some.values[:3000], 30)
+    for table in (some, noise, few):
+        solver = PrivateALS(n_iter=n_iter)
+        plan = solver.plan(facts_of(table, 6000), budget(2.0))
+        with recording() as tape:
+            solver.run(plan, table, rng)
+        parameters = [each.sensitivity / GRID for each in tape.releases]
+        total = float(np.sum(np.square(parameters)))
+        assert total == pytest.approx(spent(plan.event), rel=1e-5)
+        assert total <= spent(plan.event)
+
+
+def offsets_alone(ratings, epsilon, rng, neighbors="replace_one"):
+    """Return the side of item means for the whole budget, and nothing else."""
+    facts = facts_of(ratings)
+    multiplier = calibrate(GaussianNoise, budget(epsilon, neighbors))
+    means = ItemMeans(facts, multiplier, neighbors).run(ratings, rng)
+    none = np.empty((facts.n_items, 0))
+    return LinearItems(none, means.offsets, LOW, HIGH, np.empty(0), means.level)
+
+
+def sparse_set(n_users, n_items, rng, *, tastes=0.0, each=30):
+    """Return ratings of few, unevenly popular items a user, and others of the same."""
+    popularity = (np.arange(n_items) + 5.0) ** -0.8
+    offsets = rng.permutation(rng.normal(0, 0.5, n_items))
+    order = np.log(popularity) + rng.gumbel(size=(n_users, n_items))
+    items = np.argsort(-order, axis=1)[:, : each + 3]
+    follows = 1 + tastes * rng.standard_normal((n_users, 1))
+    truth = rng.normal(3.6, 0.4, (n_users, 1)) + follows * offsets[items]
+    values = np.clip(np.rint(truth + rng.normal(0, 0.8, truth.shape)), LOW, HIGH)
+    chosen = np.sort(items[:, :each], axis=1)
+    place = np.argsort(items[:, :each], axis=1)
+    ratings = Ratings(
+        np.arange(n_users + 1, dtype=np.int64) * each,
+        chosen.astype(np.int32).ravel(),
+        np.take_along_axis(values[:, :each], place, 1).astype(np.float32).ravel(),
+        n_items,
+    )
+    held = items[:, each:].ravel(), values[:, each:].ravel()
+    return ratings, (np.repeat(np.arange(n_users), 3), *held)
+
+
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+@pytest.mark.parametrize("epsilon", [1.0, 5.0, 10.0])
+def test_nothing_is_lost_where_there_is_nothing_but_offsets(epsilon, neighbors, seed):
+    # the same noise would be best to compare by; over six runs the standard deviation
+    # of the difference is 0.0007, and extra vectors used to cost 0.006 to 0.02
+    rng = as_generator(seed)
+    ratings, held = sparse_set(1500, 400, rng)
+    off = [
+        rmse(fitted(ratings, epsilon, rng, neighbors=neighbors), ratings, held)
+        - rmse(offsets_alone(ratings, epsilon, rng, neighbors), ratings, held)
+        for _ in range(6)
+    ]
+    assert np.mean(off) < 0.004
+
+
+def test_tastes_for_what_others_like_are_used_where_users_differ_in_them(seed):
+    rng = as_generator(seed)
+    ratings, held = sparse_set(3000, 200, rng, tastes=0.8)
+    side = fitted(ratings, 5.0, rng, PrivateALS(n_iter=0))
+    assert side.vectors.shape[1] == 2
+    # control: where users do not, they are left out
+    other, _ = sparse_set(3000, 200, rng)
+    assert fitted(other, 5.0, rng, PrivateALS(n_iter=0)).vectors.shape[1] == 0
+    alone = offsets_alone(ratings, 5.0, rng)
+    assert rmse(side, ratings, held) < rmse(alone, ratings, held) - 0.005
 
 
 def test_few_users_for_the_noise_spend_all_on_means():
@@ -168,17 +258,21 @@ def test_learned_vectors_span_the_true_ones_and_are_shrunk(seed):
     assert sizes[rare].mean() < 0.9 * sizes[~rare].mean()
 
 
+def released(counts, scale, offsets):
+    sums, noisy = counts * offsets, np.stack([counts, counts * offsets])
+    return ReleasedMeans(counts, sums, offsets, 3.0, 1.0, scale, scale, noisy, scale)
+
+
 def test_free_vectors_are_offsets_and_popularity(seed):
     rng = as_generator(seed)
     counts, offsets = rng.exponential(100.0, 50), rng.normal(0, 0.5, 50)
-    items = ItemCounts.of(counts, 1.0, offsets, 1000.0)
+    items = ItemCounts.of(released(counts, 1.0, offsets), 1000.0)
     found = tastes(items, 1.0)
     assert np.corrcoef(found[:, 0], offsets)[0, 1] > 0.999
     assert np.corrcoef(found[:, 1], np.log(counts + 30))[0, 1] > 0.99
     # counts that are noise are no popularity
-    noise = ItemCounts.of(
-        np.maximum(100 * rng.standard_normal(50), 0), 300.0, offsets, 10.0
-    )
+    counts = np.maximum(100 * rng.standard_normal(50), 0)
+    noise = ItemCounts.of(released(counts, 300.0, offsets), 10.0)
     assert not tastes(noise, 1.0)[:, 1].any()
 
 
@@ -217,11 +311,13 @@ def test_an_adaptive_choice_prefers_rare_items_in_the_rounds_alone(monkeypatch, 
         calls.clear()
         solver = PrivateALS(n_iter=1, keep=keep)
         fitted(table, 50.0, as_generator(0), solver, max_ratings=5)
-        # blocks of the means come first, then those of the round
-        means, rounds = np.split(np.array([each[0] is None for each in calls]), 2)
+        # blocks of the means come first, then those of the round and of the choice
+        even = np.array([each[0] is None for each in calls])
+        means, rounds, choice = np.split(even, 3)
         assert means.all()
+        assert choice.all()
         assert (rounds == (keep == "even")).all()
-        rare[keep] = sum(count for _, count in calls[len(means) :])
+        rare[keep] = sum(count for _, count in calls[len(means) : -len(choice)])
     assert rare["adaptive"] > 1.2 * rare["even"]
 
 
@@ -236,8 +332,8 @@ def test_a_pattern_of_few_items_has_no_echoes_of_itself(epsilon, seed):
         8,
     )
     side = fitted(table, epsilon, as_generator(seed))
-    # one that is learned, and two that are free
-    assert side.vectors.shape[1] == 3
+    # one that is learned, with or without the two that are free
+    assert side.vectors.shape[1] in (1, 3)
     found = side.complete(row([0, 1], [5.0, 1.0], 8))[0]
     assert np.abs(found[:7] - (3 - signs)).max() < 0.5
     assert found[7] == pytest.approx(3, abs=0.5)

@@ -26,6 +26,7 @@ from tacit.recommend._sides import replay_kernels
 from tacit.recommend._spectrum import strengths
 from tacit.recommend._sums import moment_kernels
 from tacit.recommend.gradient import (
+    LARGEST_RADIUS,
     ProjectedGradientCompletion,
     _projection,
     onto_simplex,
@@ -182,24 +183,45 @@ def test_rows_that_are_not_clipped_would_be_seen(monkeypatch, seed):
     )
 
 
-def test_radii_are_no_longer_than_rows_can_get(seed):
-    for step in (1.0, 0.3, 1.7, "inverse"):
-        solver = ProjectedGradientCompletion(n_iter=6, step=step)
-        radii = solver.plan(facts(4), Budget(1.0, 1e-6)).radii
-        assert max(radii) <= 2
-        sizes = solver.plan(facts(4), Budget(1.0, 1e-6)).step_sizes
-        # the longest of random rows that are not clipped below twice the ratings
-        rng = as_generator(seed)
-        for _ in range(200):
-            row = np.zeros(4)
-            for size, radius in zip(sizes, radii, strict=True):
-                known = rng.random(4) < 0.5
-                target = np.where(known, rng.normal(size=4), 0.0)
-                target /= max(np.linalg.norm(target), 1e-9)
-                row = row - size * np.where(known, row - target, 0.0)
-                length = np.linalg.norm(row)
-                assert length <= radius * (1 + 1e-9) or radius == 2
-                row *= min(1.0, 2 / max(length, 1e-9))
+def longest_rows(sizes, radii, targets):
+    """Return the length of a row before each clipping, for targets step by step."""
+    row, lengths = np.zeros(4), []
+    for t, (size, radius) in enumerate(zip(sizes, radii, strict=True)):
+        known, target = targets(t, row)
+        row = row - size * np.where(known, row - target, 0.0)
+        lengths.append(np.linalg.norm(row))
+        row *= min(1.0, radius / max(lengths[-1], 1e-9))
+    return lengths
+
+
+@pytest.mark.parametrize("step", [1.0, 0.3, 1.7, "inverse"])
+def test_radii_are_no_longer_than_rows_can_get(step, seed):
+    rng = as_generator(seed)
+
+    def random(t, row):
+        known = rng.random(4) < 0.5
+        target = np.where(known, rng.normal(size=4), 0.0)
+        return known, target / max(np.linalg.norm(target), 1e-9)
+
+    def turned(t, row):
+        norm = np.linalg.norm(row)
+        return np.ones(4, dtype=bool), -row / norm if norm else np.eye(4)[0]
+
+    def one_by_one(t, row):
+        return np.arange(4) == t % 4, np.eye(4)[t % 4]
+
+    solver = ProjectedGradientCompletion(n_iter=6, step=step)
+    plan = solver.plan(facts(4), Budget(1.0, 1e-6))
+    radii = np.array(plan.radii)
+    ways = [random] * 200 + [turned, one_by_one]
+    found = [longest_rows(plan.step_sizes, radii, way) for way in ways]
+    longest = np.max(found, axis=0)
+    assert radii[0] == pytest.approx(min(plan.step_sizes[0], LARGEST_RADIUS))
+    # the cap is there only where some row would be longer or as long
+    capped = radii == LARGEST_RADIUS
+    assert (longest[capped] >= LARGEST_RADIUS * (1 - 1e-9)).all()
+    assert (longest[~capped] <= radii[~capped] * (1 + 1e-9)).all()
+    assert (radii <= LARGEST_RADIUS).all()
 
 
 def test_releases_compose_exactly():

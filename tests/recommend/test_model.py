@@ -450,8 +450,8 @@ def test_a_seed_decides_all_noise_and_none_is_fresh():
     assert np.array_equal(one.factors_.offsets, same.factors_.offsets)
     assert one.privacy_.seeded
     fresh = model(random_state=None)
-    offsets = fresh.fit(ROWS).factors_.offsets
-    assert not np.array_equal(offsets, fresh.fit(ROWS).factors_.offsets)
+    # offsets may be zero in both, as noise hides them
+    assert fresh.fit(ROWS).factors_.level != fresh.fit(ROWS).factors_.level
     assert not fresh.privacy_.seeded
 
 

@@ -271,12 +271,13 @@ class OwnRow:
     n_unknown: int
 
     @property
-    def counts(self) -> dict[str, int]:
-        """How many items there are, were rated, and are not known to the side."""
+    def facts(self) -> dict[str, Any]:
+        """What the side released, and how many items there are, rated and unknown."""
         return {
             "items": len(self.labels),
             "rated": len(self.row.ratings),
             "unknown": self.n_unknown,
+            "released": self.row.side.released,
         }
 
     def lines(self) -> list[dict[str, Any]]:

@@ -112,6 +112,7 @@ def side_facts(side: Any, max_ratings: int | None) -> dict[str, Any]:
         "max_ratings": max_ratings,
         "low": side.low,
         "high": side.high,
+        "released": side.released,
     }
 
 

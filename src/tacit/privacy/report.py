@@ -100,12 +100,15 @@ class PrivacyReport:
         The charges, in order.
     assumptions
         Public facts the promise rests on, in words.
+    released
+        What was released, in words, where that depends on the noise; else empty.
     """
 
     promise: Budget
     spent: float
     entries: tuple[Entry, ...]
     assumptions: tuple[str, ...] = ()
+    released: str = ""
 
     @property
     def seeded(self) -> bool:
@@ -128,6 +131,7 @@ class PrivacyReport:
             ],
             "assumptions": list(self.assumptions),
             "seeded": self.seeded,
+            **({"released": self.released} if self.released else {}),
         }
 
     @classmethod
@@ -146,6 +150,7 @@ class PrivacyReport:
                 for entry in data["entries"]
             ),
             tuple(data["assumptions"]),
+            data.get("released", ""),
         )
 
     def to_json(self) -> str:
@@ -168,6 +173,8 @@ class PrivacyReport:
             )
             lines.append(f"             {in_words(entry.event)}")
         lines += [f"assumes      {assumption}" for assumption in self.assumptions]
+        if self.released:
+            lines.append(f"released     {self.released}")
         lines.append(
             "randomness   "
             + (

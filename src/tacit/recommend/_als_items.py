@@ -11,6 +11,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.recommend._sums.means import ReleasedMeans
 from tacit.recommend._sums.shrinkage import RARE
 
 __all__ = ["ItemCounts", "RoundSums", "learned", "tastes"]
@@ -59,16 +60,16 @@ class ItemCounts:
     reliability: float
 
     @classmethod
-    def of(
-        cls, counts: Array, scale: float, offsets: Array, n_users: float
-    ) -> ItemCounts:
+    def of(cls, means: ReleasedMeans, n_users: float) -> ItemCounts:
         """Return counts that are shrunk to their mean by the known noise."""
+        counts, scale = means.counts, means.count_scale
         mean = max(float(counts.mean()), 1e-3 * scale)
         spread = max(float(np.mean((counts - mean) ** 2)) - scale**2, 0.0)
         reliability = spread / (spread + scale**2)
         shrunk = np.maximum(mean + reliability * (counts - mean), LEAST_COUNT * mean)
         # squares of a user's weights add up to one, so those of all to their number
-        return cls(shrunk, offsets, n_users / float(shrunk.sum()), reliability)
+        squares = n_users / float(shrunk.sum())
+        return cls(shrunk, means.offsets, squares, reliability)
 
 
 def tastes(items: ItemCounts, usual: float) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -80,7 +82,10 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     n_items_
         Number of items.
     privacy_
-        Promise, charge and assumptions.
+        Promise, charge, assumptions, and what was released.
+    released_
+        What was released about items, as one sentence: offsets, vectors, both, or
+        nothing beyond the noise.
     rows_
         Rows of the users, `Rows`: ``rows_[user]`` is for that user alone. Copies,
         pickles and saved models have none.
@@ -210,8 +215,9 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
             # [recommend:side] all that the solver returns is published
             with progress(bool(self.verbose)), np.errstate(all="ignore"):
                 side = chosen_solver(self).run(planned.plan, table, rng)
-            self.privacy_ = report_of(
-                entry, budget, ledger, planned.assumptions, counted="users"
+            self.privacy_ = replace(
+                report_of(entry, budget, ledger, planned.assumptions, counted="users"),
+                released=side.released,
             )
             self.factors_ = side
             self.items_ = np.asarray(catalogue.labels)
@@ -219,6 +225,12 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
             self._items = catalogue
             self._private_rows = Rows(side, table)
         return self
+
+    @property
+    def released_(self) -> str:
+        """What was released about items, from the item side alone."""
+        check_is_fitted(self, "factors_")
+        return self.factors_.released
 
     @property
     def rows_(self) -> Rows:
@@ -270,6 +282,9 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
 
     def recommend(self, user, k=10) -> Top:
         """Return the best items that a user has not rated, for her alone.
+
+        Items with equal predictions are in a fixed arbitrary order; where nothing about
+        items was released, these are all, and ``released_`` says so.
 
         Parameters
         ----------

@@ -28,6 +28,9 @@ Places = NDArray[np.intp]
 class Top(NamedTuple):
     """Items in the order of their predicted ratings, the best first.
 
+    Where nothing about items was released, all predictions of a user are equal and the
+    order is arbitrary; `ItemSide.released` says so.
+
     Parameters
     ----------
     items
@@ -97,20 +100,24 @@ class UserRow(_NotCopied):
     def top(self, k: int = 10) -> Top:
         """Return the best items that she has not rated.
 
+        Items are in the order of their predictions before these are clipped to the
+        range of ratings. Items with equal predictions are in a fixed arbitrary order,
+        which is the same for all users and does not follow the catalogue.
+
         Parameters
         ----------
         k
             Most items to return; fewer where she has rated nearly all.
         """
         at_least(1, k=k)
-        scores = self.complete()
+        scores = self.side.scores(self._private_ratings)[0]
         new = np.ones(len(scores), dtype=bool)
         new[self._private_ratings.row(0)[0]] = False
         places = np.flatnonzero(new)
-        # of equal ones those that the catalogue has first
-        best = places[np.argsort(-scores[places], kind="stable")[:k]]
+        best = places[np.lexsort((_shuffled(places), -scores[places]))[:k]]
         labels = self.catalogue.labels
-        return Top([labels[j] for j in best.tolist()], scores[best])
+        found = np.clip(scores[best], self.side.low, self.side.high)
+        return Top([labels[j] for j in best.tolist()], found)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,6 +165,18 @@ class Rows(_NotCopied):
             rows = _rows_at(table, block)
             out[chosen] = self.side.at(rows, local, items[chosen])
         return out
+
+
+def _shuffled(places: Places) -> NDArray[np.uint64]:
+    """Return a hash of each position, by which equal predictions are ordered.
+
+    It is the finalizer of SplitMix64 (Steele, Lea and Flood 2014), a bijection, so that
+    no two positions are equal.
+    """
+    mixed = places.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def _blocks_of(places: Places) -> Iterator[tuple[Places, Places]]:

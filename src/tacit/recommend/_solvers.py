@@ -29,12 +29,14 @@ SOLVERS: dict[str, Any] = {
 
 def _of_als(solver: PrivateALS, plan: ALSPlan) -> str:
     rounds = len(plan.rounds)
+    gains = "" if plan.choice is None else ", and how much candidate vectors gain users"
     if not rounds:
-        return "counts and means of items, once, and no direction (rank 0)"
+        return f"counts and means of items, once, and no direction (rank 0){gains}"
     return (
         f"counts and means of items, then in up to {_times(rounds, 'round')} products "
         "of ratings with users' coefficients and second moments of these, for up to "
-        f"{_times(plan.rank, 'direction')} (rank)"
+        f"{_times(plan.rank, 'direction')} (rank), or counts and means again where "
+        f"these would be noise{gains}"
     )
 
 

@@ -182,6 +182,8 @@ class CleansedSVD:
         counts = means.counts + self.item_shrinkage * means.count_scale
         offsets = means.sums / np.maximum(counts, means.count_scale)
         offsets = np.clip(offsets, -facts.half_width, facts.half_width)
+        if not means.offsets.any():
+            offsets = np.zeros(facts.n_items)  # nothing stands out from the noise
         center = (offsets, means.level, self.user_shrinkage)
         covariance = plan.covariance.run(_shares(used, plan.clamp, *center), rng)
         weights = plan.weights.run(_shares(used, None, *center), rng)

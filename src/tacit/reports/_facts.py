@@ -210,6 +210,7 @@ def _refuse_side(facts: Any) -> None:
     told = isinstance(facts, Mapping) and {*counts, *ends, "max_ratings"} <= set(facts)
     known = told and all(type(facts[name]) is int for name in counts)
     known = known and type(facts["max_ratings"]) in (int, type(None))
+    known = known and isinstance(facts.get("released", ""), str)
     if not known or any(type(facts[name]) not in (int, float) for name in ends):
         raise ValueError(
             "facts['side'] must say how many 'items' there are, the length of their "

@@ -204,7 +204,8 @@ def report_from(content: bytes) -> PrivacyReport:
         report = PrivacyReport.from_dict(data)
         # what comes back otherwise was not written by this library
         same = canonical(_json.plain(report.to_dict(), PRIVACY))
-        words = [*report.assumptions, *(entry.label for entry in report.entries)]
+        words = [report.released, *report.assumptions]
+        words += [entry.label for entry in report.entries]
         flags = [entry.seeded for entry in report.entries]
         numbers = [entry.epsilon for entry in report.entries]
         known = (

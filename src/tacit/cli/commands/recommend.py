@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -21,6 +21,9 @@ from tacit.cli._options import (
     refuse_no_ledger,
     settings_option,
 )
+
+if TYPE_CHECKING:
+    from tacit.cli._recommending import OwnRow
 
 # Names in `tacit.recommend`, which help need not load
 SOLVERS = ["als", "frank_wolfe", "svd", "gradient", "cleansed_svd"]
@@ -212,10 +215,15 @@ def row(
     own = recommending.own_row(side, mine, columns)
     if path is not None:
         recommending.write_row(path, own)
-    data: dict[str, Any] = {**own.counts, "path": None if path is None else str(path)}
+    data: dict[str, Any] = {**own.facts, "path": None if path is None else str(path)}
     if path is None:
         data["row"] = own.lines()
-    out(as_json, data, lambda console: _show_row(console, data))
+
+    def human(console: Console) -> None:
+        _show_row(console, data)
+        _show_missing(console, own)
+
+    out(as_json, data, human)
 
 
 @command.command()
@@ -241,11 +249,12 @@ def top(
     from tacit.cli import _recommending as recommending
 
     own = recommending.own_row(side, mine, columns)
-    data: dict[str, Any] = {**own.counts, "top": own.best(k)}
+    data: dict[str, Any] = {**own.facts, "top": own.best(k)}
 
     def human(console: Console) -> None:
         _show_items(console, data["top"], rated=False)
         _show_unknown(console, data)
+        _show_missing(console, own)
 
     out(as_json, data, human)
 
@@ -307,3 +316,8 @@ def _show_unknown(console: Console, data: dict[str, Any]) -> None:
             f"left out     {data['unknown']} rating(s) of items that the side does not "
             "know"
         )
+
+
+def _show_missing(console: Console, own: OwnRow) -> None:
+    if not own.row.side.has_tastes:
+        console.print(f"released     {own.facts['released']}", markup=False)

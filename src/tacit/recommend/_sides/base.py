@@ -19,6 +19,9 @@ __all__ = ["MOST_NUMBERS", "ItemSide", "UserSide", "refuse_large"]
 
 Array = NDArray[np.float64]
 
+# Part of the width of the range by which offsets must differ to tell items apart
+LEAST_SPREAD = 0.005
+
 # Numbers of a side that can be saved: two gigabytes with what is around them
 MOST_NUMBERS = 2**28 - 2**13
 
@@ -76,6 +79,38 @@ class ItemSide(ABC):
         """Number of items."""
         return len(self.offsets)
 
+    @property
+    def has_offsets(self) -> bool:
+        """Whether released offsets tell items apart, the same for all users."""
+        spread = float(np.max(self.offsets) - np.min(self.offsets))
+        return spread >= LEAST_SPREAD * (self.high - self.low)
+
+    @property
+    def has_tastes(self) -> bool:
+        """Whether released vectors tell items apart, differently for each user."""
+        return bool(self.vectors.any())
+
+    @property
+    def released(self) -> str:
+        """What was released about items, as one sentence.
+
+        It follows from the item side, which is public.
+        """
+        if self.has_tastes and self.has_offsets:
+            return "item offsets and item vectors were released"
+        if self.has_tastes:
+            return "item vectors were released, and no item offsets"
+        if self.has_offsets:
+            return (
+                "item offsets alone were released: no direction of taste stood out "
+                "from the noise, so that all users get the same order of items"
+            )
+        return (
+            "NOTHING about items was released beyond the noise: predictions are each "
+            "user's own mean, and items are recommended in an arbitrary order; raise "
+            "epsilon, or take more users or fewer items"
+        )
+
     def local(self, ratings: Ratings) -> UserSide:
         """Return level and coefficients of each user, from her own ratings alone."""
         found = list(in_order(self._at_home, ratings.blocks(), side_by_side=True))
@@ -92,6 +127,10 @@ class ItemSide(ABC):
 
     def complete(self, ratings: Ratings) -> Array:
         """Return the predicted row of each user, which belongs to that user."""
+        return np.clip(self.scores(ratings), self.low, self.high)
+
+    def scores(self, ratings: Ratings) -> Array:
+        """Return predicted rows before they are clipped to the range of ratings."""
         users = self.local(ratings)
         rows = users._private_means[:, None] + self.offsets
         # [recommend:row] not by BLAS, whose last bits change with the number of users
@@ -100,7 +139,7 @@ class ItemSide(ABC):
             np.ascontiguousarray(users._private_coefficients),
             np.ascontiguousarray(self.vectors),
         )
-        return np.clip(rows, self.low, self.high)
+        return rows
 
     def at(
         self, ratings: Ratings, users: NDArray[np.intp], items: NDArray[np.intp]

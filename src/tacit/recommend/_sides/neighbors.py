@@ -50,6 +50,11 @@ class NeighborItems(ItemSide):
     prior_level: float
     prior_count: float
 
+    @property
+    def has_tastes(self) -> bool:
+        """Whether the covariance says anything of one item by another."""
+        return bool(self.covariance.any())
+
     def _at_home(self, ratings: Ratings) -> tuple[Array, Array]:
         from tacit.recommend._sides import neighbor_kernels  # noqa: PLC0415 - numba
 

@@ -124,6 +124,97 @@ def add_user_parts(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def add_gains(
+    indptr: Integers,
+    items: NDArray[np.int32],
+    values: Array,
+    vectors: Array,
+    factors: Array,
+    ridge: float,
+    level_ridge: float,
+    largest_gain: float,
+    units: float,
+    total: Integers,
+) -> None:
+    """Add what each candidate takes off the leave-one-out error of each user.
+
+    A row of ``factors`` multiplies the columns of ``vectors``; columns with a factor of
+    zero are left out. Gains of a user are in units of ``largest_gain``, and clipped to
+    norm one.
+    """
+    n_candidates, rank = factors.shape
+    gains = np.empty(n_candidates)
+    scaled = np.empty((n_candidates, vectors.shape[0], rank))
+    sizes = np.zeros(n_candidates, np.int64)
+    for k in range(n_candidates):
+        for a in range(rank):
+            if factors[k, a] != 0.0:
+                for j in range(vectors.shape[0]):
+                    scaled[k, j, sizes[k]] = factors[k, a] * vectors[j, a]
+                sizes[k] += 1
+    for i in range(len(indptr) - 1):
+        begin, end = indptr[i], indptr[i + 1]
+        # nothing is left to predict a single rating from
+        if end - begin < 2:
+            continue
+        rated, row = items[begin:end], values[begin:end]
+        alone = _left_out_error(rated, row, scaled[0], 0, ridge, level_ridge)
+        square = 0.0
+        for k in range(n_candidates):
+            found = _left_out_error(rated, row, scaled[k], sizes[k], ridge, level_ridge)
+            gains[k] = (alone - found) / largest_gain
+            square += gains[k] * gains[k]
+        # [als:gains] to norm one at most
+        part = units / max(1.0, np.sqrt(square))
+        for k in range(n_candidates):
+            total[k] += np.int64(part * gains[k])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _left_out_error(
+    rated: NDArray[np.int32],
+    row: Array,
+    vectors: Array,
+    rank: int,
+    ridge: float,
+    level_ridge: float,
+) -> float:
+    """Return the mean squared error of each rating from a fit to the others."""
+    size, n = rank + 1, len(row)
+    gram, inverse = np.zeros((size, size)), np.empty((size, size))
+    right, beta, x = np.zeros(size), np.zeros(size), np.empty(size)
+    x[0] = 1.0
+    for t in range(n):
+        for a in range(rank):
+            x[a + 1] = vectors[rated[t], a]
+        for a in range(size):
+            right[a] += x[a] * row[t]
+            for b in range(a + 1):
+                gram[a, b] += x[a] * x[b]
+    gram[0, 0] += level_ridge
+    for a in range(1, size):
+        gram[a, a] += ridge
+    _invert(gram, inverse)
+    for a in range(size):
+        for b in range(size):
+            beta[a] += inverse[a, b] * right[b]
+    error = 0.0
+    for t in range(n):
+        for a in range(rank):
+            x[a + 1] = vectors[rated[t], a]
+        seen, explained = 0.0, 0.0
+        for a in range(size):
+            along = 0.0
+            for b in range(size):
+                along += inverse[a, b] * x[b]
+            seen += x[a] * beta[a]
+            explained += x[a] * along
+        miss = (row[t] - seen) / max(1.0 - explained, LEAST_FREE)
+        error += miss * miss
+    return error / n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _invert(gram: Array, inverse: Array) -> None:
     """Fill in the inverse of a positive matrix, of which the lower triangle is read."""
     size = len(gram)

@@ -27,12 +27,12 @@ __all__ = ["ItemMeans", "ReleasedMeans"]
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Part of a user for her level, where her ratings together have one. Up to the root of a
-# half it costs nothing: who has an extreme level has ratings close to it
-LEVEL_WEIGHT = 0.5
-# Counts under add-or-remove, against sums: offsets of items are a fifth of the range or
-# so, and an error of a count moves a mean by that much of an error of a sum
-ADDED_COUNT_WEIGHT = 0.5
+# Weight of a user's level in the release, where her ratings together have one
+LEVEL_WEIGHT = 0.4
+# Weight of a user's counts under each relation, where her sums have one. Offsets are
+# 0.4 of the usual size of a rating or so, and an error of a count moves an offset by
+# that fraction of an error of a sum; the variance of an offset is then least about here
+COUNT_WEIGHTS = {Neighbors.REPLACE_ONE: 1.0, Neighbors.ADD_OR_REMOVE_ONE: 0.6}
 # Variance of ratings of one user, where the largest difference is one
 USUAL_VARIANCE = 0.25
 
@@ -45,7 +45,7 @@ class ReleasedMeans:
     ----------
     counts
         Noisy weighted count of each item's ratings, at least zero. A rating weighs one
-        over the root of the number of its user's.
+        over the root of the number of its user's, or less in a clipped row.
     sums
         Noisy weighted sum of each item's ratings, less the means of their users.
     offsets
@@ -55,7 +55,10 @@ class ReleasedMeans:
     n_users
         Noisy number of users who have rated something, at least one.
     count_scale, sum_scale
-        Deviation of the noise on a count and on a sum.
+        Standard deviation of the noise on a count and on a sum.
+    noisy, scale
+        The released counts and sums in units of one user, with the standard deviation
+        of their noise, for `ItemMeans.run` to average with another release.
     """
 
     counts: Array
@@ -65,6 +68,8 @@ class ReleasedMeans:
     n_users: float
     count_scale: float
     sum_scale: float
+    noisy: Array
+    scale: float
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,10 @@ class ItemMeans:
     """Release counts and mean ratings of all items, and the mean level of users.
 
     A user with ``n`` ratings adds ``1 / sqrt(n)`` to the count of each item she rated,
-    and as much times her rating less her mean, clipped to ``bound``, to its sum; so
-    any number of ratings weighs the same together. Her mean itself is added likewise.
+    and as much times her rating less her mean, over ``bound``, to its sum; so any
+    number of ratings weighs the same together. A row whose centered ratings are larger
+    than ``bound`` in root mean square is clipped to it, counts included, so that means
+    of items stay weighted means. Her mean itself is added likewise.
 
     Parameters
     ----------
@@ -89,11 +96,11 @@ class ItemMeans:
     Notes
     -----
     **Guarantee.** Gaussian differential privacy of the multiplier for all ratings of a
-    user together (Dong, Roth and Su 2022, Theorem 2.7). Where a user is replaced, sums
-    alone move by up to twice a user's part, and counts and the level cost nothing more:
-    see the page on item means of the guarantees. What weighs a user's ratings by their
-    number is as in F. McSherry and I. Mironov, "Differentially private recommender
-    systems", KDD 2009.
+    user together (Dong, Roth and Su 2022, Theorem 2.7). Counts of a user and sums of a
+    user have norm one at most, so that a replaced user moves counts by the root of two
+    and sums by two; see the page on item means of the guarantees. Users weigh the same
+    whatever the number of their ratings, as in F. McSherry and I. Mironov,
+    "Differentially private recommender systems", KDD 2009.
     """
 
     facts: RatingFacts
@@ -108,22 +115,26 @@ class ItemMeans:
 
     @property
     def bound(self) -> float:
-        """Largest rating less its user's mean that counts in full."""
-        return self.facts.half_width
+        """Root mean square of a user's centered ratings from which on she is clipped.
+
+        It is half the half-width of the range, one star of five.
+        """
+        return self.facts.half_width / 2
 
     @property
     def count_weight(self) -> float:
-        """Part of a count where that of the largest sum is one."""
-        return 1.0 if self.neighbors is Neighbors.REPLACE_ONE else ADDED_COUNT_WEIGHT
+        """Weight of counts, where that of sums is one."""
+        return COUNT_WEIGHTS[self.neighbors]
 
     @property
     def sensitivity(self) -> float:
         """How far one user moves counts and sums together, in units and in L2."""
+        counts, level = self.count_weight**2, LEVEL_WEIGHT**2
         if self.neighbors is Neighbors.REPLACE_ONE:
-            # [item-means:replaced] sums alone come to this
-            return 2.0
-        # [item-means:added] squares of the sums, and of the counts with the level's
-        return sqrt(1 + self.count_weight**2 * (1 + LEVEL_WEIGHT**2))
+            # [item-means:replaced] counts of both users, and opposite sums and levels
+            return sqrt(2 * counts + 4 + 3 * level)
+        # [item-means:added] counts with that of the level, and sums with the level
+        return sqrt(counts * (1 + level) + 1 + 0.75 * level)
 
     @property
     def mechanism(self) -> WholeGaussian:
@@ -135,7 +146,12 @@ class ItemMeans:
         """What it costs."""
         return self.mechanism.event
 
-    def run(self, ratings: Ratings | UsedRatings, rng: Generator) -> ReleasedMeans:
+    def run(
+        self,
+        ratings: Ratings | UsedRatings,
+        rng: Generator,
+        before: ReleasedMeans | None = None,
+    ) -> ReleasedMeans:
         """Release counts and means; ``ratings`` may hold any number a user.
 
         Parameters
@@ -144,8 +160,17 @@ class ItemMeans:
             Ratings of all users, or those that are used of them.
         rng
             Source of the noise.
+        before
+            An earlier release of the same sums, which is averaged with this one, each
+            weighted by the inverse of its known variance.
         """
-        return self._read(self.mechanism(self._total(ratings), rng))
+        noisy = self.mechanism(self._total(ratings), rng) / self.mechanism.units
+        scale = self.mechanism.scale / self.mechanism.units
+        if before is not None:
+            own, other = scale**-2, before.scale**-2
+            noisy = (own * noisy + other * before.noisy) / (own + other)
+            scale = 1 / sqrt(own + other)
+        return self._read(noisy, scale)
 
     def _total(self, ratings: Ratings | UsedRatings) -> Integers:
         """Return the exact counts and sums over users, in whole numbers."""
@@ -171,35 +196,39 @@ class ItemMeans:
                 f"ratings must be of the {facts.n_items} items that were planned for."
             )
         indptr, items, values = plain_arrays(ratings)
-        values = np.clip((values - facts.middle) / self.bound, -1.0, 1.0)
+        values = np.clip((values - facts.middle) / facts.half_width, -1.0, 1.0)
         # her own mean as it is: any shrinkage would shift all offsets alike
         levels = np.empty(len(indptr) - 1)
         local_kernels.center(indptr, values, 0.0, 0.0, levels)
-        # [item-means:clip] no part of a sum is larger than that of its count
-        return indptr, items, np.clip(values, -1.0, 1.0), np.clip(levels, -1.0, 1.0)
+        values *= facts.half_width / self.bound
+        return indptr, items, values, np.clip(levels, -1.0, 1.0)
 
-    def _read(self, released: Integers) -> ReleasedMeans:
+    def _read(self, noisy: Array, scale: float) -> ReleasedMeans:
         """Return what the released numbers say; from here on nothing is private."""
-        bound, unit = self.bound, self.mechanism.units
-        sum_scale = self.mechanism.scale / unit
-        count_scale = sum_scale / self.count_weight
-        counts = np.maximum(released[0] / (unit * self.count_weight), 0.0)
-        sums = released[1] / unit
+        facts = self.facts
+        count_scale = scale / self.count_weight
+        counts = np.maximum(noisy[0] / self.count_weight, 0.0)
+        # in half-widths of the range, in which no offset is beyond one
+        part = self.bound / facts.half_width
+        sums, sum_scale = noisy[1, :-1] * part, scale * part
         n_users = max(1.0, counts[-1] / LEVEL_WEIGHT)
         # squares of a user's weights add up to one, so those of all to their number
         share = n_users / max(1.0, counts[:-1].sum())
         offsets = shrunk(
-            counts[:-1], sums[:-1], count_scale, sum_scale, USUAL_VARIANCE * share
+            counts[:-1], sums, count_scale, sum_scale, USUAL_VARIANCE * share
         )
         # levels are half a half-width from the middle or so, held against the noise
-        noise = 2 * sum_scale / LEVEL_WEIGHT
-        level = sums[-1] / LEVEL_WEIGHT * n_users / (n_users**2 + noise**2)
+        noise = 2 * scale / LEVEL_WEIGHT
+        level = noisy[1, -1] / LEVEL_WEIGHT * n_users / (n_users**2 + noise**2)
+        level = float(np.clip(level, -1.0, 1.0))
         return ReleasedMeans(
             counts=counts[:-1],
-            sums=sums[:-1] * bound,
-            offsets=offsets * bound,
-            level=self.facts.middle + float(np.clip(level, -1.0, 1.0)) * bound,
+            sums=sums * facts.half_width,
+            offsets=offsets * facts.half_width,
+            level=facts.middle + level * facts.half_width,
             n_users=float(n_users),
             count_scale=count_scale,
-            sum_scale=sum_scale * bound,
+            sum_scale=sum_scale * facts.half_width,
+            noisy=noisy,
+            scale=scale,
         )

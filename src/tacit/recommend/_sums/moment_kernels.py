@@ -146,15 +146,20 @@ def add_means(
 ) -> None:
     """Add the parts of users to counts, and to sums after them, in whole numbers.
 
-    ``values`` and ``levels`` are between -1 and 1. The last place of both stands for
-    the level of users.
+    ``values`` are centered ratings in units of the bound on their root mean square,
+    and ``levels`` are between -1 and 1. The last index of both stands for the level of
+    users.
     """
     counts, totals = sums[: len(sums) // 2], sums[len(sums) // 2 :]
     for i in range(len(indptr) - 1):
         n = indptr[i + 1] - indptr[i]
         if n == 0:
             continue
-        part = units / np.sqrt(float(n))
+        square = 0.0
+        for at in range(indptr[i], indptr[i + 1]):
+            square += values[at] * values[at]
+        # [item-means:clip] counts and sums of a user have norm one at most
+        part = units / np.sqrt(max(float(n), square))
         count = np.int64(part * count_weight)
         for at in range(indptr[i], indptr[i + 1]):
             counts[items[at]] += count

@@ -13,6 +13,9 @@ Array = NDArray[np.float64]
 _SPREADS = 2.0 ** -np.arange(0.0, 12.0, 0.25)
 # Items below this part of the mean count are as good as equally rare
 RARE = 0.3
+# Log-likelihood by which offsets must be likelier than none to be told from the noise:
+# what is less sure than that would gain next to nothing
+_CLEAR = 3.0
 # Usual mean of offsets, and usual slope, which noise is held against
 _USUAL_LINE = 0.07
 
@@ -25,8 +28,8 @@ def shrunk(
     Offsets are taken as normal around a line in the logarithm of the count, as those
     who rate much choose what is good; sums as count times offset plus noise, and the
     noise of the counts as part of that of the sums. Line and spread are those of the
-    largest likelihood, offsets the expected ones. All of it is from released numbers
-    and known noise.
+    largest likelihood, offsets the expected ones, and zero where noise alone explains
+    the sums about as well. All of it is from released numbers and known noise.
 
     Parameters
     ----------
@@ -44,7 +47,8 @@ def shrunk(
     design = terms * counts[:, None]
     known = sum_scale**2 + variance * counts
 
-    best = -np.inf
+    # what any line and spread must beat: sums that are noise and nothing else
+    best = _CLEAR - 0.5 * float(np.sum(sums**2 / known + np.log(known)))
     offsets = np.zeros_like(counts)
     for spread in _SPREADS:
         # offsets are small against one, and their mean is left out of this noise
