@@ -7,6 +7,7 @@ the ledger as they were.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from tacit._random import check_set_seed
@@ -30,6 +32,8 @@ __all__ = [
     "checked_targets",
     "checked_values",
     "columns_with_bounds",
+    "labels_found",
+    "listed",
     "numeric",
     "open_account",
     "planning_rows",
@@ -70,6 +74,24 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
+def listed(values: Any) -> Any:
+    """Return a list as an array of its very cells, and other containers as they are.
+
+    The type of an array or of a column is the caller's, and public. A list has none,
+    and NumPy would choose one for all its cells together: one string among numbers
+    makes strings of all rows. So cells of a list are read one by one, by whoever takes
+    them.
+    """
+    if hasattr(values, "shape"):
+        return values
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
+    try:
+        return np.asarray(values, dtype=object)
+    except ValueError:  # arrays of several shapes; NumPy's words quote them
+        return np.empty(0, dtype=object)
+
+
 def checked_shape(
     estimator: Any,
     X: Any,
@@ -91,7 +113,7 @@ def checked_shape(
         raise TypeError(
             f"{type(estimator).__name__} takes no sparse X; call X.toarray() first."
         )
-    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    shape = listed(X).shape
     if len(shape) != 2:
         raise ValueError(
             f"X must have 2 dimensions, got {len(shape)}. "
@@ -133,11 +155,10 @@ def checked_values(
     """
     refused = _kind_of_refusal(X)
     if refused is None:
-        table = X if sparse.issparse(X) or hasattr(X, "iloc") else np.asarray(X)
         try:
             with np.errstate(all="ignore"):  # what does not fit is refused below
                 X = check_array(
-                    table,
+                    listed(X),
                     accept_sparse="csr" if accept_sparse else False,
                     dtype=[np.float64, np.float32],
                     ensure_all_finite=False,
@@ -175,7 +196,7 @@ def _kind_of_refusal(X: Any) -> type[Exception] | None:
         kinds = [getattr(dtype, "kind", "O") for dtype in X.dtypes]
         columns = [X.iloc[:, j] for j, kind in enumerate(kinds) if kind == "O"]
     else:
-        array = np.asarray(X)
+        array = np.asarray(listed(X))
         kinds, columns = [array.dtype.kind], [array] if array.dtype.kind == "O" else []
     if "c" in kinds:
         raise ValueError("Complex data not supported: X must hold real numbers.")
@@ -192,7 +213,8 @@ def _kind_of_refusal(X: Any) -> type[Exception] | None:
 def checked_targets(y: Any, n_rows: int, *, labels: bool) -> NDArray[Any]:
     """Return targets as a vector of one a row, or refuse them without showing any.
 
-    Labels must all be of one kind, so that none changes how another is read.
+    Labels of several kinds stay as they were given, so that none changes how another
+    is read.
     """
     if y is None:
         raise ValueError(
@@ -200,7 +222,7 @@ def checked_targets(y: Any, n_rows: int, *, labels: bool) -> NDArray[Any]:
         )
     if sparse.issparse(y):
         raise ValueError("y must be dense: sparse labels are not supported.")
-    array: NDArray[Any] = _of_one_kind(y) if labels else np.asarray(y)
+    array: NDArray[Any] = _of_one_kind(y) if labels else np.asarray(listed(y))
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers.")
     if array.ndim != 1 and (array.ndim != 2 or array.shape[1] != 1):
@@ -231,22 +253,16 @@ _LABELS: dict[type, str] = {
 def _of_one_kind(y: Any) -> NDArray[Any]:
     """Return labels as an array that holds each as it was given.
 
-    numpy reads a list with one text in it as texts, and one with one float as floats.
+    Its type is that of the labels where they are of one kind, and else object.
     """
-    listed = not hasattr(y, "dtype")
-    array: NDArray[Any] = np.asarray(y, dtype=object if listed else None)
+    array: NDArray[Any] = np.asarray(listed(y))
     if array.dtype.kind != "O":
         return array
-    kinds = {
-        next((_LABELS[known] for known in _LABELS if issubclass(kind, known)), kind)
-        for kind in set(map(type, array.flat))
-    }
+    kinds = _kinds(array)
     if len(kinds) > 1:
-        raise ValueError(
-            "y must hold labels of one kind, got labels of different kinds; turn all "
-            "of them into integers or all into text."
-        )
-    if not listed and kinds <= {"U", "S"}:  # one long text must not make all long
+        return array
+    typed = hasattr(y, "dtype")
+    if typed and kinds <= {"U", "S"}:  # one long text must not make all long
         return array
     plain: NDArray[Any] = np.asarray(array.tolist())
     # integers too far apart for one type would come back as floats
@@ -254,10 +270,43 @@ def _of_one_kind(y: Any) -> NDArray[Any]:
     return plain if exact else array
 
 
+def _kinds(labels: NDArray[Any]) -> set[Any]:
+    """Return the kinds of labels that there are, or the type where it has none."""
+    return {
+        next((_LABELS[known] for known in _LABELS if issubclass(kind, known)), kind)
+        for kind in set(map(type, labels.flat))
+    }
+
+
+def labels_found(y: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted labels of ``y``, for a fit that was given no public ones.
+
+    With public labels nothing but equality with one of them decides about a label.
+    """
+    if y.dtype.kind == "O" and len(_kinds(y)) > 1:
+        raise ValueError(
+            "y must hold labels of one kind, got labels of different kinds; give the "
+            "public labels as classes=, or turn all of them into integers or all into "
+            "strings."
+        )
+    with warnings.catch_warnings():
+        # it warns about labels that look like numbers, which depends on them
+        warnings.simplefilter("ignore", UserWarning)
+        check_classification_targets(y)
+    found = np.unique(y)
+    if len(found) < 2:
+        raise ValueError(
+            "y holds one class; give the public labels as classes= to fit with fewer "
+            "labels than there are."
+        )
+    return found
+
+
 def numeric(y: NDArray[Any]) -> NDArray[np.float64]:
     """Return targets in float64, or refuse them without showing any."""
     numbers: NDArray[np.float64] | None = None
-    if y.dtype.kind in "fiubO":
+    readable = y.dtype.kind in "fiub" or _kind_of_refusal(y) is None
+    if readable:
         try:
             numbers = y.astype(np.float64)
         except (TypeError, ValueError, OverflowError):

@@ -90,7 +90,7 @@ def plain_number(value: Any, name: str) -> Any:
             return float(value)
         except OverflowError:  # a fraction beyond all floats
             pass
-    elif not isinstance(value, Number | np.ndarray) or np.ndim(value) > 0:
+    elif not isinstance(value, Number | np.ndarray) or getattr(value, "ndim", 0) > 0:
         return value
     raise ValueError(f"{name} must be an int or a float, got {shown(value)}.")
 

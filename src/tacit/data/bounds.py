@@ -58,7 +58,7 @@ class TargetBounds:
                 places = order[np.minimum(found, len(classes) - 1)]
                 known = np.array_equal(classes[places], piece)
             else:
-                labels = (code.get(label, -1) for label in piece.tolist())
+                labels = (_place(code, label) for label in piece.tolist())
                 places = np.fromiter(labels, np.int64, len(piece))
                 known = bool((places >= 0).all())
             if not known:
@@ -68,6 +68,14 @@ class TargetBounds:
                 )
             codes[start : start + PIECE] = places
         return codes
+
+
+def _place(code: dict[Any, int], label: Any) -> int:
+    """Return the place of a label that equals a class, and -1 for any other."""
+    try:
+        return code.get(label, -1)
+    except TypeError:  # what has no hash is no label
+        return -1
 
 
 @dataclass(frozen=True)

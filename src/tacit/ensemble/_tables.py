@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tacit._estimators import checked_values
+from tacit._estimators import checked_values, listed
 from tacit.data.bounds import canonical
 
 __all__ = ["one_row", "table_of"]
@@ -25,7 +25,7 @@ def table_of(X: Any) -> Any:
         return X
     if hasattr(X, "shape"):
         return np.asarray(X)
-    cells = np.asarray(X, dtype=object)
+    cells = listed(X)
     # the shape is refused elsewhere, in words of its own
     return checked_values(cells, finite=False) if cells.ndim == 2 else cells
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
-from sklearn.utils.multiclass import check_classification_targets
 
-from tacit._estimators import planning_rows, promised_budget, public_range
+from tacit._estimators import labels_found, planning_rows, promised_budget, public_range
 from tacit._validate import PlainNumbers, at_least, one_of
 from tacit.ensemble._agreement import Agreement, agreement_groups
 from tacit.ensemble._plan import (
@@ -264,17 +261,7 @@ def public_classes(labeler: Any, y: Any = None) -> Any:
         return checked_classes(labeler.classes)
     if y is None:
         raise ValueError("classes must be given for a plan, which sees no labels.")
-    with warnings.catch_warnings():
-        # it warns about labels that look like numbers, which depends on them
-        warnings.simplefilter("ignore", UserWarning)
-        check_classification_targets(y)
-    classes = np.unique(y)
-    if len(classes) < 2:
-        raise ValueError(
-            "y holds one class; give the public labels as classes= to fit with fewer "
-            "labels than there are."
-        )
-    return checked_classes(classes)
+    return checked_classes(labels_found(y))
 
 
 def voting_of(labeler: Any, classes: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._estimators import listed
 from tacit._quiet import attempt
 
 __all__ = ["ClassVoting", "NumberVoting", "Voting"]
@@ -118,7 +119,7 @@ class NumberVoting(Voting):
 
 def _one_each(predictions: Any, n: int) -> NDArray[Any]:
     """Return n predictions as an array, or raise."""
-    found = np.asarray(predictions)
+    found = np.asarray(listed(predictions))
     # some learners predict one column
     if found.shape == (n, 1):
         found = found[:, 0]

@@ -20,6 +20,7 @@ from tacit._estimators import (
     checked_targets,
     checked_values,
     columns_with_bounds,
+    listed,
     numeric,
     open_account,
     planning_rows,
@@ -145,8 +146,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
             return self._fit(X, y, ledger)
 
     def _fit(self, X, y, ledger):
-        if not hasattr(X, "shape"):
-            X = np.asarray(X)
+        X = listed(X)
         n_rows, n_features = checked_shape(
             self,
             X,

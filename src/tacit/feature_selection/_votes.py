@@ -26,7 +26,7 @@ from tacit.privacy import (
     calibrate,
 )
 from tacit.stability import BlockVote, SubsampleVote, block_members
-from tacit.stability._asking import seeds_for, votes_of
+from tacit.stability._asking import ListedRows, seeds_for, votes_of
 from tacit.stability._base import refuse_wrong_function
 
 __all__ = ["BlockVoteSelector", "FeatureVote", "FeatureVotePlan"]
@@ -326,6 +326,8 @@ class BlockVoteSelector(PrivateSelector):
             return 2.0 * bounds.codes(y) - 1.0
         if self.selector is None or self.y_range is not None:
             y = numeric(y)
+        elif y.dtype.kind == "O":  # each block's targets have a type of their own
+            return ListedRows(y.tolist())
         return y if self.y_range is None else np.clip(y, *public_range(self.y_range))
 
     def _prepared_features(self, X, features):

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit._estimators import (
     checked_shape,
     checked_targets,
+    listed,
     open_account,
     report_of,
 )
@@ -126,8 +127,7 @@ def coefficient_intervals(
     fraction(closed=False, level=level)
     facts = _facts(model)
     noise = _fit_noise(facts)
-    if not hasattr(X, "shape"):
-        X = np.asarray(X)
+    X = listed(X)
     promise = model.privacy_.promise
     counted = promise.neighbors is Neighbors.REPLACE_ONE
     n_rows, _ = checked_shape(

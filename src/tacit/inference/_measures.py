@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import checked_shape, numeric, public_range
+from tacit._estimators import checked_shape, listed, numeric, public_range
 from tacit.data.alone import margins, pieces, plain_rows
 from tacit.linear_model._base import PrivateLinearModel
 from tacit.linear_model._erm import checked_features
@@ -134,10 +134,9 @@ def number_of_rows(model: Any, X: Any, least: int) -> int:
         if n_rows < least:
             raise ValueError("X must hold at least one row to score on.")
         return int(n_rows)
-    table = X if hasattr(X, "shape") else np.asarray(X)
-    return checked_shape(
-        model, table, fitting=False, least_rows=least, accept_sparse=True
-    )[0]
+    return checked_shape(model, X, fitting=False, least_rows=least, accept_sparse=True)[
+        0
+    ]
 
 
 def predictions(model: Any, X: Any, n_rows: int) -> NDArray[Any]:
@@ -145,14 +144,12 @@ def predictions(model: Any, X: Any, n_rows: int) -> NDArray[Any]:
     if not isinstance(model, PrivateLinearModel):
         if n_rows == 0:  # which scikit-learn's models refuse
             return np.empty(0)
-        answers = model.predict(X)
-        listed = not hasattr(answers, "dtype")
-        # in a list, one answer of another kind must not change the others
-        predicted = np.asarray(answers, dtype=object if listed else None)
+        # in a list, one cell or answer of another kind must not change the others
+        predicted = np.asarray(listed(model.predict(listed(X))))
         if predicted.size != n_rows:
             raise ValueError("model must predict one answer for each row.")
         return predicted.reshape(n_rows)
-    X = plain_rows(checked_features(X if hasattr(X, "shape") else np.asarray(X)))
+    X = plain_rows(checked_features(listed(X)))
     W = np.atleast_2d(model.coef_).T
     scores = np.empty((X.shape[0], W.shape[1]))
     for place, part in pieces(X):
@@ -170,5 +167,12 @@ def _right(predicted: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
         return np.where(predicted == y, PARTS, 0)
     # Python compares integers with floats without rounding, and texts with neither
     pairs = zip(predicted.tolist(), y.tolist(), strict=True)
-    same = (PARTS * bool(answer == label) for answer, label in pairs)
+    same = (PARTS * _is_same(answer, label) for answer, label in pairs)
     return np.fromiter(same, np.int64, len(y))
+
+
+def _is_same(answer: Any, label: Any) -> bool:
+    try:
+        return bool(answer == label)
+    except Exception:  # a stranger's object is no label, and must not tell by failing
+        return False

@@ -16,6 +16,7 @@ from tacit._estimators import (
     all_or_nothing,
     checked_shape,
     checked_targets,
+    listed,
     promised_budget,
 )
 from tacit._validate import at_least
@@ -82,8 +83,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
             Account of the data set to charge; None opens one for this fit alone.
         """
         with all_or_nothing(self):
-            if not hasattr(X, "shape"):
-                X = np.asarray(X)
+            X = listed(X)
             least = 2 if self._counted() else 0
             n_rows, _ = checked_shape(
                 self, X, fitting=True, least_rows=least, accept_sparse=True
@@ -176,8 +176,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
     def _scores(self, X):
         """Return the margins of rows within the bounds."""
         check_is_fitted(self)
-        if not hasattr(X, "shape"):
-            X = np.asarray(X)
+        X = listed(X)
         checked_shape(self, X, fitting=False, accept_sparse=True)
         X = checked_features(X)
         return self.bounds_.clip(X) @ self.coef_.T + self.intercept_

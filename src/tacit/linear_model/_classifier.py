@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
-from tacit._estimators import planning_rows, promised_budget
+from tacit._estimators import labels_found, planning_rows, promised_budget
 from tacit._validate import one_of
 from tacit.convex import L1Ball
 from tacit.data import RowBounds
@@ -32,10 +29,6 @@ class PrivateClassifierMixin(ClassifierMixin):
     """Public classes, one margin for two of them, and the label of the largest."""
 
     def _fit(self, X, y, ledger):
-        with warnings.catch_warnings():
-            # it warns about labels that look like numbers, which depends on them
-            warnings.simplefilter("ignore", UserWarning)
-            check_classification_targets(y)
         classes = self._public_classes(y)
         setting = self._setting(*X.shape, sparse.issparse(X), classes)
         weights, intercepts = self._minimize(
@@ -103,13 +96,7 @@ class PrivateClassifierMixin(ClassifierMixin):
         if self.classes is None and y is None:
             raise ValueError("classes must be given for a plan, which sees no labels.")
         if self.classes is None:
-            classes = np.unique(y)
-            if len(classes) < 2:
-                raise ValueError(
-                    "y holds one class; give the public labels as classes= to fit "
-                    "with fewer labels than there are."
-                )
-            return classes
+            return labels_found(y)
         classes = np.unique(np.asarray(self.classes))
         if len(classes) < 2 or (classes.dtype.kind == "f" and np.isnan(classes).any()):
             raise ValueError(

@@ -13,9 +13,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import Binarizer, Normalizer
-from sklearn.utils.multiclass import check_classification_targets
 
-from tacit._estimators import checked_shape
+from tacit._estimators import checked_shape, labels_found
 from tacit._validate import at_least
 from tacit.data import RowBounds
 from tacit.exceptions import PlanError
@@ -237,7 +236,6 @@ def labels_of(models: list[Any], y: Any) -> tuple[Any, bool]:
 
     Labels that a fit would refuse are refused here, by what the fit does itself.
     """
-    check_classification_targets(y)
     parts = [part for model in models for _, part in private_parts(model)]
     for part in parts:
         if getattr(part, "classes", None) is None:
@@ -252,13 +250,7 @@ def labels_of(models: list[Any], y: Any) -> tuple[Any, bool]:
             raise ValueError("y must hold labels from classes only.")
     if all(private_parts(model)[-1][1].classes is not None for model in models):
         return None, False
-    found = np.unique(y)
-    if len(found) < 2:
-        raise ValueError(
-            "y holds one class; give the public labels as classes= to fit with fewer "
-            "labels than there are."
-        )
-    return found, True
+    return labels_found(y), True
 
 
 def event_of_fit(

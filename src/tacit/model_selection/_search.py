@@ -14,6 +14,7 @@ from tacit._estimators import (
     all_or_nothing,
     checked_shape,
     checked_targets,
+    listed,
     numeric,
     open_account,
     planning_rows,
@@ -215,10 +216,9 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         return self._prepared(models, np.zeros((1, n_features)), n_rows, None).plan
 
     def _fit(self, X, y, ledger):
+        X = listed(X)
         if sparse.issparse(X):
             X = canonical(X)  # rows of most formats cannot be taken by their places
-        elif not hasattr(X, "shape"):
-            X = np.asarray(X)
         params, models = self._candidates()
         measure = self._measure(models)
         counted = Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE

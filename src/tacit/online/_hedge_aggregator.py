@@ -10,6 +10,7 @@ from tacit._estimators import (
     checked_shape,
     checked_targets,
     checked_values,
+    listed,
     numeric,
 )
 from tacit._validate import one_of
@@ -177,7 +178,7 @@ class HedgeAggregator(StreamModel):
             Predictions, one column an expert.
         """
         check_is_fitted(self)
-        X = X if hasattr(X, "shape") else np.asarray(X)
+        X = listed(X)
         checked_shape(self, X, fitting=False, accept_sparse=True)
         X = dense(X)
         if self.loss != "zero_one" or X.dtype.kind in NUMBERS:

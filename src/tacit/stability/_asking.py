@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit._quiet import attempt
 from tacit.mechanisms.subsets import random_seeds
 
-__all__ = ["as_vote", "asked", "seeds_for", "taken", "votes_of"]
+__all__ = ["ListedRows", "as_vote", "asked", "seeds_for", "taken", "votes_of"]
 
 Function = Callable[..., Any]
 
@@ -79,6 +79,39 @@ def votes_of(
         as_vote(asked(function, taken(X, rows), taken(y, rows), seed))
         for rows, seed in zip(sets, seeds, strict=True)
     ]
+
+
+class ListedRows:
+    """Rows or targets of a list, of which each set has the type of its own rows.
+
+    NumPy chooses a type for all of a list, so that one string in it would make strings
+    of the numbers in every set.
+
+    Parameters
+    ----------
+    cells
+        The list; nothing is read here but its length.
+    """
+
+    def __init__(self, cells: Iterable[Any]) -> None:
+        self._private_cells = list(cells)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Number of rows."""
+        return (len(self._private_cells),)
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """Return an array of these rows alone, as NumPy makes it of them."""
+        # [vote:lists]
+        own = [self._private_cells[row] for row in rows.tolist()]
+        try:
+            return np.array(own)
+        except Exception:  # rows of several lengths, or a stranger's object
+            objects = np.empty(len(own), dtype=object)
+            for place, row in enumerate(own):
+                objects[place] = row
+            return objects
 
 
 def taken(table: Any, rows: NDArray[np.intp]) -> Any:

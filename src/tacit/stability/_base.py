@@ -16,6 +16,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 from tacit.solvers._base import Plan
+from tacit.stability._asking import ListedRows
 
 __all__ = [
     "Answer",
@@ -77,9 +78,10 @@ def private_answer(
     procedure
         What to ask, such as `BlockVote`.
     X
-        Rows: an array, a sparse matrix or a data frame.
+        Rows: an array, a sparse matrix or a data frame; where sets of rows vote, also
+        a list, of which each set becomes an array whose type depends on that set only.
     y
-        Targets, one for each row; None where the function needs none.
+        Targets, one for each row, likewise; None where the function needs none.
     epsilon
         Privacy budget of the answer.
     delta
@@ -109,6 +111,8 @@ def private_answer(
             "procedure must be one that plans and runs, such as BlockVote(function), "
             f"got {_called(procedure)}."
         )
+    for name, given in (("X", X), ("y", y)):
+        _refuse_list(procedure, name, given)
     table = as_table("X", X)
     n_rows = int(table.shape[0])
     targets = None if y is None else as_table("y", y)
@@ -128,10 +132,27 @@ def private_answer(
     return Answer(value, report_of(entry, budget, ledger, plan.assumptions))
 
 
+def _refuse_list(procedure: Any, name: str, values: Any) -> None:
+    """Refuse a list where a function sees all rows together.
+
+    Its type would be that of all cells, so that one row would change what the function
+    makes of every other.
+    """
+    takes = getattr(procedure, "takes_lists", False)
+    if isinstance(values, list | tuple) and not takes:
+        raise TypeError(
+            f"{name} must be an array, a sparse matrix or a data frame for "
+            f"{type(procedure).__name__}, got a {type(values).__name__}; choose its "
+            f"type without the data, as np.asarray({name}, dtype=float) does."
+        )
+
+
 def as_table(name: str, values: Any) -> Any:
     """Return rows that can be taken by their positions."""
     if sparse.issparse(values):
         return values.tocsr()
+    if isinstance(values, list | tuple):
+        return ListedRows(values)
     table = values if hasattr(values, "iloc") else np.asarray(values)
     if len(table.shape) not in (1, 2):
         raise ValueError(

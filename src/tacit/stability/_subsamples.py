@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, log
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -104,6 +104,9 @@ class SubsampleVote:
     function: Callable[..., Any]
     accounting: str = "tight"
     rule: str = "optimal"
+
+    # each set of rows is read by itself
+    takes_lists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         refuse_wrong_function("function", self.function, seeded=True)

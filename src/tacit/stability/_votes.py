@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.random import Generator
 
@@ -123,6 +123,9 @@ class BlockVote:
     function: Callable[..., Any]
     n_blocks: int | None = None
     rule: str = "optimal"
+
+    # each set of rows is read by itself
+    takes_lists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         plain(self)

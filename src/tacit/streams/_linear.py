@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
     checked_shape,
     checked_targets,
     checked_values,
+    labels_found,
+    listed,
     numeric,
     public_range,
 )
@@ -94,7 +93,7 @@ class StreamLinearModel(StreamModel):
     def _scores(self, X):
         """Return the margins of rows within the bounds."""
         check_is_fitted(self)
-        X = X if hasattr(X, "shape") else np.asarray(X)
+        X = listed(X)
         checked_shape(self, X, fitting=False, accept_sparse=True)
         X = checked_values(X, accept_sparse=True)
         return self._bounds().clip(X) @ self.coef_.T + self.intercept_
@@ -202,19 +201,9 @@ class StreamClassifierMixin(ClassifierMixin):
 
     def _whole_targets(self, X, y):
         y = super()._whole_targets(X, y)
-        with warnings.catch_warnings():
-            # it warns about labels that look like numbers, which depends on them
-            warnings.simplefilter("ignore", UserWarning)
-            check_classification_targets(y)
         vars(self).pop("_told_classes", None)
         if self.classes is None:
-            found = np.unique(y)
-            if len(found) < 2:
-                raise ValueError(
-                    "y holds one class; give the public labels as classes= to fit "
-                    "with fewer labels than there are."
-                )
-            self._told_classes = found
+            self._told_classes = labels_found(y)
         return y
 
     def _classes(self):

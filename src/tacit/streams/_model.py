@@ -17,6 +17,7 @@ from tacit._estimators import (
     ExplicitSeed,
     all_or_nothing,
     checked_shape,
+    listed,
     open_account,
     promised_budget,
     report_of,
@@ -108,7 +109,7 @@ class StreamModel(ExplicitSeed, BaseEstimator):
                 "move others to another step; call partial_fit once for each step."
             )
         with self._alone():
-            X = X if hasattr(X, "shape") else np.asarray(X)
+            X = listed(X)
             n_rows, _ = checked_shape(self, X, fitting=True, accept_sparse=True)
             X = canonical(X)
             for name in ("_private_stream", "_n_steps"):
@@ -151,7 +152,7 @@ class StreamModel(ExplicitSeed, BaseEstimator):
 
     def _whole_targets(self, X, y):
         """Return the targets of a table, after refusing what no step should see."""
-        return np.asarray(y)
+        return np.asarray(listed(y))
 
     def _is_first(self):
         """Return whether nothing is charged yet, so that a value may be refused."""

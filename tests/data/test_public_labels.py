@@ -1,0 +1,103 @@
+"""Labels are compared with the public classes, one by one and whatever their type."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from tacit.data import RowBounds
+from tacit.ensemble import PrivateLabeler
+from tacit.linear_model import LinearSVC, LogisticRegression
+from tacit.model_selection import PrivateSearchCV
+from tacit.online import OnlineLogisticRegression
+from tacit.privacy import Budget, Ledger
+
+CLASSES = [0.0, 0.5, 1.0]
+N = 60
+X = np.cos(np.arange(2.0 * N)).reshape(N, 2)
+SAME = [0, False, np.int8(0), 0.0, Decimal(0), Fraction(0), np.float32(0)]
+HALF = [0.5, np.float16(0.5), Fraction(1, 2), Decimal("0.5")]
+
+
+def models():
+    given = {"classes": CLASSES, "random_state": 0}
+    inner = LogisticRegression(4.0, 1e-4, classes=CLASSES)
+    return [
+        LogisticRegression(4.0, 1e-4, **given),
+        LinearSVC(4.0, 1e-4, **given),
+        OnlineLogisticRegression(4.0, 1e-4, horizon=4, rows_per_step=15, **given),
+        PrivateSearchCV(inner, {"x_norm": [0.5, 1.0]}, 8.0, 1e-4, random_state=0),
+    ]
+
+
+each_model = pytest.mark.parametrize("model", models(), ids=lambda m: type(m).__name__)
+
+
+def test_each_label_has_the_place_of_the_class_that_it_equals():
+    bounds = RowBounds(classes=tuple(CLASSES))
+    labels = np.empty(len(SAME) + len(HALF), dtype=object)
+    labels[:] = [*SAME, *HALF]
+    assert bounds.codes(labels).tolist() == [0] * len(SAME) + [1] * len(HALF)
+
+
+@pytest.mark.parametrize("label", ["0.5", 0.25, None, [0.5], np.nan, b"0"])
+def test_any_other_label_is_outside(label):
+    labels = np.empty(2, dtype=object)
+    labels[:] = [0.5, label]
+    with pytest.raises(ValueError, match="outside the public classes"):
+        RowBounds(classes=tuple(CLASSES)).codes(labels)
+
+
+@each_model
+def test_one_label_between_two_integers_is_taken_where_it_is_public(model):
+    y = np.arange(N) % 2 / 1.0
+    model.fit(X, y)
+    y[-1] = 0.5
+    model.fit(X, y)
+    assert model.classes_.tolist() == CLASSES
+
+
+@each_model
+def test_labels_of_several_kinds_are_taken_as_the_classes_they_equal(model):
+    y = [(SAME[i % 7] if i % 2 else 1) if i % 5 else HALF[i % 4] for i in range(N)]
+    kinds = model.fit(X, y)
+    answers = kinds.predict(X).tolist()
+    assert (
+        answers
+        == model.fit(X, np.array([float(label) for label in y])).predict(X).tolist()
+    )
+
+
+@each_model
+def test_labels_outside_follow_the_rule_and_charge_nothing(model):
+    ledger, y = Ledger(Budget(9.0, 1e-2)), [i % 2 for i in range(N)]
+    y[3] = "half"
+    if isinstance(model, OnlineLogisticRegression):  # such a row counts as absent
+        model.fit(X, y, ledger=ledger)
+        return
+    with pytest.raises(ValueError, match="classes") as refused:
+        model.fit(X, y, ledger=ledger)
+    assert "half" not in str(refused.value)
+    assert ledger.spent() == 0
+
+
+def test_teachers_learn_from_public_labels_of_several_kinds():
+    labeler = PrivateLabeler(
+        DecisionTreeClassifier(),
+        4,
+        4.0,
+        1e-4,
+        classes=CLASSES,
+        n_queries=2,
+        random_state=0,
+    )
+    y = [(i % 2, 0.5, True)[i % 3] for i in range(N)]
+    assert labeler.fit(X, y).label(X[:2]).values.shape == (2,)
+
+
+def test_without_public_classes_labels_must_be_of_one_kind():
+    y = [i % 2 for i in range(N)]
+    with pytest.raises(ValueError, match=r"labels of one kind.*classes="):
+        LogisticRegression(1.0, 1e-4).fit(X, [*y[:-1], "1"])
