@@ -37,6 +37,17 @@ def test_a_private_number_of_rows_without_a_guess_asks_for_one(kind, solver, del
 
 
 @pytest.mark.parametrize("kind", SPARSE)
+@pytest.mark.parametrize("n_rows", [2, 500, 2**26, 2**31, 2**40])
+def test_a_private_number_of_rows_decides_about_no_refusal(kind, n_rows):
+    model = made(kind, 1.0, 1e-20, neighbors="add_or_remove_one", solver="gcd")
+    with pytest.raises(PlanError, match="expected_rows must be given") as refusal:
+        model.plan(n_rows, 4)
+    with pytest.raises(PlanError) as other:
+        model.plan(20, 4)
+    assert str(refusal.value) == str(other.value)
+
+
+@pytest.mark.parametrize("kind", SPARSE)
 @pytest.mark.parametrize("name", ["selected_names_", "selected_features_"])
 def test_nothing_is_selected_before_a_fit(kind, name):
     model = made(kind)

@@ -403,6 +403,56 @@ def test_targets_out_of_range_move_no_score_further(layout):
     assert len(assert_replays(train(solver, plan), first, second).entries) == 3
 
 
+def whole_cells(gradient):
+    """Return entries as integers, from their two parts."""
+    high, low = gradient.cells.T.astype(object)
+    return (high * 2**22 + low).astype(np.int64)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(3)])
+@pytest.mark.parametrize("n_rows", [10**3, 2**28, 2**31])
+def test_sums_over_all_rows_planned_for_do_not_wrap(loss, n_rows):
+    from tacit.solvers._sparse_frank_wolfe import SparseGradient  # noqa: PLC0415
+
+    bounds = RowBounds(1.0, "linf")
+    problem = Problem(loss, bounds, n_rows, 3, regularizer=L1Ball(1.0))
+    plan = FrankWolfe(n_steps=3).plan(problem, Budget(1.0, 1e-6))
+    # one row at the bound, with the largest slope that there is
+    gradient = SparseGradient(
+        sparse.csr_array([[1.0, -1.0, 0.3]]),
+        np.zeros(1, dtype=np.int64) if loss.n_outputs > 1 else -np.ones(1),
+        loss=SteepestSlope(loss.n_outputs),
+        slope=entry_slope(problem),
+        quantum=plan.quantum,
+        scales=np.ones(3),
+        staleness=0.0,
+    )
+    one = gradient.entries()
+    gradient.cells *= n_rows  # what as many such rows add up to
+    np.testing.assert_allclose(gradient.entries(), n_rows * one, rtol=1e-15)
+    assert np.abs(gradient.cells).max() < 2**54
+    # and rounding to quanta stays a small part of the sensitivity
+    assert problem.most_rows * plan.quantum <= 1e-3 * entry_slope(problem)
+
+
+class SteepestSlope:
+    """A loss whose slope is beyond every bound."""
+
+    def __init__(self, n_outputs):
+        self.n_outputs = n_outputs
+
+    def slope(self, y, Z):
+        return np.full(Z.shape, 1e9)
+
+
+def test_plans_for_more_rows_than_sums_hold_are_rejected():
+    problem = Problem(
+        Logistic(), RowBounds(1.0, "linf"), 2**31 + 1, 3, regularizer=L1Ball(1.0)
+    )
+    with pytest.raises(PlanError, match="up to 2\\*\\*31 rows"):
+        FrankWolfe().plan(problem, Budget(1.0, 1e-6))
+
+
 def test_gradient_entries_of_sparse_rows_leave_no_trace_of_the_past(seed):
     from tacit.solvers._sparse_frank_wolfe import SparseGradient  # noqa: PLC0415
 
@@ -419,12 +469,12 @@ def test_gradient_entries_of_sparse_rows_leave_no_trace_of_the_past(seed):
     )
     rng = as_generator(seed)
     for t in range(59):
-        before = gradient.cells.copy()
+        before = whole_cells(gradient)
         changed = gradient.move(t, int(rng.integers(8)), 4 * rng.normal() / (t + 2))
-        moved = np.flatnonzero(before != gradient.cells)
+        moved = np.flatnonzero(before != whole_cells(gradient))
         assert np.isin(moved, changed).all()
         margins = scales[t] * gradient._scaled
         assert np.abs(margins - gradient._seen).max() <= 0.03 * (1 + 1e-12)
     slopes = Logistic().slope(y, gradient._seen)
     exact = np.rint(X.toarray() * slopes * 2.0**38).sum(axis=0)
-    np.testing.assert_array_equal(gradient.cells, exact.astype(np.int64))
+    np.testing.assert_array_equal(whole_cells(gradient), exact.astype(np.int64))

@@ -181,6 +181,8 @@ def planned_fit(
         regularizer=setting.regularizer,
         constant=intercept,
     )
+    # where it is private, the number of rows decides nothing
+    counted = budget.neighbors is Neighbors.REPLACE_ONE
     capped = replace(problem, loss=capped_where_noisy(problem, budget))
     chosen = chosen_solver(solver, noise, capped, budget)
     if budget.neighbors is Neighbors.REPLACE_ONE and isinstance(chosen, CERTIFIED):
@@ -189,7 +191,7 @@ def planned_fit(
     # coordinates have clips of their own, which leave the loss as it is
     if not isinstance(chosen, COLUMN_SOLVERS):
         problem = capped
-    elif expected_rows is None and problem.n_rows > max(n_rows, MOST_ROWS_WHOLE):
+    elif not counted and expected_rows is None and problem.n_rows > MOST_ROWS_WHOLE:
         raise PlanError(
             "expected_rows must be given for neighbors='add_or_remove_one' where delta "
             f"is 0 or tiny: a public guess of the rows, at most {MOST_ROWS_WHOLE} for "

@@ -17,7 +17,14 @@ from tacit._validate import one_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import GRID
 
-__all__ = ["check_noise", "enlarged", "noise_assumptions", "on_grid", "to_cells"]
+__all__ = [
+    "check_noise",
+    "enlarged",
+    "finite_scores",
+    "noise_assumptions",
+    "on_grid",
+    "to_cells",
+]
 
 # Below this many cells a division in floating point is off by a quarter of a cell at
 # most; above, rational numbers take over
@@ -25,6 +32,8 @@ FLOAT_SAFE = 2.0**51
 # Hence a value is rounded by three quarters of a cell at most, and two of them move
 # apart by at most this many cells a coordinate
 ROUNDING = 1.5
+# Largest score that counts; the difference of two is still a float
+MOST_SCORE = 1e300
 
 
 def check_noise(noise: str) -> None:
@@ -59,6 +68,20 @@ def enlarged(multiplier: float, sensitivity: float, norm_of_ones: float) -> floa
             "values."
         )
     return scale
+
+
+def finite_scores(scores: Any) -> NDArray[np.float64]:
+    """Return scores from -1e300 to 1e300; NaN counts as the lowest score.
+
+    Scores are private, so that an exception would leak information, as would a choice
+    by a number that compares with no other. Each score is read by itself, and clipping
+    moves no two of them further apart.
+    """
+    # [selection:finite]
+    values = np.asarray(scores, dtype=np.float64)
+    return np.clip(
+        np.where(np.isnan(values), -MOST_SCORE, values), -MOST_SCORE, MOST_SCORE
+    )
 
 
 def to_cells(

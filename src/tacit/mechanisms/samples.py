@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit._tape import release
 from tacit._validate import at_least, plain, positive
 from tacit.mechanisms._base import Drawable
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.grid import check_noise, finite_scores
 from tacit.mechanisms.noise import GRID, GRID_BITS
 from tacit.privacy import BoundedRange, Event, PureDP, Repeated
 
@@ -78,8 +78,11 @@ class SampleIndices(Drawable):
     def __call__(
         self, log_weights: NDArray[np.float64], rng: Generator
     ) -> NDArray[np.int64]:
-        """Return how often each index was drawn."""
-        weights = np.asarray(log_weights, dtype=np.float64).ravel()
+        """Return how often each index was drawn.
+
+        Log-weights are read as scores are: NaN counts as the lowest.
+        """
+        weights = finite_scores(log_weights).ravel()
         if weights.size == 0:
             raise ValueError("log_weights must name at least one candidate, got none.")
         below = np.maximum(weights - weights.max(), FLOOR)

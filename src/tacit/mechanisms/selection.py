@@ -14,7 +14,7 @@ from tacit._validate import plain, positive
 from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
-from tacit.mechanisms.grid import ROUNDING, check_noise
+from tacit.mechanisms.grid import ROUNDING, check_noise, finite_scores
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import BoundedRange, Budget, Event, PureDP
 
@@ -40,6 +40,12 @@ class _Selection(Drawable):
         How far neighbors can move any one score.
     noise
         ``"grid"`` for exact integer draws, ``"float"`` for research.
+
+    Notes
+    -----
+    Scores are clipped to [-1e300, 1e300], and NaN counts as the lowest of them, before
+    anything is drawn: scores are private, and no score raises an exception.
+    ``sensitivity`` must bound how far neighbors move the scores that are read so.
     """
 
     epsilon: float
@@ -61,7 +67,7 @@ class _Selection(Drawable):
     def _choose(self, scores: Array, rng: Generator) -> int: ...
 
     def __call__(self, scores: Array, rng: Generator) -> int:
-        scores = np.asarray(scores, dtype=np.float64).ravel()
+        scores = finite_scores(scores).ravel()
         if scores.size == 0:
             raise ValueError("scores must name at least one candidate, got none.")
         return int(
@@ -78,9 +84,15 @@ class _Selection(Drawable):
         """Return ``epsilon score / (2 sensitivity)`` below the best, in grid units."""
         # [selection:grid] what rounding the scores adds is kept back
         rate = (self.epsilon / 2 * GRID - ROUNDING) / self.sensitivity
-        with np.errstate(over="ignore"):  # a warning would tell of the scores
-            below = np.maximum((scores - scores.max()) * rate, FLOOR)
+        below = np.maximum(self._below(scores, rate), FLOOR)
         return np.asarray(np.rint(below), dtype=np.int64)
+
+    def _below(self, scores: Array, rate: float | None = None) -> Array:
+        """Return the scores less the best, times the rate of the float mechanisms."""
+        if rate is None:
+            rate = self.epsilon / (2 * self.sensitivity)
+        with np.errstate(over="ignore"):  # a warning would tell of the scores
+            return np.asarray((scores - scores.max()) * rate)
 
 
 @dataclass(frozen=True)
@@ -100,8 +112,8 @@ class Exponential(_Selection):
 
     def _choose(self, scores: Array, rng: Generator) -> int:
         if self.noise == "float":
-            rate = self.epsilon / (2 * self.sensitivity)
-            return int(np.argmax(scores * rate + draws.float_gumbel(scores.size, rng)))
+            gumbel = draws.float_gumbel(scores.size, rng)
+            return int(np.argmax(self._below(scores) + gumbel))
         return draws.exponential_index(self._exponents(scores), GRID, rng)
 
 
@@ -127,9 +139,8 @@ class PermuteAndFlip(_Selection):
 
     def _choose(self, scores: Array, rng: Generator) -> int:
         if self.noise == "float":
-            rate = self.epsilon / (2 * self.sensitivity)
             waits = np.abs(draws.float_laplace(scores.size, rng))
-            return int(np.argmax(scores * rate + waits))
+            return int(np.argmax(self._below(scores) + waits))
         return draws.permute_and_flip_index(self._exponents(scores), GRID, rng)
 
 
@@ -146,8 +157,8 @@ class NoisyMax(_Selection):
 
     def _choose(self, scores: Array, rng: Generator) -> int:
         if self.noise == "float":
-            rate = self.epsilon / (2 * self.sensitivity)
-            return int(np.argmax(scores * rate + draws.float_laplace(scores.size, rng)))
+            laplace = draws.float_laplace(scores.size, rng)
+            return int(np.argmax(self._below(scores) + laplace))
         # ties go to the first, which the shift argument of the proof allows
         waits = draws.discrete_laplace(scores.size, rng)
         return int(np.argmax(self._exponents(scores) + waits))

@@ -10,11 +10,17 @@ import numpy as np
 from numpy.random import Generator
 
 from tacit._tape import release
-from tacit._validate import at_least, fraction, one_of, plain, positive
+from tacit._validate import at_least, fraction, one_of, plain, positive, shown
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
 from tacit.mechanisms._stable_law import MOST_DISTANCE, BestRelease
-from tacit.mechanisms.grid import check_noise, enlarged, to_cells
+from tacit.mechanisms.grid import (
+    MOST_SCORE,
+    check_noise,
+    enlarged,
+    finite_scores,
+    to_cells,
+)
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import ApproxDP, Event, PureDP, Repeated
 
@@ -73,6 +79,10 @@ class AboveThreshold(Drawable):
         plain(self)
         positive(epsilon=self.epsilon, sensitivity=self.sensitivity)
         at_least(1, n_positives=self.n_positives)
+        if not abs(self.threshold) <= MOST_SCORE:
+            raise ValueError(
+                f"threshold must be a finite number, got {shown(self.threshold)}."
+            )
         check_noise(self.noise)
 
     @property
@@ -101,7 +111,11 @@ class AboveThreshold(Drawable):
     def step(
         self, state: AboveThresholdState, value: float, rng: Generator
     ) -> tuple[AboveThresholdState, bool]:
-        """Answer one query, which may depend on all earlier answers."""
+        """Answer one query, which may depend on all earlier answers.
+
+        Values are clipped to [-1e300, 1e300], and NaN counts as the lowest.
+        """
+        value = float(finite_scores(value))
         if state.n_positives >= self.n_positives:
             raise ValueError(
                 f"AboveThreshold was planned for {self.n_positives} positive answers, "
@@ -257,4 +271,5 @@ class StableRelease(Drawable):
 
 def _counted(distance: float) -> float:
     """Return the distance as a number from zero on; this moves none further apart."""
-    return min(float(distance), float(MOST_DISTANCE)) if distance > 0 else 0.0
+    # in this order, as an integer may be beyond all floats
+    return float(min(distance, MOST_DISTANCE)) if distance > 0 else 0.0

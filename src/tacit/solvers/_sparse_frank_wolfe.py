@@ -23,6 +23,10 @@ Floats = NDArray[np.float64]
 Links = NDArray[np.int32]
 
 NONE = -1
+# Sums of terms are kept in two parts, of this many low bits and of the rest, as those
+# of many rows do not fit in 64 bits
+LOW_BITS = 22
+LOW = 2**LOW_BITS - 1
 
 
 class SparseGradient:
@@ -73,14 +77,17 @@ class SparseGradient:
         self._previous = np.full(n, NONE, dtype=np.int32)
         self._due = np.full(n, NONE, dtype=np.int32)
         self._rows = np.empty(n, dtype=np.int32)
-        self.cells = np.zeros(p * k, dtype=np.int64)
+        # the high and the low part of each entry, in quanta
+        self.cells = np.zeros((p * k, 2), dtype=np.int64)
         self._marked = np.zeros(p * k, dtype=np.bool_)
         self._changed = np.empty(p * k, dtype=np.int32)
         add_terms(*self._private_rows, self._slopes, 1 / quantum, self.cells)
 
     def entries(self, which: Any = slice(None)) -> Floats:
         """Return entries of the gradient, of all by default."""
-        return np.asarray(self.cells[which] * self.quantum, dtype=np.float64)
+        # [frank-wolfe:parts] both parts are exact as floats, and their sum is rounded
+        high, low = self.cells[which].T
+        return np.asarray((high * 2.0**LOW_BITS + low) * self.quantum)
 
     def move(self, step: int, entry: int, amount: float) -> Links:
         """Add ``amount`` to a weight after the shrink; return what entries changed."""
@@ -153,7 +160,9 @@ def add_terms(
     for i in range(n):
         for a in range(indptr[i], indptr[i + 1]):
             for c in range(k):
-                cells[indices[a] * k + c] += term(data[a], slopes[i, c], per_unit)
+                entry, new = indices[a] * k + c, term(data[a], slopes[i, c], per_unit)
+                cells[entry, 0] += new >> LOW_BITS
+                cells[entry, 1] += new & LOW
 
 
 @njit(cache=True)
@@ -284,9 +293,11 @@ def replace_terms(
         for a in range(indptr[i], indptr[i + 1]):
             for c in range(k):
                 entry = indices[a] * k + c
-                cells[entry] += term(data[a], new[r, c], per_unit) - term(
-                    data[a], slopes[i, c], per_unit
-                )
+                put = term(data[a], new[r, c], per_unit)
+                out = term(data[a], slopes[i, c], per_unit)
+                # part by part, so that each is the sum over the rows as they are now
+                cells[entry, 0] += (put >> LOW_BITS) - (out >> LOW_BITS)
+                cells[entry, 1] += (put & LOW) - (out & LOW)
                 if not marked[entry]:
                     marked[entry] = True
                     changed[count] = entry

@@ -54,8 +54,9 @@ SCHEDULES: dict[str, Callable[[int], float]] = {
 MOST_STEPS = 2000
 # Part of the largest possible score that makes a feature worth choosing
 WORTH = 0.05
-# Rows that sums in whole numbers provide for: more do not fit in memory
-MOST_SPARSE_ROWS = 2**26
+# Rows that sums of integers provide for, and the bits of a row's term in them
+MOST_SPARSE_ROWS = 2**31
+TERM_BITS = 44
 
 
 @dataclass(frozen=True)
@@ -306,13 +307,11 @@ def entry_slope(problem: Problem) -> float:
 
 
 def gradient_quantum(problem: Problem) -> float:
-    """Return a quantum of which sums over all rows fit in 62 bits."""
-    return problem.bounds.x_norm * entry_slope(problem) * sparse_rows(problem) / 2**61
+    """Return a quantum of which the term of a row has at most 2**44.
 
-
-def sparse_rows(problem: Problem) -> int:
-    """Return how many rows in memory sums in whole numbers provide for."""
-    return min(problem.most_rows, MOST_SPARSE_ROWS)
+    It does not depend on the number of rows, whose sums are kept in two parts.
+    """
+    return problem.bounds.x_norm * entry_slope(problem) / 2**TERM_BITS
 
 
 def score_sensitivity(problem: Problem, n_steps: int, neighbors: Neighbors) -> float:
@@ -330,7 +329,7 @@ def score_sensitivity(problem: Problem, n_steps: int, neighbors: Neighbors) -> f
         products=min(problem.n_features, n_steps),  # no more weights are nonzero
     )
     # sparse rows: each term is rounded to a whole number of quanta
-    roundoff += sparse_rows(problem) * gradient_quantum(problem)
+    roundoff += problem.most_rows * gradient_quantum(problem)
     # [frank-wolfe:sensitivity] the rows changed, and the round-off of both sums
     moved = neighbors.rows_changed * slope * x_norm + 2 * roundoff
     return moved * radius * (1 + 1e-12)
@@ -404,5 +403,10 @@ def _refuse(problem: Problem) -> None:
         raise PlanError(
             "FrankWolfe takes no ridge, as the set keeps the weights small; set "
             "ridge=0, or use NoisyGD."
+        )
+    if problem.n_rows > MOST_SPARSE_ROWS:
+        raise PlanError(
+            f"FrankWolfe provides for up to 2**31 rows, got {problem.n_rows}; plan for "
+            "fewer."
         )
     problem.refuse_rough("FrankWolfe", "HuberizedHinge() or Huber()")
