@@ -311,7 +311,7 @@ def gradient_quantum(problem: Problem) -> float:
 
     It does not depend on the number of rows, whose sums are kept in two parts.
     """
-    return problem.bounds.x_norm * entry_slope(problem) / 2**TERM_BITS
+    return problem.bounds.x_norm * entry_slope(problem) * 2.0**-TERM_BITS
 
 
 def score_sensitivity(problem: Problem, n_steps: int, neighbors: Neighbors) -> float:
