@@ -20,7 +20,7 @@ from tacit.privacy import (
     Repeated,
     TiltedMinimum,
     calibrate,
-    sampling,
+    convolution,
 )
 from tacit.privacy.curve import ORDERS, PrivacyCurve
 from tacit.privacy.profiles import SampledProfile
@@ -70,22 +70,25 @@ def test_gaussian_events_take_under_ten_milliseconds():
     assert sorted(times)[10] < 0.010
 
 
-def test_sampled_events_need_few_exact_evaluations(monkeypatch):
+@pytest.mark.parametrize(
+    "steps",
+    [
+        lambda noise: Repeated(PoissonSampled(GaussianNoise(noise), 0.01), 100),
+        lambda noise: Repeated(BoundedRange(1 / noise), 20),
+        lambda noise: Composed((LaplaceNoise(noise), GaussianNoise(2 * noise))),
+    ],
+)
+def test_composed_events_need_few_exact_evaluations(monkeypatch, steps):
     budget = Budget(1.0, 1e-7, Neighbors.ADD_OR_REMOVE_ONE)
     calls = []
-    exact = sampling.pld_epsilon
+    exact = convolution.Composition
     monkeypatch.setattr(
-        sampling, "pld_epsilon", lambda *given: calls.append(given) or exact(*given)
+        convolution, "Composition", lambda *given: calls.append(given) or exact(*given)
     )
-
-    def steps(noise):
-        return Repeated(PoissonSampled(GaussianNoise(noise), 0.01), 100)
-
+    convolution.composed.cache_clear()
     noise = calibrate(steps, budget)
-    # plain bisection of a bracket of a factor two needs fourteen fine ones
-    fine = [given for given in calls if given[-1] == sampling.FINE]
-    assert 1 <= len(fine) <= 3
-    assert len(calls) <= 9
+    # plain bisection of a bracket of a factor two needs fourteen
+    assert 1 <= len(calls) <= 9
     assert steps(noise).curve(budget.neighbors).fits(budget)
     assert not steps(noise * 0.9995).curve(budget.neighbors).fits(budget)
 

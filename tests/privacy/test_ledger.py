@@ -7,7 +7,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import product
-from math import exp
+from math import exp, log
 from threading import Barrier, BrokenBarrierError
 
 import numpy as np
@@ -25,9 +25,11 @@ from tacit.privacy import (
     Neighbors,
     PureDP,
     Shares,
+    TiltedMinimum,
     calibrate,
 )
-from tacit.privacy._filter import Filter
+from tacit.privacy._filter import Filter, Total
+from tacit.privacy.curve import ORDERS, renyi_log_delta
 from tacit.privacy.profiles import gaussian_delta
 
 BUDGET = Budget(1.0, 1e-6)
@@ -190,6 +192,38 @@ def test_the_filter_holds_for_an_adversary_who_chooses_late():
     assert len(admitted) > 20
     worst = sum(q * max(spent(event, loss) for event in admitted) for q, loss in first)
     assert worst <= delta
+
+
+def most_admitted(rule):
+    """Return the largest number of charges that ``rule`` admits, by bisection."""
+    low, high = 1, 2
+    while rule(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if rule(middle) else (low, middle)
+    return low
+
+
+def test_renyi_rule_divides_delta_between_orders_fixed_by_the_budget():
+    """Neither all of delta for each order, nor the order that suits the charges."""
+    budget = Budget(1.0, 1e-6)
+    rule = Filter(budget, Shares(basic=0.0, gaussian=0.0, renyi=0.9, slack=0.0))
+    curve = TiltedMinimum(0.001, 900.0).curve(budget.neighbors)
+    best = 1 + 2 * log(1 / budget.delta) / budget.epsilon
+    factors, weights = (0.25, 0.5, 1.0, 2.0, 4.0), (0.1, 0.15, 0.5, 0.15, 0.1)
+    fixed = [int(np.argmin(np.abs(np.log(ORDERS / (f * best))))) for f in factors]
+
+    def admits(count, orders, parts):
+        spent = renyi_log_delta(curve.renyi * count, budget.epsilon)[list(orders)]
+        return bool((spent <= np.log(np.array(parts) * 0.9 * budget.delta)).any())
+
+    found = most_admitted(lambda n: rule.admits(Total(curve * n, None, count=n)))
+    assert found == most_admitted(lambda n: admits(n, fixed, weights))
+    undivided = most_admitted(lambda n: admits(n, fixed, [1.0] * 5))
+    everywhere = range(len(ORDERS))
+    late = most_admitted(lambda n: admits(n, everywhere, [0.5] * len(ORDERS)))
+    assert found < min(undivided, late)
 
 
 def test_the_filter_holds_over_random_adaptive_trees():

@@ -7,7 +7,7 @@ own products say, with no round-off.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
 from typing import Any
@@ -88,8 +88,6 @@ class Peel:
         return self._with(pure, budget, spread=False)
 
     def _with(self, pure: bool, budget: Budget, spread: bool) -> PeelPlan:
-        if pure:
-            budget = replace(budget, delta=0.0)
         fits = self.pursuit and self.n_select > 1
         used = ["center", *(["spread"] if spread else []), *(["fits"] if fits else [])]
         if not self.labels:
@@ -152,7 +150,7 @@ class Peel:
 # a model that selects first makes the same plans again and again, to divide its budget
 @lru_cache(maxsize=256)
 def _planned(peel: Peel, budget: Budget, n_rows: int, n_features: int) -> PeelPlan:
-    # few choices cost less by their pure privacy, whatever delta is
+    # few choices cost less with Laplace noise, whatever delta is
     kinds = (True,) if budget.delta == 0 else (False, True)
     plans = [peel._of_kind(pure, budget, n_rows, n_features) for pure in kinds]
     plan = max(plans, key=_worth)

@@ -5,7 +5,7 @@ Numbers only; nothing here draws, so that reports can use it without matplotlib.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Any
 
@@ -89,14 +89,36 @@ def curve_grid(
 
     Points of a delta near zero are left out: a logarithmic axis has no place for them.
     """
-    curve, promise = curve_of(subject, neighbors), promise_of(subject)
+    promise = promise_of(subject)
     smallest = SMALLEST_DELTA
     if promise is not None and promise.delta > 0:
         smallest = promise.delta / 100
-    epsilons = _epsilon_grid(curve, smallest, n)
-    deltas = np.array([curve.delta(float(e)) for e in epsilons])
+    epsilons, deltas = _points(subject, neighbors, smallest, n)
     shown = deltas >= min(smallest, SMALLEST_DELTA)
     return epsilons[shown], deltas[shown]
+
+
+def _points(
+    subject: Any, neighbors: Neighbors | str, smallest: float, n: int
+) -> tuple[Floats, Floats]:
+    """Return epsilons and the least deltas that are proved, by curve or guarantee."""
+    curve, stated = curve_of(subject, neighbors), _stated(subject)
+    epsilons = _epsilon_grid(curve, smallest, n)
+    epsilons = np.union1d(epsilons, [budget.epsilon for budget in stated])
+    # a curve may be a looser bound than the guarantees that it is printed with
+    curves = [curve, *map(curve_of, stated)]
+    deltas = [min(each.delta(float(e)) for each in curves) for e in epsilons]
+    return epsilons, np.array(deltas)
+
+
+def _stated(subject: Any) -> list[Budget]:
+    """Return the guarantees that a report states for all its charges together."""
+    if not isinstance(subject, PrivacyReport):
+        return []
+    promise, found = subject.promise, [subject.promise]
+    if 0 < subject.spent < promise.epsilon:
+        found.append(replace(promise, epsilon=subject.spent))
+    return found
 
 
 def rate_grid() -> Floats:
@@ -106,9 +128,7 @@ def rate_grid() -> Floats:
     )
 
 
-def _epsilon_grid(
-    curve: PrivacyCurve, smallest: float = SMALLEST_DELTA, n: int = N_EPSILONS
-) -> Floats:
+def _epsilon_grid(curve: PrivacyCurve, smallest: float, n: int) -> Floats:
     """Return epsilons from zero to where delta falls to ``smallest``."""
     # what is slack never goes away, however large epsilon
     least = curve.slack + max(smallest, 1e-6 * curve.slack)
@@ -163,9 +183,7 @@ class TradeOff:
         cls, subject: Any, neighbors: Neighbors | str = Neighbors.REPLACE_ONE
     ) -> TradeOff:
         """Return the trade-off of whatever `privacy_curve` draws."""
-        curve = curve_of(subject, neighbors)
-        epsilons = _epsilon_grid(curve)
-        return cls(epsilons, np.array([curve.delta(float(e)) for e in epsilons]))
+        return cls(*_points(subject, neighbors, SMALLEST_DELTA, N_EPSILONS))
 
     def power(self, false_positives: ArrayLike) -> Floats:
         """Return the largest true-positive rate at these false-positive rates."""

@@ -1,6 +1,7 @@
 """The least noise whose event fits a budget."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import copysign, exp, inf, log
 
 from tacit._validate import positive
@@ -8,8 +9,7 @@ from tacit.exceptions import PlanError
 from tacit.privacy.budget import Budget
 from tacit.privacy.curve import PrivacyCurve
 from tacit.privacy.events import Event
-from tacit.privacy.profiles import SampledProfile
-from tacit.privacy.sampling import COARSE, FINE
+from tacit.privacy.profiles import ComposedProfile
 
 __all__ = ["calibrate"]
 
@@ -33,13 +33,14 @@ def calibrate(
 
     Notes
     -----
-    **Guarantee.** The curve of the returned noise was evaluated and fits. Sampled
-    events cost seconds an evaluation, so their search starts from a Renyi answer and
-    follows the nearly straight line of log epsilon against log noise.
+    **Guarantee.** The curve of the returned noise was evaluated and fits. Numerical
+    compositions take some milliseconds, so their search starts from the answer of the
+    simpler bounds and follows the nearly straight line of log epsilon against log
+    noise.
     """
     positive(rtol=rtol)
     start = _bracket(make_event, budget)
-    if isinstance(_curve(make_event, start, budget).exact, SampledProfile):
+    if budget.delta > 0 and _is_composed(_curve(make_event, start, budget)):
         return _follow_line(make_event, budget, start, rtol)
     low, high = start / 2, start
     while high > low * (1 + rtol):
@@ -58,9 +59,12 @@ def _curve(
 
 
 def _cheaply_fits(curve: PrivacyCurve, budget: Budget) -> bool:
-    if isinstance(curve.exact, SampledProfile):
-        curve = PrivacyCurve(curve.renyi, curve.pure, slack=curve.slack)
-    return curve.fits(budget)
+    return (replace(curve, exact=None) if _is_composed(curve) else curve).fits(budget)
+
+
+def _is_composed(curve: PrivacyCurve) -> bool:
+    """Whether the exact part of a curve is a numerical composition."""
+    return isinstance(curve.exact, ComposedProfile)
 
 
 def _bracket(make_event: Callable[[float], Event], budget: Budget) -> float:
@@ -85,36 +89,26 @@ def _follow_line(
 ) -> float:
     """Find the least noise with few evaluations of an expensive exact curve.
 
-    Log epsilon is nearly a straight line in log noise, and the same line but for an
-    offset on a coarse grid of losses, which is ten times faster. So the root is found
-    on the coarse grid, moved by the offset, and confirmed on the fine one. Every point
-    that fits there is a valid answer; the search ends when the line says that it is
-    within ``rtol`` of the root.
+    Log epsilon is nearly a straight line in log noise. Every point that fits is a valid
+    answer; the search ends when the line says that it is within ``rtol`` of the root.
     """
 
-    def excess(noise: float, interval: float) -> float:
-        curve = _curve(make_event, noise, budget)
-        left = budget.delta - curve.slack
-        assert isinstance(curve.exact, SampledProfile)  # as the caller has checked
-        spent = curve.exact.epsilon(left, interval)
+    def excess(noise: float) -> float:
+        spent = _curve(make_event, noise, budget).epsilon(budget.delta)
         return log(spent / budget.epsilon) if 0 < spent < inf else copysign(1.0, spent)
 
-    def secant(
-        x: float, interval: float, slope: float, goal: float
-    ) -> tuple[float, float, float]:
-        """Follow the line from ``x`` until the excess is between -goal and zero."""
-        gap = excess(exp(x), interval)
-        for _ in range(40):
-            if -goal <= gap <= 0:
-                break
-            # a little to the safe side of the root
-            ahead = x - (gap + goal / 3) / slope
-            moved = excess(exp(ahead), interval)
-            slope = min(-0.1, (moved - gap) / (ahead - x))
-            x, gap = ahead, moved
-        return x, gap, slope
-
     # half of what the tolerance allows, as slopes are around -1 or steeper
-    x, _, slope = secant(log(high), COARSE, -1.2, 0.5 * rtol)
-    x, gap, _ = secant(x, FINE, slope, 0.5 * rtol)
-    return exp(x) if gap <= 0 else high
+    goal = 0.5 * rtol
+    x, slope, best = log(high), -1.2, log(high)
+    gap = excess(high)
+    for _ in range(40):
+        if -goal <= gap <= 0:
+            break
+        # a little to the safe side of the root
+        ahead = x - (gap + goal / 3) / slope
+        moved = excess(exp(ahead))
+        slope = min(-0.1, (moved - gap) / (ahead - x))
+        x, gap = ahead, moved
+        if gap <= 0:
+            best = min(best, x)
+    return exp(best)

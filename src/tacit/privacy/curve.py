@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, expm1, inf, log
+from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,8 @@ class PrivacyCurve:
             self.renyi + other.renyi,
             self.pure + other.pure,
             join(self.exact, other.exact),
-            self.slack + other.slack,
+            # [curve:slack] that not all of them hold
+            self.slack + other.slack * (1 - self.slack),
         )
 
     def __mul__(self, count: int) -> PrivacyCurve:
@@ -69,7 +70,7 @@ class PrivacyCurve:
             self.renyi * count,
             self.pure * count,
             None if self.exact is None else self.exact.times(count),
-            self.slack * count,
+            -expm1(count * log1p(-self.slack)) if self.slack < 1 else 1.0,
         )
 
     __rmul__ = __mul__
@@ -77,7 +78,7 @@ class PrivacyCurve:
     def epsilon(self, delta: float) -> float:
         """Return the least epsilon that holds at ``delta``, or infinity."""
         fraction(delta=delta)
-        left = delta - self.slack
+        left = self._left(delta)
         if left < 0:
             return inf
         found = [_pure_epsilon(self.pure, left), renyi_epsilon(self.renyi, left)]
@@ -90,11 +91,15 @@ class PrivacyCurve:
         found = [_pure_delta(self.pure, epsilon), renyi_delta(self.renyi, epsilon)]
         if self.exact is not None:
             found.append(self.exact.delta(epsilon))
-        return min(1.0, self.slack + min(found))
+        return self.slack + (1 - self.slack) * min(1.0, *found)
+
+    def _left(self, delta: float) -> float:
+        """Return the delta that is left for the parts that hold but for the slack."""
+        return (delta - self.slack) / (1 - self.slack) if self.slack < 1 else -1.0
 
     def fits(self, budget: Budget) -> bool:
         """Whether the promise of ``budget`` holds; tries the cheap bounds first."""
-        left = budget.delta - self.slack
+        left = self._left(budget.delta)
         if left < 0:
             return False
         if _pure_delta(self.pure, budget.epsilon) <= left:

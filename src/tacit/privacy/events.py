@@ -7,7 +7,7 @@ other raises `tacit.exceptions.PlanError`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from math import exp
 from numbers import Real
 from typing import Any, Protocol
@@ -18,7 +18,15 @@ from tacit._validate import at_least, fraction, nonnegative, plain, positive
 from tacit.exceptions import PlanError
 from tacit.privacy.budget import Neighbors
 from tacit.privacy.curve import ORDERS, SMALL, PrivacyCurve, pure_renyi
-from tacit.privacy.profiles import GaussianProfile, SampledProfile, TiltedProfile
+from tacit.privacy.losses import (
+    BoundedRangeLoss,
+    FixedSizeLoss,
+    LaplaceLoss,
+    Loss,
+    PoissonLoss,
+    ResponseLoss,
+)
+from tacit.privacy.profiles import ComposedProfile, GaussianProfile, TiltedProfile
 from tacit.privacy.repeated import OneOf, Parallel, RepeatAndSelect
 from tacit.privacy.sampling import fixed_size_renyi, poisson_renyi
 
@@ -51,6 +59,10 @@ MOST_PARTS = 10**4
 LARGEST_RANK = 10**8
 LARGEST_SIZE = 10**12
 LEAST_SAMPLED = 0.05  # noise multiplier below which the numerical composition is huge
+
+
+def _once(loss: Loss) -> ComposedProfile:
+    return ComposedProfile(((loss, 1),))
 
 
 class Event(Protocol):
@@ -108,7 +120,7 @@ class LaplaceNoise:
         )
         # a little more for the discrete law on the grid, whose curve is barely above
         renyi = np.maximum(moment, 0.0) / (a - 1) * (1 + 1e-8)
-        return PrivacyCurve(np.minimum(renyi, t), pure=t)
+        return PrivacyCurve(np.minimum(renyi, t), t, _once(LaplaceLoss(t)))
 
 
 @dataclass(frozen=True)
@@ -133,7 +145,7 @@ class L2LaplaceNoise:
         pure = PureDP(1 / self.multiplier).curve(neighbors)
         # [grid:l2laplace-slack] the distance counts on both data sets
         slack = (1 + exp(pure.pure)) * self.size**1.5 * 2.0**-90
-        return PrivacyCurve(pure.renyi, pure.pure, slack=slack)
+        return replace(pure, slack=slack)
 
 
 @dataclass(frozen=True)
@@ -153,7 +165,8 @@ class PureDP:
         positive(epsilon=self.epsilon)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        return PrivacyCurve(pure_renyi(self.epsilon), pure=self.epsilon)
+        exact = _once(ResponseLoss(self.epsilon))
+        return PrivacyCurve(pure_renyi(self.epsilon), self.epsilon, exact)
 
 
 @dataclass(frozen=True)
@@ -175,8 +188,7 @@ class ApproxDP:
         fraction(delta=self.delta)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        pure = PureDP(self.epsilon).curve(neighbors)
-        return PrivacyCurve(pure.renyi, pure.pure, slack=self.delta)
+        return replace(PureDP(self.epsilon).curve(neighbors), slack=self.delta)
 
 
 @dataclass(frozen=True)
@@ -199,7 +211,9 @@ class BoundedRange:
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         bound = PureDP(self.epsilon).curve(neighbors).renyi
         return PrivacyCurve(
-            np.minimum(bound, ORDERS * self.epsilon**2 / 8), pure=self.epsilon
+            np.minimum(bound, ORDERS * self.epsilon**2 / 8),
+            self.epsilon,
+            _once(BoundedRangeLoss(self.epsilon)),
         )
 
 
@@ -276,7 +290,7 @@ class PoissonSampled:
         multiplier = self.event.multiplier
         return PrivacyCurve(
             poisson_renyi(ORDERS, multiplier, self.rate),
-            exact=SampledProfile(((multiplier, self.rate, 1),)),
+            exact=_once(PoissonLoss(1 / multiplier, self.rate)),
         )
 
 
@@ -306,8 +320,10 @@ class FixedSizeSampled:
                 "FixedSizeSampled has no bound under 'add_or_remove_one'; use "
                 "neighbors='replace_one', or PoissonSampled."
             )
+        multiplier, rate = self.event.multiplier, self.size / self.n_rows
         return PrivacyCurve(
-            fixed_size_renyi(ORDERS, self.event.multiplier, self.size, self.n_rows)
+            fixed_size_renyi(ORDERS, multiplier, self.size, self.n_rows),
+            exact=_once(FixedSizeLoss(1 / multiplier, rate)),
         )
 
 

@@ -8,23 +8,26 @@ None when that family is left.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import inf, log, pi, sqrt
-from typing import Protocol, Self
+from math import inf, log, sqrt
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from tacit.privacy import sampling
+from tacit.privacy import convolution
+from tacit.privacy.gaussian import gaussian_delta, gaussian_deltas
+from tacit.privacy.losses import GaussianLoss, Loss, TiltedLoss
 
 __all__ = [
+    "ComposedProfile",
     "GaussianProfile",
     "MixedProfile",
     "Profile",
-    "SampledProfile",
     "SelectedProfile",
     "TiltedProfile",
     "WorstProfile",
@@ -34,56 +37,6 @@ __all__ = [
 # Gaussian deltas are accurate to about 1e-12 and quadratures to the same; deltas are
 # enlarged by this factor, so that what is reported errs on the safe side.
 SAFETY = 1.0 + 1e-7
-
-# Shift below which the two terms of the Gaussian delta cancel, and the rule of
-# quadrature that replaces their difference there
-NARROW = 0.5
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)
-
-
-def gaussian_delta(epsilon: float, mu: float) -> float:
-    """Return the exact delta of a Gaussian mechanism with shift ``mu``.
-
-    Notes
-    -----
-    **Bound.** Equality in Balle and Wang (2018), Theorem 8, for any real epsilon, to a
-    relative error below 1e-11 where delta is above 1e-280.
-    """
-    return float(gaussian_deltas(np.array([epsilon], dtype=np.float64), mu)[0])
-
-
-def gaussian_deltas(epsilons: NDArray[np.float64], mu: float) -> NDArray[np.float64]:
-    """Return `gaussian_delta` of many epsilons."""
-    if mu == 0:
-        return np.asarray(-np.expm1(np.minimum(epsilons, 0.0)), dtype=np.float64)
-    size = np.abs(epsilons)
-    # [gaussian:mills] delta = density(low) (mills(low) - mills(low + mu))
-    low = size / mu - mu / 2
-    density = np.exp(-0.5 * low * low) / sqrt(2 * pi)
-    if mu < NARROW:
-        found = density * _mills_fall(low, mu)
-    else:
-        # erfcx overflows far below zero, where nothing cancels
-        upper = density * mills(np.maximum(low, 0.0))
-        upper = np.where(low < 0, special.ndtr(-low), upper)
-        found = upper - density * mills(low + mu)
-    if np.all(epsilons >= 0):
-        return np.asarray(found)
-    # the other direction is the same pair with its members exchanged
-    below = np.minimum(epsilons, 0.0)
-    return np.where(below < 0, np.exp(below) * found - np.expm1(below), found)
-
-
-def mills(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the normal tail above ``x`` divided by the normal density at ``x``."""
-    return np.asarray(sqrt(pi / 2) * special.erfcx(x / sqrt(2)))
-
-
-def _mills_fall(low: NDArray[np.float64], width: float) -> NDArray[np.float64]:
-    """Return ``mills(low) - mills(low + width)`` as an integral, without cancelling."""
-    # -mills'(x) = 1 - x mills(x)
-    x = low[..., None] + (0.5 * width * (1 + _NODES))
-    return np.asarray((1 - x * mills(x)) @ (0.5 * width * _WEIGHTS))
 
 
 def smallest_epsilon(
@@ -141,7 +94,7 @@ def chi_log_density(r: NDArray[np.float64], dim: int) -> NDArray[np.float64]:
 
 
 class _Once(ABC):
-    """A profile that has no formula for several of itself."""
+    """A profile that is not known for several of itself."""
 
     @abstractmethod
     def delta(self, epsilon: float) -> float: ...
@@ -149,7 +102,7 @@ class _Once(ABC):
     def epsilon(self, delta: float) -> float:
         return smallest_epsilon(self.delta, delta)
 
-    def times(self, count: int) -> Self | None:
+    def times(self, count: int) -> Profile | None:
         return self if count == 1 else None
 
 
@@ -186,6 +139,11 @@ class TiltedProfile(_Once):
         tail = special.gammaincc(self.dim / 2, end**2 / 2)
         return float(min(1.0, SAFETY * inside + tail))
 
+    def times(self, count: int) -> Profile | None:
+        if count == 1:
+            return self
+        return _composition((loss, n * count) for loss, n in _losses_of(self) or ())
+
     def renyi(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the Renyi curve without the extra Gaussian part."""
         s = ((orders - 1) * self.mu)[:, None]
@@ -204,24 +162,37 @@ class TiltedProfile(_Once):
 
 
 @dataclass(frozen=True)
-class SampledProfile:
-    """Poisson-sampled Gaussian steps, composed numerically, with Gaussian ones.
+class ComposedProfile:
+    """Losses of dominating pairs, composed numerically: each with how often it occurs.
 
-    ``steps`` lists (multiplier, rate, count); ``extra`` as in `TiltedProfile`.
+    Notes
+    -----
+    **Guarantee.** Pairs dominate under adaptive composition (Zhu, Dong and Wang 2022,
+    Theorem 10); see the page on curves for each of them.
     """
 
-    steps: tuple[tuple[float, float, int], ...]
-    extra: float = 0.0
+    parts: convolution.Parts
 
     def delta(self, epsilon: float) -> float:
-        return sampling.pld_delta(self.steps, self.extra, epsilon)
+        one = self._alone()
+        if one is None:
+            return convolution.composed(self.parts).delta(epsilon)
+        found = float(one.deltas(np.array([max(epsilon, 0.0)]))[0])
+        return 1.0 if epsilon < 0 else min(1.0, SAFETY * found)
 
-    def epsilon(self, delta: float, interval: float = sampling.FINE) -> float:
-        return sampling.pld_epsilon(self.steps, self.extra, delta, interval)
+    def epsilon(self, delta: float) -> float:
+        if self._alone() is None:
+            return convolution.composed(self.parts).epsilon(delta)
+        return smallest_epsilon(self.delta, delta)
 
-    def times(self, count: int) -> SampledProfile:
-        steps = tuple((m, rate, n * count) for m, rate, n in self.steps)
-        return SampledProfile(steps, self.extra * count)
+    def _alone(self) -> Loss | None:
+        """Return the loss where there is one only, which needs no composition."""
+        if len(self.parts) > 1 or self.parts[0][1] > 1:
+            return None
+        return self.parts[0][0]
+
+    def times(self, count: int) -> ComposedProfile | None:
+        return _composition((loss, n * count) for loss, n in self.parts)
 
 
 class Spends(Protocol):
@@ -277,15 +248,18 @@ class SelectedProfile(_Once):
 Profile = (
     GaussianProfile
     | TiltedProfile
-    | SampledProfile
+    | ComposedProfile
     | WorstProfile
     | MixedProfile
     | SelectedProfile
 )
 
+# Different losses that are still composed numerically; beyond, Renyi curves remain
+MOST_LOSSES = 64
+
 
 def join(first: Profile | None, second: Profile | None) -> Profile | None:
-    """Return the exact profile of both together, or None when it has no formula."""
+    """Return the exact profile of both together, or None when there is none."""
     if first is None or second is None:
         return None
     if isinstance(second, GaussianProfile):
@@ -293,8 +267,36 @@ def join(first: Profile | None, second: Profile | None) -> Profile | None:
     if isinstance(first, GaussianProfile):
         if isinstance(second, GaussianProfile):
             return GaussianProfile(first.mu_squared + second.mu_squared)
-        if isinstance(second, TiltedProfile | SampledProfile):
+        if isinstance(second, TiltedProfile):
             return replace(second, extra=second.extra + first.mu_squared)
-    if isinstance(first, SampledProfile) and isinstance(second, SampledProfile):
-        return SampledProfile(first.steps + second.steps, first.extra + second.extra)
+    one, other = _losses_of(first), _losses_of(second)
+    return None if one is None or other is None else _composition((*one, *other))
+
+
+def _composition(parts: Iterable[tuple[Loss, int]]) -> ComposedProfile | None:
+    """Return the numerical composition, or None where the losses are too many."""
+    gaussian, counts = 0.0, Counter[Loss]()
+    for loss, count in parts:
+        if isinstance(loss, GaussianLoss):
+            gaussian += count * loss.mu_squared
+        else:
+            counts[loss] += count
+    if gaussian > 0:
+        counts[GaussianLoss(gaussian)] = 1
+    if len(counts) > MOST_LOSSES:
+        return None
+    # in an order of their own, so that equal compositions are composed once
+    return ComposedProfile(tuple(sorted(counts.items(), key=repr)))
+
+
+def _losses_of(profile: Profile | None) -> convolution.Parts | None:
+    match profile:
+        case ComposedProfile():
+            return profile.parts
+        case GaussianProfile():
+            return ((GaussianLoss(profile.mu_squared), 1),)
+        case TiltedProfile():
+            loss = TiltedLoss(profile.offset, profile.mu, profile.dim)
+            more = ((GaussianLoss(profile.extra), 1),) if profile.extra > 0 else ()
+            return ((loss, 1), *more)
     return None

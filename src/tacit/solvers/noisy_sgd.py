@@ -28,8 +28,8 @@ from tacit.privacy import (
     Repeated,
     calibrate,
 )
-from tacit.privacy.profiles import SampledProfile
-from tacit.privacy.sampling import COARSE
+from tacit.privacy.losses import FixedSizeLoss, PoissonLoss
+from tacit.privacy.profiles import ComposedProfile
 from tacit.solvers._base import Problem, plan_assumptions, refuse_pure
 from tacit.solvers._row_clip import RowClippedGradient, check_clip_norm
 from tacit.solvers._rules import Descent, descent_rule
@@ -85,9 +85,14 @@ class Sampling:
             return Repeated(PoissonSampled(noise, self.cells / CELLS), self.n_steps)
         return Repeated(FixedSizeSampled(noise, self.batch, self.n_rows), self.n_steps)
 
-    def profile(self, multiplier: float) -> SampledProfile:
-        """Return the exact part of the curve of that event, for Poisson samples."""
-        return SampledProfile(((multiplier, self.cells / CELLS, self.n_steps),))
+    def profile(self, multiplier: float) -> ComposedProfile:
+        """Return the exact part of the curve of that event, for samples."""
+        loss = (
+            PoissonLoss(1 / multiplier, self.cells / CELLS)
+            if self.poisson
+            else FixedSizeLoss(1 / multiplier, self.batch / self.n_rows)
+        )
+        return ComposedProfile(((loss, self.n_steps),))
 
     def draw(self, n_rows: int, rng: Generator) -> Indices | None:
         """Return the rows of one step, out of those that there are; None for all."""
@@ -104,8 +109,7 @@ class Sampling:
 def least_noise(sampling: Sampling, budget: Budget) -> float:
     """Return the least noise that fits, within a thousandth.
 
-    Sampled events take a second to evaluate and more, so that answers are kept. The
-    search evaluates nothing but the bound that decides, first on a coarse grid.
+    The search evaluates nothing but the bound that decides, and answers are kept.
     """
     if sampling.batch >= sampling.n_rows:
         return calibrate(sampling.event, budget)
@@ -113,22 +117,11 @@ def least_noise(sampling: Sampling, budget: Budget) -> float:
     share = sampling.batch / sampling.n_rows
     # what many steps on small samples come to
     start = log(max(0.4, share * calibrate(all_rows.event, budget, rtol=1e-2)))
-    if not sampling.poisson:
 
-        def spent(multiplier: float) -> float:
-            curve = sampling.event(multiplier).curve(budget.neighbors)
-            return curve.epsilon(budget.delta)
-
-        return exp(least_log_noise(spent, budget.epsilon, start))
-
-    def coarsely(multiplier: float) -> float:
-        return sampling.profile(multiplier).epsilon(budget.delta, COARSE)
-
-    def finely(multiplier: float) -> float:
+    def spent(multiplier: float) -> float:
         return sampling.profile(multiplier).epsilon(budget.delta)
 
-    start = least_log_noise(coarsely, budget.epsilon, start)
-    return exp(least_log_noise(finely, budget.epsilon, start))
+    return exp(least_log_noise(spent, budget.epsilon, start))
 
 
 @dataclass(frozen=True)
