@@ -228,7 +228,7 @@ def test_two_rows_change_under_replacement_and_double_the_rank():
     [
         (PureDP(0.1), LaplaceNoise(2.0), GaussianNoise(3.0)),
         (GaussianNoise(3.0), TiltedMinimum(0.05, 4.0), ApproxDP(0.5, 1e-7)),
-        (ApproxDP(0.5, 1e-7), PureDP(0.1), BoundedRange(0.9)),
+        (ApproxDP(0.5, 1e-7), ApproxDP(0.1, 3e-7), BoundedRange(0.9)),
     ],
 )
 def test_composition_counts_each_of_its_events(events):

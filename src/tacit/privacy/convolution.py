@@ -83,8 +83,8 @@ class _Sum:
         self._infinite = -expm1(kept)
         self._tilts = TILTS / self._spread
         # log of the mean of exp(tilt * loss)
-        self._logs = sum(
-            n * _log_means(m, self._step, self._tilts) for m, n in self._parts
+        self._logs: Floats = np.sum(
+            [n * _log_means(m, self._step, self._tilts) for m, n in self._parts], axis=0
         )
         usable = np.flatnonzero((TILTS > 0) & (TILTS <= STEEPEST))
         tilts, logs = self._tilts[usable], self._logs[usable]

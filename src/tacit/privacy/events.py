@@ -58,7 +58,7 @@ MOST_TIMES = 10**6
 MOST_PARTS = 10**4
 LARGEST_RANK = 10**8
 LARGEST_SIZE = 10**12
-LEAST_SAMPLED = 0.05  # noise multiplier below which the numerical composition is huge
+LEAST_SAMPLED = 0.05  # noise multiplier of a sampled event
 
 
 def _once(loss: Loss) -> ComposedProfile:
@@ -101,7 +101,7 @@ class LaplaceNoise:
     Notes
     -----
     **Guarantee.** Pure privacy with epsilon ``1 / multiplier``; Renyi curve of
-    Mironov (2017), Table II.
+    Mironov (2017), Table II. Exact profile of a shift of one number, which dominates.
     """
 
     multiplier: float
@@ -199,7 +199,8 @@ class BoundedRange:
     -----
     **Guarantee.** The exponential mechanism with parameter epsilon is in this class,
     and is epsilon^2/8 concentrated (Cesar and Rogers 2021, Lemma 3.4) besides pure
-    with ``epsilon``.
+    with ``epsilon``. The exact profile is that of the worst mechanisms, each chosen
+    after seeing the outputs before it (after Dong, Durfee and Rogers 2020).
     """
 
     epsilon: float
@@ -270,7 +271,7 @@ class PoissonSampled:
     -----
     **Guarantee.** Under adding or removing one row: Mironov, Talwar and Zhang (2019)
     for the Renyi curve, and numerical composition of the dominating pair for the
-    exact part (Zhu, Dong and Wang 2022, Proposition 30).
+    exact part (Zhu, Dong and Wang 2022, Theorem 11).
     """
 
     event: GaussianNoise
@@ -301,7 +302,8 @@ class FixedSizeSampled:
     Notes
     -----
     **Guarantee.** Under replacing one row: Wang, Balle and Kasiviswanathan (2019),
-    Theorem 9.
+    Theorem 9, for the Renyi curve, and numerical composition of the profile of Balle,
+    Barthe and Gaboardi (2018), Theorem 10, for the exact part.
     """
 
     event: GaussianNoise

@@ -97,11 +97,15 @@ class Loss(ABC):
 
     def grid_deltas(self, step: float, n: int) -> Floats:
         """Return `deltas` at 0, step, ..., n step."""
-        return self.deltas(step * np.arange(n + 1))
+        return self.deltas(_multiples(step, n))
 
     def reverse_grid_deltas(self, step: float, n: int) -> Floats:
         """Return `reverse_deltas` at 0, step, ..., n step."""
-        return self.reverse_deltas(step * np.arange(n + 1))
+        return self.reverse_deltas(_multiples(step, n))
+
+
+def _multiples(step: float, n: int) -> Floats:
+    return np.asarray(step * np.arange(n + 1), dtype=np.float64)
 
 
 def _chords(step: float, up: Floats, down: Floats) -> Masses:
@@ -187,7 +191,7 @@ def _spread(
     places = (low - first).astype(np.intp)
     mass = np.bincount(places, masses * (1 - raised), minlength=places[-1] + 2)
     mass += np.bincount(places + 1, masses * raised, minlength=places[-1] + 2)
-    return Masses(first, mass, infinite)
+    return Masses(first, np.asarray(mass, dtype=np.float64), infinite)
 
 
 @dataclass(frozen=True)
@@ -270,7 +274,7 @@ class TiltedLoss(Loss):
 
     def grid_deltas(self, step: float, n: int) -> Floats:
         # [pld:tilted] integral of mu exp(-mu (r - knee)) P(chi > r) from the knee on
-        rest = step * np.arange(n + 1) - self.offset - self.mu**2 / 2
+        rest = _multiples(step, n) - self.offset - self.mu**2 / 2
         knees = np.maximum(rest, 0.0) / self.mu
         end = max(float(knees[-1]), sqrt(self.dim)) + 38.0  # nothing is left beyond
         nodes, weights = np.polynomial.legendre.leggauss(6)
@@ -282,7 +286,8 @@ class TiltedLoss(Loss):
         sums = np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
         found = np.exp(np.maximum(rest, 0.0)) * sums[np.searchsorted(cuts, knees)]
         found *= 1 + 1e-9  # the rule of quadrature is better than this
-        return np.where(rest < 0, -np.expm1(rest) + np.exp(rest) * found, found)
+        below = -np.expm1(rest) + np.exp(rest) * found
+        return np.asarray(np.where(rest < 0, below, found), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -324,7 +329,7 @@ class BoundedRangeLoss(Loss):
 
     def masses(self, step: float, tail: float) -> Masses:
         spacing, found = self._atoms()
-        losses = spacing * (found.first + np.arange(len(found.mass)))
+        losses = spacing * found.first + _multiples(spacing, len(found.mass) - 1)
         return _spread(losses, found.mass, step, found.infinite)
 
 

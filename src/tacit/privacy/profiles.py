@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf, log, sqrt
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +102,7 @@ class _Once(ABC):
     def epsilon(self, delta: float) -> float:
         return smallest_epsilon(self.delta, delta)
 
-    def times(self, count: int) -> Profile | None:
+    def times(self, count: int) -> Self | ComposedProfile | None:
         return self if count == 1 else None
 
 
@@ -139,7 +139,7 @@ class TiltedProfile(_Once):
         tail = special.gammaincc(self.dim / 2, end**2 / 2)
         return float(min(1.0, SAFETY * inside + tail))
 
-    def times(self, count: int) -> Profile | None:
+    def times(self, count: int) -> Self | ComposedProfile | None:
         if count == 1:
             return self
         return _composition((loss, n * count) for loss, n in _losses_of(self) or ())

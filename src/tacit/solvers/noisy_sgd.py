@@ -219,19 +219,19 @@ class NoisySGD:
     -----
     **Guarantee.** Under adding or removing a row, each row is in a step with a fixed
     probability and the composed loss is computed numerically; under replacing one, a
-    step has a fixed number of rows and the bound is that of [1]_. The samples stay
-    secret. A row moves the sum of a step by at most the clipped slope times its norm,
-    or by ``clip_norm``; round-off is bounded and included. Published closed forms for
-    the noise [2]_ are not used, as they fall short where noise is small or samples are
-    large.
+    step has a fixed number of rows and the bound of [1]_ for one step is composed
+    numerically. The samples stay secret. A row moves the sum of a step by at most the
+    clipped slope times its norm, or by ``clip_norm``; round-off is bounded and
+    included. Published closed forms for the noise [2]_ are not used, as they fall short
+    where noise is small or samples are large.
 
     Reading all rows at each step wastes none of the budget, so `NoisyGD` is the
     default for accuracy; this solver is for rows too many to be read so often.
 
     References
     ----------
-    .. [1] Y.-X. Wang, B. Balle and S. Kasiviswanathan, "Subsampled Renyi differential
-       privacy and analytical moments accountant", AISTATS 2019, Theorem 9.
+    .. [1] B. Balle, G. Barthe and M. Gaboardi, "Privacy amplification by subsampling:
+       tight analyses via couplings and divergences", NeurIPS 2018, Theorem 10.
     .. [2] M. Abadi, A. Chu, I. Goodfellow, B. McMahan, I. Mironov, K. Talwar and
        L. Zhang, "Deep learning with differential privacy", CCS 2016, Theorem 1.
     """
