@@ -23,8 +23,8 @@ from tacit.privacy import (
     convolution,
 )
 from tacit.privacy.curve import ORDERS, PrivacyCurve
-from tacit.privacy.profiles import SampledProfile
-from tacit.privacy.sampling import FINE
+from tacit.privacy.losses import GaussianLoss
+from tacit.privacy.profiles import ComposedProfile
 
 FAMILIES = {
     "gaussian": GaussianNoise,
@@ -128,11 +128,11 @@ def test_a_budget_that_no_noise_fits_is_refused():
         calibrate(GaussianNoise, Budget(1.0, 0.0))
 
 
-class JumpingProfile(SampledProfile):
+class JumpingProfile(ComposedProfile):
     """An epsilon that jumps over the budget, so that no line leads to it."""
 
-    def epsilon(self, delta, interval=FINE):
-        return 2.0 if self.steps[0][0] < 5.0 else 0.5
+    def epsilon(self, delta):
+        return 2.0 if self.parts[0][0].mu_squared > 1 / 25 else 0.5
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ class Jumping:
     noise: float
 
     def curve(self, neighbors):
-        exact = JumpingProfile(((self.noise, 0.1, 1),))
-        return PrivacyCurve(ORDERS / self.noise**2 / 2, exact=exact)
+        exact = JumpingProfile(((GaussianLoss(self.noise**-2), 1),))
+        return PrivacyCurve(4 * ORDERS / self.noise**2, exact=exact)
 
 
 def test_a_search_that_does_not_converge_still_returns_noise_that_fits():
