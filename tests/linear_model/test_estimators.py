@@ -290,3 +290,11 @@ def test_a_plan_of_a_classifier_needs_its_classes():
 def test_a_plan_needs_a_shape(shape):
     with pytest.raises(ValueError, match=r"n_rows|n_features"):
         LinearRegression(1.0, y_range=(0, 1)).plan(*shape)
+
+
+@pytest.mark.parametrize(
+    ("intercept", "unit"), [(True, (1.0, 2.0)), (False, (0.0, 3.0))]
+)
+def test_all_targets_are_within_one_in_the_unit_of_the_fit(intercept, unit):
+    model = LinearRegression(y_range=(-1.0, 3.0), fit_intercept=intercept)
+    assert model.target_unit() == unit

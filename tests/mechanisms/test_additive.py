@@ -157,3 +157,22 @@ def test_scale_of_a_matrix_is_that_of_its_triangle(noise):
 def test_a_matrix_that_the_grid_cannot_hold_is_refused_by_its_scale():
     with pytest.raises(PlanError, match="too large for the grid"):
         SymmetricGaussian(2.0**30, 1.0).scale(10)
+
+
+@pytest.mark.parametrize("kind", [Gaussian, Laplace, SymmetricGaussian])
+def test_the_scale_is_the_multiplier_times_the_sensitivity(kind):
+    assert kind(2.0, 3.0, "float").scale(5) == 6.0
+    assert 6.0 < kind(2.0, 3.0).scale(5) < 6.0 * (1 + 1e-6)
+
+
+def test_the_scale_of_a_gamma_law_is_the_multiplier_times_the_sensitivity():
+    assert L2Laplace(2.0, 3.0, 5, "float").scale() == 6.0
+    assert 6.0 < L2Laplace(2.0, 3.0, 5).scale() < 6.0 * (1 + 1e-6)
+
+
+def test_a_matrix_that_is_not_symmetric_moves_no_further_than_its_norm(seed):
+    one_sided = np.array([[0.0, 2.0], [0.0, 0.0]])
+    with recording() as tape:
+        SymmetricGaussian(1.0, 1.0)(one_sided, as_generator(seed))
+    (release,) = tape.releases
+    assert np.linalg.norm(release.value) <= np.linalg.norm(one_sided)

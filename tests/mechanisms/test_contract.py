@@ -397,3 +397,11 @@ def test_the_last_digits_betray_floats_and_not_the_grid(subject, seed):
     attack = precision_attack(release, n=n)
     assert attack.conclusive
     assert attack.broken == (subject.noise == "float")
+
+
+def test_values_are_rounded_to_the_nearest_cell():
+    values = np.array([0.4, 0.6, -0.4, -0.6, 1e6 + 0.6])
+    expected = [0, 1, 0, -1, 1_000_001]
+    assert to_cells(values, float(GRID)).tolist() == expected
+    # above the reach of floats too
+    assert to_cells(values + 2.0**60, float(GRID)).tolist()[0] == 2**60

@@ -255,3 +255,9 @@ def test_scores_go_over_the_tape(kind, noise):
 def test_the_curve_is_pure(kind):
     curve = kind(EPSILON, SENSITIVITY).curve(Neighbors.REPLACE_ONE)
     assert curve.epsilon(0.0) == pytest.approx(EPSILON)
+
+
+def test_only_the_exponential_mechanism_is_charged_by_its_range():
+    kinds = {Exponential: BoundedRange, PermuteAndFlip: PureDP, NoisyMax: PureDP}
+    for kind, event in kinds.items():
+        assert kind(EPSILON, SENSITIVITY).event == event(EPSILON)

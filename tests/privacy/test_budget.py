@@ -46,3 +46,8 @@ def test_parts_never_add_up_to_more_than_the_whole(epsilon, delta, shares):
 def test_shares_must_be_positive(shares):
     with pytest.raises(ValueError, match="shares must"):
         Budget(1.0).split(*shares)
+
+
+def test_a_replacement_takes_one_row_out_and_puts_one_in():
+    assert Neighbors.REPLACE_ONE.rows_changed == 2
+    assert Neighbors.ADD_OR_REMOVE_ONE.rows_changed == 1
