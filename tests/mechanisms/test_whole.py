@@ -43,6 +43,19 @@ def test_units_are_safe_for_roots_that_were_rounded_down(p, multiplier):
     assert units > 0.999 * GRID / (multiplier * sqrt(p)) or units == MOST_UNITS
 
 
+def test_units_at_the_edge_are_safe_for_roots_that_were_rounded_down():
+    edges = 0
+    for p in (3, 7, 11, 13):
+        root = sqrt(p)
+        for units in range(1000, 1400):
+            multiplier = GRID / (units * root)
+            taken = int(Fraction(GRID) / (Fraction(multiplier) * Fraction(root)))
+            if Fraction(multiplier) ** 2 * p * taken**2 > GRID**2:
+                edges += 1  # as if the rounded root were exact
+                assert WholeGaussian(multiplier, root).units == taken - 1
+    assert edges > 10
+
+
 def test_a_root_rounded_down_would_be_taken_for_its_square():
     # control of the test above: some roots are below their true value
     assert any(Fraction(sqrt(p)) ** 2 < p for p in range(2, 20) if isqrt(p) ** 2 != p)
