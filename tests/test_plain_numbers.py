@@ -19,7 +19,17 @@ import tacit
 from tacit._validate import plain_number
 from tacit.convex import Logistic, OneVsRest
 from tacit.data import RowBounds
+from tacit.ensemble import PrivateLabeler
 from tacit.exceptions import BudgetExceeded
+from tacit.feature_selection import BlockVoteSelector, PeelingSelector
+from tacit.linear_model import (
+    Lasso,
+    LogisticRegression,
+    Ridge,
+    SparseLogisticRegression,
+)
+from tacit.model_selection import PrivateSearchCV
+from tacit.preprocessing import PrivateQuantileBounds, PrivateStandardScaler
 from tacit.privacy import Budget, Ledger, Neighbors, events
 from tacit.privacy import GaussianNoise as Gaussian
 from tacit.solvers import ObjectivePerturbation, Problem
@@ -237,3 +247,30 @@ def test_many_classes_in_few_bits_are_planned_for_as_they_are():
 def test_parts_of_a_budget_are_split_by_plain_numbers():
     narrow = Budget(1.0, 1e-6).split(np.float16(1), np.float16(3), np.uint8(200))
     assert narrow == Budget(1.0, 1e-6).split(1.0, 3.0, 200)
+
+
+def planners():
+    """Return what plans from public numbers, without data."""
+    rows = {"y_range": (0.0, 1.0)}
+    return [
+        (LogisticRegression(1.0, classes=[0, 1]), 2),
+        (Ridge(1.0, **rows), 2),
+        (Lasso(1.0, feature_bounds=1.0, **rows), 2),
+        (SparseLogisticRegression(1.0, classes=[0, 1], feature_bounds=1.0), 2),
+        (PeelingSelector(n_features_to_select=1, feature_bounds=1.0, **rows), 2),
+        (BlockVoteSelector(n_features_to_select=1), 2),
+        (PrivateStandardScaler(ranges=(-1.0, 1.0)), 2),
+        (PrivateQuantileBounds(ranges=(-1.0, 1.0)), 2),
+        (PrivateSearchCV(Ridge(**rows), {"x_norm": [1.0]}, 2.0, 1e-5), 2),
+        (PrivateLabeler(Ridge(**rows), 10, 1.0, 1e-5, **rows), 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("planner", "n"), planners(), ids=lambda planner: type(planner).__name__
+)
+def test_numbers_of_rows_and_columns_in_few_bits_are_planned_for_as_they_are(
+    planner, n
+):
+    narrow = planner.plan(*(np.uint8(200), np.uint8(3))[:n])
+    assert repr(narrow) == repr(planner.plan(*(200, 3)[:n]))

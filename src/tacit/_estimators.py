@@ -381,7 +381,7 @@ def promised_budget(
                 f"number of {counted} is private; 1 / ({counted} you expect)^2 is "
                 "usual."
             )
-        delta = 1 / n_rows**2
+        delta = 1 / int(n_rows) ** 2  # the square of a narrow integer would wrap
     return Budget(epsilon, delta, relation)
 
 
@@ -402,7 +402,7 @@ def planning_rows(
             raise ValueError(f"{name} must be at most 2**31, got {expected_rows!r}.")
         return int(expected_rows)
     if budget.neighbors is Neighbors.REPLACE_ONE:
-        return n_rows
+        return int(n_rows)
     # delta is chosen well below one over the rows: the usual choice gives them back
     if budget.delta == 0:
         return MOST_EXPECTED

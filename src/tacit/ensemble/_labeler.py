@@ -199,7 +199,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         """
         at_least(least_rows(self), n_rows=n_rows)
         refuse_parameters(self)
-        return planned_labeler(self, n_rows, public_classes(self))
+        return planned_labeler(self, int(n_rows), public_classes(self))
 
     def fit(self, X, y, *, ids=None, ledger: Ledger | None = None):
         """Charge for all answers, and train the teachers.

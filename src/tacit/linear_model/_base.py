@@ -105,6 +105,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         """
         at_least(1, n_features=n_features)
         at_least(2 if self._counted() else 0, n_rows=n_rows)
+        n_rows, n_features = int(n_rows), int(n_features)
         return self._planned(
             self._setting(n_rows, n_features, sparse), n_rows, n_features
         )

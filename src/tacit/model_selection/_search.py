@@ -213,7 +213,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         at_least(1, n_features=n_features)
         at_least(3, n_rows=n_rows)
         models = self._candidates()[1]
-        return self._prepared(models, np.zeros((1, n_features)), n_rows, None).plan
+        return self._prepared(models, np.zeros((1, n_features)), int(n_rows), None).plan
 
     def _fit(self, X, y, ledger):
         X = listed(X)

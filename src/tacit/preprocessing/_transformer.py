@@ -97,7 +97,7 @@ class PrivateTransformer(
             names = self.ranges  # the columns will be those that have ranges
         columns = range(n_features) if names is None else list(names)
         # what is kept of the parameters for `transform` stays that of the last fit
-        return copy(self)._planned(public_ranges(self.ranges, columns), n_rows)[1]
+        return copy(self)._planned(public_ranges(self.ranges, columns), int(n_rows))[1]
 
     def _least_rows(self):
         """Return the fewest rows to learn from: any number where it is private."""

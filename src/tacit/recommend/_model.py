@@ -161,7 +161,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         at_least(1, n_users=n_users)
         refuse_parameters(self)
         catalogue = Catalogue.of(self.items)
-        return planned_completion(self, catalogue, n_users, guessed=True)
+        return planned_completion(self, catalogue, int(n_users), guessed=True)
 
     def fit(
         self,
