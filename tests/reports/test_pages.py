@@ -224,6 +224,17 @@ def test_a_seeded_charge_elsewhere_in_the_ledger_is_told_too(render):
 
 
 @pytest.mark.parametrize("render", [report_html, *CARDS])
+def test_what_is_spent_never_looks_smaller_than_it_is(render):
+    account = ledger() | {"spent": 1.58341}
+    account["records"][2]["spent_after"] = 0.123412
+    told = words(render(facts(ledger=account)))
+    assert "1.584" in told
+    assert "1.583" not in told
+    assert "0.1234" not in told
+    assert ("0.1235" in told) == (render is report_html)
+
+
+@pytest.mark.parametrize("render", [report_html, *CARDS])
 def test_the_number_of_rows_is_left_out_where_it_is_private(render):
     budget = Budget(1.0, 1e-6, "add_or_remove_one")
     report = privacy(budget=budget)
