@@ -138,6 +138,19 @@ def test_other_questions_rows_learners_and_budgets_meet_other_noise(seed):
     assert (noise(labeler(odd, random_state=None))[1] != plain).any()
 
 
+def test_other_rows_meet_another_noise_of_the_first_threshold(seed):
+    X, y, _, _ = clouds(seed)
+
+    def threshold(rows):
+        model = labeler(Odd(), mechanism="stable").fit(rows, y)
+        return model._private_standing._private_state._private_threshold
+
+    moved = X.copy()
+    moved[7] += 1
+    assert threshold(X) == threshold(X)
+    assert threshold(X) != threshold(moved)
+
+
 def named_by_nobody(column):
     choose = FunctionTransformer(lambda X: X[:, column : column + 1])
     return make_pipeline(choose, GaussianNB())

@@ -189,6 +189,28 @@ def test_no_two_certificates_with_one_seed_share_their_noise(rows, monkeypatch, 
     assert found[0] == found[1] != found[2]
 
 
+def test_distance_and_noise_share_the_chance_to_fail(monkeypatch):
+    asked, tails = [], []
+
+    def distance(chance):
+        asked.append(chance)
+        return DISTANCE
+
+    real = CertificatePlan.reach
+
+    def reach(plan, n_counts, chance):
+        tails.append(chance)
+        return real(plan, n_counts, chance)
+
+    monkeypatch.setattr(CertificatePlan, "reach", reach)
+    found = charged(people(200), models()[0], distance=distance, failure=0.1)
+    (left,) = asked
+    # an interval rests on at most 20 noisy sums, and all of them hold at once
+    noise = 20 * len(found.groups) * max(tails)
+    assert left == pytest.approx(0.09)
+    assert left + noise <= 0.1 * (1 + 1e-12)
+
+
 def test_the_charge_comes_before_the_release_and_is_refused_whole(rows):
     model = models()[0]
     ledger = Ledger(Budget(1.5))

@@ -15,7 +15,7 @@ from tacit._tape import recording
 from tacit.audit import replay
 from tacit.exceptions import PlanError
 from tacit.feature_selection import PeelingSelector
-from tacit.feature_selection._peel import Peel, centered_targets
+from tacit.feature_selection._peel import Peel, _whole_columns, centered_targets
 from tacit.feature_selection._peel_plan import SHARES
 from tacit.feature_selection._sums import UNIT, WHOLE
 from tacit.privacy import Budget, Neighbors
@@ -63,6 +63,30 @@ def test_columns_are_scaled_only_where_the_noise_leaves_their_squares():
 def test_an_epsilon_below_all_use_is_refused():
     with pytest.raises(PlanError, match="epsilon"):
         Peel(3).plan(Budget(1e-9), 100, 5)
+
+
+@each_method
+@each_kind
+@pytest.mark.parametrize("labels", [False, True], ids=["numbers", "labels"])
+def test_every_release_is_charged(pursuit, delta, labels):
+    X, y = rows()
+    solver = Peel(3, pursuit, labels)
+    plan = solver.plan(Budget(LOOSE, delta), len(y), X.shape[1])
+    with recording() as tape:
+        solver.run(plan, X, np.sign(y) if labels else y, as_generator(0))
+    charged = [getattr(event, "count", 1) for event in plan.event.events]
+    assert sum(charged) == len(tape.releases)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+def test_scaled_columns_stay_within_the_bound_of_scores(is_sparse):
+    X = np.zeros((300, 4))
+    X[0] = 1.0  # far from all others, which the scale is made for
+    plan = Peel(2).plan(Budget(LOOSE, 1e-6), len(X), X.shape[1])
+    assert plan.spread_multiplier is not None
+    table = sparse.csr_array(X) if is_sparse else X
+    columns = _whole_columns(plan, table, float(len(X)), as_generator(0))
+    assert abs(columns).max() == WHOLE
 
 
 @each_relation

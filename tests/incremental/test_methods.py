@@ -19,6 +19,7 @@ from tacit.incremental import (
     ProjectedRegression,
     SparseRows,
 )
+from tacit.incremental._moments import row_moments
 from tacit.incremental._projected import published_components
 from tacit.incremental._projection import Projection
 from tacit.incremental._sets import WithConstant
@@ -248,6 +249,28 @@ def test_joint_sums_have_the_noise_that_was_computed():
     assert max(tree.sums.deviations(t)[1] for t in range(1, 1025)) == pytest.approx(
         94.0, rel=0.01
     )
+
+
+def test_both_trees_cover_the_farthest_pairs_of_rows():
+    learner = planned(GradientRegression(), L2Ball(1.0))
+    axes = np.eye(5)
+
+    def moments(row, target):
+        return row_moments(row[None], np.array([target]), 1.0, 1.0)
+
+    # products of opposite targets, second moments of rows at right angles
+    opposite = moments(axes[0], 1.0).first - moments(axes[0], -1.0).first
+    crossed = moments(axes[0], 1.0).second - moments(axes[1], 1.0).second
+    assert np.linalg.norm(opposite) == 2.0 <= learner.first_sums.sensitivity < 2.01
+    assert np.linalg.norm(crossed) <= learner.second_sums.sensitivity < 1.42
+
+    added = planned(
+        GradientRegression(),
+        L2Ball(1.0),
+        budget=replace(BUDGET, neighbors=Neighbors.ADD_OR_REMOVE_ONE),
+    )
+    assert 1.0 <= added.first_sums.sensitivity < 1.01
+    assert 1.0 <= added.second_sums.sensitivity < 1.01
 
 
 def test_published_noise_is_the_printed_one():

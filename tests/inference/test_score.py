@@ -148,6 +148,16 @@ def test_intervals_cover_as_often_as_they_say(draw, mean, neighbors, seed):
     assert stats.binomtest(narrow, repeats, 0.9, alternative="less").pvalue <= P_FAIL
 
 
+@pytest.mark.parametrize(("n_rows", "sums"), [(2000, 1), (None, 2)])
+def test_all_noisy_sums_of_a_score_are_within_reach_at_once(n_rows, sums):
+    plan = ScorePlan(n_rows, multiplier=2.0)
+    _, high, _, rest_high = plan.bounds(np.array([1000.0, 1000.0]), alpha=0.01)
+    reach = min(high, rest_high) - 1000
+    # of Laplace noise: beyond, on either side, with this chance for each of the sums
+    beyond = sums * np.exp(-reach / plan.mechanism.scale(sums))
+    assert 0.0099 < beyond <= 0.01
+
+
 def test_hoeffding_is_the_inverse_of_its_bound():
     low = _hoeffding(30.0, 70.0, 0.01)
     gone = 30 * np.log(0.3 / low) + 70 * np.log(0.7 / (1 - low))

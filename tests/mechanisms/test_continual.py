@@ -90,6 +90,16 @@ def test_sums_are_exact_without_noise_to_speak_of(kind, noise):
     assert state.shape == (2, 3)
 
 
+@pytest.mark.parametrize("kind", ["square_root", "blt"])
+def test_the_noise_covers_what_rounding_adds_to_the_sensitivity(kind):
+    horizon, size, multiplier = 1000, 3, 2.0
+    mechanism = make(kind, horizon, multiplier)
+    scale = mechanism.scale(size)
+    # two streams, each off in every number of every step
+    apart = 2 * mechanism._rounding() * sqrt(horizon * size) * scale / GRID
+    assert scale >= multiplier * (mechanism.column_norm + apart)
+
+
 @every
 def test_a_block_does_what_single_steps_do(kind, monkeypatch):
     """With the same noise: the draws of a block are others than those of steps."""

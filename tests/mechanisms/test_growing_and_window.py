@@ -69,6 +69,20 @@ def test_the_variance_is_that_of_totals_and_of_the_epoch_under_way():
         assert mechanism.deviation_at(t, 1) ** 2 == pytest.approx(expected)
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("noise", ["grid", "float"])
+def test_the_total_of_an_epoch_is_carried_with_its_noise(noise, seed):
+    mechanism = GrowingSum(2.0, 1.0, noise, kind="tree", first=4, growth=2)
+    size = 2000
+    state = mechanism.init((size,))
+    state, _ = mechanism.steps(state, np.zeros((4, size)), as_generator(seed))
+    assert state.epoch == 1
+    # the exact total is zero: what is carried is noise alone. The ratio is off by more
+    # than 10% with chance below 1e-9; half of the noise would be off by 50%
+    ratio = state.carried.std() / mechanism.total().scale(size)
+    assert abs(ratio - 1) < 0.1
+
+
 def test_totals_have_room_beyond_64_bits():
     total = np.zeros((2, 2), dtype=np.int64)
     rows = np.array([[2**62, -(2**62)]] * 7 + [[5, -3]])

@@ -15,6 +15,7 @@ from tacit.audit import assert_replays
 from tacit.inference import private_score
 from tacit.inference._measures import PARTS, ROOT, Measure
 from tacit.linear_model import LinearRegression, LogisticRegression
+from tacit.mechanisms import PermuteAndFlip
 from tacit.model_selection import (
     PrivateSearchCV,
     private_accuracy,
@@ -154,6 +155,29 @@ def test_nothing_but_the_mechanism_tells_neighbors_apart(neighbors):
     report = assert_replays(release, (X, y), second)
     assert [entry.label for entry in report.entries] == ["PermuteAndFlip"]
     assert report.entries[0].moved <= 1
+
+
+def test_two_choices_with_one_seed_share_no_noise(monkeypatch):
+    X, y = rows()
+    first, second, third = classifier(), classifier(-1.0), classifier(2.0)
+    drawn = []
+
+    def draw(mechanism, scores, rng):
+        drawn.append(int(rng.integers(2**62)))
+        return 0
+
+    monkeypatch.setattr(PermuteAndFlip, "__call__", draw)
+    for models, epsilon in (
+        ([first, second], 1.0),
+        ([first, second], 1.0),
+        ([first, third], 1.0),
+        ([first, second], 0.5),
+        ([first, second, second], 1.0),
+    ):
+        private_choice(models, X, y, epsilon=epsilon, random_state=3)
+    once, again, *others = drawn
+    assert once == again
+    assert len({once, *others}) == 4
 
 
 def test_choices_are_charged_before_they_are_made():

@@ -62,6 +62,16 @@ def test_what_is_no_model_folder_is_refused(tmp_path, folder):
         digest(tmp_path)
 
 
+def test_a_header_that_was_edited_has_no_digest(folder):
+    header = folder / "model.json"
+    edited = header.read_text().replace('"version": 1', '"version":  1')
+    header.write_text(edited)
+    digest(folder)  # the same facts, written in another way
+    header.write_text(edited.replace('"epsilon": 1.0', '"epsilon": 0.5'))
+    with pytest.raises(ModelFileError, match="was changed after it was written"):
+        digest(folder)
+
+
 @pytest.mark.parametrize("name", ["weights.npz", "privacy.json", "schema.json"])
 def test_another_file_than_was_written_is_refused(name, folder):
     refused_in_place_of(folder, name)

@@ -142,6 +142,15 @@ def test_unstable_data_are_refused_but_for_delta(seed):
     assert plan.stable.release_probability(0.0) <= delta
 
 
+@pytest.mark.parametrize("law", ["gaussian", "gamma"])
+def test_test_and_noise_are_both_charged(law):
+    budget = Budget(1.0, 1e-6)
+    plan = ProposeTestRelease(center, rows_in_the_middle, 1.0, law=law).plan(budget, 10)
+    test, noise = plan.event.events
+    assert test == plan.stable.event
+    assert noise == plan.law.event(plan.multiplier)
+
+
 @pytest.mark.parametrize("law", ["gaussian", "gamma", None])
 @pytest.mark.parametrize("rule", ["optimal", "laplace"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 30.0])

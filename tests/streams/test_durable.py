@@ -62,6 +62,29 @@ def test_a_state_that_skips_its_disk_would_be_caught(tmp_path, monkeypatch, seed
     assert values(found[3]) != expected[2]
 
 
+def test_a_step_is_on_disk_before_the_model_shows_it(tmp_path, monkeypatch, seed):
+    model, steps_shown = Tiny(random_state=7), []
+    write = _held.placed
+
+    def watched(path, content):
+        steps_shown.append(getattr(model, "_n_steps", 0))
+        write(path, content)
+
+    monkeypatch.setattr(_held, "placed", watched)
+    with DurableStream(model, tmp_path / "s") as stream:
+        for X, y in rows_of(seed, steps=2):
+            stream.partial_fit(X, y)
+    # the identity before the charge, then each step while the one before is shown
+    assert steps_shown == [0, 0, 1]
+
+
+def test_noise_comes_from_the_key_that_was_saved_before_the_charge(tmp_path, seed):
+    model = Tiny()
+    with DurableStream(model, tmp_path / "s") as stream:
+        stream.partial_fit(*rows_of(seed)[0])
+        assert model._private_stream._private_key == stream._private_key
+
+
 def test_a_resumed_model_shows_what_the_first_one_did(tmp_path, seed):
     pandas = pytest.importorskip("pandas", reason="needs the extra tacit[pandas]")
     X = pandas.DataFrame(rows_of(seed)[0][0], columns=["age", "income"])

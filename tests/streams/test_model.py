@@ -198,6 +198,17 @@ def test_rows_cut_differently_into_steps_meet_other_noise():
     assert (np.abs(first(3) - first(6)) > 1e-6).all()
 
 
+def test_rows_of_another_shape_meet_other_noise_even_with_the_same_bytes():
+    def noise(n_rows, n_features):
+        model = Tiny(random_state=3, fit_intercept=False)
+        model.partial_fit(np.zeros((n_rows, n_features)), np.zeros(n_rows))
+        return model.coef_[0]
+
+    # six zeros each, features and targets together
+    assert noise(2, 2) != noise(3, 1)
+    assert noise(2, 2) == noise(2, 2)
+
+
 def test_no_seed_means_fresh_noise_for_every_stream():
     assert not np.array_equal(walked([1], None), walked([1], None))
 

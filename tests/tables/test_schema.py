@@ -248,6 +248,23 @@ def test_facts_changed_by_hand_lose_the_name_of_who_confirmed_them(tmp_path):
     assert schema.column("age").confirmed_by == "Ada"
 
 
+@pytest.mark.parametrize(
+    ("column", "change"),
+    [
+        (AGE, {"range": (0, 90)}),
+        (AGE, {"zero": 0.0}),
+        (AGE, {"missing": 40.0}),
+        (SEX, {"categories": ("m", "f")}),
+        (SEX, {"unseen": "other"}),
+        (AGE, {"kind": "ignore"}),
+    ],
+    ids=lambda part: next(iter(part)) if isinstance(part, dict) else part.name,
+)
+def test_the_seal_covers_every_fact_and_no_remark(column, change):
+    assert replace(column, **change).seal != column.seal
+    assert replace(column, note="checked", confirmed_by="Ada").seal == column.seal
+
+
 def test_a_flag_becomes_labels_where_it_is_the_target():
     flag = Column("dead", "number", (0, 1), zero=0, source="data")
     target = replace(SCHEMA, columns=(AGE, flag)).with_target("dead").target
