@@ -289,7 +289,6 @@ def test_what_a_solver_cannot_do_is_refused_before_the_charge():
         ("amp", {}),
         ("permuted_sgd", {}),
         ("online_to_batch", {}),
-        ("ada_ssp", {"penalty": L1()}),
         ("quadratic_perturbation", {"penalty": L1()}),
         ("adaptive_ridge", {"penalty": Box()}),
     ]:

@@ -64,7 +64,8 @@ class Lasso(SparseRegressorMixin, SparseLinearModel):
     solver
         ``"cd"`` for `~tacit.solvers.CoordinateDescent`, ``"gcd"`` for
         `~tacit.solvers.GreedyCoordinateDescent`, ``"frank_wolfe"``, an object of one of
-        these, or ``"auto"``, which chooses one of the first two from public facts only.
+        these, or ``"auto"``, which chooses one of the first two from public facts only,
+        or `~tacit.solvers.AdaSSP` where noise is next to nothing.
     l1_radius
         Only for ``"frank_wolfe"``, which keeps weights in a ball in place of the
         penalty and does not use ``alpha``: largest sum of absolute weights times the
@@ -207,7 +208,8 @@ class ElasticNet(SparseRegressorMixin, SparseLinearModel):
     solver
         ``"cd"`` for `~tacit.solvers.CoordinateDescent`, ``"gcd"`` for
         `~tacit.solvers.GreedyCoordinateDescent`, ``"frank_wolfe"``, an object of one of
-        these, or ``"auto"``, which chooses one of the first two from public facts only.
+        these, or ``"auto"``, which chooses one of the first two from public facts only,
+        or `~tacit.solvers.AdaSSP` where noise is next to nothing.
     l1_radius
         Only for ``"frank_wolfe"``, which keeps weights in a ball in place of the
         penalty and does not use ``alpha``: largest sum of absolute weights times the

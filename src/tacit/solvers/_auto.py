@@ -16,6 +16,7 @@ from tacit.convex import (
     has_residuals,
 )
 from tacit.exceptions import PlanError
+from tacit.mechanisms.whole import MOST_ROWS_WHOLE
 from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers._base import Problem
 from tacit.solvers._coordinate_rules import noise_share as coordinate_noise_share
@@ -63,6 +64,8 @@ SQUARED_CLIP = 0.25
 # ball or without one, and have no more than this many features, as the time to invert
 # them grows with the cube
 QUIET_MOMENTS, SILENT_MOMENTS = 0.004, 1e-6
+# and with another penalty or set, which descents reach in a limited number of steps
+STILL_MOMENTS = 5e-4
 MOST_MOMENTS = 500
 
 # A penalty of each weight is for a greedy descent where noise on all of them moves a
@@ -120,13 +123,14 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     The first that applies:
 
     - A penalty for each weight, as the sparse models have it: `CoordinateDescent`, or
-      `GreedyCoordinateDescent` where features are many for the budget.
+      `GreedyCoordinateDescent` where features are many for the budget, or `AdaSSP` for
+      least squares and next to no noise.
     - Rows bounded entry by entry: `FrankWolfe`, whose noise hardly grows with the
       number of features, for weights in L1Ball or Simplex; no solver for others.
     - No delta: `AMP`, whose noise is then Laplace's.
     - Least squares: `AdaptiveMoments`, which learns the units of the rows first;
-      `AdaSSP` where there is no noise to speak of, or little of it and a ball;
-      `NoisyGD` for other penalties and sets.
+      `AdaSSP` where there is no noise to speak of, or little of it and a penalty or a
+      set; `NoisyGD` for penalties and sets otherwise.
     - Next to no noise: `AMP`, which is exact but for it.
     - Labels, no penalty, and up to `MOST_FEATURES` features: `PreconditionedGD`, which
       is not put off by features far from centered or of unequal spread.
@@ -161,6 +165,11 @@ def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
     residuals = has_residuals(problem.loss)
     least, most = CROWDED_TARGETS if residuals else CROWDED_LABELS
     if budget.delta > 0:
+        # a number of rows beyond is no guess: coordinate descents ask for one
+        counted = problem.n_rows <= MOST_ROWS_WHOLE
+        moments = isinstance(problem.loss, Squared) and counted
+        if moments and _exact_moments(problem, budget, STILL_MOMENTS):
+            return AdaSSP(noise=noise)
         share = coordinate_noise_share(problem, budget)
         if not (share > least and share / problem.n_features < most):
             return CoordinateDescent(noise=noise)
@@ -185,20 +194,26 @@ def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
     """Return the solver that is best for least squares.
 
     `AdaptiveMoments`, or `AdaSSP` where there is no noise to speak of, as that reads
-    the rows once and cuts none. In a ball, `AdaSSP` where noise is little. For other
-    penalties and sets, and very many features, `NoisyGD`.
+    the rows once and cuts none. With a penalty or in a set, `AdaSSP` where noise is
+    little, and otherwise, or with very many features, `NoisyGD`.
     """
     free = isinstance(problem.regularizer, Free)
-    simple = free or isinstance(problem.regularizer, L2Ball)
-    if simple and problem.n_features <= MOST_MOMENTS:
-        # noise on the moments, by the least curvature that so many rows have if even
-        level = noise_level(problem, budget, slope=1.0) / problem.bounds.x_norm
-        limit = SILENT_MOMENTS if free else QUIET_MOMENTS
-        if level * problem.n_features / problem.n_rows < limit:
-            return AdaSSP(noise=noise)
+    limit = QUIET_MOMENTS if isinstance(problem.regularizer, L2Ball) else STILL_MOMENTS
+    if _exact_moments(problem, budget, SILENT_MOMENTS if free else limit):
+        return AdaSSP(noise=noise)
     if free and problem.n_features <= MOST_VIEWED:
         return AdaptiveMoments(noise=noise)
     return NoisyGD(noise=noise, clip=_clip(problem))
+
+
+def _exact_moments(problem: Problem, budget: Budget, limit: float) -> bool:
+    """Return whether moments have less noise than ``limit``, and are few enough.
+
+    The noise is measured by the least curvature that so many rows have if even.
+    """
+    level = noise_level(problem, budget, slope=1.0) / problem.bounds.x_norm
+    exact = level * problem.n_features / problem.n_rows < limit
+    return exact and problem.n_features <= MOST_MOMENTS
 
 
 def _clip(problem: Problem) -> float | None:

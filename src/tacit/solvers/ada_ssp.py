@@ -10,7 +10,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import PlainNumbers, nonnegative, plain
-from tacit.convex import L2Ball, Squared
+from tacit.convex import Free, L2Ball, Squared
+from tacit.convex.composite import Step, accelerate
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows
 from tacit.exceptions import PlanError
@@ -29,6 +30,8 @@ Array = NDArray[np.float64]
 EIGENVALUE_SHARE = 1 / 3
 # Ridge of the rule, in units of the noise of an entry times 1 + sqrt(p)
 RIDGE_FACTOR = 0.7
+# Most proximal steps on the noisy moments, each a product with a matrix of them
+PROXIMAL_STEPS = 20_000
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,18 @@ class AdaSSPPlan(PlainNumbers):
         return self.mechanism.scale(self.problem.n_features + 1)
 
     @property
+    def row_norm(self) -> float:
+        """Bound on the L2 norm of a row, also where its entries are bounded."""
+        bounds = self.problem.bounds
+        if bounds.norm == "l2":
+            return bounds.x_norm
+        # the root and the product round by one unit at most
+        return bounds.x_norm * sqrt(self.problem.n_features) * (1 + 1e-12)
+
+    @property
     def unit(self) -> float:
         """Weight that turns the longest row into the largest target."""
-        return self.problem.largest_target / self.problem.bounds.x_norm
+        return self.problem.largest_target / self.row_norm
 
 
 @dataclass(frozen=True)
@@ -104,7 +116,9 @@ class AdaSSP:
     moves the first most does not move the second most, so the joint sensitivity under
     replacement is 1.5 root-2 units, where two separate releases [1]_ would pay for
     root 6. Floating-point sums are bounded and included. The solution, in which
-    negative eigenvalues count as zero, is post-processing.
+    negative eigenvalues count as zero and any penalty or set is taken into account, is
+    post-processing. Rows whose p entries are bounded are at most the root of p times as
+    long.
 
     References
     ----------
@@ -153,13 +167,11 @@ class AdaSSP:
     ) -> tuple[Array, WeightNoise | None]:
         """Return the weights and the noise in them, to first order."""
         problem, p = plan.problem, plan.problem.n_features
-        moments = rows.sum(
-            JointMoments(problem.bounds.x_norm, problem.largest_target, p)
-        )[0]
+        moments = rows.sum(JointMoments(plan.row_norm, problem.largest_target, p))[0]
         noisy = plan.mechanism(moments, rng)
         second, first = noisy[:p, :p], noisy[:p, p] * sqrt(2.0)
         # in units where rows and targets are at most one
-        unit = problem.bounds.x_norm**2
+        unit = plan.row_norm**2
         ridge = problem.ridge / unit
         if plan.ridge is not None:
             ridge = plan.ridge / unit
@@ -168,6 +180,8 @@ class AdaSSP:
             if plan.adaptive:
                 wanted = adapted(plan, moments[:p, :p], rng)
             ridge = max(ridge, wanted)
+        if not isinstance(problem.regularizer, (Free, L2Ball)):
+            return penalized(plan, second, first, ridge), None
         radius = problem.regularizer.radius / plan.unit
         w = solve(second, first, ridge, radius)
         noise = None
@@ -183,8 +197,6 @@ def _refuse(problem: Problem, budget: Budget) -> None:
             f"AdaSSP solves least squares only, got {problem.loss!r}; use AMP or "
             "NoisyGD."
         )
-    problem.refuse_entries("AdaSSP")
-    problem.refuse_regularizer("AdaSSP", "NoisyGD with clip=, or FrankWolfe", L2Ball)
     refuse_pure(
         budget, "AdaSSP", "OutputPerturbation with a set, or SampleAndAggregate"
     )
@@ -218,13 +230,34 @@ def _moment_noise(
         pull += plan.eigenvalue_mechanism.scale(1) ** 2 * np.outer(w, w)
     inverse = (axes / curved) @ axes.T
     deviation = plan.unit * np.sqrt(np.diag(inverse @ pull @ inverse))
-    x_norm = plan.problem.bounds.x_norm
+    x_norm = plan.row_norm
     return WeightNoise(
         deviation[:, None],
         "to first order, from the noise of the moments and the noisy moments",
         response=x_norm**2 * ((axes * curved) @ axes.T),
         pull=(plan.unit * x_norm**2) ** 2 * pull,
     )
+
+
+def penalized(plan: AdaSSPPlan, second: Array, first: Array, ridge: float) -> Array:
+    """Return the minimizer of the noisy objective plus a penalty, or in a set.
+
+    All of it uses what is released already, so that the number of steps may too.
+    """
+    problem = plan.problem
+    values, axes = np.linalg.eigh(second)
+    curvature = plan.row_norm**2 * (np.maximum(values, 0.0) + ridge)
+    hessian = (axes * curvature) @ axes.T
+    pull = plan.row_norm * problem.largest_target * first[:, None]
+    size = 1 / max(1.01 * float(curvature.max()), 1e-200)
+
+    def proximal_step(W: Array) -> Step:
+        U = W - size * (hessian @ W - pull)
+        return Step(problem.regularizer.prox(U, size), U, size)
+
+    least, goal = float(curvature.min()), 1e-12 * float(np.linalg.norm(pull))
+    start = np.zeros(problem.shape)
+    return accelerate(proximal_step, start, size, least, PROXIMAL_STEPS, goal).V
 
 
 def solve(second: Array, first: Array, ridge: float, radius: float) -> Array:
