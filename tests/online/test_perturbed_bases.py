@@ -369,3 +369,12 @@ def test_weights_are_brought_into_balls_of_any_size(radius):
         found = walk.leaves(walk.start(), way * x_norm, y, ends, one, step, one)[0]
         wanted = min(length, 1.0) * radius * way
         assert found == pytest.approx(wanted, rel=1e-15, abs=0)
+
+
+@each_walker
+def test_the_sensitivity_covers_the_round_off_of_both_streams(learner):
+    base = based(learner, Logistic(), horizon=1000)
+    t = np.array(1e6)  # so late that no gradient is left
+    walk = base.walk
+    one_stream = base.most_rows * walk.row_roundoff + t * walk.leaf_roundoff
+    assert base.sensitivity(t, 0.0) >= 2 * one_stream > 0
