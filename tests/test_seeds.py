@@ -62,7 +62,9 @@ MAKERS = [regression, scaler, stream]
 
 
 @pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("state", [0, np.int64(3), RandomState(0)], ids=repr)
+@pytest.mark.parametrize(
+    "state", [0, np.int64(3), RandomState(0)], ids=lambda state: type(state).__name__
+)
 def test_an_integer_does_not_fix_the_noise(make, state):
     first, second = (make(random_state=deepcopy(state)) for _ in range(2))
     assert not np.array_equal(fitted(first), fitted(second))
