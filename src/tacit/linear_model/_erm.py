@@ -27,15 +27,12 @@ from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.whole import MOST_ROWS_WHOLE
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import (
-    AMP,
     SOLVER_NAMES,
     CoordinateDescent,
     EntropySampling,
     GreedyCoordinateDescent,
     NoisySGD,
-    ObjectivePerturbation,
     OnlineToBatch,
-    OutputPerturbation,
     PermutedSGD,
     Problem,
     SampleAndAggregate,
@@ -62,8 +59,6 @@ WALKERS = (NoisySGD, PermutedSGD, OnlineToBatch, SampleAndAggregate, TukeyRegres
 # Solvers that copy rows into columns: a file of up to so many bytes is read for them
 COLUMN_SOLVERS = (CoordinateDescent, GreedyCoordinateDescent)
 MOST_COPIED = 2**31
-# Solvers that certify a gradient norm, of at least the round-off of so many rows
-CERTIFIED = (AMP, ObjectivePerturbation, OutputPerturbation)
 # Rows on disk whose values are checked together
 CHECKED_ROWS = 2**14
 
@@ -180,14 +175,12 @@ def planned_fit(
         ridge=setting.ridge,
         regularizer=setting.regularizer,
         constant=intercept,
+        guessed_rows=expected_rows is not None,
     )
     # where it is private, the number of rows decides nothing
     counted = budget.neighbors is Neighbors.REPLACE_ONE
     capped = replace(problem, loss=capped_where_noisy(problem, budget))
     chosen = chosen_solver(solver, noise, capped, budget)
-    if budget.neighbors is Neighbors.REPLACE_ONE and isinstance(chosen, CERTIFIED):
-        # a tolerance for too few rows could be out of reach, found after the charge
-        capped = replace(capped, n_rows=max(capped.n_rows, n_rows))
     # coordinates have clips of their own, which leave the loss as it is
     if not isinstance(chosen, COLUMN_SOLVERS):
         problem = capped

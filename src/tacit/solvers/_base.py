@@ -58,6 +58,9 @@ class Problem:
     constant
         Value of the last feature where it is the same in every row, or None. It tells
         noisy second moments the mean of the other features; no plan depends on it.
+    guessed_rows
+        Whether there may be more rows than ``n_rows``, although neighbors replace one.
+        Bounds on round-off then hold up to ``most_rows``.
     """
 
     loss: Loss
@@ -67,6 +70,8 @@ class Problem:
     ridge: float = 0.0
     regularizer: Regularizer = field(default_factory=Free)
     constant: float | None = None
+    # not shown: durable folders know their plan by how it prints
+    guessed_rows: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         plain(self)

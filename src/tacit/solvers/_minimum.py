@@ -37,7 +37,8 @@ UNIT = float(np.finfo(np.float64).eps) / 2
 
 def _rows(problem: Problem, neighbors: Neighbors) -> int:
     private = neighbors is Neighbors.ADD_OR_REMOVE_ONE
-    return problem.most_rows if private else problem.n_rows
+    guessed = private or problem.guessed_rows
+    return problem.most_rows if guessed else problem.n_rows
 
 
 def largest_weights(
@@ -68,9 +69,9 @@ def gradient_tolerance(
     """Return the gradient norm to certify: far below ``noise``, above round-off.
 
     ``noise`` is in units of the gradient: the sensitivity, or what noise hides it if
-    that is less. Where the number of rows is private the tolerance must be within reach
-    for any number of them, or failing would tell. ``tilt_norm`` is hardly ever passed
-    by the norm of the tilt.
+    that is less. Where the number of rows is private or a guess, the tolerance is one
+    that any number of them can reach, and the plan depends on the guess alone.
+    ``tilt_norm`` is hardly ever passed by the norm of the tilt.
     """
     n_rows = _rows(problem, neighbors)
     x_norm = problem.bounds.x_norm
