@@ -71,15 +71,23 @@ def readable_parameters(
 
 
 def _readable(value: Any) -> Any:
-    """Return a parameter as a person would write it."""
+    """Return a parameter as a person would write it, with every part of it.
+
+    Series, frames and long arrays print a part of themselves alone, so that two of them
+    could look alike.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not isfinite(value):
         return repr(value)
     if isinstance(value, str | int | float | bool | None):
         return value
-    if isinstance(value, list | tuple | range | np.ndarray):
-        return [_readable(part) for part in list(value)]
+    if isinstance(value, list | tuple | range):
+        return [_readable(part) for part in value]
+    if callable(getattr(value, "items", None)):
+        return {str(key): _readable(part) for key, part in value.items()}
+    if hasattr(value, "__array__"):
+        return _readable(np.asarray(value).tolist())
     return repr(value)
 
 

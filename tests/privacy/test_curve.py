@@ -20,7 +20,10 @@ from tacit.privacy import (
     L2LaplaceNoise,
     LaplaceNoise,
     Neighbors,
+    OneOf,
+    Parallel,
     PoissonSampled,
+    PrivacyCurve,
     PureDP,
     Repeated,
     TiltedMinimum,
@@ -274,3 +277,57 @@ def test_renyi_curves_do_not_cancel_for_small_epsilon(epsilon):
         renyi = event.curve(REPLACE).renyi
         small = 0.01 / epsilon > ORDERS
         assert (renyi[small] >= least * ORDERS[small] * epsilon**2 / 2 * 0.99).all()
+
+
+@pytest.mark.parametrize("count", [np.int8(65), np.uint8(200), np.int16(200)])
+@pytest.mark.parametrize("event", [PureDP(0.01), TiltedMinimum(0.01, 50.0)])
+def test_a_narrow_count_repeats_as_often_as_it_says(event, count):
+    twice = Repeated(event, 2).curve(REPLACE)
+    narrow, plain = twice * count, twice * int(count)
+    assert narrow.delta(0.5) == plain.delta(0.5) > 0
+    assert narrow.epsilon(1e-6) == plain.epsilon(1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_narrow_arguments_are_not_rounded_down(kind):
+    above = 1.0 + 2e-8
+    assert PureDP(above).curve(REPLACE).delta(kind(1)) > 0
+    delta = kind(1e-6)
+    beyond = ApproxDP(1.0, float(delta) * (1 + 1e-9)).curve(REPLACE)
+    assert beyond.epsilon(delta) == np.inf
+    narrow = PrivacyCurve(np.full(ORDERS.shape, np.inf, dtype=kind), kind(0.001))
+    total = sum([narrow] * 9999, narrow)
+    assert total.epsilon(0.0) == pytest.approx(10_000 * float(kind(0.001)), rel=1e-9)
+
+
+def test_a_curve_needs_a_bound_for_each_order():
+    with pytest.raises(ValueError, match=r"one bound for each of the \d+ ORDERS"):
+        PrivacyCurve(np.zeros(1))
+
+
+def test_numbers_whose_square_underflows_are_rejected():
+    for make in (GaussianNoise, LaplaceNoise, PureDP, BoundedRange):
+        with pytest.raises(ValueError, match="from 1e-100 to 1e100"):
+            make(1e162)
+    with pytest.raises(ValueError, match="count must be at most"):
+        Repeated(GaussianNoise(1.0), 10**308)
+    with pytest.raises(ValueError, match="rank must be at most"):
+        TiltedMinimum(0.0, 1.0, 10**10)
+
+
+@pytest.mark.parametrize("multiplier", [1e-13, 1e-22, 1e-50, 1e-100])
+def test_a_tilt_with_next_to_no_noise_has_no_small_epsilon(multiplier):
+    curve = TiltedMinimum(1.0, multiplier).curve(REPLACE)
+    assert curve.epsilon(1e-6) >= 1 / multiplier
+
+
+def test_the_delta_below_a_pure_bound_is_that_of_a_certain_loss():
+    assert PureDP(1.0).curve(REPLACE).delta(-5.0) >= -np.expm1(-5.0)
+
+
+@pytest.mark.parametrize("kind", [Composed, OneOf, Parallel])
+def test_events_do_not_change_after_they_were_made(kind):
+    parts = [GaussianNoise(1.0)]
+    event = kind(parts)
+    parts.append(GaussianNoise(2.0))
+    assert event.events == (GaussianNoise(1.0),)

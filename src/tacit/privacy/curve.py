@@ -8,7 +8,7 @@ from math import exp, expm1, inf, log, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import at_least, fraction
+from tacit._validate import at_least, fraction, plain, plain_number
 from tacit.privacy.budget import Budget
 from tacit.privacy.profiles import GaussianProfile, Profile, join
 
@@ -64,8 +64,19 @@ class PrivacyCurve:
             self.slack + other.slack * (1 - self.slack),
         )
 
+    def __post_init__(self) -> None:
+        plain(self, "pure", "slack")
+        renyi = np.asarray(self.renyi, dtype=np.float64)
+        if renyi.shape != ORDERS.shape:
+            raise ValueError(
+                f"renyi must have one bound for each of the {ORDERS.size} ORDERS, got "
+                f"shape {renyi.shape}."
+            )
+        object.__setattr__(self, "renyi", renyi)
+
     def __mul__(self, count: int) -> PrivacyCurve:
         at_least(1, count=count)
+        count = int(count)  # a narrow integer would wrap
         return PrivacyCurve(
             self.renyi * count,
             self.pure * count,
@@ -77,6 +88,7 @@ class PrivacyCurve:
 
     def epsilon(self, delta: float) -> float:
         """Return the least epsilon that holds at ``delta``, or infinity."""
+        delta = plain_number(delta, "delta")
         fraction(delta=delta)
         left = self._left(delta)
         if left < 0:
@@ -88,6 +100,7 @@ class PrivacyCurve:
 
     def delta(self, epsilon: float) -> float:
         """Return the least delta that holds at ``epsilon``, at most one."""
+        epsilon = plain_number(epsilon, "epsilon")
         found = [_pure_delta(self.pure, epsilon), renyi_delta(self.renyi, epsilon)]
         if self.exact is not None:
             found.append(self.exact.delta(epsilon))
@@ -160,6 +173,8 @@ def _pure_delta(pure: float, epsilon: float) -> float:
         return 0.0
     if pure == inf:
         return 1.0
+    if epsilon < -pure:  # both of its losses are above
+        return -expm1(epsilon)
     return -expm1(epsilon - pure) / (1 + exp(-pure))
 
 

@@ -14,7 +14,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tacit._validate import at_least, fraction, nonnegative, plain, positive
+from tacit._validate import (
+    at_least,
+    at_most,
+    fraction,
+    moderate,
+    nonnegative,
+    plain,
+)
 from tacit.exceptions import PlanError
 from tacit.privacy.budget import Neighbors
 from tacit.privacy.curve import ORDERS, SMALL, PrivacyCurve, pure_renyi
@@ -27,7 +34,7 @@ from tacit.privacy.losses import (
     ResponseLoss,
 )
 from tacit.privacy.profiles import ComposedProfile, GaussianProfile, TiltedProfile
-from tacit.privacy.repeated import OneOf, Parallel, RepeatAndSelect
+from tacit.privacy.repeated import OneOf, Parallel, RepeatAndSelect, keep_events
 from tacit.privacy.sampling import fixed_size_renyi, poisson_renyi
 
 __all__ = [
@@ -56,7 +63,8 @@ __all__ = [
 DEEPEST = 20
 MOST_TIMES = 10**6
 MOST_PARTS = 10**4
-LARGEST_RANK = 10**8
+LARGEST_RANK = 10**8  # beyond it, the round-off of the chi density shows
+LARGEST_COUNT = 10**9
 LARGEST_SIZE = 10**12
 LEAST_SAMPLED = 0.05  # noise multiplier of a sampled event
 
@@ -85,7 +93,7 @@ class GaussianNoise:
 
     def __post_init__(self) -> None:
         plain(self)
-        positive(multiplier=self.multiplier)
+        moderate(multiplier=self.multiplier)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         mu_squared = self.multiplier**-2
@@ -108,7 +116,7 @@ class LaplaceNoise:
 
     def __post_init__(self) -> None:
         plain(self)
-        positive(multiplier=self.multiplier)
+        moderate(multiplier=self.multiplier)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         t, a = 1 / self.multiplier, ORDERS
@@ -138,7 +146,7 @@ class L2LaplaceNoise:
 
     def __post_init__(self) -> None:
         plain(self)
-        positive(multiplier=self.multiplier)
+        moderate(multiplier=self.multiplier)
         at_least(1, size=self.size)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
@@ -162,7 +170,7 @@ class PureDP:
 
     def __post_init__(self) -> None:
         plain(self)
-        positive(epsilon=self.epsilon)
+        moderate(epsilon=self.epsilon)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         exact = _once(ResponseLoss(self.epsilon))
@@ -184,7 +192,7 @@ class ApproxDP:
 
     def __post_init__(self) -> None:
         plain(self)
-        positive(epsilon=self.epsilon)
+        moderate(epsilon=self.epsilon)
         fraction(delta=self.delta)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
@@ -207,7 +215,7 @@ class BoundedRange:
 
     def __post_init__(self) -> None:
         plain(self)
-        positive(epsilon=self.epsilon)
+        moderate(epsilon=self.epsilon)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         bound = PureDP(self.epsilon).curve(neighbors).renyi
@@ -245,8 +253,9 @@ class TiltedMinimum:
     def __post_init__(self) -> None:
         plain(self)
         nonnegative(offset=self.offset)
-        positive(multiplier=self.multiplier)
+        moderate(multiplier=self.multiplier)
         at_least(1, rank=self.rank)
+        at_most(LARGEST_RANK, rank=self.rank)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         # [tilted:loss]
@@ -339,6 +348,7 @@ class Repeated:
     def __post_init__(self) -> None:
         plain(self)
         at_least(1, count=self.count)
+        at_most(LARGEST_COUNT, count=self.count)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         return self.event.curve(neighbors) * self.count
@@ -351,8 +361,7 @@ class Composed:
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
-        if not self.events:
-            raise ValueError("events must name at least one event, got none.")
+        keep_events(self)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         first, *others = (event.curve(neighbors) for event in self.events)

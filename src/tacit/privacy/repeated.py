@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from math import expm1, inf, isfinite, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -24,7 +24,7 @@ from tacit.privacy.profiles import (
 if TYPE_CHECKING:
     from tacit.privacy.events import Event
 
-__all__ = ["OneOf", "Parallel", "RepeatAndSelect", "mean_repeats"]
+__all__ = ["OneOf", "Parallel", "RepeatAndSelect", "keep_events", "mean_repeats"]
 
 # Beyond these the numbers of a law of repeats say nothing, and some overflow
 LARGEST_SHAPE = 1e6
@@ -52,7 +52,7 @@ class Parallel:
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
-        _refuse_none(self.events)
+        keep_events(self)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         distinct = tuple(dict.fromkeys(self.events))
@@ -90,7 +90,7 @@ class OneOf:
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
-        _refuse_none(self.events)
+        keep_events(self)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         counts = Counter(self.events)
@@ -113,8 +113,10 @@ class OneOf:
         )
 
 
-def _refuse_none(events: tuple[Event, ...]) -> None:
-    if not events:
+def keep_events(event: Any) -> None:
+    """Store the parts of an event as a tuple: a list could change after the charge."""
+    object.__setattr__(event, "events", tuple(event.events))
+    if not event.events:
         raise ValueError("events must name at least one event, got none.")
 
 

@@ -21,6 +21,7 @@ from tacit.privacy import (
     Budget,
     Composed,
     GaussianNoise,
+    L2LaplaceNoise,
     Ledger,
     PureDP,
     Repeated,
@@ -188,11 +189,11 @@ def test_an_event_is_never_charged_as_another(sqlite_url, event):
     assert ledger.head[0] == 0
 
 
-@pytest.mark.parametrize("event", [GaussianNoise(1e-200), PureDP(1e300)])
-def test_an_event_that_cannot_be_counted_is_one_sentence(sqlite_url, event):
+@pytest.mark.parametrize("size", [1, 5])
+def test_an_event_that_cannot_be_counted_is_one_sentence(sqlite_url, size):
     ledger = Ledger.open(sqlite_url, dataset="x", budget=BUDGET)
     with pytest.raises(ValueError, match="numbers that can be counted with"):
-        ledger.charge(event, "query")
+        ledger.charge(L2LaplaceNoise(1e-100, size), "query")
 
 
 def test_an_interrupt_while_reading_leaves_no_half_account(ledger, monkeypatch):

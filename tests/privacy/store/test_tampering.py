@@ -420,7 +420,7 @@ FORGED = [
         {
             "kind": "charge",
             "refers_to": None,
-            "event": {"type": "GaussianNoise", "multiplier": 1e-300},
+            "event": {"type": "L2LaplaceNoise", "multiplier": 1e-100, "size": 1},
             "epsilon": 0.1,
         },
         "numbers that can be counted with",
