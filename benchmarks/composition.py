@@ -5,7 +5,8 @@ code with it. References are dp_accounting's loss distributions on a fine grid, 
 error is estimated from a grid twice as coarse and subtracted; the closed form of
 Kairouz, Oh and Viswanath (2017) for pure and approximate privacy; and for bounded-range
 mechanisms a search over a fine grid of the adversary's choices, whose answer is a lower
-estimate. A ratio is epsilon over that; "below" counts mixtures under 1 - 1e-6.
+estimate. A ratio is epsilon over that; "below" counts mixtures under 1 - 1e-6. The
+mixtures with the largest and the smallest ratio are printed last.
 
     python benchmarks/composition.py [mixtures of a family, 20 unless given]
 """
@@ -266,11 +267,12 @@ def compare(parts, neighbors, delta):
 def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     rng = as_generator(20)
-    rows = {}
+    rows, cells = {}, []
     for family, parts, neighbors, delta in mixtures(n, rng):
         found, ratio, taken = compare(parts, neighbors, delta)
         if found > 1e-3:
             rows.setdefault(family, []).append((ratio, taken))
+            cells.append((ratio, f"delta {delta:.3g}: {parts}"))
     print(f"{'family':34} mixtures  largest  smallest  below   ms each (largest)")
     for family, found in rows.items():
         ratios, seconds = np.array(found).T
@@ -283,6 +285,9 @@ def main():
         f"all {len(every)}: ratios from {every.min():.6f} to {every.max():.4f} "
         "(bar 1.01)"
     )
+    cells.sort()
+    for ratio, mixture in (cells[0], *cells[:-4:-1]):
+        print(f"{ratio:.6f}  {mixture}")
 
 
 if __name__ == "__main__":

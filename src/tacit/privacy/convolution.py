@@ -34,6 +34,7 @@ STEEPEST = 16.0  # of those that sums are tilted by; the others bound their tail
 SPACING, FINEST = 0.04, 1 / 400
 LARGEST = 2**18
 WIDEST = 600.0  # of a grid: exponentials of it must not overflow
+MOST_CELLS = 2**21  # of a grid
 
 
 @lru_cache(maxsize=64)
@@ -86,7 +87,12 @@ class _Sum:
         self._logs: Floats = np.sum(
             [n * _log_means(m, self._step, self._tilts) for m, n in self._parts], axis=0
         )
-        usable = np.flatnonzero((TILTS > 0) & (TILTS <= STEEPEST))
+        # [pld:fits] steep tilts of a rare and large loss make it as likely as no loss,
+        # and such a sum needs a grid from one to the other; flatter tilts serve as well
+        steep = np.flatnonzero((TILTS > 0) & (TILTS <= STEEPEST))
+        windows = {int(at): self._window(int(at)) for at in steep}
+        fitting = [at for at in windows if windows[at] is not None]
+        usable = np.array(fitting or steep[:1])
         tilts, logs = self._tilts[usable], self._logs[usable]
         best = {int(np.argmin((logs - log(level)) / tilts)) for level in LEVELS}
         self._best = usable[sorted(best)]
@@ -107,22 +113,36 @@ class _Sum:
             self._tables[at] = self._table(at)
         return self._tables[at]
 
-    def _table(self, at: int) -> _Table:
+    def _window(self, at: int) -> tuple[int, int, float] | None:
+        """Return where the grid of a tilt begins, its size, and what lies above it.
+
+        None where the grid would be too long.
+        """
         tilts, logs, step = self._tilts, self._logs, self._step
         # [pld:window] Chernoff bounds of the tilted sum, within its support
         excess = logs - logs[at] - log(WRAPPED)
         low = float(np.max(-excess[:at] / (tilts[at] - tilts[:at])))
         high = float(np.min(excess[at + 1 :] / (tilts[at + 1 :] - tilts[at])))
         low = max(low, step * sum(n * m.first for m, n in self._parts))
-        high = min(
-            high, step * sum(n * (m.first + len(m.mass)) for m, n in self._parts)
-        )
+        largest = step * sum(n * (m.first + len(m.mass)) for m, n in self._parts)
+        high = min(high, largest)
         first = int(np.floor(low / step))
         size = 2 ** ceil(np.log2(max(16.0, high / step - first + 2)))
-        if size * step > WIDEST:
+        if size > min(MOST_CELLS, WIDEST / step):
+            return None
+        # [pld:support] nothing lies above the largest loss, which tilts are too flat to
+        # show where the support is narrow
+        beyond, end = 0.0, step * (first + size - 1)
+        if end < largest:
+            beyond = exp(min(0.0, float(np.min(logs[at:] - tilts[at:] * end))))
+        return first, size, beyond
+
+    def _table(self, at: int) -> _Table:
+        tilts, logs, step = self._tilts, self._logs, self._step
+        window = self._window(at)
+        if window is None:
             return _Table(0.0, step, np.ones(1), 1.0)
-        end = step * (first + size - 1)
-        beyond = exp(min(0.0, float(np.min(logs[at:] - tilts[at:] * end))))
+        first, size, beyond = window
         losses = step * (first + np.arange(size))
         mass = np.roll(self._tilted(tilts[at], size), -first)
         # far below the losses that the tilt is for, only rounding errors are left
