@@ -29,7 +29,8 @@ from tacit.privacy import (
     TiltedMinimum,
 )
 from tacit.privacy.curve import ORDERS, renyi_delta, renyi_epsilon
-from tacit.privacy.profiles import TiltedProfile, gaussian_delta
+from tacit.privacy.gaussian import gaussian_delta, gaussian_deltas
+from tacit.privacy.profiles import TiltedProfile
 
 REPLACE = Neighbors.REPLACE_ONE
 ADD = Neighbors.ADD_OR_REMOVE_ONE
@@ -127,6 +128,17 @@ def test_gaussian_delta_has_the_stated_relative_error(epsilon, low):
         other = float(Decimal(gaussian_delta(-epsilon, mu)) / exchanged - 1)
     assert abs(error) < 1e-11
     assert abs(other) < 1e-11
+
+
+@pytest.mark.parametrize("mu", [0.0, 1e-8, 1e-3, 0.49, 0.5, 3.0, 1e4])
+def test_one_gaussian_delta_is_that_of_many(mu):
+    sizes = np.geomspace(1e-9, 700, 40)
+    epsilons = np.concatenate([-sizes, [0.0], sizes])
+    with np.errstate(over="ignore"):
+        many = gaussian_deltas(epsilons, mu)
+    one = [gaussian_delta(float(epsilon), mu) for epsilon in epsilons]
+    np.testing.assert_allclose(one, many, rtol=1e-14, atol=1e-300)
+    assert min(one) >= 0
 
 
 @pytest.mark.parametrize("dim", [1, 2, 9, 18])
