@@ -30,8 +30,9 @@ from tacit.linear_model import (
 )
 from tacit.model_selection import PrivateSearchCV
 from tacit.preprocessing import PrivateQuantileBounds, PrivateStandardScaler
-from tacit.privacy import Budget, Ledger, Neighbors, events
+from tacit.privacy import Budget, Ledger, Neighbors, PrivacyCurve, TradeOff, events
 from tacit.privacy import GaussianNoise as Gaussian
+from tacit.privacy.curve import ORDERS
 from tacit.solvers import ObjectivePerturbation, Problem
 from tacit.tables import Column, Schema, TableError
 
@@ -217,6 +218,28 @@ def curves(event):
 def test_events_of_narrow_numbers_cost_what_those_of_plain_ones_do(narrow, plain):
     assert narrow == plain
     assert curves(narrow) == curves(plain)
+
+
+@pytest.mark.parametrize(
+    "event", [Gaussian(30.0), events.Repeated(events.LaplaceNoise(30.0), 40)]
+)
+def test_curves_answer_questions_in_few_bits_as_plain_ones(event):
+    curve = event.curve(Neighbors.REPLACE_ONE)
+    small, large = np.float16(1e-5), np.float32(0.2)
+    assert curve.epsilon(small) == curve.epsilon(float(small))
+    assert curve.delta(large) == curve.delta(float(large))
+    assert (curve * np.uint8(200)).epsilon(1e-5) == (curve * 200).epsilon(1e-5)
+    bound = TradeOff.of(event)
+    for method in (bound.chance_above, bound.posterior):
+        assert method(np.float16(0.6), small) == method(float(np.float16(0.6)), small)
+        assert method(0.6, small) == method(0.6, float(small))
+    assert bound.precision(0.1, large) == bound.precision(0.1, float(large))
+
+
+def test_curves_of_other_events_are_added_in_plain_numbers():
+    narrow = PrivacyCurve(np.full(len(ORDERS), np.float16(1e-3)), np.float16(1e-3))
+    assert narrow.renyi.dtype == np.float64
+    assert type((narrow + narrow).pure) is float
 
 
 def test_a_ledger_admits_as_many_narrow_charges_as_plain_ones():

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit._validate import fraction
+from tacit._validate import fraction, plain_number
 from tacit.exceptions import PlanError
 from tacit.privacy.budget import Budget, Neighbors
 from tacit.privacy.curve import PrivacyCurve
@@ -214,6 +214,7 @@ class TradeOff:
         This is the posterior probability after a positive test, by Bayes' rule from a
         ``prior`` probability.
         """
+        prior = plain_number(prior, "prior")
         fraction(prior=prior, closed=False)
         a = np.asarray(false_positives, dtype=np.float64)
         hits, alarms = prior * self.power(a), (1 - prior) * a
@@ -228,6 +229,8 @@ class TradeOff:
         have probability ``p`` with the row and less than ``e^-t p`` without it, so
         ``p (1 - e^(epsilon - t)) <= delta(epsilon)`` for every ``epsilon < t``.
         """
+        posterior = plain_number(posterior, "posterior")
+        prior = plain_number(prior, "prior")
         fraction(posterior=posterior, prior=prior, closed=False)
         t = np.log(posterior / (1 - posterior)) - np.log(prior / (1 - prior))
         below = self.epsilons < t
@@ -238,6 +241,7 @@ class TradeOff:
 
     def posterior(self, chance: float, prior: float = 0.5) -> float:
         """Return how sure the attacker is at most, save with this ``chance``."""
+        chance, prior = plain_number(chance, "chance"), plain_number(prior, "prior")
         fraction(chance=chance, prior=prior, closed=False)
         low, high = np.log(prior / (1 - prior)), inf
         step = 1.0
