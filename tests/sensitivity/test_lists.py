@@ -4,6 +4,7 @@ NumPy chooses one type for all cells of a list, so that one string among numbers
 strings of all of them.
 """
 
+from collections import UserList, deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from tacit._random import as_generator
 from tacit._tape import recording
 from tacit.fairness._groups import _sensitive, column
 from tacit.feature_selection import BlockVoteSelector
-from tacit.stability import block_members
+from tacit.stability import StableValue, block_members, private_answer
 from tacit.stability._asking import votes_of
 from tacit.stability._base import as_table
 
@@ -164,6 +165,19 @@ def test_one_string_changes_the_vote_of_its_own_block_alone():
     assert sum(a != b for a, b in zip(clean, turned, strict=True)) == 1
     odd_X[7] = [1.0]  # a row of another length
     assert sum(a != b for a, b in zip(clean, votes(odd_X, y), strict=True)) == 1
+
+
+@pytest.mark.parametrize("container", [deque, UserList, tuple])
+def test_one_string_in_another_container_changes_no_other_cell(container):
+    table = as_table("y", container([0, 1, "odd", 1]))
+    assert table[np.array([0, 1])].dtype.kind == "i"
+    with pytest.raises(TypeError, match=f"got a {container.__name__}"):
+        private_answer(
+            StableValue(lambda X, y: 0, lambda X, y: 9),
+            container([[0.0], [1.0]]),
+            epsilon=1.0,
+            delta=1e-3,
+        )
 
 
 @pytest.mark.parametrize("method", ["blocks", "subsamples", "features"])

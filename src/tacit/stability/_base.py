@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -139,7 +140,7 @@ def _refuse_list(procedure: Any, name: str, values: Any) -> None:
     makes of every other.
     """
     takes = getattr(procedure, "takes_lists", False)
-    if isinstance(values, list | tuple) and not takes:
+    if _is_untyped(values) and not takes:
         raise TypeError(
             f"{name} must be an array, a sparse matrix or a data frame for "
             f"{type(procedure).__name__}, got a {type(values).__name__}; choose its "
@@ -151,7 +152,7 @@ def as_table(name: str, values: Any) -> Any:
     """Return rows that can be taken by their positions."""
     if sparse.issparse(values):
         return values.tocsr()
-    if isinstance(values, list | tuple):
+    if _is_untyped(values):
         return ListedRows(values)
     table = values if hasattr(values, "iloc") else np.asarray(values)
     if len(table.shape) not in (1, 2):
@@ -159,6 +160,12 @@ def as_table(name: str, values: Any) -> Any:
             f"{name} must have one row a person, got {len(table.shape)} dimensions."
         )
     return table
+
+
+def _is_untyped(values: Any) -> bool:
+    """Whether a container says nothing of the type of its cells, as a list does."""
+    typed = hasattr(values, "shape") or hasattr(values, "__array__")
+    return isinstance(values, Iterable) and not typed
 
 
 def refuse_wrong_function(name: str, function: Any, *, seeded: bool = False) -> None:
