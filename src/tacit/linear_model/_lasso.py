@@ -118,6 +118,10 @@ class Lasso(SparseRegressorMixin, SparseLinearModel):
     features included. Missing or infinite values are refused before anything is
     charged.
 
+    scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the
+    rows, without noise and without a charge: fit it on public rows, see the sharp
+    edges.
+
     References
     ----------
     .. [1] P. Mangold, A. Bellet, J. Salmon and M. Tommasi, "Differentially private
@@ -261,6 +265,10 @@ class ElasticNet(SparseRegressorMixin, SparseLinearModel):
     theorem of the solver it used; everything else is post-processing, the selection of
     features included. Missing or infinite values are refused before anything is
     charged.
+
+    scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the
+    rows, without noise and without a charge: fit it on public rows, see the sharp
+    edges.
 
     References
     ----------

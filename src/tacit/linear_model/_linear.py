@@ -79,6 +79,10 @@ class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
     theorem of the solver it used; everything else is post-processing. Missing or
     infinite values are refused before anything is charged.
 
+    scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the
+    rows, without noise and without a charge: fit it on public rows, see the sharp
+    edges.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -202,6 +206,10 @@ class Ridge(PrivateRegressorMixin, PrivateLinearModel):
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors, by the
     theorem of the solver it used; everything else is post-processing. Missing or
     infinite values are refused before anything is charged.
+
+    scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the
+    rows, without noise and without a charge: fit it on public rows, see the sharp
+    edges.
 
     Examples
     --------

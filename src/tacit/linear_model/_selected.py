@@ -137,6 +137,10 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
     second is private whatever columns it is given [1]_. Missing or infinite values are
     refused before anything is charged.
 
+    scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the
+    rows, without noise and without a charge: fit it on public rows, see the sharp
+    edges.
+
     References
     ----------
     .. [1] A. Thakurta, "Differentially private convex optimization for empirical risk

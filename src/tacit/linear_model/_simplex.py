@@ -76,6 +76,10 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
     theorem of the solver it used; everything else is post-processing. Missing or
     infinite values are refused before anything is charged.
 
+    scikit-learn's ``StackingRegressor`` around this estimator fits a final model on the
+    rows, without noise and without a charge: fit it on public rows, see the sharp
+    edges.
+
     Examples
     --------
     >>> import numpy as np

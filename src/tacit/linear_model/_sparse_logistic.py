@@ -99,6 +99,10 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
     features included. Missing or infinite values and labels outside
     ``classes`` are refused before anything is charged.
 
+    scikit-learn's ``CalibratedClassifierCV``, ``TunedThresholdClassifierCV`` and
+    ``StackingClassifier`` around this estimator fit a part of their own on the rows,
+    without noise and without a charge: fit them on public rows, see the sharp edges.
+
     References
     ----------
     .. [1] P. Mangold, A. Bellet, J. Salmon and M. Tommasi, "Differentially private
