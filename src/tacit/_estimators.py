@@ -8,7 +8,7 @@ the ledger as they were.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Integral, Real
@@ -32,6 +32,7 @@ __all__ = [
     "checked_targets",
     "checked_values",
     "columns_with_bounds",
+    "is_untyped",
     "labels_found",
     "listed",
     "numeric",
@@ -72,6 +73,12 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def is_untyped(values: Any) -> bool:
+    """Whether a container says nothing of the type of its cells, as a list does."""
+    typed = hasattr(values, "shape") or hasattr(values, "__array__")
+    return isinstance(values, Iterable) and not (typed or isinstance(values, str))
 
 
 def listed(values: Any) -> Any:

@@ -1,6 +1,7 @@
 """What rows hold raises nothing after the first step, and bad rows count as none."""
 
 import warnings
+from collections import deque
 from numbers import Real
 
 import numpy as np
@@ -188,7 +189,9 @@ def test_a_target_of_a_list_that_is_none_costs_its_row_alone(target):
     np.testing.assert_array_equal(found.coef_, expected.coef_)
 
 
-@pytest.mark.parametrize("kind", [list, lambda rows: np.array(rows, dtype=object)])
+@pytest.mark.parametrize(
+    "kind", [list, deque, lambda rows: np.array(rows, dtype=object)]
+)
 @pytest.mark.parametrize("n_rows", [1, 2, 6])
 @pytest.mark.parametrize("row", [[0.1], [0.1] * 4, [], 7, None])
 def test_a_step_of_rows_of_another_width_is_a_step_of_missing_rows(kind, n_rows, row):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -11,7 +10,13 @@ import numpy as np
 from numpy.random import Generator
 from scipy import sparse
 
-from tacit._estimators import open_account, planning_rows, promised_budget, report_of
+from tacit._estimators import (
+    is_untyped,
+    open_account,
+    planning_rows,
+    promised_budget,
+    report_of,
+)
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer
@@ -140,7 +145,7 @@ def _refuse_list(procedure: Any, name: str, values: Any) -> None:
     makes of every other.
     """
     takes = getattr(procedure, "takes_lists", False)
-    if _is_untyped(values) and not takes:
+    if is_untyped(values) and not takes:
         raise TypeError(
             f"{name} must be an array, a sparse matrix or a data frame for "
             f"{type(procedure).__name__}, got a {type(values).__name__}; choose its "
@@ -152,7 +157,7 @@ def as_table(name: str, values: Any) -> Any:
     """Return rows that can be taken by their positions."""
     if sparse.issparse(values):
         return values.tocsr()
-    if _is_untyped(values):
+    if is_untyped(values):
         return ListedRows(values)
     table = values if hasattr(values, "iloc") else np.asarray(values)
     if len(table.shape) not in (1, 2):
@@ -160,12 +165,6 @@ def as_table(name: str, values: Any) -> Any:
             f"{name} must have one row a person, got {len(table.shape)} dimensions."
         )
     return table
-
-
-def _is_untyped(values: Any) -> bool:
-    """Whether a container says nothing of the type of its cells, as a list does."""
-    typed = hasattr(values, "shape") or hasattr(values, "__array__")
-    return isinstance(values, Iterable) and not typed
 
 
 def refuse_wrong_function(name: str, function: Any, *, seeded: bool = False) -> None:

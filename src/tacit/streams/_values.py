@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._estimators import checked_values
+from tacit._estimators import checked_values, is_untyped
 from tacit.data.bounds import canonical
 
 __all__ = [
@@ -186,9 +186,10 @@ def table_of(X: Any, width: int | None = None) -> Any:
     if hasattr(X, "shape"):
         complex_kind = getattr(getattr(X, "dtype", None), "kind", None) == "c"
         return np.full(X.shape, nan) if complex_kind and width is not None else X
-    if width is None or not isinstance(X, list | tuple):
+    if width is None or not is_untyped(X):
         # numpy would read a list with one text in it as texts
         return np.asarray(X, dtype=object)
+    X = list(X)
     table = np.full((len(X), width), None, dtype=object)
     for place, row in enumerate(X):
         if _length(row) == width:
@@ -213,7 +214,8 @@ def column_of(y: Any, *, first: bool = False) -> NDArray[Any]:
     """Return targets as a vector; their shape or kind may be refused."""
     if sparse.issparse(y):
         raise ValueError("y must be dense: sparse labels are not supported.")
-    if not first and isinstance(y, list | tuple):
+    if not first and is_untyped(y):
+        y = list(y)
         column = np.empty(len(y), dtype=object)
         for place, cell in enumerate(y):
             column[place] = cell[0] if _length(cell) == 1 else cell
