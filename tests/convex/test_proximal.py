@@ -51,7 +51,7 @@ def exact_prox(r, U, step):
         rows = np.sqrt((U * U).sum(axis=1, keepdims=True))
         return U * np.maximum(1 - step * r.weight / rows, 0)
     if isinstance(r, L2Ball):
-        return U * min(np.longdouble(1), r.radius / norm(U))
+        return U * min(np.longdouble(1), r.radius / max(norm(U), 1e-300))
     if isinstance(r, Box):
         return np.clip(U, r.low, r.high)
     total = 1.0 if isinstance(r, Simplex) else r.radius
