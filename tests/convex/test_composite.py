@@ -30,6 +30,7 @@ from tacit.convex import (
     Squared,
     minimize,
 )
+from tacit.convex.proximal import InBall
 from tacit.data.rows import ArrayRows
 
 module = sys.modules["tacit.convex.minimize"]
@@ -50,6 +51,10 @@ REGULARIZERS = [
     Box(-0.1, 0.3),
     Box(0.2, 0.4),
     Simplex(),
+    InBall(L1(0.5), 0.3),
+    InBall(ElasticNet(1.0, 5.0), 0.2),
+    InBall(GroupL1(0.5), 0.3),
+    InBall(L1(5.0), 100.0),
 ]
 LARGE = pytest.mark.parametrize("dense", [True, False], ids=["dense", "large"])
 
@@ -108,6 +113,14 @@ def distance_to_subdifferential(r, W, G):
     """Least norm of ``G + xi`` over subgradients xi of r at W, from the definitions."""
     W = W.astype(np.longdouble)
     size, top = np.abs(W), 10 * np.abs(G).max() + 1
+    if isinstance(r, InBall):
+        if norm(W) < r.radius * (1 - 1e-13):
+            return distance_to_subdifferential(r.penalty, W, G)
+        return least(
+            lambda a: distance_to_subdifferential(r.penalty, W, G + a * W / r.radius),
+            0,
+            norm(G) + 1,
+        )
     if isinstance(r, L1 | ElasticNet):
         l1, l2 = (r.weight, 0.0) if isinstance(r, L1) else (r.l1, r.l2)
         return norm(_off_corner(G + l2 * W, W, l1))
@@ -193,6 +206,38 @@ def test_a_tiny_ridge_gives_the_lasso_of_scikit_learn(rng):
     ours = assert_certified(Objective(Squared(), 1e-7), L1(3.0), X, y)
     theirs = Lasso(alpha=3.0 / n, fit_intercept=False, tol=1e-14, max_iter=100_000)
     assert np.allclose(ours.W.ravel(), theirs.fit(X, y).coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("radius", [0.3, 100.0])
+@pytest.mark.parametrize(
+    ("penalty", "loss"),
+    [
+        (L1(3.0), Logistic()),
+        (ElasticNet(3.0, 2.0), Squared()),
+        (GroupL1(2.0), Softmax(3)),
+    ],
+    ids=repr,
+)
+def test_penalties_in_a_ball_have_the_minimum_in_it(penalty, loss, radius, rng):
+    X = unit_rows(200, 5, rng)
+    y = rng.integers(3, size=200) if loss.n_outputs > 1 else labels(X, rng)
+    y_range = (0, 2) if loss.n_outputs > 1 else (-1.0, 1.0)
+    objective, options = Objective(loss, 0.5), {"y_range": y_range}
+    inside = InBall(penalty, radius)
+    found = assert_certified(objective, inside, X, y, **options).W
+    free = assert_certified(objective, penalty, X, y, **options).W
+    if norm(free) <= radius:
+        np.testing.assert_allclose(found, free, rtol=0, atol=1e-7)
+        return
+    assert norm(found) == pytest.approx(radius, rel=1e-12)
+
+    # no other member is better
+    def value(W):
+        return objective.value_and_gradient(ArrayRows(X, y), W)[0] + penalty.value(W)
+
+    for W in found + 0.1 * rng.standard_normal((300, *found.shape)):
+        W *= min(1.0, radius / norm(W))
+        assert value(W) > value(found) - 1e-9
 
 
 CONSTRAINTS = {

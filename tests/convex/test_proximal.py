@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit.convex import L1, Box, ElasticNet, GroupL1, L1Ball, L2Ball, Simplex
-from tacit.convex.proximal import prox_jacobian, prox_roundoff, scaled
+from tacit.convex.proximal import InBall, prox_jacobian, prox_roundoff, scaled
 
 REGULARIZERS = [
     L1(0.5),
@@ -20,6 +20,9 @@ REGULARIZERS = [
     Box(-0.1, 0.3),
     Box(0.2, 0.4),
     Simplex(),
+    InBall(L1(0.5), 0.3),
+    InBall(ElasticNet(10.0, 5.0), 100.0),
+    InBall(GroupL1(0.5), 1.0),
 ]
 
 
@@ -39,6 +42,8 @@ def test_rounding_of_the_proximal_map_is_bounded(r, scale, rng):
 
 
 def exact_prox(r, U, step):
+    if isinstance(r, InBall):
+        return exact_prox(L2Ball(r.radius), exact_prox(r.penalty, U, step), step)
     if isinstance(r, L1 | ElasticNet):
         l1, l2 = (r.weight, 0.0) if isinstance(r, L1) else (r.l1, r.l2)
         return np.sign(U) * np.maximum(np.abs(U) - step * l1, 0) / (1 + step * l2)
@@ -46,7 +51,7 @@ def exact_prox(r, U, step):
         rows = np.sqrt((U * U).sum(axis=1, keepdims=True))
         return U * np.maximum(1 - step * r.weight / rows, 0)
     if isinstance(r, L2Ball):
-        return U * min(np.longdouble(1), r.radius / norm(U))
+        return U * min(np.longdouble(1), r.radius / max(norm(U), 1e-300))
     if isinstance(r, Box):
         return np.clip(U, r.low, r.high)
     total = 1.0 if isinstance(r, Simplex) else r.radius

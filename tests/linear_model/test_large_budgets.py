@@ -1,7 +1,10 @@
 """With more budget, private models come nearer to those without privacy.
 
 The distance from the minimizer of the stated objective falls as epsilon grows, and
-tends to zero: no floor is left by steps, clips, ridges or tolerances.
+tends to zero: no floor is left by steps, clips, ridges or tolerances. Two kinds of
+budget and data are not here. Pure privacy with a penalty of each weight is for choosing
+few of them, by a number of steps that is limited at any epsilon. Rows that are bounded
+entry by entry, with labels and a set, have at most 2,000 steps of Frank-Wolfe.
 """
 
 from itertools import pairwise
@@ -15,8 +18,10 @@ from tacit._random import as_generator
 from tacit.convex import (
     L1,
     Box,
+    GroupL1,
     Huber,
     HuberizedHinge,
+    L2Ball,
     Logistic,
     OneVsRest,
     Softmax,
@@ -31,6 +36,7 @@ from tacit.linear_model import (
     LinearSVC,
     LogisticRegression,
     Ridge,
+    SimplexRegressor,
     SparseLinearRegression,
     SparseLogisticRegression,
 )
@@ -110,28 +116,43 @@ MODELS = {
 }
 
 
-def scores(model):
-    found = model._scores(X).reshape(N, -1)
+def centered(margins):
     # softmax does not change with a constant added to all margins of a row
-    return found - found.mean(axis=1, keepdims=True) if found.shape[1] > 1 else found
+    many = margins.shape[1] > 1
+    return margins - margins.mean(axis=1, keepdims=True) if many else margins
 
 
-def check_errors(model, y, exact):
+def scores(model):
+    return centered(model._scores(X).reshape(N, -1))
+
+
+def stated_loss(model, loss):
+    """Return the loss of a fit: with little budget the logistic one is capped."""
+    planned = model._facts.planned.problem.loss
+    one = getattr(planned, "loss", planned)
+    return planned if isinstance(one, Logistic) and one.cap < 1 else loss
+
+
+def check_errors(model, y, loss, minimum, floor=0.0):
     """Fit with more and more budget, and assert that errors fall to zero."""
-    errors = []
+    errors, minima = [], {loss: centered(minimum(loss))}
     for epsilon in EPSILONS:
-        found = [
-            np.linalg.norm(
-                scores(model.set_params(epsilon=epsilon, random_state=seed).fit(X, y))
-                - exact
-            )
-            for seed in SEEDS
-        ]
-        errors.append(np.median(found) / np.linalg.norm(exact))
+        found = []
+        for seed in SEEDS:
+            model.set_params(epsilon=epsilon, random_state=seed).fit(X, y)
+            stated = stated_loss(model, loss)
+            if stated not in minima:
+                minima[stated] = centered(minimum(stated))
+            exact = minima[stated]
+            found.append(np.linalg.norm(scores(model) - exact) / np.linalg.norm(exact))
+        errors.append(np.median(found))
+    assert stated == loss
     # a median of three is off by a factor of 1.5 at most in one case of a hundred
     for before, after in pairwise(errors):
         assert after < 1.5 * before
     assert max(errors[-2:]) < 1e-3
+    # nor do they stop at less
+    assert errors[-1] < max(0.5 * errors[-2], floor)
     assert errors[0] > 1e-3  # or there was no noise to see
 
 
@@ -139,7 +160,7 @@ def composite(loss, y, prox, constant):
     """Return the margins of the minimizer with a penalty or in a set."""
     Z = X if constant is None else np.c_[X, np.full(N, constant)]
     step = 1 / (loss.max_curvature() * np.linalg.norm(Z, 2) ** 2)
-    W = ahead = np.zeros((Z.shape[1], 1))
+    W = ahead = np.zeros((Z.shape[1], loss.n_outputs))
     momentum = 0.98  # any below one converges; restarted where it leads uphill
     for _ in range(5000):
         moved = prox(ahead - step * (Z.T @ loss.slope(y, Z @ ahead)), step)
@@ -147,6 +168,15 @@ def composite(loss, y, prox, constant):
         ahead = moved + (0.0 if uphill else momentum) * (moved - W)
         W = moved
     return Z @ W
+
+
+def onto_simplex(W, step):
+    low, high = -1.0, 1.0  # of what is taken from every weight
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = np.maximum(W - middle, 0).sum() > 1
+        low, high = (middle, high) if above else (low, middle)
+    return np.maximum(W - low, 0)
 
 
 def but_intercept(penalty):
@@ -209,21 +239,75 @@ PENALIZED = {
         L1(5.0).prox,
         INTERCEPT_SHARE,
     ),
+    "logistic, little L1": (
+        LogisticRegression(penalty=L1(0.5), **BINARY),
+        SIGNS,
+        Logistic(),
+        L1(0.5).prox,
+        INTERCEPT_SHARE,
+    ),
+    "logistic, elastic net": (
+        LogisticRegression(penalty=convex.ElasticNet(1.0, 1.0), **BINARY),
+        SIGNS,
+        Logistic(),
+        convex.ElasticNet(1.0, 1.0).prox,
+        INTERCEPT_SHARE,
+    ),
+    "logistic, ball": (
+        LogisticRegression(penalty=L2Ball(3.0), **BINARY),
+        SIGNS,
+        Logistic(),
+        L2Ball(3.0).prox,
+        INTERCEPT_SHARE,
+    ),
+    "softmax, groups": (
+        LogisticRegression(penalty=GroupL1(3.0), **MANY),
+        LABELS,
+        Softmax(3),
+        GroupL1(3.0).prox,
+        INTERCEPT_SHARE,
+    ),
+    "hinge, L1": (
+        LinearSVC(h=0.3, penalty=L1(3.0), **BINARY),
+        SIGNS,
+        HuberizedHinge(0.3),
+        L1(3.0).prox,
+        INTERCEPT_SHARE,
+    ),
+    "huber, L1": (
+        HuberRegressor(threshold=0.6, penalty=L1(3.0), **RANGE),
+        TARGETS,
+        Huber(0.3),
+        L1(1.5).prox,
+        INTERCEPT_SHARE,
+    ),
+    "simplex": (
+        SimplexRegressor(radius=1.0, **RANGE),
+        TARGETS,
+        Squared(),
+        lambda W, step: onto_simplex(2 * W, step) / 2,
+        None,
+    ),
 }
+# Noise of coordinate descent is no less than a 16th of what one row moves
+FLOORS = {"sparse logistic": 1e-3}
 
 
 @pytest.mark.parametrize("name", PENALIZED)
 def test_the_error_with_a_penalty_falls_too(name):
     model, y, loss, prox, constant = PENALIZED[name]
-    unit = max(Y_RANGE) if isinstance(loss, Squared) else 1.0
-    exact = unit * composite(loss, y / unit, prox, constant)
-    check_errors(model, y, exact)
+    unit = max(Y_RANGE) if y is TARGETS else 1.0
+    scaled = y / unit if y is TARGETS else y
+    check_errors(
+        model,
+        y,
+        loss,
+        lambda stated: unit * composite(stated, scaled, prox, constant),
+        FLOORS.get(name, 0.0),
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_error_falls_with_epsilon_and_tends_to_zero(name):
     model, y, loss, ridge = MODELS[name]
-    exact = predicted(loss, y, ridge)
-    if loss.n_outputs > 1:
-        exact = exact - exact.mean(axis=1, keepdims=True)
-    check_errors(model, y, exact)
+    check_errors(model, y, loss, lambda stated: predicted(stated, y, ridge))

@@ -255,9 +255,13 @@ def test_sampling_bounds_hold_under_one_relation_only():
     fixed = FixedSizeSampled(GaussianNoise(2.0), 50, 1000)
     with pytest.raises(ValueError, match="PoissonSampled"):
         fixed.curve(ADD)
-    assert fixed.curve(REPLACE).epsilon(1e-6) > 0
+    # one row is in the sample with probability 0.05
+    found = fixed.curve(REPLACE).epsilon(1e-6)
+    truth = 0.05 * gaussian_delta(np.log1p(np.expm1(found) / 0.05), 0.5)
+    assert truth == pytest.approx(1e-6, rel=1e-6)
     whole = FixedSizeSampled(GaussianNoise(2.0), 1000, 1000).curve(REPLACE)
-    assert whole.epsilon(1e-6) >= GaussianNoise(2.0).curve(REPLACE).epsilon(1e-6)
+    all_rows = GaussianNoise(2.0).curve(REPLACE).epsilon(1e-6)
+    assert whole.epsilon(1e-6) == pytest.approx(all_rows, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,9 @@ def test_exchanged_pair_of_a_fixed_size_sample_is_dominated():
     ids=repr,
 )
 @pytest.mark.parametrize("step", [0.013, 0.2])
-def test_masses_on_a_grid_dominate_and_are_close(loss, step):
-    masses = loss.masses(step, 1e-20)
+@pytest.mark.parametrize("tail", [1e-20, 1e-3])
+def test_masses_on_a_grid_dominate_and_are_close(loss, step, tail):
+    masses = loss.masses(step, tail)
     losses = step * (masses.first + np.arange(len(masses.mass)))
     assert masses.mass.sum() + masses.infinite == pytest.approx(1.0, abs=1e-9)
     for epsilon in (0.0, 0.1, 0.45):
@@ -111,7 +112,16 @@ def test_masses_on_a_grid_dominate_and_are_close(loss, step):
             truth = profile.delta(epsilon)
         else:
             truth = float(loss.deltas(np.array([epsilon]))[0])
-        assert truth * (1 - 2e-7) <= found + masses.infinite <= truth + 0.1 * step
+        most = truth + 0.1 * step + tail
+        assert truth * (1 - 2e-7) <= found + masses.infinite <= most
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0])
+def test_pure_delta_is_that_of_randomized_response(epsilon):
+    exact = PureDP(epsilon).curve(REPLACE).exact
+    for e in np.array([0.0, 0.5, 0.9]) * epsilon:
+        truth = (exp(epsilon) - exp(e)) / (1 + exp(epsilon))
+        assert truth <= exact.delta(e) <= truth * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0])

@@ -9,7 +9,9 @@ import pytest
 from tacit._random import as_generator
 from tacit.convex import (
     L1,
+    ElasticNet,
     Free,
+    GroupL1,
     Huber,
     HuberizedHinge,
     L2Ball,
@@ -23,15 +25,21 @@ from tacit.convex import (
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AMP, NoisyGD, OutputPerturbation, PreconditionedGD, Problem
+from tacit.solvers._base import LARGEST_MARGIN
 
 BUDGET = Budget(1.0, 1e-6)
 
 
-def test_weights_that_one_row_makes_enormous_are_kept_in_a_public_ball():
+@pytest.mark.parametrize(
+    "penalty", [Free(), L1(1e-6), ElasticNet(1e-6, 1e-9), GroupL1(1e-6)], ids=repr
+)
+def test_weights_that_one_row_makes_enormous_are_kept_in_a_public_ball(penalty):
     n, p = 2000, 20
-    problem = Problem(Huber(1.0), RowBounds(1.0, "l2", (-1e6, 1e6)), n, p)
+    bounds = RowBounds(1.0, "l2", (-1e6, 1e6))
+    problem = Problem(Huber(1.0), bounds, n, p, regularizer=penalty)
     solver = OutputPerturbation(ridge=1e-5, noise="float")
     plan = solver.plan(problem, BUDGET)
+    assert plan.reach == LARGEST_MARGIN
     X, y = np.zeros((n, p)), np.zeros(n)
     quiet = solver.run(plan, bounded_rows(X, y, problem.bounds), as_generator(0))
     X[0, 0], y[0] = 1.0, 1e6

@@ -1,7 +1,7 @@
 """What the certified minimizer needs to know of a proximal map beside its value."""
 
-from dataclasses import replace
-from math import fsum, sqrt
+from dataclasses import dataclass, replace
+from math import fsum, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,37 @@ from tacit.convex.sets import Box, L1Ball, L2Ball, Simplex
 
 __all__ = [
     "CERTIFIED",
+    "InBall",
     "prox_jacobian",
     "prox_roundoff",
     "refuse_unbounded_rounding",
     "scaled",
 ]
+
+# Closer to the surface of a ball than this, relatively, a point may have been projected
+SURFACE = 1e-12
+
+
+@dataclass(frozen=True)
+class InBall:
+    """A penalty for weights of Frobenius norm at most ``radius``.
+
+    Notes
+    -----
+    **Bound.** The penalty is a multiple of the squared norm plus a function f with
+    ``f(s W) = s f(W)``. A multiplier of the ball adds to the squares, which divides the
+    proximal point by a number: it is that of the penalty, projected on the ball.
+    """
+
+    penalty: L1 | ElasticNet | GroupL1
+    radius: float
+
+    def value(self, W: Array) -> float:
+        return self.penalty.value(W) if L2Ball(self.radius).contains(W) else inf
+
+    def prox(self, W: Array, step: float) -> Array:
+        return L2Ball(self.radius).prox(self.penalty.prox(W, step), step)
+
 
 # Penalties and sets whose proximal map has a stated bound on its rounding: those that
 # `minimize` certifies minima with
@@ -26,19 +52,26 @@ CERTIFIED = (L1, ElasticNet, GroupL1, L2Ball, L1Ball, Box, Simplex)
 
 def refuse_unbounded_rounding(regularizer: Regularizer) -> None:
     """Refuse a regularizer whose proximal map has no stated bound on its rounding."""
-    if not isinstance(regularizer, CERTIFIED):
+    if not isinstance(regularizer, (*CERTIFIED, InBall)):
         names = ", ".join(kind.__name__ for kind in CERTIFIED)
         raise ValueError(f"regularizer must be one of {names}, got {regularizer!r}.")
 
 
 def scaled(regularizer: Regularizer, factor: float) -> Regularizer:
     """Return the regularizer times a positive factor."""
-    if isinstance(regularizer, ElasticNet):
-        l1, l2 = regularizer.l1 * factor, regularizer.l2 * factor
-        return ElasticNet(l1, l2)
-    if isinstance(regularizer, L1 | GroupL1):
-        return replace(regularizer, weight=regularizer.weight * factor)
+    if isinstance(regularizer, InBall):
+        return InBall(_scaled(regularizer.penalty, factor), regularizer.radius)
+    if isinstance(regularizer, L1 | ElasticNet | GroupL1):
+        return _scaled(regularizer, factor)
     return regularizer
+
+
+def _scaled(
+    penalty: L1 | ElasticNet | GroupL1, factor: float
+) -> L1 | ElasticNet | GroupL1:
+    if isinstance(penalty, ElasticNet):
+        return ElasticNet(penalty.l1 * factor, penalty.l2 * factor)
+    return replace(penalty, weight=penalty.weight * factor)
 
 
 def prox_roundoff(regularizer: Regularizer, U: Array, V: Array) -> float:
@@ -69,6 +102,9 @@ def prox_roundoff(regularizer: Regularizer, U: Array, V: Array) -> float:
     - L2Ball: V is U times a number, up to u in each entry, and so is the exact point,
       whose norm is the lesser of ``|U|`` and the radius: they are apart by the
       difference of their norms.
+    - InBall: the error of the penalty's map, which a projection does not enlarge, and
+      that of the projection: an entry is rounded twice, and V is near the surface if
+      it was projected at all.
     - L1Ball, Simplex: V is ``max(v - level, 0)`` up to u in each entry and up to
       signs, whatever the rounding of the level, where v, the distances from the
       largest entry, are off by ``u v`` (and the projection does not enlarge that). So
@@ -84,6 +120,10 @@ def prox_roundoff(regularizer: Regularizer, U: Array, V: Array) -> float:
         radius = regularizer.radius
         goal = min(_length(U), radius)
         return abs(_length(V) - goal) + 16 * UNIT * goal
+    if isinstance(regularizer, InBall):
+        length, radius = _length(V), regularizer.radius
+        off = abs(length - radius) if length > radius * (1 - SURFACE) else 0.0
+        return prox_roundoff(regularizer.penalty, U, V) + off + 16 * UNIT * length
     if isinstance(regularizer, L1Ball):
         sizes = np.abs(U).ravel()
         goal = min(fsum(sizes.tolist()), regularizer.radius)
@@ -120,6 +160,12 @@ def prox_jacobian(
     if isinstance(regularizer, Box):
         inside = (u > regularizer.low) & (u < regularizer.high)
         return inside, np.eye(int(np.count_nonzero(inside)))
+    if isinstance(regularizer, InBall):
+        inner, ball = regularizer.penalty, L2Ball(regularizer.radius)
+        Y = inner.prox(U, step)
+        moves, J = prox_jacobian(inner, U, Y, step)
+        _, turned = prox_jacobian(ball, Y, V, step)
+        return moves, turned[np.ix_(moves, moves)] @ J
     if isinstance(regularizer, GroupL1):
         return _rows_jacobian(U, V, step * regularizer.weight)
     if isinstance(regularizer, L2Ball):

@@ -126,7 +126,8 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
       `GreedyCoordinateDescent` where features are many for the budget, or `AdaSSP` for
       least squares and next to no noise.
     - Rows bounded entry by entry: `FrankWolfe`, whose noise hardly grows with the
-      number of features, for weights in L1Ball or Simplex; no solver for others.
+      number of features, for weights in L1Ball or Simplex, or `AdaSSP` for least
+      squares and next to no noise; no solver for others.
     - No delta: `AMP`, whose noise is then Laplace's.
     - Least squares: `AdaptiveMoments`, which learns the units of the rows first;
       `AdaSSP` where there is no noise to speak of, or little of it and a penalty or a
@@ -144,6 +145,9 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
                 "Rows bounded in norm 'linf' need weights in a set with few corners: "
                 "give penalty=L1Ball() or Simplex(), or bound_norm='l2'."
             )
+        squared = isinstance(problem.loss, Squared) and budget.delta > 0
+        if squared and _exact_moments(problem, budget, STILL_MOMENTS):
+            return AdaSSP(noise=noise)
         return FrankWolfe(noise=noise)
     if budget.delta == 0:
         return AMP(noise=noise)

@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.convex import (
+    L1,
+    ElasticNet,
     Free,
+    GroupL1,
     L2Ball,
     Objective,
     Regularizer,
@@ -21,6 +24,7 @@ from tacit.convex import (
 )
 from tacit.convex.descent import Minimum, NotCertified
 from tacit.convex.objective import MOST_ADDITIONS
+from tacit.convex.proximal import InBall
 from tacit.data import Rows
 from tacit.privacy import Neighbors
 from tacit.solvers._base import LARGEST_MARGIN, Problem
@@ -30,7 +34,7 @@ __all__ = ["certified_minimum", "gradient_tolerance", "largest_weights"]
 # Entries of more rows than this, zeros left out, fill a thousand gigabytes
 MOST_ENTRIES = 2**36
 # Units of round-off of a proximal map, by the norm of what it returns: of a ball, which
-# `certified_minimum` may fall back on, and of any other penalty or set
+# `certified_minimum` may fall back on, and of any other penalty or set, in a ball too
 BALL_UNITS, PROXIMAL_UNITS = 24, 128
 UNIT = float(np.finfo(np.float64).eps) / 2
 
@@ -47,16 +51,25 @@ def largest_weights(
     """Return the norm to which weights are kept, or that they cannot pass.
 
     A set has its own. Penalties are least at zero, where no gradient is longer than all
-    rows and the tilt together, and the ridge outweighs that from here on. Without a
-    penalty shorter weights will do, which have margins far beyond any useful model:
-    `certified_minimum` then stays within them.
+    rows and the tilt together, and the ridge outweighs that from here on. Shorter
+    weights will do, which have margins far beyond any useful model: `certified_minimum`
+    stays within them.
     """
     if is_set(problem.regularizer):
         return problem.regularizer.radius
     pulled = _rows(problem, neighbors) * problem.lipschitz / ridge
-    if isinstance(problem.regularizer, Free):
+    if _in_ball(problem.regularizer, 1.0) is not None:
         pulled = min(pulled, LARGEST_MARGIN / problem.bounds.x_norm)
     return pulled + tilt_norm / ridge
+
+
+def _in_ball(regularizer: Regularizer, reach: float) -> Regularizer | None:
+    """Return a regularizer for weights of this norm at most; None for others."""
+    if isinstance(regularizer, Free):
+        return L2Ball(reach)
+    if isinstance(regularizer, L1 | ElasticNet | GroupL1):
+        return InBall(regularizer, reach)
+    return None
 
 
 def gradient_tolerance(
@@ -100,7 +113,7 @@ def certified_minimum(
 ) -> NDArray[np.float64]:
     """Return the minimizer among weights of norm at most ``reach``.
 
-    Where no penalty bounds the weights, those of all norms are tried first: a minimum
+    Where no set bounds the weights, those of all norms are tried first: a minimum
     that is short enough is also the one in the ball. It is the ball's minimum that
     is released in either case, so which way it was found does not matter.
 
@@ -122,9 +135,9 @@ def certified_minimum(
         except NotCertified as failure:
             return failure.nearest
 
-    minimum = found(problem.regularizer)
-    if isinstance(problem.regularizer, Free):
+    minimum, ball = found(problem.regularizer), _in_ball(problem.regularizer, reach)
+    if ball is not None:
         certified = minimum.gradient_norm <= tolerance
         if not certified or float(np.linalg.norm(minimum.W)) > reach:
-            minimum = found(L2Ball(reach))
+            minimum = found(ball)
     return minimum.W
