@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, expm1, inf, log, log1p, sqrt
+from math import ceil, exp, expm1, floor, inf, log, log1p, log2, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +29,14 @@ TAIL, WRAPPED = 1e-20, 1e-18
 # Deltas around which sums are tilted; each serves those within about a factor of 1000
 LEVELS = (1e-2, 1e-6, 1e-10, 1e-15)
 # Tilts that are tried, in units of one over the standard deviation of the sum
-TILTS = np.concatenate([-np.geomspace(24, 0.5, 8), [0.0], np.geomspace(0.5, 64, 15)])
+TILTS = np.concatenate([[-16.0, -8.0, -4.0, 0.0], np.geomspace(0.5, 32, 13), [64.0]])
 STEEPEST = 16.0  # of those that sums are tilted by; the others bound their tails
+NEAR = np.array([1.03, 1.06, 1.12, 1.22])  # and these, in units of the tilt of a sum
 # Spacing: this part of a standard deviation of one loss, and of the sum
 SPACING, FINEST = 0.04, 1 / 400
 LARGEST = 2**18
-WIDEST = 600.0  # of a grid: exponentials of it must not overflow
-MOST_CELLS = 2**21  # of a grid
+WIDEST = 600.0  # of a window: exponentials of it must not overflow
+MOST_POINTS = 2.0**21  # of a window
 
 
 @lru_cache(maxsize=64)
@@ -72,6 +74,15 @@ class Composition:
         return max((total.epsilon(delta) for total in self._sums), default=inf)
 
 
+class _Window(NamedTuple):
+    """Grid points of a tilted sum, and the probability that the sum is above them."""
+
+    first: int
+    size: int
+    beyond: float
+    fits: bool  # whether they are nearly all of it
+
+
 class _Sum:
     """The sum of independent losses, on grids that are made when asked for."""
 
@@ -83,16 +94,8 @@ class _Sum:
         kept = sum(n * log1p(-masses.infinite) for masses, n in self._parts)
         self._infinite = -expm1(kept)
         self._tilts = TILTS / self._spread
-        # log of the mean of exp(tilt * loss)
-        self._logs: Floats = np.sum(
-            [n * _log_means(m, self._step, self._tilts) for m, n in self._parts], axis=0
-        )
-        # [pld:fits] steep tilts of a rare and large loss make it as likely as no loss,
-        # and such a sum needs a grid from one to the other; flatter tilts serve as well
-        steep = np.flatnonzero((TILTS > 0) & (TILTS <= STEEPEST))
-        windows = {int(at): self._window(int(at)) for at in steep}
-        fitting = [at for at in windows if windows[at] is not None]
-        usable = np.array(fitting or steep[:1])
+        self._logs = self._log_means(self._tilts)
+        usable = np.flatnonzero((TILTS > 0) & (TILTS <= STEEPEST))
         tilts, logs = self._tilts[usable], self._logs[usable]
         best = {int(np.argmin((logs - log(level)) / tilts)) for level in LEVELS}
         self._best = usable[sorted(best)]
@@ -106,6 +109,11 @@ class _Sum:
             bounds = (self._logs - log(delta)) / self._tilts
         return self._near(bounds).epsilon(delta)
 
+    def _log_means(self, tilts: Floats) -> Floats:
+        """Return logs of the means of ``exp(tilt * sum)``."""
+        means = [n * _log_means(m, self._step, tilts) for m, n in self._parts]
+        return np.asarray(np.sum(means, axis=0))
+
     def _near(self, bounds: Floats) -> _Table:
         """Return the table of the tilt with the least bound."""
         at = int(self._best[np.argmin(bounds[self._best])])
@@ -113,42 +121,47 @@ class _Sum:
             self._tables[at] = self._table(at)
         return self._tables[at]
 
-    def _window(self, at: int) -> tuple[int, int, float] | None:
-        """Return where the grid of a tilt begins, its size, and what lies above it.
-
-        None where the grid would be too long.
-        """
-        tilts, logs, step = self._tilts, self._logs, self._step
+    def _window(self, at: int) -> _Window:
+        tilt, step = self._tilts[at], self._step
+        # rare, large losses may dominate already at the next tilt of the list
+        tilts = np.append(self._tilts, tilt * NEAR)
+        logs = np.append(self._logs, self._log_means(tilt * NEAR))
+        below, above = tilts < tilt, tilts > tilt
         # [pld:window] Chernoff bounds of the tilted sum, within its support
-        excess = logs - logs[at] - log(WRAPPED)
-        low = float(np.max(-excess[:at] / (tilts[at] - tilts[:at])))
-        high = float(np.min(excess[at + 1 :] / (tilts[at + 1 :] - tilts[at])))
-        low = max(low, step * sum(n * m.first for m, n in self._parts))
-        largest = step * sum(n * (m.first + len(m.mass)) for m, n in self._parts)
-        high = min(high, largest)
-        first = int(np.floor(low / step))
-        size = 2 ** ceil(np.log2(max(16.0, high / step - first + 2)))
-        if size > min(MOST_CELLS, WIDEST / step):
-            return None
-        # [pld:support] nothing lies above the largest loss, which tilts are too flat to
-        # show where the support is narrow
-        beyond, end = 0.0, step * (first + size - 1)
-        if end < largest:
-            beyond = exp(min(0.0, float(np.min(logs[at:] - tilts[at:] * end))))
-        return first, size, beyond
+        excess = logs - self._logs[at] - log(WRAPPED)
+        low = float(np.max(-excess[below] / (tilt - tilts[below])))
+        high = float(np.min(excess[above] / (tilts[above] - tilt)))
+        bottom = sum(n * m.first for m, n in self._parts)
+        top = sum(n * (m.first + len(m.mass) - 1) for m, n in self._parts)
+        first = max(floor(low / step), bottom)
+        most = min(WIDEST / step, MOST_POINTS)
+        wanted = max(16.0, min(high / step, top) - first + 2)
+        n_points = min(wanted, most)
+        unit = 2 ** (floor(log2(n_points)) - 2)  # transforms of 4 to 7 units are fast
+        size = unit * min(ceil(n_points / unit), floor(most / unit))
+        # [pld:beyond] Any window gives a bound: the transform is circular, so losses
+        # outside add to masses inside and lower none. Losses above the window count as
+        # infinite too; losses below add nothing to delta at an epsilon inside.
+        end, positive = first + size - 1, tilts > 0
+        chernoff = float(np.min(logs[positive] - tilts[positive] * (step * end)))
+        # [pld:support] nothing is above the largest loss, though tilts may not show it
+        beyond = exp(min(0.0, chernoff)) if end < top else 0.0
+        return _Window(first, size, beyond, wanted <= most)
 
     def _table(self, at: int) -> _Table:
-        tilts, logs, step = self._tilts, self._logs, self._step
-        window = self._window(at)
-        if window is None:
-            return _Table(0.0, step, np.ones(1), 1.0)
-        first, size, beyond = window
-        losses = step * (first + np.arange(size))
-        mass = np.roll(self._tilted(tilts[at], size), -first)
+        # [pld:fits] steep tilts of a rare and large loss make it as likely as no loss;
+        # where no window holds both, a flatter tilt serves nearly as well
+        flatter = range(at, int(np.argmax(TILTS > 0)) - 1, -1)
+        windows = ((near, self._window(near)) for near in flatter)
+        found = next((pair for pair in windows if pair[1].fits), None)
+        at, window = found or (at, self._window(at))
+        tilt, log_mean, step = self._tilts[at], self._logs[at], self._step
+        losses = step * (window.first + np.arange(window.size))
+        mass = np.roll(self._tilted(tilt, window.size), -window.first)
         # far below the losses that the tilt is for, only rounding errors are left
-        scale = np.exp(np.minimum(logs[at] - tilts[at] * losses, WIDEST))
+        scale = np.exp(np.minimum(log_mean - tilt * losses, WIDEST))
         mass = np.minimum(np.maximum(mass, 0.0) * scale, 1.0)
-        return _Table.of(losses[0], step, mass, self._infinite + beyond)
+        return _Table.of(losses[0], step, mass, self._infinite + window.beyond)
 
     def _tilted(self, tilt: float, size: int) -> Floats:
         """Return the tilted sum; the loss ``i * step`` is at i modulo the size."""
