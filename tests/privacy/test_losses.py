@@ -103,7 +103,7 @@ def test_exchanged_pair_of_a_fixed_size_sample_is_dominated():
 @pytest.mark.parametrize("tail", [1e-20, 1e-3])
 def test_masses_on_a_grid_dominate_and_are_close(loss, step, tail):
     masses = loss.masses(step, tail)
-    losses = step * (masses.first + np.arange(len(masses.mass)))
+    losses = masses.losses(step)
     assert masses.mass.sum() + masses.infinite == pytest.approx(1.0, abs=1e-9)
     for epsilon in (0.0, 0.1, 0.45):
         found = masses.mass @ np.maximum(-np.expm1(epsilon - losses), 0.0)

@@ -131,8 +131,8 @@ class _Sum:
         excess = logs - self._logs[at] - log(WRAPPED)
         low = float(np.max(-excess[below] / (tilt - tilts[below])))
         high = float(np.min(excess[above] / (tilts[above] - tilt)))
-        bottom = sum(n * m.first for m, n in self._parts)
-        top = sum(n * (m.first + len(m.mass) - 1) for m, n in self._parts)
+        bottom = sum(n * int(m.positions[0]) for m, n in self._parts)
+        top = sum(n * int(m.positions[-1]) for m, n in self._parts)
         first = max(floor(low / step), bottom)
         most = min(WIDEST / step, MOST_POINTS)
         wanted = max(16.0, min(high / step, top) - first + 2)
@@ -167,19 +167,18 @@ class _Sum:
         """Return the tilted sum; the loss ``i * step`` is at i modulo the size."""
         spectrum: NDArray[np.complex128] | complex = 1.0 + 0.0j
         for masses, count in self._parts:
-            places = masses.first + np.flatnonzero(masses.mass)
-            exponents = tilt * self._step * places
-            tilted = masses.mass[masses.mass > 0] * np.exp(exponents - exponents.max())
-            wrapped = np.bincount(places % size, tilted / tilted.sum(), minlength=size)
+            exponents = tilt * masses.losses(self._step)
+            tilted = masses.mass * np.exp(exponents - exponents.max())
+            at = masses.positions % size
+            wrapped = np.bincount(at, tilted / tilted.sum(), minlength=size)
             spectrum = spectrum * np.fft.rfft(wrapped) ** count
         return np.fft.irfft(spectrum, size)
 
 
 def _log_means(masses: Masses, step: float, tilts: Floats) -> Floats:
-    losses = step * (masses.first + np.flatnonzero(masses.mass))
-    exponents = tilts[:, None] * losses
+    exponents = tilts[:, None] * masses.losses(step)
     largest = exponents.max(axis=1)
-    means = np.exp(exponents - largest[:, None]) @ masses.mass[masses.mass > 0]
+    means = np.exp(exponents - largest[:, None]) @ masses.mass
     return np.asarray(np.log(means) + largest)
 
 
@@ -191,7 +190,7 @@ def _spacing(parts: Parts, n_losses: int) -> tuple[float, float]:
         reach = max(loss.reach(TAIL / n_losses))
         step = reach / 128
         masses = loss.masses(step, TAIL / n_losses)
-        losses = step * (masses.first + np.arange(len(masses.mass)))
+        losses = masses.losses(step)
         mean = float(losses @ masses.mass)
         variance += count * float((losses - mean) ** 2 @ masses.mass)
         widest = max(widest, reach)

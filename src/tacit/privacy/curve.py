@@ -33,7 +33,7 @@ class PrivacyCurve:
     pure
         Bound on the loss itself; infinite when there is none.
     exact
-        Profile that is exact for this very composition, or None.
+        Tightest profile known for this composition, or None.
     slack
         Probability that none of the above holds.
 

@@ -27,12 +27,14 @@ __all__ = [
     "LaplaceLoss",
     "Loss",
     "Masses",
+    "PointwiseLoss",
     "PoissonLoss",
     "ResponseLoss",
     "TiltedLoss",
 ]
 
 Floats = NDArray[np.float64]
+Positions = NDArray[np.intp]
 
 # Noise on a grid of 2^-32 has a loss that is larger by far less than this fraction
 LAPLACE_MARGIN = 1e-8
@@ -42,11 +44,21 @@ LONGEST_BLOCK = 128
 
 @dataclass(frozen=True, eq=False)
 class Masses:
-    """Probabilities of the losses ``step * (first + i)``, and of an infinite loss."""
+    """Positive probabilities of losses on a grid, and that of an infinite loss."""
 
-    first: int
+    positions: Positions
     mass: Floats
     infinite: float = 0.0
+
+    @classmethod
+    def of(cls, first: int, mass: Floats, infinite: float = 0.0) -> Masses:
+        """Return the probabilities of the positions ``first + i``, without zeros."""
+        kept = np.flatnonzero(mass > 0)
+        return cls(first + kept, mass[kept], infinite)
+
+    def losses(self, step: float) -> Floats:
+        """Return the losses, on a grid of this spacing."""
+        return np.asarray(step * self.positions, dtype=np.float64)
 
 
 class Loss(ABC):
@@ -56,12 +68,8 @@ class Loss(ABC):
     """
 
     @abstractmethod
-    def deltas(self, epsilons: Floats) -> Floats:
-        """Return delta of the pair at these epsilons, which are not negative."""
-
-    def reverse_deltas(self, epsilons: Floats) -> Floats:
-        """Return delta of the pair with its members exchanged."""
-        return self.deltas(epsilons)
+    def masses(self, step: float, tail: float) -> Masses:
+        """Return a discrete loss that dominates this one, but for about ``tail``."""
 
     @abstractmethod
     def reach(self, tail: float) -> tuple[float, float]:
@@ -81,6 +89,18 @@ class Loss(ABC):
         """Return losses and counts whose sum is ``count`` independent such losses."""
         return ((self, count),)
 
+
+class PointwiseLoss(Loss):
+    """A loss whose delta is known at each epsilon."""
+
+    @abstractmethod
+    def deltas(self, epsilons: Floats) -> Floats:
+        """Return delta of the pair at these epsilons, which are not negative."""
+
+    def reverse_deltas(self, epsilons: Floats) -> Floats:
+        """Return delta of the pair with its members exchanged."""
+        return self.deltas(epsilons)
+
     def masses(self, step: float, tail: float) -> Masses:
         """Return a discrete loss that dominates this one.
 
@@ -91,17 +111,9 @@ class Loss(ABC):
         Ghazi, Kamath, Kumar and Manurangsi 2022, Section 4).
         """
         below, above = (max(1, ceil(end / step)) for end in self.reach(tail))
-        up = self.grid_deltas(step, above)
-        down = self.reverse_grid_deltas(step, below)
+        up = self.deltas(_multiples(step, above))
+        down = self.reverse_deltas(_multiples(step, below))
         return _chords(step, up, down)
-
-    def grid_deltas(self, step: float, n: int) -> Floats:
-        """Return `deltas` at 0, step, ..., n step."""
-        return self.deltas(_multiples(step, n))
-
-    def reverse_grid_deltas(self, step: float, n: int) -> Floats:
-        """Return `reverse_deltas` at 0, step, ..., n step."""
-        return self.reverse_deltas(_multiples(step, n))
 
 
 def _multiples(step: float, n: int) -> Floats:
@@ -118,11 +130,11 @@ def _chords(step: float, up: Floats, down: Floats) -> Masses:
     to_left = np.concatenate([[left[0] * fall], np.diff(left), np.diff(up)]) / fall
     mass = to_right - to_left
     mass[len(left) - 1] += 1.0  # where the slope of 1 - exp(epsilon) ends
-    return Masses(1 - len(left), np.maximum(mass, 0.0), float(up[-1]))
+    return Masses.of(1 - len(left), mass, float(up[-1]))
 
 
 @dataclass(frozen=True)
-class GaussianLoss(Loss):
+class GaussianLoss(PointwiseLoss):
     """Normal distributions of variance one whose means differ by the root of this."""
 
     mu_squared: float
@@ -140,7 +152,7 @@ def _gaussian_reach(mu: float, tail: float) -> float:
 
 
 @dataclass(frozen=True)
-class LaplaceLoss(Loss):
+class LaplaceLoss(PointwiseLoss):
     """Laplace distributions of scale one whose means differ by ``epsilon``."""
 
     epsilon: float
@@ -155,7 +167,7 @@ class LaplaceLoss(Loss):
 
 
 @dataclass(frozen=True)
-class ResponseLoss(Loss):
+class ResponseLoss(PointwiseLoss):
     """Randomized response: the loss is ``epsilon`` or its negative."""
 
     epsilon: float
@@ -188,14 +200,14 @@ def _spread(
     low = np.floor(scaled)
     raised = np.expm1(-step * (scaled - low)) / expm1(-step)
     first = int(low[0])
-    places = (low - first).astype(np.intp)
-    mass = np.bincount(places, masses * (1 - raised), minlength=places[-1] + 2)
-    mass += np.bincount(places + 1, masses * raised, minlength=places[-1] + 2)
-    return Masses(first, np.asarray(mass, dtype=np.float64), infinite)
+    at = (low - first).astype(np.intp)
+    mass = np.bincount(at, masses * (1 - raised), minlength=at[-1] + 2)
+    mass += np.bincount(at + 1, masses * raised, minlength=at[-1] + 2)
+    return Masses.of(first, np.asarray(mass, dtype=np.float64), infinite)
 
 
 @dataclass(frozen=True)
-class _SampledLoss(Loss):
+class _SampledLoss(PointwiseLoss):
     """A Gaussian loss of a mechanism that reads each row with probability ``rate``."""
 
     mu: float
@@ -260,19 +272,18 @@ class TiltedLoss(Loss):
     mu: float
     dim: int
 
-    def deltas(self, epsilons: Floats) -> Floats:
-        raise NotImplementedError("TiltedProfile integrates this at one epsilon")
-
-    def reverse_grid_deltas(self, step: float, n: int) -> Floats:
-        # the bound speaks of losses above zero only; what the other member of the pair
-        # lacks has a loss of minus infinity
-        return np.full(n + 1, self.grid_deltas(step, 1)[0])
-
     def reach(self, tail: float) -> tuple[float, float]:
         far = sqrt(self.dim) + sqrt(-2 * log(tail))
         return 0.0, self.offset + self.mu * (self.mu / 2 + far)
 
-    def grid_deltas(self, step: float, n: int) -> Floats:
+    def masses(self, step: float, tail: float) -> Masses:
+        up = self._grid_deltas(step, max(1, ceil(self.reach(tail)[1] / step)))
+        # the bound speaks of losses above zero only; what the other member of the pair
+        # lacks has a loss of minus infinity
+        return _chords(step, up, np.full(2, up[0]))
+
+    def _grid_deltas(self, step: float, n: int) -> Floats:
+        """Return delta at 0, step, ..., n step."""
         # [pld:tilted] integral of mu exp(-mu (r - knee)) P(chi > r) from the knee on
         rest = _multiples(step, n) - self.offset - self.mu**2 / 2
         knees = np.maximum(rest, 0.0) / self.mu
@@ -291,49 +302,49 @@ class TiltedLoss(Loss):
 
 
 @dataclass(frozen=True)
-class BoundedRangeLoss(Loss):
-    """Selections whose log-odds move within a range of ``epsilon``, ``count`` of them.
-
-    The pair may depend on the past, so several are bounded together.
-    """
+class BoundedRangeLoss(PointwiseLoss):
+    """A selection whose log-odds move within a range of ``epsilon``."""
 
     epsilon: float
-    count: int = 1
 
     def deltas(self, epsilons: Floats) -> Floats:
-        if self.count > 1:
-            raise NotImplementedError("known on a grid only")
         # [pld:range-one] the worst pair at each epsilon
         gap = np.minimum(epsilons - self.epsilon, 0.0) / 2
         return np.asarray(np.expm1(gap) ** 2 / -expm1(-self.epsilon))
 
     def reach(self, tail: float) -> tuple[float, float]:
-        end = self.epsilon * self.count
-        return end, end
+        return self.epsilon, self.epsilon
 
     def parts(self, count: int) -> tuple[tuple[Loss, int], ...]:
         # [pld:range-blocks] of nearly equal lengths, as short ones are less tight
         n_blocks = ceil(count / LONGEST_BLOCK)
         length, longer = divmod(count, n_blocks)
         sizes = ((length + 1, longer), (length, n_blocks - longer))
-        return tuple(
-            (BoundedRangeLoss(self.epsilon, size), n) for size, n in sizes if n
-        )
+        return tuple((_RangeBlock(self.epsilon, size), n) for size, n in sizes if n)
+
+
+@dataclass(frozen=True)
+class _RangeBlock(Loss):
+    """Several bounded-range losses, whose pair may depend on the past."""
+
+    epsilon: float
+    count: int
+
+    def reach(self, tail: float) -> tuple[float, float]:
+        end = self.epsilon * self.count
+        return end, end
 
     @property
     def lattice(self) -> float | None:
-        return self._atoms()[0]
-
-    def _atoms(self) -> tuple[float, Masses]:
-        return _range_masses(self.epsilon, self.count)
+        return _range_masses(self.epsilon, self.count)[0]
 
     def masses(self, step: float, tail: float) -> Masses:
-        spacing, found = self._atoms()
-        losses = spacing * found.first + _multiples(spacing, len(found.mass) - 1)
-        return _spread(losses, found.mass, step, found.infinite)
+        spacing, found = _range_masses(self.epsilon, self.count)
+        return _spread(found.losses(spacing), found.mass, step, found.infinite)
 
 
 @lru_cache(maxsize=64)
 def _range_masses(epsilon: float, count: int) -> tuple[float, Masses]:
+    """Return the spacing of a grid, and the losses of a block on it."""
     spacing, deltas = bounded_range_deltas(epsilon, count)
     return spacing, _chords(spacing, deltas, deltas)

@@ -8,12 +8,11 @@ None when that family is left.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, log, sqrt
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from scipy import special
 
 from tacit.privacy import convolution
 from tacit.privacy.gaussian import gaussian_delta, gaussian_deltas
-from tacit.privacy.losses import GaussianLoss, Loss, TiltedLoss
+from tacit.privacy.losses import GaussianLoss, Loss, PointwiseLoss, TiltedLoss
 
 __all__ = [
     "ComposedProfile",
@@ -34,7 +33,7 @@ __all__ = [
     "join",
 ]
 
-# Gaussian deltas are accurate to about 1e-12 and quadratures to the same; deltas are
+# Gaussian deltas are accurate to about 1e-11 and quadratures to the same; deltas are
 # enlarged by this factor, so that what is reported errs on the safe side.
 SAFETY = 1.0 + 1e-7
 
@@ -56,8 +55,34 @@ def smallest_epsilon(
     return high
 
 
+class Profile(ABC):
+    """Delta as a function of epsilon, and its inverse."""
+
+    @property
+    def losses(self) -> convolution.Parts | None:
+        """Losses that sum to that of the profile, with counts; None if unknown."""
+        return None
+
+    @abstractmethod
+    def delta(self, epsilon: float) -> float:
+        """Return the least delta that is known at ``epsilon``."""
+
+    def epsilon(self, delta: float) -> float:
+        """Return the least epsilon that is known at ``delta``."""
+        return smallest_epsilon(self.delta, delta)
+
+    def times(self, count: int) -> Profile | None:
+        """Return the profile of ``count`` of these, or None when there is none."""
+        if count == 1:
+            return self
+        losses = self.losses
+        if losses is None:
+            return None
+        return _composition((loss, n * count) for loss, n in losses)
+
+
 @dataclass(frozen=True)
-class GaussianProfile:
+class GaussianProfile(Profile):
     """Gaussian differential privacy with squared parameter ``mu_squared``.
 
     Notes
@@ -68,14 +93,12 @@ class GaussianProfile:
 
     mu_squared: float
 
+    @property
+    def losses(self) -> convolution.Parts:
+        return ((GaussianLoss(self.mu_squared), 1),)
+
     def delta(self, epsilon: float) -> float:
         return SAFETY * gaussian_delta(epsilon, sqrt(self.mu_squared))
-
-    def epsilon(self, delta: float) -> float:
-        return smallest_epsilon(self.delta, delta)
-
-    def times(self, count: int) -> GaussianProfile:
-        return GaussianProfile(self.mu_squared * count)
 
 
 @lru_cache(maxsize=8)
@@ -93,21 +116,8 @@ def chi_log_density(r: NDArray[np.float64], dim: int) -> NDArray[np.float64]:
         )
 
 
-class _Once(ABC):
-    """A profile that is not known for several of itself."""
-
-    @abstractmethod
-    def delta(self, epsilon: float) -> float: ...
-
-    def epsilon(self, delta: float) -> float:
-        return smallest_epsilon(self.delta, delta)
-
-    def times(self, count: int) -> Self | ComposedProfile | None:
-        return self if count == 1 else None
-
-
 @dataclass(frozen=True)
-class TiltedProfile(_Once):
+class TiltedProfile(Profile):
     """Privacy loss at most ``offset + mu^2/2 + mu chi_dim``, then a Gaussian one.
 
     This is what objective perturbation leaves: a bounded part from the change of
@@ -119,6 +129,11 @@ class TiltedProfile(_Once):
     mu: float
     dim: int
     extra: float = 0.0
+
+    @property
+    def losses(self) -> convolution.Parts:
+        loss = TiltedLoss(self.offset, self.mu, self.dim)
+        return ((loss, 1), (GaussianLoss(self.extra), 1))
 
     def delta(self, epsilon: float) -> float:
         # average over r ~ chi of what the Gaussian part spends on the rest
@@ -138,11 +153,6 @@ class TiltedProfile(_Once):
         inside = np.sum(half * weights * spent * np.exp(chi_log_density(r, self.dim)))
         tail = special.gammaincc(self.dim / 2, end**2 / 2)
         return float(min(1.0, SAFETY * inside + tail))
-
-    def times(self, count: int) -> Self | ComposedProfile | None:
-        if count == 1:
-            return self
-        return _composition((loss, n * count) for loss, n in _losses_of(self) or ())
 
     def renyi(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the Renyi curve without the extra Gaussian part."""
@@ -164,7 +174,7 @@ class TiltedProfile(_Once):
 
 
 @dataclass(frozen=True)
-class ComposedProfile:
+class ComposedProfile(Profile):
     """Losses of dominating pairs, composed numerically: each with how often it occurs.
 
     Notes
@@ -174,6 +184,10 @@ class ComposedProfile:
     """
 
     parts: convolution.Parts
+
+    @property
+    def losses(self) -> convolution.Parts:
+        return self.parts
 
     def delta(self, epsilon: float) -> float:
         one = self._alone()
@@ -185,16 +199,14 @@ class ComposedProfile:
     def epsilon(self, delta: float) -> float:
         if self._alone() is None:
             return convolution.composed(self.parts).epsilon(delta)
-        return smallest_epsilon(self.delta, delta)
+        return super().epsilon(delta)
 
-    def _alone(self) -> Loss | None:
+    def _alone(self) -> PointwiseLoss | None:
         """Return the loss where there is one only, which needs no composition."""
-        if len(self.parts) > 1 or self.parts[0][1] > 1:
+        (loss, count), *others = self.parts
+        if others or count > 1 or not isinstance(loss, PointwiseLoss):
             return None
-        return self.parts[0][0]
-
-    def times(self, count: int) -> ComposedProfile | None:
-        return _composition((loss, n * count) for loss, n in self.parts)
+        return loss
 
 
 class Spends(Protocol):
@@ -204,7 +216,7 @@ class Spends(Protocol):
 
 
 @dataclass(frozen=True)
-class WorstProfile(_Once):
+class WorstProfile(Profile):
     """The largest delta of several, one of which holds for each pair of neighbors."""
 
     parts: tuple[Spends, ...]
@@ -214,7 +226,7 @@ class WorstProfile(_Once):
 
 
 @dataclass(frozen=True)
-class MixedProfile(_Once):
+class MixedProfile(Profile):
     """The mean delta of several, one of which is drawn with these probabilities."""
 
     parts: tuple[Spends, ...]
@@ -226,7 +238,7 @@ class MixedProfile(_Once):
 
 
 @dataclass(frozen=True)
-class SelectedProfile(_Once):
+class SelectedProfile(Profile):
     """The best of a random number of runs, ``mean`` of them on average.
 
     Notes
@@ -247,58 +259,35 @@ class SelectedProfile(_Once):
         return min(1.0, SAFETY * self.mean * self.one.delta(epsilon - self.shift))
 
 
-Profile = (
-    GaussianProfile
-    | TiltedProfile
-    | ComposedProfile
-    | WorstProfile
-    | MixedProfile
-    | SelectedProfile
-)
-
 # Different losses that are still composed numerically; beyond, Renyi curves remain
 MOST_LOSSES = 64
 
 
 def join(first: Profile | None, second: Profile | None) -> Profile | None:
-    """Return the exact profile of both together, or None when there is none."""
+    """Return the profile of both together, or None when there is none."""
     if first is None or second is None:
         return None
-    if isinstance(second, GaussianProfile):
-        first, second = second, first
-    if isinstance(first, GaussianProfile):
-        if isinstance(second, GaussianProfile):
-            return GaussianProfile(first.mu_squared + second.mu_squared)
-        if isinstance(second, TiltedProfile):
-            return replace(second, extra=second.extra + first.mu_squared)
-    one, other = _losses_of(first), _losses_of(second)
+    one, other = first.losses, second.losses
     return None if one is None or other is None else _composition((*one, *other))
 
 
-def _composition(parts: Iterable[tuple[Loss, int]]) -> ComposedProfile | None:
-    """Return the numerical composition, or None where the losses are too many."""
-    gaussian, counts = 0.0, Counter[Loss]()
+def _composition(parts: Iterable[tuple[Loss, int]]) -> Profile | None:
+    """Return the composition in its simplest form; None where losses are too many."""
+    gaussian = 0.0
+    counts: dict[Loss, int] = {}
     for loss, count in parts:
         if isinstance(loss, GaussianLoss):
             gaussian += count * loss.mu_squared
         else:
-            counts[loss] += count
+            counts[loss] = counts.get(loss, 0) + count
+    if not counts:
+        return GaussianProfile(gaussian)
+    (only, count), *others = counts.items()
+    if not others and count == 1 and isinstance(only, TiltedLoss):
+        return TiltedProfile(only.offset, only.mu, only.dim, gaussian)
     if gaussian > 0:
         counts[GaussianLoss(gaussian)] = 1
     if len(counts) > MOST_LOSSES:
         return None
     # in an order of their own, so that equal compositions are composed once
     return ComposedProfile(tuple(sorted(counts.items(), key=repr)))
-
-
-def _losses_of(profile: Profile | None) -> convolution.Parts | None:
-    match profile:
-        case ComposedProfile():
-            return profile.parts
-        case GaussianProfile():
-            return ((GaussianLoss(profile.mu_squared), 1),)
-        case TiltedProfile():
-            loss = TiltedLoss(profile.offset, profile.mu, profile.dim)
-            more = ((GaussianLoss(profile.extra), 1),) if profile.extra > 0 else ()
-            return ((loss, 1), *more)
-    return None
