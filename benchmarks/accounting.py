@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from math import log1p
+from math import ceil, log1p
 from statistics import median
 from time import perf_counter
 
@@ -20,6 +20,7 @@ from tacit.privacy import (
     TiltedMinimum,
     calibrate,
 )
+from tacit.solvers.noisy_sgd import HIDDEN, Sampling, least_noise
 
 
 def main():
@@ -56,6 +57,29 @@ def main():
             f"{plain / ours:6.1f} {brent:14.2f} ({brent / ours:.1f} times)",
             flush=True,
         )
+
+    print(
+        "noise of an estimate from samples, over that from all rows; samples at which"
+    )
+    print("the rule of NoisySGD stops, delta 1e-8, 100,000 rows")
+    print("   eps  steps  add_or_remove_one  replace_one")
+    for epsilon in (0.1, 1.0, 8.0):
+        for n_steps in (30, 100, 300, 1000):
+            budgets = [Budget(epsilon, 1e-8, neighbors) for neighbors in RELATIONS]
+            added, replaced = (sample_cost(n_steps, budget) for budget in budgets)
+            print(f"{epsilon:6g} {n_steps:6} {added:18.2f} {replaced:12.2f}")
+
+
+RELATIONS = (Neighbors.ADD_OR_REMOVE_ONE, Neighbors.REPLACE_ONE)
+
+
+def sample_cost(n_steps, budget, n_rows=100_000):
+    all_rows = Sampling(n_rows, n_rows, n_steps, poisson=False)
+    least = calibrate(all_rows.event, budget, rtol=1e-3)
+    batch = ceil(HIDDEN * n_rows / least)
+    poisson = budget.neighbors is Neighbors.ADD_OR_REMOVE_ONE
+    noise = least_noise(Sampling(n_rows, batch, n_steps, poisson), budget)
+    return noise * n_rows / batch / least
 
 
 def timed(action):

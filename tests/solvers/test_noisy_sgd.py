@@ -186,10 +186,9 @@ def test_defaults_follow_from_public_facts(neighbors):
     budget = Budget(1.0, 1e-8, neighbors)
     small = NoisySGD().plan(problem_of(Logistic(), 200), budget)
     assert small.sampling.batch == 200
-    if neighbors is ADD:
-        large = NoisySGD().plan(problem_of(Logistic(), 100_000, 20), budget)
-        assert 256 <= large.sampling.batch <= 10_000
-        assert large.multiplier >= 1.5
+    large = NoisySGD().plan(problem_of(Logistic(), 100_000, 20), budget)
+    assert 256 <= large.sampling.batch <= 10_000
+    assert large.multiplier >= 1.5
 
 
 @each_loss

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, log, sqrt
+from math import ceil, exp, log
 from typing import Any
 
 import numpy as np
@@ -49,9 +49,9 @@ __all__ = ["NoisySGD", "NoisySGDPlan"]
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Fitted: least noise of a sample, least sample, share of the rows beyond which their
-# choice is taken as it is, and noise that may be doubled
-HIDDEN, SMALLEST, SHARE, NEGLIGIBLE = 2.0, 256, 0.05, 0.01
+# Fitted: least noise of a sample, least sample, and fraction of the rows beyond which
+# their choice is taken as it is
+HIDDEN, SMALLEST, SHARE = 2.0, 256, 0.05
 # Rows whose gradients are summed before anything else is added to the sum
 CHUNK = 4096
 
@@ -181,10 +181,6 @@ def sgd_rule(
     # rows at which their choice adds as much as the noise
     equal = (n_rows / noise) ** 2 / problem.size
     wanted = max(SMALLEST, HIDDEN * n_rows / noise, min(equal, SHARE * n_rows))
-    costly = noise * sqrt(problem.size) > NEGLIGIBLE * n_rows
-    if budget.neighbors is Neighbors.REPLACE_ONE and costly:
-        # the bound for samples of a fixed size doubles the noise
-        wanted = n_rows
     batch = min(n_rows, ceil(wanted))
     return Walk(n_steps, rule.step, rule.momentum, rule.clip, batch)
 
