@@ -65,6 +65,23 @@ def test_delta_of_a_truncated_window_is_not_below_the_truth(monkeypatch, width):
     assert max(table.infinite for table in total._tables.values()) > 1e-9
 
 
+def test_a_flatter_tilt_is_taken_where_no_window_is_long_enough():
+    # the best tilt takes a window 150 wide, at a spacing of 1.5e-5
+    found = ComposedProfile(((PoissonLoss(1 / 0.711, 4.478e-6), 105_809),))
+    one = pld.from_gaussian_mechanism(
+        0.711, sampling_prob=4.478e-6, value_discretization_interval=2e-5
+    )
+    reference = one.self_compose(105_809).get_epsilon_for_delta(6.1e-8)
+    assert found.epsilon(6.1e-8) <= 1.01 * reference
+
+
+def test_nothing_is_charged_above_the_largest_loss():
+    # a row that is added has a loss of at most 0.01 in all, which tilts do not show
+    loss = PoissonLoss(1 / 0.7, 0.001, added=True)
+    (total, _) = convolution.Composition(((loss, 10),))._sums
+    assert total.epsilon(1e-17) < inf
+
+
 def test_window_of_samples_is_not_much_wider_than_it_has_to_be():
     # at the next tilt of the list nearly every step has a rare, large loss: bounded by
     # that tilt, the window has five times as many points
