@@ -8,7 +8,7 @@ the ledger as they were.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Integral, Real
@@ -23,11 +23,13 @@ from sklearn.utils.validation import validate_data
 
 from tacit._random import check_set_seed
 from tacit._validate import at_least, shown
+from tacit.data.cells import column_cells, in_columns
 from tacit.privacy import Budget, Entry, Event, Ledger, Neighbors, PrivacyReport
 
 __all__ = [
     "ExplicitSeed",
     "all_or_nothing",
+    "array_of",
     "checked_shape",
     "checked_targets",
     "checked_values",
@@ -46,6 +48,8 @@ __all__ = [
 
 # What a cell of a table without a type may be
 _NUMBERS = (Real, Decimal, np.bool_, type(None))
+# What can be iterated and has no rows
+_NO_ROWS = (str, bytes, Mapping, Set)
 # Rows that anyone plans for: more do not fit in memory
 MOST_EXPECTED = 2**31
 
@@ -76,9 +80,13 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 def is_untyped(values: Any) -> bool:
-    """Whether a container says nothing of the type of its cells, as a list does."""
+    """Whether a container says nothing of the type of its cells, as a list does.
+
+    Text has no cells; a set has no order of rows, and its own depends on all of them.
+    """
     typed = hasattr(values, "shape") or hasattr(values, "__array__")
-    return isinstance(values, Iterable) and not (typed or isinstance(values, str))
+    cells = isinstance(values, Iterable) and not isinstance(values, _NO_ROWS)
+    return cells and not typed
 
 
 def listed(values: Any) -> Any:
@@ -89,6 +97,7 @@ def listed(values: Any) -> Any:
     makes strings of all rows. So cells of a list are read one by one, by whoever takes
     them.
     """
+    values = in_columns(values)
     if hasattr(values, "shape"):
         return values
     if hasattr(values, "__array__"):
@@ -97,6 +106,26 @@ def listed(values: Any) -> Any:
         return np.asarray(values, dtype=object)
     except ValueError:  # arrays of several shapes; NumPy's words quote them
         return np.empty(0, dtype=object)
+
+
+def array_of(values: Any) -> NDArray[Any]:
+    """Return an array of the cells of one column, or of a table.
+
+    A column of a type that NumPy has not is an array of objects, whatever it holds: by
+    NumPy it would be one only where a cell is missing.
+    """
+    values = listed(values)
+    columns = getattr(values, "dtypes", None) if hasattr(values, "iloc") else None
+    if columns is None:
+        return np.asarray(values)
+    if values.ndim == 1:
+        return column_cells(values)
+    if all(isinstance(kind, np.dtype) for kind in columns):
+        return np.asarray(values)
+    found = np.empty(values.shape, dtype=object)
+    for place in range(values.shape[1]):
+        found[:, place] = column_cells(values.iloc[:, place])
+    return found
 
 
 def checked_shape(
@@ -210,7 +239,8 @@ def _kind_of_refusal(X: Any) -> type[Exception] | None:
     if not set(kinds) <= set("biufO" if columns else "biuf"):
         return ValueError
     for column in columns:
-        for kind in set(map(type, np.asarray(column, dtype=object).flat)):
+        cells = column_cells(column) if hasattr(column, "iloc") else column
+        for kind in set(map(type, cells.flat)):
             # a span of time is an integer to numpy
             if issubclass(kind, np.timedelta64) or not issubclass(kind, _NUMBERS):
                 return TypeError
@@ -229,7 +259,7 @@ def checked_targets(y: Any, n_rows: int, *, labels: bool) -> NDArray[Any]:
         )
     if sparse.issparse(y):
         raise ValueError("y must be dense: sparse labels are not supported.")
-    array: NDArray[Any] = _of_one_kind(y) if labels else np.asarray(listed(y))
+    array: NDArray[Any] = _of_one_kind(y) if labels else array_of(y)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers.")
     if array.ndim != 1 and (array.ndim != 2 or array.shape[1] != 1):
@@ -255,26 +285,34 @@ _LABELS: dict[type, str] = {
     str: "U",
     bytes: "S",
 }
+# Kinds whose arrays hold each label whatever the others are
+_TYPED = {"b", "iu", "f"}
 
 
 def _of_one_kind(y: Any) -> NDArray[Any]:
     """Return labels as an array that holds each as it was given.
 
-    Its type is that of the labels where they are of one kind, and else object.
+    Its type is that of the labels where all are truth values, all integers or all
+    floats, and object otherwise. An array of strings would drop zeros at their ends,
+    and be as wide as the longest.
     """
-    array: NDArray[Any] = np.asarray(listed(y))
+    array = array_of(y)
     if array.dtype.kind != "O":
         return array
     kinds = _kinds(array)
-    if len(kinds) > 1:
-        return array
-    typed = hasattr(y, "dtype")
-    if typed and kinds <= {"U", "S"}:  # one long text must not make all long
+    if len(kinds) != 1 or not kinds <= _TYPED:
         return array
     plain: NDArray[Any] = np.asarray(array.tolist())
     # integers too far apart for one type would come back as floats
-    exact = all(isinstance(kind, str) and plain.dtype.kind in kind for kind in kinds)
-    return plain if exact else array
+    return plain if plain.dtype.kind in kinds.pop() and _same(array, plain) else array
+
+
+def _same(cells: NDArray[Any], plain: NDArray[Any]) -> bool:
+    """Return whether all cells are equal, or both of them missing."""
+    return cells.shape == plain.shape and all(
+        cell == other or (cell != cell and other != other)
+        for cell, other in zip(cells.flat, plain.flat, strict=True)
+    )
 
 
 def _kinds(labels: NDArray[Any]) -> set[Any]:

@@ -9,7 +9,9 @@ import pytest
 from pyarrow.csv import write_csv
 from pyarrow.parquet import write_table
 
+from tacit import Seed
 from tacit.cli import _certifying
+from tacit.cli._console import Refused
 from tacit.cli.commands import fairness as command
 from tacit.datasets import make_census_table
 from tacit.fairness import NOTIONS, certify_model, group_fairness, weight_distance
@@ -25,7 +27,7 @@ def fitted(schema, X, y, solver):
     model = LogisticRegression(
         8.0, 1e-6, x_norm=schema.row_norm, classes=["no", "yes"], solver=solver
     )
-    return model.set_params(random_state=0).fit(X, y)
+    return model.set_params(random_state=Seed(0)).fit(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -329,3 +331,19 @@ def test_a_certificate_that_is_private_data_stays_out_of_reports(
 
 def test_the_command_knows_the_notions_of_the_library():
     assert command.NOTIONS == NOTIONS
+
+
+def test_groups_are_read_as_csv_files_have_them():
+    texts = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
+    listed = pa.array(["x", "y"]).dictionary_encode()
+    for column, found in (
+        (pa.array([10000000001.0, 1.5, None]), ["10000000001", "1.5", ""]),
+        (pa.array([10000000001, 2]), ["10000000001", "2"]),
+        (pa.array([True, None]), ["true", ""]),
+        (texts, ["a", ""]),
+        (listed, ["x", "y"]),
+    ):
+        assert _certifying._texts(column, "group") == found
+    for column in (pa.array([[1]]), pa.array([b"a"])):
+        with pytest.raises(Refused, match="must hold texts or numbers"):
+            _certifying._texts(column, "group")

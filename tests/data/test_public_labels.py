@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+from tacit._estimators import checked_targets
 from tacit.data import RowBounds
 from tacit.ensemble import PrivateLabeler
+from tacit.inference import private_score
 from tacit.linear_model import LinearSVC, LogisticRegression
 from tacit.model_selection import PrivateSearchCV
 from tacit.online import OnlineLogisticRegression
@@ -101,3 +103,46 @@ def test_without_public_classes_labels_must_be_of_one_kind():
     y = [i % 2 for i in range(N)]
     with pytest.raises(ValueError, match=r"labels of one kind.*classes="):
         LogisticRegression(1.0, 1e-4).fit(X, [*y[:-1], "1"])
+
+
+def padded(label):
+    return label + "\0"  # as fields of a fixed width are
+
+
+@pytest.mark.parametrize("odd", [7, b"no", None, 0.5])
+def test_strings_of_a_list_keep_zeros_at_their_ends_whatever_another_label_is(odd):
+    y = [padded("yes"), padded("no"), "yes", "no"]
+    for labels in (y, [*y[:-1], odd]):
+        found = checked_targets(labels, 4, labels=True)
+        assert found.tolist() == labels
+    # a control: an array of strings drops them
+    assert np.array(y)[0] == "yes"
+
+
+def test_one_record_turns_no_label_of_a_score_or_a_stream():
+    y = ["yes" if x > 0 else "no" for x in X[:, 0]]
+    tree = DecisionTreeClassifier().fit(X, y)
+    all_padded = list(map(padded, y))
+    scores = [
+        private_score(tree, X, labels, epsilon=1e6, random_state=0).value
+        for labels in (all_padded, [*all_padded[:-1], 7])
+    ]
+    assert max(scores) < 0.01
+    given = {"classes": ["no", "yes"], "random_state": 0}
+    stream = OnlineLogisticRegression(4.0, 1e-4, horizon=4, rows_per_step=15, **given)
+    weights = [
+        stream.fit(X, labels).coef_.tolist()
+        for labels in (all_padded, [*all_padded[:-1], 7])
+    ]
+    assert weights[0] == weights[1]
+
+
+def test_a_long_string_does_not_widen_the_other_labels():
+    y = ["a"] * 999 + ["b" * 10**6]
+    assert checked_targets(y, 1000, labels=True).nbytes == 8000
+
+
+@pytest.mark.parametrize("labels", [[2**63, 1], [2**64, 1], [-1, 2**63 + 1]])
+def test_labels_of_one_kind_of_number_are_the_same_in_an_array(labels):
+    found = checked_targets(labels, 2, labels=True)
+    assert found.tolist() == labels

@@ -201,11 +201,18 @@ def test_missing_numbers_are_told_from_zeros(kind):
     assert (again, last) == (missing, zero)
 
 
-def test_whole_numbers_that_floats_round_are_told_apart_among_categories():
-    values = [2**60, 2**60 + 1, 2**60 + 2, 10**400]
-    for made in (pd.Categorical, lambda v: pd.array(v[:3], dtype="Int64")):
-        table = pd.DataFrame({"c": made(values)})
-        assert len(set(row_digests(table, np.zeros(len(table)), KEY))) == len(table)
+def test_integers_that_floats_round_are_told_apart_but_among_categories():
+    values = [2**60, 2**60 + 1, 2**60 + 2]
+    table = pd.DataFrame({"c": pd.array(values, dtype="Int64")})
+    assert len(set(row_digests(table, np.zeros(3), KEY))) == 3
+    # a category of 2.5 makes floats of all others, so that they always count as such
+    whole, other = (
+        list(row_digests(pd.DataFrame({"c": pd.Categorical(v)}), np.zeros(len(v)), KEY))
+        for v in (values, [*values, 2.5])
+    )
+    assert whole == other[:3]
+    distinct = pd.DataFrame({"c": pd.Categorical([2**60, 10**400])})
+    assert len(set(row_digests(distinct, np.zeros(2), KEY))) == 2
 
 
 def test_columns_of_other_libraries_are_read():

@@ -2,12 +2,14 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from tacit.ensemble._chunks import chunk_members
+from tacit.ensemble._tables import table_of
 
 KEY = bytes(range(16))
 PEOPLE = {"key": KEY, "neighbors": "add_or_remove_one"}
@@ -297,3 +299,35 @@ def test_targets_that_are_not_one_for_each_row_are_refused():
 @pytest.mark.parametrize("form", [dense, in_csr, objects, frame])
 def test_no_rows_are_empty_chunks(form):
     assert chunks_of(form, []) == [[]] * 5
+
+
+def homes(table):
+    rows = table_of(table)
+    chunks = chunk_members(rows, np.zeros(rows.shape[0]), 20, **PEOPLE)
+    return {row: chunk for chunk, members in enumerate(chunks) for row in members}
+
+
+def in_categories(cells):
+    return pd.Series(cells, dtype=object).astype("category").to_frame("c")
+
+
+@pytest.mark.parametrize(
+    ("make", "cells", "odd"),
+    [
+        (lambda v: pa.table({"a": v, "b": ["x"] * len(v)}), [*range(40)], None),
+        (lambda v: pa.record_batch({"a": v}), [2**53 + 1 + k for k in range(40)], None),
+        (in_categories, [2**53 + 1, 3] * 20, 2.5),
+        (in_categories, [1, 2] * 20, "x"),
+    ],
+    ids=["table", "batch", "large", "text"],
+)
+def test_a_cell_of_another_type_moves_no_other_row(make, cells, odd):
+    before, after = homes(make(cells)), homes(make([*cells, odd]))
+    assert {row: after[row] for row in before} == before
+
+
+def test_a_table_of_arrow_keeps_the_types_of_its_columns():
+    table = pa.table({"a": [1, None], "s": ["x", "y"]})
+    found = table_of(table)
+    assert [kind.name for kind in found.dtypes] == ["int64[pyarrow]", "string[pyarrow]"]
+    assert found["a"][0] == 1

@@ -5,15 +5,20 @@ import json
 import pickle
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 from tests.ensemble.labeling import Odd, clouds, labeler
 
 from tacit.audit import assert_replays, replay
 from tacit.ensemble import _rows
 from tacit.mechanisms.votes import CLASS_VOTES
+from tacit.privacy import Budget, Ledger
 
 
 def neighbors(seed, relation="replace_one"):
@@ -171,3 +176,15 @@ def test_what_remains_follows_from_answers(seed):
     )
     assert list(model.label(Q)) == list(other.label(Q))
     assert model.remaining_ == other.remaining_
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+def test_cells_that_python_cannot_read_are_refused_in_words_of_our_own(relation):
+    ledger = Ledger(Budget(50.0, 1e-4, relation))
+    days = pa.array([1] * 299 + [10**8], pa.int32()).cast(pa.date32())
+    X = pd.DataFrame({"d": pd.Series(pd.arrays.ArrowExtensionArray(days))})
+    learner = make_pipeline(OneHotEncoder(handle_unknown="ignore"), GaussianNB())
+    with pytest.raises(ValueError, match="cells that Python can read") as error:
+        labeler(learner, neighbors=relation).fit(X, clouds(0)[1], ledger=ledger)
+    assert error.value.__context__ is None
+    assert ledger.spent() == 0

@@ -368,3 +368,17 @@ def test_any_number_of_rows_is_split_where_it_is_private(n):
 def test_a_split_that_is_none_is_refused(arguments, words):
     with pytest.raises(ValueError, match=words):
         hold_out(*arguments)
+
+
+def test_a_model_that_quotes_a_row_where_it_fails_is_not_repeated():
+    X, y = np.eye(2)[np.arange(20) % 2], np.resize(["no", "yes"], 20)
+    model, ledger = DummyClassifier().fit(X, y), Ledger(Budget(1.0, 0.0))
+
+    def quotes(X):
+        raise ValueError(f"cannot use {X[0]}")
+
+    model.predict = quotes
+    with pytest.raises(ValueError, match="its predict failed") as error:
+        private_score(model, [["Rosebud"]] * 20, y, epsilon=1.0, ledger=ledger)
+    assert error.value.__context__ is None
+    assert ledger.spent() == 0

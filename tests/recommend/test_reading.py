@@ -380,3 +380,20 @@ def test_a_scratch_folder_that_is_none_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(spool.tempfile, "TemporaryFile", full)
     with pytest.raises(ValueError, match=r"^scratch must be a folder with room"):
         read_ratings(ROWS, scratch=tmp_path, **TERMS)
+
+
+@pytest.mark.parametrize("odd", [np.timedelta64(3, "s"), np.timedelta64(3)])
+@pytest.mark.parametrize("items", [3, ["a", "b"]])
+def test_a_span_of_time_is_no_item_user_or_rating(odd, items):
+    first = items[0] if isinstance(items, list) else 0
+    table = read_ratings(
+        [("ann", first, 3), ("bob", odd, 3)], items=items, rating_range=(1, 5)
+    )
+    assert [len(table.row(user)[0]) for user in (0, 1)] == [1, 0]
+    with pytest.raises(ValueError, match="finite numbers"):
+        read_ratings([("ann", first, odd)], items=items, rating_range=(1, 5))
+
+
+def test_a_number_finds_no_user_called_like_it_outside_of_csv_files():
+    table = read_ratings([("7", 0, 3), (8, 0, 2)], items=1, rating_range=(1, 5))
+    assert [table.place(user) for user in (7, "7", 8, "8")] == [-1, 0, 1, -1]

@@ -4,7 +4,8 @@ import asyncio
 import signal
 import sys
 import threading
-from collections import Counter
+from collections import Counter, deque
+from decimal import Decimal
 from itertools import product
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests.stat import assert_probability, assert_probability_at_most
 from tacit._quiet import attempt
 from tacit._random import as_generator
 from tacit.audit import replay
+from tacit.data.cells import plain_category
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.mechanisms import StableRelease
 from tacit.privacy import Budget, Ledger, Neighbors
@@ -26,6 +28,7 @@ from tacit.stability import (
     ProposeTestRelease,
     StableValue,
     SubsampleVote,
+    _asking,
     block_members,
     blocks_needed,
     distance_needed,
@@ -33,8 +36,10 @@ from tacit.stability import (
     release_probability,
     winner_and_distance,
 )
-from tacit.stability._asking import as_vote, taken, votes_of
+from tacit.stability._asking import as_vote, votes_of
+from tacit.stability._base import as_table
 from tacit.stability._subsamples import SubsampleVotePlan, subsample_members
+from tacit.stability._taken_rows import ListedRows, taken
 from tacit.stability._votes import BlockVotePlan
 
 relations = pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
@@ -650,3 +655,142 @@ def test_what_neither_plans_nor_runs_is_refused_before_the_charge(wrong):
     with pytest.raises(TypeError, match="procedure must"):
         private_answer(wrong, np.zeros((9, 1)), epsilon=1.0, ledger=ledger)
     assert ledger.spent() == 0
+
+
+def first_cell(X, y):
+    cell = X.iloc[0] if hasattr(X, "iloc") else X.ravel()[0]
+    cell = cell.iloc[0] if hasattr(cell, "iloc") else cell
+    return repr(cell.item() if hasattr(cell, "item") else cell)
+
+
+def in_categories(cells):
+    return pd.DataFrame({"c": pd.Series(cells, dtype=object).astype("category")})
+
+
+@pytest.mark.parametrize(
+    ("make", "odd"),
+    [
+        (list, "x"),
+        (deque, "x"),
+        (lambda cells: dict(enumerate(cells)).values(), "x"),
+        (pa.array, None),
+        (lambda cells: pa.chunked_array([cells]), None),
+        (lambda cells: pa.table({"c": cells}), None),
+        (lambda cells: pd.array(cells, dtype="Int32"), None),
+        (pd.Categorical, None),
+        (lambda cells: pd.Index(cells, dtype=object), "x"),
+        (in_categories, 2.5),
+        (in_categories, "x"),
+        (in_categories, 1j),
+    ],
+    ids=lambda value: getattr(value, "__name__", repr(value)),
+)
+def test_one_cell_changes_the_vote_of_its_own_block_alone(make, odd):
+    blocks = block_members(60, 30, True, as_generator(0))
+
+    def votes(cells):
+        return votes_of(
+            lambda X, y: (repr(getattr(X, "dtypes", None)), first_cell(X, y)),
+            as_table("X", make(cells)),
+            None,
+            blocks,
+            [None] * 30,
+        )
+
+    cells = [1, 2, 3] * 20
+    before, after = votes(cells), votes([*cells[:-1], odd])
+    assert None not in before
+    assert sum(a != b for a, b in zip(before, after, strict=True)) <= 1
+
+
+@pytest.mark.parametrize("values", [5, "abc", {"a": 1}, {1, 2}])
+def test_what_has_no_rows_is_refused_by_its_type(values):
+    with pytest.raises(TypeError, match="X must be an array, a sparse matrix, a data"):
+        run(BlockVote(largest), values)
+
+
+def test_a_sequence_is_refused_where_a_function_sees_all_rows():
+    ledger = Ledger(Budget(2.0, 1e-5))
+    for rows in ([[1.0], [2.0]], deque([[1.0], [2.0]])):
+        with pytest.raises(TypeError, match=f"got a {type(rows).__name__}"):
+            run(StableValue(number, number), rows, ledger=ledger)
+    assert ledger.spent() == 0
+
+
+def stored(values, codes=None):
+    """A column of Arrow with these values in a dictionary."""
+    codes = range(len(values)) if codes is None else codes
+    cells = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), values)
+    return pd.DataFrame({"c": pd.Series(pd.arrays.ArrowExtensionArray(cells))})
+
+
+NOT_TEXT = pa.array([b"ok", b"\xffRosebud"], pa.binary()).view(pa.string())
+DAYS = pa.array([3, 10**8], pa.int32()).cast(pa.date32())
+MOMENTS = pa.array([3, 2**62], pa.int64()).cast(pa.timestamp("s"))
+
+
+@pytest.mark.parametrize("values", [NOT_TEXT, DAYS, MOMENTS], ids=["text", "day", "s"])
+def test_values_that_python_cannot_read_raise_nothing_after_the_charge(values):
+    for last in (0, 1):
+        table = stored(values, [0] * 199 + [last])
+        for function in (lambda X, y: len(X) > 0, lambda X, y: X["c"].tolist()[0] == 0):
+            run(BlockVote(function, n_blocks=40), table)
+            run(StableValue(function, lambda X, y: 5), table)
+    part = taken(stored(values), np.array([0]))
+    (own,) = part["c"].array.__arrow_array__().chunks
+    assert own.dictionary.equals(values.slice(0, 1))
+
+
+def test_rows_that_cannot_be_taken_are_no_vote(monkeypatch):
+    def full(table, rows):
+        raise MemoryError("no room for Rosebud")
+
+    monkeypatch.setattr(_asking, "taken", full)
+    X = np.zeros((2000, 1))
+    assert run(BlockVote(number), X).value is None
+    assert run(StableValue(number, lambda X, y: 5), X).value == NO_ANSWER
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.dictionary(pa.int32(), pa.list_(pa.int64())),
+        pa.map_(pa.string(), pa.dictionary(pa.int32(), pa.string())),
+    ],
+    ids=str,
+)
+def test_types_of_which_no_rows_can_be_taken_are_refused_before_the_charge(kind):
+    ledger = Ledger(Budget(2.0, 1e-5))
+    cells = pd.arrays.ArrowExtensionArray(pa.chunked_array([], kind))
+    table = pd.DataFrame({"c": pd.Series(cells)})
+    terms = {"neighbors": "add_or_remove_one", "ledger": ledger}
+    with pytest.raises(TypeError, match="X must have no column of type"):
+        run(BlockVote(largest), table, **terms)
+    assert ledger.spent() == 0
+
+
+def test_a_long_string_in_a_list_does_not_widen_the_others():
+    rows = ListedRows(["a"] * 999 + ["b" * 10**6])
+    assert taken(rows, np.arange(1000)).nbytes == 8000
+    assert taken(ListedRows(["a\0", "b"]), np.arange(2)).tolist() == ["a\0", "b"]
+
+
+def test_equal_categories_are_the_same_whichever_of_them_pandas_keeps():
+    moment = pd.Timestamp("2020", tz="UTC")
+    same = [
+        ([True, 1, 1.0, np.int8(1), Decimal(1), 1 + 0j], 1),
+        ([2**53 + 1, float(2**53)], 2**53),
+        (["a", np.str_("a")], "a"),
+        ([moment, moment.tz_convert("Asia/Tokyo"), moment.to_pydatetime()], moment),
+        ([np.datetime64("2020"), pd.Timestamp("2020")], pd.Timestamp("2020")),
+        ([(1, "a"), (True, "a")], (1, "a")),
+        ([pd.Interval(0, 1), pd.Interval(0.0, 1.0)], pd.Interval(0, 1)),
+        ([np.timedelta64(60, "s"), pd.Timedelta("1min")], pd.Timedelta("1min")),
+    ]
+    for given, plain in same:
+        found = list(map(plain_category, given))
+        assert found == [plain] * len(given)
+        assert len(set(map(repr, found))) == 1
+        assert len({getattr(one, "unit", None) for one in found}) == 1
+    for other in (2.5, np.inf, 10**400, "1", b"1", None, Decimal("sNaN")):
+        assert repr(plain_category(other)) == repr(other)

@@ -370,3 +370,55 @@ def test_a_delta_that_draws_are_not_exact_enough_for_is_stated(epsilon, delta, s
         # five steps of four weights
         added = (1 + np.e) * 2 * 5 * 25 * 2.0**-120
         assert found[0].endswith(f"grows by {added:.1g}")
+
+
+def objects(cells):
+    found = np.empty(len(cells), dtype=object)
+    found[:] = cells
+    return found
+
+
+@pytest.mark.parametrize("kind", [deque, objects, lambda v: np.array(v, dtype=object)])
+@pytest.mark.parametrize("odd", [[1, 2], [], 1, None])
+def test_a_target_of_any_container_costs_its_row_alone(kind, odd):
+    X, y = good(seed=1)
+    nothing, cells = X.copy(), [[value] for value in y.tolist()]
+    nothing[2], cells[2] = np.nan, odd
+    if odd == 1:
+        nothing[2], y[2] = X[2], 1
+    expected = started("numbers").partial_fit(nothing, y)
+    found = started("numbers").partial_fit(X, kind(cells))
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    # a step of such targets alone is no error either, as it would tell of the last one
+    assert started().partial_fit(X, kind([[1, 2]] * 6)).n_steps_ == 2
+
+
+@pytest.mark.parametrize("row", [[0.1], [0.1] * 4, [], 7, None])
+@pytest.mark.parametrize("kind", ["deque", "column"])
+def test_a_row_of_any_container_costs_itself_alone(kind, row):
+    pandas = pytest.importorskip("pandas", reason="tables come from pandas")
+    X, y = good(seed=1)
+    rows = X.tolist()
+    rows[2], X[2] = row, np.nan
+    made = deque(rows) if kind == "deque" else pandas.Series(objects(rows))
+    found = started().partial_fit(made, y)
+    np.testing.assert_array_equal(found.coef_, started().partial_fit(X, y).coef_)
+
+
+def test_cells_that_python_cannot_read_are_missing_at_later_steps():
+    pandas = pytest.importorskip("pandas", reason="tables come from pandas")
+    pa = pytest.importorskip("pyarrow", reason="texts of Arrow")
+    X, y = good(seed=1)
+    text = pa.array([b"1", b"\xff"] * 3, pa.binary()).view(pa.string())
+    day = pa.array([1, 10**8] * 3, pa.int32()).cast(pa.date32())
+    for cells in (text, day):
+        column = pandas.Series(pandas.arrays.ArrowExtensionArray(cells))
+        for kind in ("labels", "numbers"):
+            model = started(kind).partial_fit(X, column).partial_fit(X, cells)
+            # names that the first step did not have are warned of
+            table = pa.table([cells] * WIDTH, names=[*"uvw"])
+            frame = table.to_pandas(types_mapper=pandas.ArrowDtype)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                assert model.partial_fit(table, y).n_steps_ == 4
+                assert model.partial_fit(frame, y).n_steps_ == 5

@@ -269,3 +269,12 @@ def test_a_file_with_other_rows_than_it_says_is_refused(tmp_path, monkeypatch):
 
     monkeypatch.setattr(table_files.ParquetFiles, "open", longer)
     refused(path, "the file changed while it was read")
+
+
+@pytest.mark.parametrize("cell", ["UTF8", "Empty CSV", "Expected", "invalid UTF8 data"])
+def test_what_a_cell_says_does_not_choose_the_refusal(tmp_path, cell):
+    path = tmp_path / "t.csv"
+    schema = Schema((Column("x", "number", range=(0, 1)),))
+    path.write_text(f"x\n0.5\n{cell}\n")
+    with pytest.raises(TableError, match="column 'x' holds text that is no number"):
+        read_rows(path, schema, with_target=False)

@@ -1,5 +1,7 @@
 """In a CSV file a line is a row: what is in one of its cells changes no other row."""
 
+from time import perf_counter
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from tacit.data._files import csv_file
 from tacit.tables import Column, Schema, TableError, draft, read_rows
+from tacit.tables._text import NUMBER
 
 SCHEMA = Schema(
     (
@@ -16,6 +19,7 @@ SCHEMA = Schema(
     )
 )
 HEADER = "age,note,ill"
+MANY = "1" * 100_000
 LINES = [f"{i % 90},x{i},{'no' if i % 3 else 'yes'}" for i in range(40)]
 
 
@@ -201,3 +205,24 @@ def test_a_row_more_than_lines_would_be_noticed(path, monkeypatch):
     monkeypatch.setattr(csv_file.csv, "read_csv", one_less)
     with pytest.raises(TableError, match="cannot be read as CSV"):
         list(file.read({"age": "number"}, 10))
+
+
+@pytest.mark.parametrize("text", [MANY + "x", f"{MANY}.{MANY}e"])
+def test_long_digits_are_no_number_in_linear_time(text):
+    start = perf_counter()
+    assert NUMBER.fullmatch(text) is None
+    assert NUMBER.fullmatch(text[:-1]) is not None
+    # tens of seconds where the time grows with the square
+    assert perf_counter() - start < 1.0
+
+
+@pytest.mark.parametrize("text", ["1", "+1.", "-.5", "1.5e3", ".5E-07", "007", "1e+9"])
+def test_numbers_are_numbers(text):
+    assert NUMBER.fullmatch(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["", ".", "1.2.3", "e5", "+", "1e", "1_0", "0x1", " 1"]
+)
+def test_other_texts_are_no_numbers(text):
+    assert NUMBER.fullmatch(text) is None

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import types
 
 from tacit import __version__
 from tacit.cli._accounts import account_facts
@@ -31,6 +31,8 @@ from tacit.reports import fairness_html
 from tacit.saved import SavedModel, SavedSide, digest
 from tacit.tables import Schema, batches
 from tacit.tables._column import OTHER, Column
+from tacit.tables._encode import is_listable, text_of
+from tacit.tables._parquet_cells import UNREADABLE, cells_of
 from tacit.tables._text import canonical
 
 __all__ = ["Asked", "Outcome", "Payment", "outcome", "told"]
@@ -186,11 +188,11 @@ def _labels(schema: Schema) -> dict[str, Any]:
 
 def _texts(values: Any, name: str) -> list[str]:
     """Return one text for each value, whatever the file holds it as."""
-    try:
-        found = values.cast(pa.string()).to_pylist()
-    except pa.ArrowException:
-        raise Refused(f"{name!r} must hold texts or numbers.") from None
-    return ["" if text is None else canonical(text) for text in found]
+    kind = values.type.value_type if types.is_dictionary(values.type) else values.type
+    if not (is_listable(kind) or types.is_temporal(kind)):
+        raise Refused(f"{name!r} must hold texts or numbers.")
+    found = cells_of(values)
+    return ["" if cell is UNREADABLE else canonical(text_of(cell)) for cell in found]
 
 
 def _listed(schema: Schema, asked: Asked, name: str) -> list[str] | None:

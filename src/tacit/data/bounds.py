@@ -74,7 +74,7 @@ def _place(code: dict[Any, int], label: Any) -> int:
     """Return the place of a label that equals a class, and -1 for any other."""
     try:
         return code.get(label, -1)
-    except TypeError:  # what has no hash is no label
+    except Exception:  # what has no hash, or cannot be compared, is no label
         return -1
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._quiet import attempt
+from tacit.data.cells import plain_category
 from tacit.ensemble._cells import Hash, UnknownCell, written
 
 __all__ = ["DIGEST", "hasher", "row_digests"]
@@ -24,6 +25,11 @@ NUMBERS = "biuf"
 EXACT, LOST = 2**53, 2**12 - 1
 # Rows that are written as bytes together
 PIECE = 2**14
+
+UNREADABLE = (
+    "X and y must hold cells that Python can read; leave out rows with text that is "
+    "not UTF-8, or with dates beyond the year 9999."
+)
 
 Bytes = NDArray[np.uint8]
 
@@ -99,7 +105,10 @@ class _Cells:
             return self._of_array(column.to_numpy()[:, None])
         if hasattr(column, "cat"):
             # by what they stand for, and the last is for what is missing
-            values = map(_valued, column.cat.categories.tolist())
+            kinds = attempt(column.cat.categories.tolist)
+            if kinds is None:
+                raise ValueError(UNREADABLE)
+            values = map(_valued, kinds)
             table = _rows_of([*map(self._digest, values), self._digest(None)])
             return [table[column.cat.codes.to_numpy()]]
         plain = getattr(column.dtype, "numpy_dtype", None)
@@ -107,7 +116,10 @@ class _Cells:
             missing = column.isna().to_numpy()
             filled = column.to_numpy(dtype=plain, na_value=plain.type(0))
             return [*self._of_array(filled[:, None]), missing[:, None].view(np.uint8)]
-        return self._of_array(column.astype(object).to_numpy()[:, None])
+        cells = attempt(lambda: column.astype(object).to_numpy()[:, None])
+        if cells is None:
+            raise ValueError(UNREADABLE)
+        return self._of_array(cells)
 
     def _of_array(self, block: NDArray[Any]) -> list[Bytes]:
         if block.dtype.kind in NUMBERS and block.dtype.itemsize <= 8:
@@ -148,15 +160,13 @@ class _Cells:
 
 
 def _valued(category: Any) -> Any:
-    """Return numbers that are equal as the same one.
-
-    No two categories are equal, and one fraction makes fractions of all others.
-    """
-    if type(category) in (bool, int, float):
+    """Return what stands for a category, and for all that equal it, in a digest."""
+    # as teachers see it, who get each category in this form
+    plain = plain_category(category)
+    if type(plain) in (int, float):
         with suppress(OverflowError):
-            if float(category) == category:
-                return float(category) + 0.0  # zeros of both signs are one category
-    return category
+            return float(plain)
+    return plain
 
 
 def _exactly(numbers: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

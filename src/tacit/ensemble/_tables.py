@@ -9,6 +9,8 @@ from scipy import sparse
 
 from tacit._estimators import checked_values, listed
 from tacit.data.bounds import canonical
+from tacit.data.cells import in_columns
+from tacit.stability._taken_rows import refuse_untakeable
 
 __all__ = ["one_row", "table_of"]
 
@@ -21,7 +23,9 @@ def table_of(X: Any) -> Any:
     """
     if sparse.issparse(X):
         return canonical(X)
+    X = in_columns(X)
     if hasattr(X, "iloc"):
+        refuse_untakeable("X", X)
         return X
     if hasattr(X, "shape"):
         return np.asarray(X)

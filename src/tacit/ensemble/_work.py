@@ -20,7 +20,7 @@ from sklearn.base import clone
 from tacit._quiet import Shared, attempt
 from tacit._random import Seed, global_states_kept, seed_globals
 from tacit.ensemble._voting import Voting
-from tacit.stability._asking import taken
+from tacit.stability._taken_rows import taken
 
 __all__ = ["Parcel", "Place", "cast_votes", "chunk_of", "packed", "seeded", "trained"]
 

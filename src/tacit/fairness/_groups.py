@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._estimators import listed
+from tacit._estimators import array_of
 from tacit._validate import one_of
 
 __all__ = [
@@ -179,7 +179,7 @@ def cells_of(
 
 def column(name: str, values: Any) -> NDArray[Any]:
     """Return one value a row, as they were given."""
-    array = np.asarray(listed(values))
+    array = array_of(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or len(array) == 0:
@@ -189,12 +189,12 @@ def column(name: str, values: Any) -> NDArray[Any]:
 
 def _sensitive(values: Any) -> NDArray[Any]:
     """Return the group of each row, as a tuple where there are several columns."""
-    array = np.asarray(listed(values))
+    array = array_of(values)
     if array.ndim != 2 or array.shape[1] == 1:
         return column("sensitive_features", values)
     # column by column, so that texts beside numbers do not make texts of these
     parts = values.items() if hasattr(values, "items") else enumerate(array.T)
-    columns = [np.asarray(part).tolist() for _, part in parts]
+    columns = [array_of(part).tolist() for _, part in parts]
     joined = np.empty(len(array), dtype=object)
     joined[:] = list(zip(*columns, strict=True))
     return joined

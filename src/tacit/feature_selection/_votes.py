@@ -26,8 +26,9 @@ from tacit.privacy import (
     calibrate,
 )
 from tacit.stability import BlockVote, SubsampleVote, block_members
-from tacit.stability._asking import ListedRows, seeds_for, votes_of
+from tacit.stability._asking import seeds_for, votes_of
 from tacit.stability._base import refuse_wrong_function
+from tacit.stability._taken_rows import ListedRows
 
 __all__ = ["BlockVoteSelector", "FeatureVote", "FeatureVotePlan"]
 

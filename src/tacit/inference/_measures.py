@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import checked_shape, listed, numeric, public_range
+from tacit._estimators import (
+    array_of,
+    checked_shape,
+    listed,
+    numeric,
+    public_range,
+)
 from tacit.data.alone import margins, pieces, plain_rows
 from tacit.linear_model._base import PrivateLinearModel
 from tacit.linear_model._erm import checked_features
@@ -145,7 +151,15 @@ def predictions(model: Any, X: Any, n_rows: int) -> NDArray[Any]:
         if n_rows == 0:  # which scikit-learn's models refuse
             return np.empty(0)
         # in a list, one cell or answer of another kind must not change the others
-        predicted = np.asarray(listed(model.predict(listed(X))))
+        try:
+            predicted = array_of(model.predict(listed(X)))
+        except Exception:  # in words that may quote rows
+            predicted = None
+        if predicted is None:
+            raise ValueError(
+                "model must predict X, and its predict failed; call it on your rows to "
+                "see why."
+            )
         if predicted.size != n_rows:
             raise ValueError("model must predict one answer for each row.")
         return predicted.reshape(n_rows)

@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
+    array_of,
     checked_shape,
     checked_targets,
     checked_values,
@@ -268,7 +269,7 @@ class HedgeAggregator(StreamModel):
 
 def dense(X):
     """Return a table as an array."""
-    return dense_values(X) if sparse.issparse(X) else np.asarray(X)
+    return dense_values(X) if sparse.issparse(X) else array_of(X)
 
 
 def _right(X, y):

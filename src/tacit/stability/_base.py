@@ -18,11 +18,12 @@ from tacit._estimators import (
     report_of,
 )
 from tacit._random import RandomSource, is_seeded, noise_generator
+from tacit.data.cells import in_columns
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 from tacit.solvers._base import Plan
-from tacit.stability._asking import ListedRows
+from tacit.stability._taken_rows import ListedRows, refuse_untakeable
 
 __all__ = [
     "Answer",
@@ -84,8 +85,10 @@ def private_answer(
     procedure
         What to ask, such as `BlockVote`.
     X
-        Rows: an array, a sparse matrix or a data frame; where sets of rows vote, also
-        a list, of which each set becomes an array whose type depends on that set only.
+        Rows: an array, a sparse matrix or a data frame, whose types are public; where
+        sets of rows vote, also a list or another sequence, of which each set becomes an
+        array whose type depends on that set only. Tables and arrays of Arrow, and
+        arrays of pandas, are taken as columns of pandas of the same types.
     y
         Targets, one for each row, likewise; None where the function needs none.
     epsilon
@@ -117,11 +120,11 @@ def private_answer(
             "procedure must be one that plans and runs, such as BlockVote(function), "
             f"got {_called(procedure)}."
         )
-    for name, given in (("X", X), ("y", y)):
-        _refuse_list(procedure, name, given)
     table = as_table("X", X)
     n_rows = int(table.shape[0])
     targets = None if y is None else as_table("y", y)
+    for name, given, read in (("X", X, table), ("y", y, targets)):
+        _refuse_list(procedure, name, given, read)
     if targets is not None and targets.shape[0] != n_rows:
         raise ValueError("X and y must have as many rows as each other.")
     if n_rows == 0 and Neighbors.of(neighbors) is Neighbors.REPLACE_ONE:
@@ -138,14 +141,14 @@ def private_answer(
     return Answer(value, report_of(entry, budget, ledger, plan.assumptions))
 
 
-def _refuse_list(procedure: Any, name: str, values: Any) -> None:
+def _refuse_list(procedure: Any, name: str, values: Any, table: Any) -> None:
     """Refuse a list where a function sees all rows together.
 
     Its type would be that of all cells, so that one row would change what the function
     makes of every other.
     """
     takes = getattr(procedure, "takes_lists", False)
-    if is_untyped(values) and not takes:
+    if isinstance(table, ListedRows) and not takes:
         raise TypeError(
             f"{name} must be an array, a sparse matrix or a data frame for "
             f"{type(procedure).__name__}, got a {type(values).__name__}; choose its "
@@ -154,17 +157,36 @@ def _refuse_list(procedure: Any, name: str, values: Any) -> None:
 
 
 def as_table(name: str, values: Any) -> Any:
-    """Return rows that can be taken by their positions."""
+    """Return rows that can be taken by their positions, each with its own cells.
+
+    What has a type, public as that of an array or of a column, keeps it. The rows of
+    any other sequence are listed as they are.
+    """
     if sparse.issparse(values):
         return values.tocsr()
-    if is_untyped(values):
-        return ListedRows(values)
-    table = values if hasattr(values, "iloc") else np.asarray(values)
+    table = in_columns(values)
+    if not hasattr(table, "iloc") and not isinstance(table, np.ndarray):
+        if _is_typed(table):
+            table = np.asarray(table)
+        elif is_untyped(table):
+            return ListedRows(table)
+        else:
+            raise TypeError(
+                f"{name} must be an array, a sparse matrix, a data frame or a list of "
+                f"rows, got {type(values).__name__}."
+            )
+    table = table if hasattr(table, "iloc") else np.asarray(table)
     if len(table.shape) not in (1, 2):
         raise ValueError(
             f"{name} must have one row a person, got {len(table.shape)} dimensions."
         )
+    refuse_untakeable(name, table)
     return table
+
+
+def _is_typed(values: Any) -> bool:
+    """Return whether this is an array of another library than NumPy."""
+    return hasattr(values, "dtype") and hasattr(values, "__array__")
 
 
 def refuse_wrong_function(name: str, function: Any, *, seeded: bool = False) -> None:

@@ -19,7 +19,8 @@ from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers._laws import NoiseLaw
 from tacit.stability._asking import asked
 from tacit.stability._base import refuse_no_delta, refuse_wrong_function
-from tacit.stability._stable import as_distance, whole_table
+from tacit.stability._stable import as_distance
+from tacit.stability._taken_rows import every_row
 
 __all__ = ["ProposeTestRelease", "ProposeTestReleasePlan"]
 
@@ -165,11 +166,12 @@ class ProposeTestRelease:
         self, plan: ProposeTestReleasePlan, X: Any, y: Any, rng: Generator
     ) -> NDArray[np.float64] | NoAnswer:
         """Return the noisy estimate, or `NoAnswer`."""
-        distance = as_distance(asked(self.distance, *whole_table(X, y)))
+        rows = every_row(X)
+        distance = as_distance(asked(self.distance, X, y, rows))
         # [propose:test] noise is drawn only once the test is passed
         if isinstance(plan.stable(True, distance, rng), NoAnswer):
             return NO_ANSWER
-        found = _numbers(asked(self.estimate, *whole_table(X, y)), plan.law.size)
+        found = _numbers(asked(self.estimate, X, y, rows), plan.law.size)
         mechanism = plan.law.mechanism(plan.multiplier, plan.sensitivity)
         return np.asarray(mechanism(found, rng), dtype=np.float64)
 

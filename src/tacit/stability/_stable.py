@@ -8,17 +8,17 @@ from math import isfinite
 from numbers import Real
 from typing import Any
 
-import numpy as np
 from numpy.random import Generator
 
 from tacit._validate import at_least, one_of
 from tacit.mechanisms import NoAnswer, StableRelease
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Event
-from tacit.stability._asking import asked, taken
+from tacit.stability._asking import asked
 from tacit.stability._base import refuse_no_delta, refuse_wrong_function
+from tacit.stability._taken_rows import every_row
 
-__all__ = ["StableValue", "StableValuePlan", "as_distance", "whole_table"]
+__all__ = ["StableValue", "StableValuePlan", "as_distance"]
 
 
 @dataclass(frozen=True)
@@ -87,15 +87,10 @@ class StableValue:
         self, plan: StableValuePlan, X: Any, y: Any, rng: Generator
     ) -> Any | NoAnswer:
         """Return the value, or `NoAnswer`."""
-        value = asked(self.function, *whole_table(X, y))
-        distance = as_distance(asked(self.distance, *whole_table(X, y)))
+        rows = every_row(X)
+        value = asked(self.function, X, y, rows)
+        distance = as_distance(asked(self.distance, X, y, rows))
         return plan.stable(value, distance, rng)
-
-
-def whole_table(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return copies of all rows, so that a function cannot write into them."""
-    rows = np.arange(X.shape[0])
-    return taken(X, rows), taken(y, rows)
 
 
 def as_distance(found: Any) -> float:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit._estimators import (
     ExplicitSeed,
     all_or_nothing,
+    array_of,
     checked_shape,
     listed,
     open_account,
@@ -152,7 +153,7 @@ class StreamModel(ExplicitSeed, BaseEstimator):
 
     def _whole_targets(self, X, y):
         """Return the targets of a table, after refusing what no step should see."""
-        return np.asarray(listed(y))
+        return array_of(y)
 
     def _is_first(self):
         """Return whether nothing is charged yet, so that a value may be refused."""

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._estimators import checked_values, is_untyped
+from tacit._estimators import array_of, checked_values, is_untyped
 from tacit.data.bounds import canonical
+from tacit.data.cells import column_cells, in_columns
 
 __all__ = [
     "checked_classes",
@@ -92,7 +93,7 @@ def _frame_column(column: Any) -> Floats:
     if not plain and getattr(column.dtype, "kind", "O") not in NUMBERS + "O":
         return np.full(len(column), nan)
     # columns of other types than numpy's have a mark of their own for what is missing
-    return numbers(np.asarray(column) if plain else np.asarray(column, dtype=object))
+    return numbers(column_cells(column))
 
 
 def float_targets(y: Any, *, first: bool = False) -> Floats:
@@ -181,15 +182,15 @@ def table_of(X: Any, width: int | None = None) -> Any:
         array of objects, that have another length are missing, also where all do: an
         error would depend on the length of the last row that has it.
     """
-    if width is not None and _has_other_rows(X, width):
+    X = in_columns(X)
+    if width is not None and (is_untyped(X) or _has_other_rows(X, width)):
         X = list(X)
     if hasattr(X, "shape"):
         complex_kind = getattr(getattr(X, "dtype", None), "kind", None) == "c"
         return np.full(X.shape, nan) if complex_kind and width is not None else X
-    if width is None or not is_untyped(X):
+    if width is None or not isinstance(X, list):
         # numpy would read a list with one text in it as texts
         return np.asarray(X, dtype=object)
-    X = list(X)
     table = np.full((len(X), width), None, dtype=object)
     for place, row in enumerate(X):
         if _length(row) == width:
@@ -199,9 +200,13 @@ def table_of(X: Any, width: int | None = None) -> Any:
 
 
 def _has_other_rows(X: Any, width: int) -> bool:
-    """Return whether rows of an array of objects made its shape another one."""
-    objects = isinstance(X, np.ndarray) and X.dtype.kind == "O" and X.ndim > 0
-    return objects and (X.ndim != 2 or X.shape[1] != width)
+    """Return whether rows of an array of objects made its shape another one.
+
+    One column of objects may have a row in each cell.
+    """
+    if sparse.issparse(X) or getattr(X, "dtype", None) != np.dtype(object):
+        return False
+    return bool(X.ndim > 0 and (X.ndim != 2 or X.shape[1] != width))
 
 
 def _length(row: Any) -> int | None:
@@ -214,13 +219,15 @@ def column_of(y: Any, *, first: bool = False) -> NDArray[Any]:
     """Return targets as a vector; their shape or kind may be refused."""
     if sparse.issparse(y):
         raise ValueError("y must be dense: sparse labels are not supported.")
-    if not first and is_untyped(y):
-        y = list(y)
-        column = np.empty(len(y), dtype=object)
-        for place, cell in enumerate(y):
+    y = y if is_untyped(y) else array_of(y)
+    if not first and (is_untyped(y) or (y.dtype.kind == "O" and y.ndim > 0)):
+        # a shape that the cells made would depend on all of them
+        cells = list(y)
+        column = np.empty(len(cells), dtype=object)
+        for place, cell in enumerate(cells):
             column[place] = cell[0] if _length(cell) == 1 else cell
         return column
-    array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
+    array = np.asarray(y, dtype=object) if is_untyped(y) else y
     if array.dtype.kind == "c":
         if first:
             raise ValueError("Complex data not supported: y must hold real numbers.")

@@ -205,7 +205,7 @@ class Encoder:
                 shifted = np.subtract(numbers, low, dtype=np.int64, casting="unsafe")
                 return list(map(str, range(low, high + 1))), shifted
         listed = types.is_dictionary(kind)
-        if not _is_listable(kind.value_type if listed else kind):
+        if not is_listable(kind.value_type if listed else kind):
             self._refuse(column, "holds neither text nor numbers")
         if not listed:
             values = values.dictionary_encode()
@@ -256,7 +256,7 @@ def _is_numeric(kind: Any) -> bool:
     )
 
 
-def _is_listable(kind: Any) -> bool:
+def is_listable(kind: Any) -> bool:
     texts = types.is_string(kind) or types.is_large_string(kind)
     return bool(
         texts or types.is_string_view(kind) or _is_numeric(kind) or types.is_date(kind)

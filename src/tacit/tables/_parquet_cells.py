@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from tacit.data.cells import UNREADABLE, cells_of
+
 __all__ = ["UNREADABLE", "cells_of", "group_columns"]
 
-# In the place of a cell that has no value in Python, as a date beyond all years
-UNREADABLE = object()
 # Under this key a file says which of its texts are to be read as listed categories
 ARROW_TYPES = b"ARROW:schema"
 
@@ -42,19 +42,3 @@ def _column(part: Path, file: Any, group: int, name: str) -> Any:
         footer = content[start:].replace(ARROW_TYPES, ARROW_TYPES.lower())
         with parquet.ParquetFile(pa.BufferReader(content[:start] + footer)) as plain:
             return plain.read_row_group(group, columns=[name]).column(name)
-
-
-def cells_of(column: Any) -> list[Any]:
-    """Return the cells of a column, each read by itself where one fails."""
-    try:
-        found: list[Any] = column.to_pylist()
-    except Exception:  # Arrow, dates and time zones have errors of their own
-        found = [_cell(scalar) for scalar in column]
-    return found
-
-
-def _cell(scalar: Any) -> Any:
-    try:
-        return scalar.as_py()
-    except Exception:
-        return UNREADABLE

@@ -13,7 +13,8 @@ TRUTHS = {"true": True, "false": False}
 DRIFTED = re.compile(r"([+-]?[0-9]+)\.0*", re.ASCII)
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?", re.ASCII)
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+# No two parts of it can match the same digits, so that it takes linear time
+NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 # What a spreadsheet takes for the beginning of a formula
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

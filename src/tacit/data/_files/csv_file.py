@@ -32,7 +32,10 @@ NOT_CSV = (
 )
 # Codecs that can spell a line feed in other ways, or whose state outlasts a line
 UNSAFE = re.compile(r"utf.7|.*unicode.escape|punycode|idna|hz|iso2022.*")
-CONVERSION = re.compile(r"In CSV column #(\d+): (.*)", re.DOTALL)
+# The words of pyarrow about a cell, which come before what they quote of it
+CONVERSION = re.compile(
+    r"In CSV column #(\d+): CSV conversion error to [^:]*: invalid (UTF8 data)?"
+)
 
 
 @dataclass(frozen=True)
@@ -120,15 +123,16 @@ class CSVFile:
         raise TableError(f"{self.path}: {words}") from None
 
     def _sentence(self, message: str) -> str:
+        # all that follows is about what pyarrow wrote, as cells are quoted after it
         found = CONVERSION.match(message)
-        if "UTF8" in message:
+        if found and found.group(2):
             return wrong_encoding(self.encoding)
         if found and int(found.group(1)) < len(self.names):
             name = self.names[int(found.group(1))]
             return text_in_number(name)
-        if "Empty CSV" in message:
+        if message.startswith("Empty CSV"):
             return "the table has a header and no rows."
-        if "Expected" in message:
+        if message.startswith("CSV parse error: Expected"):
             return (
                 "the rows do not all have as many fields as the header; look for "
                 "stray delimiters and quotes."

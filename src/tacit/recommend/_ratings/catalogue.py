@@ -85,7 +85,7 @@ class Catalogue:
         if self._places is not None:
             try:
                 return self._places.get(label, -1)
-            except TypeError:  # what cannot be hashed is no label
+            except Exception:  # what cannot be hashed is no label
                 return -1
         number = whole_number(label)
         return -1 if number is None or not 0 <= number < len(self) else number
@@ -97,6 +97,8 @@ class Catalogue:
 
 def whole_number(label: Any) -> int | None:
     """Return a number that is whole, of whatever type, or None for other things."""
+    if isinstance(label, np.timedelta64):  # an integer to numpy
+        return None
     if isinstance(label, Integral):
         return int(label)
     if not isinstance(label, Real | Decimal | np.bool_):
@@ -104,7 +106,7 @@ def whole_number(label: Any) -> int | None:
     try:
         # by the float first: a Decimal of few letters may have a billion digits
         number = int(label) if float(label).is_integer() else None
-    except (ValueError, ArithmeticError):  # no finite number
+    except (TypeError, ValueError, ArithmeticError):  # no finite number
         return None
     return number if number == label else None
 

@@ -56,7 +56,7 @@ def listed(column: Any) -> tuple[list[Any], NDArray[np.int64]]:
             return _values(encoded.dictionary), codes
     try:
         return _told_apart(cells)
-    except TypeError:
+    except (TypeError, ValueError):
         return _told_apart([_label(cell) for cell in cells])
 
 
@@ -84,11 +84,17 @@ def given_numbers(values: Any) -> NDArray[np.float64] | None:
         return None
     try:
         cells = list(values)
-        if all(isinstance(cell, Real | Decimal | np.bool_) for cell in cells):
+        if all(map(_is_number, cells)):
             return np.array([float(cell) for cell in cells], dtype=np.float64)
     except (TypeError, ValueError, ArithmeticError):  # none, or beyond all floats
         pass
     return None
+
+
+def _is_number(cell: Any) -> bool:
+    # a span of time is an integer to numpy
+    known = isinstance(cell, Real | Decimal | np.bool_)
+    return known and not isinstance(cell, np.timedelta64)
 
 
 def _plain(column: Any) -> Any:
@@ -144,7 +150,7 @@ def _value(cell: Any) -> Any:
 def _label(cell: Any) -> Hashable:
     try:
         hash(cell)
-    except TypeError:
+    except (TypeError, ValueError):  # the latter from spans of time without a unit
         return None
     return cell
 

@@ -110,6 +110,7 @@ def read_ratings(
         catalogue=catalogue,
         _private_users=labels,
         _private_places=users._private_places,
+        as_written=is_csv(source),
     )
 
 

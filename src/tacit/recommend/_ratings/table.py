@@ -110,24 +110,27 @@ class RatingTable(Ratings):
         Label of each row. A range where rows are known by their numbers.
     _private_places
         Place of each label, or None for a range.
+    as_written
+        Whether all labels are texts, as those of a CSV file are.
     """
 
     catalogue: Catalogue = field(kw_only=True)
     _private_users: Sequence[Hashable] = field(kw_only=True)
     _private_places: Mapping[Hashable, int] | None = field(kw_only=True, default=None)
+    as_written: bool = field(kw_only=True, default=False)
 
     def place(self, user: Any) -> int:
         """Return the place of a user's row, or -1 where there is none.
 
-        A whole number, of whatever type, is also looked for as it is written, which is
-        how a CSV file has it.
+        Where ratings come from a CSV file, a whole number, of whatever type, is also
+        looked for as it is written. Elsewhere the text would be another user.
         """
         number = whole_number(user)
         if self._private_places is None:
             return -1 if number is None or number not in self._private_users else number
         try:
             found = self._private_places.get(user, -1)
-            if found < 0 and number is not None:
+            if found < 0 and number is not None and self.as_written:
                 found = self._private_places.get(str(number), -1)
         except (TypeError, ValueError):  # cannot be hashed, or written in digits
             return -1

@@ -1,0 +1,214 @@
+"""Sets of rows that tell nothing of the rows that were left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.cells import plain_category
+
+__all__ = ["ListedRows", "every_row", "refuse_untakeable", "taken"]
+
+# In the names of types of Arrow that keep values of rows that were left out
+_DICTIONARY = "dictionary<"
+
+
+class ListedRows:
+    """Rows or targets of a list, of which each set has the type of its own rows.
+
+    NumPy chooses a type for all of a list, so that one string in it would make strings
+    of the numbers in every set.
+
+    Parameters
+    ----------
+    cells
+        The list; nothing is read here but its length.
+    """
+
+    def __init__(self, cells: Iterable[Any]) -> None:
+        self._private_cells = list(cells)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Number of rows."""
+        return (len(self._private_cells),)
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """Return an array of these rows alone, as NumPy makes it of them.
+
+        Strings stay objects: an array of strings would be as wide as the longest.
+        """
+        # [vote:lists]
+        own = [self._private_cells[row] for row in rows.tolist()]
+        try:
+            cells = np.array(own, dtype=object)
+            if any(isinstance(cell, str | bytes) for cell in cells.flat):
+                return cells
+            return np.array(own)
+        except Exception:  # rows of several lengths, or a stranger's object
+            objects = np.empty(len(own), dtype=object)
+            for place, row in enumerate(own):
+                objects[place] = row
+            return objects
+
+
+def every_row(table: Any) -> NDArray[np.intp]:
+    """Return the positions of all rows."""
+    return np.arange(table.shape[0])
+
+
+def taken(table: Any, rows: NDArray[np.intp]) -> Any:
+    """Return a copy of these rows that tells nothing of others.
+
+    Labels of rows count those before them, and categories, their order and the width of
+    texts are those of the whole table. Names and types of columns are public, and so is
+    the order of categories where it is part of the type.
+    """
+    if table is None:
+        return None
+    if hasattr(table, "iloc"):
+        return _unlabeled(table.iloc[rows])
+    part = table[rows]
+    if isinstance(part, np.ndarray) and part.dtype.kind in "US":
+        # as wide as the longest text among these rows
+        return np.array(part.tolist(), dtype=part.dtype.kind).reshape(part.shape)
+    return part
+
+
+def _unlabeled(part: Any) -> Any:
+    """Return rows of a data frame, or of one column, without labels and notes."""
+    # [vote:labels]
+    part = part.reset_index(drop=True)
+    part.attrs = {}
+    if part.ndim == 1:
+        return _own(part)
+    for place, kind in enumerate(part.dtypes):
+        if kind.name == "category" or _DICTIONARY in kind.name:
+            part.isetitem(place, _own(part.iloc[:, place]))
+    return part
+
+
+def _own(column: Any) -> Any:
+    """Return a column whose categories, or dictionary, are of its own rows alone."""
+    if hasattr(column, "cat"):
+        return _recategorized(column)
+    return _rebuilt(column) if _DICTIONARY in column.dtype.name else column
+
+
+def _recategorized(column: Any) -> Any:
+    """Return a column of categories made anew of its own cells alone.
+
+    So the type of the categories, which pandas chooses by all of them, is that of those
+    in these rows, and so is their order where it is no part of the type.
+    """
+    import pandas  # noqa: PLC0415 - which the column is of
+
+    # [vote:categories]
+    codes, ordered = column.cat.codes.to_numpy(), column.cat.ordered
+    present = np.unique(codes[codes >= 0]) if ordered else _first_seen(codes)
+    listed = column.cat.categories.take(present).tolist()
+    kinds = list(map(plain_category, listed))
+    own = list(dict.fromkeys(kinds))
+    if not ordered:
+        own = _in_order(own)
+    places = {kind: place for place, kind in enumerate(own)}
+    # the last is for what is missing, whose code is -1
+    lookup = np.full(len(column.cat.categories) + 1, -1)
+    lookup[present] = [places[kind] for kind in kinds]
+    index = pandas.Index(own, tupleize_cols=False)
+    made = pandas.Categorical.from_codes(lookup[codes], index, ordered=ordered)
+    return type(column)(made, name=column.name)
+
+
+def _first_seen(codes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the codes that there are, in the order of the rows."""
+    found, first = np.unique(codes, return_index=True)
+    order = np.argsort(first)
+    return found[order][found[order] >= 0].astype(np.intp)
+
+
+def _in_order(kinds: list[Any]) -> list[Any]:
+    """Return categories sorted, or as they are where they cannot be compared."""
+    try:
+        return sorted(kinds)
+    except Exception:  # a stranger's object may fail in any way
+        return kinds
+
+
+def _rebuilt(column: Any) -> Any:
+    """Return a column in Arrow's memory, made of its own cells alone.
+
+    No cell is read by Python, which has no value for some, as text that is not UTF-8.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - which the column is of
+
+    cells = column.array.__arrow_array__()
+    kind = cells.type
+    plain = _without_dictionaries(kind)
+    if _DICTIONARY in str(plain):
+        raise TypeError
+    values = cells.cast(plain)
+    if pa.types.is_dictionary(kind):
+        values = _dictionary_of(cells, values)
+    made = type(column.array)(values)
+    return type(column)(made, name=column.name)
+
+
+def _dictionary_of(cells: Any, values: Any) -> Any:
+    """Return values with a dictionary of those that there are, in order."""
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import compute  # noqa: PLC0415
+
+    kind = cells.type
+    present = compute.unique(values).drop_null()
+    if kind.ordered and cells.num_chunks:
+        # an order that is part of the type is public
+        whole = compute.unique(cells.unify_dictionaries().chunk(0).dictionary)
+        own = whole.filter(compute.is_in(whole, value_set=present))
+    else:
+        own = present.take(compute.sort_indices(present))
+    codes = compute.index_in(values, value_set=own).combine_chunks()
+    return pa.DictionaryArray.from_arrays(
+        codes.cast(kind.index_type), own, ordered=kind.ordered
+    )
+
+
+def _without_dictionaries(kind: Any) -> Any:
+    """Return a type of Arrow with plain values in place of dictionaries."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if pa.types.is_dictionary(kind):
+        return _without_dictionaries(kind.value_type)
+    if pa.types.is_list(kind):
+        return pa.list_(_without_dictionaries(kind.value_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_without_dictionaries(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_without_dictionaries(f.type)) for f in kind])
+    return kind
+
+
+def refuse_untakeable(name: str, table: Any) -> None:
+    """Refuse columns of types of which rows cannot be taken, whatever they hold."""
+    if not hasattr(table, "iloc"):
+        return
+    none = table.iloc[:0]
+    columns = [none] if none.ndim == 1 else [column for _, column in none.items()]
+    for column in columns:
+        if _DICTIONARY not in column.dtype.name:
+            continue
+        try:
+            _rebuilt(column)
+        except Exception:  # by the type alone, as there are no rows
+            refused = True
+        else:
+            refused = False
+        if refused:  # raised out here, so that it carries no other's words
+            raise TypeError(
+                f"{name} must have no column of type {column.dtype.name}, of which no "
+                "rows can be taken without others; store its values without a "
+                "dictionary."
+            )
