@@ -127,7 +127,7 @@ def searches_and_accounts():
 
 def workers_and_noise():
     return noise_of_workers(
-        lambda state: LogisticRegression(1.0, DELTA, random_state=Seed(state))
+        lambda state: LogisticRegression(1.0, DELTA, random_state=state)
     )
 
 

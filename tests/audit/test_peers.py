@@ -93,20 +93,19 @@ def test_this_library_keeps_its_promise_and_more_epsilon_shows():
     assert control.refutes(setting.epsilon)
 
 
+SLOW = {of_tacit.workers_and_noise}
+
+
 @pytest.mark.parametrize(
     "probe",
-    [p for p in of_tacit.PROBES if p is not of_tacit.workers_and_noise],
+    [
+        pytest.param(p, marks=pytest.mark.slow if p in SLOW else ())
+        for p in of_tacit.PROBES
+    ],
     ids=lambda probe: probe.__name__,
 )
 def test_this_library_keeps_its_word(probe):
     assert probe().kept
-
-
-@pytest.mark.slow
-def test_a_generator_that_is_copied_to_workers_repeats_itself_and_none_does_not():
-    found = of_tacit.workers_and_noise()
-    assert not found.kept
-    assert found.shown_by.endswith("without a generator 3")
 
 
 def test_a_missing_environment_is_told(monkeypatch, tmp_path):

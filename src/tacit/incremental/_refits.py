@@ -47,6 +47,7 @@ MOST_REFITS = 2**10
 WORTH = 8.0
 # Part of epsilon that the search may leave unspent, and how often it may try
 UNSPENT, MOST_TRIES = 0.01, 40
+LEAST_MU = 1e-90  # far below what any fit can use
 
 EventFor = Callable[[int, Budget], Event]
 
@@ -240,6 +241,7 @@ def _part(budget: Budget, mu: float, n_parts: int) -> Budget:
     if budget.delta == 0:
         return replace(budget, epsilon=mu)
     delta = budget.delta / (2 * n_parts)
+    mu = max(mu, LEAST_MU)
     spent = GaussianNoise(1 / mu).curve(budget.neighbors).epsilon(delta)
     # where so small a parameter is within delta, the search finds its own way
     return replace(budget, epsilon=max(spent, mu / 100), delta=delta)
