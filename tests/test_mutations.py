@@ -4,7 +4,15 @@ import ast
 from functools import cache
 
 import pytest
-from tools.mutate import PACKAGE, ROOT, Mutation, judged, read_tables
+from tools.mutate import (
+    PACKAGE,
+    ROOT,
+    Mutation,
+    judged,
+    main,
+    read_tables,
+    try_mutation,
+)
 
 MUTATIONS = read_tables()
 
@@ -51,6 +59,23 @@ def test_a_mutation_must_have_one_place():
     assert mutation("b", near="c").applied("abcb") == "abcz"
     with pytest.raises(ValueError, match="after 'near'"):
         mutation("a", near="b").applied("ab")
+
+
+def test_a_mutation_may_be_chosen_as_it_is_listed(capsys):
+    main(["--list"])
+    listed = capsys.readouterr().out.splitlines()[0].partition(":")[0]
+    for name in (listed, listed.partition("/")[2]):
+        assert main(["--list", "--only", name]) == 0
+        assert capsys.readouterr().out.startswith(f"{listed}: ")
+    with pytest.raises(SystemExit, match="No such mutation or area: elsewhere/"):
+        main(["--list", "--only", "elsewhere/" + listed.partition("/")[2]])
+
+
+def test_a_mutation_of_a_file_that_is_not_there_is_stale(tmp_path):
+    (tmp_path / "tacit").mkdir()
+    result = try_mutation(tmp_path, mutation("b"), 1.0)
+    assert result.outcome == "stale"
+    assert result.detail == "no such file below src/tacit: x.py"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ class Mutation:
     equivalent: str = ""
 
     def applied(self, source: str) -> str:
-        """Return the source with the bug; ValueError if its place is not found."""
+        """Return the source with the bug; ValueError if the text is not found."""
         start = 0
         if self.near:
             if source.count(self.near) != 1:
@@ -111,7 +111,7 @@ def read_tables() -> list[Mutation]:
     return [m for path in sorted(TABLES.glob("*.toml")) for m in read_table(path)]
 
 
-def stale_kernels(package: Path, file: str) -> set[Path]:
+def kernels_compiled_from(package: Path, file: str) -> set[Path]:
     """Return the compiled modules whose cached machine code contains ``file``.
 
     Numba caches a kernel by its own file, but compiles what it calls, and constants,
@@ -140,7 +140,7 @@ def write_mutant(package: Path, mutation: Mutation) -> None:
     """Apply a mutation to a copy of the package."""
     path = package / mutation.file
     path.write_text(mutation.applied(path.read_text("utf-8")), encoding="utf-8")
-    for changed in stale_kernels(package, mutation.file):
+    for changed in kernels_compiled_from(package, mutation.file):
         for cached in (changed.parent / "__pycache__").glob(f"{changed.stem}.*"):
             cached.unlink()
 
@@ -207,6 +207,10 @@ def try_mutation(original: Path, mutation: Mutation, timeout: float) -> Result:
         shutil.copytree(original / "tacit", folder / "tacit")
         try:
             write_mutant(folder / "tacit", mutation)
+        except FileNotFoundError:
+            return Result(
+                mutation, "stale", f"no such file below src/tacit: {mutation.file}"
+            )
         except (OSError, ValueError) as error:
             return Result(mutation, "stale", str(error))
         status, output = run_tests(folder, mutation.tests, timeout, "-x")
@@ -254,15 +258,19 @@ def summary(results: Sequence[Result]) -> str:
 
 
 def chosen(mutations: list[Mutation], options: argparse.Namespace) -> list[Mutation]:
-    """Return the mutations that were asked for; SystemExit for unknown names."""
-    unknown = set(options.only) - {m.name for m in mutations}
+    """Return the mutations that were asked for; SystemExit for unknown names.
+
+    A name may have its area before it, as ``--list`` prints it.
+    """
+    names = {n for m in mutations for n in (m.name, f"{m.area}/{m.name}")}
+    unknown = set(options.only) - names
     unknown |= set(options.area) - {m.area for m in mutations}
     if unknown:
         raise SystemExit(f"No such mutation or area: {', '.join(sorted(unknown))}.")
     return [
         m
         for m in mutations
-        if (not options.only or m.name in options.only)
+        if (not options.only or {m.name, f"{m.area}/{m.name}"} & set(options.only))
         and (not options.area or m.area in options.area)
     ]
 

@@ -19,6 +19,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
+from tacit._random import secret_key
 from tacit.ensemble import PrivateLabeler, _chunks, _contents, _work
 
 VOTES = RESULTS / "votes"
@@ -101,7 +102,7 @@ def _path(problem: Problem, learner: str, n_teachers: int) -> Path:
     teacher = teacher_of(learner, problem)
     X, questions = problem.for_teachers
     told = sha256(repr((type(teacher), sorted(teacher.get_params().items()))).encode())
-    key = labeler_of(problem, learner, n_teachers)._drawn_key()
+    key = secret_key(labeler_of(problem, learner, n_teachers).random_state)
     told.update(f"{n_teachers} {key.hex()} {code_of(TEACHING)}".encode())
     for rows in (X, problem.y, questions):
         told.update(np.ascontiguousarray(rows).tobytes())

@@ -30,9 +30,11 @@ __all__ = [
     "check_set_seed",
     "global_states_kept",
     "is_seeded",
+    "keyed_generator",
     "noise_generator",
     "public_generator",
     "reproducible_noise",
+    "secret_key",
     "seed_globals",
     "spawn",
 ]
@@ -183,18 +185,29 @@ def is_seeded(random_state: RandomSource) -> bool:
 def check_set_seed(kind: str, random_state: object) -> None:
     """Reject an integer that a meta-estimator sets on a private model.
 
-    Bagging and AdaBoost repeat rows, each of which is charged once. They show
-    themselves by the integers that they set on clones; a row that comes twice does not,
+    Most ensembles of scikit-learn repeat rows, each of which is charged once. They set
+    integers on clones, by which they are detected; a row that comes twice does not,
     and looking for it would read private values.
     """
     plain = isinstance(random_state, Integral) and not isinstance(random_state, Seed)
     if plain and not _REPRODUCIBLE.get():
         raise ValueError(
             f"random_state of {kind} cannot be set to an integer by set_params, as "
-            "BaggingClassifier and AdaBoostRegressor do: they repeat rows, and a "
-            "repeated row would be charged once. To fix the noise in a test, set "
+            "ensembles of scikit-learn do, most of which repeat rows: a repeated row "
+            "would be charged once. To fix the noise in a test, set "
             "tacit.Seed(...); to fit one model, give random_state to the constructor."
         )
+
+
+def secret_key(random_state: RandomSource) -> bytes:
+    """Return 128 secret bits for `keyed_generator`, seeded as noise is."""
+    words = noise_generator(random_state).integers(0, 2**64, 2, dtype=np.uint64)
+    return words.tobytes()
+
+
+def keyed_generator(key: bytes, *purpose: object) -> Generator:
+    """Return the noise generator of one purpose under a secret key."""
+    return noise_generator(Seed(int.from_bytes(key, "little")), *purpose)
 
 
 def spawn(rng: Generator, n: int) -> list[Generator]:

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 from tacit._estimators import checked_targets
@@ -146,3 +147,40 @@ def test_a_long_string_does_not_widen_the_other_labels():
 def test_labels_of_one_kind_of_number_are_the_same_in_an_array(labels):
     found = checked_targets(labels, 2, labels=True)
     assert found.tolist() == labels
+
+
+MIXED = [[0, "yes"], [0, b"1"], ("a", None), np.array([0, "yes"], dtype=object)]
+
+
+@pytest.mark.parametrize("classes", MIXED, ids=str)
+@each_model
+def test_public_classes_of_two_kinds_are_rejected_before_the_charge(model, classes):
+    assert_classes_rejected(model, classes, "one kind, all numbers or all strings, got")
+
+
+@pytest.mark.parametrize(
+    "classes", [[0, 1, 1], [0, 1, 1.0], ["a", "b", "a"], [0, 1, True]], ids=str
+)
+@each_model
+def test_public_classes_that_repeat_are_rejected_before_the_charge(model, classes):
+    assert_classes_rejected(model, classes, "classes must be distinct, got")
+
+
+def assert_classes_rejected(model, classes, match):
+    model = clone(model)
+    inner = "estimator__classes" if hasattr(model, "estimator") else "classes"
+    model.set_params(**{inner: classes})
+    ledger = Ledger(Budget(9.0, 1e-3))
+    with pytest.raises(ValueError, match=match):
+        model.fit(X, np.arange(N) % 2, ledger=ledger)
+    assert ledger.spent() == 0
+
+
+def test_numbers_of_several_types_are_of_one_kind():
+    model = LogisticRegression(4.0, 1e-4, classes=[np.int8(0), 1.0, Fraction(2)])
+    assert model.fit(X, np.arange(N) % 3).classes_.tolist() == [0, 1, 2]
+
+
+def test_the_message_about_other_labels_names_the_usual_mistake():
+    with pytest.raises(ValueError, match="the string '1' is not the number 1"):
+        RowBounds(classes=(0, 1)).codes(np.array(["0", "1"]))

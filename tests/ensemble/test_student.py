@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from tacit._random import as_generator
+from tacit._random import as_generator, secret_key
 from tacit.ensemble import (
     DurableLabeler,
     Labels,
@@ -278,7 +278,7 @@ def test_which_rows_are_asked_tells_nothing_of_the_key():
     n = 2**12
     model = labeler(private="labels", n_queries=n, random_state=5)
     table, order = PrivateStudent(model)._pool(model, np.zeros((n, 1)), None)
-    words = np.frombuffer(model._drawn_key(), dtype="<u4") % n
+    words = np.frombuffer(secret_key(model.random_state), dtype="<u4") % n
 
     def drawn(order):
         """The first draws of a shuffle, which are read off its result."""

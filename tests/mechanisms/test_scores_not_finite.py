@@ -68,9 +68,9 @@ def test_a_query_that_is_nan_is_below_every_threshold(noise):
     assert mechanism.step(state, inf, rng)[1] is True
 
 
-@pytest.mark.parametrize("threshold", [nan, inf, -inf])
-def test_a_threshold_that_is_no_number_is_rejected(threshold):
-    with pytest.raises(ValueError, match="threshold must be a finite number"):
+@pytest.mark.parametrize("threshold", [nan, inf, -inf, 1e301, -1e301])
+def test_a_threshold_that_is_too_large_or_no_number_is_rejected(threshold):
+    with pytest.raises(ValueError, match="threshold must be between -1e300 and 1e300"):
         AboveThreshold(1.0, threshold)
 
 

@@ -33,8 +33,9 @@ def liked(n_users=3000, n_items=8):
 def test_a_fit_that_released_nothing_says_so_everywhere(solver, tmp_path):
     model = fitted(solver, 0.01)
     assert not model.factors_.has_offsets
-    assert not model.factors_.has_tastes
+    assert not model.factors_.has_vectors
     assert model.released_.startswith(NOTHING)
+    assert model.released_.endswith("in the ratings are of the kind of `items`")
     assert f"released     {model.released_}" in str(model.privacy_)
     saved = read_side(write_side(tmp_path / "side", model)).estimator
     assert saved.side.released == model.released_
@@ -45,7 +46,7 @@ def test_a_fit_that_released_nothing_says_so_everywhere(solver, tmp_path):
 def test_a_fit_that_released_something_does_not_say_otherwise(solver):
     model = fitted(solver, 20.0, csr_array(liked()))
     assert NOTHING not in model.released_
-    assert model.factors_.has_offsets or model.factors_.has_tastes
+    assert model.factors_.has_offsets or model.factors_.has_vectors
     assert model.released_ in str(model.privacy_)
 
 

@@ -38,7 +38,7 @@ def path(tmp_path_factory):
     [
         ('5,x,"', "a quote in it is not closed"),
         ('5,"x,no', "a quote in it is not closed"),
-        ('5,x"y,no', "a quote in it"),
+        ('5,x"y,no', "a quote in a cell is written twice, within quotes"),
         ('5,x""y,no', "does not enclose a whole cell"),
         ('5,"x"y,no', "does not enclose a whole cell"),
         ('5, "x",no', "does not enclose a whole cell"),
@@ -89,7 +89,7 @@ def test_cells_that_stay_in_their_line_are_read(path, monkeypatch, cell, block):
 @pytest.mark.parametrize(
     ("last", "words"),
     [
-        ("", "does not end in a line feed"),
+        ("", r"does not end in a line feed.* such as by `echo >> FILE`"),
         ("\n\n", "an empty line"),
         ("\n\r\n", "an empty line"),
         ("\n\n\n", "an empty line"),

@@ -288,8 +288,7 @@ def descend(problem: Composite, W: Array, tolerance: float, chords: int) -> Mini
         verdict = problem.judge(step)
         if verdict.bound <= tolerance:
             return Minimum(verdict.V, verdict.bound)
-        if verdict.bound < nearest.gradient_norm:
-            nearest = Minimum(verdict.V, verdict.bound)
+        nearest = nearest.better(Minimum(verdict.V, verdict.bound))
         if verdict.roundoff >= tolerance and verdict.norm <= verdict.roundoff:
             break
         D = verdict.V - W

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import ceil, log
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,10 @@ class Minimum:
 
     W: Array
     gradient_norm: float
+
+    def better(self, other: Self) -> Self:
+        """Return the one of two with the smaller bound; this one where they tie."""
+        return other if other.gradient_norm < self.gradient_norm else self
 
 
 class NotCertified(RuntimeError):

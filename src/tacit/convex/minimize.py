@@ -140,8 +140,7 @@ def _descend(
         bound = norm_roundoff(norm, W.size) + roundoff
         if bound <= tolerance:
             return Minimum(W, bound)
-        if bound < nearest.gradient_norm:
-            nearest = Minimum(W, bound)
+        nearest = nearest.better(Minimum(W, bound))
         if roundoff >= tolerance and norm <= roundoff:
             break  # as near as can be seen, and still not certified
         fresh = solve is None

@@ -110,8 +110,7 @@ def search_composite(
             verdict = _on_support(problem, size, verdict, tolerance, most_dense)
         if verdict.bound <= tolerance:
             return Minimum(verdict.V, verdict.bound)
-        if verdict.bound < nearest.gradient_norm:
-            nearest = Minimum(verdict.V, verdict.bound)
+        nearest = nearest.better(Minimum(verdict.V, verdict.bound))
         if verdict.roundoff >= tolerance and verdict.norm <= verdict.roundoff:
             break
         if verdict.norm > last:  # the curvature was taken for less than it is

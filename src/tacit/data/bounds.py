@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._validate import plain, plain_number, positive
+from tacit._validate import plain, plain_number, positive, shown
 
-__all__ = ["RowBounds", "TargetBounds", "canonical"]
+__all__ = ["RowBounds", "TargetBounds", "canonical", "sorted_classes"]
 
 EPS = float(np.finfo(np.float64).eps)  # twice the unit round-off
 TINY = float(np.finfo(np.float64).tiny)
@@ -64,10 +65,38 @@ class TargetBounds:
             if not known:
                 raise ValueError(
                     "y holds labels outside the public classes; map them to one of "
-                    "classes before the fit."
+                    "classes before the fit; the string '1' is not the number 1."
                 )
             codes[start : start + PIECE] = places
         return codes
+
+
+def sorted_classes(classes: Any) -> NDArray[Any]:
+    """Return the public labels in order; ValueError if a label could be misread.
+
+    NumPy turns numbers next to a string into strings, which no number in ``y`` equals.
+    """
+    cells = np.ravel(np.asarray(classes, dtype=object))
+    kinds = {_kind(label) for label in cells}
+    if len(kinds) > 1:
+        raise ValueError(
+            "classes must be of one kind, all numbers or all strings, got "
+            f"{shown(classes)}."
+        )
+    labels: NDArray[Any] = np.unique(np.asarray(classes))
+    missing = labels.dtype.kind == "f" and np.isnan(labels).any()
+    if len(cells) < 2 or missing:
+        raise ValueError("classes must name at least 2 labels, none of them missing.")
+    if len(labels) < len(cells):
+        raise ValueError(f"classes must be distinct, got {shown(classes)}.")
+    return labels
+
+
+def _kind(label: Any) -> type:
+    """Return the kind of a label: labels of two kinds never equal each other."""
+    known = (kind for kind in (str, bytes) if isinstance(label, kind))
+    number = isinstance(label, Number | np.bool_)
+    return Number if number else next(known, type(label))
 
 
 def _place(code: dict[Any, int], label: Any) -> int:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import InputTags
 
 from tacit._estimators import ExplicitSeed, all_or_nothing, open_account, report_of
-from tacit._random import is_seeded, noise_generator
+from tacit._random import is_seeded, secret_key
 from tacit._validate import at_least
 from tacit.ensemble._folder import TeacherFolder
 from tacit.ensemble._labels import Labels, gathered
@@ -261,7 +260,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
             refuse_parameters(self)
             if start is None:
                 folder = new_folder(self.teacher_folder)
-                start = FitStart(self._charge, self._drawn_key(), folder)
+                start = FitStart(self._charge, secret_key(self.random_state), folder)
             rows = checked_rows(self, X, y, ids)
             planned = planned_labeler(self, len(rows), rows.classes)
             start.refuse(planned, rows)
@@ -295,13 +294,6 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         """What the charge of a fit is called."""
         only = " (labels only)" if self.private == "labels" else ""
         return type(self).__name__ + only
-
-    def _drawn_key(self):
-        """Return the secret that chunks, seeds and noise are keyed by."""
-        words = noise_generator(self.random_state).integers(
-            0, 2**64, 2, dtype=np.uint64
-        )
-        return words.tobytes()
 
     def _begin(self, standing, classes):
         """Show a labeler before its first question."""

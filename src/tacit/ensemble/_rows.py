@@ -16,11 +16,12 @@ from tacit._estimators import (
     numeric,
     public_range,
 )
+from tacit._random import keyed_generator
 from tacit.data import RowBounds
 from tacit.ensemble._chunks import checked_ids, chunk_members, written_ids
 from tacit.ensemble._contents import row_digests
 from tacit.ensemble._described import described
-from tacit.ensemble._standing import FitStart, generator_under
+from tacit.ensemble._standing import FitStart
 from tacit.ensemble._tables import table_of
 from tacit.ensemble._teachers import train_teachers
 from tacit.ensemble._terms import (
@@ -148,7 +149,7 @@ def checked_rows(labeler: Any, X: Any, y: Any, ids: Any) -> Rows:
 
 def teacher_seeds(planned: LabelerPlan, key: bytes) -> list[int]:
     """Return a seed for each teacher, whatever the rows are."""
-    return random_seeds(planned.n_teachers, generator_under(key, "seeds"))
+    return random_seeds(planned.n_teachers, keyed_generator(key, "seeds"))
 
 
 def trained(labeler: Any, rows: Rows, planned: LabelerPlan, start: FitStart) -> Any:

@@ -9,15 +9,14 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 
-from tacit._random import Seed, noise_generator
+from tacit._random import keyed_generator
 from tacit.ensemble._contents import row_digests
 from tacit.ensemble._terms import LabelerPlan
 from tacit.mechanisms.votes import Remaining, VoteAnswer
 from tacit.privacy import Entry
 
-__all__ = ["FitStart", "LabelerState", "asked", "generator_under", "started"]
+__all__ = ["FitStart", "LabelerState", "asked", "started"]
 
 # Votes that are in memory together
 MOST_VOTES = 2**27
@@ -74,16 +73,11 @@ class FitStart:
     keep: Callable[[LabelerState, Any], None] = _nothing
 
 
-def generator_under(key: bytes, *purpose: object) -> Generator:
-    """Return the generator of one purpose under a secret key."""
-    return noise_generator(Seed(int.from_bytes(key, "little")), *purpose)
-
-
 def started(
     planned: LabelerPlan, key: bytes, digest: bytes, teachers: Any
 ) -> LabelerState:
     """Return where a labeler stands before the first question."""
-    state = planned.mechanism.init(generator_under(key, "first", digest.hex()))
+    state = planned.mechanism.init(keyed_generator(key, "first", digest.hex()))
     return LabelerState(planned, 0, key, digest, state, teachers)
 
 
@@ -107,7 +101,7 @@ def asked(before: LabelerState, X: Any) -> tuple[LabelerState, list[VoteAnswer]]
         for own in np.ascontiguousarray(votes.T):
             # [ensemble:key] of all questions and votes so far, and of the rows
             digest = sha256(digest + next(held) + own.tobytes()).digest()
-            rng = generator_under(before._private_key, n_asked, digest.hex())
+            rng = keyed_generator(before._private_key, n_asked, digest.hex())
             state, answer = mechanism.step(state, own, rng)
             answers.append(answer)
             n_asked += 1

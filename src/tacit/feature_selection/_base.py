@@ -31,7 +31,7 @@ from tacit._estimators import (
 from tacit._random import is_seeded, noise_generator
 from tacit._validate import at_least
 from tacit.data import FeatureBounds
-from tacit.data.bounds import canonical
+from tacit.data.bounds import canonical, sorted_classes
 from tacit.mechanisms import NoAnswer
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, Ledger, Neighbors
@@ -329,8 +329,7 @@ def _is_place(column):
 
 def two_labels(classes):
     """Return two public labels in order."""
-    labels = np.unique(np.asarray(classes))
-    missing = labels.dtype.kind == "f" and np.isnan(labels).any()
-    if labels.ndim != 1 or len(labels) != 2 or missing:
+    labels = sorted_classes(classes)
+    if len(labels) != 2:
         raise ValueError("classes must name 2 labels, none of them missing.")
     return tuple(labels.tolist())

@@ -70,7 +70,7 @@ class CoefficientNoise:
 class PrivateLinearModel(ExplicitSeed, BaseEstimator):
     """A fit that happens as a whole or not at all, and predictions of bounded rows."""
 
-    def fit(self, X, y, *, ledger: Ledger | None = None):
+    def fit(self, X, y, *, ledger: Ledger | None = None, **options):
         """Fit the model, charging the ledger first.
 
         Parameters
@@ -81,7 +81,15 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
             Labels or targets.
         ledger
             Account of the data set to charge; None opens one for this fit alone.
+        **options
+            Rejected: there are no others, and no weights of rows.
         """
+        for name in options:
+            weights = "; rows cannot have weights" if name == "sample_weight" else ""
+            raise TypeError(
+                f"{type(self).__name__}.fit() got an unexpected keyword argument "
+                f"{name!r}{weights}."
+            )
         with all_or_nothing(self):
             X = listed(X)
             least = 2 if self._counted() else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 
@@ -10,6 +9,7 @@ from tacit._estimators import labels_found, planning_rows, promised_budget
 from tacit._validate import one_of
 from tacit.convex import L1Ball
 from tacit.data import RowBounds
+from tacit.data.bounds import sorted_classes
 from tacit.linear_model._base import bounds_in_words
 from tacit.linear_model._erm import Setting
 from tacit.linear_model._penalty import checked_penalty
@@ -97,12 +97,7 @@ class PrivateClassifierMixin(ClassifierMixin):
             raise ValueError("classes must be given for a plan, which sees no labels.")
         if self.classes is None:
             return labels_found(y)
-        classes = np.unique(np.asarray(self.classes))
-        if len(classes) < 2 or (classes.dtype.kind == "f" and np.isnan(classes).any()):
-            raise ValueError(
-                "classes must name at least 2 labels, none of them missing."
-            )
-        return classes
+        return sorted_classes(self.classes)
 
     def decision_function(self, X):
         """Return the margins of rows within their bounds."""

@@ -84,15 +84,19 @@ class _Selection(Drawable):
         """Return ``epsilon score / (2 sensitivity)`` below the best, in grid units."""
         # [selection:grid] what rounding the scores adds is kept back
         rate = (self.epsilon / 2 * GRID - ROUNDING) / self.sensitivity
-        below = np.maximum(self._below(scores, rate), FLOOR)
+        below = np.maximum(_below_best(scores, rate), FLOOR)
         return np.asarray(np.rint(below), dtype=np.int64)
 
-    def _below(self, scores: Array, rate: float | None = None) -> Array:
-        """Return the scores less the best, times the rate of the float mechanisms."""
-        if rate is None:
-            rate = self.epsilon / (2 * self.sensitivity)
-        with np.errstate(over="ignore"):  # a warning would tell of the scores
-            return np.asarray((scores - scores.max()) * rate)
+    def _float_exponents(self, scores: Array) -> Array:
+        """Return ``epsilon score / (2 sensitivity)`` below the best, in floats."""
+        return _below_best(scores, self.epsilon / (2 * self.sensitivity))
+
+
+def _below_best(scores: Array, rate: float) -> Array:
+    """Return the scores less the best, times ``rate``."""
+    # a warning would leak information about the scores
+    with np.errstate(over="ignore"):
+        return np.asarray((scores - scores.max()) * rate)
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class Exponential(_Selection):
     def _choose(self, scores: Array, rng: Generator) -> int:
         if self.noise == "float":
             gumbel = draws.float_gumbel(scores.size, rng)
-            return int(np.argmax(self._below(scores) + gumbel))
+            return int(np.argmax(self._float_exponents(scores) + gumbel))
         return draws.exponential_index(self._exponents(scores), GRID, rng)
 
 
@@ -140,7 +144,7 @@ class PermuteAndFlip(_Selection):
     def _choose(self, scores: Array, rng: Generator) -> int:
         if self.noise == "float":
             waits = np.abs(draws.float_laplace(scores.size, rng))
-            return int(np.argmax(self._below(scores) + waits))
+            return int(np.argmax(self._float_exponents(scores) + waits))
         return draws.permute_and_flip_index(self._exponents(scores), GRID, rng)
 
 
@@ -158,7 +162,7 @@ class NoisyMax(_Selection):
     def _choose(self, scores: Array, rng: Generator) -> int:
         if self.noise == "float":
             laplace = draws.float_laplace(scores.size, rng)
-            return int(np.argmax(self._below(scores) + laplace))
+            return int(np.argmax(self._float_exponents(scores) + laplace))
         # ties go to the first, which the shift argument of the proof allows
         waits = draws.discrete_laplace(scores.size, rng)
         return int(np.argmax(self._exponents(scores) + waits))

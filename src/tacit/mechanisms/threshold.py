@@ -81,7 +81,8 @@ class AboveThreshold(Drawable):
         at_least(1, n_positives=self.n_positives)
         if not abs(self.threshold) <= MOST_SCORE:
             raise ValueError(
-                f"threshold must be a finite number, got {shown(self.threshold)}."
+                "threshold must be between -1e300 and 1e300, got "
+                f"{shown(self.threshold)}."
             )
         check_noise(self.noise)
 

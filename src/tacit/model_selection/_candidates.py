@@ -17,6 +17,7 @@ from sklearn.preprocessing import Binarizer, Normalizer
 from tacit._estimators import checked_shape, labels_found
 from tacit._validate import at_least
 from tacit.data import RowBounds
+from tacit.data.bounds import sorted_classes
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
 from tacit.linear_model._base import PrivateLinearModel
@@ -240,7 +241,7 @@ def labels_of(models: list[Any], y: Any) -> tuple[Any, bool]:
     for part in parts:
         if getattr(part, "classes", None) is None:
             continue
-        public = tuple(np.unique(np.asarray(part.classes)).tolist())
+        public = tuple(sorted_classes(part.classes).tolist())
         try:
             RowBounds(classes=public).codes(y)
             known = True

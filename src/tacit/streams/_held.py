@@ -14,6 +14,7 @@ import numpy as np
 
 from tacit import _json
 from tacit._estimators import all_or_nothing
+from tacit._random import secret_key
 from tacit._state import dumped
 from tacit.privacy import Entry, Ledger, PrivacyReport
 from tacit.streams._alone import alone
@@ -147,7 +148,7 @@ class HeldFolder(ABC):
     def _drawn(self) -> tuple[str, bytes]:
         """Return the identity and the key, new ones if none are on the disk."""
         if self.identity is None:
-            return secrets.token_hex(16), self._model._drawn_key()
+            return secrets.token_hex(16), secret_key(self._model.random_state)
         return self.identity, self._private_key
 
     def _begin(self, identity: str, key: bytes) -> None:

@@ -23,7 +23,7 @@ from tacit._estimators import (
     promised_budget,
     report_of,
 )
-from tacit._random import Seed, is_seeded, noise_generator
+from tacit._random import is_seeded, keyed_generator, secret_key
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
 from tacit.privacy import Entry, Ledger, Neighbors
@@ -223,15 +223,10 @@ class StreamModel(ExplicitSeed, BaseEstimator):
                 promise=planned.budget,
                 seeded=is_seeded(self.random_state),
             )
-        started = self._started(planned, entry, ledger, key or self._drawn_key())
-        return self._advanced(started, leaf)
-
-    def _drawn_key(self):
-        """Return the secret that all noise of a stream is keyed by."""
-        words = noise_generator(self.random_state).integers(
-            0, 2**64, 2, dtype=np.uint64
+        started = self._started(
+            planned, entry, ledger, key or secret_key(self.random_state)
         )
-        return words.tobytes()
+        return self._advanced(started, leaf)
 
     def _started(self, planned, entry, ledger, key):
         self.privacy_ = report_of(
@@ -291,8 +286,7 @@ class StreamModel(ExplicitSeed, BaseEstimator):
         for array in (X, y):
             digest.update(repr((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).tobytes())
-        seed = Seed(int.from_bytes(before._private_key, "little"))
-        rng = noise_generator(seed, before.n_steps, digest.hexdigest())
+        rng = keyed_generator(before._private_key, before.n_steps, digest.hexdigest())
         learner = before.planned.learner
         state = learner.step(before._private_state, X, y, rng)
         return replace(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._estimators import array_of, checked_values, is_untyped
-from tacit.data.bounds import canonical
+from tacit.data.bounds import canonical, sorted_classes
 from tacit.data.cells import column_cells, in_columns
 
 __all__ = [
@@ -163,9 +163,7 @@ def class_places(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
 
 def checked_classes(classes: Any) -> NDArray[Any]:
     """Return sorted labels, or refuse fewer than two."""
-    found = np.unique(np.asarray(classes))
-    if len(found) < 2 or (found.dtype.kind == "f" and np.isnan(found).any()):
-        raise ValueError("classes must name at least 2 labels, none of them missing.")
+    found = sorted_classes(classes)
     class_places(found, found)  # refuses what no label can be told by
     return found
 

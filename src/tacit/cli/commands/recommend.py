@@ -221,7 +221,7 @@ def row(
 
     def human(console: Console) -> None:
         _show_row(console, data)
-        _show_missing(console, own)
+        _show_released(console, own)
 
     out(as_json, data, human)
 
@@ -254,7 +254,7 @@ def top(
     def human(console: Console) -> None:
         _show_items(console, data["top"], rated=False)
         _show_unknown(console, data)
-        _show_missing(console, own)
+        _show_released(console, own)
 
     out(as_json, data, human)
 
@@ -318,6 +318,6 @@ def _show_unknown(console: Console, data: dict[str, Any]) -> None:
         )
 
 
-def _show_missing(console: Console, own: OwnRow) -> None:
-    if not own.row.side.has_tastes:
+def _show_released(console: Console, own: OwnRow) -> None:
+    if not own.row.side.has_vectors:
         console.print(f"released     {own.facts['released']}", markup=False)

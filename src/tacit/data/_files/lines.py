@@ -19,8 +19,9 @@ Places = NDArray[np.intp]
 
 QUOTE, NEWLINE = b'"\n'
 QUOTES = (
-    "a quote in it is not closed in its line, or does not enclose a whole cell; mend "
-    "the quotes, export it without line breaks in cells, or save it as Parquet."
+    "a quote in it is not closed in its line, or does not enclose a whole cell; a "
+    "quote in a cell is written twice, within quotes; export it without line breaks in "
+    "cells, or save it as Parquet."
 )
 BREAKS = (
     "a line of it ends in a carriage return alone; export it without line breaks in "
@@ -28,7 +29,8 @@ BREAKS = (
 )
 BLANK = "it has an empty line, and every line must be a row; remove empty lines."
 UNENDED = (
-    "its last line does not end in a line feed, so it may be cut off; end it with one."
+    "its last line does not end in a line feed, so it may be cut off; end it "
+    "with one, such as by `echo >> FILE`."
 )
 LONG = "a line of it is too long; leave out long texts, or save it as Parquet."
 

@@ -86,7 +86,7 @@ class ItemSide(ABC):
         return spread >= LEAST_SPREAD * (self.high - self.low)
 
     @property
-    def has_tastes(self) -> bool:
+    def has_vectors(self) -> bool:
         """Whether released vectors tell items apart, differently for each user."""
         return bool(self.vectors.any())
 
@@ -96,9 +96,9 @@ class ItemSide(ABC):
 
         It follows from the item side, which is public.
         """
-        if self.has_tastes and self.has_offsets:
+        if self.has_vectors and self.has_offsets:
             return "item offsets and item vectors were released"
-        if self.has_tastes:
+        if self.has_vectors:
             return "item vectors were released, and no item offsets"
         if self.has_offsets:
             return (
@@ -108,7 +108,8 @@ class ItemSide(ABC):
         return (
             "NOTHING about items was released beyond the noise: predictions are each "
             "user's own mean, and items are recommended in an arbitrary order; raise "
-            "epsilon, or take more users or fewer items"
+            "epsilon, take more users or fewer items, or check that item labels in the "
+            "ratings are of the kind of `items`"
         )
 
     def local(self, ratings: Ratings) -> UserSide:

@@ -51,7 +51,7 @@ class NeighborItems(ItemSide):
     prior_count: float
 
     @property
-    def has_tastes(self) -> bool:
+    def has_vectors(self) -> bool:
         """Whether the covariance says anything of one item by another."""
         return bool(self.covariance.any())
 
