@@ -8,12 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.story import fit_arguments
+from tests.reports import test_fairness as fairness
 
 from tacit import __version__
 from tacit._random import as_generator
+from tacit.audit._attacked import digest_of
+from tacit.audit.bounds import bound_of_counts, largest_bound
 from tacit.linear_model import LogisticRegression
 from tacit.privacy import Budget, Ledger, PureDP
-from tacit.saved import SavedModel, read, write
+from tacit.saved import SavedModel, digest, read, write
+from tacit.saved._json import checksum
 
 SOLVER = "solver=output_perturbation"
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "saved_models.md"
@@ -213,3 +217,162 @@ def test_an_audit_of_a_saved_model_takes_its_parameters(small, run):
         answer = run("audit", *subject)
         assert answer.code == 2
         assert "Either PACKAGE.MODULE:CLASS or --model" in answer.err
+
+
+@pytest.fixture
+def audited(small, run, tmp_path):
+    """What an audit of the small model printed, in a file, and a way to change it."""
+    answer = run("audit", "--model", small, *FAST)
+    assert answer.code == 0, answer.err
+
+    def saved(**changes):
+        path = tmp_path / "a1.json"
+        path.write_text(json.dumps({**answer.data, **changes}))
+        return path
+
+    return saved
+
+
+def refuting(audit):
+    """Counts that refute epsilon 1, and what follows from them."""
+    terms = {"delta": 1e-3, "confidence": 0.975, "method": audit["method"]}
+    shown = bound_of_counts((30, 0), (30, 30), True, **terms)
+    return {
+        "hits": [30, 0],
+        "favors_first": True,
+        "epsilon_lower": shown,
+        "refuted": True,
+    }
+
+
+def certified(folder, path, **changes):
+    """A charged certificate of epsilon 0.5 for a model, in a file."""
+    outcome = fairness.outcome(model=digest(folder), **changes)
+    path.write_text(json.dumps(outcome))
+    return path
+
+
+def card(folder):
+    return (folder / "card.md").read_text("utf-8")
+
+
+def test_what_was_attached_is_shown_in_every_later_rewrite(
+    small, audited, run, tmp_path
+):
+    fair = certified(small, tmp_path / "fair.json")
+    assert run("report", small, "--fairness", fair).code == 0
+    assert "Epsilon 1.5," in card(small)
+    assert run("report", small, "--audit", audited()).code == 0
+    assert run("report", small).code == 0
+    assert "Epsilon 1.5," in card(small)
+    assert "## Fairness" in card(small)
+    assert card(small).count("does not refute epsilon 1") == 1
+    assert "Many trainings on neighbors" in pages(small)[0]
+    # the same once more counts once, and another charge besides
+    assert run("report", small, "--fairness", fair, "--audit", audited()).code == 0
+    assert "Epsilon 1.5," in card(small)
+    assert card(small).count("does not refute epsilon 1") == 1
+    other = certified(small, fair, sensitive=["region"])
+    assert run("report", small, "--fairness", other).code == 0
+    assert run("report", small).code == 0
+    assert "Epsilon 2," in card(small)
+
+
+def test_a_refuting_audit_stays_and_ends_with_its_exit_code(small, audited, run):
+    passed = json.loads(audited().read_text())
+    answer = run("report", small, "--audit", audited(**refuting(passed)), "--json")
+    assert answer.code == 5
+    assert set(answer.data) == {"report", "card", "card_html"}
+    assert "an audit refutes the guarantee" in answer.err
+    # one that passes, of the very same settings, does not take its place
+    for more in (("--audit", audited()), ()):
+        assert run("report", small, *more).code == 5
+        for page in pages(small):
+            assert page.count("AN AUDIT REFUTES THE PROMISE") == 1
+    assert run("report", small, "--audit", audited()).code == 5
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda kept: kept.pop("audits"),
+        lambda kept: kept.update(fairness=[]),
+        lambda kept: kept.update(model="0" * 64),
+        lambda kept: kept.update(version=2),
+        lambda kept: kept.update(account=3),
+    ],
+)
+@pytest.mark.parametrize("sealed", [False, True])
+def test_attachments_that_were_changed_are_rejected(
+    small, run, tmp_path, change, sealed
+):
+    run("report", small, "--fairness", certified(small, tmp_path / "fair.json"))
+    place = small / "attachments.json"
+    kept = json.loads(place.read_text("utf-8"))
+    change(kept)
+    if sealed:
+        kept["sha256"] = checksum(kept)
+    place.write_text(json.dumps(kept))
+    answer = run("report", small)
+    if sealed and kept.get("fairness") == []:
+        assert answer.code == 0  # a digest stops nobody who can edit the file
+        return
+    assert answer.code == 2
+    assert "attachments.json" in answer.err
+    assert "Epsilon 1.5," in card(small)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_attachments_are_read_from_a_plain_file_alone(small, run, tmp_path):
+    (small / "attachments.json").symlink_to(tmp_path / "elsewhere.json")
+    assert run("report", small).code == 2
+    (small / "attachments.json").unlink()
+    os.mkfifo(small / "attachments.json")
+    assert run("report", small).code == 2
+
+
+def test_pages_say_when_they_lose_the_account_and_keep_its_banner(tmp_path, run):
+    ledger = account(tmp_path, Budget(20.0, 1e-6))
+    X = np.eye(2)[np.arange(40) % 2] / 2
+    fitted = LogisticRegression(1.0, 1e-7, classes=[0, 1])
+    fitted.fit(X, np.arange(40) % 2, ledger=ledger)
+    facts = {"label": "income"} | {"ledger": {"dataset": "people", "head": None}}
+    folder = write(tmp_path / "m", SavedModel(fitted, fitted.privacy_, None, facts))
+    assert again(run, folder).err == ""
+    lost = "the pages no longer show the account of 'people'; give --ledger to show it"
+    answer = run("report", folder)
+    assert answer.code == 0
+    assert answer.err == f"tacit: {lost}\n"
+    for page in pages(folder):
+        assert "In the budget of the data set, epsilon 20 is a weak" in page
+        assert "as of" not in page
+    # they showed none any more
+    assert run("report", folder).err == ""
+    assert "In the budget of the data set, epsilon 20 is a weak" in card(folder)
+
+
+def test_errors_of_an_audit_name_its_file_and_round(small, audited, run, tmp_path):
+    promise = json.loads(audited().read_text())["promise"]
+    attacked = json.loads(audited().read_text())["attacked"]
+    other = {**promise, "delta": 1 / 9e6}
+    attacked = {**attacked, "promise": other}
+    attacked["sha256"] = digest_of(attacked)
+    path = audited(
+        promise=other, attacked=attacked, most_shown=0.0, hits=[0, 0], epsilon_lower=0.0
+    )
+    audit = json.loads(path.read_text())
+    confidence = {"delta": 1 / 9e6, "confidence": 0.975, "method": audit["method"]}
+    most = largest_bound(60, **confidence)
+    audit["most_shown"] = most
+    path.write_text(json.dumps(audit))
+    answer = run("report", small, "--audit", path)
+    assert answer.code == 2
+    assert f"{path} has an audit of another promise" in answer.err
+    assert "delta 1.11e-07," in answer.err
+    assert "facts[" not in answer.err
+    path.write_text(json.dumps({"error": "runs must be more.", "exit_code": 2}))
+    for option in ("--audit", "--fairness"):
+        answer = run("report", small, option, path)
+        assert answer.code == 2
+        assert f"{path} holds no outcome but an error" in answer.err
+        assert "runs must be more." in answer.err

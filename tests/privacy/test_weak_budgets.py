@@ -28,6 +28,24 @@ def test_each_weakness_is_one_sentence(epsilon, delta, rows, expected):
         assert "\n" not in sentence
 
 
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [(40_000, "2e-05."), (100, "0.01."), (3, "0.3."), (1_500_000, "6e-07.")],
+)
+def test_the_delta_to_stay_below_is_rounded_down(rows, words):
+    (found,) = budget_warnings(Budget(1.0, 0.5), rows)[-1:]
+    assert found.endswith(f"choose a delta well below {words}")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "factor"),
+    [(10.1, "24,344"), (12.0, "162,755"), (50.0, "5.2e+21"), (1000.0, "2.0e+434")],
+)
+def test_the_odds_are_those_of_the_given_epsilon(epsilon, factor):
+    (found,) = budget_warnings(Budget(epsilon))
+    assert f"by a factor of up to {factor};" in found
+
+
 def test_a_printed_report_warns_of_a_weak_budget():
     def printed(budget):
         ledger = Ledger(budget)

@@ -14,6 +14,7 @@ from tacit._json import readable_parameters
 from tacit._random import as_generator
 from tacit.audit import audit_estimator, audit_one_run, membership_attack
 from tacit.audit._attacked import digest_of
+from tacit.audit.one_run import bound_of_guesses
 from tacit.linear_model import LogisticRegression
 from tacit.reports import audit_html, card_html, card_markdown, report_html
 
@@ -35,9 +36,10 @@ def bound(**changes):
 MANY = {
     "estimator": "LogisticRegression",
     "attacked": bound(),
-    "promise": {"epsilon": 1.0, "delta": 1e-5, "neighbors": "replace_one"},
-    "epsilon_lower": 0.62449,
-    "most_shown": 4.7,
+    "promise": ATTACKED["promise"],
+    "claims_gaussian": False,
+    "epsilon_lower": 0.6633578686597748,
+    "most_shown": 4.732710543271776,
     "leaks": [],
     "refuses_far_rows": False,
     "confidence": 0.95,
@@ -45,14 +47,25 @@ MANY = {
     "runs": 1000,
     "rows": 10,
     "features": 2,
-    "hits": [1, 2],
+    "hits": [80, 20],
     "trials": [500, 500],
+    "favors_first": True,
     "refuted": False,
     "verdict": "Not refuted: it proves nothing.",
 }
+REFUTED = {
+    **MANY,
+    "epsilon_lower": 1.6960146378035508,
+    "hits": [200, 20],
+    "refuted": True,
+    "verdict": "Refuted.",
+}
 ONE = {
-    **{n: MANY[n] for n in ("estimator", "attacked", "promise", "epsilon_lower")},
-    "most_shown": 3.2,
+    **{n: MANY[n] for n in ("estimator", "attacked", "promise", "claims_gaussian")},
+    "epsilon_lower": bound_of_guesses(
+        (139, 240, 500), delta=1e-6, confidence=0.99, method="any"
+    ).epsilon_lower,
+    "most_shown": 4.682798169669695,
     "attribute": "coef_",
     "confidence": 0.99,
     "method": "any",
@@ -86,7 +99,7 @@ ATTACK = {
     "bound": None,
     "verdict": "Membership attack by loss.\nThis is private data.",
 }
-BOUND = {"epsilon_lower": 0.3, "delta": 1e-5}
+BOUND = bound_of_guesses((80, 100, 200), delta=1e-5, confidence=0.95, method="any")
 
 
 def page(*audits, **more):
@@ -99,8 +112,8 @@ def known(*audits):
 
 def test_an_audit_is_told_with_what_it_could_have_shown():
     told = words(page(MANY, ONE))
-    assert "epsilon of at least 0.6244" in told  # rounded down
-    assert "at most 4.7" in told
+    assert "epsilon of at least 0.6633" in told  # rounded down
+    assert "at most 4.732" in told
     assert "1,000 on each of two tables" in told
     assert "1,000 in one training" in told
     assert "139 of 240" in told
@@ -111,18 +124,97 @@ def test_an_audit_is_told_with_what_it_could_have_shown():
 
 
 def test_a_refuted_promise_has_a_banner():
-    refuted = {**MANY, "refuted": True}
-    assert "AN AUDIT REFUTES THE PROMISE" in page(ONE, refuted)
-    assert "AN AUDIT REFUTES THE PROMISE" in report_html(known(refuted))
+    assert "AN AUDIT REFUTES THE PROMISE" in page(ONE, REFUTED)
+    for render in (report_html, card_html, card_markdown):
+        told = render(known(ONE, REFUTED))
+        assert told.count("AN AUDIT REFUTES THE PROMISE") == 1
+        assert told.index("AN AUDIT REFUTES THE PROMISE") < 15000  # at the top
+        assert "AN AUDIT REFUTES THE PROMISE" not in render(known(ONE))
+
+
+@pytest.mark.parametrize("render", [card_html, card_markdown])
+def test_a_card_has_one_line_for_each_audit(render):
+    told = words(render(known(MANY, REFUTED)))
+    for line in (
+        "An audit by 1,000 trainings on each of two neighbors does not refute epsilon "
+        "1, which proves nothing: epsilon is at least 0.6633",
+        "An audit by 1,000 trainings on each of two neighbors refutes epsilon 1: "
+        "epsilon is at least 1.696",
+    ):
+        assert told.count(line) == 1
+    assert "An audit by" not in words(render(known()))
+
+
+@pytest.mark.parametrize(
+    ("audit", "changes", "match"),
+    [
+        (REFUTED, {"epsilon_lower": 0.5}, "states epsilon_lower 0.5, and its counts"),
+        (REFUTED, {"epsilon_lower": 0.5, "refuted": False}, "states epsilon_lower 0.5"),
+        (REFUTED, {"refuted": False}, "states refuted False, and its counts give True"),
+        (MANY, {"refuted": True}, "states refuted True, and its counts give False"),
+        (MANY, {"hits": [8, 2]}, "states epsilon_lower 0.663, and its counts give 0"),
+        (MANY, {"hits": [501, 2]}, "states hits"),
+        (MANY, {"hits": [-1, 2]}, "states hits"),
+        (MANY, {"trials": [5000, 500]}, "states trials"),
+        (MANY, {"most_shown": 2.0}, "states most_shown 2, and its counts give 4.73"),
+        (MANY, {"confidence": 0.5}, "states epsilon_lower"),
+        (MANY, {"confidence": 1.0}, "states confidence 1"),
+        (MANY, {"method": "gaussian"}, "states epsilon_lower"),
+        (MANY, {"method": "any"}, "states a method that is none of"),
+        (MANY, {"refuses_far_rows": True}, "states epsilon_lower"),
+        (MANY, {"epsilon_lower": float("nan")}, "states epsilon_lower nan"),
+        (
+            REFUTED,
+            {"promise": {**ATTACKED["promise"], "epsilon": 8.0}},
+            "states another promise than it attacked",
+        ),
+        (ONE, {"correct": 300}, "states 300 right of 240 guesses"),
+        (ONE, {"correct": 200}, "states epsilon_lower 0.00846, and its counts give"),
+        (ONE, {"judged": 900}, "states that 900 canaries judge"),
+        (ONE, {"most_shown": 9.0}, "states most_shown 9"),
+        (ATTACK, {"auc": 1.5}, "states auc 1.5"),
+        (ATTACK, {"auc_interval": [0.6, 0.5]}, "states auc_interval from 0.6 to 0.5"),
+        (
+            ATTACK,
+            {"bound": {**BOUND.to_dict(), "epsilon_lower": 0.0}},
+            "states epsilon_lower 0, and its counts give",
+        ),
+    ],
+)
+def test_an_outcome_that_does_not_follow_from_its_counts_is_rejected(
+    audit, changes, match
+):
+    page(audit)
+    with pytest.raises(ValueError, match=match):
+        page({**audit, **changes})
+    if audit is not ATTACK:
+        with pytest.raises(ValueError, match=match):
+            report_html(known({**audit, **changes}))
+
+
+def test_the_verdict_is_written_anew():
+    told = words(page({**REFUTED, "verdict": "Nothing to see."}))
+    assert "Nothing to see" not in told
+    assert "Refuted: LogisticRegression promises epsilon 1 at delta 1e-06" in told
+    told = words(page({**ATTACK, "verdict": "Nothing to see."}))
+    assert "Nothing to see" not in told
+    assert "AUC 0.531 (0.510 to 0.552" in told
+
+
+def test_an_audit_of_an_earlier_version_counts_for_the_side_that_shows_more():
+    old = {name: part for name, part in REFUTED.items() if name != "favors_first"}
+    assert "REFUTES" in page(old)
+    assert "REFUTES" in page({**old, "hits": [20, 200]})
+    with pytest.raises(ValueError, match="states epsilon_lower 1"):
+        page({**REFUTED, "hits": [20, 200]})
 
 
 def test_no_audit_is_left_out_of_a_page_without_a_word():
-    refuted = {**MANY, "refuted": True}
-    assert "AN AUDIT REFUTES THE PROMISE" in page(*[ONE] * 49, refuted)
+    assert "AN AUDIT REFUTES THE PROMISE" in page(*[ONE] * 49, REFUTED)
     with pytest.raises(ValueError, match="at most 50 audits, got 51"):
-        page(*[ONE] * 50, refuted)
+        page(*[ONE] * 50, REFUTED)
     with pytest.raises(ValueError, match="at most 50 audits, got 51"):
-        report_html(known(*[ONE] * 50, refuted))
+        report_html(known(*[ONE] * 50, REFUTED))
 
 
 def test_a_membership_attack_has_a_banner_and_outward_ends():
@@ -133,8 +225,8 @@ def test_a_membership_attack_has_a_banner_and_outward_ends():
     assert "0.1%" in told
     assert "0.006" in told
     assert "rows were not assigned at random" in told
-    bounded = words(page({**ATTACK, "assigned": "coins", "bound": BOUND}))
-    assert "epsilon of at least 0.3 at delta" in bounded
+    bounded = {**ATTACK, "assigned": "coins", "bound": BOUND.to_dict()}
+    assert "epsilon of at least 0.9" in words(page(bounded))
 
 
 def test_a_report_has_a_section_of_audits_and_says_what_they_are_about():
@@ -158,17 +250,22 @@ def test_a_membership_attack_is_kept_out_of_reports(render):
         ({"version": "tacit 0.0.9"}, "another version: tacit 0.0.9, and the model"),
         (
             {"promise": {**ATTACKED["promise"], "epsilon": 8.0}},
-            r"another promise: epsilon 8\.0, .* the model has epsilon 1\.0",
+            "another promise: epsilon 8, delta 1e-06, .* the model has epsilon 1,",
         ),
         ({"solver": "NoisySGD"}, "another solver: NoisySGD, and the model has AMP"),
-        ({"parameters": {"x_norm": 1.0}}, r"another parameter x_norm: 1\.0, and"),
+        (
+            {"parameters": {"x_norm": 1.0}},
+            "another parameter x_norm: 1, and the model has 3",
+        ),
         ({"parameters": {"x_norm": 3.0, "alpha": 2}}, "another parameter alpha: 2"),
     ],
 )
 def test_an_audit_of_something_else_is_kept_out_of_a_report(render, changes, match):
     render(known(MANY))
+    stated = {name: part for name, part in changes.items() if name in MANY}
+    other = {**MANY, **stated, "attacked": bound(**changes)}
     with pytest.raises(ValueError, match=match):
-        render(known(ONE, {**MANY, "attacked": bound(**changes)}))
+        render(known(ONE, other))
 
 
 def test_an_audit_that_is_not_bound_is_shown_as_such_and_kept_out_of_reports():
@@ -217,7 +314,8 @@ def test_results_of_the_library_make_a_page(seed):
 def test_a_page_has_the_same_skeleton_whatever_the_names(text):
     def poisoned(text):
         line = text.replace("\n", " ")
-        many = {**MANY, "estimator": text, "verdict": line}
+        named = {"estimator": text, "attacked": bound(estimator=text)}
+        many = {**MANY, **named, "verdict": line, "leaks": [line]}
         attack = {**ATTACK, "score": text, "verdict": line}
         return page(many, attack, title=text, created=text, tacit=text)
 
@@ -230,9 +328,11 @@ def test_a_page_has_the_same_skeleton_whatever_the_names(text):
         (("promise",), None),
         (("promise", "epsilon"), "one"),
         (("promise", "neighbors"), "friends"),
-        (("method",), "wishes"),
         (("runs",), None),
-        (("verdict",), 3),
+        (("hits",), 3),
+        (("hits",), [True, 2]),
+        (("refuses_far_rows",), 0),
+        (("leaks",), None),
     ],
     ids=repr,
 )

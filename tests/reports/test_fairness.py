@@ -1,6 +1,7 @@
 """Groups on pages: what is certified, what is not, and what must not be published."""
 
 import copy
+import re
 
 import pytest
 from tests.reports.examples import facts
@@ -214,3 +215,16 @@ def test_many_groups_are_cut_and_the_page_says_so():
 
 def test_pages_have_words_for_the_notions_of_the_library():
     assert tuple(NOTIONS) == fairness.NOTIONS
+
+
+@pytest.mark.parametrize("render", PAGES)
+def test_every_certificate_is_counted_and_shown(render):
+    first = outcome(certificate=certificate(notion="demographic_parity"))
+    second = outcome(sensitive=["region"], certificate=certificate())
+    told = words(render(facts(fairness=[first, second])))
+    assert "groups by sex" in told
+    assert "groups by region" in told
+    assert Facts.of(facts(fairness=[first, second])).privacy.promise.epsilon == 2.0
+    page = report_html(facts(fairness=[first, second]))
+    ids = re.findall(' id="([^"]*)"', page)
+    assert len(ids) == len(set(ids))

@@ -474,3 +474,11 @@ def test_a_weak_guarantee_has_a_banner(page):
     few = page(weak(delta=5e-4, rows=10_000))
     assert "is above one over the number of rows, 10,000" in few
     assert "WEAK GUARANTEE" not in page(weak(delta=5e-4, rows=None))
+
+
+@pytest.mark.parametrize("page", [report_html, card_html, card_markdown])
+def test_a_weak_budget_of_the_data_set_has_a_banner_without_its_account(page):
+    budget = {"epsilon": 50.0, "delta": 1e-6, "neighbors": "replace_one"}
+    text = page(weak(ledger=None, budget=budget))
+    assert "In the budget of the data set, epsilon 50 is a weak guarantee" in text
+    assert "WEAK GUARANTEE" not in page(weak(ledger=None))

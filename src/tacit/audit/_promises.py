@@ -72,6 +72,7 @@ class PromiseAudit(ABC):
                 "neighbors": self.neighbors,
             },
             "attacked": self.attacked,
+            "claims_gaussian": self.claims_gaussian,
         }
 
 

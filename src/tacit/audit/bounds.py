@@ -12,6 +12,7 @@ from tacit._validate import fraction
 
 __all__ = [
     "EpsilonBound",
+    "bound_of_counts",
     "clopper_pearson_bound",
     "clopper_pearson_lower",
     "clopper_pearson_upper",
@@ -167,15 +168,7 @@ def clopper_pearson_bound(
     """
     fraction(closed=False, confidence=confidence)
     fraction(delta=delta)
-    p_fail = (1 - confidence) / 2
-
-    def log_ratio(k: Any, n: int, other_k: Any, other_n: int) -> Floats:
-        hit = clopper_pearson_lower(k, n, p_fail) - delta
-        miss = clopper_pearson_upper(other_k, other_n, p_fail)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(np.maximum(hit, 0.0)) - np.log(miss))
-
-    value, event = _select_then_judge(first, second, log_ratio)
+    value, event = _select_then_judge(first, second, _log_ratio(delta, confidence))
     return EpsilonBound(max(value, 0.0), delta, confidence, "clopper-pearson", *event)
 
 
@@ -207,14 +200,7 @@ def gaussian_bound(
        USENIX Security 2023, Section 4.
     """
     fraction(closed=False, confidence=confidence, delta=delta)
-    p_fail = (1 - confidence) / 2
-
-    def separation(k: Any, n: int, other_k: Any, other_n: int) -> Floats:
-        fnr = clopper_pearson_upper(n - np.asarray(k), n, p_fail)
-        fpr = clopper_pearson_upper(other_k, other_n, p_fail)
-        return np.asarray(-special.ndtri(fpr) - special.ndtri(fnr))
-
-    value, event = _select_then_judge(first, second, separation)
+    value, event = _select_then_judge(first, second, _separation(confidence))
     mu = max(value, 0.0)
     epsilon = float(gaussian_epsilon(delta, mu))
     return EpsilonBound(epsilon, delta, confidence, "gaussian", *event, mu_lower=mu)
@@ -239,6 +225,57 @@ def largest_bound(
         mu = max(float(-2 * special.ndtri(miss)), 0.0)
         return float(gaussian_epsilon(delta, mu))
     return float(np.log(np.maximum(1 - miss - delta, miss) / miss))
+
+
+def bound_of_counts(
+    hits: tuple[int, int],
+    trials: tuple[int, int],
+    favors_first: bool,
+    *,
+    delta: float,
+    confidence: float,
+    method: str,
+) -> float:
+    """Return the lower bound on epsilon that these counts of an event give.
+
+    Parameters
+    ----------
+    hits, trials, favors_first
+        As in `EpsilonBound`.
+    delta, confidence
+        As in `clopper_pearson_bound`.
+    method
+        ``"clopper-pearson"`` or ``"gaussian"``.
+    """
+    p, q = (0, 1) if favors_first else (1, 0)
+    counts = hits[p], trials[p], hits[q], trials[q]
+    if method == "gaussian":
+        mu = max(float(_separation(confidence)(*counts)), 0.0)
+        return float(gaussian_epsilon(delta, mu))
+    return max(float(_log_ratio(delta, confidence)(*counts)), 0.0)
+
+
+def _log_ratio(delta: float, confidence: float) -> Objective:
+    p_fail = (1 - confidence) / 2
+
+    def log_ratio(k: Any, n: int, other_k: Any, other_n: int) -> Floats:
+        hit = clopper_pearson_lower(k, n, p_fail) - delta
+        miss = clopper_pearson_upper(other_k, other_n, p_fail)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.maximum(hit, 0.0)) - np.log(miss))
+
+    return log_ratio
+
+
+def _separation(confidence: float) -> Objective:
+    p_fail = (1 - confidence) / 2
+
+    def separation(k: Any, n: int, other_k: Any, other_n: int) -> Floats:
+        fnr = clopper_pearson_upper(n - np.asarray(k), n, p_fail)
+        fpr = clopper_pearson_upper(other_k, other_n, p_fail)
+        return np.asarray(-special.ndtri(fpr) - special.ndtri(fnr))
+
+    return separation
 
 
 def _select_then_judge(

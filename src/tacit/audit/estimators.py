@@ -102,6 +102,7 @@ class EstimatorAudit(PromiseAudit):
             "features": self.n_features,
             "hits": list(self.result.hits),
             "trials": list(self.result.trials),
+            "favors_first": self.result.favors_first,
             "refuted": self.refuted,
             "verdict": self.verdict,
         }

@@ -22,6 +22,7 @@ __all__ = [
     "Judged",
     "OneRunBound",
     "OneRunMethod",
+    "bound_of_guesses",
     "chosen_and_judged",
     "guesses_from_scores",
     "most_in_one_run",
@@ -244,7 +245,7 @@ def one_run_bound(
         raise ValueError("truth must be 1 or -1 for every canary.")
     correct = int(np.sum(said * coins > 0))
     counts = correct, int(np.count_nonzero(said)), said.size
-    return _bound(counts, delta=delta, confidence=confidence, method=method)
+    return bound_of_guesses(counts, delta=delta, confidence=confidence, method=method)
 
 
 def most_in_one_run(
@@ -252,7 +253,7 @@ def most_in_one_run(
 ) -> float:
     """Return the bound when each canary is guessed and right."""
     counts = (n_canaries,) * 3
-    found = _bound(counts, delta=delta, confidence=confidence, method=method)
+    found = bound_of_guesses(counts, delta=delta, confidence=confidence, method=method)
     return found.epsilon_lower
 
 
@@ -345,13 +346,14 @@ def chosen_and_judged(
     return Judged(bound, place, judging, judges)
 
 
-def _bound(
+def bound_of_guesses(
     counts: tuple[int, int, int],
     *,
     delta: float,
     confidence: float,
     method: OneRunMethod,
 ) -> OneRunBound:
+    """Return the bound of so many right guesses, guesses and judged canaries."""
     if method not in get_args(OneRunMethod):
         raise ValueError(
             f"method must be one of {get_args(OneRunMethod)}, got {method!r}."

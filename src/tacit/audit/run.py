@@ -38,6 +38,8 @@ class AuditResult:
         Lower confidence bound on the Gaussian-DP parameter; None for other methods.
     scores_first, scores_second
         Scores of the judged runs on the two sides, for `plot`.
+    favors_first
+        Whether the event speaks for the first data set.
     """
 
     epsilon_lower: float
@@ -50,6 +52,7 @@ class AuditResult:
     mu_lower: float | None = None
     scores_first: Floats | tuple[()] = field(default=(), repr=False, compare=False)
     scores_second: Floats | tuple[()] = field(default=(), repr=False, compare=False)
+    favors_first: bool = True
 
     def refutes(self, epsilon: float) -> bool:
         """Whether the claim of ``epsilon`` at this delta is below the bound."""
@@ -150,6 +153,7 @@ def audit(
         mu_lower=found.mu_lower,
         scores_first=scores[0][n_runs // 2 :],
         scores_second=scores[1][n_runs // 2 :],
+        favors_first=found.favors_first,
     )
 
 

@@ -5,26 +5,34 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._json import readable_parameters
+from tacit._json import plain, readable_parameters
 from tacit.audit._attacked import solver_name
-from tacit.cli._console import Refused
+from tacit.cli._attachments import ATTACHMENTS, Attachments, read_attachments
+from tacit.cli._console import Refused, clean
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.inference import noise_intervals
 from tacit.privacy.store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
-from tacit.saved import ModelFileError, SavedModel, SavedSide
+from tacit.reports._audits import audits_of
+from tacit.reports._fairness import paid_table
+from tacit.reports._words import shortened
+from tacit.saved import ModelFileError, SavedModel, SavedSide, digest
 
 __all__ = [
+    "audit_of",
+    "certificate_of",
     "kept_account",
-    "outcome_of",
     "paid_from",
     "put",
     "refuse_unsound",
@@ -44,12 +52,13 @@ BARS = ("level", "low", "high", "covers", "how")
 def report_facts(
     saved: SavedModel,
     ledger: StoredLedger | None,
-    beside: dict[str, Any] | None = None,
+    attached: Attachments | None = None,
 ) -> dict[str, Any]:
     """Return what a report says about a model, as plain data.
 
-    What is told ``beside`` the model was released by other commands.
+    What is ``attached`` was released by other commands.
     """
+    attached = attached or Attachments()
     model, facts = saved.estimator, saved.facts
     assert saved.privacy is not None  # steps without one have no report
     common = {
@@ -61,7 +70,9 @@ def report_facts(
         "releases": facts.get("releases"),
         "charge": facts.get("charge"),
         "ledger": None if ledger is None else _account(ledger),
-        **(beside or {}),
+        "fairness": list(attached.fairness),
+        "audits": list(attached.audits),
+        "budget": None if attached.account is None else attached.account["budget"],
     }
     if isinstance(model, SavedSide):
         return {**common, **_side_facts(model, facts)}
@@ -173,19 +184,43 @@ def stream_facts(model: Any) -> dict[str, int | None] | None:
     }
 
 
-def outcome_of(path: Path, option: str, model: str | None = None) -> dict[str, Any]:
-    """Return what a command printed with ``--json`` into a file, about this model."""
+def certificate_of(path: Path, model: str) -> dict[str, Any]:
+    """Return the charged certificate in a file, which must be about this model."""
+    found = _outcome_of(path, "--fairness")
+    if found.get("model") != model:
+        raise Refused(f"{path} is about another model; give another --fairness.")
+    paid_table(found, str(path))
+    return found
+
+
+def audit_of(path: Path, saved: SavedModel) -> dict[str, Any]:
+    """Return the audit in a file, which must be about this very kind of model."""
+    found = _outcome_of(path, "--audit")
+    _require_about([found], str(path), report_facts(saved, None))
+    return found
+
+
+def _require_about(audits: list[Any], name: str, facts: dict[str, Any]) -> None:
+    names = ("tacit", "estimator", "privacy", "solver", "parameters")
+    audits_of(audits, name, {part: facts.get(part) for part in names})
+
+
+def _outcome_of(path: Path, option: str) -> dict[str, Any]:
+    """Return what a command printed with ``--json`` into a file."""
     content = path.read_bytes()
     try:
-        found = json.loads(content)
+        found = plain(json.loads(content), str(path))
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise Refused(
-            f"{option} must be a file with the JSON that its command printed."
+            f"{path}: {option} must be a file with the JSON that its command printed."
         )
-    if model is not None and found.get("model") != model:
-        raise Refused(f"{path} is about another model; give another {option}.")
+    if set(found) == {"error", "exit_code"}:
+        raise Refused(
+            f"{path} holds no outcome but an error of its command: "
+            f"{shortened(found['error'], 500)}"
+        )
     return found
 
 
@@ -193,18 +228,47 @@ def write_reports(
     folder: Path,
     saved: SavedModel,
     ledger: StoredLedger | None,
-    beside: dict[str, Any] | None = None,
+    fairness: Sequence[dict[str, Any]] = (),
+    audits: Sequence[dict[str, Any]] = (),
 ) -> dict[str, str]:
-    """Write the report and the card of a model; return where they are."""
-    facts = report_facts(saved, ledger, beside)
+    """Write the report and the card of a model; return where they are.
+
+    New certificates and audits are kept in the folder, and those that were attached
+    before are shown again: what a page counted once must be counted in every later one.
+    """
+    model = digest(folder)
+    before = read_attachments(folder, model)
+    attached = replace(
+        before.added(fairness, audits), account=_shown(before.account, ledger)
+    )
+    facts = report_facts(saved, ledger, attached)
+    _require_about(facts["audits"], ATTACHMENTS, facts)
     pages = {
         "report": (REPORT, report_html(facts)),
         "card": (f"{CARD}.md", card_markdown(facts)),
         "card_html": (f"{CARD}.html", card_html(facts)),
     }
+    if attached != before:  # before the pages, which can be written again from it
+        put(folder / ATTACHMENTS, attached.content(model))
+    if before.account is not None and before.account["shown"] and ledger is None:
+        click.echo(
+            "tacit: the pages no longer show the account of "
+            f"{clean(before.account['dataset'])!r}; give --ledger to show it",
+            err=True,
+        )
     for name, text in pages.values():
         put(folder / name, text)
     return {key: str(folder / name) for key, (name, _) in pages.items()}
+
+
+def _shown(
+    account: dict[str, Any] | None, ledger: StoredLedger | None
+) -> dict[str, Any] | None:
+    """Return the account that pages show, or the one they showed last."""
+    if ledger is not None:
+        budget = ledger.budget.to_dict()
+        return {"dataset": ledger.dataset, "budget": budget, "shown": True}
+    return None if account is None else {**account, "shown": False}
 
 
 def paid_from(ledger: Any, label: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Budgets that are valid and protect little, from public thresholds."""
 
-from math import exp
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from math import ceil, exp, floor, log
 
 from tacit.privacy.budget import Budget
 
@@ -43,10 +44,9 @@ def budget_warnings(budget: Budget, n_rows: int | None = None) -> tuple[str, ...
     found = []
     if budget.epsilon > LARGEST_EPSILON:
         found.append(
-            f"epsilon {budget.epsilon:g} is a weak guarantee: above "
-            f"{LARGEST_EPSILON:g}, an attacker's odds may grow by a factor of more "
-            f"than {exp(LARGEST_EPSILON):,.0f}; choose a smaller epsilon, near 1 if "
-            "possible."
+            f"epsilon {budget.epsilon:g} is a weak guarantee: an attacker's odds may "
+            f"grow by a factor of up to {_odds_factor(budget.epsilon)}; choose an "
+            f"epsilon of at most {LARGEST_EPSILON:g}, near 1 if possible."
         )
     published = 0.0 if n_rows is None else budget.delta * n_rows
     if n_rows is not None and published > 1:
@@ -54,7 +54,7 @@ def budget_warnings(budget: Budget, n_rows: int | None = None) -> tuple[str, ...
         found.append(
             f"delta {budget.delta:.3g} is too large: it is above one over the number "
             f"of rows, {n_rows:,}, so that publishing {figure} whole rows on average "
-            f"would meet this guarantee; choose a delta well below {1 / n_rows:.1g}."
+            f"would meet this guarantee; choose a delta well below {_one_over(n_rows)}."
         )
     elif budget.delta >= LARGEST_DELTA:
         found.append(
@@ -63,3 +63,22 @@ def budget_warnings(budget: Budget, n_rows: int | None = None) -> tuple[str, ...
             "well below one over the number of rows."
         )
     return tuple(found)
+
+
+def _odds_factor(epsilon: float) -> str:
+    """Return e to the power epsilon, rounded up, for any size of epsilon."""
+    if epsilon < log(1e6):
+        return f"{ceil(exp(epsilon)):,}"
+    power = epsilon / log(10)  # no float can hold the factor itself
+    return f"{_rounded(10 ** (power % 1), 2, ROUND_CEILING)}e+{floor(power)}"
+
+
+def _one_over(n: int) -> str:
+    """Return one over n with one digit, rounded down: a limit to stay below."""
+    return f"{float(_rounded(1 / n, 1, ROUND_FLOOR)):g}"
+
+
+def _rounded(value: float, digits: int, rounding: str) -> Decimal:
+    # one over n is rarely a float: without slack, 1 / 100 might round down to 0.009
+    exact = Decimal(f"{value:.12e}")
+    return Context(prec=digits, rounding=rounding).plus(exact)

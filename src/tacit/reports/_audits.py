@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.audit._attacked import LEFT_OUT, digest_of
+from tacit.audit._promises import PromiseAudit
+from tacit.audit._restored import AuditDisagrees, restored, restored_membership
 from tacit.reports._words import (
     clean,
     count,
@@ -29,6 +31,7 @@ METHODS = {
 }
 RELATIONS = {"replace_one": "replace a row", "add_or_remove_one": "add or remove a row"}
 MOST_AUDITS = 50
+MOST_LETTERS = 1000
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class AuditTable:
     facts: list[tuple[str, str]]
     verdict: list[str]
     refuted: bool = False
+    summary: str = ""
     private: bool = False
     rates: tuple[RateRow, ...] = ()
 
@@ -67,6 +71,10 @@ def audits_of(
     try:
         audits = list(given)
         found = [_table(audit) for audit in audits[:MOST_AUDITS]]
+    except AuditDisagrees as error:
+        raise ValueError(
+            f"{name} has an audit that {error}; run the audit again."
+        ) from None
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ValueError(
             f"{name} must be what 'tacit audit --json' printed, or the to_dict of a "
@@ -124,9 +132,12 @@ def _require_same(
     ]
     for part, theirs, ours in pairs:
         if theirs != ours:
+            said = _said(theirs), _said(ours)
+            if said[0] == said[1]:  # they differ beyond three digits
+                said = shortened(theirs), shortened(ours)
             raise ValueError(
-                f"{name} has an audit of another {part}: {_said(theirs)}, and the "
-                f"model has {_said(ours)}; audit what the model was fitted with, as "
+                f"{name} has an audit of another {part}: {said[0]}, and the "
+                f"model has {said[1]}; audit what the model was fitted with, as "
                 "'tacit audit --model FOLDER' does."
             )
 
@@ -134,14 +145,20 @@ def _require_same(
 def _said(value: Any) -> str:
     """Return one part of what was attacked in a few words."""
     if isinstance(value, Mapping):
-        return shortened(", ".join(f"{key} {part}" for key, part in value.items()))
-    return "nothing" if value is None else shortened(value)
+        return shortened(
+            ", ".join(f"{key} {_few(part)}" for key, part in value.items())
+        )
+    return "nothing" if value is None else shortened(_few(value))
+
+
+def _few(value: Any) -> Any:
+    return f"{value:.3g}" if isinstance(value, float) else value
 
 
 def _table(audit: Mapping[str, Any]) -> AuditTable:
     if "auc" in audit:
         return _membership(audit)
-    one_run = "canaries" in audit
+    one_run, found = "canaries" in audit, restored(audit)
     if one_run:
         tried = {
             "canaries": f"{count(audit['canaries'])} in one training",
@@ -154,16 +171,35 @@ def _table(audit: Mapping[str, Any]) -> AuditTable:
         [
             ("estimator", clean(audit["estimator"])),
             ("promised", _promised(audit["promise"])),
-            ("shown", f"epsilon of at least {number_down(audit['epsilon_lower'])}"),
-            ("could have shown", f"at most {number_down(audit['most_shown'])}"),
+            ("shown", f"epsilon of at least {number_down(found.epsilon_lower)}"),
+            ("could have shown", f"at most {number_down(found.most_shown)}"),
             ("confidence", _confidence(audit)),
             *tried.items(),
             ("bound", METHODS[audit["method"]]),
             ("attacked", _attacked(audit.get("attacked"))),
         ],
-        _lines(audit["verdict"]),
-        refuted=audit["refuted"] is True,
+        [shortened(found.verdict, MOST_LETTERS)],
+        refuted=found.refuted,
+        summary=_summary(audit, found),
     )
+
+
+def _summary(audit: Mapping[str, Any], found: PromiseAudit) -> str:
+    """Return the outcome in a sentence, for a card."""
+    by = (
+        f"one training with {count(audit['canaries'])} canaries"
+        if "canaries" in audit
+        else f"{count(audit['runs'])} trainings on each of two neighbors"
+    )
+    shown = (
+        f"epsilon is at least {number_down(found.epsilon_lower)} with confidence "
+        f"{_confidence(audit)}, and so many could have shown "
+        f"{number_down(found.most_shown)}"
+    )
+    promise = f"epsilon {number_up(found.epsilon)}"
+    if found.refuted:
+        return f"An audit by {by} refutes {promise}: {shown}."
+    return f"An audit by {by} does not refute {promise}, which proves nothing: {shown}."
 
 
 def _attacked(parts: Any) -> str:
@@ -183,7 +219,10 @@ def _promised(promise: Mapping[str, Any]) -> str:
 def _membership(audit: Mapping[str, Any]) -> AuditTable:
     low, high = audit["auc_interval"]
     members, others = count(audit["members"]), count(audit["non_members"])
-    bound = audit["bound"]
+    bound, found = (
+        audit["bound"],
+        restored_membership({**audit, "score": clean(audit["score"])}),
+    )
     shown = (
         "nothing, as rows were not assigned at random"
         if bound is None
@@ -203,7 +242,7 @@ def _membership(audit: Mapping[str, Any]) -> AuditTable:
             ("confidence", f"{_confidence(audit)}, of each interval"),
             ("shown", shown),
         ],
-        _lines(audit["verdict"]),
+        [shortened(line, MOST_LETTERS) for line in found.verdict.splitlines()],
         private=True,
         rates=tuple(_rate(rate) for rate in audit["rates"]),
     )
@@ -221,7 +260,3 @@ def _rate(rate: Mapping[str, Any]) -> RateRow:
 
 def _confidence(audit: Mapping[str, Any]) -> str:
     return percent(audit["confidence"], 4)
-
-
-def _lines(verdict: str) -> list[str]:
-    return [clean(line) for line in verdict.splitlines()]

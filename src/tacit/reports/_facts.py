@@ -22,7 +22,7 @@ _NEEDED = ("title", "estimator", "privacy", "features", *_WEIGHTS)
 _OPTIONAL = (
     *("created", "tacit", "parameters", "rows", "dataset", "classes", "noise"),
     *("score", "ledger", "schema", "releases", "charge", "selected", "selection"),
-    *("stream", "student", "side", "fairness", "audits", "solver"),
+    *("stream", "student", "side", "fairness", "audits", "solver", "budget"),
 )
 
 
@@ -42,8 +42,9 @@ class Facts:
     intercept: NDArray[np.float64]
     low: NDArray[np.float64] | None
     high: NDArray[np.float64] | None
-    fairness: GroupTable | None = None
+    fairness: tuple[GroupTable, ...] = ()
     audits: tuple[AuditTable, ...] = ()
+    budget: Budget | None = None
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Facts:
@@ -97,10 +98,10 @@ class Facts:
         if parts and parts[0] != fit:
             raise ValueError("facts['releases'] must begin with facts['privacy'].")
         parts = parts or (fit,)
-        fairness = None
-        if plain["fairness"] is not None:
-            fairness = paid_table(plain["fairness"], "facts['fairness']")
-            parts = (*parts, restored_report(fairness.charge, "fairness"))
+        given = plain["fairness"] or ()
+        given = [given] if isinstance(given, Mapping) else given
+        fairness = tuple(paid_table(table, "facts['fairness']") for table in given)
+        parts += tuple(restored_report(part.charge, "fairness") for part in fairness)
         audits = audits_of(plain["audits"] or (), "facts['audits']", plain)
         return cls(
             plain,
@@ -113,6 +114,7 @@ class Facts:
             high,
             fairness,
             tuple(audits),
+            None if plain["budget"] is None else Budget.from_dict(plain["budget"]),
         )
 
     @property

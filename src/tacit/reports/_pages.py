@@ -115,7 +115,10 @@ def _context(facts: Facts) -> dict[str, Any]:
         ],
         "uncounted": facts.uncounted,
         "voided": facts.voided,
-        "warnings": _warnings(privacy.promise, whole, facts.expected_rows),
+        "refuted": any(audit.refuted for audit in facts.audits),
+        "warnings": _warnings(
+            privacy.promise, whole or facts.budget, facts.expected_rows
+        ),
         "promise": privacy.promise,
         "spent": privacy.spent,
         "assumptions": [

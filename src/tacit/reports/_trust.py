@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacit.privacy.events import describe
@@ -34,7 +34,7 @@ def fairness_html(facts: Mapping[str, Any]) -> str:
     fairness = table_of(facts, "facts")
     context = _page(facts, "Fairness") | {
         "fairness": fairness,
-        "charts": fairness_charts(fairness),
+        "charts": fairness_charts((fairness,)),
     }
     if fairness.charge is not None:
         report = restored_report(fairness.charge, "certificate")
@@ -76,6 +76,7 @@ def audit_html(facts: Mapping[str, Any]) -> str:
     audits = audits_of(facts.get("audits"), "facts['audits']")
     context = _page(facts, "Audits") | {
         "audits": audits,
+        "refuted": any(audit.refuted for audit in audits),
         "private": any(audit.private for audit in audits),
     }
     return environment(html=True).get_template("audits.html").render(context)
@@ -87,24 +88,26 @@ def _page(facts: Mapping[str, Any], title: str) -> dict[str, Any]:
         "facts": {name: facts.get(name) for name in ("created", "tacit", "model")},
         "title": _words.clean(facts.get("title", title)),
         "voided": False,
+        "refuted": False,
         "warnings": [],
         "seeded": False,
         "fit_seeded": False,
     }
 
 
-def fairness_charts(fairness: GroupTable | None) -> dict[str, Any]:
-    """Return the chart of the figures of groups, by its name; none without them."""
-    if fairness is None:
-        return {}
+def fairness_charts(tables: Sequence[GroupTable]) -> dict[str, Any]:
+    """Return a chart of the figures of groups for each table, by its name."""
     return {
-        "fairness": chart(
-            "fairness",
-            f"Figures of groups: {fairness.notion}",
-            "Dots are figures of the model; bars, where drawn, those without noise. "
-            "The table below gives the figures.",
-            lambda width: _charts.coefficient_chart(
-                fairness.drawn, width, fairness.notion
-            ),
-        )
+        f"fairness{place}": _chart_of(table, f"fairness{place}")
+        for place, table in enumerate(tables)
     }
+
+
+def _chart_of(table: GroupTable, name: str) -> Any:
+    return chart(
+        name,
+        f"Figures of groups: {table.notion}",
+        "Dots are figures of the model; bars, where drawn, those without noise. "
+        "The table below gives the figures.",
+        lambda width: _charts.coefficient_chart(table.drawn, width, table.notion),
+    )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
 
-from tacit.cli._console import json_option, out
+from tacit.cli._console import REFUTED, json_option, out
 from tacit.cli._options import ledger_options, opened_ledger
 
 
@@ -45,11 +44,15 @@ def command(
     it is still the one this model was paid from. No row is read and nothing is charged.
 
     With --fairness report and card have a section on groups, and count what it cost.
-    With --audit the report has a section on what attacks could show.
+    With --audit the report has a section on what attacks could show. Both are kept in
+    attachments.json in FOLDER, and shown whenever the pages are written again. The exit
+    code is 5 when an audit among them refutes the guarantee.
     """
+    from tacit.cli._attachments import read_attachments
     from tacit.cli._reporting import (
+        audit_of,
+        certificate_of,
         kept_account,
-        outcome_of,
         refuse_unsound,
         write_reports,
     )
@@ -61,13 +64,18 @@ def command(
         dataset = dataset or kept_account(saved).get("dataset")
         ledger = opened_ledger(ledger_url, dataset, analyst)
         refuse_unsound(saved, ledger)
-    beside: dict[str, Any] = {"audits": [outcome_of(a, "--audit") for a in audits]}
+    attacks = [audit_of(path, saved) for path in audits]
+    certificates = []
     if fairness is not None:
-        beside["fairness"] = outcome_of(fairness, "--fairness", digest(folder))
-    pages = write_reports(folder, saved, ledger, beside)
+        certificates.append(certificate_of(fairness, digest(folder)))
+    pages = write_reports(folder, saved, ledger, certificates, attacks)
 
     def human(console: Console) -> None:
         for page in pages.values():
             console.print(page, markup=False)
 
     out(as_json, pages, human)
+    attached = read_attachments(folder, digest(folder))
+    if any(audit["refuted"] for audit in attached.audits):
+        click.echo("tacit: an audit refutes the guarantee of this model", err=True)
+        click.get_current_context().exit(REFUTED)
