@@ -104,7 +104,7 @@ def listed(values: Any) -> Any:
         return np.asarray(values)
     try:
         return np.asarray(values, dtype=object)
-    except ValueError:  # arrays of several shapes; NumPy's words quote them
+    except Exception:  # arrays of several shapes, or a cell's own code, quoting cells
         return np.empty(0, dtype=object)
 
 

@@ -6,12 +6,23 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from tacit.privacy import Budget, Neighbors, convolution
+from tacit.privacy import (
+    BoundedRange,
+    Budget,
+    Composed,
+    GaussianNoise,
+    LaplaceNoise,
+    Neighbors,
+    PureDP,
+    Repeated,
+    convolution,
+)
 from tacit.privacy.gaussian import gaussian_deltas
 from tacit.privacy.losses import FixedSizeLoss, GaussianLoss, PoissonLoss
 from tacit.privacy.profiles import ComposedProfile
 from tacit.solvers.noisy_sgd import Sampling, least_noise
 
+REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 MULTIPLIERS = (0.7, 0.8, 0.85, 0.9, 1.0, 1.3, 1.75, 2.5)
 
 
@@ -95,3 +106,25 @@ def test_noise_of_samples_is_the_least():
     sampling = Sampling(50_000, 1_000, 200, poisson=True)
     budget = Budget(4.0, 1e-6, Neighbors.ADD_OR_REMOVE_ONE)
     assert least_noise(sampling, budget) == pytest.approx(0.7945, rel=2e-3)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-9])
+def test_a_tiny_pure_loss_costs_no_finer_grid(epsilon):
+    curve = Composed((GaussianNoise(1.0), PureDP(epsilon))).curve(REPLACE)
+    alone = GaussianNoise(1.0).curve(REPLACE).epsilon(1e-6)
+    assert alone <= curve.exact.epsilon(1e-6) <= 1.001 * alone + epsilon
+
+
+def test_a_window_that_is_too_short_gives_way_to_another():
+    event = Composed(
+        (
+            Repeated(LaplaceNoise(10.807552594007474), 62990),
+            Repeated(BoundedRange(0.0035050563946939484), 26),
+            Repeated(BoundedRange(1.2640200492067725e-6), 397505),
+        )
+    )
+    exact = event.curve(ADD).exact
+    found = [exact.epsilon(delta) for delta in (1e-1, 1e-3, 1e-6, 1e-9, 1e-12)]
+    assert np.isfinite(found).all()
+    assert (np.diff(found) > 0).all()

@@ -23,8 +23,16 @@ from tacit.convex import (
     wide,
 )
 from tacit.data import RowBounds, bounded_rows
+from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
-from tacit.solvers import AMP, NoisyGD, OutputPerturbation, PreconditionedGD, Problem
+from tacit.solvers import (
+    AMP,
+    NoisyGD,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    PreconditionedGD,
+    Problem,
+)
 from tacit.solvers._base import LARGEST_MARGIN
 
 BUDGET = Budget(1.0, 1e-6)
@@ -98,7 +106,7 @@ def test_steps_that_run_out_raise_nothing(regularizer, dense_size, monkeypatch):
         (wide, "BURSTS"),
     ]:
         monkeypatch.setattr(where, name, 1)
-    problem = Problem(HuberizedHinge(1e-6), RowBounds(), 60, 6, regularizer=regularizer)
+    problem = Problem(HuberizedHinge(1e-4), RowBounds(), 60, 6, regularizer=regularizer)
     X = as_generator(0).normal(size=(60, 6))
     rows = bounded_rows(X, np.sign(X[:, 0] + X[::-1, 1]), problem.bounds)
     for solver in (AMP(), OutputPerturbation()):
@@ -115,9 +123,9 @@ def test_steps_that_run_out_raise_nothing(regularizer, dense_size, monkeypatch):
         assert np.isfinite(solver.run(plan, rows, as_generator(0))).all()
 
 
-def test_kinks_a_millionth_wide_are_minimized(seed):
+def test_sharp_bends_are_minimized(seed):
     rng = as_generator(seed)
-    problem = Problem(HuberizedHinge(1e-6), RowBounds(), 300, 5)
+    problem = Problem(HuberizedHinge(1e-4), RowBounds(), 300, 5)
     plan = AMP().plan(problem, Budget(2e4, 1e-6))
     X = 0.4 * rng.normal(size=(300, 5))
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=300) > 0, 1.0, -1.0)
@@ -135,3 +143,10 @@ def test_ridge_and_final_noise_vanish_with_the_budget(n_rows, delta):
     for less, more in pairwise(plans):
         assert more.output_scale() < 0.5 * less.output_scale()
         assert more.tilted.ridge < 0.5 * less.tilted.ridge
+
+
+@pytest.mark.parametrize("kind", [AMP, ObjectivePerturbation, OutputPerturbation])
+def test_bends_at_which_newton_steps_can_stall_are_rejected(kind):
+    problem = Problem(HuberizedHinge(3.4e-6), RowBounds(), 19, 101)
+    with pytest.raises(PlanError, match="bends too sharply"):
+        kind().plan(problem, Budget(86.0, 1e-6))

@@ -107,7 +107,12 @@ class _Sum:
     def epsilon(self, delta: float) -> float:
         with np.errstate(divide="ignore", invalid="ignore"):
             bounds = (self._logs - log(delta)) / self._tilts
-        return self._near(bounds).epsilon(delta)
+        found = self._near(bounds).epsilon(delta)
+        if found < inf:
+            return found
+        # the window of this tilt was too short; every other gives a bound as well
+        tables = (self._table_of(int(at)) for at in self._best)
+        return min(table.epsilon(delta) for table in tables)
 
     def _log_means(self, tilts: Floats) -> Floats:
         """Return logs of the means of ``exp(tilt * sum)``."""
@@ -116,7 +121,9 @@ class _Sum:
 
     def _near(self, bounds: Floats) -> _Table:
         """Return the table of the tilt with the least bound."""
-        at = int(self._best[np.argmin(bounds[self._best])])
+        return self._table_of(int(self._best[np.argmin(bounds[self._best])]))
+
+    def _table_of(self, at: int) -> _Table:
         if at not in self._tables:
             self._tables[at] = self._table(at)
         return self._tables[at]
@@ -202,7 +209,8 @@ def _spacing(parts: Parts, n_losses: int) -> tuple[float, float]:
     lattices = [(loss.lattice, n) for loss, n in parts if loss.lattice is not None]
     if lattices:
         largest = max(lattices, key=lambda lattice: lattice[0] ** 2 * lattice[1])[0]
-        step = largest / ceil(largest / step)
+        if largest >= step:  # a finer one would need more points than there are
+            step = largest / ceil(largest / step)
     return spread, step
 
 

@@ -26,6 +26,7 @@ from tacit.convex.descent import Minimum, NotCertified
 from tacit.convex.objective import MOST_ADDITIONS
 from tacit.convex.proximal import InBall
 from tacit.data import Rows
+from tacit.exceptions import PlanError
 from tacit.privacy import Neighbors
 from tacit.solvers._base import LARGEST_MARGIN, Problem
 
@@ -37,6 +38,9 @@ MOST_ENTRIES = 2**36
 # `certified_minimum` may fall back on, and of any other penalty or set, in a ball too
 BALL_UNITS, PROXIMAL_UNITS = 24, 128
 UNIT = float(np.finfo(np.float64).eps) / 2
+# Curvature of a loss, in units of its largest derivative, beyond which Newton steps can
+# stall at a bend: that of a hinge rounded over 1e-4. Stalls were found at 3e-6 and less
+SHARPEST = 5e3
 
 
 def _rows(problem: Problem, neighbors: Neighbors) -> int:
@@ -86,6 +90,11 @@ def gradient_tolerance(
     that any number of them can reach, and the plan depends on the guess alone.
     ``tilt_norm`` is hardly ever passed by the norm of the tilt.
     """
+    if not problem.loss.max_curvature() <= SHARPEST * (1 + 1e-9):
+        raise PlanError(
+            f"{problem.loss!r} bends too sharply for its minimum to be certified; give "
+            "HuberizedHinge an h of at least 1e-4, or use solver='noisy_gd'."
+        )
     n_rows = _rows(problem, neighbors)
     x_norm = problem.bounds.x_norm
     w_norm = largest_weights(problem, neighbors, ridge, tilt_norm)

@@ -210,7 +210,10 @@ def _has_other_rows(X: Any, width: int) -> bool:
 def _length(row: Any) -> int | None:
     if isinstance(row, np.ndarray) and row.ndim != 1:
         return None
-    return len(row) if isinstance(row, SEVERAL) else None
+    try:
+        return len(row) if isinstance(row, SEVERAL) else None
+    except Exception:  # an arbitrary object: an exception would leak information
+        return None
 
 
 def column_of(y: Any, *, first: bool = False) -> NDArray[Any]:
