@@ -22,6 +22,9 @@ GENERATOR = "rng"
 # mechanisms draw noise, _random makes generators, datasets invent people
 MAY_DRAW = {"mechanisms", "_random.py", "datasets"}
 
+# what admits and records charges, and the one path of release that makes them
+MAY_CHARGE = {"privacy", "_release.py"}
+
 TAG = r"[\w-]+:[\w-]+"
 
 
@@ -48,6 +51,17 @@ def forbidden_calls(code):
         if isinstance(function, ast.Name) and function.id in MAKERS:
             found.append(node.lineno)
     return found
+
+
+def charges(code):
+    """Lines of ``code`` that charge a ledger."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "charge"
+    ]
 
 
 def tags_in_code(code):
@@ -86,6 +100,21 @@ def test_noise_and_generators_come_only_from_their_modules(path):
 )
 def test_a_forbidden_call_would_be_seen(call):
     assert forbidden_calls(f"x = 1\ny = {call}") == [2]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in sources() if p.relative_to(SOURCE).parts[0] not in MAY_CHARGE],
+    ids=relative,
+)
+def test_ledgers_are_charged_on_the_one_path_of_release(path):
+    assert charges(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_charge_elsewhere_would_be_seen():
+    assert charges("x = report.charge\nledger.charge(event, label)") == [2]
+    (only,) = charges((SOURCE / "_release.py").read_text(encoding="utf-8"))
+    assert only
 
 
 def test_a_mention_is_not_a_call():

@@ -24,7 +24,7 @@ from sklearn.utils.validation import validate_data
 from tacit._random import check_set_seed
 from tacit._validate import at_least, shown
 from tacit.data.cells import column_cells, in_columns
-from tacit.privacy import Budget, Entry, Event, Ledger, Neighbors, PrivacyReport
+from tacit.privacy import Budget, Neighbors
 
 __all__ = [
     "ExplicitSeed",
@@ -38,12 +38,10 @@ __all__ = [
     "labels_found",
     "listed",
     "numeric",
-    "open_account",
     "planning_rows",
     "promised_budget",
     "promised_neighbors",
     "public_range",
-    "report_of",
 ]
 
 # What a cell of a table without a type may be
@@ -452,40 +450,3 @@ def planning_rows(
     if budget.delta == 0:
         return MOST_EXPECTED
     return int(min(MOST_EXPECTED, max(2, budget.delta**-0.5)))
-
-
-def open_account(
-    ledger: Ledger | None, budget: Budget, event: Event, label: str
-) -> Ledger:
-    """Return the ledger to charge, or a new one, after refusing an overspend.
-
-    Nothing is charged here: it lets a refusal come before any value is read.
-    """
-    if ledger is None:
-        return Ledger(budget)
-    if not isinstance(ledger, Ledger):
-        raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
-    ledger.require(event, label, promise=budget)
-    return ledger
-
-
-def report_of(
-    entry: Entry,
-    budget: Budget,
-    ledger: Ledger | None,
-    assumptions: tuple[str, ...],
-    *,
-    counted: str = "rows",
-) -> PrivacyReport:
-    """Return the report of one charge, with what every fit assumes."""
-    told = budget.neighbors is Neighbors.REPLACE_ONE
-    return PrivacyReport(
-        promise=budget,
-        spent=entry.event.curve(budget.neighbors).epsilon(budget.delta),
-        entries=(entry,),
-        assumptions=(
-            *assumptions,
-            *((f"the number of {counted} is public",) if told else ()),
-            *(() if ledger is not None else ("this fit has a ledger of its own",)),
-        ),
-    )

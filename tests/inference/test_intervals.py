@@ -201,7 +201,7 @@ def test_the_report_says_what_the_promise_rests_on():
     model = logistic(random_state=0).fit(X, y)
     report = coefficient_intervals(model, X, y, epsilon=0.5, random_state=1).privacy
     assert report.seeded
-    assert "these intervals have a ledger of their own" in report.assumptions
+    assert "charged to a ledger of its own" in report.assumptions
     assert "the number of rows is public" in report.assumptions
     assert any("shortened to norm 1" in words for words in report.assumptions)
 

@@ -49,11 +49,11 @@ def test_a_voided_charge_without_a_step_is_made_again(tmp_path, seed, monkeypatc
     url = f"sqlite:///{tmp_path / 'budget.db'}"
     ledger = Ledger.open(url, dataset="ward", budget=Budget(5.0, 1e-5))
 
-    def end(self, planned, entry, ledger, key):
+    def end(self, before, leaf):
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(Tiny, "_started", end)
+        patch.setattr(Tiny, "_advanced", end)
         with pytest.raises(SystemExit):
             folder_run(tmp_path / "s", rows[:1], ledger)
     assert len(ledger.report().entries) == 1
@@ -77,7 +77,7 @@ def test_a_charge_for_other_columns_is_not_used(tmp_path, seed, monkeypatch):
 
     monkeypatch.setattr(Tiny, "_planned", wider)
     with monkeypatch.context() as patch:
-        patch.setattr(Tiny, "_started", lambda *_: (_ for _ in ()).throw(SystemExit))
+        patch.setattr(Tiny, "_advanced", lambda *_: (_ for _ in ()).throw(SystemExit))
         with pytest.raises(SystemExit):
             folder_run(tmp_path / "s", rows_of(seed), ledger)
     with pytest.raises(ValueError, match="as many columns"):

@@ -9,8 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import InputTags
 
-from tacit._estimators import ExplicitSeed, all_or_nothing, open_account, report_of
+from tacit._estimators import ExplicitSeed, all_or_nothing
 from tacit._random import is_seeded, secret_key
+from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.ensemble._folder import TeacherFolder
 from tacit.ensemble._labels import Labels, gathered
@@ -264,28 +265,32 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
             rows = checked_rows(self, X, y, ids)
             planned = planned_labeler(self, len(rows), rows.classes)
             start.refuse(planned, rows)
-            entry = start.entry
-            if entry is None:
-                account = open_account(
-                    ledger, planned.budget, planned.event, start.label
-                )
-            rows = rows.learnable(self)
-            digest = rows.digest(planned, self.estimator, start._private_key)
-            if start.folder is not None:
-                TeacherFolder(start.folder).make()  # or refused, where it cannot
-            start.begin()
-            if entry is None:
-                entry = account.charge(
-                    planned.event,
-                    start.label,
-                    promise=planned.budget,
-                    seeded=is_seeded(self.random_state),
-                )
-            teachers = trained(self, rows, planned, start)
-            told = (*planned.assumptions, *rows.assumptions)
-            self.privacy_ = report_of(entry, planned.budget, ledger, told)
-            standing = started(planned, start._private_key, digest, teachers)
-            start.keep(standing, rows)
+
+            def check():
+                ready = rows.learnable(self)
+                digest = ready.digest(planned, self.estimator, start._private_key)
+                if start.folder is not None:
+                    TeacherFolder(start.folder).make()  # rejected here if it cannot
+                start.begin()
+                return ready, digest
+
+            def run(checked):
+                ready, digest = checked
+                teachers = trained(self, ready, planned, start)
+                standing = started(planned, start._private_key, digest, teachers)
+                return standing, ready
+
+            release = Release(
+                planned.event,
+                planned.budget,
+                start.label,
+                (*planned.assumptions, *rows.assumptions),
+                seeded=is_seeded(self.random_state),
+            )
+            (standing, ready), self.privacy_ = charged_run(
+                release, ledger, run, check=check, entry=start.entry
+            )
+            start.keep(standing, ready)
             self._begin(standing, rows.classes)
         return self
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
-from tacit._estimators import open_account, promised_neighbors, report_of
+from tacit._estimators import promised_neighbors
 from tacit._random import RandomSource, is_seeded, noise_generator
+from tacit._release import Release, charged_run
 from tacit._validate import PlainNumbers, fraction, one_of
 from tacit.fairness._bounds import Fragile, fragile_rows
 from tacit.fairness._certificate import FairnessCertificate, checked_distance
@@ -53,7 +54,6 @@ ASSUMPTIONS = (
     "the model is public, or was paid for: it depends on these rows in no other way",
     "labels and groups are public",
 )
-OWN_LEDGER = "this certificate has a ledger of its own"
 
 
 @dataclass(frozen=True)
@@ -259,21 +259,28 @@ def private_certificate(
     within = checked_distance(moved, failure, NOISE_SHARE * failure)
     weights = [part.tobytes() for part in (read.weights, read.intercepts)]
     rng = noise_generator(random_state, LABEL, plan, within, *weights)
-    account = open_account(ledger, plan.budget, plan.event, LABEL)
-    cells = plan.layout.sort(y_true, sensitive_features)
-    found = linear_margins(model, X, y_true, constant=constant)
-    fragile = fragile_rows(
-        found.margins, found.lipschitz, within, len(cells.codes), found.right
+
+    def counted() -> Any:
+        cells = plan.layout.sort(y_true, sensitive_features)
+        found = linear_margins(model, X, y_true, constant=constant)
+        fragile = fragile_rows(
+            found.margins, found.lipschitz, within, len(cells.codes), found.right
+        )
+        return plan.counts(cells, fragile)
+
+    release = Release(
+        plan.event,
+        plan.budget,
+        LABEL,
+        ASSUMPTIONS,
+        seeded=is_seeded(random_state),
     )
-    entry = account.charge(
-        plan.event, LABEL, promise=plan.budget, seeded=is_seeded(random_state)
+    noisy, report = charged_run(
+        release, ledger, lambda counts: plan.run(counts, rng), check=counted
     )
-    noisy = plan.run(plan.counts(cells, fragile), rng)
     values, ends, change = noisy_figures(
         plan.layout, noisy, plan.reach, NOISE_SHARE * failure
     )
-    alone = () if ledger is not None else (OWN_LEDGER,)
-    report = report_of(entry, plan.budget, account, (*ASSUMPTIONS, *alone))
     return FairnessCertificate(
         notion=notion,
         groups=comparisons(plan.layout)[0],

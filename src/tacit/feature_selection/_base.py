@@ -22,13 +22,12 @@ from tacit._estimators import (
     columns_with_bounds,
     listed,
     numeric,
-    open_account,
     planning_rows,
     promised_budget,
     public_range,
-    report_of,
 )
 from tacit._random import is_seeded, noise_generator
+from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.data import FeatureBounds
 from tacit.data.bounds import canonical, sorted_classes
@@ -159,19 +158,25 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         y = self._prepared_targets(y, planned.features)
         fallback = self._fallback_mask(n_features)
         rng = noise_generator(self.random_state)
-        label = type(self).__name__
-        account = open_account(ledger, planned.budget, planned.event, label)
-        X = canonical(checked_values(X, accept_sparse=self.takes_sparse))
-        entry = account.charge(
+        release = Release(
             planned.event,
-            label,
-            promise=planned.budget,
+            planned.budget,
+            type(self).__name__,
+            planned.assumptions,
             seeded=is_seeded(self.random_state),
         )
-        X = self._prepared_features(X, planned.features)
-        selection = self.select(planned.plan, X, y, rng)
+
+        def run(X):
+            X = self._prepared_features(X, planned.features)
+            return self.select(planned.plan, X, y, rng)
+
+        selection, self.privacy_ = charged_run(
+            release,
+            ledger,
+            run,
+            check=lambda: canonical(checked_values(X, accept_sparse=self.takes_sparse)),
+        )
         self._keep(selection, n_features, fallback)
-        self.privacy_ = report_of(entry, planned.budget, ledger, planned.assumptions)
         return self
 
     def plan(self, n_rows, n_features, *, sparse=False) -> PlannedSelection:

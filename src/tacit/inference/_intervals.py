@@ -15,10 +15,9 @@ from tacit._estimators import (
     checked_shape,
     checked_targets,
     listed,
-    open_account,
-    report_of,
 )
 from tacit._random import RandomSource, is_seeded, noise_generator
+from tacit._release import Release, charged_run
 from tacit._validate import fraction
 from tacit.convex import CoordinatePenalty, Free
 from tacit.data import bounded_rows
@@ -146,19 +145,25 @@ def coefficient_intervals(
     plan = plan_curvature(problem, W, budget, with_hessian=noise.response is None)
     rng = noise_generator(random_state, LABEL, plan.event, W.tobytes())
 
-    account = open_account(ledger, budget, plan.event, LABEL)
-    X = plain_rows(checked_features(X))
-    targets = model._solver_targets(y, facts.setting)
-    entry = account.charge(
-        plan.event, LABEL, promise=budget, seeded=is_seeded(random_state)
-    )
+    def rows() -> Any:
+        return bounded_rows(
+            plain_rows(checked_features(X)),
+            model._solver_targets(y, facts.setting),
+            facts.setting.scaled_bounds,
+            facts.setting.intercept,
+        )
 
-    rows = bounded_rows(
-        X, targets, facts.setting.scaled_bounds, facts.setting.intercept
+    release = Release(
+        plan.event,
+        budget,
+        LABEL,
+        facts.setting.assumptions,
+        seeded=is_seeded(random_state),
     )
-    hessian, gradients = plan.run(rows, rng)
+    (hessian, gradients), report = charged_run(
+        release, ledger, lambda rows: plan.run(rows, rng), check=rows
+    )
     deviation = _deviation(plan, noise, hessian, gradients, 1 - level)
-    alone = ("these intervals have a ledger of their own",) if ledger is None else ()
     # the multiple of the deviation leaves room for both matrices
     reach = -ndtri((1 - level) * (1 - 2 * MATRIX_SHARE) / 2)
     coef, intercept = model._shaped(*model._parts(reach * deviation))
@@ -170,7 +175,7 @@ def coefficient_intervals(
         model.intercept_ + intercept,
         "noise and sampling",
         HOW,
-        report_of(entry, budget, account, (*facts.setting.assumptions, *alone)),
+        report,
     )
 
 

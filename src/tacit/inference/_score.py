@@ -14,11 +14,10 @@ from scipy.special import betaincinv, xlogy
 
 from tacit._estimators import (
     checked_targets,
-    open_account,
     promised_neighbors,
-    report_of,
 )
 from tacit._random import RandomSource, is_seeded, noise_generator
+from tacit._release import Release, charged_run
 from tacit._validate import fraction
 from tacit.inference._measures import (
     PARTS,
@@ -256,28 +255,31 @@ def scored(
     plan.mechanism.scale(plan.size)
     rng = noise_generator(random_state, LABEL, plan, *weights_of(model))
 
-    account = open_account(ledger, budget, plan.event, LABEL)
-    with without_warnings():
-        parts = counts.parts(predictions(model, X, n_rows), y)
-    entry = account.charge(
-        plan.event, LABEL, promise=budget, seeded=is_seeded(random_state)
-    )
+    def parts() -> Any:
+        with without_warnings():
+            return counts.parts(predictions(model, X, n_rows), y)
 
-    noisy = plan.run(parts, rng)
+    release = Release(
+        plan.event,
+        budget,
+        LABEL,
+        assumptions_of(model, counts),
+        seeded=is_seeded(random_state),
+    )
+    noisy, report = charged_run(
+        release, ledger, lambda parts: plan.run(parts, rng), check=parts
+    )
     low, high = _interval(
         plan.bounds(noisy, (1 - level) * NOISE_SHARE), level, counts.labels
     )
     total = float(n_rows) if counted else max(float(noisy.sum()), 1.0)
     value = min(max(float(noisy[0]) / total, 0.0), 1.0)
-    told = list(assumptions_of(model, counts))
-    if ledger is None:
-        told.append("this score has a ledger of its own")
     return PrivateScore(
         counts.in_units(value),
         counts.in_units(min(low, value)),
         counts.in_units(max(high, value)),
         counts.name,
-        report_of(entry, budget, account, tuple(told)),
+        report,
         level,
     )
 

@@ -11,12 +11,11 @@ from scipy import sparse
 
 from tacit._estimators import (
     checked_values,
-    open_account,
     planning_rows,
-    report_of,
 )
 from tacit._progress import progress
 from tacit._random import is_seeded, noise_generator
+from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.convex import Loss, Regularizer
 from tacit.data import FeatureBounds, RowBounds, bounded_rows
@@ -218,24 +217,31 @@ def private_erm(
         X = _readable(X, planned.solver)  # before the charge
     rng = noise_generator(random_state)
 
-    budget, plan = planned.budget, planned.plan
-    account = open_account(ledger, budget, plan.event, label)
-    X = checked_features(X)
-    entry = account.charge(
-        plan.event, label, promise=budget, seeded=is_seeded(random_state)
-    )
+    def run(X: Any) -> tuple[NDArray[np.float64], FittedFacts]:
+        rows = bounded_rows(
+            X, y, setting.scaled_bounds, setting.intercept, setting.stretch
+        )
+        solver, plan, noise, path = planned.solver, planned.plan, None, None
+        with progress(bool(verbose)):
+            if _tells(solver, "run_with_noise"):
+                W, noise = solver.run_with_noise(plan, rows, rng)
+            elif _tells(solver, "run_path"):
+                W, path = solver.run_path(plan, rows, rng)
+            else:
+                W = solver.run(plan, rows, rng)
+        return W, FittedFacts(setting, planned, noise, path)
 
-    rows = bounded_rows(X, y, setting.scaled_bounds, setting.intercept, setting.stretch)
-    with progress(bool(verbose)):
-        solver, noise, path = planned.solver, None, None
-        if _tells(solver, "run_with_noise"):
-            W, noise = solver.run_with_noise(plan, rows, rng)
-        elif _tells(solver, "run_path"):
-            W, path = solver.run_path(plan, rows, rng)
-        else:
-            W = solver.run(plan, rows, rng)
-    report = report_of(entry, budget, ledger, planned.assumptions)
-    return W, FittedFacts(setting, planned, noise, path), report
+    release = Release(
+        planned.plan.event,
+        planned.budget,
+        label,
+        planned.assumptions,
+        seeded=is_seeded(random_state),
+    )
+    (W, facts), report = charged_run(
+        release, ledger, run, check=lambda: checked_features(X)
+    )
+    return W, facts, report
 
 
 def _tells(solver: Any, method: str) -> bool:

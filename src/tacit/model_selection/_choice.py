@@ -10,11 +10,10 @@ import numpy as np
 
 from tacit._estimators import (
     checked_targets,
-    open_account,
     promised_neighbors,
-    report_of,
 )
 from tacit._random import RandomSource, is_seeded, noise_generator
+from tacit._release import Release, charged_run
 from tacit.inference import PrivateScore
 from tacit.inference._measures import (
     ACCURACY,
@@ -138,22 +137,25 @@ def private_choice(
     weights = [part for model in answers for part in weights_of(model)]
     rng = noise_generator(random_state, LABEL, mechanism, len(answers), *weights)
 
-    account = open_account(ledger, budget, mechanism.event, LABEL)
-    with without_warnings():
-        sums = [
-            int(measure.parts(predictions(model, X, n_rows), y).sum())
-            for model in answers
-        ]
-    entry = account.charge(
-        mechanism.event, LABEL, promise=budget, seeded=is_seeded(random_state)
-    )
+    def scores() -> Any:
+        sign = 1 if measure.labels else -1
+        with without_warnings():
+            sums = [
+                int(measure.parts(predictions(model, X, n_rows), y).sum())
+                for model in answers
+            ]
+        return sign * np.array(sums, dtype=np.float64) / PARTS
 
-    sign = 1 if measure.labels else -1
-    index = mechanism(sign * np.array(sums, dtype=np.float64) / PARTS, rng)
-    told = dict.fromkeys(w for m in answers for w in assumptions_of(m, measure))
-    if ledger is None:
-        told["this choice has a ledger of its own"] = None
-    report = report_of(entry, budget, account, tuple(told))
+    release = Release(
+        mechanism.event,
+        budget,
+        LABEL,
+        tuple(dict.fromkeys(a for m in answers for a in assumptions_of(m, measure))),
+        seeded=is_seeded(random_state),
+    )
+    index, report = charged_run(
+        release, ledger, lambda scores: mechanism(scores, rng), check=scores
+    )
     return Choice(index, models[index], report)
 
 

@@ -16,12 +16,11 @@ from tacit._estimators import (
     checked_targets,
     listed,
     numeric,
-    open_account,
     planning_rows,
     promised_budget,
-    report_of,
 )
 from tacit._random import is_seeded, noise_generator, public_generator
+from tacit._release import Release, charged_run
 from tacit._validate import at_least, one_of
 from tacit.data.bounds import canonical
 from tacit.inference import hold_out
@@ -235,33 +234,34 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         plan.noise.scale(1 if counted else 2)
         rng = noise_generator(self.random_state, type(self).__name__, plan)
 
-        label = type(self).__name__
-        account = open_account(ledger, plan.budget, plan.event, label)
-        with without_warnings():
-            checked_rows(prepared.models, X)
-        entry = account.charge(
-            plan.event,
-            label,
-            promise=plan.budget,
-            seeded=is_seeded(self.random_state),
-        )
+        def check():
+            with without_warnings():
+                checked_rows(prepared.models, X)
+            return X
 
-        # coins of more rows must not change what is drawn for the runs
-        coins, rng = spawn(rng, 2)
-        # [search:split] one split for all runs, by place alone
-        split = hold_out(
-            n_rows, plan.holdout, neighbors=self.neighbors, random_state=coins
-        )
-        kept, held = ((_safe_indexing(X, rows), y[rows]) for rows in split)
-        best = best_run(prepared, kept, held, measure, rng)
-        told = (
+        def run(X):
+            # coins of more rows must not change what is drawn for the runs
+            coins, runs = spawn(rng, 2)
+            # [search:split] one split for all runs, by position alone
+            split = hold_out(
+                n_rows, plan.holdout, neighbors=self.neighbors, random_state=coins
+            )
+            kept, held = ((_safe_indexing(X, rows), y[rows]) for rows in split)
+            return best_run(prepared, kept, held, measure, runs)
+
+        assumptions = (
             *plan.assumptions,
-            *assumptions_of(best.model if best else None, measure),
+            *(a for model in models for a in assumptions_of(model, measure)),
             *((LABELS,) if taken else ()),
         )
-        self.privacy_ = report_of(
-            entry, plan.budget, ledger, tuple(dict.fromkeys(told))
+        release = Release(
+            plan.event,
+            plan.budget,
+            type(self).__name__,
+            tuple(dict.fromkeys(assumptions)),
+            seeded=is_seeded(self.random_state),
         )
+        best, self.privacy_ = charged_run(release, ledger, run, check=check)
         self.plan_ = plan
         self.candidates_, self.n_candidates_ = params, len(params)
         self._keep(best, models)

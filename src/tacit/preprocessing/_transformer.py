@@ -15,11 +15,10 @@ from tacit._estimators import (
     all_or_nothing,
     checked_shape,
     checked_values,
-    open_account,
     promised_budget,
-    report_of,
 )
 from tacit._random import is_seeded, noise_generator
+from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
 from tacit.mechanisms.grid import check_noise
@@ -68,16 +67,23 @@ class PrivateTransformer(
             refuse_without_zero(ranges)
         budget, plan = self._planned(ranges, n_rows)
         rng = noise_generator(self.random_state)
-        label = type(self).__name__
-        account = open_account(ledger, budget, plan.event, label)
-        X = canonical(checked_values(X, accept_sparse=taken))
-        entry = account.charge(
-            plan.event, label, promise=budget, seeded=is_seeded(self.random_state)
+        release = Release(
+            plan.event,
+            budget,
+            type(self).__name__,
+            (
+                "values are clipped to the ranges, set without the data",
+                *plan.assumptions,
+            ),
+            seeded=is_seeded(self.random_state),
         )
-        self._learn(plan, X, rng)
+        _, self.privacy_ = charged_run(
+            release,
+            ledger,
+            lambda X: self._learn(plan, X, rng),
+            check=lambda: canonical(checked_values(X, accept_sparse=taken)),
+        )
         self.ranges_ = ranges
-        ranged = "values are cut to the ranges, set without the data"
-        self.privacy_ = report_of(entry, budget, ledger, (ranged, *plan.assumptions))
         return self
 
     def plan(self, n_rows, n_features):

@@ -10,9 +10,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import ExplicitSeed, all_or_nothing, open_account, report_of
+from tacit._estimators import ExplicitSeed, all_or_nothing
 from tacit._progress import progress
 from tacit._random import is_seeded, noise_generator
+from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.privacy import Ledger, Neighbors
 from tacit.recommend._pairs import paired, rated_pairs
@@ -204,21 +205,22 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
                 scratch=self.scratch,
             )
             planned = planned_completion(self, catalogue, self._counted(table.n_users))
-            budget, label = planned.budget, type(self).__name__
-            account = open_account(ledger, budget, planned.event, label)
-            entry = account.charge(
+            release = Release(
                 planned.event,
-                label,
-                promise=budget,
+                planned.budget,
+                type(self).__name__,
+                planned.assumptions,
                 seeded=is_seeded(self.random_state),
+                unit="users",
             )
+
             # [recommend:side] all that the solver returns is published
-            with progress(bool(self.verbose)), np.errstate(all="ignore"):
-                side = chosen_solver(self).run(planned.plan, table, rng)
-            self.privacy_ = replace(
-                report_of(entry, budget, ledger, planned.assumptions, counted="users"),
-                released=side.released,
-            )
+            def run(table):
+                with progress(bool(self.verbose)), np.errstate(all="ignore"):
+                    return chosen_solver(self).run(planned.plan, table, rng)
+
+            side, report = charged_run(release, ledger, run, check=lambda: table)
+            self.privacy_ = replace(report, released=side.released)
             self.factors_ = side
             self.items_ = np.asarray(catalogue.labels)
             self.n_items_ = len(catalogue)

@@ -10,14 +10,9 @@ import numpy as np
 from numpy.random import Generator
 from scipy import sparse
 
-from tacit._estimators import (
-    is_untyped,
-    open_account,
-    planning_rows,
-    promised_budget,
-    report_of,
-)
+from tacit._estimators import is_untyped, planning_rows, promised_budget
 from tacit._random import RandomSource, is_seeded, noise_generator
+from tacit._release import Release, charged_run
 from tacit.data.cells import in_columns
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer
@@ -132,13 +127,20 @@ def private_answer(
     budget = promised_budget(epsilon, delta, neighbors, n_rows)
     plan = procedure.plan(budget, planning_rows(budget, n_rows, expected_rows))
     rng = noise_generator(random_state)
-    label = type(procedure).__name__
-    account = open_account(ledger, budget, plan.event, label)
-    entry = account.charge(
-        plan.event, label, promise=budget, seeded=is_seeded(random_state)
+    release = Release(
+        plan.event,
+        budget,
+        type(procedure).__name__,
+        plan.assumptions,
+        seeded=is_seeded(random_state),
     )
-    value = procedure.run(plan, table, targets, rng)
-    return Answer(value, report_of(entry, budget, ledger, plan.assumptions))
+    value, report = charged_run(
+        release,
+        ledger,
+        lambda rows: procedure.run(plan, rows, targets, rng),
+        check=lambda: table,
+    )
+    return Answer(value, report)
 
 
 def _refuse_list(procedure: Any, name: str, values: Any, table: Any) -> None:

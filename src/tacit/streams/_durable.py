@@ -166,7 +166,6 @@ class DurableStream(HeldFolder):
             position = json.loads(found["position"])
             progress = Progress(
                 planned,
-                self._model.privacy_.entries[0],
                 self.ledger,
                 found["n_steps"],
                 found["key"],

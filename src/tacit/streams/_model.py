@@ -19,14 +19,13 @@ from tacit._estimators import (
     array_of,
     checked_shape,
     listed,
-    open_account,
     promised_budget,
-    report_of,
 )
 from tacit._random import is_seeded, keyed_generator, secret_key
+from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
-from tacit.privacy import Entry, Ledger, Neighbors
+from tacit.privacy import Ledger, Neighbors
 from tacit.streams._alone import alone
 from tacit.streams._terms import PlannedStream, StreamTerms
 from tacit.streams._values import column_of, table_of
@@ -44,7 +43,6 @@ class Progress:
     """Where a stream stands. Private, but for the number of steps."""
 
     planned: PlannedStream
-    entry: Entry
     account: Ledger | None = field(repr=False)
     n_steps: int
     _private_key: bytes = field(repr=False)
@@ -211,28 +209,29 @@ class StreamModel(ExplicitSeed, BaseEstimator):
             self._refuse_changed()
             return self._advanced(before, self._leaf(X, y))
         planned = self._planned(n_features)
-        if entry is None:
-            account = open_account(ledger, planned.budget, planned.event, label)
-        leaf = self._leaf(X, y)
-        if begin is not None:
-            begin()
-        if entry is None:
-            entry = account.charge(
-                planned.event,
-                label,
-                promise=planned.budget,
-                seeded=is_seeded(self.random_state),
-            )
-        started = self._started(
-            planned, entry, ledger, key or secret_key(self.random_state)
-        )
-        return self._advanced(started, leaf)
+        key = key or secret_key(self.random_state)
 
-    def _started(self, planned, entry, ledger, key):
-        self.privacy_ = report_of(
-            entry, planned.budget, ledger, self._assumptions(planned)
+        def check():
+            leaf = self._leaf(X, y)
+            if begin is not None:
+                begin()
+            return leaf
+
+        def run(leaf):
+            start = Progress(planned, ledger, 0, key, b"", planned.learner.init())
+            return self._advanced(start, leaf)
+
+        release = Release(
+            planned.event,
+            planned.budget,
+            label,
+            self._assumptions(planned),
+            seeded=is_seeded(self.random_state),
         )
-        return Progress(planned, entry, ledger, 0, key, b"", planned.learner.init())
+        progress, self.privacy_ = charged_run(
+            release, ledger, run, check=check, entry=entry
+        )
+        return progress
 
     def _assumptions(self, planned):
         terms = planned.terms

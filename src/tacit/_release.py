@@ -1,0 +1,106 @@
+"""The one path by which anything leaves private rows: check, charge, run, report.
+
+A ledger that cannot afford the release rejects it before a value is read; values are
+checked before the charge; after the charge nothing is rejected, and what is computed
+leaves through mechanisms alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tacit.privacy import Budget, Entry, Event, Ledger, Neighbors, PrivacyReport
+
+__all__ = ["Release", "charged_run"]
+
+Checked = TypeVar("Checked")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a release costs and promises, fixed before a value is read.
+
+    Parameters
+    ----------
+    event
+        What is done to the rows.
+    budget
+        Guarantee that the event was planned for.
+    label
+        Name under which ledgers list it.
+    assumptions
+        What the guarantee rests on, in words.
+    seeded
+        Whether the noise comes from a fixed seed.
+    unit
+        What the public number of rows counts.
+    """
+
+    event: Event
+    budget: Budget
+    label: str
+    assumptions: tuple[str, ...] = ()
+    seeded: bool = False
+    unit: str = "rows"
+
+    def report(self, entry: Entry, *, own_ledger: bool) -> PrivacyReport:
+        """Return the report of the charge of this release."""
+        replaced = self.budget.neighbors is Neighbors.REPLACE_ONE
+        counted = (f"the number of {self.unit} is public",) if replaced else ()
+        own = ("charged to a ledger of its own",) if own_ledger else ()
+        return PrivacyReport(
+            promise=self.budget,
+            spent=entry.event.curve(self.budget.neighbors).epsilon(self.budget.delta),
+            entries=(entry,),
+            assumptions=(*self.assumptions, *counted, *own),
+        )
+
+
+def charged_run(
+    release: Release,
+    ledger: Ledger | None,
+    run: Callable[[Checked], Result],
+    *,
+    check: Callable[[], Checked],
+    entry: Entry | None = None,
+) -> tuple[Result, PrivacyReport]:
+    """Charge a release and compute it; nothing is charged where a check fails.
+
+    Parameters
+    ----------
+    release
+        What is charged.
+    ledger
+        Account of the data set; None opens one for this release alone.
+    run
+        Computes the result from the checked values. It rejects no value: a charge is
+        not taken back.
+    check
+        Returns the values, or rejects them; what may fail belongs here.
+    entry
+        The charge that was made for this release before, as for a stream that resumes;
+        then none is made.
+    """
+    if entry is not None:
+        values = check()
+    else:
+        account = _affordable(release, ledger)
+        values = check()
+        entry = account.charge(
+            release.event, release.label, release.budget, seeded=release.seeded
+        )
+    result = run(values)
+    return result, release.report(entry, own_ledger=ledger is None)
+
+
+def _affordable(release: Release, ledger: Ledger | None) -> Ledger:
+    """Return the ledger to charge, or a new one, after rejecting an overspend."""
+    if ledger is None:
+        return Ledger(release.budget)
+    if not isinstance(ledger, Ledger):
+        raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
+    ledger.require(release.event, release.label, promise=release.budget)
+    return ledger
