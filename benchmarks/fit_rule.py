@@ -16,8 +16,8 @@ from dataclasses import replace
 from unittest import mock
 
 import numpy as np
+from benchmarks.synthetic_problems import FAMILIES
 from scipy.special import expit
-from synthetic_problems import FAMILIES
 
 from tacit._random import as_generator
 from tacit.convex import L1Ball, Logistic, Softmax

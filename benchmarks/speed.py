@@ -11,7 +11,7 @@ import sys
 from statistics import median
 from time import perf_counter
 
-from accuracy import clipped
+from benchmarks.accuracy import clipped
 from sklearn.linear_model import LogisticRegression as Plain
 
 from tacit.convex import Logistic

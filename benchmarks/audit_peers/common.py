@@ -47,7 +47,10 @@ def ask(library: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the attack found that runs in the environment of a library."""
     python = LIBRARIES[library]
     if not python.is_file():
-        raise PeerFailed(f"the environment of {library} is missing: make peers")
+        raise PeerFailed(
+            f"the environment of {library} is missing: "
+            "python -m benchmarks.peers.install"
+        )
     # one thread, as all have; the auditor is read from the sources in every case
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     paths = {"PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT)))}

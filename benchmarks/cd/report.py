@@ -277,7 +277,7 @@ def missing(lines: list[Line]) -> str:
     wanted = [(name, a.name, float(n)) for name, a, n, _ in jobs(whole)]
     left = sum(key not in done for key in wanted)
     if not left:
-        return "All that `make bench-cd` runs has been measured."
+        return "All that `make bench SUITE=cd` runs has been measured."
     return (
         f"**Not finished**: {left} of {len(wanted)} lines of the results are missing."
     )
@@ -291,7 +291,7 @@ def page(lines: list[Line]) -> str:
         "(Mangold, Bellet, Salmon and Tommasi, ICML 2022 and AISTATS 2023), beside "
         "proximal DP-SGD with the best batch size: 1, 16, 64, 256, 1,024, 4,096 or all "
         "rows on the problems of the first paper, 64, 256 or all rows on the others. "
-        "`make bench-cd` measures all of it again.",
+        "`make bench SUITE=cd` measures all of it again.",
         missing(lines),
         "The figure is the relative error `(F(w) - F*) / F*` of the objective, mean of "
         "ten runs, at ε = 1 (10 for `sparse_lasso`) and δ = 1/n². Clip, step and "

@@ -8,7 +8,8 @@ are coordinates, at random, and is given with and without drawing its noise.
 
 scikit-learn's coordinate descent has a penalty so small that every weight moves, and is
 divided by the passes that it reports. celer is called as `time_celer.py` says, in an
-environment of its own: ``make peers``. scikit-learn has no coordinate descent in Python
+environment of its own: ``python -m benchmarks.peers.install``.
+scikit-learn has no coordinate descent in Python
 for the logistic loss, so only celer is compared there.
 """
 
@@ -143,7 +144,9 @@ class Celer:
     def __init__(self, given: Data, folder: str) -> None:
         python = ENVIRONMENTS / "celer" / "bin" / "python"
         if not python.is_file():
-            raise FileNotFoundError("the environment celer is missing: make peers")
+            raise FileNotFoundError(
+                "the environment celer is missing: python -m benchmarks.peers.install"
+            )
         logistic = isinstance(given.loss, Logistic)
         # its logistic loss is a sum and its squared one a mean
         alpha = TINY * (len(given.y) if logistic else 1)

@@ -71,7 +71,10 @@ def ask(environment, script, split, given):
     """Run a script of this folder on the clipped rows of a split."""
     python = ENVIRONMENTS / environment / "bin" / "python"
     if not python.is_file():
-        raise PeerFailed(f"the environment {environment} is missing: make peers")
+        raise PeerFailed(
+            f"the environment {environment} is missing: "
+            "python -m benchmarks.peers.install"
+        )
     X, X_test = split.clipped()
     if sparse.issparse(X):
         size = 8 * (X.shape[0] + X_test.shape[0]) * X.shape[1]

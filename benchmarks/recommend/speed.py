@@ -5,7 +5,8 @@
 A step of the walk is beside SciPy's ``svds`` for the first singular triplet of the same
 residuals: of rank one, whose triplet is found at once, and of many directions. A round
 of private alternating least squares is beside a pass of the package ``implicit`` with
-as many factors, in an environment of its own: ``make peers``. That package has no
+as many factors, in an environment of its own: ``python -m benchmarks.peers.install``.
+That package has no
 privacy and fits weights of clicks, of which users have as many. Ratings have so many
 directions and epsilon is so large there that none of the factors is dropped as noise,
 which would save time. Steps and rounds are differences of two runs, in seconds of
@@ -169,7 +170,9 @@ def implicit_seconds(
     """Return the least seconds of a pass of implicit, by way of solving."""
     python = ENVIRONMENTS / "implicit" / "bin" / "python"
     if not python.is_file():
-        raise SystemExit("the environment implicit is missing: make peers")
+        raise SystemExit(
+            "the environment implicit is missing: python -m benchmarks.peers.install"
+        )
     asked = json.dumps({"factors": factors, "passes": passes, "threads": 1})
     with TemporaryDirectory() as folder:
         file = Path(folder) / "ratings.npz"

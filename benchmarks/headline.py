@@ -2,10 +2,7 @@
 
 import argparse
 
-import accounting
-import accuracy
-import noise_speed
-import speed
+from benchmarks import accounting, accuracy, noise_speed, speed
 
 
 def main():
