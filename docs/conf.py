@@ -70,7 +70,7 @@ API = Path(__file__).parent / "api"
 # described in the guide to the command line, and not called from Python
 COMMAND_LINE = "tacit.cli"
 # modules that need an extra, so that their package does not list what is in them
-WITH_EXTRAS = ["tacit.online.river"]
+WITH_EXTRAS = ["tacit.streaming.river"]
 
 
 def public_modules() -> list[str]:

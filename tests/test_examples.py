@@ -15,11 +15,10 @@ import sklearn
 from tests.public import public
 
 import tacit.ensemble
-import tacit.incremental
 import tacit.linear_model
-import tacit.online
 import tacit.preprocessing
 import tacit.recommend
+import tacit.streaming
 
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY = ROOT / "examples"
@@ -77,8 +76,8 @@ def commands_run(source):
     sorted(
         public(tacit.linear_model, "fit")
         | public(tacit.preprocessing, "fit")
-        | public(tacit.online, "partial_fit")
-        | public(tacit.incremental, "partial_fit")
+        | public(tacit.streaming, "partial_fit")
+        | public(tacit.streaming, "partial_fit")
         | public(tacit.ensemble, "fit")
         | public(tacit.recommend, "fit")
         | {"DurableStream"}

@@ -10,7 +10,7 @@ from tacit.fairness import private_certificate
 from tacit.feature_selection import PeelingSelector
 from tacit.linear_model import LogisticRegression
 from tacit.model_selection import PrivateSearchCV, private_choice
-from tacit.online import OnlineLinearRegression
+from tacit.streaming import OnlineLinearRegression
 
 X = as_generator(0).uniform(-0.5, 0.5, (60, 2))
 TARGETS = X[:, 0] + 0.5

@@ -5,10 +5,10 @@ import os
 import pyarrow as pa
 import pytest
 
+from tacit._resumable.files import made, placed
 from tacit.cli._labeling import put_table
 from tacit.cli._streaming import _append
-from tacit.saved._place import placed as placed_folder
-from tacit.streams._disk import made, placed
+from tacit.persistence._atomic_folder import placed as placed_folder
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ from sklearn.preprocessing import FunctionTransformer
 import tacit
 from tacit import Seed, reproducible_noise
 from tacit._random import as_generator, is_seeded, noise_generator, public_generator
-from tacit.inference import hold_out
+from tacit.evaluation import hold_out
 from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.model_selection import PrivateSearchCV
-from tacit.online import OnlineLinearRegression
 from tacit.preprocessing import PrivateStandardScaler
+from tacit.streaming import OnlineLinearRegression
 
 pytestmark = pytest.mark.fresh_noise
 

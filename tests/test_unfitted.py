@@ -3,7 +3,7 @@
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from tests.saved.test_skops import X, linear_models, others, steps, stream_models
+from tests.persistence.test_skops import X, linear_models, others, steps, stream_models
 
 # What a fitted estimator is asked for, and what it is asked with
 QUESTIONS = {

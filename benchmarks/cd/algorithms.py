@@ -25,7 +25,7 @@ from tacit.convex import CoordinatePenalty, coordinate_parts
 from tacit.data import RowBounds, bounded_rows
 from tacit.linear_model import ElasticNet, SparseLogisticRegression
 from tacit.mechanisms import spawn
-from tacit.mechanisms.whole import WholeGaussian
+from tacit.mechanisms.integer_noise import WholeGaussian
 from tacit.privacy import (
     Budget,
     Composed,
@@ -36,7 +36,7 @@ from tacit.privacy import (
 )
 from tacit.solvers import CoordinateDescent, GreedyCoordinateDescent, Problem
 from tacit.solvers._columns import Columns, Updates, weights_after
-from tacit.solvers._greedy_walk import Walk
+from tacit.solvers._greedy_pass import Walk
 from tacit.solvers._search import least_log_noise
 from tacit.solvers.noisy_sgd import Sampling
 

@@ -43,7 +43,7 @@ from tacit.datasets import load_newsgroups20
 from tacit.privacy import Budget
 from tacit.solvers import Problem
 from tacit.solvers._columns import Columns, Updates
-from tacit.solvers._greedy_walk import Walk
+from tacit.solvers._greedy_pass import Walk
 from tacit.solvers._kept_sums import KeptSums
 from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
 

@@ -34,8 +34,8 @@ from benchmarks.killing import ILL, PAY, ended, forked, put_schema, started
 from pyarrow import csv, parquet
 
 from tacit._random import as_generator
+from tacit.persistence import read_student
 from tacit.privacy import Budget, Ledger
-from tacit.saved import read_student
 from tacit.tables import Column
 
 SEED = 20267

@@ -20,7 +20,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from tacit._random import secret_key
-from tacit.ensemble import PrivateLabeler, _chunks, _contents, _work
+from tacit.ensemble import PrivateLabeler, _chunks
+from tacit.ensemble import _row_digests as _contents
+from tacit.ensemble import _worker as _work
 
 VOTES = RESULTS / "votes"
 TEACHER_SEED = 0

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 
 from tacit import Seed
 from tacit.datasets import load_adult
-from tacit.inference import hold_out
+from tacit.evaluation import hold_out
 from tacit.linear_model import LinearSVC, LogisticRegression
 from tacit.model_selection import PrivateSearchCV
 from tacit.privacy import Budget, GaussianNoise, Neighbors, RepeatAndSelect, calibrate

@@ -4,7 +4,7 @@ Features are normal with deviation one half, cut to [-1, 1]; the target is a sum
 them with weights of plus or minus one half, and normal noise of deviation a quarter.
 The probability of finding these s columns and no other is measured against the number
 of rows, which are the first of one large design, and put beside the number of rows that
-`tacit.forecast.rows_for_support` predicts. Each fit is a line of the file of results;
+`tacit.evaluation.rows_for_support` predicts. Each fit is a line of the file of results;
 fits that are there are not repeated.
 """
 
@@ -24,9 +24,9 @@ import numpy as np
 from tacit import Seed
 from tacit import feature_selection as selectors
 from tacit._random import as_generator
+from tacit.evaluation import rows_for_support
 from tacit.exceptions import PlanError
-from tacit.feature_selection._ask import first_columns
-from tacit.forecast import rows_for_support
+from tacit.feature_selection._block_selection import first_columns
 
 OUTPUTS = Path(__file__).resolve().parents[1] / "outputs" / "regression"
 FILE = OUTPUTS / "support.csv"

@@ -25,10 +25,10 @@ from scipy.special import softmax
 from scipy.stats import t as student
 
 from tacit._random import as_generator
-from tacit.online import Experts, Hedge
-from tacit.online._hedge_plays import MOST_SUM, UNITS, SampledHedge
 from tacit.privacy import Budget
-from tacit.streams import StreamTerms
+from tacit.streaming import Experts, Hedge
+from tacit.streaming._terms import StreamTerms
+from tacit.streaming.online._hedge_plays import MOST_SUM, UNITS, SampledHedge
 
 BUDGET = Budget(1.0, 1e-6)
 PLAYS = ("sample", "weights", "without privacy")

@@ -30,19 +30,19 @@ from tacit import Seed
 from tacit._random import as_generator, spawn
 from tacit.convex import L1Ball, L2Ball, Squared
 from tacit.data import RowBounds
-from tacit.incremental import (
+from tacit.linear_model import LinearRegression
+from tacit.mechanisms.continual import to_matrix, to_vector
+from tacit.privacy import Budget
+from tacit.solvers import Problem
+from tacit.streaming import (
     GradientRegression,
     IncrementalERM,
     MomentRegression,
     ProjectedRegression,
 )
-from tacit.incremental._moments import row_moments
-from tacit.incremental._solve import NoisyQuadratic, accelerated, weights_of
-from tacit.linear_model import LinearRegression
-from tacit.mechanisms.continual import to_matrix, to_vector
-from tacit.privacy import Budget
-from tacit.solvers import Problem
-from tacit.streams import StreamTerms
+from tacit.streaming._terms import StreamTerms
+from tacit.streaming.incremental._moments import row_moments
+from tacit.streaming.incremental._solve import NoisyQuadratic, accelerated, weights_of
 
 Array = NDArray[Any]
 

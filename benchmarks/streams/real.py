@@ -27,7 +27,7 @@ from benchmarks.streams.common import arguments, markdown, save
 from river import linear_model, multiclass, preprocessing
 
 from tacit.datasets import load_covertype, load_electricity, load_jester
-from tacit.online import OnlineLinearRegression, OnlineLogisticRegression
+from tacit.streaming import OnlineLinearRegression, OnlineLogisticRegression
 
 EPSILONS, QUICK_EPSILONS = (0.5, 1.0, 4.0), (1.0,)
 # So large that the noise is seen nowhere

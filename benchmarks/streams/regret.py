@@ -26,19 +26,19 @@ from benchmarks.streams.common import arguments, markdown, save
 from scipy.special import expit
 from scipy.stats import t as student
 
-import tacit.online
+import tacit.streaming
 from tacit._random import as_generator
 from tacit.convex import L2Ball, Logistic, Loss, Objective, Squared, minimize
 from tacit.data import ArrayRows, RowBounds
-from tacit.online import (
+from tacit.privacy import Budget
+from tacit.solvers import Problem
+from tacit.streaming import (
     ImplicitGradient,
     Leader,
     PerturbedIterates,
     ProjectedGradient,
 )
-from tacit.privacy import Budget
-from tacit.solvers import Problem
-from tacit.streams import StreamTerms
+from tacit.streaming._terms import StreamTerms
 
 BUDGET = Budget(8.0, 1e-5)
 N_FEATURES, N_EXPERTS = 5, 10
@@ -201,8 +201,8 @@ def hedge_regrets(exponents: Sequence[int], seed: int) -> Iterator[tuple[int, fl
         # as far ahead as makes finding it hardest
         chances[0] = 0.5 - min(0.4, 2 / np.sqrt(n))
         losses = (rng.uniform(size=(n, N_EXPERTS)) < chances).astype(np.float64)
-        experts = tacit.online.Experts(N_EXPERTS)
-        method = tacit.online.Hedge(noise="float")
+        experts = tacit.streaming.Experts(N_EXPERTS)
+        method = tacit.streaming.Hedge(noise="float")
         learner = method.plan(experts, BUDGET, StreamTerms(n))
         X = experts.centered(losses)
         W = stepped_weights(learner, X, np.zeros(n), as_generator(seed + exponent))
@@ -226,9 +226,9 @@ def others() -> Iterator[Stepped]:
     for kind in LOSSES:
         leader = PerturbedIterates(Leader(1.0), noise="float")
         yield Stepped(Costs(kind, 1.0), "leader, root", leader, 0.0, "fitted")
-        sums = tacit.online.GradientSums(noise="float")
+        sums = tacit.streaming.GradientSums(noise="float")
         yield Stepped(Costs(kind, 0.0), "GradientSums", sums, 0.5)
-    quadratic = tacit.online.QuadraticLeader(noise="float")
+    quadratic = tacit.streaming.QuadraticLeader(noise="float")
     yield Stepped(Costs("squared", 0.0), "QuadraticLeader", quadratic, 0.0)
 
 

@@ -18,8 +18,8 @@ from sklearn.linear_model import LinearRegression as PlainLinearRegression
 from sklearn.pipeline import make_pipeline
 
 from tacit import Budget, Ledger, Seed
+from tacit.evaluation import rows_for_support
 from tacit.feature_selection import BlockVoteSelector, PeelingSelector
-from tacit.forecast import rows_for_support
 from tacit.linear_model import LinearRegression
 from tacit.mechanisms import as_generator
 
@@ -74,8 +74,8 @@ print(f"k best,      16000 people: {alone.fit(X, y).selection_}")
 # %%
 # How many people does each need? Ten surveys of each size, and the share in which all
 # four questions are found and no other. Dotted lines are what
-# :func:`tacit.forecast.rows_for_support` expects without data. It knows the size of the
-# weights in units of the ranges, and takes all questions to be unlike each other.
+# :func:`tacit.evaluation.rows_for_support` expects without data. It knows the size of
+# the weights in units of the ranges, and takes all questions to be unlike each other.
 
 sizes = np.array([500, 1_000, 2_000, 4_000, 8_000])
 subjects = {

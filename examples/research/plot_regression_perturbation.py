@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from tacit import Seed
-from tacit.forecast import noise_at, regression_risk, rows_for_risk
+from tacit.evaluation import noise_at, regression_risk, rows_for_risk
 from tacit.linear_model import LinearRegression
 from tacit.mechanisms import as_generator
 
@@ -30,7 +30,7 @@ def made_up(n, seed):
 
 
 # %%
-# :func:`tacit.forecast.regression_risk` is a formula: what privacy adds to the mean
+# :func:`tacit.evaluation.regression_risk` is a formula: what privacy adds to the mean
 # squared error, for guesses of the spectrum and of the signal. The rows above are as
 # guessed, so that the points should lie on the lines.
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from tacit import Budget, Ledger, Seed
 from tacit.mechanisms import as_generator
-from tacit.online import OnlineLinearRegression
-from tacit.streams import DurableStream
+from tacit.streaming import DurableStream, OnlineLinearRegression
 
 rng = as_generator(0)
 X = rng.uniform(-0.5, 0.5, (2_000, 3))
@@ -36,9 +35,9 @@ def model():
 
 
 # %%
-# A :class:`tacit.streams.DurableStream` holds the estimator and a folder. A step is on
-# the disk before its model can be read. ``position`` is kept with it: whatever tells
-# where the next rows are.
+# A :class:`tacit.streaming.DurableStream` holds the estimator and a folder. A step is
+# saved before its model can be read. ``position`` is kept with it: whatever says where
+# the next rows are.
 
 ledger = Ledger.open(account, dataset="homes", budget=Budget(1.0, 1e-6))
 with DurableStream(model(), state, ledger=ledger) as stream:
@@ -70,8 +69,8 @@ CHILD = """
 import os, signal, sys
 import numpy as np
 from tacit import Seed
-from tacit.online import OnlineLinearRegression
-from tacit.streams import DurableStream
+from tacit.streaming import OnlineLinearRegression
+from tacit.streaming import DurableStream
 
 folder, table, last = sys.argv[1:]
 rows = np.load(table)

@@ -4,7 +4,7 @@ Which forecast to trust, day by day
 
 Twelve public forecasts say each day how much power households will use. One is good
 from the start, and another gets better than it. Households tell what they used, and
-want to be protected. Can :class:`tacit.online.HedgeAggregator` follow the better
+want to be protected. Can :class:`tacit.streaming.HedgeAggregator` follow the better
 forecasts, and what does it lose against one who reads the meters openly?
 
 The households are made up. Seeds are fixed for reproduction only.
@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit import Seed
 from tacit.mechanisms import as_generator
-from tacit.online import HedgeAggregator
+from tacit.streaming import HedgeAggregator
 
 N_FORECASTS, DAYS, A_DAY = 12, 200, 50
 

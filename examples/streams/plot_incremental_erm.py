@@ -14,9 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from tacit.datasets import make_census
-from tacit.incremental import IncrementalERM
 from tacit.linear_model import LinearSVC, LogisticRegression
-from tacit.online import OnlineLogisticRegression
+from tacit.streaming import IncrementalERM, OnlineLogisticRegression
 
 census = make_census(n_rows=20_000, random_state=0)
 X_test, y_test = census.X[16_000:], census.y[16_000:]

@@ -15,8 +15,8 @@ import numpy as np
 
 from tacit import Seed
 from tacit.convex import L1Ball
-from tacit.incremental import IncrementalLinearRegression
 from tacit.mechanisms import as_generator
+from tacit.streaming import IncrementalLinearRegression
 
 HOURS, AN_HOUR, COLUMNS = 100, 1_000, 20
 truth = np.zeros(COLUMNS)

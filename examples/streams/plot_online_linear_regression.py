@@ -14,8 +14,8 @@ import numpy as np
 
 from tacit import Seed
 from tacit.mechanisms import as_generator
-from tacit.online import OnlineLinearRegression
 from tacit.preprocessing import PublicScaler
+from tacit.streaming import OnlineLinearRegression
 
 RANGES = [(18, 98), (90, 190), (0, 1)]  # years, mmHg, no or yes
 DAYS, A_DAY = 365, 40

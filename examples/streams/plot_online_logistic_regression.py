@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 from tacit import Budget, Ledger, Seed
 from tacit.datasets import make_census
 from tacit.linear_model import LogisticRegression
-from tacit.online import OnlineLogisticRegression
+from tacit.streaming import OnlineLogisticRegression
 
 EPSILON, DELTA = 1.0, 1e-9
 census = make_census(n_rows=30_000, random_state=0)

@@ -5,8 +5,8 @@ A private model inside river
 `river <https://riverml.xyz>`_ learns from streams one row at a time, and judges models
 by predictions that they made before they saw the answer. What does a model that
 protects every row lose there against one that does not?
-:class:`tacit.online.river.RiverClassifier` lets river use the models of
-:mod:`tacit.online`.
+:class:`tacit.streaming.river.RiverClassifier` lets river use the models of
+:mod:`tacit.streaming`.
 
 The rows are made up. Seeds are fixed for reproduction only.
 """
@@ -16,8 +16,8 @@ from river import linear_model, metrics
 
 from tacit import Seed
 from tacit.mechanisms import as_generator
-from tacit.online import OnlineLogisticRegression
-from tacit.online.river import RiverClassifier
+from tacit.streaming import OnlineLogisticRegression
+from tacit.streaming.river import RiverClassifier
 
 NAMES = ["age", "pressure", "weight"]
 N_ROWS, A_STEP = 10_000, 50

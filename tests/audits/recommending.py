@@ -12,7 +12,7 @@ import pytest
 from tests.recommend.doubles import MeansSolver
 
 from tacit._random import as_generator
-from tacit._tape import recording, replaying
+from tacit._release_log import recording, replaying
 from tacit.mechanisms import WholeGaussian
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Neighbors

@@ -85,12 +85,12 @@ AUDITED = {
         "private_choice": ["test_model_selection"],
         "private_rmse": ["test_estimators"],
     },
-    "tacit.inference": {
+    "tacit.evaluation": {
         "coefficient_intervals": ["test_inference"],
         "private_score": ["test_inference", "test_estimators"],
     },
     "tacit.fairness": {"private_certificate": ["test_fairness"]},
-    "tacit.online": {
+    "tacit.streaming": {
         "GradientSums": ["test_online"],
         "Hedge": ["test_hedge"],
         "HedgeAggregator": ["test_estimators"],
@@ -101,8 +101,6 @@ AUDITED = {
         "PerturbedIterates": ["test_online_perturbed"],
         "ProjectedGradient": ["test_online_perturbed"],
         "QuadraticLeader": ["test_online", "test_estimators"],
-    },
-    "tacit.incremental": {
         "GradientRegression": ["test_incremental"],
         "IncrementalERM": ["test_incremental_erm"],
         "IncrementalLinearRegression": ["test_incremental"],

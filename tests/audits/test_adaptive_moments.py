@@ -8,7 +8,7 @@ from tests.audits.verdict import assert_refutes_the_control
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit._tape import recording
+from tacit._release_log import recording
 from tacit.audit import audit
 from tacit.convex import Squared
 from tacit.data import RowBounds, bounded_rows

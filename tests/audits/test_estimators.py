@@ -18,7 +18,7 @@ from tests.stat import P_FAIL
 
 from tacit.audit import audit, audit_estimator
 from tacit.ensemble import PrivateLabeler, PrivateStudent
-from tacit.inference import private_score
+from tacit.evaluation import private_score
 from tacit.linear_model import (
     ElasticNet,
     HuberRegressor,
@@ -31,7 +31,6 @@ from tacit.linear_model import (
     SparseLogisticRegression,
 )
 from tacit.model_selection import private_accuracy, private_rmse
-from tacit.online import HedgeAggregator, OnlineLinearRegression, QuadraticLeader
 from tacit.recommend import MatrixCompletion, PrivateALS
 from tacit.solvers import (
     AdaSSP,
@@ -40,6 +39,7 @@ from tacit.solvers import (
     OutputPerturbation,
 )
 from tacit.stability import ProposeTestRelease, private_answer
+from tacit.streaming import HedgeAggregator, OnlineLinearRegression, QuadraticLeader
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 

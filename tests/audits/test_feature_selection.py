@@ -16,7 +16,7 @@ from tests.stat import P_FAIL
 from tacit._random import as_generator
 from tacit.audit import audit, replay
 from tacit.feature_selection import BlockVoteSelector, PeelingSelector
-from tacit.feature_selection._ask import Ask
+from tacit.feature_selection._block_selection import Ask
 from tacit.feature_selection._peel import Peel
 from tacit.feature_selection._sums import UNIT
 from tacit.feature_selection._votes import FeatureVote

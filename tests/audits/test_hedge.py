@@ -9,9 +9,9 @@ from tests.stat import P_FAIL
 
 from tacit._random import as_generator
 from tacit.audit import audit
-from tacit.online import Experts, Hedge
 from tacit.privacy import Budget, Neighbors
-from tacit.streams import StreamTerms
+from tacit.streaming import Experts, Hedge
+from tacit.streaming._terms import StreamTerms
 
 # one expert against another: the first row decides the odds of every play
 PAIR = np.array([[1.0, -1.0]]), np.array([[-1.0, 1.0]])

@@ -9,21 +9,21 @@ from tests.audits.verdict import assert_refutes_the_control
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit._tape import recording
+from tacit._release_log import recording
 from tacit.audit import gaussian_bound
 from tacit.convex import L2Ball, Squared
 from tacit.data import RowBounds
-from tacit.incremental import (
+from tacit.mechanisms.continual import to_vector
+from tacit.privacy import Budget, Neighbors
+from tacit.solvers import Problem
+from tacit.streaming import (
     GradientRegression,
     IncrementalLinearRegression,
     MomentRegression,
     ProjectedRegression,
 )
-from tacit.incremental._moments import row_moments
-from tacit.mechanisms.continual import to_vector
-from tacit.privacy import Budget, Neighbors
-from tacit.solvers import Problem
-from tacit.streams import StreamTerms
+from tacit.streaming._terms import StreamTerms
+from tacit.streaming.incremental._moments import row_moments
 
 BALL, P = L2Ball(1.0), 3
 

@@ -11,8 +11,8 @@ from tacit._random import as_generator
 from tacit.audit import audit
 from tacit.convex import Squared
 from tacit.data import ArrayRows, RowBounds
-from tacit.inference._curvature import plan_curvature
-from tacit.inference._score import PARTS, ScorePlan
+from tacit.evaluation._curvature import plan_curvature
+from tacit.evaluation._score import PARTS, ScorePlan
 from tacit.privacy import Budget, LaplaceNoise, Neighbors, calibrate
 from tacit.solvers import Problem
 

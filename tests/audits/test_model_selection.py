@@ -11,7 +11,7 @@ from tests.stat import P_FAIL
 
 from tacit._random import as_generator
 from tacit.audit import audit
-from tacit.inference._measures import ACCURACY, Measure
+from tacit.evaluation._measures import ACCURACY, Measure
 from tacit.mechanisms import Gaussian, Laplace, RandomRepeats
 from tacit.model_selection import PrivateSearchCV, _candidates, private_choice
 from tacit.model_selection._plan import _score_noise

@@ -12,11 +12,11 @@ from tacit._random import as_generator
 from tacit.audit import audit
 from tacit.convex import Logistic, Squared
 from tacit.data import RowBounds
-from tacit.online import GradientSums, OnlineLogisticRegression, QuadraticLeader
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem
-from tacit.streams import StreamTerms
-from tacit.streams._model import Progress
+from tacit.streaming import GradientSums, OnlineLogisticRegression, QuadraticLeader
+from tacit.streaming._model import Progress
+from tacit.streaming._terms import StreamTerms
 
 # In a tree over two steps a row of the first is in two nodes, whose noises are
 # independent: a linear score of both releases is the best there is.

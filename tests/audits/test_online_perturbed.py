@@ -14,15 +14,15 @@ from tacit._random import as_generator
 from tacit.audit import audit
 from tacit.convex import Huber
 from tacit.data import RowBounds, bounded_rows
-from tacit.online import (
+from tacit.privacy import Budget, Neighbors
+from tacit.solvers import OnlineToBatch, Problem
+from tacit.streaming import (
     ImplicitGradient,
     Leader,
     PerturbedIterates,
     ProjectedGradient,
 )
-from tacit.privacy import Budget, Neighbors
-from tacit.solvers import OnlineToBatch, Problem
-from tacit.streams import StreamTerms
+from tacit.streaming._terms import StreamTerms
 
 ADD = Neighbors.ADD_OR_REMOVE_ONE
 HORIZON = 4

@@ -28,7 +28,8 @@ from tacit.privacy import Budget, Neighbors
 from tacit.recommend import SOLVERS, cleansed, svd
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings import used
-from tacit.recommend._sides import local_kernels, replay_kernels, walk_kernels
+from tacit.recommend._sides import local_kernels, replay_kernels
+from tacit.recommend._sides import pass_kernels as walk_kernels
 from tacit.recommend._sums import als_kernels, moment_kernels, products
 from tacit.recommend._sums.means import ItemMeans
 from tacit.recommend._sums.noisy_moments import NoisyMoments

@@ -10,8 +10,8 @@ from tests.cli.streaming import AGE, ILL, PAY, SEX, with_ledger
 
 from tacit._random import as_generator
 from tacit.cli import main
+from tacit.persistence import read_student
 from tacit.privacy import Ledger
-from tacit.saved import read_student
 from tacit.tables import Column, Schema
 
 WHO = Column("who", "ignore")

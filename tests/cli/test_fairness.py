@@ -16,8 +16,8 @@ from tacit.cli.commands import fairness as command
 from tacit.datasets import make_census_table
 from tacit.fairness import NOTIONS, certify_model, group_fairness, weight_distance
 from tacit.linear_model import LinearRegression, LogisticRegression
+from tacit.persistence import SavedModel, read, write
 from tacit.privacy import Budget, Ledger
-from tacit.saved import SavedModel, read, write
 from tacit.tables import Column, draft, read_rows
 
 N_ROWS = 2000

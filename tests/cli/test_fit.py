@@ -11,7 +11,7 @@ from tests.public import public
 import tacit.linear_model
 from tacit.cli._options import MODELS
 from tacit.exceptions import LedgerUnavailable
-from tacit.saved import read
+from tacit.persistence import read
 
 
 def test_a_fit_is_charged_written_and_reported(census, run):

@@ -28,8 +28,8 @@ from tests.cli.labeling import (
 from tests.cli.streaming import AGE, ILL, PAY, SEX, head_of
 
 from tacit.mechanisms.votes import VOTES
+from tacit.persistence import _json
 from tacit.privacy import Budget, Ledger
-from tacit.saved import _json
 from tacit.tables import Column, Schema
 
 # So much that noise hardly matters
@@ -368,7 +368,7 @@ for given in (["--help"], ["label", "--help"]):
     with suppress(SystemExit):
         main(given)
 assert not {"sklearn", "joblib", "skops"} & set(sys.modules)
-import tacit.saved
+import tacit.persistence
 assert "skops" not in sys.modules
 """
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tacit.linear_model import LinearRegression
+from tacit.persistence import SavedModel, digest, write
 from tacit.privacy import Budget, Ledger, PureDP
-from tacit.saved import SavedModel, digest, write
 
 
 @pytest.fixture

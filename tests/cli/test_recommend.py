@@ -29,9 +29,9 @@ from tests.cli.recommending import (
 )
 
 from tacit.cli.commands import recommend
+from tacit.persistence import _json, read, read_side
 from tacit.privacy import Ledger
 from tacit.recommend import SOLVERS, MatrixCompletion
-from tacit.saved import _json, read, read_side
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ def test_a_report_is_written_again(after, run):
     page = (after / "side" / "report.html").read_text()
     assert "item side of a recommender" in page
     assert "jointly private" in page
-    assert "tacit.saved.read_side" in page
+    assert "tacit.persistence.read_side" in page
     assert "my films" in page
 
 

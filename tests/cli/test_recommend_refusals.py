@@ -197,7 +197,7 @@ def test_a_place_that_cannot_be_written_to_is_refused(films, run, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tacit.cli._places.TemporaryFile", full)
+    monkeypatch.setattr("tacit.cli._output_paths.TemporaryFile", full)
     before = snapshot(films)
     one_sentence(run(*fit(films)), "No space left")
     assert snapshot(films) == before
@@ -326,7 +326,7 @@ def test_labels_of_many_digits_are_texts(films, run):
 
 
 def test_items_whose_list_could_not_be_saved_are_refused(films, run, monkeypatch):
-    monkeypatch.setattr("tacit.saved._sides.MOST_JSON", 100)
+    monkeypatch.setattr("tacit.persistence._sides.MOST_JSON", 100)
     one_sentence(run(*fit(films)), "--items must be fewer")
     assert charges(films) == []
 

@@ -15,9 +15,9 @@ from tacit._random import as_generator
 from tacit.audit._attacked import digest_of
 from tacit.audit.bounds import bound_of_counts, largest_bound
 from tacit.linear_model import LogisticRegression
+from tacit.persistence import SavedModel, digest, read, write
+from tacit.persistence._json import checksum
 from tacit.privacy import Budget, Ledger, PureDP
-from tacit.saved import SavedModel, digest, read, write
-from tacit.saved._json import checksum
 
 SOLVER = "solver=output_perturbation"
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "saved_models.md"

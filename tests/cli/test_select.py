@@ -10,12 +10,12 @@ from tests.cli.story import fit_arguments, spent
 from tacit._random import as_generator
 from tacit.cli._options import estimator_for
 from tacit.cli.commands.plan import _show
+from tacit.evaluation import Forecast
 from tacit.feature_selection import PeelingSelector
-from tacit.forecast import Forecast
 from tacit.linear_model import SparseLinearRegression
 from tacit.mechanisms import NO_ANSWER
 from tacit.model_selection import PrivateSearchCV
-from tacit.saved import read, save_model
+from tacit.persistence import read, save_model
 from tacit.tables import Column, Schema
 
 HOURS = ("--target", "hours_per_week")
@@ -150,8 +150,8 @@ def test_a_score_can_be_paid_for(census, run):
 def quick(monkeypatch):
     """Forecasts by made-up rows have tests of their own, and take their time."""
     found = Forecast("R2", ())
-    monkeypatch.setattr("tacit.forecast.expected_score", lambda *_, **__: found)
-    monkeypatch.setattr("tacit.forecast.least_rows", lambda *_, **__: None)
+    monkeypatch.setattr("tacit.evaluation.expected_score", lambda *_, **__: found)
+    monkeypatch.setattr("tacit.evaluation.least_rows", lambda *_, **__: None)
 
 
 @pytest.mark.usefixtures("quick")

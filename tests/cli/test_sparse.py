@@ -4,7 +4,7 @@ import pytest
 from tests.cli.story import fit_arguments, spent
 
 from tacit.cli._options import estimator_for
-from tacit.saved import read
+from tacit.persistence import read
 from tacit.tables import Column, Schema
 
 LOGISTIC = ("--model", "sparse-logistic", "--alpha", 0.003)

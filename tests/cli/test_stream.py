@@ -21,8 +21,8 @@ from tests.cli.streaming import (
 )
 
 from tacit.cli import _streaming
+from tacit.persistence import read
 from tacit.privacy import Ledger
-from tacit.saved import read
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from tests.cli.streaming import (
 )
 
 from tacit._random import as_generator
+from tacit.persistence import read
 from tacit.privacy import Ledger
-from tacit.saved import read
 
 HORIZON = 12
 

@@ -1,11 +1,11 @@
 """Reports of released models of streams, of every kind that can be saved."""
 
 import pytest
+from tests.persistence.subjects import stream_models
 from tests.reports.test_pages import words
-from tests.saved.subjects import stream_models
 
 from tacit.cli._reporting import write_reports
-from tacit.saved import SavedModel, read, write
+from tacit.persistence import SavedModel, read, write
 
 STREAMS = stream_models()
 

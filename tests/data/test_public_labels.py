@@ -11,11 +11,11 @@ from sklearn.tree import DecisionTreeClassifier
 from tacit._estimators import checked_targets
 from tacit.data import RowBounds
 from tacit.ensemble import PrivateLabeler
-from tacit.inference import private_score
+from tacit.evaluation import private_score
 from tacit.linear_model import LinearSVC, LogisticRegression
 from tacit.model_selection import PrivateSearchCV
-from tacit.online import OnlineLogisticRegression
 from tacit.privacy import Budget, Ledger
+from tacit.streaming import OnlineLogisticRegression
 
 CLASSES = [0.0, 0.5, 1.0]
 N = 60

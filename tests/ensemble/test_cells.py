@@ -12,9 +12,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tacit.ensemble._cells import UnknownCell, written
+from tacit.ensemble._cell_bytes import UnknownCell, written
 from tacit.ensemble._chunks import chunk_members
-from tacit.ensemble._contents import hasher, row_digests
+from tacit.ensemble._row_digests import hasher, row_digests
 
 KEY = bytes(range(16))
 PEOPLE = {"key": KEY, "neighbors": "add_or_remove_one"}
@@ -72,7 +72,7 @@ def test_a_row_of_objects_that_is_gone_moves_no_other(kind):
 
 
 def test_cells_that_share_how_they_print_would_be_moved(monkeypatch):
-    shown = "tacit.ensemble._contents.written"
+    shown = "tacit.ensemble._row_digests.written"
     monkeypatch.setattr(shown, lambda cell, digest: repr(cell).encode())
     assert moved([images(place) for place in range(N)], 0) > 0
 

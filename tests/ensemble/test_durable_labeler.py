@@ -17,13 +17,13 @@ from tests.ending import ended_at, refused_in_a_fork
 from tests.ensemble.labeling import clouds, labeler, shown
 
 from tacit._random import as_generator
+from tacit._resumable import folder as _held
+from tacit._resumable.record import OtherParameters
 from tacit._state import StateDamaged, dumped, loaded
 from tacit.ensemble import DurableLabeler, _durable
 from tacit.exceptions import BudgetExceeded
 from tacit.mechanisms import NO_ANSWER
 from tacit.privacy import Budget, Ledger
-from tacit.streams import _held
-from tacit.streams._record import OtherParameters
 
 FEW = {"n_teachers": 4, "n_queries": 30}
 

@@ -16,7 +16,7 @@ from tacit.fairness import (
     weight_distance,
 )
 from tacit.linear_model import LogisticRegression
-from tacit.saved import load_model, save_model
+from tacit.persistence import load_model, save_model
 from tacit.solvers import AMP, ObjectivePerturbation, OutputPerturbation
 
 RIDGE = 60.0

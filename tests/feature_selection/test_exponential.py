@@ -24,7 +24,7 @@ from tacit.feature_selection._exponential import (
 )
 from tacit.feature_selection._subset_kernels import least_value
 from tacit.feature_selection._sums import WHOLE
-from tacit.mechanisms.whole import MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE
 from tacit.privacy import BoundedRange, Neighbors
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE

@@ -14,7 +14,7 @@ from tacit.audit import assert_replays
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.feature_selection import ExponentialSelector, LassoStabilitySelector
 from tacit.mechanisms import NO_ANSWER
-from tacit.mechanisms.whole import MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE
 from tacit.privacy import ApproxDP, Budget, Ledger
 
 BOUNDS = {"feature_bounds": 5.0, "y_range": (-3, 3)}

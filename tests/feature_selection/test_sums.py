@@ -8,7 +8,7 @@ from tacit.feature_selection import (
     LassoStabilitySelector,
     PeelingSelector,
 )
-from tacit.mechanisms.whole import FEW_ROWS, MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import FEW_ROWS, MOST_ROWS_WHOLE
 
 PUBLIC = {"n_features_to_select": 1, "feature_bounds": 1.0, "y_range": (-1, 1)}
 

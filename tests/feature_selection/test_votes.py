@@ -16,7 +16,7 @@ from tacit._random import as_generator
 from tacit.audit import replay
 from tacit.exceptions import PlanError
 from tacit.feature_selection import BlockVoteSelector
-from tacit.feature_selection._ask import Ask, first_columns
+from tacit.feature_selection._block_selection import Ask, first_columns
 from tacit.feature_selection._votes import FeatureVote, votes_needed
 from tacit.mechanisms import NO_ANSWER
 from tacit.privacy import Budget, Neighbors

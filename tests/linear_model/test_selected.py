@@ -13,9 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.linear_model.selected import VOTES, P, data, model
 
 from tacit._random import as_generator
+from tacit.evaluation import coefficient_intervals, expected_score, private_score
 from tacit.feature_selection import ExponentialSelector
-from tacit.forecast import expected_score
-from tacit.inference import coefficient_intervals, private_score
 from tacit.linear_model import SparseLinearRegression
 from tacit.linear_model._sparse import SparseLinearModel
 

@@ -14,8 +14,7 @@ from sklearn.pipeline import make_pipeline
 from tacit._random import as_generator
 from tacit.convex import CoordinatePenalty, L1Ball, Logistic, coordinate_parts
 from tacit.data import FeatureBounds
-from tacit.forecast import expected_score
-from tacit.inference import coefficient_intervals, private_score
+from tacit.evaluation import coefficient_intervals, expected_score, private_score
 from tacit.linear_model import (
     ElasticNet,
     Lasso,

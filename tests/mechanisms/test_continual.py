@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from tacit._random import as_generator, spawn
+from tacit._release_log import recording
 from tacit._state import dumped, loaded
-from tacit._tape import recording
 from tacit.audit import replay
 from tacit.mechanisms import Gaussian
 from tacit.mechanisms import noise as draws

@@ -17,7 +17,7 @@ from tests.stat import assert_probability
 from tacit._random import as_generator
 from tacit.audit import replay
 from tacit.mechanisms import NO_ANSWER, NoAnswer, StableRelease
-from tacit.mechanisms._stable_law import BestRelease
+from tacit.mechanisms._stable_distribution import BestRelease
 from tacit.mechanisms.noise import bernoulli, uniform_below
 
 RULES = ("optimal", "laplace")

@@ -14,8 +14,8 @@ from tacit._random import as_generator
 from tacit.audit import clopper_pearson_bound, gaussian_bound, replay
 from tacit.exceptions import PlanError
 from tacit.mechanisms import WholeGaussian, WholeLaplace
+from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE, MOST_UNITS
 from tacit.mechanisms.noise import GRID
-from tacit.mechanisms.whole import MOST_ROWS_WHOLE, MOST_UNITS
 from tacit.privacy import GaussianNoise, LaplaceNoise, Neighbors
 
 KINDS = {WholeGaussian: stats.norm, WholeLaplace: stats.laplace}

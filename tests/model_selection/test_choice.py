@@ -12,8 +12,8 @@ from tests.stat import assert_probability, assert_probability_at_most
 from tacit import Budget, BudgetExceeded, Ledger
 from tacit._random import as_generator
 from tacit.audit import assert_replays
-from tacit.inference import private_score
-from tacit.inference._measures import PARTS, ROOT, Measure
+from tacit.evaluation import private_score
+from tacit.evaluation._measures import PARTS, ROOT, Measure
 from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.mechanisms import PermuteAndFlip
 from tacit.model_selection import (

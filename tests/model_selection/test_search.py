@@ -17,14 +17,14 @@ from tests.model_selection.tables import rows
 from tacit import Budget, BudgetExceeded, Ledger
 from tacit._random import as_generator
 from tacit.audit import assert_replays
-from tacit.inference import coefficient_intervals, noise_intervals, private_score
+from tacit.evaluation import coefficient_intervals, noise_intervals, private_score
 from tacit.linear_model import LinearRegression, LogisticRegression, Ridge
 from tacit.mechanisms import NO_ANSWER, RandomRepeats
 from tacit.model_selection import PrivateSearchCV
+from tacit.persistence import load_model, save_model
 from tacit.preprocessing import PrivateStandardScaler, PublicOneHot, PublicScaler
 from tacit.privacy import Neighbors, RepeatAndSelect
 from tacit.recommend import MatrixCompletion
-from tacit.saved import load_model, save_model
 
 ADD = "add_or_remove_one"
 GRID = {"x_norm": [0.5, 1.0], "ridge": [0.0, 1000.0]}

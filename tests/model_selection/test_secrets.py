@@ -20,8 +20,8 @@ from sklearn.preprocessing import (
 
 from tacit import Budget, Ledger
 from tacit._random import as_generator
+from tacit.evaluation import private_score
 from tacit.feature_selection import BlockVoteSelector, PeelingSelector
-from tacit.inference import private_score
 from tacit.linear_model import (
     LogisticRegression,
     SparseLinearRegression,

@@ -17,12 +17,12 @@ from tacit._random import as_generator
 from tacit.audit import assert_replays, replay
 from tacit.data.features import FeatureBounds
 from tacit.exceptions import PlanError
-from tacit.mechanisms.whole import MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE
+from tacit.persistence import ModelFileError, load_model, save_model
 from tacit.preprocessing import PrivateStandardScaler
 from tacit.preprocessing._moments import plan_moments
 from tacit.preprocessing._squares import SquaresPlan, plan_squares
 from tacit.privacy import Budget, Ledger, Neighbors
-from tacit.saved import ModelFileError, load_model, save_model
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 RANGES = ((0.0, 10.0), (-1.0, 3.0), (-1e-100, 0.0))

@@ -7,14 +7,14 @@ import pytest
 from tests.recommend.doubles import some_ratings
 
 from tacit._random import as_generator
-from tacit._tape import recording
+from tacit._release_log import recording
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.recommend._als_items import ItemCounts, RoundSums, learned, tastes
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings import used
-from tacit.recommend._ratings.keeping import kept
+from tacit.recommend._ratings.rating_limits import kept
 from tacit.recommend._ratings.table import Ratings
 from tacit.recommend._sides.linear import LinearItems
 from tacit.recommend._sums.means import ItemMeans, ReleasedMeans

@@ -13,7 +13,7 @@ from tacit._random import as_generator
 from tacit.exceptions import PlanError
 from tacit.privacy import GaussianNoise, Neighbors
 from tacit.recommend._sides.local import USUAL_PRIOR_COUNT, plain_arrays
-from tacit.recommend._sums import whole
+from tacit.recommend._sums import integer_sums as whole
 from tacit.recommend._sums.als_round import ERROR_WEIGHT, ItemRound
 
 PUBLIC = {"ridge": 0.7, "reach": 1e-6, "bound": 1.0}

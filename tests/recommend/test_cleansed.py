@@ -8,15 +8,15 @@ from tests.recommend.doubles import some_ratings
 from tests.recommend.spectral import farthest, low_rank, rows_to_try, signs, silence
 
 from tacit._random import as_generator
-from tacit._tape import recording, replaying
+from tacit._release_log import recording, replaying
 from tacit.exceptions import PlanError
+from tacit.persistence._side_kinds import KINDS
 from tacit.privacy import Budget, Neighbors
 from tacit.recommend import cleansed
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings.table import Ratings
 from tacit.recommend._sides.neighbors import NeighborItems
 from tacit.recommend.cleansed import SHARES, CleansedSVD
-from tacit.saved._side_kinds import KINDS
 
 LOW, HIGH = 1.0, 5.0
 

@@ -9,7 +9,7 @@ from tests.recommend.doubles import some_ratings
 
 from tacit import _threads
 from tacit._random import as_generator
-from tacit._tape import recording, replaying
+from tacit._release_log import recording, replaying
 from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
 from tacit.privacy import Budget, Neighbors
@@ -257,7 +257,7 @@ def test_replayed_rows_are_those_of_the_fit(seed, monkeypatch):
     ratings = some_ratings(30, 6, seed)
     solver = FrankWolfeCompletion(n_iter=2, clip="row", step="standard")
     seen = []
-    from tacit.recommend._sides.walk import WalkItems  # noqa: PLC0415
+    from tacit.recommend._sides.passes import WalkItems  # noqa: PLC0415
 
     walked = WalkItems.walked
 

@@ -16,8 +16,9 @@ from tests.recommend.spectral import (
 )
 
 from tacit._random import as_generator
-from tacit._tape import recording, replaying
+from tacit._release_log import recording, replaying
 from tacit.exceptions import PlanError
+from tacit.persistence._side_kinds import KINDS
 from tacit.privacy import Budget, Composed, GaussianNoise, Neighbors
 from tacit.recommend import gradient
 from tacit.recommend._facts import RatingFacts
@@ -31,7 +32,6 @@ from tacit.recommend.gradient import (
     _projection,
     onto_simplex,
 )
-from tacit.saved._side_kinds import KINDS
 
 LOW, HIGH = 1.0, 5.0
 BUDGET = Budget(1.0, 1e-6)

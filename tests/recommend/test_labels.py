@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 from tests.recommend.doubles import MeansSolver
 
-from tacit._tape import recording, replaying
+from tacit._release_log import recording, replaying
 from tacit.recommend import MatrixCompletion
 from tacit.recommend._ratings.columns import as_numbers, listed
 from tacit.recommend._ratings.reading import read_ratings

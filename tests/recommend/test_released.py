@@ -8,10 +8,10 @@ from scipy.sparse import csr_array
 from scipy.stats import spearmanr
 from tests.recommend.doubles import matrix, some_ratings
 
+from tacit.persistence import read_side, write_side
 from tacit.privacy import PrivacyReport
 from tacit.recommend import SOLVERS, MatrixCompletion
 from tacit.recommend._sides.linear import LinearItems
-from tacit.saved import read_side, write_side
 
 NOTHING = "NOTHING about items was released beyond the noise"
 

@@ -10,10 +10,10 @@ from tests.stat import assert_detects, assert_follows
 
 from tacit import _threads
 from tacit._random import as_generator
-from tacit._tape import recording
+from tacit._release_log import recording
 from tacit.privacy import Neighbors
 from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sides.walk import WalkItems
+from tacit.recommend._sides.passes import WalkItems
 from tacit.recommend._sums.step_length import StepLength
 
 N_ITEMS = 12

@@ -4,9 +4,9 @@ import pytest
 from tests.reports.examples import ledger, privacy, record
 
 from tacit.privacy import Budget, GaussianNoise, PrivacyReport, TradeOff
+from tacit.reports._attacker_metrics import curve_points, odds_of, roc_points
 from tacit.reports._charts import coefficient_chart, curve_chart, spend_chart
 from tacit.reports._ledger import account_of, thinned
-from tacit.reports._odds import curve_points, odds_of, roc_points
 
 
 def layer(spec, kind):

@@ -20,8 +20,8 @@ from tacit.privacy import (
     TiltedMinimum,
     TradeOff,
 )
+from tacit.reports._attacker_metrics import curve_points
 from tacit.reports._facts import _together
-from tacit.reports._odds import curve_points
 
 SIMPLE = st.one_of(
     st.floats(1.0, 30.0).map(GaussianNoise),

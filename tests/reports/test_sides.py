@@ -67,7 +67,12 @@ def test_the_number_of_users_is_left_out_where_it_is_private(render):
 
 def test_the_page_names_the_files_of_a_side():
     told = told_by(report_html)
-    for name in ("side.json", "weights.npz", "items.json", "tacit.saved.read_side"):
+    for name in (
+        "side.json",
+        "weights.npz",
+        "items.json",
+        "tacit.persistence.read_side",
+    ):
         assert name in told
     assert "model.json" not in told
 

@@ -64,7 +64,7 @@ def test_rows_of_a_person_are_said_to_be_protected_together():
 def test_the_page_names_the_files_of_a_student():
     told = told_by(report_html)
     assert "student.json" in told
-    assert "tacit.saved.read_student" in told
+    assert "tacit.persistence.read_student" in told
     assert "weights.npz" not in told
 
 

@@ -7,6 +7,7 @@ from sklearn.base import clone, is_classifier
 from tests.sensitivity.judging import Planned, Subject, charged
 from tests.sensitivity.pairs import ADD, pairs_of, sampled_rows
 
+from tacit.evaluation import coefficient_intervals, private_score
 from tacit.fairness import private_certificate
 from tacit.feature_selection import (
     BlockVoteSelector,
@@ -14,7 +15,6 @@ from tacit.feature_selection import (
     LassoStabilitySelector,
     PeelingSelector,
 )
-from tacit.inference import coefficient_intervals, private_score
 from tacit.linear_model import (
     ElasticNet,
     HuberRegressor,
@@ -233,7 +233,7 @@ def questions():
         asked(
             lambda X, y, terms: private_score(models()[1], X, y, **terms),
             "private_score",
-            "inference.private_score",
+            "evaluation.private_score",
         ),
         asked(
             lambda X, y, terms: private_rmse(models()[1], X, y, **terms),
@@ -243,7 +243,7 @@ def questions():
         asked(chosen, "private_choice", "model_selection.private_choice", n_classes=2),
         Subject(
             "coefficient_intervals",
-            ("inference.coefficient_intervals",),
+            ("evaluation.coefficient_intervals",),
             intervals,
             partial(pairs_of, n_classes=2, n_rows=N),
         ),

@@ -8,12 +8,13 @@ from tests.sensitivity.judging import Planned, Subject, charged
 from tests.sensitivity.pairs import pairs_of
 
 from tacit.convex import L1Ball, L2Ball
-from tacit.incremental import IncrementalERM, IncrementalLinearRegression
 from tacit.linear_model import LinearRegression
-from tacit.online import (
+from tacit.streaming import (
     GradientSums,
     HedgeAggregator,
     ImplicitGradient,
+    IncrementalERM,
+    IncrementalLinearRegression,
     Leader,
     OnlineLinearRegression,
     OnlineLogisticRegression,
@@ -65,10 +66,9 @@ def terms_of(model):
 def of_stream(model, name="", *, covers=(), n_charged=None, reach=0.7):
     """Return an estimator on a stream as a subject."""
     kind = type(model).__name__
-    module = "incremental" if kind.startswith("Incremental") else "online"
     return Subject(
         f"{kind} {name}".strip(),
-        tuple(f"{module}.{one}" for one in (kind, *covers)),
+        tuple(f"streaming.{one}" for one in (kind, *covers)),
         lambda neighbors: followed(clone(model), neighbors, n_charged),
         partial(pairs_of, **terms_of(model)),
         reach=reach,

@@ -11,12 +11,11 @@ MODULES = (
     "preprocessing",
     "feature_selection",
     "model_selection",
-    "online",
-    "incremental",
+    "streaming",
     "ensemble",
     "recommend",
     "stability",
-    "inference",
+    "evaluation",
     "fairness",
 )
 COVERED = {name for subject in SUBJECTS.values() for name in subject.covers}

@@ -12,7 +12,7 @@ from tests.stat import assert_probability_at_most
 from tests.strategies import adversarial_pairs, budgets, neighboring_data
 
 from tacit._random import as_generator
-from tacit._tape import recording, replaying
+from tacit._release_log import recording, replaying
 from tacit.audit import assert_replays, replay
 from tacit.convex import (
     L1,
@@ -43,9 +43,9 @@ from tacit.privacy import (
 )
 from tacit.solvers import Problem
 from tacit.solvers._columns import Columns, weights_after
+from tacit.solvers._greedy_pass import Walk
 from tacit.solvers._greedy_rules import SETTLING, greedy_rule
 from tacit.solvers._greedy_scores import MARGIN, Scores
-from tacit.solvers._greedy_walk import Walk
 from tacit.solvers._published import greedy_epsilon
 from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
 

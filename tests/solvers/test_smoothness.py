@@ -9,12 +9,12 @@ from scipy import sparse, stats
 from tests.stat import assert_detects, assert_follows
 
 from tacit._random import as_generator
-from tacit._tape import recording
+from tacit._release_log import recording
 from tacit.audit import assert_replays, replay
 from tacit.convex import Logistic, Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms.whole import WholeGaussian
+from tacit.mechanisms.integer_noise import WholeGaussian
 from tacit.privacy import Budget, GaussianNoise, Neighbors
 from tacit.solvers import CoordinateDescent, Problem
 from tacit.solvers._columns import Columns

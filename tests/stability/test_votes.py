@@ -15,8 +15,8 @@ import pytest
 from scipy import sparse, stats
 from tests.stat import assert_probability, assert_probability_at_most
 
-from tacit._quiet import attempt
 from tacit._random import as_generator
+from tacit._suppress_output import attempt
 from tacit.audit import replay
 from tacit.data.cells import plain_category
 from tacit.exceptions import BudgetExceeded, PlanError
@@ -28,7 +28,6 @@ from tacit.stability import (
     ProposeTestRelease,
     StableValue,
     SubsampleVote,
-    _asking,
     block_members,
     blocks_needed,
     distance_needed,
@@ -36,8 +35,9 @@ from tacit.stability import (
     release_probability,
     winner_and_distance,
 )
-from tacit.stability._asking import as_vote, votes_of
+from tacit.stability import _isolated_call as _asking
 from tacit.stability._base import as_table
+from tacit.stability._isolated_call import as_vote, votes_of
 from tacit.stability._subsamples import SubsampleVotePlan, subsample_members
 from tacit.stability._taken_rows import ListedRows, taken
 from tacit.stability._votes import BlockVotePlan

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._tape import Diverged, Release, Tape, recording, replaying
+from tacit._release_log import Diverged, Release, Tape, recording, replaying
 from tacit.audit._state import leaves
 
 __all__ = ["ReplayEntry", "ReplayReport", "assert_replays", "replay"]

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tacit._json import canonical
+from tacit.persistence import ModelFileError
+from tacit.persistence._files import content_of
+from tacit.persistence._folder import MODELS
+from tacit.persistence._json import checked_keys, checksum, dumped, parsed
 from tacit.privacy import Budget
-from tacit.saved import ModelFileError
-from tacit.saved._files import content_of
-from tacit.saved._folder import MODELS
-from tacit.saved._json import checked_keys, checksum, dumped, parsed
 
 __all__ = ["ATTACHMENTS", "Attachments", "read_attachments"]
 

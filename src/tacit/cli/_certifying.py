@@ -26,9 +26,9 @@ from tacit.fairness import (
     private_certificate,
     weight_distance,
 )
+from tacit.persistence import SavedModel, SavedSide, digest
 from tacit.privacy import labelled
 from tacit.reports import fairness_html
-from tacit.saved import SavedModel, SavedSide, digest
 from tacit.tables import Schema, batches
 from tacit.tables._column import OTHER, Column
 from tacit.tables._encode import is_listable, text_of

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from sqlalchemy import make_url
 
 from tacit.cli._console import Refused
+from tacit.persistence import digest, read
 from tacit.privacy.store import Export
-from tacit.saved import digest, read
 
 __all__ = ["check_model", "head_of", "write_export"]
 

@@ -14,8 +14,7 @@ from tacit._progress import progress
 from tacit.cli._accounts import account_facts
 from tacit.cli._console import Refused, warn_of_budget
 from tacit.cli._reporting import selected_names, selection_facts, write_reports
-from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
-from tacit.inference import (
+from tacit.evaluation import (
     Intervals,
     PrivateScore,
     coefficient_intervals,
@@ -23,7 +22,10 @@ from tacit.inference import (
     private_score,
     require_theory,
 )
+from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
 from tacit.linear_model._sparse import SparseLinearModel
+from tacit.persistence import SavedModel, digest
+from tacit.persistence import write as write_model
 from tacit.privacy import (
     Budget,
     Event,
@@ -34,8 +36,6 @@ from tacit.privacy import (
     labelled,
 )
 from tacit.privacy.store import StoredLedger
-from tacit.saved import SavedModel, digest
-from tacit.saved import write as write_model
 from tacit.tables import Schema, read_rows
 
 __all__ = [
@@ -92,7 +92,7 @@ def read(
     if isinstance(X, np.memmap):
         raise Refused(
             "--measure needs rows that fit in memory; leave it out, and measure on a "
-            "file of its own with tacit.inference.private_score."
+            "file of its own with tacit.evaluation.private_score."
         )
     fit, aside = hold_out(
         len(X),

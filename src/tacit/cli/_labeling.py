@@ -14,9 +14,11 @@ import pyarrow as pa
 
 from tacit import _json
 from tacit._random import is_seeded
+from tacit._resumable.files import made, placed
+from tacit._resumable.record import OtherParameters
 from tacit.cli._accounts import cost_facts
 from tacit.cli._console import Refused, warn_of_budget
-from tacit.cli._places import (
+from tacit.cli._output_paths import (
     refuse_file,
     refuse_folder,
     refuse_label,
@@ -29,8 +31,6 @@ from tacit.ensemble import DurableLabeler, LabelerPlan, Labels, PrivateLabeler
 from tacit.ensemble._student import LEAST_POOL
 from tacit.ensemble._terms import public_classes
 from tacit.privacy.report import in_words
-from tacit.streams._disk import made, placed
-from tacit.streams._record import OtherParameters
 from tacit.tables import Schema
 
 __all__ = [

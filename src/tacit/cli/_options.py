@@ -261,8 +261,8 @@ def estimator_for(
     from sklearn.base import is_classifier  # noqa: PLC0415
 
     from tacit import linear_model  # noqa: PLC0415
+    from tacit.persistence import restored_parameter  # noqa: PLC0415
     from tacit.privacy import Budget  # noqa: PLC0415
-    from tacit.saved import restored_parameter  # noqa: PLC0415
 
     target = schema.target
     asked = model_name or DEFAULT_MODELS[target.kind]

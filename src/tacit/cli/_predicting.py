@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tacit.cli._console import Refused
-from tacit.saved import SavedModel
+from tacit.persistence import SavedModel
 from tacit.tables import Schema, batches
 
 __all__ = ["SUFFIXES", "fill_table", "predictions", "write_table"]

@@ -17,17 +17,17 @@ from tacit import __version__
 from tacit._random import is_seeded
 from tacit.cli._accounts import account_facts, cost_facts
 from tacit.cli._console import Refused, warn_of_budget
-from tacit.cli._places import refuse_file, try_writing
+from tacit.cli._output_paths import refuse_file, try_writing
 from tacit.cli._predicting import SUFFIXES, write_table
 from tacit.cli._reporting import side_facts, write_reports
 from tacit.cli._small_files import columns_of, content_of, label_of, reading, table_of
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
+from tacit.persistence import SavedSide, digest, read_side, write_side
+from tacit.persistence._sides import can_be_listed
 from tacit.privacy import Budget, Neighbors, labelled
 from tacit.recommend import SOLVERS, MatrixCompletion, UserRow
 from tacit.recommend._plan import planned_completion
 from tacit.recommend._ratings.catalogue import Catalogue
-from tacit.saved import SavedSide, digest, read_side, write_side
-from tacit.saved._sides import can_be_listed
 
 __all__ = [
     "OwnRow",

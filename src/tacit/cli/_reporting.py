@@ -20,14 +20,14 @@ from tacit._json import plain, readable_parameters
 from tacit.audit._attacked import solver_name
 from tacit.cli._attachments import ATTACHMENTS, Attachments, read_attachments
 from tacit.cli._console import Refused, clean
+from tacit.evaluation import noise_intervals
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
-from tacit.inference import noise_intervals
+from tacit.persistence import ModelFileError, SavedModel, SavedSide, digest
 from tacit.privacy.store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
 from tacit.reports._audits import audits_of
 from tacit.reports._fairness import paid_table
 from tacit.reports._words import shortened
-from tacit.saved import ModelFileError, SavedModel, SavedSide, digest
 
 __all__ = [
     "audit_of",

@@ -11,15 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from tacit import __version__, linear_model, online
+from tacit import __version__, linear_model, streaming
 from tacit._random import is_seeded
+from tacit._resumable.record import OtherParameters
 from tacit.cli._console import Refused
 from tacit.cli._reporting import paid_from
-from tacit.incremental import IncrementalERM, IncrementalLinearRegression
+from tacit.persistence import SavedModel, is_model, read, restored_parameter, write
 from tacit.privacy import labelled
-from tacit.saved import SavedModel, is_model, read, restored_parameter, write
-from tacit.streams import DurableStream
-from tacit.streams._record import OtherParameters
+from tacit.streaming import DurableStream, IncrementalERM, IncrementalLinearRegression
 from tacit.tables import GrowingTable, Schema
 
 __all__ = [
@@ -33,8 +32,8 @@ __all__ = [
 
 # What learns, by the name of the option and the kind of the target
 MODELS: dict[tuple[str, str], Any] = {
-    ("online", "category"): online.OnlineLogisticRegression,
-    ("online", "number"): online.OnlineLinearRegression,
+    ("online", "category"): streaming.OnlineLogisticRegression,
+    ("online", "number"): streaming.OnlineLinearRegression,
     ("incremental", "category"): IncrementalERM,
     ("incremental", "number"): IncrementalLinearRegression,
 }

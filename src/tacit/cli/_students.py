@@ -16,9 +16,9 @@ from tacit.cli._learners import learner
 from tacit.cli._pool import Rows
 from tacit.cli._reporting import paid_from, write_reports
 from tacit.ensemble import DurableLabeler, Labels, PrivateStudent
+from tacit.persistence import ModelFileError, SavedModel, read_student, write_student
+from tacit.persistence._students import STUDENTS
 from tacit.privacy import Neighbors
-from tacit.saved import ModelFileError, SavedModel, read_student, write_student
-from tacit.saved._students import STUDENTS
 from tacit.tables import Schema
 
 __all__ = ["fitted", "refuse_other", "student_learner", "write"]

@@ -6,7 +6,6 @@ not change it.
 
 from tacit.datasets._acs import load_acs_income
 from tacit.datasets._census import Census, make_census, make_census_table
-from tacit.datasets._imagined import imagined_rows
 from tacit.datasets._people import load_celeba_attributes, load_compas
 from tacit.datasets._ratings import (
     RatingData,
@@ -26,6 +25,7 @@ from tacit.datasets._real import (
     load_newsgroups20,
     load_reuters_moneyfx,
 )
+from tacit.datasets._synthetic_rows import imagined_rows
 from tacit.datasets._tables import (
     load_abalone,
     load_diabetes,

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from tacit._quiet import attempt
 from tacit._random import noise_generator
+from tacit._suppress_output import attempt
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
-from tacit.ensemble._contents import DIGEST, hasher, row_digests
+from tacit.ensemble._row_digests import DIGEST, hasher, row_digests
 from tacit.mechanisms.subsets import block_members
 from tacit.privacy import Neighbors
 from tacit.stability._base import as_table

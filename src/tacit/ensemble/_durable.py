@@ -11,23 +11,23 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from tacit._exclusive import alone
+from tacit._resumable.files import placed
+from tacit._resumable.folder import HeldFolder
+from tacit._resumable.record import RecordKind, damaged, public_parameters
 from tacit._state import StateDamaged, dumped, loaded
-from tacit.ensemble._described import described
 from tacit.ensemble._folder import TeachersLost
 from tacit.ensemble._labeler import PrivateLabeler
+from tacit.ensemble._labeler_state import FitStart, LabelerState
 from tacit.ensemble._labels import Labels
+from tacit.ensemble._learner_description import described
 from tacit.ensemble._rows import Rows, checked_rows, teacher_seeds
-from tacit.ensemble._standing import FitStart, LabelerState
 from tacit.ensemble._tables import one_row, table_of
 from tacit.ensemble._teachers import LateTeachers
 from tacit.ensemble._terms import LabelerPlan, planned_labeler, voting_of
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms.votes import Remaining, VoteAnswer
 from tacit.privacy import Entry, Ledger
-from tacit.streams._alone import alone
-from tacit.streams._disk import placed
-from tacit.streams._held import HeldFolder
-from tacit.streams._record import RecordKind, damaged, public_parameters
 
 __all__ = ["DurableLabeler"]
 

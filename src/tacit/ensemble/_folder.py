@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tacit import _json
-from tacit.ensemble._described import described
-from tacit.streams._disk import locked, made, placed
+from tacit._resumable.files import locked, made, placed
+from tacit.ensemble._learner_description import described
 
 __all__ = ["TeacherFolder", "TeachersLost"]
 

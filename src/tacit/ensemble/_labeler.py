@@ -10,13 +10,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import InputTags
 
 from tacit._estimators import ExplicitSeed, all_or_nothing
+from tacit._exclusive import alone
 from tacit._random import is_seeded, secret_key
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.ensemble._folder import TeacherFolder
+from tacit.ensemble._labeler_state import FitStart, asked, started
 from tacit.ensemble._labels import Labels, gathered
 from tacit.ensemble._rows import checked_questions, checked_rows, trained
-from tacit.ensemble._standing import FitStart, asked, started
 from tacit.ensemble._tables import one_row, table_of
 from tacit.ensemble._terms import (
     LabelerPlan,
@@ -29,7 +30,6 @@ from tacit.ensemble._terms import (
     voting_of,
 )
 from tacit.privacy import Ledger
-from tacit.streams._alone import alone
 
 __all__ = ["PrivateLabeler"]
 

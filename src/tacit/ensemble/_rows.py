@@ -17,11 +17,12 @@ from tacit._estimators import (
     public_range,
 )
 from tacit._random import keyed_generator
+from tacit._resumable.record import fingerprint
 from tacit.data import RowBounds
 from tacit.ensemble._chunks import checked_ids, chunk_members, written_ids
-from tacit.ensemble._contents import row_digests
-from tacit.ensemble._described import described
-from tacit.ensemble._standing import FitStart
+from tacit.ensemble._labeler_state import FitStart
+from tacit.ensemble._learner_description import described
+from tacit.ensemble._row_digests import row_digests
 from tacit.ensemble._tables import table_of
 from tacit.ensemble._teachers import train_teachers
 from tacit.ensemble._terms import (
@@ -33,7 +34,6 @@ from tacit.ensemble._terms import (
 )
 from tacit.mechanisms.subsets import random_seeds
 from tacit.privacy import Neighbors
-from tacit.streams._record import fingerprint
 
 __all__ = [
     "Rows",

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.bounds import canonical
-from tacit.ensemble._contents import row_digests
 from tacit.ensemble._folder import SIZE, TeacherFolder
 from tacit.ensemble._parallel import each
+from tacit.ensemble._row_digests import row_digests
 from tacit.ensemble._voting import Voting
-from tacit.ensemble._work import (
+from tacit.ensemble._worker import (
     Parcel,
     Place,
     cast_votes,

@@ -11,6 +11,8 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
 from tacit._estimators import labels_found, planning_rows, promised_budget, public_range
+from tacit._resumable.files import folder_path
+from tacit._stream_values import checked_classes
 from tacit._validate import PlainNumbers, at_least, one_of
 from tacit.ensemble._agreement import Agreement, agreement_groups
 from tacit.ensemble._plan import (
@@ -30,8 +32,6 @@ from tacit.mechanisms.votes import (
 )
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.privacy.report import in_words
-from tacit.streams._disk import folder_path
-from tacit.streams._values import checked_classes
 
 __all__ = [
     "LabelerPlan",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._estimators import listed
-from tacit._quiet import attempt
+from tacit._suppress_output import attempt
 
 __all__ = ["ClassVoting", "NumberVoting", "Voting"]
 

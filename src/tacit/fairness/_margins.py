@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit._estimators import checked_values
 from tacit._random import as_generator
 from tacit._validate import nonnegative
-from tacit.data.alone import margins, pieces, plain_rows
+from tacit.data.row_margins import margins, pieces, plain_rows
 from tacit.fairness._groups import column, distinct
 
 __all__ = ["Codes", "LinearModel", "Margins", "linear_margins", "read_model"]

@@ -16,7 +16,7 @@ from tacit.feature_selection._base import PrivateSelector
 from tacit.feature_selection._sums import ExactSums, refuse_many_rows
 from tacit.mechanisms import Exponential
 from tacit.mechanisms.grid import noise_assumptions
-from tacit.mechanisms.whole import FEW_ROWS
+from tacit.mechanisms.integer_noise import FEW_ROWS
 from tacit.privacy import BoundedRange, Budget, Event, Neighbors, calibrate
 
 __all__ = ["ExponentialPlan", "ExponentialSelector", "subset_at"]

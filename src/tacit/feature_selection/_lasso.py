@@ -16,7 +16,7 @@ from tacit.feature_selection._lasso_distance import (
 )
 from tacit.feature_selection._sums import refuse_many_rows
 from tacit.mechanisms import StableRelease
-from tacit.mechanisms.whole import FEW_ROWS
+from tacit.mechanisms.integer_noise import FEW_ROWS
 from tacit.privacy import Event
 from tacit.solvers._base import refuse_pure
 

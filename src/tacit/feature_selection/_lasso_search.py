@@ -15,7 +15,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.feature_selection._lasso_whole import ridged_slopes, stationary_point
+from tacit.feature_selection._lasso_integers import ridged_slopes, stationary_point
 from tacit.feature_selection._sums import ExactSums
 
 __all__ = ["ExactLasso", "exact_lasso"]

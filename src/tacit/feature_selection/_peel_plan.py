@@ -8,8 +8,8 @@ from math import sqrt
 from tacit.feature_selection._sums import UNIT
 from tacit.mechanisms import Exponential, Gaussian, Laplace
 from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.integer_noise import FEW_ROWS
 from tacit.mechanisms.ranks import PARTS, rank_sensitivity
-from tacit.mechanisms.whole import FEW_ROWS
 from tacit.privacy import (
     BoundedRange,
     Composed,

@@ -1,9 +1,9 @@
 """Sums of products of columns, exact in floating point.
 
-Features and targets are rounded to whole numbers of at most ``WHOLE``, row by row. A
-product of two is a whole number of at most 2^26, so that sums over as many rows as
-`tacit.mechanisms.whole` provides for, 2^26, are exact in any order, and two data sets
-differ in them by what their own rows bring and no more.
+Features and targets are rounded to integers of at most ``WHOLE``, row by row. A product
+of two is an integer of at most 2^26, so that sums over as many rows as
+`tacit.mechanisms.integer_noise` provides for, 2^26, are exact in any order, and two
+data sets differ in them by what their own rows bring and no more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.exceptions import PlanError
-from tacit.mechanisms.whole import MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE
 from tacit.privacy import Neighbors
 
 __all__ = ["UNIT", "WHOLE", "ExactSums", "refuse_many_rows"]

@@ -12,8 +12,8 @@ from numpy.random import Generator
 from tacit._estimators import columns_with_bounds, numeric, public_range
 from tacit._validate import at_least, one_of
 from tacit.data import FeatureBounds, RowBounds
-from tacit.feature_selection._ask import Ask
 from tacit.feature_selection._base import LABELED, RANGED, PrivateSelector, two_labels
+from tacit.feature_selection._block_selection import Ask
 from tacit.mechanisms import NO_ANSWER, Exponential
 from tacit.mechanisms.grid import noise_assumptions
 from tacit.mechanisms.selection import refuse_small_choice
@@ -26,8 +26,8 @@ from tacit.privacy import (
     calibrate,
 )
 from tacit.stability import BlockVote, SubsampleVote, block_members
-from tacit.stability._asking import seeds_for, votes_of
 from tacit.stability._base import refuse_wrong_function
+from tacit.stability._isolated_call import seeds_for, votes_of
 from tacit.stability._taken_rows import ListedRows
 
 __all__ = ["BlockVoteSelector", "FeatureVote", "FeatureVotePlan"]

@@ -23,7 +23,7 @@ from tacit.data.bounds import canonical
 from tacit.data.rows import is_on_disk, refuse_on_disk
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.whole import MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import (
     SOLVER_NAMES,

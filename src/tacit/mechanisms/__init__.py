@@ -3,6 +3,7 @@
 from tacit._random import as_generator, spawn
 from tacit.mechanisms.additive import Gaussian, L2Laplace, Laplace, SymmetricGaussian
 from tacit.mechanisms.continual import TreeState, TreeSum
+from tacit.mechanisms.integer_noise import WholeGaussian, WholeLaplace
 from tacit.mechanisms.repeats import RandomRepeats
 from tacit.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip
 from tacit.mechanisms.subsets import (
@@ -34,7 +35,6 @@ from tacit.mechanisms.votes import (
     VoteTerms,
     vote_mechanism,
 )
-from tacit.mechanisms.whole import WholeGaussian, WholeLaplace
 
 __all__ = [
     "CLASS_VOTES",

@@ -9,11 +9,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.random import Generator
 
-from tacit._tape import release
+from tacit._release_log import release
 from tacit._validate import at_least, fraction, one_of, plain, positive, shown
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
-from tacit.mechanisms._stable_law import MOST_DISTANCE, BestRelease
+from tacit.mechanisms._stable_distribution import MOST_DISTANCE, BestRelease
 from tacit.mechanisms.grid import (
     MOST_SCORE,
     check_noise,

@@ -14,8 +14,8 @@ from tacit._estimators import (
 )
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
-from tacit.inference import PrivateScore
-from tacit.inference._measures import (
+from tacit.evaluation import PrivateScore
+from tacit.evaluation._measures import (
     ACCURACY,
     PARTS,
     ROOT,
@@ -26,7 +26,7 @@ from tacit.inference._measures import (
     predictions,
     without_warnings,
 )
-from tacit.inference._score import assumptions_of, scored, weights_of
+from tacit.evaluation._score import assumptions_of, scored, weights_of
 from tacit.mechanisms import PermuteAndFlip
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 
@@ -72,7 +72,7 @@ def private_choice(
         Fitted classifiers, of which the most accurate is best, or fitted regressors
         with one public ``y_range``, of which the one with the least squared error is.
     X, y
-        Rows that no model was fitted on, as from `tacit.inference.hold_out`.
+        Rows that no model was fitted on, as from `tacit.evaluation.hold_out`.
     epsilon
         Privacy budget of the choice, without a delta.
     neighbors
@@ -98,7 +98,7 @@ def private_choice(
     Examples
     --------
     >>> from tacit.datasets import make_census
-    >>> from tacit.inference import hold_out
+    >>> from tacit.evaluation import hold_out
     >>> from tacit.linear_model import LogisticRegression
     >>> from tacit.model_selection import private_choice
     >>> X, y = (census := make_census(5000, random_state=0)).X, census.y
@@ -175,9 +175,9 @@ def private_accuracy(
     Parameters
     ----------
     model
-        A fitted classifier, for which `tacit.inference.private_score` is the same.
+        A fitted classifier, for which `tacit.evaluation.private_score` is the same.
     X, y, epsilon, level, neighbors, ledger, random_state
-        As in `tacit.inference.private_score`.
+        As in `tacit.evaluation.private_score`.
 
     Notes
     -----
@@ -222,10 +222,10 @@ def private_rmse(
     Parameters
     ----------
     model
-        A fitted regressor, for which `tacit.inference.private_score` is the mean
+        A fitted regressor, for which `tacit.evaluation.private_score` is the mean
         absolute error.
     X, y, epsilon, level, neighbors, ledger, random_state
-        As in `tacit.inference.private_score`.
+        As in `tacit.evaluation.private_score`.
 
     Notes
     -----

@@ -8,8 +8,8 @@ from typing import Any
 from numpy.random import Generator
 from sklearn.base import clone
 
-from tacit.inference._measures import Measure, predictions, without_warnings
-from tacit.inference._score import noisy_sums
+from tacit.evaluation._measures import Measure, predictions, without_warnings
+from tacit.evaluation._score import noisy_sums
 from tacit.mechanisms import random_blocks, spawn
 from tacit.model_selection._candidates import fit_on, private_parts
 from tacit.model_selection._plan import SearchPlan

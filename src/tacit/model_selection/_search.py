@@ -23,10 +23,10 @@ from tacit._random import is_seeded, noise_generator, public_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least, one_of
 from tacit.data.bounds import canonical
-from tacit.inference import hold_out
-from tacit.inference._measures import ACCURACY, ROOT, Measure, without_warnings
-from tacit.inference._score import assumptions_of
-from tacit.inference._split import held_size
+from tacit.evaluation import hold_out
+from tacit.evaluation._measures import ACCURACY, ROOT, Measure, without_warnings
+from tacit.evaluation._score import assumptions_of
+from tacit.evaluation._split import held_size
 from tacit.mechanisms import NO_ANSWER, NoAnswer, random_blocks, spawn
 from tacit.model_selection._candidates import (
     candidates_of,

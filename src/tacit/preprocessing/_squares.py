@@ -14,7 +14,7 @@ from scipy import sparse
 
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import noise_assumptions
-from tacit.mechanisms.whole import MOST_ROWS_WHOLE, WholeGaussian, WholeLaplace
+from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE, WholeGaussian, WholeLaplace
 from tacit.preprocessing._columns import Ranges
 from tacit.privacy import (
     Budget,

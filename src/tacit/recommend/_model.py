@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import ExplicitSeed, all_or_nothing
+from tacit._exclusive import alone
 from tacit._progress import progress
 from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
@@ -27,7 +28,6 @@ from tacit.recommend._ratings.catalogue import Catalogue
 from tacit.recommend._ratings.columns import given_numbers
 from tacit.recommend._ratings.reading import checked_range, read_ratings
 from tacit.recommend._rows import Rows, Top, UserRow, own_ratings
-from tacit.streams._alone import alone
 
 __all__ = ["MatrixCompletion"]
 

@@ -21,8 +21,8 @@ from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings.used import UsedRatings, public_key
 from tacit.recommend._sides.base import refuse_large
 from tacit.recommend._sides.local import Block
+from tacit.recommend._sides.passes import WalkItems
 from tacit.recommend._sides.unit_rows import usual_row_norm
-from tacit.recommend._sides.walk import WalkItems
 from tacit.recommend._spectrum import MATRIX_SOLVERS, leading_pair, strengths
 from tacit.recommend._sums.means import ItemMeans
 from tacit.recommend._sums.noisy_moments import NoisyMoments

@@ -10,6 +10,13 @@ from tacit.privacy.attacker import TradeOff
 from tacit.privacy.events import describe
 from tacit.privacy.weak_budgets import budget_warnings
 from tacit.reports import _charts, _words
+from tacit.reports._attacker_metrics import (
+    CHANCES,
+    RATES,
+    curve_points,
+    odds_of,
+    roc_points,
+)
 from tacit.reports._facts import Facts
 from tacit.reports._ledger import account_of
 from tacit.reports._model import (
@@ -19,7 +26,6 @@ from tacit.reports._model import (
     selection_of,
     target_of,
 )
-from tacit.reports._odds import CHANCES, RATES, curve_points, odds_of, roc_points
 from tacit.reports._templates import BETWEEN, BOTH, chart, environment
 from tacit.reports._trust import fairness_charts
 

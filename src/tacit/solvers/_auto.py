@@ -16,7 +16,7 @@ from tacit.convex import (
     has_residuals,
 )
 from tacit.exceptions import PlanError
-from tacit.mechanisms.whole import MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE
 from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers._base import Problem
 from tacit.solvers._coordinate_rules import noise_share as coordinate_noise_share

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit._validate import PlainNumbers, fraction
 from tacit.convex import coordinate_parts
 from tacit.mechanisms import Exponential, NoisyMax, PermuteAndFlip
-from tacit.mechanisms.whole import FEW_ROWS, WholeGaussian, WholeLaplace
+from tacit.mechanisms.integer_noise import FEW_ROWS, WholeGaussian, WholeLaplace
 from tacit.privacy import (
     BoundedRange,
     Composed,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit._validate import fraction, one_of
 from tacit.convex import coordinate_parts
 from tacit.exceptions import PlanError
-from tacit.mechanisms.whole import MOST_ROWS_WHOLE, WholeGaussian
+from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE, WholeGaussian
 from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import Problem
 from tacit.solvers._columns import Columns, check_loss

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._tape import release
+from tacit._release_log import release
 from tacit._validate import plain
 from tacit.convex import L2Ball
 from tacit.convex.roundoff import UNIT
@@ -19,10 +19,10 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.solvers._base import Problem
-from tacit.solvers._laws import choose_law
 from tacit.solvers._least_squares_risk import (
     LEAST_NOISE_SHARE,
 )
+from tacit.solvers._noise_distributions import choose_law
 from tacit.solvers._quadratic import (
     gradient_sensitivity,
     in_ball,

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from tacit._progress import steps
 from tacit._random import spawn
-from tacit._tape import release
+from tacit._release_log import release
 from tacit._validate import PlainNumbers, at_least, moderate, one_of, plain
 from tacit.convex import coordinate_parts
 from tacit.data import Rows
 from tacit.data.rows import held
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.integer_noise import WholeGaussian
 from tacit.mechanisms.subsets import permutation, random_blocks
-from tacit.mechanisms.whole import WholeGaussian
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
 from tacit.solvers._base import Problem, plan_assumptions, refuse_pure
 from tacit.solvers._columns import Columns, Updates, weights_after

@@ -26,10 +26,10 @@ from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import Problem
 from tacit.solvers._columns import Columns
+from tacit.solvers._greedy_pass import Visit, Walk
 from tacit.solvers._greedy_plan import SELECTORS, GreedyCoordinateDescentPlan
 from tacit.solvers._greedy_rules import STEP, greedy_rule, settling, split_noise
 from tacit.solvers._greedy_scores import check_rule
-from tacit.solvers._greedy_walk import Visit, Walk
 from tacit.solvers._published import check_accounting, greedy_epsilon, refuse_unkept
 from tacit.solvers._smoothness import (
     MeanSquares,

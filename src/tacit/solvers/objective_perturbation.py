@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._tape import release
+from tacit._release_log import release
 from tacit._validate import plain, positive
 from tacit.convex import CERTIFIED, Free, Objective
 from tacit.data import Rows
@@ -18,11 +18,16 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers._base import Problem
-from tacit.solvers._laws import NoiseLaw, PlannedNoise, check_law, choose_law
 from tacit.solvers._minimum import (
     certified_minimum,
     gradient_tolerance,
     largest_weights,
+)
+from tacit.solvers._noise_distributions import (
+    NoiseLaw,
+    PlannedNoise,
+    check_law,
+    choose_law,
 )
 from tacit.solvers._published import (
     check_accounting,

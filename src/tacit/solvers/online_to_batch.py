@@ -21,8 +21,8 @@ from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.subsets import random_blocks
 from tacit.privacy import Budget, Neighbors, calibrate
 from tacit.solvers._base import Problem
-from tacit.solvers._laws import PlannedNoise, choose_law
-from tacit.solvers._row_walk import WALKED_SETS, RowWalk
+from tacit.solvers._noise_distributions import PlannedNoise, choose_law
+from tacit.solvers._row_pass import WALKED_SETS, RowWalk
 from tacit.solvers._rules import ridge_for_weights
 
 __all__ = ["OnlineToBatch", "OnlineToBatchPlan"]

@@ -15,12 +15,12 @@ from tacit.data import Rows
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import Problem, WeightNoise
-from tacit.solvers._laws import PlannedNoise, choose_law
 from tacit.solvers._minimum import (
     certified_minimum,
     gradient_tolerance,
     largest_weights,
 )
+from tacit.solvers._noise_distributions import PlannedNoise, choose_law
 from tacit.solvers._published import output_scale, refuse_unkept
 from tacit.solvers._rules import ridge_for_weights
 from tacit.solvers.objective_perturbation import (

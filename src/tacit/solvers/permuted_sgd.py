@@ -32,7 +32,7 @@ from tacit.mechanisms import permutation
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import LARGEST_MARGIN, Problem
-from tacit.solvers._laws import PlannedNoise, choose_law
+from tacit.solvers._noise_distributions import PlannedNoise, choose_law
 from tacit.solvers._published import check_accounting, paper_noise, refuse_unkept
 from tacit.solvers._rules import gradient_unit
 

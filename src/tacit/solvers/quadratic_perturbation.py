@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._tape import release
+from tacit._release_log import release
 from tacit._validate import plain
 from tacit.convex import Box, Free, L2Ball
 from tacit.data import Rows
@@ -18,7 +18,6 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import Problem
-from tacit.solvers._laws import NoiseLaw, choose_law
 from tacit.solvers._least_squares_risk import (
     RowGuess,
     expected_excess,
@@ -27,6 +26,7 @@ from tacit.solvers._least_squares_risk import (
     ridge_range,
     rough_noise,
 )
+from tacit.solvers._noise_distributions import NoiseLaw, choose_law
 from tacit.solvers._published import (
     objective_multiplier,
     objective_ridge,

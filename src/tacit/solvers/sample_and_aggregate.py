@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._progress import steps
-from tacit._quiet import attempt
+from tacit._suppress_output import attempt
 from tacit._validate import at_least, plain, positive
 from tacit.convex import Free, Objective, is_set, minimize
 from tacit.convex.roundoff import UNIT
@@ -23,7 +23,7 @@ from tacit.mechanisms import random_blocks
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import Problem
-from tacit.solvers._laws import PlannedNoise, check_law, choose_law
+from tacit.solvers._noise_distributions import PlannedNoise, check_law, choose_law
 
 __all__ = ["SampleAndAggregate", "SampleAndAggregatePlan"]
 

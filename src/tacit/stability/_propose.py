@@ -16,9 +16,9 @@ from tacit.mechanisms import NO_ANSWER, NoAnswer, StableRelease
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Composed, Event, calibrate
-from tacit.solvers._laws import NoiseLaw
-from tacit.stability._asking import asked
+from tacit.solvers._noise_distributions import NoiseLaw
 from tacit.stability._base import refuse_no_delta, refuse_wrong_function
+from tacit.stability._isolated_call import asked
 from tacit.stability._stable import as_distance
 from tacit.stability._taken_rows import every_row
 

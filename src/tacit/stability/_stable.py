@@ -14,8 +14,8 @@ from tacit._validate import at_least, one_of
 from tacit.mechanisms import NoAnswer, StableRelease
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Event
-from tacit.stability._asking import asked
 from tacit.stability._base import refuse_no_delta, refuse_wrong_function
+from tacit.stability._isolated_call import asked
 from tacit.stability._taken_rows import every_row
 
 __all__ = ["StableValue", "StableValuePlan", "as_distance"]

@@ -17,8 +17,8 @@ from tacit.mechanisms import NoAnswer, StableRelease, poisson_subset
 from tacit.mechanisms.subsets import RATE_CELLS
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Event
-from tacit.stability._asking import seeds_for, votes_of
 from tacit.stability._base import refuse_no_delta, refuse_wrong_function
+from tacit.stability._isolated_call import seeds_for, votes_of
 from tacit.stability._planning import distance_needed
 from tacit.stability._votes import winner_and_distance
 

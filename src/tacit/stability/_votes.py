@@ -15,8 +15,8 @@ from tacit.mechanisms.subsets import block_members
 from tacit.mechanisms.threshold import RULES
 from tacit.mechanisms.votes import distance_of_lead
 from tacit.privacy import Budget, Event, Neighbors
-from tacit.stability._asking import seeds_for, votes_of
 from tacit.stability._base import refuse_no_delta, refuse_wrong_function
+from tacit.stability._isolated_call import seeds_for, votes_of
 from tacit.stability._planning import blocks_needed
 
 __all__ = [

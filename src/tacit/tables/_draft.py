@@ -15,8 +15,8 @@ from tacit.data._files.csv_file import NULLS
 from tacit.data._files.errors import TableError
 from tacit.data._files.table_files import BATCH, TableFile, open_table, reading
 from tacit.tables._column import OTHER, Column
+from tacit.tables._column_summary import MOST_CATEGORIES, Seen
 from tacit.tables._schema import Schema
-from tacit.tables._seen import MOST_CATEGORIES, Seen
 from tacit.tables._text import WHOLE, runs_as_formula
 
 __all__ = ["draft", "nice_range"]

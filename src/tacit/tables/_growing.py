@@ -21,10 +21,10 @@ from tacit._validate import at_least
 from tacit.data._files.csv_file import csv_header
 from tacit.data._files.errors import TableError
 from tacit.data._files.table_files import CSV, JSON_LINES, parquet_parts, reading
-from tacit.tables._lenient import LenientEncoder, Row
 from tacit.tables._parquet_cells import UNREADABLE, cells_of, group_columns
 from tacit.tables._read import check_names
 from tacit.tables._schema import Schema
+from tacit.tables._stream_features import LenientEncoder, Row
 
 __all__ = ["GrowingTable", "Taken"]
 

@@ -134,9 +134,9 @@ def command(
         if sampling is not None:
             raise Refused("--sampling is for outcomes without --epsilon; leave it out.")
     from tacit.cli import _certifying as certifying
-    from tacit.cli._places import refuse_label
+    from tacit.cli._output_paths import refuse_label
+    from tacit.persistence import read
     from tacit.privacy import Budget
-    from tacit.saved import read
 
     _refuse_page(page, force, [folder, data, *ledger_files(ledger_url)])
     listed = _listed(groups, sensitive)
@@ -161,7 +161,7 @@ def command(
 
 def _refuse_page(page: Path | None, force: bool, used: list[Path]) -> None:
     """Refuse a page that cannot be written, while nothing is charged yet."""
-    from tacit.cli._places import refuse_file, try_writing
+    from tacit.cli._output_paths import refuse_file, try_writing
 
     if page is None:
         return

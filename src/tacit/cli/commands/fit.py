@@ -97,7 +97,7 @@ def command(
     """
     refuse_no_ledger(ledger_url, no_ledger)
     from tacit.cli import _fitting as fitting
-    from tacit.cli._places import refuse_folder, refuse_label
+    from tacit.cli._output_paths import refuse_folder, refuse_label
 
     used = [data, Path(schema_path), *ledger_files(ledger_url)]
     refuse_folder(folder, force, used, "--out")

@@ -71,7 +71,7 @@ def command(
     range: narrow it where the target fills little of it.
     """
     from tacit._progress import progress
-    from tacit.forecast import expected_score, least_rows
+    from tacit.evaluation import expected_score, least_rows
     from tacit.privacy.report import in_words
 
     schema = schema_for(schema_path, target)
@@ -132,7 +132,7 @@ def _solver(planned: Any) -> str:
 
 def _selection(planned: Any) -> dict[str, Any] | None:
     """Return what the selection of columns would spend and need, if there is one."""
-    from tacit.forecast import rows_for_support
+    from tacit.evaluation import rows_for_support
 
     plan, budget = planned.plan, planned.budget
     if getattr(plan, "selection", None) is None:
@@ -177,8 +177,8 @@ def _weight_bound(selector: Any) -> dict[str, float]:
 
 def _added_error(model: Any, planned: Any, rows: int) -> dict[str, Any] | None:
     """Return what privacy adds to the squared error, for solvers with a formula."""
-    from tacit.forecast import regression_risk
-    from tacit.forecast._regression import RISK_SOLVERS
+    from tacit.evaluation import regression_risk
+    from tacit.evaluation._forecast_regression import RISK_SOLVERS
 
     names = {kind: name for name, kind in RISK_SOLVERS.items()}
     solver, budget = names.get(type(planned.solver)), planned.budget

@@ -44,7 +44,7 @@ def command(
     of DATA what the model makes of them.
     """
     from tacit.cli._predicting import SUFFIXES, predictions, write_table
-    from tacit.saved import SavedSide, read
+    from tacit.persistence import SavedSide, read
 
     if path.suffix not in SUFFIXES:
         raise Refused(f"--out must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")

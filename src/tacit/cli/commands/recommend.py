@@ -152,7 +152,7 @@ def fit(
     """
     refuse_no_ledger(ledger_url, no_ledger or only_plan)
     from tacit.cli import _recommending as recommending
-    from tacit.cli._places import refuse_folder, refuse_label
+    from tacit.cli._output_paths import refuse_folder, refuse_label
 
     shown = not (quiet or as_json)
     catalogue = recommending.catalogue(items, columns[1], ratings)

@@ -56,7 +56,7 @@ def command(
         refuse_unsound,
         write_reports,
     )
-    from tacit.saved import digest, read
+    from tacit.persistence import digest, read
 
     saved = read(folder)
     ledger = None

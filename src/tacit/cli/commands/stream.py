@@ -152,14 +152,14 @@ def command(
             f"--poll must be {SHORTEST:g} to {LONGEST:g} seconds, got {poll:g}."
         )
     from tacit.cli import _streaming as streaming
-    from tacit.cli._places import (
+    from tacit.cli._output_paths import (
         refuse_file,
         refuse_folder,
         refuse_label,
         refuse_state,
     )
     from tacit.privacy import labelled
-    from tacit.streams import DurableStream
+    from tacit.streaming import DurableStream
     from tacit.tables import GrowingTable
 
     schema = schema_for(schema_path, target)

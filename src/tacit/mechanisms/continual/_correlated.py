@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from tacit._tape import release
+from tacit._release_log import release
 from tacit.mechanisms.continual._base import ROOM, Array, PrefixSums
 from tacit.mechanisms.grid import ROUNDING, enlarged
 from tacit.mechanisms.noise import GRID

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._release_log import release
 from tacit._state import kept
-from tacit._tape import release
 from tacit.mechanisms.continual._base import Array, PrefixSums
 from tacit.mechanisms.grid import enlarged
 

@@ -13,7 +13,6 @@ from tacit.mechanisms.votes._counting import (
     lead_of,
     published_distance,
 )
-from tacit.mechanisms.votes._law import Told, VoteLaw
 from tacit.mechanisms.votes._noisy import ConfidentState, ConfidentVotes, NoisyVotes
 from tacit.mechanisms.votes._numbers import NumberVotes, VoteMean, VoteMedian
 from tacit.mechanisms.votes._published import PublishedVotes
@@ -27,6 +26,7 @@ from tacit.mechanisms.votes._terms import (
     VoteTerms,
     vote_mechanism,
 )
+from tacit.mechanisms.votes._vote_distribution import Told, VoteLaw
 
 __all__ = [
     "CLASS_VOTES",

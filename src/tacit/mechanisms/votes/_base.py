@@ -14,7 +14,7 @@ from tacit._state import kept
 from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import noise_assumptions
 from tacit.mechanisms.threshold import NoAnswer
-from tacit.mechanisms.votes._law import Laws, Told, VoteLaw
+from tacit.mechanisms.votes._vote_distribution import Laws, Told, VoteLaw
 from tacit.privacy import Event
 
 __all__ = ["AskedState", "ClassVotes", "Remaining", "VoteAnswer", "VoteMechanism"]

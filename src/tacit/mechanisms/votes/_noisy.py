@@ -12,10 +12,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import bdtrc, ndtr, ndtri
 
+from tacit._release_log import release
 from tacit._state import kept
-from tacit._tape import release
 from tacit._validate import at_least, fraction, nonnegative, plain, positive
 from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.integer_noise import WholeGaussian
 from tacit.mechanisms.noise import GRID
 from tacit.mechanisms.threshold import NO_ANSWER
 from tacit.mechanisms.votes._base import (
@@ -26,8 +27,7 @@ from tacit.mechanisms.votes._base import (
     VoteAnswer,
 )
 from tacit.mechanisms.votes._counting import counts_of
-from tacit.mechanisms.votes._law import Laws, VoteLaw
-from tacit.mechanisms.whole import WholeGaussian
+from tacit.mechanisms.votes._vote_distribution import Laws, VoteLaw
 from tacit.privacy import Event, GaussianNoise
 
 __all__ = ["ConfidentState", "ConfidentVotes", "NoisyVotes"]

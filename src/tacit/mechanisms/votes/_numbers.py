@@ -12,9 +12,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from tacit._tape import release
+from tacit._release_log import release
 from tacit._validate import at_least, plain, positive
 from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.integer_noise import WholeGaussian
 from tacit.mechanisms.noise import GRID
 from tacit.mechanisms.ranks import PARTS, rank_scores, rank_sensitivity
 from tacit.mechanisms.selection import Exponential
@@ -25,7 +26,6 @@ from tacit.mechanisms.votes._base import (
     VoteMechanism,
 )
 from tacit.mechanisms.votes._counting import one_vote_each
-from tacit.mechanisms.whole import WholeGaussian
 from tacit.privacy import BoundedRange, Event, GaussianNoise, Neighbors, Repeated
 
 __all__ = ["NumberVotes", "VoteMean", "VoteMedian", "ordered_range"]

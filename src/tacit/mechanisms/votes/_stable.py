@@ -15,8 +15,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc
 
+from tacit._release_log import release
 from tacit._state import kept
-from tacit._tape import release
 from tacit._validate import at_least, fraction, plain, positive
 from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
@@ -25,8 +25,8 @@ from tacit.mechanisms.noise import GRID, MAX_SCALE
 from tacit.mechanisms.threshold import NO_ANSWER
 from tacit.mechanisms.votes._base import FAILURE, ClassVotes, Remaining, VoteAnswer
 from tacit.mechanisms.votes._counting import counts_of, distance_of_lead, lead_of
-from tacit.mechanisms.votes._law import Laws, VoteLaw
 from tacit.mechanisms.votes._tail import difference_tail, laplace_tail, tail_point
+from tacit.mechanisms.votes._vote_distribution import Laws, VoteLaw
 from tacit.privacy import ApproxDP, Event, Repeated
 
 __all__ = ["SparseVotes", "StableState", "StableVotes"]

@@ -13,7 +13,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from tacit.privacy.store._trouble import BUSY_SECONDS
+from tacit.privacy.store._errors import BUSY_SECONDS
 
 __all__ = ["Attempt"]
 

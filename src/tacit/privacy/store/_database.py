@@ -26,7 +26,7 @@ from sqlalchemy.exc import DBAPIError
 
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.privacy.store._attempt import Attempt
-from tacit.privacy.store._trouble import BUSY_SECONDS, diagnose
+from tacit.privacy.store._errors import BUSY_SECONDS, diagnose
 
 __all__ = ["Database"]
 

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit.mechanisms.noise import uniform_below
-from tacit.recommend._ratings.keeping import kept
+from tacit.recommend._ratings.rating_limits import kept
 
 if TYPE_CHECKING:
     from tacit.recommend._ratings.table import Ratings

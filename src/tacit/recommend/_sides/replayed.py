@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.recommend._ratings.keeping import kept
+from tacit.recommend._ratings.rating_limits import kept
 from tacit.recommend._sides.base import ItemSide
 from tacit.recommend._sides.local import Block
 from tacit.recommend._sides.unit_rows import unit_rows

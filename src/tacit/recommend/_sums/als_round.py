@@ -16,8 +16,8 @@ from tacit.mechanisms.continual import to_matrix
 from tacit.privacy import Composed, Event, Neighbors
 from tacit.recommend._als_items import RoundSums
 from tacit.recommend._sides.local import USUAL_PRIOR_COUNT, Block
+from tacit.recommend._sums.integer_sums import MARGIN, factor_with_room, summed
 from tacit.recommend._sums.second_moments import packed_size
-from tacit.recommend._sums.whole import MARGIN, factor_with_room, summed
 
 __all__ = ["ItemRound"]
 

@@ -13,7 +13,7 @@ from tacit._validate import plain
 from tacit.mechanisms import WholeGaussian
 from tacit.privacy import Event, Neighbors
 from tacit.recommend._sides.local import USUAL_PRIOR_COUNT, Block
-from tacit.recommend._sums.whole import MARGIN, summed
+from tacit.recommend._sums.integer_sums import MARGIN, summed
 
 __all__ = ["CandidateGains"]
 

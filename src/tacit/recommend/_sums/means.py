@@ -15,8 +15,8 @@ from tacit.mechanisms import WholeGaussian
 from tacit.privacy import Event, Neighbors
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._sides.local import plain_arrays
+from tacit.recommend._sums.integer_sums import MARGIN, summed
 from tacit.recommend._sums.shrinkage import shrunk
-from tacit.recommend._sums.whole import MARGIN, summed
 
 if TYPE_CHECKING:
     from tacit.recommend._ratings.table import Ratings

@@ -14,8 +14,8 @@ from tacit._validate import at_least, one_of, plain
 from tacit.mechanisms import WholeGaussian
 from tacit.mechanisms.noise import float_normal
 from tacit.privacy import Event, Repeated
+from tacit.recommend._sums.integer_sums import factor_with_room, summed
 from tacit.recommend._sums.second_moments import Blocks
-from tacit.recommend._sums.whole import factor_with_room, summed
 
 __all__ = ["PRODUCT_SOLVERS", "NoisyProducts"]
 

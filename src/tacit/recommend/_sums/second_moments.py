@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tacit.exceptions import PlanError
 from tacit.recommend._sides.local import Block
-from tacit.recommend._sums.whole import factor_with_room, summed
+from tacit.recommend._sums.integer_sums import factor_with_room, summed
 
 __all__ = [
     "MOST_MATRIX_ITEMS",

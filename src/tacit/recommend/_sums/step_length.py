@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tacit.mechanisms import WholeGaussian
 from tacit.privacy import Event, Neighbors
-from tacit.recommend._sides.walk import Walked
-from tacit.recommend._sums.whole import MARGIN, summed
+from tacit.recommend._sides.passes import Walked
+from tacit.recommend._sums.integer_sums import MARGIN, summed
 
 __all__ = ["NOISES", "StepLength"]
 
@@ -91,11 +91,11 @@ class StepLength:
         rng
             Source of the noise.
         """
-        from tacit.recommend._sides import walk_kernels  # noqa: PLC0415 - numba
+        from tacit.recommend._sides import pass_kernels  # noqa: PLC0415 - Numba
 
         mechanism = self.mechanism
         total = summed(
-            walk_kernels.add_lengths,
+            pass_kernels.add_lengths,
             (partial(_lengthened, block) for block in blocks),
             2,
             vector,

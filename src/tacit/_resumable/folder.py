@@ -1,0 +1,244 @@
+"""A folder that one object of one process holds, and what is charged for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tacit import _json
+from tacit._estimators import all_or_nothing
+from tacit._exclusive import alone
+from tacit._random import secret_key
+from tacit._resumable.files import folder_path, locked, made, placed
+from tacit._resumable.record import (
+    VERSION,
+    OtherParameters,
+    RecordKind,
+    damaged,
+    fingerprint,
+    understood,
+)
+from tacit._state import dumped
+from tacit.privacy import Entry, Ledger, PrivacyReport
+
+__all__ = ["LOCK", "STATE", "HeldFolder"]
+
+STATE, LOCK = "private-state", "lock"
+
+
+class HeldFolder(ABC):
+    """One model that goes on in a folder, and its one charge.
+
+    A subclass names the attribute of the model that is private and goes on, and says
+    how a record is shown again.
+
+    Parameters
+    ----------
+    model
+        What goes on. While it is held it goes on through this object alone.
+    folder
+        Where the record is kept.
+    ledger
+        Account to charge; None opens one for this model alone.
+    """
+
+    _kind: RecordKind
+    _goes_on: str
+
+    def __init__(
+        self, model: Any, folder: str | os.PathLike[str], ledger: Ledger | None
+    ) -> None:
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
+        self._model: Any = model
+        # [durable:place] records are of one folder, wherever the process goes
+        self.folder = folder_path(folder)
+        self.ledger = ledger
+        self.identity: str | None = None
+        self._private_key = b""
+        self._private_shown: Any = None
+        self._process = os.getpid()
+        made(self.folder)
+        self._lock: int | None = locked(
+            self.folder / LOCK,
+            f"The {self._kind.noun} in {self.folder} is held by another process, or by "
+            "an object in this one; close it there first.",
+        )
+        try:
+            # one operation, which no other thread can come between
+            if model.__dict__.setdefault("_holder", self) is not self:
+                raise ValueError(
+                    f"{self._kind.parameter} must not be held by another "
+                    f"{type(self).__name__}."
+                )
+            self._resume()
+        except BaseException:
+            self.close()
+            raise
+
+    @abstractmethod
+    def _parameters(self) -> dict[str, str]:
+        """Return what the model must be gone on with, in words."""
+
+    @abstractmethod
+    def _planned(self, found: dict[str, Any]) -> Any:
+        """Return the plan of a record, made anew."""
+
+    @abstractmethod
+    def _restore(self, planned: Any, found: dict[str, Any]) -> None:
+        """Show the step that is on the disk."""
+
+    @staticmethod
+    def exists(folder: str | os.PathLike[str]) -> bool:
+        """Whether something was begun in this folder."""
+        return (folder_path(folder) / STATE).exists()
+
+    def close(self) -> None:
+        """Let another process go on; the model shows what it did, and cannot."""
+        with alone(self):
+            if self._lock is None:
+                return
+            # [durable:held] whoever has the model has no state to go on from
+            if vars(self._model).get("_holder") is self:
+                for name in ("_holder", self._goes_on):
+                    vars(self._model).pop(name, None)
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        raise TypeError(
+            f"A {type(self).__name__} cannot be copied or pickled, as both would go "
+            "on; open the folder in the process that goes on, or copy its "
+            f"{self._kind.parameter}."
+        )
+
+    def _charge_label(self, identity: str) -> str:
+        """Return what the charge is called."""
+        return f"{type(self._model).__name__} {self._kind.noun} {identity}"
+
+    def _refuse_unless_ours(self) -> None:
+        noun = self._kind.noun
+        if self._lock is None:
+            raise ValueError(f"This {noun} is closed; open the folder again.")
+        if os.getpid() != self._process:
+            raise ValueError(
+                f"This {noun} belongs to the process that opened it; close it there, "
+                "and open the folder here."
+            )
+        if vars(self._model).get(self._goes_on) is not self._private_shown:
+            raise ValueError(
+                f"The {self._kind.parameter} is not at the step that is on the disk; "
+                f"close this {noun}, and open the folder again with a new "
+                f"{self._kind.parameter}."
+            )
+
+    def _drawn(self) -> tuple[str, bytes]:
+        """Return the identity and the key, new ones if none are on the disk."""
+        if self.identity is None:
+            return secrets.token_hex(16), secret_key(self._model.random_state)
+        return self.identity, self._private_key
+
+    def _begin(self, identity: str, key: bytes) -> None:
+        """Put the identity and the key on the disk, right before the charge.
+
+        What is refused before it leaves a folder that is bound to no parameters.
+        """
+        if self.identity is None:
+            # [durable:identity] a charge that a killed process made is found by it
+            self._write_record(identity, key, n_steps=0)
+            self.identity, self._private_key = identity, key
+
+    def _standing_charge(self) -> Entry | None:
+        """Return the charge of this model that stands in the ledger, if any."""
+        if self.ledger is None or self.identity is None:
+            return None
+        label = self._charge_label(self.identity)
+        entries = self.ledger.report().entries
+        # what the charge is for may stand before the label
+        own = (entry for entry in entries if entry.label.endswith(label))
+        return next(own, None)
+
+    def _write_record(self, identity: str, key: bytes, **parts: Any) -> None:
+        """Write a record in the place of the one before."""
+        record = {
+            "format": self._kind.format,
+            "version": VERSION,
+            "identity": identity,
+            "key": key,
+            "parameters": self._parameters(),
+            **parts,
+        }
+        placed(self.folder / STATE, dumped(record))
+
+    def _facts(self, planned: Any) -> dict[str, Any]:
+        """Return what a record holds of the plan, the columns and the report."""
+        names = getattr(self._model, "feature_names_in_", None)
+        return {
+            "plan": fingerprint(planned),
+            "n_features": int(self._model.n_features_in_),
+            "names": None if names is None else tuple(map(str, names)),
+            "privacy": _json.canonical(self._model.privacy_.to_dict()),
+        }
+
+    def _resume(self) -> None:
+        """Show what is on the disk, if anything is."""
+        found = self._found()
+        if found is None or found["n_steps"] == 0:
+            return
+        model, names = self._model, found["names"]
+        with all_or_nothing(model):
+            model.n_features_in_ = found["n_features"]
+            if names is not None:
+                model.feature_names_in_ = np.array(names, dtype=object)
+            planned = self._planned(found)
+            if fingerprint(planned) != found["plan"]:
+                raise ValueError(
+                    f"The {self._kind.noun} in {self.folder} was planned otherwise; go "
+                    "on with the versions of tacit and its dependencies that began it."
+                )
+            with self._damage_refused():
+                report = json.loads(found["privacy"])
+                model.privacy_ = PrivacyReport.from_dict(report)
+            self._restore(planned, found)
+
+    @contextmanager
+    def _damage_refused(self) -> Iterator[None]:
+        """Refuse a record that something cannot be made of."""
+        try:
+            yield
+        except Exception:  # a state of other parts can fail in any way
+            raise damaged(self.folder / STATE, self._kind) from None
+
+    def _found(self) -> dict[str, Any] | None:
+        """Return the record on the disk, if there is one, or refuse it."""
+        path = self.folder / STATE
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        found = understood(path, content, self._kind)
+        began, given = found["parameters"], self._parameters()
+        differ = [n for n in {**began, **given} if began.get(n) != given.get(n)]
+        if differ:
+            raise OtherParameters(self.folder, differ, self._kind)
+        self.identity, self._private_key = found["identity"], found["key"]
+        unasked = found["n_steps"] == 0 or self.ledger is None
+        if not unasked and self._standing_charge() is None:
+            raise ValueError(
+                "ledger must be the one that was charged at the first step, where the "
+                "charge must stand, or None."
+            )
+        return found

@@ -1,0 +1,315 @@
+"""How many rows it takes to find the columns that matter, before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, comb, exp, inf, log, sqrt
+from typing import Any
+
+from tacit._validate import at_least, fraction, one_of, positive
+from tacit.exceptions import PlanError
+from tacit.feature_selection import LassoStabilitySelector
+from tacit.feature_selection._lasso_distance import safe_distance
+from tacit.feature_selection._peel import RESIDUAL_WIDTH, Peel
+from tacit.feature_selection._votes import epsilon_of_choice, votes_needed
+from tacit.privacy import Budget, Neighbors
+from tacit.stability import blocks_needed, distance_needed
+from tacit.stability._subsamples import tight_rate
+
+__all__ = ["SUPPORT_METHODS", "rows_for_support"]
+
+# More rows than anyone has
+NO_MORE_ROWS = 2**40
+# Share of the blocks that must find the columns
+AGREEMENT = 0.75
+# The sum of absolute weights that is allowed, over the sum there is
+BOUND = 1.5
+# Deviations of the target in half of its public range
+RANGE_REACH = 4.0
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Columns of equal deviation, some of which have weights of one size."""
+
+    n_features: int
+    n_relevant: int
+    budget: Budget
+    signal: float
+    noise: float
+    spread: float
+    failure: float
+    coef_bound: float
+
+    @property
+    def pull(self) -> float:
+        """What a column that matters adds to the target, in deviations of it."""
+        return self.signal * self.spread
+
+    @property
+    def deviation(self) -> float:
+        """Deviation of the target."""
+        return sqrt(self.n_relevant * self.pull**2 + self.noise**2)
+
+    @property
+    def others(self) -> int:
+        """Columns that do not matter, at least one."""
+        return max(1, self.n_features - self.n_relevant)
+
+    @property
+    def chance(self) -> float:
+        """Deviations that the luckiest of the columns that do not matter reaches."""
+        return sqrt(2 * log(self.others + 1))
+
+    @property
+    def rows_changed(self) -> int:
+        return self.budget.neighbors.rows_changed
+
+
+def rows_for_support(
+    n_features: int,
+    n_relevant: int,
+    *,
+    method: str,
+    epsilon: float = 1.0,
+    delta: float = 1e-6,
+    signal: float = 0.5,
+    noise: float = 0.25,
+    spread: float = 0.5,
+    neighbors: str = "replace_one",
+    failure: float = 0.1,
+    coef_bound: float = 1.5,
+) -> int:
+    """Return the rows with which a selector should find just the columns that matter.
+
+    Rows are taken to have independent features of mean zero and one deviation, and a
+    target that is the sum of ``n_relevant`` features with weights of plus or minus
+    ``signal`` and normal noise. Correlated features take more.
+
+    Parameters
+    ----------
+    n_features
+        Number of columns.
+    n_relevant
+        Number of columns that matter, all of which are to be found.
+    method
+        ``"lasso"`` for the lasso without privacy; ``"blocks"``, ``"subsamples"`` or
+        ``"features"`` for `~tacit.feature_selection.BlockVoteSelector`;
+        ``"correlation"`` or ``"pursuit"`` for
+        `~tacit.feature_selection.PeelingSelector`; ``"stability"`` for the lasso with
+        a test of its stability; ``"exponential"`` for the exponential mechanism on all
+        sets of columns.
+    epsilon
+        Privacy budget.
+    delta
+        Probability with which the bound may fail; 0.0 for pure privacy, where the
+        method has it.
+    signal
+        Absolute weight of a column that matters, for features from -1 to 1.
+    noise
+        Deviation of the noise in the target, in the same unit.
+    spread
+        Deviation of a feature, as a part of half of its public range.
+    neighbors
+        ``"replace_one"`` or ``"add_or_remove_one"``.
+    failure
+        Probability with which a column may be missed.
+    coef_bound
+        That of `~tacit.feature_selection.LassoStabilitySelector`, for ``"stability"``:
+        a bound on the sum of absolute weights in units of half the range of the target.
+
+    Notes
+    -----
+    **Bound.** None: these are the leading terms of the theorems with the constants of
+    this library, a guide to orders of magnitude. The lasso takes about ``2 r log p``
+    rows with ``r = s + (noise / (signal spread))^2`` (Wainwright 2009, Theorem 3).
+    Votes take that many a block, times the blocks (Thakurta 2013, Corollary 6.37). The
+    lasso with a test must pass the threshold of `tacit.stability.distance_needed` in
+    each of its tests, at the penalty that the selector plans by itself; a penalty for
+    the noise there is takes fewer rows. The public range of the target is taken to
+    reach four deviations to both sides; a wider one takes more rows. The others follow
+    from a union bound on the exponential mechanism: over columns, and over sets that
+    lack some of the columns.
+
+    Examples
+    --------
+    >>> from tacit.evaluation import rows_for_support
+    >>> least = rows_for_support(1000, 5, method="pursuit", epsilon=1.0)
+    >>> 500 < least < 10_000
+    True
+    """
+    at_least(1, n_features=n_features, n_relevant=n_relevant)
+    if n_relevant > n_features:
+        raise ValueError(
+            f"n_relevant must be at most n_features={n_features}, got {n_relevant!r}."
+        )
+    one_of(SUPPORT_METHODS, method=method)
+    positive(signal=signal, noise=noise, spread=spread, coef_bound=coef_bound)
+    fraction(failure=failure, closed=False)
+    if spread > 1:
+        raise ValueError(f"spread must be at most 1, got {spread!r}.")
+    setting = _Setting(
+        int(n_features),
+        int(n_relevant),
+        Budget(epsilon, delta, Neighbors.of(neighbors)),
+        float(signal),
+        float(noise),
+        float(spread),
+        float(failure),
+        float(coef_bound),
+    )
+    return _METHODS[method](setting)
+
+
+def _lasso(at: _Setting) -> int:
+    """Return the rows with which the lasso path starts with the right columns."""
+    weight = at.n_relevant + (at.noise / at.pull) ** 2
+    return at.n_relevant + ceil(2 * weight * log(at.others + 1)) + 1
+
+
+def _blocks(at: _Setting) -> int:
+    budget = _with_delta(at)
+    failure = at.failure / 2
+    blocks = blocks_needed(
+        budget.epsilon, budget.delta, agreement=AGREEMENT, failure=failure
+    )
+    return blocks * _lasso(at)
+
+
+def _subsamples(at: _Setting) -> int:
+    budget = _with_delta(at)
+    return ceil(_lasso(at) / tight_rate(budget.epsilon, budget.delta))
+
+
+def _features(at: _Setting) -> int:
+    count = at.n_relevant
+    epsilon = epsilon_of_choice(at.budget, count)
+    return votes_needed(epsilon, count, at.n_features) * _lasso(at)
+
+
+def _peeling(at: _Setting, pursuit: bool) -> int:
+    solver = Peel(at.n_relevant, pursuit=pursuit)
+
+    def found(n_rows: int) -> bool:
+        plan = solver.plan(at.budget, n_rows, at.n_features)
+        odds = log(at.n_features * at.n_relevant / at.failure)
+        for left in range(at.n_relevant, 0, -1):
+            rest = left if pursuit else at.n_relevant
+            deviation = sqrt(rest * at.pull**2 + at.noise**2)
+            # targets are cut at so many deviations, which then is one
+            unit = RESIDUAL_WIDTH * deviation
+            lead = n_rows * at.spread * at.pull / unit
+            lead -= at.chance * sqrt(n_rows) * at.spread / RESIDUAL_WIDTH
+            # any of those left will do, so that the last choice is the hardest, unless
+            # the target is clearer by then
+            noise = 2 * at.rows_changed / plan.choice_epsilon
+            noise *= max(1.0, odds - log(left))
+            if lead < noise:
+                return False
+        return True
+
+    return _least(found, _lasso(at))
+
+
+def _stability(at: _Setting) -> int:
+    """Return the rows at which all tests of the lasso pass with room for the noise."""
+    budget = _with_delta(at)
+    needed = distance_needed(budget.epsilon, budget.delta, failure=at.failure / 2)
+    s = at.n_relevant
+    scale = RANGE_REACH * at.deviation
+    weight, error = at.signal / scale, at.noise / scale
+    norm = s * weight
+    if norm >= at.coef_bound:
+        raise PlanError(
+            f"coef_bound must be above {norm:.3g}, which is what the weights add up to "
+            "in units of half the range of the target, got "
+            f"{at.coef_bound!r}; LassoStabilitySelector has no answer beyond it."
+        )
+    kind: Any = LassoStabilitySelector  # which has no types
+    selector = kind(budget.epsilon, n_features_to_select=s, coef_bound=at.coef_bound)
+    # deviations that the unluckiest of the columns that matter stays within
+    unlucky = sqrt(2 * log(2 * s / at.failure))
+
+    def found(n: int) -> bool:
+        try:
+            facts = selector.plan_selection(budget, n, at.n_features).facts
+        except PlanError:  # no column stands out against the penalty
+            return False
+        least = n * at.spread**2 * max(0.0, 1 - sqrt((s + 1) / n)) ** 2
+        # slopes outside the support come from noise and from what the penalty leaves
+        steepest = error * at.spread * sqrt(n) + facts.penalty * sqrt(s / n)
+        outside = (facts.penalty - at.chance * steepest) / facts.slack
+        # the penalty takes off every weight, and chance off some
+        lost = facts.penalty / (n * at.spread**2) * (1 + unlucky * sqrt(s / n))
+        lost += unlucky * error / (at.spread * sqrt(n))
+        inside = facts.changes_inside(
+            s + 1,
+            s,
+            least=least,
+            coherence=sqrt(s / n) * (sqrt(s) + at.chance),
+            norm=norm,
+            smallest=weight - lost,
+        )
+        return safe_distance(min(outside, inside)) >= needed
+
+    return _least(found, _lasso(at))
+
+
+def _exponential(at: _Setting) -> int:
+    """Return the rows at which the right set outweighs all others together."""
+    s, scale = at.n_relevant, RANGE_REACH * at.deviation
+    bound = BOUND * s * at.signal / scale
+    loss = (1 + bound) ** 2 / 2
+    gap = (at.pull / scale) ** 2 / 2
+    monotone = at.budget.neighbors is Neighbors.ADD_OR_REMOVE_ONE
+    rate = at.budget.epsilon / (loss if monotone else 2 * loss)
+
+    def found(n: int) -> bool:
+        # sets that lack some of the columns, by how many
+        odds = 0.0
+        for lack in range(1, min(s, at.n_features - s) + 1):
+            sets = log(comb(s, lack)) + log(comb(at.n_features - s, lack))
+            exponent = sets - rate * n * lack * gap
+            odds += inf if exponent > 0 else exp(exponent)
+        return odds <= at.failure
+
+    return _least(found, _lasso(at))
+
+
+def _with_delta(at: _Setting) -> Budget:
+    if at.budget.delta == 0:
+        raise PlanError(
+            "delta must be above 0 for this method, which may give no answer; give a "
+            "delta, or use 'features', 'correlation', 'pursuit' or 'exponential'."
+        )
+    return at.budget
+
+
+def _least(found: Callable[[int], bool], start: int) -> int:
+    """Return the least number of rows from ``start`` on, within a hundredth."""
+    high = max(2, start)
+    if found(high):
+        return high
+    while not found(high):
+        high *= 2
+        if high > NO_MORE_ROWS:
+            raise PlanError("No number of rows suffices; raise epsilon or signal.")
+    low = high // 2
+    while high - low > max(1, high // 100):
+        middle = (low + high) // 2
+        low, high = (low, middle) if found(middle) else (middle, high)
+    return high
+
+
+_METHODS: dict[str, Callable[[_Setting], int]] = {
+    "lasso": _lasso,
+    "blocks": _blocks,
+    "subsamples": _subsamples,
+    "features": _features,
+    "correlation": lambda at: _peeling(at, pursuit=False),
+    "pursuit": lambda at: _peeling(at, pursuit=True),
+    "stability": _stability,
+    "exponential": _exponential,
+}
+SUPPORT_METHODS = tuple(_METHODS)

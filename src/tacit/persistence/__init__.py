@@ -1,0 +1,41 @@
+"""Model folders that a person and another version can read, without pickle.
+
+A folder holds ``model.json`` (what the model is), ``weights.npz`` (its numbers),
+``privacy.json`` (what was promised) and, where there is one, ``schema.json`` (the table
+it was fitted on). Reading runs no code from the folder. The folder of a student, an
+ordinary model of scikit-learn, holds ``student.skops`` and ``student.json`` instead,
+and that of the item side of a recommender ``side.json`` and ``items.json``.
+"""
+
+from tacit.persistence._errors import ModelFileError
+from tacit.persistence._files import SavedModel
+from tacit.persistence._folder import (
+    digest,
+    is_model,
+    load_model,
+    read,
+    save_model,
+    write,
+)
+from tacit.persistence._sides import SavedSide, is_side, read_side, write_side
+from tacit.persistence._students import is_student, read_student, write_student
+from tacit.persistence._values import restored_parameter
+
+__all__ = [
+    "ModelFileError",
+    "SavedModel",
+    "SavedSide",
+    "digest",
+    "is_model",
+    "is_side",
+    "is_student",
+    "load_model",
+    "read",
+    "read_side",
+    "read_student",
+    "restored_parameter",
+    "save_model",
+    "write",
+    "write_side",
+    "write_student",
+]

@@ -1,0 +1,232 @@
+"""Linear models as plain data and arrays, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.convex import Huber, HuberizedHinge, Logistic, OneVsRest, Softmax, Squared
+from tacit.data import FeatureBounds, RowBounds
+from tacit.linear_model._base import CoefficientNoise
+from tacit.linear_model._sparse import SelectionPath
+from tacit.mechanisms import NO_ANSWER, NoAnswer
+from tacit.persistence._arrays import Arrays
+from tacit.persistence._errors import ModelFileError
+from tacit.persistence._json import checked_keys
+from tacit.persistence._values import array_from, array_to, decode, encode
+
+__all__ = [
+    "CLASSIFIER",
+    "NOISE_WEIGHTS",
+    "PATH_WEIGHTS",
+    "REGRESSOR",
+    "SELECTED",
+    "SPARSE_WEIGHTS",
+    "WEIGHTS",
+    "capture_linear",
+    "restore_linear",
+]
+
+WEIGHTS = ("coef", "intercept")
+# Of models whose features have a range each
+SPARSE_WEIGHTS = (*WEIGHTS, "low", "high")
+# and where each step of the fit was released
+PATH_WEIGHTS = ("path_features", "path_gradient", "path_deviation")
+# Where a fit knows how far noise moved it
+NOISE_WEIGHTS = ("noise_coef", "noise_intercept")
+LAWS = ("gaussian", "laplace", "gamma")
+
+REGRESSOR = ("bounds", "loss", "noise")
+CLASSIFIER = (*REGRESSOR, "classes")
+# Of a model whose columns were selected before it was fitted
+SELECTED = (*REGRESSOR, "selection")
+
+# The losses that an estimator can have minimized; in one against the rest, the inner
+LOSSES: dict[str, tuple[type, ...]] = {
+    "ElasticNet": (Squared,),
+    "HuberRegressor": (Huber,),
+    "Lasso": (Squared,),
+    "LinearRegression": (Squared,),
+    "LinearSVC": (HuberizedHinge,),
+    "LogisticRegression": (Logistic, Softmax),
+    "Ridge": (Squared,),
+    "SimplexRegressor": (Squared,),
+    "SparseLinearRegression": (Squared,),
+    "SparseLogisticRegression": (Logistic,),
+}
+
+
+def capture_linear(estimator: Any) -> tuple[dict[str, Any], Arrays]:
+    """Return what was fitted."""
+    bounds = estimator.bounds_
+    ranged = isinstance(bounds, FeatureBounds)
+    fitted = {
+        # the classes of the bounds are the labels, told once
+        "bounds": {
+            **(
+                {"centered": bounds.centered}
+                if ranged
+                else {"x_norm": bounds.x_norm, "norm": bounds.norm}
+            ),
+            "y_range": [float(end) for end in bounds.y_range],
+        },
+        "loss": encode(estimator.loss_, "loss_"),
+    }
+    if hasattr(estimator, "classes_"):
+        fitted["classes"] = array_to(estimator.classes_, "classes")
+    if hasattr(estimator, "selection_"):
+        answer = estimator.selection_
+        silent = isinstance(answer, NoAnswer)
+        fitted["selection"] = None if silent else [int(j) for j in answer]
+    arrays = {
+        "coef": np.asarray(estimator.coef_),
+        "intercept": np.asarray(estimator.intercept_),
+    }
+    if ranged:
+        arrays["low"], arrays["high"] = bounds.ends
+    path = getattr(estimator, "path_", None)
+    if path is not None:
+        steps = path.features.astype(np.float64), path.gradient, path.deviation
+        arrays |= dict(zip(PATH_WEIGHTS, steps, strict=True))
+    noise = getattr(estimator, "noise_", None)
+    fitted["noise"] = None if noise is None else {"how": noise.how, "law": noise.law}
+    if noise is not None:
+        arrays["noise_coef"] = np.asarray(noise.coef)
+        arrays["noise_intercept"] = np.asarray(noise.intercept)
+    return fitted, arrays
+
+
+def restore_linear(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
+    """Give an estimator with its columns its weights, bounds, loss and labels."""
+    coef, intercept = arrays["coef"], arrays["intercept"]
+    p = estimator.n_features_in_
+    labels = None
+    if "classes" in fitted:
+        labels = array_from(fitted["classes"], "'classes'")
+        order = np.unique(labels)
+        if len(labels) < 2 or len(order) != len(labels) or (order != labels).any():
+            raise ModelFileError("'classes' must be two labels or more, in order.")
+        rows = 1 if len(labels) == 2 else len(labels)
+        expected: tuple[tuple[int, ...], tuple[int, ...]] = (rows, p), (rows,)
+    else:
+        expected = (p,), ()
+    if (coef.shape, intercept.shape) != expected:
+        raise ModelFileError("weights.npz does not fit the features and the classes.")
+    if "low" in arrays:
+        estimator.bounds_ = _ranges(estimator, fitted["bounds"], labels, arrays)
+    else:
+        estimator.bounds_ = _bounds(fitted["bounds"], labels)
+        _refuse_other_bounds(estimator)
+    estimator.loss_ = _loss(estimator, fitted["loss"], labels)
+    estimator.coef_ = coef
+    estimator.intercept_ = float(intercept) if labels is None else intercept
+    estimator.noise_ = _noise(estimator, fitted["noise"], arrays)
+    if "low" in arrays:
+        estimator.path_ = _path(estimator, arrays)
+    if labels is not None:
+        estimator.classes_ = labels
+    if "selection" in fitted:
+        estimator.selection_ = _selection(estimator, fitted["selection"])
+
+
+def _selection(estimator: Any, data: Any) -> tuple[int, ...] | NoAnswer:
+    """Return the columns that were selected; no other has a weight."""
+    places = [] if data is None else data
+    p, most = estimator.n_features_in_, estimator.n_features_to_select
+    known = isinstance(places, list) and all(type(j) is int for j in places)
+    if not known or places != sorted({j for j in places if 0 <= j < p}):
+        raise ModelFileError("'selection' must list places of features, in order.")
+    others = np.delete(estimator.coef_, places)
+    if len(places) > most or others.any():
+        raise ModelFileError("'selection' does not fit the weights.")
+    return NO_ANSWER if data is None else tuple(places)
+
+
+def _noise(estimator: Any, data: Any, arrays: Arrays) -> CoefficientNoise | None:
+    if (data is None) != (NOISE_WEIGHTS[0] not in arrays):
+        raise ModelFileError("'noise' does not fit weights.npz.")
+    if data is None:
+        return None
+    parts = checked_keys(data, {"how", "law"}, "'noise'")
+    coef, intercept = (arrays[name] for name in NOISE_WEIGHTS)
+    shapes = estimator.coef_.shape, np.shape(estimator.intercept_)
+    if (coef.shape, intercept.shape) != shapes or coef.min() < 0 or intercept.min() < 0:
+        raise ModelFileError("'noise' does not fit the weights.")
+    if not isinstance(parts["how"], str) or parts["law"] not in LAWS:
+        raise ModelFileError("'noise' must say how it was found and name a law.")
+    plain = float(intercept) if intercept.ndim == 0 else intercept
+    return CoefficientNoise(coef, plain, parts["how"], parts["law"])
+
+
+def _path(estimator: Any, arrays: Arrays) -> SelectionPath | None:
+    if PATH_WEIGHTS[0] not in arrays:
+        return None
+    places, gradient, deviation = (arrays[name] for name in PATH_WEIGHTS)
+    sound = places.ndim == 1 and places.shape == gradient.shape
+    if not sound or deviation.shape != places.shape or not len(places):
+        raise ModelFileError("The path in weights.npz has parts of other lengths.")
+    known = (places >= -1) & (places < estimator.n_features_in_) & (places % 1 == 0)
+    if not known.all() or deviation.min() <= 0:
+        raise ModelFileError("The path in weights.npz is none of these features.")
+    return SelectionPath(places.astype(np.int64), gradient, deviation)
+
+
+def _bounds(data: Any, labels: Any) -> RowBounds:
+    parts = checked_keys(data, {"x_norm", "norm", "y_range"}, "'bounds'")
+    ends = parts["y_range"]
+    pair = isinstance(ends, list) and len(ends) == 2
+    if not pair or any(type(end) is not float for end in [parts["x_norm"], *ends]):
+        raise ModelFileError("'bounds' must hold a norm and two ends, as floats.")
+    if not isinstance(parts["norm"], str):
+        raise ModelFileError("'bounds' must name a norm.")
+    classes = None if labels is None else tuple(labels.tolist())
+    return RowBounds(parts["x_norm"], parts["norm"], (ends[0], ends[1]), classes)
+
+
+def _ranges(estimator: Any, data: Any, labels: Any, arrays: Arrays) -> FeatureBounds:
+    """Return the ranges of features, which must be those of the parameters."""
+    parts = checked_keys(data, {"centered", "y_range"}, "'bounds'")
+    if type(parts["centered"]) is not bool or parts["y_range"] != [-1.0, 1.0]:
+        raise ModelFileError("'bounds' must say whether features were centered.")
+    columns = getattr(estimator, "feature_names_in_", None)
+    given = FeatureBounds.of(
+        estimator.feature_bounds,
+        estimator.n_features_in_ if columns is None else list(columns),
+        centered=parts["centered"],
+        classes=None if labels is None else tuple(labels.tolist()),
+    )
+    if any(
+        arrays[name].shape != ends.shape or (arrays[name] != ends).any()
+        for name, ends in zip(("low", "high"), given.ends, strict=True)
+    ):
+        raise ModelFileError(
+            "feature_bounds are not the ranges of the fit, in weights.npz; set them "
+            "back, or fit again."
+        )
+    return given
+
+
+def _refuse_other_bounds(estimator: Any) -> None:
+    """Refuse parameters that bound rows otherwise than the fit did."""
+    bounds = estimator.bounds_
+    if hasattr(estimator, "x_max"):
+        size, norm = estimator.x_max, "linf"
+    else:
+        size, norm = estimator.x_norm, estimator.bound_norm
+    if float(size) != bounds.x_norm or norm not in ("auto", bounds.norm):
+        raise ModelFileError(
+            "The bounds of rows in 'parameters' are not those of the fit, in 'bounds'; "
+            "set x_norm, x_max or bound_norm back, or fit again."
+        )
+
+
+def _loss(estimator: Any, data: Any, labels: Any) -> Any:
+    loss = decode(data, "loss")
+    allowed = LOSSES[type(estimator).__name__]
+    several = labels is not None and len(labels) > 2
+    inner = loss.loss if several and isinstance(loss, OneVsRest) else loss
+    outputs = 1 if not several else len(labels)
+    if not isinstance(inner, allowed) or loss.n_outputs != outputs:
+        raise ModelFileError("'loss' is none that this estimator minimizes.")
+    return loss

@@ -1,0 +1,329 @@
+"""Constructor parameters as plain data, and back, by a fixed table of types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from inspect import signature
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from tacit import (
+    convex,
+    feature_selection,
+    linear_model,
+    solvers,
+    streaming,
+)
+from tacit._json import DEEPEST, canonical
+from tacit.persistence._errors import ModelFileError, refused_as
+from tacit.persistence._json import checked_keys, plain
+from tacit.privacy import Neighbors
+
+__all__ = ["array_from", "array_to", "decode", "encode", "restored_parameter"]
+
+# What a parameter or a fitted model may be made of. A name from a file is looked up
+# here and nowhere else.
+PARTS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        convex.Box,
+        convex.CoordinatePenalty,
+        convex.ElasticNet,
+        convex.Entropy,
+        convex.Free,
+        convex.GroupBall,
+        convex.GroupL1,
+        convex.Huber,
+        convex.HuberizedHinge,
+        convex.L1,
+        convex.L1Ball,
+        convex.L2Ball,
+        convex.Logistic,
+        convex.NuclearBall,
+        convex.OneVsRest,
+        convex.Simplex,
+        convex.Softmax,
+        convex.Squared,
+        solvers.AMP,
+        solvers.AdaSSP,
+        solvers.AdaptiveMoments,
+        solvers.AdaptiveRidge,
+        solvers.CoordinateDescent,
+        solvers.EntropySampling,
+        solvers.FrankWolfe,
+        solvers.GreedyCoordinateDescent,
+        solvers.NoisyGD,
+        solvers.NoisySGD,
+        solvers.ObjectivePerturbation,
+        solvers.OnlineToBatch,
+        solvers.OutputPerturbation,
+        solvers.PermutedSGD,
+        solvers.PreconditionedGD,
+        solvers.QuadraticPerturbation,
+        solvers.SampleAndAggregate,
+        solvers.TukeyRegression,
+    )
+}
+
+# Never written: whoever knows the seed can take the noise away
+SECRET = frozenset({"random_state"})
+# Selectors that a parameter may be, made of what is listed here
+SELECTOR_PARTS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        feature_selection.BlockVoteSelector,
+        feature_selection.ExponentialSelector,
+        feature_selection.HuberLassoSupport,
+        feature_selection.LassoStabilitySelector,
+        feature_selection.PeelingSelector,
+    )
+}
+
+# Methods of models on streams, what they are made of, and rules for rows
+STREAM_PARTS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        streaming.GradientRegression,
+        streaming.MomentRegression,
+        streaming.ProjectedRegression,
+        streaming.SparseRows,
+        streaming.GradientSums,
+        streaming.ImplicitGradient,
+        streaming.Leader,
+        streaming.PerturbedIterates,
+        streaming.ProjectedGradient,
+        streaming.QuadraticLeader,
+    )
+}
+# Estimators that another may be given, under a name apart: penalties share theirs
+MODELS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        linear_model.ElasticNet,
+        linear_model.HuberRegressor,
+        linear_model.Lasso,
+        linear_model.LinearRegression,
+        linear_model.LinearSVC,
+        linear_model.LogisticRegression,
+        linear_model.Ridge,
+        linear_model.SimplexRegressor,
+        linear_model.SparseLinearRegression,
+        linear_model.SparseLogisticRegression,
+    )
+}
+
+SCALARS = (type(None), bool, np.bool_, str, Integral, float, np.floating)
+# Labels and lists that fit in memory many times over
+LONGEST = 10_000_000
+WIDEST_TEXT = 4096
+# Parameters that may be an array of two dimensions
+TABLES = ("feature_bounds",)
+NUMBERS = {f"<{kind}" for kind in ("i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4")}
+DTYPES = NUMBERS | {"|b1", "|i1", "|u1", "<f8", "|O"}
+
+
+def encode(value: Any, name: str, depth: int = 0) -> Any:
+    """Return a parameter as plain data, or say that it cannot be written."""
+    if depth > DEEPEST:
+        raise ModelFileError(
+            f"{name} cannot be written: it is nested more than {DEEPEST} deep."
+        )
+    if isinstance(value, Neighbors):
+        return {"type": "Neighbors", "value": value.value}
+    # a span of time is an integer to numpy
+    if isinstance(value, SCALARS) and not isinstance(value, np.timedelta64):
+        return plain(value, name)
+    if type(value) is list:
+        return [encode(part, name, depth + 1) for part in value]
+    if type(value) is tuple:
+        return {
+            "type": "tuple",
+            "items": [encode(part, name, depth + 1) for part in value],
+        }
+    if isinstance(value, range):
+        ends = {"start": value.start, "stop": value.stop, "step": value.step}
+        return {"type": "range", **ends}
+    table = name.rpartition(".")[2] in TABLES
+    if isinstance(value, np.ndarray) and value.ndim == 2 and table:
+        parts = array_to(value.ravel(), name)
+        return {"type": "table", "columns": value.shape[1], **parts}
+    if isinstance(value, np.ndarray):
+        return {"type": "array", **array_to(value, name)}
+    if isinstance(value, Mapping):
+        pairs = [
+            [encode(key, name, depth + 1), encode(part, name, depth + 1)]
+            for key, part in value.items()
+        ]
+        return {"type": "dict", "items": pairs}
+    kind = type(value).__name__
+    if type(value) in (_part(kind), MODELS.get(kind)):
+        parts = {
+            key: encode(getattr(value, key), f"{name}.{key}", depth + 1)
+            for key in _made_of(type(value))
+        }
+        if type(value) is MODELS.get(kind):
+            return {"type": "estimator", "of": kind, "parameters": parts}
+        return {"type": kind, **parts}
+    raise ModelFileError(
+        f"{name} cannot be written: {type(value).__name__} is neither plain data nor a "
+        "part of tacit; give such data, or set it to its default before saving."
+    )
+
+
+def decode(data: Any, name: str) -> Any:
+    """Return the parameter that `encode` wrote."""
+    if isinstance(data, list):
+        return [decode(part, name) for part in data]
+    if not isinstance(data, dict):
+        return data
+    parts = dict(data)
+    kind = parts.pop("type", None)
+    if isinstance(kind, str) and kind in _DECODERS:
+        keys, decoder = _DECODERS[kind]
+        with refused_as(name):
+            return decoder(checked_keys(parts, keys, name), name)
+    return _made(_part(kind) if isinstance(kind, str) else None, parts, name)
+
+
+def _made(make: Any | None, parts: Any, name: str) -> Any:
+    """Return an object of a class that was looked up, made of decoded parts."""
+    if make is None:
+        raise ModelFileError(f"{name} has a type that this version does not know.")
+    known = frozenset(_made_of(make))
+    checked_keys(parts, set(), f"{name} ({make.__name__})", known)
+    with refused_as(name):
+        return make(
+            **{key: decode(part, f"{name}.{key}") for key, part in parts.items()}
+        )
+
+
+def _part(name: str) -> Any | None:
+    """Return the class of this name that a parameter may be, if there is one."""
+    tables = (PARTS, SELECTOR_PARTS, STREAM_PARTS)
+    return next((table[name] for table in tables if name in table), None)
+
+
+def _model(parts: dict[str, Any], name: str) -> Any:
+    kind = parts["of"]
+    make = MODELS.get(kind) if isinstance(kind, str) else None
+    return _made(make, parts["parameters"], name)
+
+
+def _made_of(kind: Any) -> list[str]:
+    """Return the names of what such a part is made of, without a seed."""
+    if is_dataclass(kind):
+        return [field.name for field in fields(kind)]
+    return [name for name in signature(kind).parameters if name not in SECRET]
+
+
+def restored_parameter(name: str, data: Any) -> Any:
+    """Return a parameter of an estimator from the plain data of ``model.json``.
+
+    Parameters
+    ----------
+    name
+        What the parameter is called, for messages.
+    data
+        Plain data. An object is a part of tacit, as ``{"type": "L1", "weight": 2.0}``,
+        or a tuple, range, dict or array.
+
+    Examples
+    --------
+    >>> from tacit.persistence import restored_parameter
+    >>> restored_parameter("penalty", {"type": "L1", "weight": 2.0})
+    L1(weight=2.0)
+    """
+    return decode(plain(data, name), name)
+
+
+def array_to(array: np.ndarray, name: str) -> dict[str, Any]:
+    """Return a vector of labels or numbers as plain data with its type."""
+    dtype = array.dtype.newbyteorder("<")
+    if array.ndim != 1 or not _writable(dtype.str):
+        raise ModelFileError(
+            f"{name} cannot be written: an array must be a vector of numbers, truth "
+            "values or text."
+        )
+    values = array.tolist()
+    if not all(type(value) in (bool, int, float, str) for value in values):
+        raise ModelFileError(
+            f"{name} cannot be written: its entries must be numbers, truth values or "
+            "text."
+        )
+    return {
+        "dtype": dtype.str,
+        "values": [encode(value, name) for value in values],
+    }
+
+
+def array_from(data: Any, name: str) -> np.ndarray:
+    """Return the vector that `array_to` wrote."""
+    parts = checked_keys(data, {"dtype", "values"}, name)
+    dtype, values = parts["dtype"], parts["values"]
+    scalars = isinstance(values, list) and not any(
+        isinstance(value, list | dict | None) for value in values
+    )
+    if not scalars or not isinstance(dtype, str) or not _writable(dtype):
+        raise ModelFileError(f"{name} must be a vector of numbers or text.")
+    # wide text is padded, so that its size must be known beforehand
+    if np.dtype(dtype).itemsize * len(values) > 64 * LONGEST:
+        raise ModelFileError(f"{name} is too long.")
+    with refused_as(name), np.errstate(all="ignore"):
+        array = np.array(values, dtype=dtype)
+        # what numpy had to round, cut or convert was not written by this library
+        if canonical(array.tolist()) != canonical(values):
+            raise ModelFileError(f"{name} does not hold what its dtype says.")
+    return array
+
+
+def _table(parts: dict[str, Any], name: str) -> np.ndarray:
+    columns = parts.pop("columns")
+    flat = array_from(parts, name)
+    if type(columns) is not int or columns < 1 or len(flat) % columns:
+        raise ModelFileError(f"{name} must have as many entries in each of its rows.")
+    return flat.reshape(-1, columns)
+
+
+def _writable(dtype: str) -> bool:
+    if dtype in DTYPES:
+        return True
+    width = dtype.removeprefix("<U")
+    digits = width.isascii() and width.isdigit() and len(width) <= 4
+    return dtype.startswith("<U") and digits and 0 < int(width) <= WIDEST_TEXT
+
+
+def _items(parts: dict[str, Any], name: str) -> list[Any]:
+    if not isinstance(parts["items"], list):
+        raise ModelFileError(f"{name} must list its items.")
+    return [decode(part, name) for part in parts["items"]]
+
+
+def _mapping(parts: dict[str, Any], name: str) -> dict[Any, Any]:
+    pairs = _items(parts, name)
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise ModelFileError(f"{name} must list pairs of a key and a value.")
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ModelFileError(f"{name} names a key twice.")
+    return found
+
+
+def _range(parts: dict[str, Any], name: str) -> range:
+    if any(isinstance(end, bool) for end in parts.values()):
+        raise ModelFileError(f"{name} must have whole numbers as ends.")
+    return range(parts["start"], parts["stop"], parts["step"])
+
+
+Decoder = Callable[[dict[str, Any], str], Any]
+_DECODERS: dict[str, tuple[set[str], Decoder]] = {
+    "Neighbors": ({"value"}, lambda parts, name: Neighbors(parts["value"])),
+    "array": ({"dtype", "values"}, array_from),
+    "dict": ({"items"}, _mapping),
+    "estimator": ({"of", "parameters"}, _model),
+    "range": ({"start", "stop", "step"}, _range),
+    "table": ({"columns", "dtype", "values"}, _table),
+    "tuple": ({"items"}, lambda parts, name: tuple(_items(parts, name))),
+}

@@ -1,0 +1,176 @@
+"""A stream that survives its process: each step is on the disk before it is shown."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+from typing import Any
+
+from tacit import _json
+from tacit._exclusive import alone
+from tacit._resumable.folder import HeldFolder
+from tacit._resumable.record import RecordKind, public_parameters
+from tacit.privacy import Entry, Ledger
+from tacit.streaming._model import Progress, StreamModel
+from tacit.streaming._terms import PlannedStream
+
+__all__ = ["DurableStream"]
+
+STREAM = RecordKind(
+    noun="stream",
+    parameter="model",
+    format="tacit stream",
+    stepped={"position": (str,)},
+)
+
+
+class DurableStream(HeldFolder):
+    """A stream in a folder, to go on with after a restart.
+
+    Parameters
+    ----------
+    model
+        An estimator of `tacit.streaming` or `tacit.streaming` that was not fitted, with
+        the same parameters each time. Its ``random_state`` is asked at the first step
+        alone. It takes no rows but through the stream; after `close` it predicts and
+        cannot go on.
+    folder
+        Where the state is kept. It is secret: whoever reads it knows exact sums of
+        rows and the key of the noise. Only its owner can read it: an existing folder is
+        restricted to its owner, or rejected where this is not possible.
+    ledger
+        Account to charge at the first step; None opens one for this stream alone.
+        After a restart, the same or None.
+
+    Notes
+    -----
+    **Guarantee.** A step is written and flushed before its model can be read, together
+    with ``position``. A process that is killed leaves the last step or the one before;
+    the step then taken again, with the same rows, releases the same numbers. The
+    charge carries an identity that was on the disk before it, so that it is made once.
+    One process at a time holds the folder, and takes one step at a time. See the page
+    on durable streams of the guarantees.
+
+    A copy of the folder is another stream with the same past. Going on with both
+    spends twice: noise is drawn anew where their rows differ, and one charge pays for
+    one of them. So does an older copy that is put back and given other rows.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from tacit.streaming import OnlineLinearRegression
+    >>> from tacit.streaming import DurableStream
+    >>> model = OnlineLinearRegression(1.0, 1e-6, horizon=10, y_range=(0.0, 1.0))
+    >>> with TemporaryDirectory() as place:
+    ...     with DurableStream(model, place + "/ward") as stream:
+    ...         _ = stream.partial_fit(np.ones((5, 2)) / 2, np.ones(5))
+    ...     # another process goes on where this one was stopped
+    ...     again = OnlineLinearRegression(1.0, 1e-6, horizon=10, y_range=(0.0, 1.0))
+    ...     with DurableStream(again, place + "/ward") as stream:
+    ...         print(stream.n_steps, bool((again.coef_ == model.coef_).all()))
+    1 True
+    """
+
+    _kind = STREAM
+    _goes_on = "_private_stream"
+
+    def __init__(
+        self,
+        model: Any,
+        folder: str | os.PathLike[str],
+        *,
+        ledger: Ledger | None = None,
+    ) -> None:
+        if not isinstance(model, StreamModel):
+            raise TypeError(
+                "model must be an estimator of tacit.streaming or tacit.streaming, got "
+                f"{type(model).__name__}."
+            )
+        if hasattr(model, "_n_steps"):
+            raise ValueError("model must not be fitted: the folder says where it is.")
+        self.position: Any = None
+        super().__init__(model, folder, ledger)
+
+    @property
+    def model(self) -> Any:
+        """The model, with its last release."""
+        return self._model
+
+    @property
+    def n_steps(self) -> int:
+        """Steps that are on the disk."""
+        progress = self._private_shown
+        return 0 if progress is None else progress.n_steps
+
+    def partial_fit(self, X: Any, y: Any, *, position: Any = None) -> DurableStream:
+        """Take one step, and return when it is on the disk.
+
+        What fails leaves the model and the stream at the step before: the same rows,
+        tried again, release the same numbers.
+
+        Parameters
+        ----------
+        X, y
+            Rows of the step, as for the model.
+        position
+            Plain data that says up to where rows were taken, kept with the step.
+        """
+        with alone(self):
+            self._refuse_unless_ours()
+            position = _json.plain(position, "position")
+            identity, key = self._drawn()
+            entry = None if self.n_steps else self._standing_charge()
+            self._model._step(
+                X,
+                y,
+                self.ledger,
+                self._charge_label(identity),
+                holder=self,
+                keep=partial(self._keep, position, entry),
+                entry=entry,
+                key=key,
+                begin=partial(self._begin, identity, key),
+            )
+        return self
+
+    def _keep(self, position: Any, entry: Entry | None, progress: Progress) -> None:
+        """Write a step that no one has seen; it is shown after this."""
+        if entry is not None and entry.event != progress.planned.event:
+            raise ValueError(
+                "X must have as many columns as the rows that this stream was charged "
+                "for, before it was interrupted."
+            )
+        assert self.identity is not None  # begun before the first step
+        self._write_record(
+            self.identity,
+            progress._private_key,
+            n_steps=progress.n_steps,
+            **self._facts(progress.planned),
+            digest=progress._private_digest,
+            position=_json.canonical(position),
+            state=progress._private_state,
+        )
+        self._private_shown, self.position = progress, position
+
+    def _parameters(self) -> dict[str, str]:
+        return public_parameters(self._model)
+
+    def _planned(self, found: dict[str, Any]) -> PlannedStream:
+        planned: PlannedStream = self._model._planned(found["n_features"])
+        return planned
+
+    def _restore(self, planned: PlannedStream, found: dict[str, Any]) -> None:
+        with self._damage_refused():
+            position = json.loads(found["position"])
+            progress = Progress(
+                planned,
+                self.ledger,
+                found["n_steps"],
+                found["key"],
+                found["digest"],
+                found["state"],
+            )
+            self._model._show(progress)
+        self._private_shown, self.position = progress, position

@@ -1,0 +1,1 @@
+"""Incremental regression: continual sums, projections, and refits."""

@@ -1,0 +1,209 @@
+"""Sums of second moments of rows, released together after every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit.convex import Squared
+from tacit.convex.objective import DENSE_ROWS, chunks
+from tacit.convex.roundoff import UNIT
+from tacit.exceptions import PlanError
+from tacit.mechanisms.continual import prefix_sums, to_matrix, to_vector
+from tacit.mechanisms.continual._symmetric import packed_size
+from tacit.privacy import Budget, Neighbors
+from tacit.solvers import Problem
+from tacit.solvers._base import MOST_ROWS, refuse_pure
+from tacit.streaming._terms import StreamTerms
+
+__all__ = [
+    "FULL_WEIGHT",
+    "MomentSums",
+    "Moments",
+    "best_weight",
+    "joint_sensitivity",
+    "longest_step",
+    "most_step_rows",
+    "refuse_other_problems",
+    "row_moments",
+    "row_norm",
+    "step_roundoff",
+]
+
+Array = NDArray[np.float64]
+
+# Weight of products with targets that makes a row's moments those of (x, y)
+FULL_WEIGHT = sqrt(2.0)
+# Weights that are tried
+WEIGHTS = np.geomspace(0.02, FULL_WEIGHT, 200)
+
+
+def row_norm(weight: float, squares: bool) -> float:
+    """Return the largest norm of the moments of one row, in units of the bounds."""
+    return sqrt(1 + weight**2 + squares)
+
+
+def joint_sensitivity(weight: float, squares: bool, neighbors: Neighbors) -> float:
+    """Return how far neighbors can move the moments of a step, in L2.
+
+    Moments are ``x x^T``, ``weight x y`` and, with ``squares``, ``y^2``.
+    """
+    if neighbors is Neighbors.ADD_OR_REMOVE_ONE:
+        return row_norm(weight, squares)
+    # [incremental:joint] rows with this cosine and opposite targets are furthest apart
+    cosine = min(1.0, weight**2 / 2)
+    return sqrt(2 - 2 * cosine**2 + weight**2 * (2 + 2 * cosine))
+
+
+def best_weight(radius: float, neighbors: Neighbors) -> float:
+    """Return the weight of products with targets for weights of norm ``radius``.
+
+    Noise of deviation s on second moments and s / weight on products moves the risk of
+    such weights by an amount in proportion to ``s (2 radius + 1 / weight)``.
+    """
+    costs = [
+        joint_sensitivity(weight, False, neighbors) * (2 * radius + 1 / weight)
+        for weight in WEIGHTS
+    ]
+    return float(WEIGHTS[int(np.argmin(costs))])
+
+
+def step_roundoff(row: float, n_rows: int = MOST_ROWS) -> float:
+    """Return how far computed moments of a step can be from the exact ones.
+
+    ``row`` bounds the norm of the moments of one row.
+    """
+    # a term is scaled, multiplied and weighted, added in its chunk and with the others
+    operations = DENSE_ROWS + n_rows // DENSE_ROWS + 16
+    return 1.01 * operations * UNIT * row * n_rows
+
+
+def most_step_rows(rows_per_step: int) -> int:
+    """Return the rows of a step up to which bounds on round-off hold."""
+    return max(MOST_ROWS, rows_per_step)
+
+
+def refuse_other_problems(problem: Problem, budget: Budget, method: str) -> None:
+    """Refuse what is not least squares with Gaussian noise."""
+    if not isinstance(problem.loss, Squared):
+        raise PlanError(
+            f"{method} solves least squares only, got {problem.loss!r}; use "
+            "IncrementalERM."
+        )
+    problem.refuse_entries(method)
+    refuse_pure(budget, method, "IncrementalERM with a solver of pure privacy")
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums of ``x x^T``, ``x y`` and, where it was asked for, ``y^2``."""
+
+    second: Array
+    first: Array
+    total: float | None
+
+
+def row_moments(X: Array, y: Array, x_norm: float, y_max: float) -> Moments:
+    """Return the moments of the rows of a step, in units of their bounds."""
+    p = X.shape[1]
+    second, first, total = np.zeros((p, p)), np.zeros(p), 0.0
+    for part, targets in chunks(X, y):
+        unit = part / x_norm
+        # targets beyond the public bound would break the promise
+        target = np.clip(targets / y_max, -1.0, 1.0)
+        second += unit.T @ unit
+        first += unit.T @ target
+        total += float(target @ target)
+    return Moments(second, first, total)
+
+
+@dataclass(frozen=True)
+class MomentSums:
+    """Noisy sums of the moments of all rows so far, as one vector a step.
+
+    Rows and targets are in units of their bounds.
+    """
+
+    mechanism: Any
+    x_norm: float
+    y_max: float
+    n_features: int
+    weight: float
+    squares: bool = False
+
+    @classmethod
+    def planned(
+        cls,
+        kind: str,
+        *,
+        multiplier: float,
+        problem: Problem,
+        terms: StreamTerms,
+        n_features: int,
+        weight: float,
+        squares: bool,
+        neighbors: Neighbors,
+        noise: str,
+    ) -> MomentSums:
+        """Return sums whose noise hides the rows of one person."""
+        row = row_norm(weight, squares)
+        # [incremental:leaf] each row of a person moves its step by this, round-off of
+        # both sums included
+        roundoff = step_roundoff(row, most_step_rows(terms.rows_per_step))
+        moved = joint_sensitivity(weight, squares, neighbors) + 2 * roundoff
+        mechanism = prefix_sums(
+            kind,
+            terms.horizon,
+            multiplier,
+            terms.rows_per_person * moved,
+            noise=noise,
+            largest=row * longest_step(terms.rows_per_step),
+        )
+        x_norm, y_max = problem.bounds.x_norm, problem.largest_target
+        sums = cls(mechanism, x_norm, y_max, n_features, weight, squares)
+        # noise too large for the grid is refused here, not after the charge
+        mechanism.deviation_at(1, sums.size)
+        return sums
+
+    @property
+    def size(self) -> int:
+        """Numbers in the vector of a step."""
+        return packed_size(self.n_features) + self.n_features + self.squares
+
+    def init(self) -> Any:
+        return self.mechanism.init((self.size,))
+
+    def step(self, state: Any, X: Array, y: Array, rng: Generator) -> tuple[Any, Array]:
+        """Add the rows of a step; return the state and the noisy sums so far."""
+        return self.mechanism.step(state, self.leaf(X, y), rng)
+
+    def leaf(self, X: Array, y: Array) -> Array:
+        """Return the moments of the rows of one step."""
+        sums = row_moments(X, y, self.x_norm, self.y_max)
+        parts = [to_vector(sums.second), self.weight * sums.first]
+        if self.squares:
+            parts.append(np.array([sums.total]))
+        return np.concatenate(parts)
+
+    def moments(self, released: Array) -> Moments:
+        """Return released sums by their kind."""
+        p = self.n_features
+        end = packed_size(p)
+        total = float(released[-1]) if self.squares else None
+        first = released[end : end + p] / self.weight
+        return Moments(to_matrix(released[:end]), first, total)
+
+    def deviations(self, step: int) -> tuple[float, float]:
+        """Return the deviations of a diagonal second moment and of a product."""
+        deviation = float(self.mechanism.deviation_at(step, self.size))
+        return deviation, deviation / self.weight
+
+
+def longest_step(rows_per_step: int) -> int:
+    """Return the rows of a step that count in full; of more, all count for less."""
+    return max(2**16, 64 * rows_per_step)

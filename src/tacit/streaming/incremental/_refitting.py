@@ -1,0 +1,268 @@
+"""A learner that keeps its rows and fits again at steps fixed in advance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+
+from tacit._estimators import public_range
+from tacit._state import kept
+from tacit._suppress_output import attempt
+from tacit.convex import is_set
+from tacit.data import FeatureBounds
+from tacit.mechanisms import NO_ANSWER
+from tacit.privacy import Budget, Event, Ledger, Neighbors
+from tacit.streaming.incremental._refits import Refit
+
+__all__ = [
+    "NO_LABEL",
+    "RefitLearner",
+    "RefitState",
+    "described",
+    "prepared_estimator",
+    "spending",
+    "unusable_target",
+]
+
+Array = NDArray[np.float64]
+
+# What an estimator must let a stream set for each fit
+SET_HERE = ("epsilon", "delta", "neighbors", "expected_rows", "random_state", "verbose")
+# Code of a row that cannot be used, in place of that of its class
+NO_LABEL = -1
+
+
+@kept
+@dataclass(frozen=True, eq=False)
+class RefitState:
+    """All rows so far, and the weights released last.
+
+    Rows are kept in blocks of falling size, so that adding one copies few.
+    """
+
+    n_steps: int
+    weights: Array
+    _private_X: tuple[Array, ...] = field(repr=False)
+    _private_y: tuple[NDArray[Any], ...] = field(repr=False)
+
+
+class _Paid(Ledger):
+    """An account that takes the one event that the stream was charged for."""
+
+    def __init__(self, refit: Refit) -> None:
+        super().__init__(refit.budget)
+        self._planned = refit.event
+
+    def _checked(self, event, promise):
+        # [incremental-erm:planned] anything else was not paid for
+        if event != self._planned:
+            raise RuntimeError("The fit would do other than it was planned to.")
+        return super()._checked(event, promise)
+
+
+@dataclass(frozen=True)
+class RefitLearner:
+    """Fit again on all rows so far, at steps fixed in advance.
+
+    Parameters
+    ----------
+    described
+        Parameters of the estimator, as text.
+    n_features
+        Number of columns.
+    refits
+        When to fit, and with what share.
+    event
+        What all of them spend.
+    assumptions
+        What the guarantee rests on, in words.
+    unusable
+        Target of a row that cannot be used.
+    estimator
+        Set for this stream, but for the budget of a fit.
+
+    Notes
+    -----
+    **Guarantee.** Each fit is private by the theorem of its solver with an event that
+    was fixed before the first row, and the charge is their composition
+    (Kasiviswanathan, Nissim and Jin 2017, Theorem 3.1).
+    """
+
+    described: str
+    n_features: int
+    refits: tuple[Refit, ...]
+    event: Event
+    assumptions: tuple[str, ...]
+    unusable: float
+    estimator: Any = field(repr=False, compare=False)
+
+    def init(self) -> RefitState:
+        """Return the state before any row: weights that no row can have touched."""
+        return RefitState(0, self._start(), (), ())
+
+    def step(
+        self, state: RefitState, X: Array, y: NDArray[Any], rng: Generator
+    ) -> RefitState:
+        """Take the rows, and fit where a fit is due."""
+        blocks_X, blocks_y = _with(state._private_X, X), _with(state._private_y, y)
+        n_steps, weights = state.n_steps + 1, state.weights
+        due = next((refit for refit in self.refits if refit.step == n_steps), None)
+        if due is not None:
+            weights = self._fitted(
+                due, np.concatenate(blocks_X), np.concatenate(blocks_y), rng
+            )
+        return RefitState(n_steps, weights, blocks_X, blocks_y)
+
+    def weights(self, state: RefitState) -> Array:
+        """Return coefficients above intercepts, as the estimator shows them."""
+        return state.weights
+
+    def last_refit(self, n_steps: int) -> Refit | None:
+        """Return the fit whose model stands after so many steps, if there was one."""
+        past = [refit for refit in self.refits if refit.step <= n_steps]
+        return past[-1] if past else None
+
+    def shown(self, weights: Array, n_steps: int, promise: Budget) -> Any:
+        """Return the estimator with these weights, as if it had been fitted to them."""
+        refit = self.last_refit(n_steps) or self.refits[0]
+        model = clone(self.estimator)
+        # chosen for the budget of the fit, and shown with that of the whole
+        model.set_params(**spending(refit.budget, refit.n_rows))
+        model.n_features_in_ = self.n_features
+        shape = max(refit.n_rows, 2), self.n_features
+        model.loss_ = model.plan(*shape).problem.loss
+        model.bounds_ = model._setting(*shape, False).row_bounds
+        model.set_params(**spending(promise, refit.n_rows))
+        coef, intercept = weights[:-1].T.copy(), weights[-1].copy()
+        if is_classifier(model):
+            model.classes_ = model._public_classes()
+            model.coef_, model.intercept_ = coef, intercept
+        else:
+            model.coef_, model.intercept_ = coef[0], float(intercept[0])
+        model.noise_ = None
+        if hasattr(model, "feature_bounds"):
+            model.path_ = None
+        if hasattr(model, "n_features_to_select"):
+            chosen = np.flatnonzero(model.coef_)
+            model.selection_ = tuple(map(int, chosen)) if len(chosen) else NO_ANSWER
+        return model
+
+    def _start(self) -> Array:
+        """Return the weights nearest to zero, in the units of the estimator."""
+        refit, model = self.refits[0], self.estimator
+        fit = clone(model).set_params(**spending(refit.budget, refit.n_rows))
+        problem = fit.plan(max(refit.n_rows, 2), self.n_features).problem
+        W = np.zeros(problem.shape)
+        if is_set(problem.regularizer):
+            W = problem.regularizer.prox(W, 1.0)
+        intercepts = np.zeros(W.shape[1])
+        if problem.constant is not None:
+            W, intercepts = W[:-1], W[-1] * problem.constant
+        center, scale = 0.0, getattr(model, "radius", 1.0)
+        if hasattr(model, "target_unit"):
+            center, scale = model.target_unit()
+        return np.vstack([W * scale, center + intercepts * scale])
+
+    def _fitted(self, refit: Refit, X: Array, y: NDArray[Any], rng: Generator) -> Array:
+        """Return the weights of one fit; never tell why there are none."""
+        model = clone(self.estimator)
+        model.set_params(**spending(refit.budget, refit.n_rows), random_state=rng)
+        if Neighbors.of(model.neighbors) is Neighbors.REPLACE_ONE:
+            X, y = self._at_least_two(X, y)
+        if is_classifier(model):
+            n_classes = len(model._public_classes())
+            # a row that cannot be used has zeros, and a label by its place
+            y = np.where(y == NO_LABEL, np.arange(len(y)) % n_classes, y)
+            model.set_params(classes=range(n_classes))
+        done = attempt(model.fit, X, y, ledger=_Paid(refit))
+        if done is None:
+            raise RuntimeError(
+                "A fit on the rows so far failed; the step was not taken, and the last "
+                "model stands."
+            )
+        return np.vstack(
+            [np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_)]
+        )
+
+    def _at_least_two(self, X: Array, y: NDArray[Any]) -> tuple[Array, NDArray[Any]]:
+        """Return rows with unusable ones up to two, as a fit refuses fewer."""
+        missing = max(0, 2 - len(y))
+        X = np.vstack([X, np.zeros((missing, X.shape[1]))])
+        return X, np.append(y, [self.unusable] * missing).astype(y.dtype)
+
+
+def _with(blocks: tuple[Any, ...], block: Any) -> tuple[Any, ...]:
+    """Return the blocks with one more, those no larger than it joined to it."""
+    while blocks and len(blocks[-1]) <= len(block):
+        blocks, block = blocks[:-1], np.concatenate([blocks[-1], block])
+    return (*blocks, block)
+
+
+def spending(budget: Budget, n_rows: int) -> dict[str, Any]:
+    """Return the parameters of a fit with this budget, planned for so many rows."""
+    return {
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "neighbors": budget.neighbors,
+        "expected_rows": n_rows,
+    }
+
+
+def prepared_estimator(estimator: Any, neighbors: Neighbors, names: Any) -> Any:
+    """Return the estimator as all fits have it, but for their budgets, or refuse it.
+
+    Parameters
+    ----------
+    estimator
+        As it was given.
+    neighbors
+        Relation of the stream.
+    names
+        Names of the columns, or None.
+    """
+    known: set[str] = set()
+    if hasattr(estimator, "get_params") and not isinstance(estimator, type):
+        known = set(estimator.get_params(deep=False))
+    if not (set(SET_HERE) <= known and hasattr(estimator, "plan")):
+        kind = estimator if isinstance(estimator, type) else type(estimator)
+        raise ValueError(
+            "estimator must be an object of a class of tacit.linear_model, got "
+            f"{kind.__name__}."
+        )
+    if is_classifier(estimator) and estimator.classes is None:
+        raise ValueError(
+            "classes of the estimator must be given: the labels that can come, set "
+            "without the data."
+        )
+    changes = {"neighbors": neighbors, "random_state": None, "verbose": 0}
+    bounds = getattr(estimator, "feature_bounds", None)
+    if isinstance(bounds, Mapping):
+        # fits see numbers without names
+        columns = list(bounds if names is None else names)
+        changes["feature_bounds"] = np.column_stack(
+            FeatureBounds.of(bounds, columns).ends
+        )
+    return clone(estimator).set_params(**changes)
+
+
+def described(estimator: Any) -> str:
+    """Return all parameters as text, arrays in full."""
+    with np.printoptions(threshold=2**62, precision=17):
+        given = sorted(estimator.get_params(deep=True).items())
+        return f"{type(estimator).__name__}({given!r})"
+
+
+def unusable_target(estimator: Any) -> float:
+    """Return the target of a row that cannot be used."""
+    if is_classifier(estimator):
+        return NO_LABEL
+    if hasattr(estimator, "target_unit"):
+        return float(estimator.target_unit()[0])
+    low, high = public_range(estimator.y_range)
+    return min(max(0.0, low), high)

@@ -1,0 +1,1 @@
+"""Online learners: one gradient or one follow-the-leader step per step."""

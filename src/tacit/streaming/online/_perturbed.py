@@ -1,0 +1,302 @@
+"""Online learning by noise on iterates that one row moves less and less."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._state import kept
+from tacit._validate import one_of, plain
+from tacit.convex import Free, L2Ball, has_residuals
+from tacit.mechanisms import Gaussian
+from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.privacy import Budget, Event, GaussianNoise, calibrate
+from tacit.solvers import Problem
+from tacit.solvers._base import MOST_ROWS, refuse_pure
+from tacit.solvers._published import refuse_unkept
+from tacit.streaming._terms import StreamTerms
+from tacit.streaming.online._perturbed_bases import (
+    Facts,
+    ImplicitGradient,
+    Leader,
+    LeaderBase,
+    ProjectedGradient,
+    WalkBase,
+    check_set,
+)
+from tacit.streaming.online._schedules import (
+    POWERS,
+    PaperSchedule,
+    PowerSchedule,
+    published_beta,
+)
+
+__all__ = ["PerturbedIterates", "PerturbedLearner", "PerturbedState"]
+
+Array = NDArray[np.float64]
+
+LEARNERS = (ImplicitGradient, ProjectedGradient, Leader)
+ACCOUNTINGS = ("exact", "paper")
+# Norm of useful weights that the strong convexity is set for, in units of the largest
+# target over the bound on rows; chosen on synthetic streams
+USUAL_MARGIN = 1.0
+# Variance of an average over t releases, in units of that of the last over t: two at
+# the end, and more over a stream, whose first averages are of few; how much more was
+# chosen on synthetic streams
+LEFT = 10.0
+
+
+@kept
+@dataclass(frozen=True)
+class PerturbedState:
+    """Exact iterate, or the rows it comes from, and the weights released last."""
+
+    n_steps: int
+    _private_iterate: Any = field(repr=False)
+    released: Array
+
+
+@dataclass(frozen=True)
+class PerturbedLearner:
+    """A learner, and how much noise each of its iterates is released with.
+
+    Parameters
+    ----------
+    problem
+        Public facts about rows and weights.
+    base
+        What learns, without noise.
+    schedule
+        How noise is divided over the steps.
+    moved
+        How far the rows of one person can move the sum of gradients.
+    horizon
+        Steps paid for.
+    reach
+        Norm that useful weights do not pass where there is no set.
+    average
+        Whether weights shown are averages of those released.
+    noise
+        ``"grid"`` or ``"float"``.
+    """
+
+    problem: Problem
+    base: WalkBase | LeaderBase
+    schedule: PowerSchedule | PaperSchedule
+    moved: float
+    horizon: int
+    reach: float
+    average: bool = False
+    noise: str = "grid"
+
+    @property
+    def event(self) -> Event:
+        """One Gaussian mechanism, for all steps together."""
+        return GaussianNoise(self.schedule.multiplier)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on, in words."""
+        most = max(self.problem.n_rows, MOST_ROWS)
+        shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
+        return (
+            f"planned for {self.problem.n_rows} rows; another number costs accuracy "
+            "only",
+            f"there are at most {shown} rows",
+            "exact iterates are kept in memory and are secret",
+            *noise_assumptions(self.noise),
+        )
+
+    def sensitivity(self, t: int) -> float:
+        """Return how far one person can move the iterate after step t."""
+        return float(self.sensitivities(np.array(float(t))))
+
+    def sensitivities(self, t: Array) -> Array:
+        """Return the same for steps t."""
+        return self.base.sensitivity(t, self.moved)
+
+    def mechanism(self, t: int) -> Gaussian:
+        """Return what releases the iterate after step t."""
+        sensitivity = self.sensitivity(t)
+        multiplier = self.schedule.multiplier_at(np.array(t), np.array(sensitivity))
+        return Gaussian(float(multiplier), sensitivity, self.noise)
+
+    def deviation(self) -> Array:
+        """Return the standard deviation of the noise on each weight, step by step.
+
+        That of the normal law, before weights are moved into their set.
+        """
+        t = np.arange(1, self.horizon + 1, dtype=np.float64)
+        sensitivity = self.sensitivities(t)
+        return self.schedule.multiplier_at(t, sensitivity) * sensitivity
+
+    def inside(self, W: Array) -> Array:
+        """Return noisy weights moved back to where useful ones are."""
+        regularizer = self.problem.regularizer
+        if isinstance(regularizer, Free):
+            return L2Ball(self.reach).prox(W, 1.0)
+        return regularizer.prox(W, 1.0)
+
+    def init(self) -> PerturbedState:
+        """Return the state before the first step, whose weights are public."""
+        return PerturbedState(0, self.base.init(), self.base.start())
+
+    def step(
+        self, state: PerturbedState, X: Array, y: NDArray[Any], rng: Generator
+    ) -> PerturbedState:
+        """Return the state after the rows of one step."""
+        t = state.n_steps + 1
+        if t > self.horizon:
+            raise ValueError(
+                f"PerturbedIterates was planned for {self.horizon} steps; step {t} was "
+                "asked."
+            )
+        private, W = self.base.advance(state._private_iterate, t, X, y)
+        shown = self.inside(self.mechanism(t)(W, rng))
+        if self.average:
+            # [iterates:average] in proportion to t, of what was released
+            shown = state.released + 2 / (t + 1) * (shown - state.released)
+        return PerturbedState(t, private, shown)
+
+    def weights(self, state: PerturbedState) -> Array:
+        """Return the weights released last, shape (p, k)."""
+        return state.released
+
+
+@dataclass(frozen=True)
+class PerturbedIterates:
+    """Release each iterate of an online learner with noise, and learn without it.
+
+    Parameters
+    ----------
+    learner
+        `ImplicitGradient`, `ProjectedGradient` or `Leader`.
+    schedule
+        How noise falls with the number t of the step, where an iterate moves by less
+        and less: ``"root"`` as its root, which has the least sum of squares;
+        ``"two_thirds"`` as its power 2/3, which has the least sum; or ``"published"``
+        in proportion.
+    accounting
+        ``"exact"``, or ``"paper"`` for the published amount of noise, which has the
+        published schedule.
+    average
+        Whether to show an average of the iterates released so far, each in proportion
+        to its number. It has far less noise where the stream stays as it is; the bound
+        on regret is for False.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** All releases together are one Gaussian mechanism of the multiplier
+    that fits the budget: squared ratios of sensitivity to noise add up to it, for rows
+    chosen after seeing releases too. The published bound [1]_, Theorem 5.5, has 12 to
+    15 times the noise. Rows of a step count one after another, each by one over
+    ``rows_per_step``, so that the number of rows in a step is protected as well.
+
+    **Bound.** For smooth losses and ``schedule="root"`` the regret that noise adds is
+    at most ``smoothness / 2 * p * (sensitivity_1 * H_T / mu)^2``, polylogarithmic in
+    the number of steps, where the published one grows as its root. See the page on
+    perturbed iterates.
+
+    References
+    ----------
+    .. [1] A. Thakurta, PhD thesis, Pennsylvania State University, 2013, Algorithms 5.1
+       to 5.3; P. Jain, P. Kothari, A. Thakurta, "Differentially private online
+       learning", COLT 2012.
+    """
+
+    learner: ImplicitGradient | ProjectedGradient | Leader = field(
+        default_factory=ImplicitGradient
+    )
+    schedule: str = "root"
+    accounting: str = "exact"
+    average: bool = False
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        if not isinstance(self.learner, LEARNERS):
+            raise ValueError(
+                "learner must be ImplicitGradient(), ProjectedGradient() or Leader(), "
+                f"got {self.learner!r}."
+            )
+        one_of(POWERS, schedule=self.schedule)
+        one_of(ACCOUNTINGS, accounting=self.accounting)
+        one_of((False, True), average=self.average)
+        check_noise(self.noise)
+
+    def plan(
+        self, problem: Problem, budget: Budget, terms: StreamTerms
+    ) -> PerturbedLearner:
+        """Return the learner of a problem with the least noise that fits."""
+        refuse_pure(budget, "PerturbedIterates", "Hedge over experts, which needs none")
+        check_set(problem)
+        problem = replace(problem, n_rows=terms.n_rows)
+        # [iterates:person] all rows of one person, wherever they are
+        moved = terms.rows_per_person * problem.sensitivity(budget.neighbors)
+        strength = self.learner.strong_convexity
+        if strength is None:
+            strength = usual_strength(problem, budget, terms, self.average)
+        strength = max(strength, problem.ridge / problem.n_rows)
+        paper = self.accounting == "paper"
+        facts = Facts(problem, terms, budget.neighbors, strength, paper)
+        base = self.learner.based(facts)
+
+        def sensitivities(t: Array) -> Array:
+            return base.sensitivity(t, moved)
+
+        schedule: PowerSchedule | PaperSchedule
+        if paper:
+            reach = moved * base.published_influence
+            beta = published_beta(reach, terms.horizon + 1, budget)
+            schedule = PaperSchedule.over(beta, sensitivities, terms.horizon)
+            refuse_unkept(GaussianNoise(schedule.multiplier), budget)
+        else:
+            multiplier = calibrate(GaussianNoise, budget)
+            schedule = PowerSchedule.over(
+                multiplier, POWERS[self.schedule], sensitivities, terms.horizon
+            )
+        learner = PerturbedLearner(
+            problem,
+            base,
+            schedule,
+            moved,
+            terms.horizon,
+            facts.reach,
+            self.average,
+            self.noise,
+        )
+        # noise too large for the grid is refused here, not after the charge
+        for t in (1, terms.horizon):
+            learner.mechanism(t).scale(problem.size)
+        return learner
+
+
+def usual_strength(
+    problem: Problem, budget: Budget, terms: StreamTerms, average: bool = False
+) -> float:
+    """Return the strong convexity that balances its bias with noise and learning.
+
+    Over the stream, a strength costs half of it times the squared norm of the weights
+    worth finding; noise of the root schedule costs half the curvature times its mean
+    square, which falls with the squared strength; and steps cost the squared slope
+    over the strength and the number of rows. An average leaves little of the noise.
+    """
+    unit = problem.largest_target if has_residuals(problem.loss) else 1.0
+    norm = USUAL_MARGIN * unit / problem.bounds.x_norm
+    norm = min(norm, problem.regularizer.radius)
+    steps = np.log(terms.horizon + 1.0)
+    moved = terms.rows_per_person * problem.sensitivity(budget.neighbors)
+    noise = moved * steps * calibrate(GaussianNoise, budget, rtol=1e-3)
+    noise /= terms.rows_per_step * sqrt(terms.horizon)
+    if average:
+        noise *= sqrt(LEFT / terms.horizon)
+    quiet = (2 * problem.smoothness) ** (1 / 3) * (noise / norm) ** (2 / 3)
+    learned = problem.lipschitz / norm * sqrt(steps / terms.n_rows)
+    return float(max(quiet, learned))
