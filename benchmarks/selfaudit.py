@@ -1,8 +1,9 @@
 """The page of audits, made from the verdicts that the audits in the tests wrote down.
 
 ``python -m benchmarks.selfaudit LOG`` reads lines of JSON, prints what is missing and
-rewrites ``docs/audit.md``. It fails where a bound is above its claim or a control is
-not caught, and, unless ``--partial`` is given, where a public name has no verdict.
+rewrites ``docs/trust/self_audit.md``. It fails where a bound is above its claim or a
+control is not detected, and, unless ``--partial`` is given, where a public name has no
+verdict.
 """
 
 from __future__ import annotations

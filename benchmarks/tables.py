@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guide"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 START, END = "<!-- measured -->", "<!-- /measured -->"
 
 

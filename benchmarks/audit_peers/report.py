@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from benchmarks.audit_peers.common import measured
 from benchmarks.audit_peers.settings import CONFIDENCE
-from benchmarks.tables import GUIDE, Section, rewrite
+from benchmarks.tables import DOCS, Section, rewrite
 
-PAGE = GUIDE / "audit_others.md"
+PAGE = DOCS / "trust/audit_others.md"
 HIDDEN = ("quick", "question", "code")
 
 SECTIONS = (

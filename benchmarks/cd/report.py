@@ -22,10 +22,10 @@ from benchmarks.erm.report import table
 from tacit.privacy import Composed, LaplaceNoise, PureDP, Repeated
 from tacit.solvers._published import greedy_epsilon
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE, PICTURE = (
-    GUIDE / "coordinate_descent_figures.md",
-    GUIDE / "coordinate_descent_figures.png",
+    DOCS / "figures/coordinate_descent.md",
+    DOCS / "figures/coordinate_descent.png",
 )
 PANELS = ("california_raw", "electricity_raw", "square", "log2")
 GRADIENT = tuple(name for name in ALGORITHMS if name.startswith(("dp_gd", "dp_sgd_")))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.ensemble.common import arguments, markdown, save
-from benchmarks.tables import GUIDE
+from benchmarks.tables import DOCS
 from numpy.random import Generator
 
 from tacit.exceptions import PlanError
@@ -30,7 +30,7 @@ from tacit.mechanisms.votes import (
 )
 from tacit.privacy import ApproxDP, Budget, Repeated
 
-PICTURE = GUIDE / "ensemble_factor.png"
+PICTURE = DOCS / "figures/ensemble_factor.png"
 BUDGET = Budget(1.0, 1e-6)
 ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 TEACHERS = (500, 2000, 8000)

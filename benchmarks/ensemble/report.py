@@ -14,10 +14,10 @@ from typing import Any
 from benchmarks.ensemble import factor
 from benchmarks.ensemble.common import measured
 from benchmarks.ensemble.replays import GROUPS
-from benchmarks.tables import GUIDE, Section, markdown, rewrite, spread
+from benchmarks.tables import DOCS, Section, markdown, rewrite, spread
 
-PAGE, PICTURE = GUIDE / "ensemble_figures.md", GUIDE / "ensemble_figures.png"
-SUMMARY = GUIDE / "any_learner.md"
+PAGE, PICTURE = DOCS / "figures/ensemble.md", DOCS / "figures/ensemble.png"
+SUMMARY = DOCS / "use/any_learner.md"
 SHOWN = (
     f"![Accuracy of students by epsilon]({PICTURE.name})",
     "",

@@ -1,7 +1,7 @@
 """Put the measured table and one plot into the guide to choosing a solver.
 
 ``python -m benchmarks.erm.guide`` rewrites what stands between the two marks of
-``docs/guide/choosing_a_solver.md`` and the picture beside it.
+``docs/use/choosing_a_solver.md`` and the picture beside it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from benchmarks.erm import report, results
 from benchmarks.erm.columns import COLUMNS
 from benchmarks.erm.data import SETS
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
-PAGE, PICTURE = GUIDE / "choosing_a_solver.md", GUIDE / "accuracy.png"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE, PICTURE = DOCS / "use/choosing_a_solver.md", DOCS / "figures/accuracy.png"
 OPEN, CLOSE = "<!-- measured -->\n", "<!-- /measured -->\n"
 
 SHOWN = (

@@ -14,9 +14,9 @@ from typing import Any
 from benchmarks.fairness.bounds import SHOWN
 from benchmarks.fairness.common import measured
 from benchmarks.fairness.models import RECIPES
-from benchmarks.tables import GUIDE, Section, rewrite
+from benchmarks.tables import DOCS, Section, rewrite
 
-PAGE = GUIDE / "fairness_figures.md"
+PAGE = DOCS / "figures/fairness.md"
 # A bound above this tells little about people
 USEFUL = 0.1
 COLORS = {"printed": "0.6", "corrected": "C0", "library": "C1"}

@@ -13,10 +13,10 @@ from statistics import mean
 
 from benchmarks.recommend import accuracy, plateau
 from benchmarks.recommend.common import measured
-from benchmarks.tables import GUIDE, Section, rewrite
+from benchmarks.tables import DOCS, Section, rewrite
 
-PAGE, PICTURE = GUIDE / "recommend_figures.md", GUIDE / "recommend_figures.png"
-PLATEAU = GUIDE / "recommend_plateau.png"
+PAGE, PICTURE = DOCS / "figures/recommend.md", DOCS / "figures/recommend.png"
+PLATEAU = DOCS / "figures/recommend_plateau.png"
 SHOWN = (f"![Error on held-out ratings by epsilon]({PICTURE.name})", "")
 
 SECTIONS = (

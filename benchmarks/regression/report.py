@@ -15,10 +15,10 @@ import numpy as np
 from benchmarks.regression import accuracy, search, support
 from benchmarks.regression.data import SETS
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE, PICTURE = (
-    GUIDE / "regression_figures.md",
-    GUIDE / "regression_figures.png",
+    DOCS / "figures/regression.md",
+    DOCS / "figures/regression.png",
 )
 START, END = "<!-- measured -->", "<!-- /measured -->"
 DRAWN = ("auto", "ada_ssp", "noisy_gd", "preconditioned_gd", "diffprivlib_widened")

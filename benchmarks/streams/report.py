@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from benchmarks.streams.common import measured
-from benchmarks.tables import GUIDE, Section, rewrite
+from benchmarks.tables import DOCS, Section, rewrite
 
 from tacit.mechanisms import as_generator
 from tacit.mechanisms.continual import prefix_sums
 
-PAGE, PICTURE = GUIDE / "streams_figures.md", GUIDE / "streams_error.png"
+PAGE, PICTURE = DOCS / "figures/streams.md", DOCS / "figures/streams_error.png"
 
 SECTIONS = (
     Section(

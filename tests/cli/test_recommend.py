@@ -344,7 +344,7 @@ def test_a_model_of_rows_and_a_side_are_not_mixed_up(done, run):
 
 def test_the_guide_runs_from_an_empty_folder(tmp_path, run, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    guide = Path(__file__).parents[2] / "docs" / "guide" / "command_line.md"
+    guide = Path(__file__).parents[2] / "docs" / "use" / "command_line.md"
     section = guide.read_text().split("## Recommendations")[1].split("\n## ")[0]
     blocks = re.findall(r"```console\n(.*?)```", section, re.DOTALL)
     for line in "".join(blocks).replace("\\\n", "").splitlines():

@@ -20,7 +20,7 @@ from tacit.persistence._json import checksum
 from tacit.privacy import Budget, Ledger, PureDP
 
 SOLVER = "solver=output_perturbation"
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "saved_models.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "use" / "saved_models.md"
 
 
 def account(folder, budget=None):

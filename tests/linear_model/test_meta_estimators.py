@@ -44,7 +44,7 @@ def test_the_docstring_says_what_has_no_noise_and_no_charge(name):
     assert all(part in words for part in named)
 
 
-# as docs/sharp_edges.md has them
+# as docs/trust/sharp_edges.md has them
 @pytest.mark.parametrize(
     ("model", "n_charges"),
     [
