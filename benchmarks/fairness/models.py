@@ -139,7 +139,7 @@ def estimator(
         fit_intercept=False,
         classes=(0, 1),
         solver=OutputPerturbation(ridge=ridge),
-        random_state=Seed(seed),
+        random_state=None if seed is None else Seed(seed),
     )
 
 

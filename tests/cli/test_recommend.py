@@ -190,6 +190,9 @@ def test_facts_that_were_forged_cannot_break_a_report(after, run):
     data["facts"] |= {"max_ratings": "<b>", "parameters": [1], "rows": None}
     data["sha256"] = _json.checksum(data)
     path.write_text(json.dumps(data))
+    # what was attached is bound to the facts as they were
+    assert run("report", after / "side").code == 2
+    (after / "side" / "attachments.json").unlink()
     assert run("report", after / "side").code == 0
 
 

@@ -9,11 +9,10 @@ from tests.public import public
 from tacit import (
     convex,
     feature_selection,
-    incremental,
     linear_model,
-    online,
     preprocessing,
     solvers,
+    streaming,
 )
 from tacit.persistence._kinds import KINDS
 from tacit.persistence._linear import LOSSES
@@ -43,7 +42,7 @@ def test_every_event_can_be_read_back():
 def test_every_estimator_can_be_saved():
     models = public(linear_model, "fit")
     assert {"Lasso", "Ridge"} <= models
-    streams = public(online, "fit") | public(incremental, "fit")
+    streams = public(streaming, "fit")
     assert {"IncrementalERM", "HedgeAggregator"} <= streams
     assert set(KINDS) == {*models, *preprocessing.__all__, *streams}
     assert set(LOSSES) == set(MODELS) == models
@@ -51,11 +50,11 @@ def test_every_estimator_can_be_saved():
 
 # What is public in the packages of streams and no parameter of an estimator: experts
 # are columns, and an aggregator has the parameters of its method itself
-NO_PARAMETER = {"Experts", "Hedge"}
+NO_PARAMETER = {"DurableStream", "Experts", "Hedge", "StateDamaged"}
 
 
 def test_every_method_on_streams_can_be_a_parameter():
-    offered = {*online.__all__, *incremental.__all__}
-    estimators = public(online, "fit") | public(incremental, "fit")
+    offered = set(streaming.__all__)
+    estimators = public(streaming, "fit")
     assert {"GradientSums", "MomentRegression"} <= set(STREAM_PARTS)
     assert set(STREAM_PARTS) == offered - estimators - NO_PARAMETER

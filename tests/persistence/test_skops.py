@@ -17,12 +17,11 @@ from tests.persistence.subjects import (
 from tacit import (
     ensemble,
     feature_selection,
-    incremental,
     linear_model,
     model_selection,
-    online,
     preprocessing,
     recommend,
+    streaming,
 )
 from tacit.ensemble import (
     NeighborMap,
@@ -44,8 +43,8 @@ from tacit.privacy import Neighbors
 from tacit.recommend import MatrixCompletion
 
 PACKAGES = (
-    *(ensemble, feature_selection, incremental, linear_model),
-    *(model_selection, online, preprocessing, recommend),
+    *(ensemble, feature_selection, linear_model),
+    *(model_selection, preprocessing, recommend, streaming),
 )
 X = rows()
 LABELS = (X[:, 0] > 0).astype(int)

@@ -237,10 +237,8 @@ def test_published_noise_is_refused_where_it_breaks_its_promise(
 )
 def test_noise_has_the_values_computed_by_hand(n_steps, n_rows, part):
     plan = plain_plan(n_steps, n_rows, "gumbel")
-    # those are from the simplest bound on a choice, which is all there is to many
-    assert plan.multiplier <= 1 / part * 1.002
-    if n_steps > 1:
-        assert plan.multiplier == pytest.approx(1 / part, rel=2e-3)
+    # those are from Renyi curves; composed numerically, less noise will do
+    assert 0.85 / part <= plan.multiplier <= 1 / part * 1.002
     assert plan.selection_epsilon == pytest.approx(2 / plan.multiplier)
 
 

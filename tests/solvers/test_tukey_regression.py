@@ -130,7 +130,7 @@ def test_every_pair_of_neighbors_is_within_the_claim():
     claim = plan.event.curve(Neighbors.REPLACE_ONE)
     delta = TEST.delta + SAFE
     epsilon = claim.epsilon(delta * (1 + 1e-9))
-    assert epsilon == pytest.approx(CLAIM)
+    assert 0.99 * CLAIM <= epsilon <= CLAIM
     laws = {models: law_of(models) for models in SETS}
     worst = max(
         excess(laws[models], laws[other], epsilon)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import copysign, exp, inf, log
+from math import exp, inf, log
 
 from tacit._validate import positive
 from tacit.exceptions import PlanError
@@ -95,7 +95,9 @@ def _follow_line(
 
     def excess(noise: float) -> float:
         spent = _curve(make_event, noise, budget).epsilon(budget.delta)
-        return log(spent / budget.epsilon) if 0 < spent < inf else copysign(1.0, spent)
+        if spent == 0:
+            return -1.0  # within delta alone
+        return log(spent / budget.epsilon) if spent < inf else 1.0
 
     # half of what the tolerance allows, as slopes are around -1 or steeper
     goal = 0.5 * rtol
@@ -106,6 +108,9 @@ def _follow_line(
             break
         # a little to the safe side of the root
         ahead = x - (gap + goal / 3) / slope
+        ahead = min(max(ahead, -log(LARGEST)), log(LARGEST))
+        if ahead == x:
+            break
         moved = excess(exp(ahead))
         slope = min(-0.1, (moved - gap) / (ahead - x))
         x, gap = ahead, moved

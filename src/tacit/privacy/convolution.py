@@ -204,7 +204,8 @@ def _spacing(parts: Parts, n_losses: int) -> tuple[float, float]:
     # a loss that is nearly certain has a tail that its variance does not show
     spread = max(sqrt(variance), widest / 40)
     step = spread * min(FINEST, SPACING / sqrt(n_losses))
-    step = max(step, 24 * spread / LARGEST)
+    # a window has at least so many points
+    step = min(max(step, 24 * spread / LARGEST), WIDEST / 64)
     # losses that lie on a grid stay where they are, where that is theirs
     lattices = [(loss.lattice, n) for loss, n in parts if loss.lattice is not None]
     if lattices:

@@ -18,9 +18,10 @@ from tacit._validate import (
     at_least,
     at_most,
     fraction,
-    moderate,
     nonnegative,
     plain,
+    positive,
+    shown,
 )
 from tacit.exceptions import PlanError
 from tacit.privacy.budget import Neighbors
@@ -69,6 +70,16 @@ LARGEST_SIZE = 10**12
 LEAST_SAMPLED = 0.05  # noise multiplier of a sampled event
 
 
+def _countable(**named: float) -> None:
+    """Reject numbers whose squares are no positive floats, so that none costs zero."""
+    positive(**named)
+    for name, value in named.items():
+        if not 1e-150 <= value <= 1e150:
+            raise ValueError(
+                f"{name} must be from 1e-150 to 1e150, got {shown(value)}."
+            )
+
+
 def _once(loss: Loss) -> ComposedProfile:
     return ComposedProfile(((loss, 1),))
 
@@ -93,7 +104,7 @@ class GaussianNoise:
 
     def __post_init__(self) -> None:
         plain(self)
-        moderate(multiplier=self.multiplier)
+        _countable(multiplier=self.multiplier)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         mu_squared = self.multiplier**-2
@@ -116,7 +127,7 @@ class LaplaceNoise:
 
     def __post_init__(self) -> None:
         plain(self)
-        moderate(multiplier=self.multiplier)
+        _countable(multiplier=self.multiplier)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         t, a = 1 / self.multiplier, ORDERS
@@ -146,7 +157,7 @@ class L2LaplaceNoise:
 
     def __post_init__(self) -> None:
         plain(self)
-        moderate(multiplier=self.multiplier)
+        _countable(multiplier=self.multiplier)
         at_least(1, size=self.size)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
@@ -170,7 +181,7 @@ class PureDP:
 
     def __post_init__(self) -> None:
         plain(self)
-        moderate(epsilon=self.epsilon)
+        _countable(epsilon=self.epsilon)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         exact = _once(ResponseLoss(self.epsilon))
@@ -192,7 +203,7 @@ class ApproxDP:
 
     def __post_init__(self) -> None:
         plain(self)
-        moderate(epsilon=self.epsilon)
+        _countable(epsilon=self.epsilon)
         fraction(delta=self.delta)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
@@ -215,7 +226,7 @@ class BoundedRange:
 
     def __post_init__(self) -> None:
         plain(self)
-        moderate(epsilon=self.epsilon)
+        _countable(epsilon=self.epsilon)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         bound = PureDP(self.epsilon).curve(neighbors).renyi
@@ -253,7 +264,7 @@ class TiltedMinimum:
     def __post_init__(self) -> None:
         plain(self)
         nonnegative(offset=self.offset)
-        moderate(multiplier=self.multiplier)
+        _countable(multiplier=self.multiplier)
         at_least(1, rank=self.rank)
         at_most(LARGEST_RANK, rank=self.rank)
 

@@ -85,7 +85,7 @@ class DurableStream(HeldFolder):
     ) -> None:
         if not isinstance(model, StreamModel):
             raise TypeError(
-                "model must be an estimator of tacit.streaming or tacit.streaming, got "
+                "model must be an estimator of tacit.streaming, got "
                 f"{type(model).__name__}."
             )
         if hasattr(model, "_n_steps"):

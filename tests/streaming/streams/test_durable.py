@@ -321,7 +321,7 @@ def test_a_stream_is_neither_copied_nor_pickled(tmp_path, seed):
 
 
 def test_what_is_no_model_on_streams_is_refused(tmp_path):
-    with pytest.raises(TypeError, match=r"tacit\.online"):
+    with pytest.raises(TypeError, match=r"tacit\.streaming"):
         DurableStream(object(), tmp_path / "s")
     assert not (tmp_path / "s").exists()
     (tmp_path / "file").write_text("")
