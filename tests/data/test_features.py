@@ -5,7 +5,7 @@ from time import process_time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
@@ -41,6 +41,7 @@ def test_entries_are_within_their_ranges_exactly(X, pairs):
                     assert x == kept
 
 
+@example(np.full((3, 4), -1.7e308), [(-1e-3, 1e-3)] * 4, True)
 @given(matrices, several, st.booleans())
 def test_units_are_within_one_exactly(X, pairs, centered):
     bounds = FeatureBounds.of(pairs, 4, centered=centered)
