@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.privacy.strategies import EVENTS
 
@@ -58,6 +58,7 @@ def test_memory_and_database_admit_and_refuse_the_same(tmp_path_factory, events)
     stored.close()
 
 
+@example(steps=[PureDP(0.4), 0])
 @given(STEPS)
 @settings(max_examples=15)
 def test_what_was_given_back_counts_as_if_it_had_never_been(tmp_path_factory, steps):
