@@ -140,6 +140,10 @@ def test_published_noise_keeps_one_and_not_twenty():
     m, radius = problem.n_rows, problem.regularizer.radius
     scale = sqrt(32 * radius**2 * n_steps * log(1 / delta)) / m
     assert plan.step_epsilon == pytest.approx(2 * (2 * radius / m) / scale)
+    ten = Budget(10.0, delta)  # composed exactly, just within
+    assert (
+        9.0 < paper.plan(problem, ten).event.curve(ten.neighbors).epsilon(delta) <= 10
+    )
     with pytest.raises(PlanError, match="accounting='tight'"):
         paper.plan(problem, Budget(20.0, delta))
     one = published_epsilon(Budget(1.0, delta, Neighbors.ADD_OR_REMOVE_ONE), n_steps)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
+from scipy import sparse, stats
 from tests.stat import assert_probability_at_most
 from tests.strategies import adversarial_pairs, budgets, neighboring_data
 
@@ -223,6 +223,24 @@ def test_published_noise_is_refused_where_it_breaks_its_promise(
     )
 
 
+def delta_of_an_attack(multiplier, n_steps, budget):
+    """Return the delta of choices of bounded range, all alike, with their noise.
+
+    A choice has two outcomes, whose losses differ by the whole range. It is one of the
+    mechanisms that the plan must cover, so more noise than against it is needed.
+    """
+    reach, mu = 2 / multiplier, np.sqrt(n_steps) / multiplier
+    taken = np.arange(n_steps + 1)
+    found = []
+    for loss in np.linspace(0, reach, 401)[1:-1]:
+        odds = np.expm1(reach - loss) / (np.exp(reach - loss) - np.exp(-loss))
+        left = budget.epsilon - taken * loss + (n_steps - taken) * (reach - loss)
+        deltas = stats.norm.cdf(mu / 2 - left / mu)
+        deltas -= np.exp(left) * stats.norm.cdf(-mu / 2 - left / mu)
+        found.append(stats.binom.pmf(taken, n_steps, odds) @ deltas)
+    return max(found)
+
+
 @pytest.mark.parametrize(
     ("n_steps", "n_rows", "part"),
     [
@@ -238,7 +256,10 @@ def test_published_noise_is_refused_where_it_breaks_its_promise(
 def test_noise_has_the_values_computed_by_hand(n_steps, n_rows, part):
     plan = plain_plan(n_steps, n_rows, "gumbel")
     # those are from Renyi curves; composed numerically, less noise will do
-    assert 0.85 / part <= plan.multiplier <= 1 / part * 1.002
+    assert plan.multiplier <= 1 / part * 1.002
+    budget = Budget(1.0, n_rows**-2.0)
+    assert delta_of_an_attack(plan.multiplier, n_steps, budget) <= budget.delta
+    assert delta_of_an_attack(0.98 * plan.multiplier, n_steps, budget) > budget.delta
     assert plan.selection_epsilon == pytest.approx(2 / plan.multiplier)
 
 
