@@ -1,307 +1,291 @@
-"""Vega-Lite specifications of the charts of a report."""
+"""Charts of a report, drawn as SVG in the colors of the page that shows them.
+
+All markup comes from `Markup.format`, which escapes what it is given.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import floor, isfinite, log10
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, floor, log10
 from typing import Any
 from unicodedata import east_asian_width
 
-from tacit.reports._words import tiny
+from markupsafe import Markup
 
-__all__ = [
-    "COLORS",
-    "attacker_chart",
-    "coefficient_chart",
-    "curve_chart",
-    "spend_chart",
-]
+from tacit.reports._words import clean, number, percent, tiny
 
-Spec = dict[str, Any]
-Points = Sequence[dict[str, Any]]
+__all__ = ["Chart", "attacker_chart", "coefficient_chart", "curve_chart", "spend_chart"]
 
-# style.css gives each of these another value in the dark and in print
-COLORS = {
-    "ink": "#1b2026",
-    "muted": "#59636e",
-    "grid": "#e3e7eb",
-    "accent": "#1f5fa8",
-    "warn": "#b3261e",
-    "amber": "#8a5a00",
-}
+Points = Sequence[Mapping[str, Any]]
+Positions = Iterable[tuple[float, float]]
 
-_AXIS = {
-    "labelColor": COLORS["muted"],
-    "titleColor": COLORS["ink"],
-    "titleFontWeight": "normal",
-    "domainColor": COLORS["muted"],
-    "tickColor": COLORS["muted"],
-    "gridColor": COLORS["grid"],
-    "labelFontSize": 12,
-    "titleFontSize": 13,
-    "titlePadding": 8,
-}
-
-# Of records in a ledger, all but charges: shape and color
-KINDS = {
-    "charge": ("circle", COLORS["accent"]),
-    "reserve": ("triangle-up", COLORS["amber"]),
-    "cancel": ("square", COLORS["amber"]),
-    "void": ("cross", COLORS["warn"]),
-    "allow": ("diamond", COLORS["ink"]),
-}
-
-
-def _chart(width: int, height: int, layers: list[Spec], labels: int = 62) -> Spec:
-    # fitting a chart to its frame takes twice the time of drawing it, so the room for
-    # the labels on the left is estimated; the page scales what is a little off
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": width - labels,
-        "height": height,
-        "padding": 4,
-        "layer": layers,
-        "config": {
-            "aria": False,
-            "font": "sans-serif",
-            "view": {"stroke": None},
-            "axis": _AXIS,
-            "background": "transparent",
-        },
-    }
-
-
-def _values(rows: Points) -> Spec:
-    return {"values": list(rows)}
-
-
-def _line(rows: Points, x: Spec, y: Spec, color: str, **mark: Any) -> Spec:
-    return {
-        "data": _values(rows),
-        "mark": {"type": "line", "color": COLORS[color], "strokeWidth": 2, **mark},
-        "encoding": {"x": x, "y": y, "order": {"field": x["field"]}},
-    }
-
-
-def _axis(field: str, title: str, *, domain: Any = None, **more: Any) -> Spec:
-    scale: Spec = dict(more.pop("scale", {}))
-    if domain is not None:
-        scale["domain"] = domain
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": title,
-        "scale": scale,
-        "axis": {"tickCount": 5, **more},
-    }
-
-
-def curve_chart(points: Points, promise: dict[str, float], width: int) -> Spec:
-    """Delta against epsilon on a log scale; ``promise`` is a point of the plane."""
-    narrow = width < 500
-    lowest = min(point["delta"] for point in points)
-    mark = {"epsilon": promise["epsilon"], "delta": max(promise["delta"], lowest)}
-    right = max(point["epsilon"] for point in points)
-    right = max(right, 1.05 * promise["epsilon"])
-    x = _axis("epsilon", "epsilon (ε)", domain=[0, right])
-    y = _axis(
-        "delta",
-        "delta (δ), log scale",
-        domain=[min(lowest, mark["delta"]) / 2, 1],
-        scale={"type": "log"},
-        labelExpr="powers[format(log(datum.value) / LN10, '.0f')]",
-    )
-    rules = [
-        {
-            "data": _values([mark]),
-            "mark": {
-                "type": "rule",
-                "color": COLORS["warn"],
-                "strokeDash": [3, 3],
-                "opacity": 0.8,
-            },
-            "encoding": {axis: {"x": x, "y": y}[axis]},
-        }
-        for axis in ("x", "y")
-    ]
-    spec = _chart(
-        width,
-        230 if narrow else 280,
+# Marks of the records of a ledger: a color of style.css, and corners in dot radii
+KINDS: dict[str, tuple[str, Sequence[tuple[float, float]]]] = {
+    "charge": ("accent", []),
+    "reserve": ("amber", [(0, -1.2), (1.2, 0.9), (-1.2, 0.9)]),
+    "cancel": ("amber", [(-1, -1), (1, -1), (1, 1), (-1, 1)]),
+    "void": (
+        "warn",
         [
-            *rules,
-            _line(points, x, y, "accent"),
-            {
-                "data": _values([mark]),
-                "mark": {
-                    "type": "point",
-                    "filled": True,
-                    "size": 80,
-                    "opacity": 1,
-                    "color": COLORS["warn"],
-                },
-                "encoding": {"x": x, "y": y},
-            },
-            {
-                "data": _values([mark]),
-                "mark": {
-                    "type": "text",
-                    "text": "promise",
-                    "fontSize": 13,
-                    "color": COLORS["warn"],
-                    # the curve falls, so this corner is free
-                    "align": "right",
-                    "dx": -8,
-                    "dy": 14,
-                },
-                "encoding": {"x": x, "y": y},
-            },
+            *((-0.5, -1.4), (0.5, -1.4), (0.5, -0.5), (1.4, -0.5), (1.4, 0.5)),
+            *((0.5, 0.5), (0.5, 1.4), (-0.5, 1.4), (-0.5, 0.5), (-1.4, 0.5)),
+            *((-1.4, -0.5), (-0.5, -0.5)),
         ],
+    ),
+    "allow": ("ink", [(0, -1.4), (1.2, 0), (0, 1.4), (-1.2, 0)]),
+}
+
+_TOP, _RIGHT, _BOTTOM = 8, 18, 44
+_LETTER = 7.5  # width of a letter of a label in most fonts, in pixels
+_LARGEST = 8e307  # that is drawn: the difference of two is still a number
+
+
+def attacker_chart(fit: Points, budget: Points | None, width: int) -> Chart:
+    """Chart of the largest true-positive rate against the false-positive rate."""
+    ticks = {k / 5: percent(k / 5) for k in range(6)}
+    chart = Chart(
+        _Axis("wrongly accused (false-positive rate)", 0, 1, ticks),
+        _Axis("rightly found (true-positive rate)", 0, 1, ticks),
+        width,
+        min(width, 430) - 62,
     )
-    lowest_power = floor(log10(min(lowest, mark["delta"]))) - 1
-    powers = {str(power): tiny(10.0**power) for power in range(lowest_power, 0)}
-    # d3 writes negative numbers with a minus sign
-    signed = {key.replace("-", "\N{MINUS SIGN}"): text for key, text in powers.items()}
-    spec["params"] = [
-        {"name": "powers", "value": {**powers, **signed, "0": "1", "-0": "1"}}
-    ]
-    return spec
-
-
-def attacker_chart(fit: Points, budget: Points | None, width: int) -> Spec:
-    """Largest true-positive rate against false-positive rate."""
-    axis = {"format": "%", "domain": [0, 1]}
-    x = _axis("false", "wrongly accused (false-positive rate)", **axis)
-    y = _axis("true", "rightly found (true-positive rate)", **axis)
-    coin = [{"false": 0, "true": 0}, {"false": 1, "true": 1}]
-    layers = [_line(coin, x, y, "muted", strokeDash=[2, 4], strokeWidth=1.5)]
+    chart.line([(0, 0), (1, 1)], "muted", 1.5, stroke_dasharray="2,4")
     if budget is not None:
-        layers.append(_line(budget, x, y, "warn", strokeDash=[7, 4]))
-    layers.append(_line(fit, x, y, "accent"))
-    return _chart(width, min(width, 430) - 62, layers)
+        bound = [(point["false"], point["true"]) for point in budget]
+        chart.line(bound, "warn", stroke_dasharray="7,4")
+    chart.line([(point["false"], point["true"]) for point in fit], "accent")
+    return chart
+
+
+def curve_chart(points: Points, promise: Mapping[str, float], width: int) -> Chart:
+    """Chart of delta against epsilon on a log scale, with the guarantee as a point."""
+    lowest = min(point["delta"] for point in points)
+    x, y = promise["epsilon"], log10(max(promise["delta"], lowest))
+    right = max(1.05 * x, *(point["epsilon"] for point in points))
+    bottom = min(log10(lowest), y) - 0.3
+    powers = range(0, floor(-bottom) + 1, ceil(-bottom / 6))
+    chart = Chart(
+        _axis("epsilon (ε)", 0, right, 4 if width < 500 else 7),
+        _Axis(
+            "delta (δ), log scale",
+            bottom,
+            0,
+            {-power: tiny(10.0**-power) if power else "1" for power in powers},
+        ),
+        width,
+        230 if width < 500 else 280,
+    )
+    dots = {"stroke_dasharray": "3,3", "opacity": 0.8}
+    chart.line([(x, bottom), (x, 0)], "warn", 1, **dots)
+    chart.line([(0, y), (right, y)], "warn", 1, **dots)
+    chart.line([(p["epsilon"], log10(p["delta"])) for p in points], "accent")
+    chart.mark(x, y, 5, "warn")
+    # the curve falls, so the corner below on the left is empty
+    across, down = chart.at(x, y)
+    style = {"text_anchor": "end", "font_size": 13}
+    chart.text((across - 8, down + 18), "promise", "warn", **style)
+    return chart
 
 
 def spend_chart(
     steps: Points, marks: Points, budget: float, last: int, width: int
-) -> Spec:
-    """Spend after each record as steps, special records as marks, the budget a line."""
-    top = 1.08 * max([budget, *(step["spent"] for step in steps)])
+) -> Chart:
+    """Chart of the spend after each record, with the budget as a line."""
     right = last + max(1, last // 50)
-    steps = [*steps, {**steps[-1], "seq": right}]  # what was spent stays spent
-    x = _axis("seq", "record", domain=[0, right], format=",d")
-    y = _axis("spent", "epsilon spent", domain=[0, top])
-    ceiling = [{"seq": 0, "spent": budget}, {"seq": right, "spent": budget}]
-    layers = [
-        _line(ceiling, x, y, "warn", strokeDash=[7, 4]),
-        _line(steps, x, y, "accent", interpolate="step-after", clip=True),
+    # what was spent stays spent
+    ends = [(step["seq"], step["spent"]) for step in steps]
+    ends.append((right, ends[-1][1]))
+    stairs = [
+        [(seq, spent), (later, spent)] for (seq, spent), (later, _) in pairwise(ends)
     ]
-    kinds = [kind for kind in KINDS if any(mark["kind"] == kind for mark in marks)]
-    if kinds:
-        size = 70 if len(marks) <= 40 else 28
-        shapes, colors = zip(*(KINDS[kind] for kind in kinds), strict=True)
-        layers.append(
-            {
-                "data": _values(marks),
-                "mark": {"type": "point", "filled": True, "size": size, "opacity": 1},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "shape": {
-                        "field": "kind",
-                        "scale": {"domain": kinds, "range": shapes},
-                        "legend": None,
-                    },
-                    "color": {
-                        "field": "kind",
-                        "scale": {"domain": kinds, "range": colors},
-                        "legend": None,
-                    },
-                },
-            }
-        )
-    return _chart(width, 210 if width < 500 else 260, layers)
-
-
-def coefficient_chart(rows: Points, width: int, title: str = "coefficient") -> Spec:
-    """Coefficients as dots, first on top, with bars from low to high if known."""
-    narrow = width < 500
-    longest = 16 if narrow else 32
-    names = [_label(row["name"], longest) for row in rows]
-    values = [
-        {"place": place, **{key: row[key] for key in ("value", "low", "high")}}
-        for place, row in enumerate(rows)
-    ]
-    y = {
-        "field": "place",
-        "type": "ordinal",
-        "title": None,
-        # names are data of a parameter, so that nothing in them is an expression
-        "axis": {
-            "labelExpr": "names[datum.value]",
-            "labelLimit": 0,  # the names are short already; measuring them is slow
-            "labelColor": COLORS["ink"],
-            "grid": False,
-            "ticks": False,
-            "domain": False,
-            "labelPadding": 8,
-        },
-    }
-    x = {
-        "field": "value",
-        "type": "quantitative",
-        "title": title,
-        "axis": {"tickCount": 4 if narrow else 7},
-    }
-    layers: list[Spec] = [
-        {
-            "data": _values([{"zero": 0}]),
-            "mark": {"type": "rule", "color": COLORS["muted"]},
-            "encoding": {"x": {"field": "zero", "type": "quantitative"}},
-        }
-    ]
-    barred = [
-        row
-        for row in values
-        if None not in (row["low"], row["high"])
-        and isfinite(row["low"])
-        and isfinite(row["high"])
-    ]
-    if barred:
-        layers.append(
-            {
-                "data": _values(barred),
-                "mark": {
-                    "type": "rule",
-                    "color": COLORS["accent"],
-                    "strokeWidth": 6,
-                    "opacity": 0.3,
-                    "strokeCap": "round",
-                },
-                "encoding": {
-                    "y": y,
-                    "x": {**x, "field": "low"},
-                    "x2": {"field": "high"},
-                },
-            }
-        )
-    layers.append(
-        {
-            "data": _values(values),
-            "mark": {
-                "type": "point",
-                "filled": True,
-                "size": 55,
-                "opacity": 1,
-                "color": COLORS["accent"],
-            },
-            "encoding": {"y": y, "x": x},
-        }
+    chart = Chart(
+        _axis("record", 0, right, 6, least=1),
+        _axis("epsilon spent", 0, 1.08 * max(budget, *(e[1] for e in ends)), 7),
+        width,
+        210 if width < 500 else 260,
     )
-    labels = 7 * max(map(_columns, names)) + 16
-    spec = _chart(width, 20 * len(rows), layers, labels + labels // 10)
-    # the reader's font may be wider than the one measured
-    spec["padding"] = {"left": 4 + labels // 10, "top": 4, "right": 4, "bottom": 4}
-    spec["params"] = [{"name": "names", "value": names}]
-    return spec
+    chart.line([(0, budget), (right, budget)], "warn", stroke_dasharray="7,4")
+    chart.line([point for stair in stairs for point in stair], "accent")
+    radius = 4.7 if len(marks) <= 40 else 3
+    for mark in marks:
+        chart.mark(mark["seq"], mark["spent"], radius, *KINDS[mark["kind"]])
+    return chart
+
+
+def coefficient_chart(rows: Points, width: int, title: str = "coefficient") -> Chart:
+    """Chart of coefficients, first on top, with bars from low to high if known."""
+    narrow = width < 500
+    ends = [row[name] for row in rows for name in ("value", "low", "high")]
+    known = [0.0, *(1.04 * end for end in ends if _is_known(end))]
+    names = [_shortened(row["name"], 16 if narrow else 32) for row in rows]
+    chart = Chart(
+        _axis(title, min(known), max(known), 4 if narrow else 9),
+        _Axis("", len(rows), 0, {k + 0.5: name for k, name in enumerate(names)}),
+        width,
+        20 * len(rows),
+    )
+    chart.line([(0, 0), (0, len(rows))], "muted", 1)
+    for k, row in enumerate(rows):
+        if _is_known(row["low"]) and _is_known(row["high"]):
+            bar = [(row["low"], k + 0.5), (row["high"], k + 0.5)]
+            chart.line(bar, "accent", 6, opacity=0.3, stroke_linecap="round")
+        if _is_known(row["value"]):
+            chart.mark(row["value"], k + 0.5, 4.2, "accent")
+    return chart
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """The values at both ends of an axis, and the labels of values between them.
+
+    An axis without a title is one of names: it has neither a line nor a grid.
+    """
+
+    title: str
+    start: float
+    end: float
+    labels: Mapping[float, str]
+
+    def fraction(self, value: float) -> float:
+        return (value - self.start) / (self.end - self.start)
+
+
+def _axis(title: str, low: float, high: float, most: int, least: float = 0) -> _Axis:
+    """Return an axis with at most so many round steps, each of at least this size."""
+    if high - low < 1 / _LARGEST:
+        low, high = low - 1, high + 1
+    power = 10.0 ** floor(log10((high - low) / most))
+    steps = (factor * power for factor in (1, 2, 5, 10))
+    step = max(least, next(step for step in steps if (high - low) / step <= most))
+    values = (k * step for k in range(ceil(low / step), floor(high / step) + 1))
+    labels = {
+        value: number(value) if abs(value) < 1e6 else tiny(value) for value in values
+    }
+    return _Axis(title, low, high, labels)
+
+
+class Chart:
+    """Lines, marks and text in a frame of two axes.
+
+    Parameters
+    ----------
+    x, y
+        The axes.
+    width
+        Of the chart with all labels, in pixels.
+    height
+        Of the frame.
+    """
+
+    def __init__(self, x: _Axis, y: _Axis, width: int, height: int) -> None:
+        self._x, self._y, self._width, self._height = x, y, width, height
+        longest = max(map(_columns, y.labels.values()))
+        self._left = _LETTER * longest + (32 if y.title else 12)
+        self._parts: list[Markup] = []
+        self._frame()
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Return the position of two values in pixels from the left and the top."""
+        across = self._width - _RIGHT - self._left
+        return (
+            self._left + across * self._x.fraction(x),
+            _TOP + self._height * (1 - self._y.fraction(y)),
+        )
+
+    def line(
+        self, points: Positions, color: str, width: float = 2, **style: Any
+    ) -> None:
+        """Draw a line through points."""
+        path = _path([self.at(*point) for point in points])
+        style = {"stroke": f"var(--{color})", "stroke_width": width, **style}
+        self._add("path", d=path, fill="none", **style)
+
+    def mark(
+        self, x: float, y: float, radius: float, color: str, corners: Positions = ()
+    ) -> None:
+        """Draw a dot, or a shape with these corners, in radii from the point."""
+        (cx, cy), fill = self.at(x, y), f"var(--{color})"
+        path = _path([(cx + radius * dx, cy + radius * dy) for dx, dy in corners])
+        if path:
+            self._add("path", d=path, fill=fill)
+        else:
+            self._add("circle", cx=cx, cy=cy, r=radius, fill=fill)
+
+    def text(
+        self, at: tuple[float, float], text: str, color: str, **style: Any
+    ) -> None:
+        """Write a text that ends, starts or has its middle at a position in pixels."""
+        style = {"font_size": 12, "fill": f"var(--{color})", **style}
+        self._add("text", text, x=at[0], y=at[1], **style)
+
+    def svg(self, name: str, title: str, description: str) -> Markup:
+        """Return the drawing, with a title and a description for screen readers.
+
+        Identifiers inside start with ``name``, which is unique in the page.
+        """
+        return Markup(
+            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="img"'
+            ' aria-labelledby="{name}-title {name}-text">'
+            '<title id="{name}-title">{}</title><desc id="{name}-text">{}</desc>{}'
+            "</svg>"
+        ).format(
+            self._width,
+            _TOP + self._height + _BOTTOM,
+            clean(title),
+            clean(description),
+            Markup().join(self._parts),
+            name=name,
+        )
+
+    def _add(self, tag: str, text: str = "", **attributes: Any) -> None:
+        inside = Markup().join(
+            Markup(' {}="{}"').format(
+                name.replace("_", "-"),
+                round(value, 2) if isinstance(value, float) else value,
+            )
+            for name, value in attributes.items()
+        )
+        self._parts.append(Markup("<{0}{1}>{2}</{0}>").format(tag, inside, text))
+
+    def _frame(self) -> None:
+        x, y = self._x, self._y
+        for value in x.labels:
+            self.line([(value, y.start), (value, y.end)], "grid", 1)
+        for value in y.labels if y.title else ():
+            self.line([(x.start, value), (x.end, value)], "grid", 1)
+        if y.title:
+            corner = [(x.start, y.end), (x.start, y.start), (x.end, y.start)]
+            self.line(corner, "muted", 1)
+        bottom = _TOP + self._height
+        for value, label in x.labels.items():
+            across = self.at(value, y.start)[0]
+            self.text((across, bottom + 17), label, "muted", text_anchor="middle")
+        for value, label in y.labels.items():
+            down = self.at(x.start, value)[1] + 4
+            self.text(
+                (self._left - 8, down),
+                label,
+                "muted" if y.title else "ink",
+                text_anchor="end",
+            )
+        style = {"text_anchor": "middle", "font_size": 13}
+        middle = (self._left + self._width - _RIGHT) / 2
+        self.text((middle, bottom + 37), x.title, "ink", **style)
+        if y.title:
+            middle = -_TOP - self._height / 2
+            self.text((middle, 13), y.title, "ink", **style, transform="rotate(-90)")
+
+
+def _path(points: Positions) -> str:
+    # a hundredth of a pixel is enough, and halves the file
+    corners = "L".join(f"{x:.2f},{y:.2f}" for x, y in points).replace(".00", "")
+    return corners and "M" + corners
+
+
+def _is_known(value: float | None) -> bool:
+    return value is not None and abs(value) <= _LARGEST
 
 
 def _columns(text: str) -> int:
@@ -309,7 +293,7 @@ def _columns(text: str) -> int:
     return sum(1 + (east_asian_width(sign) in "WF") for sign in text)
 
 
-def _label(text: str, longest: int) -> str:
+def _shortened(text: str, longest: int) -> str:
     if _columns(text) <= longest:
         return text
     while _columns(text) >= longest:

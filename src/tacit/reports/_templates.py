@@ -10,8 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tacit.reports import _words
+from tacit.reports._charts import Chart
 from tacit.reports._markdown import markdown_text
-from tacit.reports._svg import drawing
 
 __all__ = ["BETWEEN", "BOTH", "chart", "environment"]
 
@@ -75,15 +75,12 @@ def chart(
     name: str,
     title: str,
     text: str,
-    spec: Callable[[int], dict[str, Any]],
+    draw: Callable[[int], Chart],
     widths: tuple[int, ...] = BOTH,
 ) -> list[tuple[str, Markup]]:
     """Return a chart at each width, with the class of the width in style.css."""
     classes = {WIDE: "wide", NARROW: "narrow", BETWEEN: "between"}
     return [
-        (
-            classes[width],
-            drawing(spec(width), name=f"{name}-{width}", title=title, text=text),
-        )
+        (classes[width], draw(width).svg(f"{name}-{width}", title, text))
         for width in widths
     ]
