@@ -21,13 +21,6 @@ from tacit.tables import Column, Schema
 HOURS = ("--target", "hours_per_week")
 
 
-@pytest.fixture
-def no_charts(monkeypatch):
-    """Charts have tests of their own, and take most of the time of a fit."""
-    monkeypatch.setattr("tacit.reports._templates.drawing", lambda *_, **__: "")
-
-
-@pytest.mark.usefixtures("no_charts")
 def test_columns_are_selected_fitted_reported_and_predicted(census, run):
     answer = run(*fit_arguments(census, *HOURS, "--select", 2, "--json"))
     assert answer.code == 0, answer.err
@@ -66,7 +59,6 @@ def test_the_console_names_the_columns_and_what_they_cost(census, run):
     assert "the choice is private too, for epsilon" in told
 
 
-@pytest.mark.usefixtures("no_charts")
 def test_as_many_columns_as_there_are_need_no_choice(census, run):
     answer = run(*fit_arguments(census, *HOURS, "--select", 500))
     assert answer.code == 0, answer.err
@@ -110,7 +102,6 @@ def test_no_answer_is_told_in_words(census, run, monkeypatch):
     assert answer.data["selection"]["answered"] is False
 
 
-@pytest.mark.usefixtures("no_charts")
 def test_an_answer_without_columns_is_told_in_words(census, run, monkeypatch):
     monkeypatch.setattr(PeelingSelector, "select", lambda *_: ())
     answer = run(*fit_arguments(census, *HOURS, "--select", 2))
@@ -119,7 +110,6 @@ def test_an_answer_without_columns_is_told_in_words(census, run, monkeypatch):
     assert "the model is a private mean" in answer.out
 
 
-@pytest.mark.usefixtures("no_charts")
 def test_the_model_can_be_named_and_its_selector_set(census, run):
     named = ("--model", "sparse-linear", "--select", 3, "--set", "selection_share=0.3")
     peel = json.dumps(
@@ -138,7 +128,6 @@ def test_the_model_can_be_named_and_its_selector_set(census, run):
     assert len(model.selection_) == 3
 
 
-@pytest.mark.usefixtures("no_charts")
 def test_a_score_can_be_paid_for(census, run):
     more = (*HOURS, "--select", 2, "--measure", 0.5, "--json")
     answer = run(*fit_arguments(census, *more))
