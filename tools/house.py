@@ -1,0 +1,254 @@
+"""Sizes and words of two trees, side by side.
+
+``python -m tools.house OLD NEW`` prints how large each tree is, what it offers and how
+much of that is documented, how much code a first fit crosses, and how many lines speak
+a word that the field does not use so. A tree is a worktree of this repository.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+AREAS = ("src", "tests", "docs", "examples", "benchmarks", "tools")
+WRITTEN = (".py", ".md", ".rst", ".toml", ".html", ".css", ".sh", ".yml")
+# Guides, where a tree keeps them
+GUIDES = ("docs/use", "docs/trust", "docs/extend", "docs/guide", "docs/guarantees")
+MOST_LINES, MOST_PARAMETERS = 40, 12
+
+HOUSE_WORDS = {
+    "tell": r"tells?|told|telling",
+    "cut, shorten": r"cuts?|cutting|shorten\w*",
+    "place": r"places?",
+    "slope": r"slopes?",
+    "promise": r"promis\w*",
+    "made-up": r"made up",
+    "whole number": r"whole numbers?",
+    "refuse": r"refus\w*",
+    "ask": r"asks?|asked|asking",
+    "walk": r"walk\w*",
+    "share": r"shares?",
+    "law": r"laws?",
+    "text": r"texts?",
+    "held": r"held",
+    "deviation": r"(?<!standard )deviations?",
+    "catch": r"catch(es)?",
+    "alone": r"alone",
+    "odds": r"odds",
+    "stray": r"stray\w*",
+}
+ANY_WORD = re.compile(rf"\b({'|'.join(HOUSE_WORDS.values())})\b")
+# A word of prose, or a part of an identifier
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+# What is called once, in a process of its own, and counted; `tools.fits` knows where a
+# tree keeps the class
+TRACED = {
+    "LogisticRegression.fit": "linear_model.fit(f.X, f.LABELS)",
+    "MatrixCompletion.fit": "completion.fit(f.RATINGS)",
+    "OnlineLogisticRegression.partial_fit": "online.partial_fit(f.X, f.LABELS)",
+    "PrivateLabeler.fit + label": "labeler.fit(f.X, f.LABELS).label(f.POOL)",
+}
+TRACER = """
+import sys, warnings
+import tacit
+from tools import fits as f
+assert tacit.__file__.startswith(sys.argv[1]), tacit.__file__
+warnings.simplefilter("ignore")
+linear_model = f.seeded("linear_model", "LogisticRegression", 2.0, **f.BOTH)
+facts = {"items": 12, "rating_range": (1, 5)}
+completion = f.seeded("recommend", "MatrixCompletion", **f.BUDGET, **facts)
+online = f.seeded("streaming", "OnlineLogisticRegression", 2.0, **f.BOTH)
+learner = f.GaussianNB()
+labeler = f.seeded("ensemble", "PrivateLabeler", learner, 20, 30.0, **f.BOTH)
+crossed = set()
+def note(frame, event, argument):
+    code = frame.f_code
+    own = code.co_filename.startswith(sys.argv[1]) and code.co_name != "<module>"
+    if event == "call" and own:
+        crossed.add(code)
+sys.setprofile(note)
+CALL
+sys.setprofile(None)
+print(len(crossed), len({code.co_filename for code in crossed}))
+"""
+
+
+def files(tree: Path, area: str, *suffixes: str) -> list[Path]:
+    """Return the files of a folder of a tree that git knows or would."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", area],
+        cwd=tree, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    found = (tree / line for line in listed.splitlines())
+    return [path for path in found if path.suffix in suffixes and path.is_file()]
+
+
+def lines(paths: Iterable[Path]) -> Iterator[str]:
+    """Return the lines of files."""
+    for path in paths:
+        yield from path.read_text("utf-8").splitlines()
+
+
+def nodes(tree: Path) -> Iterator[tuple[Path, ast.AST]]:
+    """Return all nodes of the package, each with its file."""
+    for path in files(tree, "src", ".py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            yield path, node
+
+
+def public_names(tree: Path) -> list[str]:
+    """Return the names that public packages list in ``__all__``."""
+    names: list[str] = []
+    for path in files(tree, "src", ".py"):
+        inside = path.relative_to(tree / "src").parts
+        if inside[-1] != "__init__.py" or any(p.startswith("_") for p in inside[:-1]):
+            continue
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets) == "__all__":
+                names += ast.literal_eval(node.value)
+    return names
+
+
+def undocumented(tree: Path) -> int:
+    """Return how many public names no guide, example or README has."""
+    guides = [p for area in GUIDES for p in files(tree, area, ".md", ".rst")]
+    shown = [*guides, *files(tree, "examples", ".py", ".md"), tree / "README.md"]
+    words = set(re.findall(r"\w+", "\n".join(lines(shown))))
+    return sum(name not in words for name in public_names(tree))
+
+
+def charges(tree: Path) -> int:
+    """Return the number of calls of ``Ledger.charge`` outside of ``privacy``."""
+    return sum(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "charge"
+        and "privacy" not in path.relative_to(tree).parts
+        for path, node in nodes(tree)
+    )
+
+
+def long_functions(tree: Path) -> int:
+    """Return the number of functions of too many lines, less their docstrings."""
+
+    def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+        start = node.body[0]
+        documented = ast.get_docstring(node) is not None
+        text = (start.end_lineno or 0) - start.lineno + 1 if documented else 0
+        return (node.end_lineno or 0) - node.lineno + 1 - text
+
+    return sum(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and length(node) > MOST_LINES
+        for _, node in nodes(tree)
+    )
+
+
+def wide_constructors(tree: Path) -> int:
+    """Return the number of classes whose constructor has too many parameters."""
+
+    def width(node: ast.ClassDef) -> int:
+        for part in node.body:
+            if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+                given = part.args
+                return len(given.posonlyargs + given.args + given.kwonlyargs) - 1
+        if not any("dataclass" in ast.unparse(each) for each in node.decorator_list):
+            return 0
+        fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
+        return sum("init=False" not in ast.unparse(part) for part in fields)
+
+    return sum(
+        isinstance(node, ast.ClassDef) and width(node) > MOST_PARAMETERS
+        for _, node in nodes(tree)
+    )
+
+
+def deep_classes(tree: Path) -> int:
+    """Return the number of classes with a base of ours that has a base of ours."""
+    bases: dict[str, set[str]] = {}
+    for _, node in nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            named = (re.split(r"[.\[]", ast.unparse(each)) for each in node.bases)
+            bases.setdefault(node.name, set()).update(p for ps in named for p in ps)
+    own = {name: bases[name] & bases.keys() - {name} for name in bases}
+    return sum(any(own[base] for base in own[name]) for name in own)
+
+
+def house_lines(tree: Path, *areas: str) -> dict[str, int]:
+    """Return the number of lines with a house word: with any of them, and with each."""
+    paths = [path for area in areas for path in files(tree, area, ".py", ".md")]
+    spoken = [
+        " ".join(WORD.findall(line)).lower()
+        for line in lines(path for path in paths if path.name != "changes.md")
+    ]
+    patterns = {"any": ANY_WORD} | {
+        word: re.compile(rf"\b({pattern})\b") for word, pattern in HOUSE_WORDS.items()
+    }
+    return {
+        word: sum(pattern.search(line) is not None for line in spoken)
+        for word, pattern in patterns.items()
+    }
+
+
+def crossed(tree: Path, call: str) -> str:
+    """Return the numbers of functions and files of a tree that a call crosses."""
+    source = str(tree.resolve() / "src")
+    path = f"{source}{os.pathsep}{ROOT}"
+    return subprocess.run(
+        [sys.executable, "-c", TRACER.replace("CALL", call), source],
+        env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        cwd="/", stdout=subprocess.PIPE, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+
+
+def figures(tree: Path) -> dict[str, Any]:
+    """Return all figures of a tree by the words of their rows."""
+    found: dict[str, Any] = {}
+    for area in AREAS:
+        written = files(tree, area, *WRITTEN)
+        found[f"{area}: files"] = len(written)
+        found[f"{area}: lines"] = sum(1 for _ in lines(written))
+    found["all: lines"] = sum(found[f"{area}: lines"] for area in AREAS)
+    measures: dict[str, Callable[[Path], int]] = {
+        "public names": lambda tree: len(public_names(tree)),
+        "public names in no guide, example or README": undocumented,
+        "calls of charge outside of privacy": charges,
+        f"functions over {MOST_LINES} lines": long_functions,
+        f"constructors over {MOST_PARAMETERS} parameters": wide_constructors,
+        "classes that inherit deeper than one": deep_classes,
+    }
+    found |= {row: measure(tree) for row, measure in measures.items()}
+    for row, call in TRACED.items():
+        functions, crossed_files = crossed(tree, call).split()
+        found[f"{row}: functions"] = int(functions)
+        found[f"{row}: files"] = int(crossed_files)
+    scopes = {"src": ("src",), "prose": ("docs", "README.md", "CONTRIBUTING.md")}
+    for scope, areas in scopes.items():
+        for word, count in house_lines(tree, *areas).items():
+            found[f"house words, {scope}: {word}"] = count
+    return found
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("old", type=Path)
+    parser.add_argument("new", type=Path)
+    given = parser.parse_args(arguments)
+    old, new = figures(given.old), figures(given.new)
+    for row in old:
+        change = new[row] - old[row]
+        print(f"{row:50} {old[row]:>9,} {new[row]:>9,} {change:>+9,}")
+
+
+if __name__ == "__main__":
+    main()
