@@ -26,7 +26,7 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Budget
 from tacit.solvers import (
     AMP,
-    INTERCEPT_SHARE,
+    INTERCEPT_FRACTION,
     FrankWolfe,
     NoisyGD,
     OutputPerturbation,
@@ -50,7 +50,7 @@ EPSILONS = (0.1, 1.0, 8.0)
 
 
 def problem_of(drawn, n_classes, budget):
-    bounds = RowBounds(1.0).with_intercept(INTERCEPT_SHARE)
+    bounds = RowBounds(1.0).with_intercept(INTERCEPT_FRACTION)
     loss = Logistic() if n_classes == 2 else Softmax(n_classes)
     n, p = drawn.X.shape
     problem = Problem(loss, bounds, n, p + 1)
@@ -59,7 +59,7 @@ def problem_of(drawn, n_classes, budget):
 
 def rows_of(drawn, n_classes):
     y = 2.0 * drawn.y - 1.0 if n_classes == 2 else drawn.y
-    return bounded_rows(drawn.X, y, RowBounds(1.0), INTERCEPT_SHARE)
+    return bounded_rows(drawn.X, y, RowBounds(1.0), INTERCEPT_FRACTION)
 
 
 def budget_of(drawn, epsilon, seed):
@@ -67,7 +67,7 @@ def budget_of(drawn, epsilon, seed):
     return Budget(epsilon, len(drawn.y) ** -2.0, relation)
 
 
-def noise_share(problem, budget):
+def noise_fraction(problem, budget):
     """Return the noise as a share of the largest gradient there can be."""
     noise = noise_level(problem, budget, at_zero(problem).typical)
     return noise / (problem.n_rows * gradient_unit(problem))
@@ -159,7 +159,7 @@ def compare_solvers(n_problems):
                 excess(drawn, solver, problem, budget, rows, as_generator(seed))
                 for solver in rivals
             ]
-            found.append((noise_share(problem, budget), *errors))
+            found.append((noise_fraction(problem, budget), *errors))
         table = np.array(found)
         for low, high in itertools.pairwise(edges):
             part = table[(table[:, 0] >= low) & (table[:, 0] < high), 1:]

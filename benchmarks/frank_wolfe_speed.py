@@ -22,7 +22,7 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.datasets import load_newsgroups20
 from tacit.privacy import Budget
 from tacit.solvers import Problem
-from tacit.solvers.frank_wolfe import FrankWolfe, _combined, _sparse_walk, _walk
+from tacit.solvers.frank_wolfe import FrankWolfe, _combined, _sparse_pass, _walk
 
 BOUNDS = RowBounds(norm="linf")
 RADIUS = 20.0
@@ -70,10 +70,10 @@ def measure(name: str, X: Any, y: np.ndarray, n_steps: int, plain_steps: int) ->
     """Print one line a data set."""
     problem = Problem(Logistic(), BOUNDS, *X.shape, regularizer=L1Ball(RADIUS))
     rows = bounded_rows(X, y, BOUNDS)
-    seconds(_sparse_walk, FrankWolfe(n_steps=2), problem, rows)  # compiles
+    seconds(_sparse_pass, FrankWolfe(n_steps=2), problem, rows)  # compiles
     # steps alone: a long run less one that prepares and takes a single step
-    first = seconds(_sparse_walk, FrankWolfe(n_steps=1), problem, rows)
-    long = seconds(_sparse_walk, FrankWolfe(n_steps=n_steps), problem, rows)
+    first = seconds(_sparse_pass, FrankWolfe(n_steps=1), problem, rows)
+    long = seconds(_sparse_pass, FrankWolfe(n_steps=n_steps), problem, rows)
     fast = (long - first) / (n_steps - 1)
     plain = seconds(_walk, FrankWolfe(n_steps=plain_steps), problem, rows) / plain_steps
     tracemalloc.start()

@@ -18,14 +18,14 @@ from tacit.convex import Logistic
 from tacit.data import RowBounds
 from tacit.datasets import load_adult, load_covertype
 from tacit.linear_model import LogisticRegression
-from tacit.linear_model._base import promised_budget
-from tacit.solvers import AMP, INTERCEPT_SHARE, Problem, capped_where_noisy
+from tacit.linear_model._base import guaranteed_budget
+from tacit.solvers import AMP, INTERCEPT_FRACTION, Problem, capped_where_noisy
 
 
 def planned_ridge(epsilon, n_rows, n_features):
     """Return the ridge that the default plan chooses, for the same in scikit-learn."""
-    budget = promised_budget(epsilon, None, "replace_one", n_rows)
-    bounds = RowBounds(1.0).with_intercept(INTERCEPT_SHARE)
+    budget = guaranteed_budget(epsilon, None, "replace_one", n_rows)
+    bounds = RowBounds(1.0).with_intercept(INTERCEPT_FRACTION)
     problem = Problem(Logistic(), bounds, n_rows, n_features + 1)
     problem = Problem(
         capped_where_noisy(problem, budget), bounds, n_rows, n_features + 1

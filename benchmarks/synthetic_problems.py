@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import softmax
 
 from tacit._random import as_generator
-from tacit.solvers import INTERCEPT_SHARE
+from tacit.solvers import INTERCEPT_FRACTION
 
 TEST_ROWS = 4000
 
@@ -26,7 +26,7 @@ class Drawn:
     def excess(self, W):
         """Return how much more often than the best classifier this one errs."""
         columns = np.column_stack(
-            [self.X_test, np.full(len(self.X_test), INTERCEPT_SHARE)]
+            [self.X_test, np.full(len(self.X_test), INTERCEPT_FRACTION)]
         )
         Z = columns @ W
         chosen = (Z[:, 0] > 0).astype(int) if Z.shape[1] == 1 else Z.argmax(axis=1)

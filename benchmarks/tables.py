@@ -194,7 +194,7 @@ def spread(rows: list[dict[str, str]], over: str, value: str) -> list[dict[str, 
     """
     names = list(rows[0])
     keys = [name for name in names[: names.index(value)] if name != over]
-    columns = sorted({row[over] for row in rows}, key=_place)
+    columns = sorted({row[over] for row in rows}, key=_position)
     found: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
         key = tuple(row[name] for name in keys)
@@ -203,7 +203,7 @@ def spread(rows: list[dict[str, str]], over: str, value: str) -> list[dict[str, 
     return list(found.values())
 
 
-def _place(text: str) -> tuple[bool, float]:
+def _position(text: str) -> tuple[bool, float]:
     """Return where a column goes: numbers by size, then words."""
     try:
         return False, float(text)

@@ -16,7 +16,7 @@ import pyarrow.csv
 FOLDER = Path("demo")
 LEDGER = ("--ledger", "sqlite:///budget.db")
 FIT = ("--schema", "census.toml", "--epsilon", "1", "--delta", "1e-7")
-REFUSED = 3
+REJECTED = 3
 
 
 def tacit(*arguments, expected=0):
@@ -71,7 +71,7 @@ def main():
     tacit("fit", "train.csv", *FIT, *LEDGER, "--measure", "0.1", "--out", "model")
 
     tell("The same again would pass the budget. It is refused and releases nothing.")
-    tacit("fit", "train.csv", *FIT, *LEDGER, "--out", "model2", expected=REFUSED)
+    tacit("fit", "train.csv", *FIT, *LEDGER, "--out", "model2", expected=REJECTED)
 
     tell("The account, and whether anyone changed it.")
     tacit("ledger", "history", *LEDGER)

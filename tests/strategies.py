@@ -72,10 +72,12 @@ def neighboring_data(draw: Any, loss: Any, neighbors: Neighbors) -> DataPair:
     entries = st.floats(-1e12, 1e12) | st.floats(-1.0, 1.0)
     X = draw(hnp.arrays(np.float64, (n, 2), elements=entries))
     y = targets(loss, draw(hnp.arrays(np.int64, n, elements=st.integers(0, 11))))
-    place = draw(st.integers(0, n - 1))
+    position = draw(st.integers(0, n - 1))
     if neighbors is Neighbors.ADD_OR_REMOVE_ONE:
-        return DataPair("drawn", (X, y), (np.delete(X, place, 0), np.delete(y, place)))
+        return DataPair(
+            "drawn", (X, y), (np.delete(X, position, 0), np.delete(y, position))
+        )
     other_X, other_y = X.copy(), y.copy()
-    other_X[place] = draw(hnp.arrays(np.float64, 2, elements=entries))
-    other_y[place] = targets(loss, draw(st.integers(0, 11)))
+    other_X[position] = draw(hnp.arrays(np.float64, 2, elements=entries))
+    other_y[position] = targets(loss, draw(st.integers(0, 11)))
     return DataPair("drawn", (X, y), (other_X, other_y))

@@ -25,7 +25,7 @@ from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.privacy import Budget, Ledger, Neighbors, TiltedMinimum, calibrate
 from tacit.solvers import (
     AMP,
-    INTERCEPT_SHARE,
+    INTERCEPT_FRACTION,
     AdaptiveMoments,
     NoisyGD,
     ObjectivePerturbation,
@@ -100,7 +100,7 @@ def test_intercept_is_planned_bounded_and_penalized():
     model.fit(X, y)
     (problem,) = planned
     assert problem.n_features == 3
-    value = INTERCEPT_SHARE * 2.0
+    value = INTERCEPT_FRACTION * 2.0
     assert problem.bounds.x_norm >= np.hypot(2.0, value)
     peer = SklearnLogistic(C=1 / 5, fit_intercept=False, tol=1e-12, max_iter=10_000)
     peer.fit(np.c_[RowBounds(2.0).clip(X), np.full(len(y), value)], y)
@@ -246,9 +246,9 @@ def test_grid_search_past_the_budget_is_refused():
 def test_grid_search_in_other_processes_is_refused():
     with config_context(enable_metadata_routing=True):
         ledger, grid = search(Budget(10.0, 1e-2), n_jobs=2)
-        with pytest.raises(Exception, match="pickle") as refusal:
+        with pytest.raises(Exception, match="pickle") as rejection:
             grid.fit(*data(), ledger=ledger)
-    causes = [refusal.value, refusal.value.__cause__, refusal.value.__context__]
+    causes = [rejection.value, rejection.value.__cause__, rejection.value.__context__]
     assert any("Ledger cannot be copied" in str(cause) for cause in causes)
     assert not ledger.report().entries
 

@@ -84,8 +84,8 @@ def by_steps(path, **options):
 def by_users(path):
     tables = [read_ratings(path, items=i, rating_range=(1, 5)) for i in CATALOGUES]
     return {
-        user: [part.tolist() for table in tables for part in table.row(place)]
-        for place, user in enumerate(tables[0]._private_users)
+        user: [part.tolist() for table in tables for part in table.row(position)]
+        for position, user in enumerate(tables[0]._private_users)
     }
 
 
@@ -140,9 +140,9 @@ def records(lines):
     return near | record | cells.map(delimiter.join)
 
 
-def _inserted(line, place, sign):
+def _inserted(line, position, sign):
     line = line.replace(b"u", b"v")  # of somebody else
-    return line[:place] + sign + line[place:]
+    return line[:position] + sign + line[position:]
 
 
 def read(entry, folder, lines, block=2**20):
@@ -177,7 +177,7 @@ def check_others(found, expected, changed, *, may_refuse=True):
         return
     others = sorted(set(range(N)) - set(changed))
     if isinstance(expected, dict):  # users are there in the order of their records
-        others = [list(expected)[place] for place in others]
+        others = [list(expected)[position] for position in others]
     else:
         assert len(found) == N
     assert [found[k] for k in others] == [expected[k] for k in others]
@@ -225,8 +225,8 @@ ATTACKS = {
 @pytest.mark.parametrize("entry", TEXTS)
 def test_lines_that_are_made_to_reach_others_do_not(folder, unchanged, entry, attack):
     lines = list(TEXTS[entry][1])
-    for place, line in ATTACKS[attack].items():
-        lines[place + 1] = line
+    for position, line in ATTACKS[attack].items():
+        lines[position + 1] = line
     # after the charge of a stream a refusal would tell of a record
     may_refuse = TEXTS[entry][2] is not by_steps
     found = read(entry, folder, lines)
@@ -239,8 +239,8 @@ def test_lines_that_are_made_to_reach_others_do_not(folder, unchanged, entry, at
 def test_a_line_changes_no_other(folder, unchanged, entry, data):
     lines = list(TEXTS[entry][1])
     changed = data.draw(st.sets(st.integers(0, N - 1), min_size=1, max_size=2))
-    for place in sorted(changed):
-        lines[place + 1] = data.draw(records(TEXTS[entry][1]))
+    for position in sorted(changed):
+        lines[position + 1] = data.draw(records(TEXTS[entry][1]))
     found = read(entry, folder, lines, data.draw(st.sampled_from([400, 2**20])))
     may_refuse = TEXTS[entry][2] is not by_steps
     check_others(found, unchanged[entry], changed, may_refuse=may_refuse)

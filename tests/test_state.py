@@ -76,11 +76,11 @@ def test_what_has_no_place_in_a_state_is_named_by_its_type(part):
 
 def test_every_cut_and_every_changed_byte_is_found():
     whole = dumped({"a": np.arange(3.0), "b": "text"})
-    for place in range(len(whole)):
+    for position in range(len(whole)):
         with pytest.raises(StateDamaged):
-            loaded(whole[:place])
+            loaded(whole[:position])
         changed = bytearray(whole)
-        changed[place] ^= 1
+        changed[position] ^= 1
         with pytest.raises(StateDamaged):
             loaded(bytes(changed))
     with pytest.raises(StateDamaged):

@@ -28,7 +28,7 @@ CHECKS = [
 ]
 
 
-def refusal(check, value):
+def rejection(check, value):
     with pytest.raises(ValueError, match="value") as caught:
         check(value) if check.__name__ == "<lambda>" else check(value=value)
     return str(caught.value)
@@ -37,7 +37,7 @@ def refusal(check, value):
 @pytest.mark.parametrize("check", CHECKS)
 def test_what_was_written_is_repeated(check):
     for value in (-0.5, "many", np.float32(-0.5), Decimal("-0.5"), (-0.5, "b"), -0.5j):
-        assert refusal(check, value).endswith(f"got {value!r}.")
+        assert rejection(check, value).endswith(f"got {value!r}.")
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -52,7 +52,7 @@ def test_values_that_may_be_private_are_told_of_by_their_type_alone(check):
         [column],
         "4.123," * 50,
     ):
-        words = refusal(check, value)
+        words = rejection(check, value)
         assert "4.123" not in words
         assert words.endswith(f"got a value of type {type(value).__name__}.")
 

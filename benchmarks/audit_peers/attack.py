@@ -96,15 +96,15 @@ def attacked(library, kind, name, runs):
     }
 
 
-def judged(promised, found):
+def judged(guaranteed, found):
     """Return what all tables say of a bound."""
     return {
-        "promised": promised,
+        "promised": guaranteed,
         "delta": found.delta,
         "at_least": found.epsilon_lower,
         "hits": f"{found.hits[0]} : {found.hits[1]}",
         "judged": found.trials[0],
-        "refuted": "yes" if found.refutes(promised) else "no",
+        "refuted": "yes" if found.refutes(guaranteed) else "no",
     }
 
 

@@ -43,9 +43,9 @@ class TiltedLaw:
         """
         ridge = np.asarray(self.ridge)
         wrong = expit(-y * (W @ X.T))
-        slope = np.minimum(wrong, self.cap)
+        derivative = np.minimum(wrong, self.cap)
         bend = np.where(wrong < self.cap, wrong * (1 - wrong), 0.0)
-        tilt = (slope * y) @ X - W * ridge
+        tilt = (derivative * y) @ X - W * ridge
         hessian = np.einsum("mn,ni,nj->mij", bend, X, X) + np.diag(ridge)
         volume = np.linalg.slogdet(hessian)[1]
         return volume - np.linalg.norm(tilt, ord=self.order, axis=1) / self.scale

@@ -33,8 +33,8 @@ class Evidence:
 
 def two_classes():
     """Return forty rows of two classes within norm one."""
-    place = np.linspace(-0.7, 0.7, 40)
-    return np.c_[place, place[::-1] ** 2], (place > 0).astype(int)
+    position = np.linspace(-0.7, 0.7, 40)
+    return np.c_[position, position[::-1] ** 2], (position > 0).astype(int)
 
 
 def classes_of_zeros():

@@ -21,7 +21,7 @@ from tacit._release_log import recording
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.privacy import Budget, Ledger
-from tacit.solvers import INTERCEPT_SHARE, AdaptiveMoments, ObjectivePerturbation
+from tacit.solvers import INTERCEPT_FRACTION, AdaptiveMoments, ObjectivePerturbation
 
 LIBRARY = "tacit"
 # What its regressions need; classifiers here promise pure epsilon, as the other one's
@@ -62,7 +62,7 @@ def law(setting, epsilon):
         order=1,  # the law of the tilt where delta is zero
         cap=plan.problem.loss.cap,
     )
-    return found, INTERCEPT_SHARE * setting.norm
+    return found, INTERCEPT_FRACTION * setting.norm
 
 
 def linear(setting, epsilon, seed):
@@ -115,13 +115,13 @@ def searches_and_accounts():
     with config_context(enable_metadata_routing=True):
         asked = model.set_fit_request(ledger=True)
         search = GridSearchCV(asked, {"ridge": [0.0, 1.0]}, cv=3, error_score="raise")
-        refused = not _until_refused(lambda: search.fit(X, y, ledger=ledger), 1)
+        rejected = not _until_refused(lambda: search.fit(X, y, ledger=ledger), 1)
     fits = len(ledger.report().entries)
     return Evidence(
         "GridSearchCV fits seven models at epsilon 1 under a cap of 2.",
-        f"refused after {fits} fits" if refused else "all seven fit",
+        f"refused after {fits} fits" if rejected else "all seven fit",
         f"recorded {ledger.spent():.3g}; without a ledger nothing is recorded",
-        refused and ledger.spent() <= 2,
+        rejected and ledger.spent() <= 2,
     )
 
 

@@ -25,7 +25,7 @@ from tacit.convex import CoordinatePenalty, coordinate_parts
 from tacit.data import RowBounds, bounded_rows
 from tacit.linear_model import ElasticNet, SparseLogisticRegression
 from tacit.mechanisms import spawn
-from tacit.mechanisms.integer_noise import WholeGaussian
+from tacit.mechanisms.integer_noise import DiscreteGaussian
 from tacit.privacy import (
     Budget,
     Composed,
@@ -143,7 +143,7 @@ def coordinate(found: Case, passes: float, *, paid: bool, published: bool) -> Pr
     event = Repeated(GaussianNoise(multiplier), n_updates)
     if paid:
         event = Composed((GaussianNoise(small), event))
-    mechanism = WholeGaussian(multiplier, 2.0)
+    mechanism = DiscreteGaussian(multiplier, 2.0)
     parts = coordinate_parts(problem.regularizer, 0.0, p)
     smooth = found.curvature * found.n_rows
     at_zero = columns.state(np.zeros(p))

@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit._random import as_generator
 from tacit.linear_model import Lasso, SparseLogisticRegression
-from tacit.solvers._coordinate_rules import noise_share
+from tacit.solvers._coordinate_rules import noise_fraction
 
 N_TEST = 4000
 ROWS = (300, 2000, 10_000)
@@ -75,7 +75,7 @@ def main():
                 kept.append(max(-1.0, model.score(X[n:], y[n:])))
         cd, gcd = (float(np.mean(kept)) for kept in scores.values())
         planned = model.plan(n, p)
-        level = noise_share(planned.problem, planned.budget)
+        level = noise_fraction(planned.problem, planned.budget)
         found.append((kind, level, level / planned.problem.n_features, cd, gcd))
         print(
             f"{kind:9}{n:5}{p:10}{epsilon:9}{active:8}{level:10.3g}{cd:7.3f}{gcd:7.3f}",

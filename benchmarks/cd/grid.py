@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from benchmarks.cd import sgd
 from benchmarks.cd.algorithms import ALL_ROWS, Algorithm, Prepared
-from benchmarks.cd.optimum import Optimum, slopes
+from benchmarks.cd.optimum import Optimum, derivatives
 from benchmarks.cd.problems import Case
 from scipy import sparse
 
@@ -58,7 +58,7 @@ def gradient_sizes(found: Case, algorithm: Algorithm) -> np.ndarray:
 
     In the papers' unit: the norm of a row's gradient, or of its largest scaled entry.
     """
-    s = np.abs(slopes(found, np.zeros(found.n_rows)))
+    s = np.abs(derivatives(found, np.zeros(found.n_rows)))
     if algorithm.name.startswith(("dp_sgd", "dp_gd")):
         norms = np.sqrt(np.asarray((found.X * found.X).sum(axis=1)).ravel())
         return s * norms

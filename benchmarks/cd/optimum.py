@@ -29,7 +29,7 @@ class Optimum:
         return self.w != 0
 
 
-def slopes(found: Case, z: np.ndarray) -> np.ndarray:
+def derivatives(found: Case, z: np.ndarray) -> np.ndarray:
     """Return the derivative of each row's loss in its margin."""
     if not found.logistic:
         return z - found.y
@@ -43,7 +43,7 @@ def _sigmoid(t):
 def duality_gap(found: Case, w: np.ndarray) -> float:
     """Return F(w) less a value of the dual problem: a bound on F(w) - F*."""
     n = found.n_rows
-    a = slopes(found, found.margins(w))
+    a = derivatives(found, found.margins(w))
     pull = np.asarray(found.X.T @ a) / n
     if found.l2 == 0:
         # into the set where the dual is finite
@@ -79,7 +79,7 @@ def newton(found: Case, w: np.ndarray, n_steps: int = 60) -> np.ndarray:
             curved = p * (1 - p)
         else:
             curved = np.ones(found.n_rows)
-        gradient = part.T @ slopes(found, z) / found.n_rows
+        gradient = part.T @ derivatives(found, z) / found.n_rows
         gradient += found.l1 * signs + found.l2 * v
         hessian = (part * curved[:, None]).T @ part / found.n_rows
         hessian[np.diag_indices_from(hessian)] += found.l2

@@ -221,7 +221,7 @@ def panel(axis, lines: list[Line], name: str) -> None:
     mine = [line for line in lines if line.problem == name]
     if not any(line.passes != OWN_PASSES for line in mine):
         return
-    for place, algorithm in enumerate(ALGORITHMS.values()):
+    for position, algorithm in enumerate(ALGORITHMS.values()):
         found = sorted(
             (line.passes, line.mean, min(line.errors), max(line.errors))
             for line in mine
@@ -230,7 +230,7 @@ def panel(axis, lines: list[Line], name: str) -> None:
         if not found:
             continue
         passes, means, lows, highs = zip(*found, strict=True)
-        color = f"C{place % 10}"
+        color = f"C{position % 10}"
         style = "--" if algorithm.name in GRADIENT else "-"
         if not algorithm.tuned:
             axis.axhline(means[0], color="black", ls=":", label=algorithm.title)

@@ -41,7 +41,7 @@ def multiplier(found: Case, batch: int, passes: float) -> float:
 
 
 @njit(cache=True)
-def _slope(z, y, logistic):
+def _derivative(z, y, logistic):
     if not logistic:
         return z - y
     t = y * z
@@ -68,11 +68,11 @@ def _step(w, G, scale, batch, step, l1, l2, rng):
 
 
 @njit(cache=True)
-def _next(place, rate, rng):
+def _next(position, rate, rng):
     """Return the next place that comes in, each with the same probability."""
     if rate >= 1.0:
-        return place + 1
-    return place + 1 + int(-rng.standard_exponential() / np.log1p(-rate) // 1)
+        return position + 1
+    return position + 1 + int(-rng.standard_exponential() / np.log1p(-rate) // 1)
 
 
 @njit(cache=True)
@@ -81,21 +81,21 @@ def descend_dense(
 ):
     n, p = X.shape
     w, G = np.zeros(p), np.zeros(p)
-    place = _next(-1, rate, rng)
+    position = _next(-1, rate, rng)
     for t in range(count):
         # places are numbered through all steps
-        while place < (t + 1) * n:
-            i = place - t * n
+        while position < (t + 1) * n:
+            i = position - t * n
             z = 0.0
             for j in range(p):
                 z += X[i, j] * w[j]
-            s = _slope(z, y[i], logistic)
+            s = _derivative(z, y[i], logistic)
             length = abs(s) * norms[i]
             if length > clip:
                 s *= clip / length
             for j in range(p):
                 G[j] += s * X[i, j]
-            place = _next(place, rate, rng)
+            position = _next(position, rate, rng)
         _step(w, G, scale, batch, step, l1, l2, rng)
     return w
 
@@ -107,20 +107,20 @@ def descend_csr(
 ):  # fmt: skip
     n = len(y)
     w, G = np.zeros(p), np.zeros(p)
-    place = _next(-1, rate, rng)
+    position = _next(-1, rate, rng)
     for t in range(count):
-        while place < (t + 1) * n:
-            i = place - t * n
+        while position < (t + 1) * n:
+            i = position - t * n
             z = 0.0
             for a in range(indptr[i], indptr[i + 1]):
                 z += data[a] * w[indices[a]]
-            s = _slope(z, y[i], logistic)
+            s = _derivative(z, y[i], logistic)
             length = abs(s) * norms[i]
             if length > clip:
                 s *= clip / length
             for a in range(indptr[i], indptr[i + 1]):
                 G[indices[a]] += s * data[a]
-            place = _next(place, rate, rng)
+            position = _next(position, rate, rng)
         _step(w, G, scale, batch, step, l1, l2, rng)
     return w
 

@@ -39,7 +39,7 @@ from tacit.datasets import (
     load_electricity,
     load_newsgroups20,
 )
-from tacit.mechanisms import WholeGaussian
+from tacit.mechanisms import DiscreteGaussian
 from tacit.solvers._columns import Columns, Updates
 
 PASSES = 50
@@ -95,7 +95,7 @@ class Private:
         m = given.mean_squares
         rows = given.X.tocsr() if sparse.issparse(given.X) else given.X
         self._private_columns = Columns(rows, given.y, given.loss)
-        self.mechanism = WholeGaussian(4.0 * np.sqrt(PASSES * p))
+        self.mechanism = DiscreteGaussian(4.0 * np.sqrt(PASSES * p))
         step = 1.0 / (given.loss.max_curvature() * n * m)
         ends = np.full(p, np.inf)
         parts = (np.full(p, TINY * n), np.zeros(p), -ends, ends)

@@ -24,7 +24,7 @@ from tacit.datasets import (
 )
 from tacit.ensemble import NeighborMap
 
-POOL_SHARE, TEST_SHARE = 1 / 20, 1 / 7
+POOL_SHARE, TEST_FRACTION = 1 / 20, 1 / 7
 VALIDATION, QUICK_VALIDATION = 2_000, 500
 # Of Covertype this many rows are drawn, as all of them take an hour
 COVERTYPE_ROWS = 100_000
@@ -130,7 +130,7 @@ def split(
     n = min(len(y), QUICK_ROWS) if quick else len(y)
     order = as_generator(SPLIT_SEED).permutation(len(y))[:n]
     kept = QUICK_VALIDATION if quick else VALIDATION
-    ends = np.cumsum([int(n * TEST_SHARE), int(n * POOL_SHARE), kept])
+    ends = np.cumsum([int(n * TEST_FRACTION), int(n * POOL_SHARE), kept])
     test, pool, validation, private = np.split(order, ends)
     return Problem(
         name,

@@ -23,7 +23,7 @@ from tacit.mechanisms import NoAnswer, StableRelease, as_generator
 from tacit.mechanisms.votes import (
     FAILURE,
     StableVotes,
-    VoteLaw,
+    VoteDistribution,
     VoteTerms,
     stable_votes,
     vote_mechanism,
@@ -41,9 +41,14 @@ REFUSALS = sorted({round(1.25**k) for k in range(31)} | {0})
 SIMULATED = 2000
 
 
-def laws_of(n_teachers: int, alpha: float) -> tuple[tuple[float, VoteLaw], ...]:
+def laws_of(
+    n_teachers: int, alpha: float
+) -> tuple[tuple[float, VoteDistribution], ...]:
     """Return shares of easy and hard questions."""
-    easy, hard = VoteLaw(n_teachers, AGREEMENT, 2), VoteLaw(n_teachers, 0.5, 2)
+    easy, hard = (
+        VoteDistribution(n_teachers, AGREEMENT, 2),
+        VoteDistribution(n_teachers, 0.5, 2),
+    )
     return (1 - alpha, easy), (alpha, hard)
 
 
@@ -58,8 +63,8 @@ def answers_expected(mechanism: StableVotes, n_teachers: int, alpha: float) -> f
 
     Given the noise of a threshold, the answers up to a refusal are geometric.
     """
-    refused = mechanism.refusals_by_level(laws_of(n_teachers, alpha))
-    return float(np.mean((1 - refused) / refused)) * (mechanism.max_refusals + 1)
+    rejected = mechanism.refusals_by_level(laws_of(n_teachers, alpha))
+    return float(np.mean((1 - rejected) / rejected)) * (mechanism.max_refusals + 1)
 
 
 @cache
@@ -130,7 +135,7 @@ def least_epsilon(distance: int, delta: float) -> float:
 @cache
 def noisy_questions(n_teachers: int) -> int:
     """Return how many questions noisy votes answer, easy ones almost all rightly."""
-    easy = ((1.0, VoteLaw(n_teachers, AGREEMENT, 2)),)
+    easy = ((1.0, VoteDistribution(n_teachers, AGREEMENT, 2)),)
 
     def fits(questions: int) -> bool:
         try:
@@ -203,9 +208,9 @@ def draw(rows: Sequence[dict[str, Any]]) -> None:
     from matplotlib import pyplot  # noqa: PLC0415
 
     figure, (answers, factors) = pyplot.subplots(1, 2, figsize=(10, 3.8))
-    for place, n_teachers in enumerate(sorted({row["teachers"] for row in rows})):
+    for position, n_teachers in enumerate(sorted({row["teachers"] for row in rows})):
         found = [row for row in rows if row["teachers"] == n_teachers]
-        color, words = f"C{place}", f"{n_teachers:,} teachers"
+        color, words = f"C{position}", f"{n_teachers:,} teachers"
         x = [row["one_over_alpha"] for row in found]
 
         def column(name: str, found: Any = found) -> list[float]:

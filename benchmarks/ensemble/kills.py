@@ -91,24 +91,24 @@ def prepare(folder: Path, case: Case) -> None:
     write(public, folder / case.public)
 
 
-def command(tables: Path, place: Path, case: Case, *more: Any) -> list[str]:
+def command(tables: Path, position: Path, case: Case, *more: Any) -> list[str]:
     ending = Path(case.public).suffix
     given = (
         *("label", tables / "private.csv", tables / case.public),
-        *("--schema", tables / "t.toml", "--state", place / "state"),
-        *("--labels", place / f"labels{ending}", "--out", place / "student"),
+        *("--schema", tables / "t.toml", "--state", position / "state"),
+        *("--labels", position / f"labels{ending}", "--out", position / "student"),
         *("--epsilon", 2, "--delta", 1e-6, "--teachers", 100, "--json"),
         *("--set", f"random_state={SEED}", *case.options, *more),
     )
     return [str(part) for part in given]
 
 
-def released(place: Path) -> dict[str, Any]:
+def released(position: Path) -> dict[str, Any]:
     """Return all that is the same for the same answers, to the last bit."""
     found: dict[str, Any] = {
-        path.name: path.read_bytes() for path in place.glob("labels.*")
+        path.name: path.read_bytes() for path in position.glob("labels.*")
     }
-    found["student"] = predictions(read_student(place / "student").estimator)
+    found["student"] = predictions(read_student(position / "student").estimator)
     return found
 
 
@@ -121,13 +121,13 @@ def predictions(student: Any) -> bytes:
     return told
 
 
-def phase(place: Path) -> str:
+def phase(position: Path) -> str:
     """Return how far a process came before it was killed."""
-    if (place / "student").exists():
+    if (position / "student").exists():
         return "after the student"
-    if any(place.glob("labels.*")):
+    if any(position.glob("labels.*")):
         return "in the student"
-    labeler = place / "state" / "labeler"
+    labeler = position / "state" / "labeler"
     if (labeler / "answers-0").exists():
         return "in the answers"
     trained = len(list((labeler / "teachers").glob("private-teacher-*")))
@@ -136,19 +136,23 @@ def phase(place: Path) -> str:
     return "in the training" if trained else "before the training"
 
 
-def left_over(place: Path) -> int:
+def left_over(position: Path) -> int:
     """Return how many parts of files are still there at the end."""
-    return sum("partial" in path.name for path in place.rglob("*"))
+    return sum("partial" in path.name for path in position.rglob("*"))
 
 
 def one_labeling(
-    tables: Path, place: Path, case: Case, begin: Callable[[list[str]], int], most: Any
+    tables: Path,
+    position: Path,
+    case: Case,
+    begin: Callable[[list[str]], int],
+    most: Any,
 ) -> tuple[Counter[str], dict[str, Any]]:
     """Kill and start a command until it ends; return where, and what was found."""
-    place.mkdir()
-    url = f"sqlite:///{place / 'budget.db'}"
+    position.mkdir()
+    url = f"sqlite:///{position / 'budget.db'}"
     ledger = Ledger.open(url, dataset="ward", budget=Budget(3.0, 1e-5))
-    given = command(tables, place, case, "--ledger", url, "--dataset", "ward")
+    given = command(tables, position, case, "--ledger", url, "--dataset", "ward")
     phases: Counter[str] = Counter()
     while True:
         code = ended(begin(given), most())
@@ -156,12 +160,12 @@ def one_labeling(
             break
         if code != -signal.SIGKILL:
             raise RuntimeError(f"tacit ended by itself with {code}: {given}")
-        phases[phase(place)] += 1
+        phases[phase(position)] += 1
     found = {
-        "released": released(place),
+        "released": released(position),
         "charges": sum(record.kind == "charge" for record in ledger.history()),
         "sound": ledger.verify().ok,
-        "left_over": left_over(place),
+        "left_over": left_over(position),
     }
     ledger.close()
     return phases, found
@@ -183,9 +187,9 @@ def measured(folder: Path, case: Case) -> dict[str, Any]:
     phases: Counter[str] = Counter()
     row: Counter[str] = Counter()
     while phases.total() < case.kills:
-        place = folder / f"labeling{row['labelings']}"
+        position = folder / f"labeling{row['labelings']}"
         more, found = one_labeling(
-            tables, place, case, begin, lambda: moment.uniform(0, LATEST * alone)
+            tables, position, case, begin, lambda: moment.uniform(0, LATEST * alone)
         )
         phases += more
         row["labelings"] += 1

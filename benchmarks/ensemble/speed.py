@@ -148,8 +148,8 @@ def measure_peak(n_teachers: int, in_folder: bool) -> float:
     # the most so far was needed to read the table, and is forgotten
     Path("/proc/self/clear_refs").write_text("5")
     before = megabytes("VmRSS")
-    with TemporaryDirectory() as place:
-        folder = Path(place) / "teachers" if in_folder else None
+    with TemporaryDirectory() as position:
+        folder = Path(position) / "teachers" if in_folder else None
         problem.taught(LEARNERS[LARGE], 1, folder).votes(problem.questions)
     return megabytes("VmHWM") - before
 

@@ -76,12 +76,13 @@ def grid(names, losses, columns, epsilons, runs) -> list[Job]:
     return [
         Job(*key, tuple(levels))
         for key, levels in sorted(
-            grouped.items(), key=lambda item: (*item[0][:2], _place(item[0]), item[0])
+            grouped.items(),
+            key=lambda item: (*item[0][:2], _position(item[0]), item[0]),
         )
     ]
 
 
-def _place(key):
+def _position(key):
     return list(SETS).index(key[2])
 
 

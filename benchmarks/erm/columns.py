@@ -30,7 +30,7 @@ PLAIN_C = 100.0
 RADII = (1.0, 10.0)
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """A fit that the method does not offer; the message says why."""
 
 
@@ -83,7 +83,7 @@ def _guarded(action, epsilons):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return action()
-    except (PlanError, Refused, client.PeerRefused) as error:
+    except (PlanError, Rejected, client.PeerRefused) as error:
         status, reason = "refused", str(error)
     except Exception as error:  # a broken column must not stop the rest
         status, reason = "failed", f"{type(error).__name__}: {error}"
@@ -140,15 +140,15 @@ def with_solver(solver, **given):
 
 def diffprivlib(split, loss, epsilons, seed):
     if loss != "logistic":
-        raise Refused("diffprivlib has no SVM.")
+        raise Rejected("diffprivlib has no SVM.")
     found = client.diffprivlib(split, epsilons, seed)
     return [
-        Fit(r["epsilon"], r["accuracy"], r["cpu_s"], _line("; ".join(_told(r))))
+        Fit(r["epsilon"], r["accuracy"], r["cpu_s"], _line("; ".join(_released(r))))
         for r in found
     ]
 
 
-def _told(result):
+def _released(result):
     """Warnings for the user; what SciPy tells developers says nothing of the model."""
     return [w for w in result["warnings"] if not w.startswith("DeprecationWarning")]
 

@@ -15,7 +15,7 @@ from tacit.convex import Free, HuberizedHinge, Logistic, OneVsRest, Softmax
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget
-from tacit.solvers import INTERCEPT_SHARE, Problem, capped_where_noisy
+from tacit.solvers import INTERCEPT_FRACTION, Problem, capped_where_noisy
 
 # half width of the rounded corner of the hinge: as published, and our default
 PUBLISHED_ROUNDING, ROUNDING = 0.1, 0.5
@@ -38,7 +38,7 @@ def solver_fit(
     ``published`` follows the paper: no intercept, the plain loss, and for several
     classes one model each, with an equal share of epsilon and of delta.
     """
-    intercept = None if published else INTERCEPT_SHARE
+    intercept = None if published else INTERCEPT_FRACTION
     bounds = RowBounds(1.0, norm)
     budget = Budget(epsilon, split.delta)
 

@@ -65,7 +65,7 @@ def plot(lines) -> None:
     accuracies = report.grouped(lines)
     figure, axes = pyplot.subplots(1, len(PANELS), figsize=(13, 3.4))
     for axis, name in zip(axes, PANELS, strict=True):
-        for place, column in enumerate(SHOWN):
+        for position, column in enumerate(SHOWN):
             found = sorted(
                 (key[3], 100 * mean(values))
                 for key, values in accuracies.items()
@@ -79,7 +79,7 @@ def plot(lines) -> None:
                 continue
             width = 2.6 if column == "default" else 1.1
             axis.plot(
-                *zip(*found, strict=True), color=f"C{place}", lw=width, label=label
+                *zip(*found, strict=True), color=f"C{position}", lw=width, label=label
             )
         axis.set(xscale="log", xlabel="ε", title=name.replace("_", " "))
         axis.grid(alpha=0.3)

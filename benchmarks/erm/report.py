@@ -127,7 +127,7 @@ def solvers(lines, name, loss) -> str:
         else:
             rows.append([column.title, *["not run"] * len(epsilons)])
     text = table(["", *(f"ε = {e:g}" for e in epsilons)], rows)
-    listed = "\n".join(f"[{place}] {note}  " for note, place in notes.items())
+    listed = "\n".join(f"[{position}] {note}  " for note, position in notes.items())
     return f"{text}\n\n{listed}" if listed else text
 
 
@@ -228,7 +228,7 @@ def plots() -> list[str]:
             continue
         figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.2), sharey=True)
         for axis, (loss, title) in zip(axes, LOSSES.items(), strict=True):
-            for place, column in enumerate(COLUMNS.values()):
+            for position, column in enumerate(COLUMNS.values()):
                 found = sorted(
                     (key[3], 100 * mean(values), 100 * _spread(values))
                     for key, values in accuracies.items()
@@ -246,7 +246,7 @@ def plots() -> list[str]:
                     epsilons,
                     means,
                     spreads,
-                    color=f"C{place % 10}",
+                    color=f"C{position % 10}",
                     lw=width,
                     marker="o",
                     ms=3,

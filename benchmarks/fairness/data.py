@@ -22,7 +22,7 @@ from sklearn.model_selection import train_test_split
 from tacit.data import RowBounds
 from tacit.datasets import load_acs_income, load_celeba_attributes, load_compas
 
-TEST_SHARE = 0.1
+TEST_FRACTION = 0.1
 SPLIT_SEED = 42
 CELEBA_NORM = 6.0
 QUICK_ROWS = 6_000
@@ -71,7 +71,7 @@ def split(
     X, y, groups = X[:n_rows], y[:n_rows], groups[:n_rows]
     X = np.asarray(RowBounds(x_norm).clip(X))
     parts = train_test_split(
-        X, y, groups, test_size=TEST_SHARE, random_state=SPLIT_SEED
+        X, y, groups, test_size=TEST_FRACTION, random_state=SPLIT_SEED
     )
     X_train, X_test, y_train, y_test, _, held_out = parts
     return Problem(name, X_train, y_train, X_test, y_test, held_out, x_norm)

@@ -51,7 +51,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """One point of a sweep."""
 
     sweep: str
@@ -59,12 +59,12 @@ class Place:
     epsilon: float
 
 
-def places(n_rows: int, n_points: int) -> Iterator[Place]:
+def positions(n_rows: int, n_points: int) -> Iterator[Position]:
     """Yield the points of both sweeps."""
     for n in np.unique(np.geomspace(FEWEST_ROWS, n_rows, n_points).round()):
-        yield Place("n", int(n), 1.0)
+        yield Position("n", int(n), 1.0)
     for epsilon in np.geomspace(LEAST_EPSILON, MOST_EPSILON, n_points):
-        yield Place("epsilon", n_rows, float(f"{epsilon:.6g}"))
+        yield Position("epsilon", n_rows, float(f"{epsilon:.6g}"))
 
 
 def outcomes(
@@ -122,12 +122,18 @@ def measure(name: str, log: common.Log, *, quick: bool) -> None:
     judge, fits = Judge(problem), Fits(problem)
     n_models = QUICK_MODELS if quick else N_MODELS
     done = {tuple(row[key] for key in FIELDS[:6]) for row in log.rows}
-    for place in places(problem.n_rows, QUICK_POINTS if quick else N_POINTS):
+    for position in positions(problem.n_rows, QUICK_POINTS if quick else N_POINTS):
         for recipe in RECIPES:
-            known = (name, place.sweep, recipe, str(place.n), str(place.epsilon))
+            known = (
+                name,
+                position.sweep,
+                recipe,
+                str(position.n),
+                str(position.epsilon),
+            )
             if all((*known, notion) in done for notion in SHOWN):
                 continue
-            reference = fits.reference(recipe, place.n, place.epsilon)
+            reference = fits.reference(recipe, position.n, position.epsilon)
             for row in outcomes(judge, recipe, reference, n_models):
                 if (*known, row["notion"]) not in done:
                     head = dict(zip(FIELDS, known, strict=False))

@@ -56,9 +56,9 @@ def train(split, given, rate, multiplier, n_steps):
     gradient = clipped_grad(
         loss, l2_clip_norm=1.0, batch_argnums=(1, 2), normalize_by=given["batch"]
     )
-    deviation = multiplier * gradient.sensitivity()
+    std = multiplier * gradient.sensitivity()
     privatizer = noise_addition.gaussian_privatizer(
-        stddev=deviation, prng_key=jax.random.key(given["seed"])
+        stddev=std, prng_key=jax.random.key(given["seed"])
     )
     optimizer = optax.sgd(rate)
 

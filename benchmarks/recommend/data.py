@@ -113,10 +113,10 @@ def of_loader(name: str, load: Callable, popular: int | None = None) -> Problem:
     values, n_items = np.asarray(data.ratings, np.float32), data.n_items
     if popular is not None:
         most = np.argsort(-np.bincount(items, minlength=n_items), kind="stable")
-        place = np.full(n_items, -1)
-        place[most[:popular]] = np.arange(popular)
-        kept = place[items] >= 0
-        users, items, values = users[kept], place[items[kept]], values[kept]
+        position = np.full(n_items, -1)
+        position[most[:popular]] = np.arange(popular)
+        kept = position[items] >= 0
+        users, items, values = users[kept], position[items[kept]], values[kept]
         n_items = popular
     known, users = np.unique(users, return_inverse=True)
     return Problem(

@@ -97,9 +97,11 @@ def draw(rows: list[dict[str, str]]) -> None:
             if neighbors == accuracy.REPLACE:
                 curve = curves.setdefault(method, {})
                 curve[float(epsilon)] = mean(found.values())
-        for place, (method, curve) in enumerate(curves.items()):
+        for position, (method, curve) in enumerate(curves.items()):
             points = sorted(curve.items())
-            (drawn,) = axes.plot(*zip(*points, strict=True), "o-", ms=3, c=f"C{place}")
+            (drawn,) = axes.plot(
+                *zip(*points, strict=True), "o-", ms=3, c=f"C{position}"
+            )
             words.setdefault(method, drawn)
         for method, style in (
             (accuracy.TRIVIAL[0], ":"),

@@ -125,8 +125,8 @@ def fits(name: str, method: str, run: int, epsilons):
         start = perf_counter()
         try:
             model = estimator(method, part, epsilon, run).fit(X, part.y)
-        except (PlanError, ValueError) as refusal:
-            yield epsilon, np.nan, 0.0, f"refused: {refusal}"
+        except (PlanError, ValueError) as rejection:
+            yield epsilon, np.nan, 0.0, f"refused: {rejection}"
             continue
         found = part.r2(model.predict(X_test))
         yield epsilon, found, perf_counter() - start, ""

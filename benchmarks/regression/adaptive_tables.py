@@ -271,7 +271,7 @@ def sensible_column(rng, latent):
     return 2 * np.arctan(latent) / np.pi
 
 
-def made_up(kind: str, n: int, p: int, seed: int) -> Table:
+def synthetic(kind: str, n: int, p: int, seed: int) -> Table:
     """Return a sensible, hard, correlated or sparse table."""
     rng = as_generator(seed)
     rows = n + TEST_ROWS

@@ -38,11 +38,11 @@ def printed_distance(X, y):
     lasso = Lasso(alpha=PENALTY / n, fit_intercept=False, tol=1e-14, max_iter=10_000)
     w = lasso.fit(X, y).coef_
     support = np.flatnonzero(w)
-    slopes = np.sort(np.abs(X.T @ (y - X @ w)))[::-1]
+    derivatives = np.sort(np.abs(X.T @ (y - X @ w)))[::-1]
     least = np.linalg.eigvalsh(X[:, support].T @ X[:, support])[0]
     unit = 4 * s**1.5 / psi
     tests = [
-        (-slopes[s] + PENALTY / 2) / (12 * s**2 / psi),
+        (-derivatives[s] + PENALTY / 2) / (12 * s**2 / psi),
         (least - 2 * psi * n) / s,
         (n * np.abs(w[support]).min() - 2 * unit) / unit,
         (-n * np.abs(w[support]).max() - 2 * unit + n) / unit,

@@ -19,7 +19,7 @@ from functools import lru_cache
 from unittest import mock
 
 import numpy as np
-from benchmarks.regression.adaptive_tables import REAL, made_up, real
+from benchmarks.regression.adaptive_tables import REAL, real, synthetic
 
 from tacit._random import as_generator
 from tacit.linear_model import Lasso, LinearRegression
@@ -38,8 +38,8 @@ WIDTHS = (4, 15, 100, 2000)
 LEAST_SCORE = -2.0
 FACTORS = (0.5, 2.0)
 CONSTANTS = {
-    **dict.fromkeys(("QUIET", "CENTER_SHARE", "LOST_CENTER"), solver),
-    **dict.fromkeys(("LITTLE_SPREAD_SHARE", "STEPS"), _adaptive_plan),
+    **dict.fromkeys(("QUIET", "CENTER_FRACTION", "LOST_CENTER"), solver),
+    **dict.fromkeys(("SMALL_SPREAD_FRACTION", "STEPS"), _adaptive_plan),
     **dict.fromkeys(
         ("STEP_CUT", "FURTHER", "SOONER", "BEYOND", "LEAST_SPREAD"), _adaptive_rounds
     ),
@@ -51,15 +51,15 @@ def cases(kinds, most_rows):
     for kind in kinds:
         if kind == "wide":
             for seed, (n, p) in enumerate(WIDE):
-                yield made_up("sparse", n, p, seed), seed
+                yield synthetic("sparse", n, p, seed), seed
             continue
-        for place, which in enumerate(REAL if kind == "real" else COLUMNS):
+        for position, which in enumerate(REAL if kind == "real" else COLUMNS):
             for n in (rows for rows in ROWS if rows <= most_rows):
-                seed = 100_000 * place + n
+                seed = 100_000 * position + n
                 if kind == "real":
                     yield real(which, n, seed), seed
                 else:
-                    yield made_up(kind, n, which, seed), seed
+                    yield synthetic(kind, n, which, seed), seed
 
 
 @lru_cache

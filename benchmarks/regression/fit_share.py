@@ -44,8 +44,8 @@ def table(kind, n, p, chosen, rng):
         X = (rng.random((n, p)) < rng.uniform(0.05, 0.5, p)).astype(float)
         ranges = [(0, 1)] * p
     weights = np.zeros(p)
-    places = rng.permutation(p)[:chosen]
-    weights[places] = rng.choice([-1, 1], chosen) * rng.uniform(0.4, 1, chosen)
+    positions = rng.permutation(p)[:chosen]
+    weights[positions] = rng.choice([-1, 1], chosen) * rng.uniform(0.4, 1, chosen)
     signal = X @ weights
     middle, half = signal.mean(), 4 * np.sqrt(2) * signal.std()
     y = signal + rng.normal(0, signal.std(), n)
@@ -93,12 +93,12 @@ def main():
     print("loss      ", np.round(lost.mean(axis=0), 3))
     for p in sorted(set(columns.tolist())):
         print(f"{p:5} cols", np.round(lost[columns == p].mean(axis=0), 3))
-    for least, slope, most in RULES:
+    for least, derivative, most in RULES:
         by_rule = [
-            np.interp(min(most, least + slope * log(ratio)), SHARES, row)
+            np.interp(min(most, least + derivative * log(ratio)), SHARES, row)
             for ratio, row in zip(ratios, lost, strict=True)
         ]
-        print(f"rule {least} + {slope} log(p / s), at most {most}:", end=" ")
+        print(f"rule {least} + {derivative} log(p / s), at most {most}:", end=" ")
         print(f"{np.mean(by_rule):.4f}")
 
 

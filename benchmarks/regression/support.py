@@ -106,7 +106,7 @@ def plain(s, scale, epsilon, seed):
     return None
 
 
-def deviation(s):
+def std(s):
     """Return the standard deviation of the targets."""
     return sqrt(s * (SIGNAL * SPREAD) ** 2 + NOISE**2)
 
@@ -179,7 +179,7 @@ def predicted(method, p, s, epsilon):
     """Return the number of rows that the forecast gives."""
     more = {}
     if method.predicted == "stability":  # which is run with this bound
-        more["coef_bound"] = weight_bound(s, deviation(s))
+        more["coef_bound"] = weight_bound(s, std(s))
     try:
         return rows_for_support(
             p,
@@ -205,7 +205,7 @@ def sizes(method, p, s, epsilon, most):
 
 def fit(method, X, y, s, epsilon, run):
     """Return the columns that were selected, or none, and CPU seconds."""
-    scale = deviation(s)
+    scale = std(s)
     # noise of its own for each size and budget, so that bad luck is not repeated
     seed = np.random.SeedSequence((run, s, len(y), int(100 * epsilon)))
     start = process_time()
@@ -295,7 +295,7 @@ def rows():
     """Return the lines of the table of least rows beside what is predicted."""
     found, names = curves(), {method.name: method for method in METHODS}
     lines = []
-    for p, s, epsilon, name in sorted(found, key=lambda k: (*k[:3], _place(k[3]))):
+    for p, s, epsilon, name in sorted(found, key=lambda k: (*k[:3], _position(k[3]))):
         if name not in names:
             continue
         curve = found[p, s, epsilon, name]
@@ -310,7 +310,7 @@ def rows():
     return lines
 
 
-def _place(name):
+def _position(name):
     return next((k for k, m in enumerate(METHODS) if m.name == name), len(METHODS))
 
 

@@ -53,33 +53,35 @@ BOOTSTRAPS = 2000
 Row = dict[str, Any]
 
 
-def slope_of(
-    places: Sequence[float], samples: Sequence[Array], rng: Generator
+def derivative_of(
+    positions: Sequence[float], samples: Sequence[Array], rng: Generator
 ) -> tuple[float, float, float]:
     """Return the slope of logarithms with the ends of an interval of 95 percent.
 
     A sample has a row for each draw and a column for each signal, of which the worst
     mean counts. The interval is from draws with replacement.
     """
-    x = np.log(np.asarray(places, dtype=float))
+    x = np.log(np.asarray(positions, dtype=float))
     x = x - x.mean()
 
-    def slope(parts: Sequence[Array]) -> float:
+    def derivative(parts: Sequence[Array]) -> float:
         y = np.log([max(part.mean(axis=0).max(), 1e-9) for part in parts])
         return float(x @ y / (x @ x))
 
     again = [
-        slope([part[rng.integers(0, len(part), len(part))] for part in samples])
+        derivative([part[rng.integers(0, len(part), len(part))] for part in samples])
         for _ in range(BOOTSTRAPS)
     ]
-    return slope(samples), *(float(q) for q in np.quantile(again, [0.025, 0.975]))
+    return derivative(samples), *(float(q) for q in np.quantile(again, [0.025, 0.975]))
 
 
 def worst(sample: Array) -> tuple[float, float]:
     """Return the largest mean over signals, and its standard error."""
     means = sample.mean(axis=0)
-    place = int(means.argmax())
-    return float(means[place]), float(sample[:, place].std() / np.sqrt(len(sample)))
+    position = int(means.argmax())
+    return float(means[position]), float(
+        sample[:, position].std() / np.sqrt(len(sample))
+    )
 
 
 def symmetric_noise(d: int, rng: Generator) -> Array:
@@ -107,8 +109,8 @@ def onto_l1(W: Array) -> Array:
 
 def onto_l2(W: Array) -> Array:
     """Project each row on the L2 ball of radius one."""
-    shortened: Array = W / np.maximum(1.0, np.linalg.norm(W, axis=1, keepdims=True))
-    return shortened
+    norm_clipped: Array = W / np.maximum(1.0, np.linalg.norm(W, axis=1, keepdims=True))
+    return norm_clipped
 
 
 def raw_excess(d: int, n_iterations: int, rng: Generator) -> tuple[Array, Array]:
@@ -180,21 +182,21 @@ def rows_of(
     part: str, kind: str, over: str, samples: dict[int, Array], rng: Generator
 ) -> Iterator[Row]:
     """Return a line for each place of a study, the last with the slope."""
-    slope = slope_of(list(samples), list(samples.values()), rng)
-    for place, sample in samples.items():
+    derivative = derivative_of(list(samples), list(samples.values()), rng)
+    for position, sample in samples.items():
         mean, error = worst(sample)
-        last = place == max(samples)
+        last = position == max(samples)
         yield {
             "part": part,
             "method": kind,
             "over": over,
-            "size": place,
+            "size": position,
             "excess": round(mean, 4),
             "standard_error": round(error, 4),
             "draws": len(sample),
-            "slope": round(slope[0], 3) if last else "",
-            "from": round(slope[1], 3) if last else "",
-            "to": round(slope[2], 3) if last else "",
+            "slope": round(derivative[0], 3) if last else "",
+            "from": round(derivative[1], 3) if last else "",
+            "to": round(derivative[2], 3) if last else "",
         }
 
 
@@ -202,10 +204,10 @@ def table(kind: str, n: int, d: int, rng: Generator) -> tuple[Array, Array]:
     """Rows of norm one with signal in two columns: few entries, or all of them."""
     if kind == "sparse":
         X = np.zeros((n, d))
-        places = np.argsort(rng.random((n, d)), axis=1)[:, :5]
+        positions = np.argsort(rng.random((n, d)), axis=1)[:, :5]
         # half of the rows have the columns that matter
-        places[: n // 2, 0] = rng.integers(0, 2, n // 2)
-        np.put_along_axis(X, places, rng.standard_normal((n, 5)), axis=1)
+        positions[: n // 2, 0] = rng.integers(0, 2, n // 2)
+        np.put_along_axis(X, positions, rng.standard_normal((n, 5)), axis=1)
         X = X[rng.permutation(n)]
     else:
         X = rng.standard_normal((n, d)) / np.sqrt(np.arange(1, d + 1))
@@ -244,7 +246,7 @@ def stepped(learner: Any, X: Array, y: Array, steps: int, rng: Generator) -> Arr
         moments = learner.sums.moments(released[-1])
         lift = matrix if learner.projection is not None else None
         quadratic = NoisyQuadratic(
-            moments.second, moments.first, *learner.sums.deviations(steps), lift
+            moments.second, moments.first, *learner.sums.stds(steps), lift
         )
         return weights_of(quadratic, domain, solver=learner.solver)[:, 0]
     return gradient_weights(learner, X, y, parts, rng)
@@ -266,9 +268,9 @@ def gradient_weights(
             np.array([m.first for m in moments]),
         )
         released = []
-        for place, mechanism in enumerate(sums):
-            states[place], sums_so_far = mechanism.steps(
-                states[place], leaves[place], rng
+        for position, mechanism in enumerate(sums):
+            states[position], sums_so_far = mechanism.steps(
+                states[position], leaves[position], rng
             )
             released.append(sums_so_far[-1])
     return learner.descended(to_matrix(released[0]), released[1], len(parts))[:, 0]

@@ -67,7 +67,7 @@ def cases(quick: bool) -> list[Case]:
     ]
 
 
-def made_up(n: int) -> list[dict[str, Any]]:
+def synthetic(n: int) -> list[dict[str, Any]]:
     rng = as_generator(SEED)
     ages, codes = rng.integers(0, 100, n).tolist(), rng.integers(0, 2, (n, 2)).tolist()
     return [
@@ -169,7 +169,7 @@ def undisturbed(folder: Path, case: Case, rows: Sequence[dict[str, Any]]) -> Any
 
 
 def measured(folder: Path, case: Case) -> dict[str, Any]:
-    rows = made_up(ROWS_PER_STEP * case.horizon)
+    rows = synthetic(ROWS_PER_STEP * case.horizon)
     expected, alone = undisturbed(folder / "alone", case, rows)
     put_schema(folder, case.target)
     writer = Writer(folder / case.source, rows)

@@ -80,14 +80,14 @@ def theory(mechanism, horizon):
     if isinstance(mechanism, GrowingSum):
         found = epochs_deviation(mechanism, horizon)
     else:
-        found = mechanism.deviation(SIZE)
+        found = mechanism.std(SIZE)
     return np.sqrt(np.mean(found**2)), found.max()
 
 
 def epochs_deviation(mechanism, horizon):
     parts, epoch = [], 0
     while sum(map(len, parts)) < horizon:
-        own = mechanism.inner(epoch).deviation(SIZE)
+        own = mechanism.inner(epoch).std(SIZE)
         carried = epoch * mechanism.total().scale(SIZE) ** 2
         parts.append(np.sqrt(own**2 + carried))
         epoch += 1
@@ -156,7 +156,7 @@ def comparisons(exponents):
         for exponent, (largest, rms) in table.items():
             if exponent not in exponents:
                 continue
-            found = KINDS[name](2**exponent, 1.0, 1.0).deviation(1)
+            found = KINDS[name](2**exponent, 1.0, 1.0).std(1)
             mean = float(np.sqrt(np.mean(found**2)))
             yield {
                 "part": "comparison",

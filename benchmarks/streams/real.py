@@ -124,10 +124,10 @@ def by_river(data: Stream) -> np.ndarray:
         model = multiclass.OneVsRestClassifier(linear_model.LogisticRegression())
     model = preprocessing.StandardScaler() | model
     predicted = np.zeros(len(data.y), dtype=data.y.dtype)
-    for place, (row, target) in enumerate(zip(data.X, data.y.tolist(), strict=True)):
+    for position, (row, target) in enumerate(zip(data.X, data.y.tolist(), strict=True)):
         features = dict(enumerate(row.tolist()))
         guess = model.predict_one(features)
-        predicted[place] = 0 if guess is None else guess
+        predicted[position] = 0 if guess is None else guess
         model.learn_one(features, target)
     return predicted
 

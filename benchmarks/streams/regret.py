@@ -55,7 +55,7 @@ FIT_FROM = 2**12
 class Extent:
     """How long streams are and how many of them: exponents of two, and repeats."""
 
-    walked: tuple[int, ...]
+    visited: tuple[int, ...]
     stepped: tuple[int, ...]
     fitted: tuple[int, ...]
     repeats: int
@@ -63,13 +63,15 @@ class Extent:
 
 
 FULL = Extent(
-    walked=tuple(range(8, 17)),
+    visited=tuple(range(8, 17)),
     stepped=(8, 10, 12, 13, 14, 15),
     fitted=(8, 9, 10, 11),
     repeats=20,
     few=4,
 )
-QUICK = Extent(walked=(8, 10, 12, 14), stepped=(8, 10), fitted=(6, 8), repeats=4, few=2)
+QUICK = Extent(
+    visited=(8, 10, 12, 14), stepped=(8, 10), fitted=(6, 8), repeats=4, few=2
+)
 
 
 def rows_of(kind: str, n_rows: int, seed: int) -> tuple[Any, Any]:
@@ -134,7 +136,7 @@ def in_ball(W: Any) -> Any:
 
 def played(exact: Any, learner: Any, rng: Any) -> Any:
     """Return what is played: zero first, then iterates with noise, but the last."""
-    noise = learner.deviation()[:, None] * rng.normal(size=exact.shape)
+    noise = learner.std()[:, None] * rng.normal(size=exact.shape)
     shown = in_ball(exact + noise)
     if learner.average:
         t = np.arange(1, len(exact) + 1)[:, None]
@@ -237,13 +239,13 @@ def exponent_of(measured: Sequence[tuple[int, int, float]]) -> tuple[float, floa
     steps = sorted({n for _, n, _ in measured})
     long = [n for n in steps if n >= FIT_FROM]
     kept = long if len(long) >= 2 else steps[-3:]
-    slopes = []
+    derivatives = []
     for repeat in sorted({r for r, _, _ in measured}):
         points = [(n, v) for r, n, v in measured if r == repeat and n in kept]
         logs = np.log([(n, max(v, 1e-3)) for n, v in points])
-        slopes.append(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
-    half = student.ppf(0.975, len(slopes) - 1) * np.std(slopes, ddof=1)
-    return float(np.mean(slopes)), float(half / np.sqrt(len(slopes)))
+        derivatives.append(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
+    half = student.ppf(0.975, len(derivatives) - 1) * np.std(derivatives, ddof=1)
+    return float(np.mean(derivatives)), float(half / np.sqrt(len(derivatives)))
 
 
 def row(
@@ -274,7 +276,7 @@ def measure(extent: Extent) -> Iterator[dict[str, Any]]:
             found: dict[str, list[tuple[int, int, float]]] = {s: [] for s in BOUNDS}
             for repeat in range(extent.repeats):
                 for schedule, n, value in walked_regrets(
-                    costs, name, extent.walked, repeat
+                    costs, name, extent.visited, repeat
                 ):
                     found[schedule].append((repeat, n, value))
             for schedule, bound in BOUNDS.items():

@@ -111,7 +111,7 @@ def draw(horizon: int = 128, numbers: int = 500) -> None:
         found = np.sqrt(np.mean((sums - stream.cumsum(axis=0)) ** 2, axis=1))
         style = "--" if kind == "blt" else "-"
         (line,) = over_time.plot(
-            times, mechanism.deviation(numbers), style, lw=1, label=words
+            times, mechanism.std(numbers), style, lw=1, label=words
         )
         color = line.get_color()
         over_time.plot(times[1::4], found[1::4], ".", ms=4, c=color)
@@ -137,7 +137,7 @@ def largest_deviation(kind: str, horizon: int) -> float:
     mechanism = prefix_sums(kind, horizon, 1.0, 1.0, noise="float")
     # the sum of a tree has most nodes one step before a power of two
     at = horizon - 1 if kind in ("tree", "honaker") else horizon
-    return float(mechanism.deviation_at(at, 1))
+    return float(mechanism.std_at(at, 1))
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -62,7 +62,7 @@ for mechanism in ("gnmax", "confident_gnmax", "stable"):
         )
         for n in numbers
     ]
-    ax.semilogx(numbers, [plan.share_right for plan in plans], "o-", label=mechanism)
+    ax.semilogx(numbers, [plan.fraction_right for plan in plans], "o-", label=mechanism)
 ax.axvline(best.n_teachers, ls="--", c="k", lw=1)
 ax.set(xlabel="teachers of 40,000 rows", ylabel="questions with the right label")
 ax.legend()

@@ -30,7 +30,7 @@ def admitted(each, shares=None):
     ledger = Ledger(TOTAL, shares=shares)
     spent = []
     while len(spent) < 2_000 and ledger.admits(event, each):
-        ledger.charge(event, "analysis", promise=each)
+        ledger.charge(event, "analysis", guarantee=each)
         if len(spent) < 150:
             spent.append(ledger.spent())
         else:  # finding the spend takes a while; after that only count

@@ -68,8 +68,8 @@ print("the same:", np.allclose(again.coef_, model.coef_))
 
 try:
     ElasticNet(1.0, feature_bounds={"age": (18, 100)}, y_range=(0, 80)).fit(table, risk)
-except ValueError as refusal:
-    print(refusal)
+except ValueError as rejection:
+    print(rejection)
 
 # %%
 # Now the two measurements of pressure, for three values of ``l1_ratio`` and twelve
@@ -88,7 +88,7 @@ for ax, ratio in zip(axes, ratios, strict=True):
     plain = PlainElasticNet(alpha=ALPHA, l1_ratio=ratio).fit(table, risk).coef_
     ax.plot(*draws[:, :2].T, "o", alpha=0.6, label="private, one draw each")
     ax.plot(*plain[:2], "kx", ms=9, label="not private")
-    ax.axline((0, 0), slope=1, ls=":", c="k", lw=1)
+    ax.axline((0, 0), derivative=1, ls=":", c="k", lw=1)
     ax.set(title=f"l1_ratio {ratio:g}", xlabel="weight of sitting")
     apart, total = draws[:, 0] - draws[:, 1], draws[:, 0] + draws[:, 1]
     print(

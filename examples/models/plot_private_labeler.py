@@ -72,11 +72,11 @@ for chance in (0.5, 0.99):
 # A charge is made once, before the teachers are trained. Then come the questions. A
 # refusal is an answer too: it says that the vote was close.
 
-place = Path(mkdtemp())
+position = Path(mkdtemp())
 ledger = Ledger.open(
-    f"sqlite:///{place / 'budget.db'}", dataset="clinic", budget=Budget(4.0, 1e-5)
+    f"sqlite:///{position / 'budget.db'}", dataset="clinic", budget=Budget(4.0, 1e-5)
 )
-with DurableLabeler(labeler(), place / "service", ledger=ledger) as service:
+with DurableLabeler(labeler(), position / "service", ledger=ledger) as service:
     service.fit(X, y)
     for x in questions[:5]:
         told = service.answer(x)
@@ -88,8 +88,8 @@ with DurableLabeler(labeler(), place / "service", ledger=ledger) as service:
 # secret threshold, so that nothing is trained, charged or drawn anew, and the rows of
 # the clinic are not needed any more.
 
-ledger = Ledger.open(f"sqlite:///{place / 'budget.db'}", dataset="clinic")
-with DurableLabeler(labeler(), place / "service", ledger=ledger) as service:
+ledger = Ledger.open(f"sqlite:///{position / 'budget.db'}", dataset="clinic")
+with DurableLabeler(labeler(), position / "service", ledger=ledger) as service:
     print(
         "goes on after", service.n_asked, "questions, spent", round(ledger.spent(), 3)
     )

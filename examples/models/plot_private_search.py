@@ -80,4 +80,4 @@ ax.legend()
 # epsilon of its own fit, which would be a false claim for the best of many.
 
 print(search.best_estimator_)
-print(search.best_estimator_.privacy_.promise)
+print(search.best_estimator_.privacy_.guarantee)

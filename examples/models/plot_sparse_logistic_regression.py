@@ -70,9 +70,9 @@ print("selected:", *model.selected_names_)
 def first_signals(model):
     """Return the signal of each chosen code when it was moved first."""
     path = model.path_
-    places, first = np.unique(path.features, return_index=True)
+    positions, first = np.unique(path.features, return_index=True)
     return {
-        int(j): path.signal[k] for j, k in zip(places, first, strict=True) if j >= 0
+        int(j): path.signal[k] for j, k in zip(positions, first, strict=True) if j >= 0
     }
 
 
@@ -99,10 +99,10 @@ for j in sorted(signals, key=lambda j: -abs(signals[j])):
 
 def repeated(weights, n_fits=25):
     """Fit made-up patients again and again; return the fitted models."""
-    made_up = SparseLogisticRegression(**model.get_params())
+    synthetic = SparseLogisticRegression(**model.get_params())
     for seed in range(n_fits):
         rows, labels = patients(as_generator(1_000 + seed), weights)
-        yield made_up.set_params(random_state=Seed(seed)).fit(rows, labels)
+        yield synthetic.set_params(random_state=Seed(seed)).fit(rows, labels)
 
 
 nothing = [

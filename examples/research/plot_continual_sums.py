@@ -34,7 +34,7 @@ fig, ax = plt.subplots(figsize=(7, 4))
 ax.plot(days, np.sqrt(days), ":", c="0.5", label="noise on each day")
 for kind, words in KINDS.items():
     mechanism = prefix_sums(kind, horizon, MULTIPLIER, 1.0, largest=1_000.0)
-    ax.plot(days, mechanism.deviation(1), lw=1, label=words)
+    ax.plot(days, mechanism.std(1), lw=1, label=words)
 ax.set(xlabel="day", ylabel="deviation of the sum so far", ylim=(0, 16))
 ax.legend(loc="upper left", ncols=2)
 plt.show()
@@ -64,7 +64,7 @@ def measured(kind, runs=200):
 fig, axes = plt.subplots(1, 4, figsize=(11, 2.8), sharey=True, layout="constrained")
 for ax, (kind, words) in zip(axes, KINDS.items(), strict=True):
     mechanism = prefix_sums(kind, horizon, MULTIPLIER, 1.0, largest=1_000.0)
-    found, told = measured(kind), mechanism.deviation(1)
+    found, told = measured(kind), mechanism.std(1)
     ax.plot(days, found, lw=0.7, label="measured")
     ax.plot(days, told, c="k", lw=1, label="planned")
     ax.set(title=words, xlabel="day")
@@ -88,7 +88,7 @@ for kind, words in KINDS.items():
         mechanism = prefix_sums(kind, n, MULTIPLIER, 1.0, noise="float")
         # the sum of a tree has most nodes one step before a power of two
         at = n - 1 if kind in ("tree", "honaker") else n
-        largest.append(mechanism.deviation_at(at, 1))
+        largest.append(mechanism.std_at(at, 1))
     ax.loglog(horizons, largest, "o-", ms=3, label=words)
     print(f"{words:28} at 2^20: {largest[-1]:.2f}")
 ax.loglog(

@@ -27,14 +27,14 @@ N, P, WORDS, LENGTH = 10_000, 50_000, 10, 200
 def texts(n, seed):
     """Return which words occur, as a CSR matrix, and labels that ten words decide."""
     rng = as_generator(seed)
-    telling = sparse.csr_array((rng.random((n, WORDS)) < 0.3).astype(float))
-    places = np.repeat(np.arange(n), LENGTH), rng.integers(0, P - WORDS, LENGTH * n)
-    others = sparse.csr_array((np.ones(LENGTH * n), places), shape=(n, P - WORDS))
+    message = sparse.csr_array((rng.random((n, WORDS)) < 0.3).astype(float))
+    positions = np.repeat(np.arange(n), LENGTH), rng.integers(0, P - WORDS, LENGTH * n)
+    others = sparse.csr_array((np.ones(LENGTH * n), positions), shape=(n, P - WORDS))
     others.sum_duplicates()
     others.data[:] = 1.0  # a word occurs or not
     signs = np.where(np.arange(WORDS) % 2, -1.0, 1.0)
-    chance = 1 / (1 + np.exp(-3 * (telling @ signs)))
-    return sparse.hstack([telling, others], format="csr"), rng.random(n) < chance
+    chance = 1 / (1 + np.exp(-3 * (message @ signs)))
+    return sparse.hstack([message, others], format="csr"), rng.random(n) < chance
 
 
 X, y = texts(N, 0)

@@ -20,12 +20,12 @@ EPSILON, DELTA, P = 1.0, 1e-6, 8
 NAMES = ("quadratic_perturbation", "adaptive_ridge", "ada_ssp")
 
 
-def made_up(n, seed):
+def synthetic(n, seed):
     """Return rows of half their largest norm, of a spectrum that falls like 1/i."""
     rng = as_generator(seed)
     falling = 1 / np.arange(1.0, P + 1)
-    deviations = 0.5 * np.sqrt(falling / falling.sum())
-    X = rng.choice([-1.0, 1.0], size=(n, P)) * deviations
+    stds = 0.5 * np.sqrt(falling / falling.sum())
+    X = rng.choice([-1.0, 1.0], size=(n, P)) * stds
     return X, np.clip(X @ np.full(P, 0.6) + 0.05 * rng.normal(size=n), -1, 1)
 
 
@@ -42,7 +42,7 @@ for name in NAMES:
     ]
     found = []
     for n in rows:
-        X, y = made_up(n, seed=0)
+        X, y = synthetic(n, seed=0)
         best = np.mean((y - X @ np.linalg.lstsq(X, y)[0]) ** 2)
         model = LinearRegression(
             EPSILON, DELTA, y_range=(-1, 1), fit_intercept=False, solver=name

@@ -84,12 +84,12 @@ left.legend(fontsize=8)
 # Under the cover: votes of the blocks, which nobody gets to see. Here they are drawn
 # from other made-up rows.
 
-for place, (name, spread) in enumerate({"clear": 0.7, "blurred": 2.2}.items()):
+for position, (name, spread) in enumerate({"clear": 0.7, "blurred": 2.2}.items()):
     blocks = np.array_split(draw(spread, seed=1), 79)
     votes = [n_clusters(block, None, i) for i, block in enumerate(blocks)]
     counts = [votes.count(k) for k in range(2, 5)]
     label = f"{name}: distance {winner_and_distance(votes)[1]}"
-    right.bar(np.arange(2, 5) + 0.4 * place - 0.2, counts, 0.4, label=label)
+    right.bar(np.arange(2, 5) + 0.4 * position - 0.2, counts, 0.4, label=label)
 right.set(xlabel="clusters", ylabel="votes of 79 blocks", xticks=[2, 3, 4])
 right.legend(fontsize=8)
 fig.tight_layout()

@@ -23,8 +23,8 @@ from tacit.streaming import DurableStream, OnlineLinearRegression
 rng = as_generator(0)
 X = rng.uniform(-0.5, 0.5, (2_000, 3))
 y = np.clip(X @ [1.0, -0.5, 0.25] + rng.normal(0, 0.05, 2_000), -1, 1)
-place = Path(mkdtemp())
-state, account = place / "state", f"sqlite:///{place / 'budget.db'}"
+position = Path(mkdtemp())
+state, account = position / "state", f"sqlite:///{position / 'budget.db'}"
 
 
 def model():
@@ -85,11 +85,11 @@ with DurableStream(model, folder) as stream:
         if stream.n_steps == int(last):
             os.kill(os.getpid(), signal.SIGKILL)
 """
-np.save(place / "rows.npy", np.column_stack([X, y]))
+np.save(position / "rows.npy", np.column_stack([X, y]))
 for last in (7, 23, 99):
     command = [sys.executable, "-c", CHILD, "killed", "rows.npy", str(last)]
-    print("ended with", subprocess.run(command, cwd=place).returncode)
-with DurableStream(model(), place / "killed") as killed:
+    print("ended with", subprocess.run(command, cwd=position).returncode)
+with DurableStream(model(), position / "killed") as killed:
     same = np.array_equal(killed.model.coef_, stream.model.coef_)
     print(f"{killed.n_steps} steps, the same numbers: {same}")
 

@@ -34,13 +34,13 @@ __all__ = [
     "checked_targets",
     "checked_values",
     "columns_with_bounds",
+    "guaranteed_budget",
+    "guaranteed_neighbors",
     "is_untyped",
     "labels_found",
     "listed",
     "numeric",
     "planning_rows",
-    "promised_budget",
-    "promised_neighbors",
     "public_range",
 ]
 
@@ -121,8 +121,8 @@ def array_of(values: Any) -> NDArray[Any]:
     if all(isinstance(kind, np.dtype) for kind in columns):
         return np.asarray(values)
     found = np.empty(values.shape, dtype=object)
-    for place in range(values.shape[1]):
-        found[:, place] = column_cells(values.iloc[:, place])
+    for position in range(values.shape[1]):
+        found[:, position] = column_cells(values.iloc[:, position])
     return found
 
 
@@ -187,8 +187,8 @@ def checked_values(
     where they could be read as numbers; ``encode`` says where to make numbers of them.
     With ``finite=False`` any number is taken.
     """
-    refused = _kind_of_refusal(X)
-    if refused is None:
+    rejected = _kind_of_rejection(X)
+    if rejected is None:
         try:
             with np.errstate(all="ignore"):  # what does not fit is refused below
                 X = check_array(
@@ -199,9 +199,9 @@ def checked_values(
                     ensure_min_samples=0,
                 )
         except (TypeError, ValueError, ArithmeticError):
-            refused = TypeError
-    if refused is not None:  # raised out here, so that it carries no other's words
-        raise refused(
+            rejected = TypeError
+    if rejected is not None:  # raised out here, so that it carries no other's words
+        raise rejected(
             "X must hold numbers only; this argument must be free of strings, dates "
             f"and other objects, so encode them as numbers {encode}."
         )
@@ -218,7 +218,7 @@ def checked_values(
     return X
 
 
-def _kind_of_refusal(X: Any) -> type[Exception] | None:
+def _kind_of_rejection(X: Any) -> type[Exception] | None:
     """Return None where all cells are real numbers, truth values or None.
 
     Otherwise it is a ValueError where the type of a column says so, and a TypeError,
@@ -348,7 +348,7 @@ def labels_found(y: NDArray[Any]) -> NDArray[Any]:
 def numeric(y: NDArray[Any]) -> NDArray[np.float64]:
     """Return targets in float64, or refuse them without showing any."""
     numbers: NDArray[np.float64] | None = None
-    readable = y.dtype.kind in "fiub" or _kind_of_refusal(y) is None
+    readable = y.dtype.kind in "fiub" or _kind_of_rejection(y) is None
     if readable:
         try:
             numbers = y.astype(np.float64)
@@ -404,7 +404,7 @@ def columns_with_bounds(estimator: Any, n_features: int) -> int | list[Any]:
     return n_features
 
 
-def promised_budget(
+def guaranteed_budget(
     epsilon: float,
     delta: float | None,
     neighbors: str | Neighbors,
@@ -428,10 +428,10 @@ def promised_budget(
     return Budget(epsilon, delta, relation)
 
 
-def promised_neighbors(model: Any) -> Neighbors:
+def guaranteed_neighbors(model: Any) -> Neighbors:
     """Return the relation of what a model promises, or replacement for others."""
     report = getattr(model, "privacy_", None)
-    return Neighbors.REPLACE_ONE if report is None else report.promise.neighbors
+    return Neighbors.REPLACE_ONE if report is None else report.guarantee.neighbors
 
 
 def planning_rows(

@@ -52,7 +52,7 @@ class Release:
         counted = (f"the number of {self.unit} is public",) if replaced else ()
         own = ("charged to a ledger of its own",) if own_ledger else ()
         return PrivacyReport(
-            promise=self.budget,
+            guarantee=self.budget,
             spent=entry.event.curve(self.budget.neighbors).epsilon(self.budget.delta),
             entries=(entry,),
             assumptions=(*self.assumptions, *counted, *own),
@@ -102,5 +102,5 @@ def _affordable(release: Release, ledger: Ledger | None) -> Ledger:
         return Ledger(release.budget)
     if not isinstance(ledger, Ledger):
         raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
-    ledger.require(release.event, release.label, promise=release.budget)
+    ledger.require(release.event, release.label, guarantee=release.budget)
     return ledger

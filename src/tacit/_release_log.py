@@ -80,9 +80,13 @@ class Tape:
             output = _draw_unseen(draw)
             self._note(label, before, sensitivity, norm, output)
             return output
-        recorded, place = self.source.releases, len(self.releases)
+        recorded, position = self.source.releases, len(self.releases)
         # a trainer that swallows the first error must not come back into step
-        if self.diverged or place >= len(recorded) or recorded[place].label != label:
+        if (
+            self.diverged
+            or position >= len(recorded)
+            or recorded[position].label != label
+        ):
             self.diverged = True
             known = () if callable(value) else value
             self._note(label, known, sensitivity, norm, None)
@@ -90,9 +94,9 @@ class Tape:
         if self.redraw:
             _draw_unseen(draw)
         # a copy, since the trainer may write into what it gets
-        output = copy.deepcopy(recorded[place].output)
+        output = copy.deepcopy(recorded[position].output)
         self._note(label, value, sensitivity, norm, output)
-        if self.releases[place].shape != recorded[place].shape:
+        if self.releases[position].shape != recorded[position].shape:
             self.diverged = True
             raise Diverged(f"Release {label!r} has another shape than recorded.")
         return output

@@ -41,10 +41,10 @@ def dumped(state: Any) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         _put(archive, STRUCTURE, structure)
-        for place, array in enumerate(arrays):
+        for position, array in enumerate(arrays):
             member = io.BytesIO()
             npy.write_array(member, array, version=(1, 0), allow_pickle=False)
-            _put(archive, f"{place}.npy", member.getvalue())
+            _put(archive, f"{position}.npy", member.getvalue())
     content = buffer.getvalue()
     return content + sha256(content).digest()
 

@@ -22,7 +22,7 @@ from tacit.data.cells import column_cells, in_columns
 
 __all__ = [
     "checked_classes",
-    "class_places",
+    "class_positions",
     "column_of",
     "dense_values",
     "float_targets",
@@ -80,7 +80,7 @@ def dense_values(X: Any, *, first: bool = False) -> Floats:
     if hasattr(X, "iloc"):
         if first:
             return np.asarray(checked_values(X, finite=False), dtype=np.float64)
-        columns = [X.iloc[:, place] for place in range(X.shape[1])]
+        columns = [X.iloc[:, position] for position in range(X.shape[1])]
         return np.column_stack([_frame_column(column) for column in columns])
     X = np.asarray(X)
     if first and X.dtype.kind not in NUMBERS:
@@ -143,28 +143,28 @@ def labels_of(cells: NDArray[Any]) -> list[Any]:
     return [label_of(cell) for cell in cells.ravel().tolist()]
 
 
-def class_places(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
+def class_positions(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
     """Return the place of each label among the classes, -1 where it has none."""
-    code = {label: place for place, label in enumerate(labels_of(classes))}
+    code = {label: position for position, label in enumerate(labels_of(classes))}
     if len(code) < len(classes) or any(c is None or c != c for c in code):
         raise ValueError(
             "classes must be texts or numbers below 2**53 in size: dates and longer "
             "numbers are not the same in every column."
         )
 
-    def place(label: Any) -> int:
+    def position(label: Any) -> int:
         try:
             return code.get(label, -1)
         except Exception:  # an object that cannot be compared with others
             return -1
 
-    return np.array([place(label) for label in labels_of(y)], dtype=np.int64)
+    return np.array([position(label) for label in labels_of(y)], dtype=np.int64)
 
 
 def checked_classes(classes: Any) -> NDArray[Any]:
     """Return sorted labels, or refuse fewer than two."""
     found = sorted_classes(classes)
-    class_places(found, found)  # refuses what no label can be told by
+    class_positions(found, found)  # refuses what no label can be told by
     return found
 
 
@@ -190,10 +190,10 @@ def table_of(X: Any, width: int | None = None) -> Any:
         # numpy would read a list with one text in it as texts
         return np.asarray(X, dtype=object)
     table = np.full((len(X), width), None, dtype=object)
-    for place, row in enumerate(X):
+    for position, row in enumerate(X):
         if _length(row) == width:
             for column, cell in enumerate(row):
-                table[place, column] = cell
+                table[position, column] = cell
     return table
 
 
@@ -225,8 +225,8 @@ def column_of(y: Any, *, first: bool = False) -> NDArray[Any]:
         # a shape that the cells made would depend on all of them
         cells = list(y)
         column = np.empty(len(cells), dtype=object)
-        for place, cell in enumerate(cells):
-            column[place] = cell[0] if _length(cell) == 1 else cell
+        for position, cell in enumerate(cells):
+            column[position] = cell[0] if _length(cell) == 1 else cell
         return column
     array = np.asarray(y, dtype=object) if is_untyped(y) else y
     if array.dtype.kind == "c":

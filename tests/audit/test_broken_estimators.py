@@ -164,9 +164,9 @@ def test_an_error_on_both_sides_is_passed_on():
 
 
 def test_an_audit_that_could_not_fail_is_refused_with_the_runs_it_needs():
-    with pytest.raises(ValueError, match=r"runs must be more.*at least") as refusal:
+    with pytest.raises(ValueError, match=r"runs must be more.*at least") as rejection:
         audit_estimator(NoNoise(3.0), n_rows=4, runs=60, random_state=0)
-    needed = int(str(refusal.value).partition("at least ")[2].partition(",")[0])
+    needed = int(str(rejection.value).partition("at least ")[2].partition(",")[0])
     found = audit_estimator(NoNoise(3.0), n_rows=4, runs=needed, random_state=0)
     assert found.refuted
     assert found.epsilon_lower == found.most_shown

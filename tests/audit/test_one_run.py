@@ -239,13 +239,13 @@ def test_gaussian_noise_is_not_refuted_and_much_less_is(method, times, seed):
     rng = as_generator(seed)
     # so small that as many canaries times delta are well below P_FAIL
     mu, delta = 0.5, 1e-12
-    promised = float(gaussian_epsilon(delta, mu))
+    guaranteed = float(gaussian_epsilon(delta, mu))
     terms = {"delta": delta, "confidence": 1 - P_FAIL, "method": method}
     for factor, refuted in ((1.0, False), (times, True)):
         scores, truth = gaussian_scores(8000, mu * factor, rng)
         found = chosen_and_judged(scores[None], truth, **terms)
-        assert found.bound.refutes(promised) is refuted
-        assert found.place == 0
+        assert found.bound.refutes(guaranteed) is refuted
+        assert found.position == 0
         np.testing.assert_array_equal(found.scores, scores[1::2])
         np.testing.assert_array_equal(found.truth, truth[1::2])
         assert found.bound.n_canaries == 4000

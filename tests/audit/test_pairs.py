@@ -21,17 +21,17 @@ def generator(seed):
 def gradient(loss_kind, data, w=None, n_classes=3):
     X, y = data
     if loss_kind == "softmax":
-        slope = np.full((len(X), n_classes), 1 / n_classes)
-        slope -= np.eye(n_classes)[y]
-        return X.T @ slope
+        derivative = np.full((len(X), n_classes), 1 / n_classes)
+        derivative -= np.eye(n_classes)[y]
+        return X.T @ derivative
     z = X @ (np.zeros(X.shape[1]) if w is None else w)
-    slope = {
+    derivative = {
         "logistic": -y * special.expit(-y * z),
         "hinge": np.where(y * z < 1, -y, 0.0),
         "squared": z - y,
         "huber": np.clip(z - y, -1, 1),
     }[loss_kind]
-    return X.T @ slope
+    return X.T @ derivative
 
 
 def moved(loss_kind, pair, **kw):
@@ -49,12 +49,12 @@ def moved(loss_kind, pair, **kw):
         ("softmax", np.sqrt(2 / 3)),
     ],
 )
-def test_the_gradient_at_zero_moves_as_far_as_it_can(loss_kind, slope):
+def test_the_gradient_at_zero_moves_as_far_as_it_can(loss_kind, derivative):
     x_norm = 3.0
     pair = worst_case_pair(loss_kind, 7, 4, x_norm)
-    assert moved(loss_kind, pair) == pytest.approx(2 * slope * x_norm)
+    assert moved(loss_kind, pair) == pytest.approx(2 * derivative * x_norm)
     pair = worst_case_pair(loss_kind, 7, 4, x_norm, Relation.ADD_OR_REMOVE_ONE)
-    assert moved(loss_kind, pair) == pytest.approx(slope * x_norm)
+    assert moved(loss_kind, pair) == pytest.approx(derivative * x_norm)
 
 
 @pytest.mark.parametrize("loss_kind", ["logistic", "hinge", "softmax"])
@@ -144,9 +144,9 @@ def test_floating_point_noise_is_broken(law, high, seed):
         lambda v: v + getattr(rng, law)(scale=abs(high), size=v.shape), high=high
     )
     assert found.broken
-    assert found.high_share == 0
+    assert found.high_fraction == 0
     if high == 1.0:
-        assert 0.13 < found.low_share < 0.21
+        assert 0.13 < found.low_fraction < 0.21
 
 
 def test_single_precision_noise_is_broken(seed):
@@ -171,7 +171,7 @@ def test_one_public_grid_passes(bits, seed):
     found = precision_attack(release)
     assert found.conclusive
     assert not found.broken
-    assert (found.low_share, found.high_share) == (0, 0)
+    assert (found.low_fraction, found.high_fraction) == (0, 0)
 
 
 def test_equal_fineness_on_both_sides_passes(seed):
@@ -183,8 +183,8 @@ def test_equal_fineness_on_both_sides_passes(seed):
         return np.ldexp(coarse, -20) + np.ldexp(rng.random(values.shape), -21)
 
     found = precision_attack(release)
-    assert found.low_share > 0
-    assert found.high_share > 0
+    assert found.low_fraction > 0
+    assert found.high_fraction > 0
     assert not found.broken
 
 

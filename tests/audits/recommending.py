@@ -13,7 +13,7 @@ from tests.recommend.doubles import MeansSolver
 
 from tacit._random import as_generator
 from tacit._release_log import recording, replaying
-from tacit.mechanisms import WholeGaussian
+from tacit.mechanisms import DiscreteGaussian
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Neighbors
 from tacit.recommend._ratings.table import Ratings
@@ -132,11 +132,11 @@ def remembered_means():
     read, known = ItemMeans._read, {}
 
     def remembered(self, noisy, scale):
-        place = self, noisy.tobytes(), scale
-        if place not in known:
+        position = self, noisy.tobytes(), scale
+        if position not in known:
             known.clear()
-            known[place] = read(self, noisy, scale)
-        return known[place]
+            known[position] = read(self, noisy, scale)
+        return known[position]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ItemMeans, "_read", remembered)
@@ -167,7 +167,7 @@ class State:
         self.n_items = facts.n_items
         with pytest.MonkeyPatch.context() as patch, recording() as self.tape:
             if noise is not None:
-                patch.setattr(WholeGaussian, "_noise", noise)
+                patch.setattr(DiscreteGaussian, "_noise", noise)
             self._run(rows)
         self.bounds = np.array([each.sensitivity for each in self.tape.releases])
 

@@ -26,8 +26,8 @@ AUDITED = {
         "TreeSum": ["test_mechanisms", "test_continual"],
         "VoteMean": ["test_votes"],
         "VoteMedian": ["test_votes"],
-        "WholeGaussian": ["test_mechanisms"],
-        "WholeLaplace": ["test_mechanisms"],
+        "DiscreteGaussian": ["test_mechanisms"],
+        "DiscreteLaplace": ["test_mechanisms"],
     },
     "tacit.mechanisms.continual": {
         "BLTSum": ["test_continual"],

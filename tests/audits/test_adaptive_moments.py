@@ -39,7 +39,7 @@ def lower_bound(budget, n_runs, seed, noise=1.0):
         Squared(), bounds.with_intercept(CONSTANT), 2, 2, constant=CONSTANT
     )
     plan = SOLVER.plan(problem, budget)
-    plan = replace(plan, multiplier=noise * plan.multiplier, center_share=0.999)
+    plan = replace(plan, multiplier=noise * plan.multiplier, center_fraction=0.999)
     assert sum(plan.shares) == pytest.approx(1.0)
     counted = COUNT_WEIGHT * (budget.neighbors is Neighbors.ADD_OR_REMOVE_ONE)
     worst = np.array([1.0, plan.target_weight, counted])

@@ -46,7 +46,7 @@ def outputs(mechanism, elements, rng, in_blocks=False):
     return np.array(sums)
 
 
-def best_weights(make, place):
+def best_weights(make, position):
     """Weights of the outputs in the likelihood ratio, and the move they find."""
     mechanism, n_draws, used = make(1.0, 1.0, "float"), 4 * N_STEPS, [0]
     rng = as_generator(0)  # never drawn from
@@ -59,13 +59,13 @@ def best_weights(make, place):
         patch.setattr(draws, "float_normal", unit)
         mixing = outputs(mechanism, np.zeros((N_STEPS, n_draws)), rng)
         patch.setattr(draws, "float_normal", lambda shape, rng: np.zeros(shape))
-        moved = outputs(mechanism, np.eye(N_STEPS)[place][:, None], rng)[:, 0]
+        moved = outputs(mechanism, np.eye(N_STEPS)[position][:, None], rng)[:, 0]
     return np.linalg.solve(mixing @ mixing.T, moved), moved
 
 
 def most_exposed(make):
     """Return the place whose element the outputs tell most of."""
-    found = [best_weights(make, place) for place in range(N_STEPS)]
+    found = [best_weights(make, position) for position in range(N_STEPS)]
     return int(np.argmax([weights @ moved for weights, moved in found]))
 
 
@@ -78,8 +78,8 @@ def test_sums_keep_their_claim_and_half_the_noise_does_not(
     name, noise, in_blocks, seed
 ):
     make = KINDS[name]
-    place = most_exposed(make)
-    weights, _ = best_weights(make, place)
+    position = most_exposed(make)
+    weights, _ = best_weights(make, position)
     claim = make(1.0, 1.0, noise).curve(Neighbors.REPLACE_ONE).epsilon(DELTA)
 
     def lower(share):
@@ -88,7 +88,7 @@ def test_sums_keep_their_claim_and_half_the_noise_does_not(
         for side in (0, 1):
             for start in range(0, N_RUNS, AT_ONCE):
                 elements = np.zeros((N_STEPS, AT_ONCE))
-                elements[place] = side
+                elements[position] = side
                 found = outputs(mechanism, elements, rng, in_blocks)
                 scores[side, start : start + AT_ONCE] = weights @ found
         return gaussian_bound(*scores, delta=DELTA, confidence=1 - P_FAIL)

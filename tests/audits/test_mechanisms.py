@@ -23,6 +23,8 @@ from tacit.audit import (
 from tacit.mechanisms import (
     NO_ANSWER,
     AboveThreshold,
+    DiscreteGaussian,
+    DiscreteLaplace,
     Exponential,
     Gaussian,
     L2Laplace,
@@ -32,8 +34,6 @@ from tacit.mechanisms import (
     StableRelease,
     SymmetricGaussian,
     TreeSum,
-    WholeGaussian,
-    WholeLaplace,
 )
 from tacit.mechanisms import threshold as threshold_module
 from tacit.privacy import Neighbors
@@ -77,7 +77,7 @@ def numbers(mechanism, side, n, rng):
 
 def wholes(mechanism, side, n, rng):
     """Sums of whole numbers, each moved by all units that the honest claim allows."""
-    moved = side * WholeGaussian(1.0, 1.0).units
+    moved = side * DiscreteGaussian(1.0, 1.0).units
     return mechanism(np.full(n, moved), rng).astype(np.float64)
 
 
@@ -233,15 +233,15 @@ CASES = [
         **pure,
     ),
     Case(
-        "WholeGaussian",
-        lambda f: Wrong(WholeGaussian(1.0, 1.0), f),
+        "DiscreteGaussian",
+        lambda f: Wrong(DiscreteGaussian(1.0, 1.0), f),
         wholes,
         n_runs=1_000_000,
         **gaussian,
     ),
     Case(
-        "WholeLaplace",
-        lambda f: Wrong(WholeLaplace(1.0, 1.0), f),
+        "DiscreteLaplace",
+        lambda f: Wrong(DiscreteLaplace(1.0, 1.0), f),
         wholes,
         n_runs=1_000_000,
         **pure,

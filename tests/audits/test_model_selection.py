@@ -170,9 +170,9 @@ def test_half_the_noise_of_a_score_in_a_search_is_caught(budget, seed):
 def choice_attack(epsilon, n_runs, seed):
     """Of two models one is right for a row, the other for the row in its place."""
     models = []
-    for place in (0, 2):
+    for position in (0, 2):
         model = Lure().set_params(random_state=0)
-        model.place_, model.classes_ = place, np.array([0, 1])
+        model.place_, model.classes_ = position, np.array([0, 1])
         models.append(model)
     X = np.zeros((2, 1))  # the first row is right in both, the second in the last
     pair = [np.array([1, label]) for label in (0, 1)]

@@ -43,11 +43,11 @@ def evidence(plan, data, seed):
     """
     X, y = data
     rng, state, total = as_generator(seed), plan.init(), 0.0
-    deviation = plan.deviation()
+    std = plan.std()
     for t in range(plan.horizon):
         state = plan.step(state, X[t : t + 1], y[t : t + 1], rng)
         shown = float(plan.weights(state)[0, 0])
-        total += shown * plan.sensitivity(t + 1) / deviation[t] ** 2
+        total += shown * plan.sensitivity(t + 1) / std[t] ** 2
     return np.array([[total]])
 
 

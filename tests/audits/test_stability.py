@@ -172,11 +172,11 @@ def rows_of(models):
     return bounded_rows(X, lengths / ENDS, RowBounds(1.0, y_range=(-2.0, 2.0)))
 
 
-def law_of(models, slope):
+def law_of(models, derivative):
     points = np.array(list(product(range(-ENDS, ENDS + 1), repeat=2)))
     boxes = depth_boxes(models, ENDS)
     inside = (boxes.lows[:, None] <= points) & (points <= boxes.highs[:, None])
-    weights = np.exp(slope * inside.all(axis=2).sum(axis=0))
+    weights = np.exp(derivative * inside.all(axis=2).sum(axis=0))
     return points, weights / weights.sum()
 
 

@@ -193,9 +193,9 @@ def told_then_refused(mechanism, answers, refusals, n_runs, seed, delta):
 
     def hit(panels, rng):
         state = mechanism.init(rng)
-        for votes, refused in zip(panels, expected, strict=True):
+        for votes, rejected in zip(panels, expected, strict=True):
             state, answer = mechanism.step(state, votes, rng)
-            if (answer.value is NO_ANSWER) != refused:
+            if (answer.value is NO_ANSWER) != rejected:
                 return False
         return True
 

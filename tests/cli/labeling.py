@@ -43,7 +43,7 @@ def write_csv(path, rows, leave_out=()):
         writer.writerows(rows)
 
 
-def place(folder, n_private=N_PRIVATE, n_public=N_PUBLIC):
+def position(folder, n_private=N_PRIVATE, n_public=N_PUBLIC):
     """Write both tables, their schema and a ledger of epsilon 3."""
     write_csv(folder / "private.csv", people(n_private, 0))
     write_csv(folder / "public.csv", people(n_public, 1), leave_out=["ill"])
@@ -58,8 +58,8 @@ BOTH = ("--labels", "--out")
 
 def options(folder, *more, out=BOTH, state="state", epsilon=2, teachers=20):
     """Return all of a command but its tables; ``out`` names what it writes."""
-    places = {"--labels": folder / "labels.csv", "--out": folder / "student"}
-    written = [part for name in out for part in (name, places[name])]
+    positions = {"--labels": folder / "labels.csv", "--out": folder / "student"}
+    written = [part for name in out for part in (name, positions[name])]
     return (
         *("--schema", folder / "t.toml", "--state", folder / state),
         *("--epsilon", epsilon, "--delta", 1e-6, "--teachers", teachers),

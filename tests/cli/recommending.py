@@ -38,7 +38,7 @@ def as_table(rows, names=("user", "item", "rating")):
     return pa.table(dict(zip(names, columns, strict=True)))
 
 
-def place(folder, neighbors="replace_one"):
+def position(folder, neighbors="replace_one"):
     """Write ratings, the films, ratings of one user, and a ledger of epsilon 100."""
     write_csv(folder / "ratings.csv", ratings())
     (folder / "films.txt").write_text("".join(f"{film}\n" for film in FILMS))
@@ -84,5 +84,5 @@ def head_of(folder):
 
 def same_side(folder, other):
     """Return whether two folders hold the same side to the bit."""
-    first, second = (np.load(place / "weights.npz") for place in (folder, other))
+    first, second = (np.load(position / "weights.npz") for position in (folder, other))
     return all(first[name].tobytes() == second[name].tobytes() for name in first)

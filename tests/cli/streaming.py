@@ -38,7 +38,7 @@ def objects(lines):
     return found
 
 
-def place(folder, n=100):
+def position(folder, n=100):
     """Write the table, its schema and a ledger of epsilon 3."""
     (folder / "t.csv").write_text(HEADER + "".join(rows(n)))
     Schema((AGE, SEX, PAY), target=ILL).save(folder / "t.toml")

@@ -133,7 +133,9 @@ def test_a_full_disk_for_the_model_is_said_before_the_charge(census, run, monkey
         def write(self, data):
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tacit.cli._output_paths.TemporaryFile", lambda **place: Full())
+    monkeypatch.setattr(
+        "tacit.cli._output_paths.TemporaryFile", lambda **position: Full()
+    )
     before = ledger_of(census).head
     answer = run(*fit_arguments(census))
     assert answer.code == 2

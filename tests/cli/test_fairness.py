@@ -11,7 +11,7 @@ from pyarrow.parquet import write_table
 
 from tacit import Seed
 from tacit.cli import _certifying
-from tacit.cli._console import Refused
+from tacit.cli._console import Rejected
 from tacit.cli.commands import fairness as command
 from tacit.datasets import make_census_table
 from tacit.fairness import NOTIONS, certify_model, group_fairness, weight_distance
@@ -31,7 +31,7 @@ def fitted(schema, X, y, solver):
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def position(tmp_path_factory):
     """A table whose column ``ward`` is no feature, and models fitted to it."""
     folder = tmp_path_factory.mktemp("census")
     table = dict(make_census_table(N_ROWS, 0))
@@ -50,10 +50,12 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture
-def ask(place, run):
+def ask(position, run):
     def ask(*more, model="model", by=("female",)):
         sensitive = [part for name in by for part in ("--sensitive", name)]
-        return run("fairness", place / model, place / "census.csv", *sensitive, *more)
+        return run(
+            "fairness", position / model, position / "census.csv", *sensitive, *more
+        )
 
     return ask
 
@@ -65,14 +67,14 @@ def account(tmp_path):
     return ("--ledger", url), ledger
 
 
-def test_figures_are_those_of_the_library_and_nothing_is_charged(ask, place):
+def test_figures_are_those_of_the_library_and_nothing_is_charged(ask, position):
     answer = ask("--json", "--notion", "accuracy_parity")
     assert answer.code == 0, answer.err
-    saved = read(place / "model")
+    saved = read(position / "model")
     model = saved.estimator
-    schema = draft(place / "census.csv", "high_income")
+    schema = draft(position / "census.csv", "high_income")
     schema = schema.with_column(Column("ward", "ignore")).confirm(by="us")
-    X, y = read_rows(place / "census.csv", schema)
+    X, y = read_rows(position / "census.csv", schema)
     who = np.array(make_census_table(N_ROWS, 0)["female"])
     terms = {"sensitive_features": who, "notion": "accuracy_parity"}
     figures = group_fairness(y, model.predict(X), **terms)
@@ -249,10 +251,10 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(more, words, ask):
     assert "Traceback" not in answer.err
 
 
-def test_empty_cells_of_a_group_that_is_not_listed_are_refused(place, tmp_path, run):
-    text = (place / "census.csv").read_text()
+def test_empty_cells_of_a_group_that_is_not_listed_are_refused(position, tmp_path, run):
+    text = (position / "census.csv").read_text()
     (tmp_path / "t.csv").write_text(text.replace('"moon"', ""))
-    ask = ("fairness", place / "model", tmp_path / "t.csv", "--sensitive", "ward")
+    ask = ("fairness", position / "model", tmp_path / "t.csv", "--sensitive", "ward")
     answer = run(*ask)
     assert answer.code == 2
     assert "must not be empty" in answer.err
@@ -261,20 +263,20 @@ def test_empty_cells_of_a_group_that_is_not_listed_are_refused(place, tmp_path, 
     assert run(*ask, *parity).code == 0
 
 
-def test_a_model_of_numbers_is_refused(place, tmp_path, run):
+def test_a_model_of_numbers_is_refused(position, tmp_path, run):
     model = LinearRegression(5.0, 1e-6, y_range=(0, 1), random_state=0)
     model.fit(np.eye(4), np.arange(4) / 4)
     write(tmp_path / "m", SavedModel(model, model.privacy_, None, {}))
-    table = place / "census.csv"
+    table = position / "census.csv"
     answer = run("fairness", tmp_path / "m", table, "--sensitive", "female")
     assert answer.code == 2
     assert "predicts categories" in answer.err
 
 
-def test_a_model_without_a_schema_is_refused(place, tmp_path, run):
-    saved = read(place / "model")
+def test_a_model_without_a_schema_is_refused(position, tmp_path, run):
+    saved = read(position / "model")
     write(tmp_path / "m", SavedModel(saved.estimator, saved.privacy, None, {}))
-    table = place / "census.csv"
+    table = position / "census.csv"
     answer = run("fairness", tmp_path / "m", table, "--sensitive", "female")
     assert answer.code == 2
     assert "has no schema" in answer.err
@@ -291,42 +293,42 @@ def test_a_page_says_whether_it_may_be_published(ask, tmp_path):
     assert "were paid for" in page.read_text("utf-8")
 
 
-def test_a_page_never_replaces_what_is_read(ask, place):
-    table = (place / "census.csv").read_bytes()
-    answer = ask("--html", place / "census.csv", "--force")
+def test_a_page_never_replaces_what_is_read(ask, position):
+    table = (position / "census.csv").read_bytes()
+    answer = ask("--html", position / "census.csv", "--force")
     assert answer.code == 2
-    assert (place / "census.csv").read_bytes() == table
+    assert (position / "census.csv").read_bytes() == table
 
 
 def test_a_paid_certificate_goes_into_the_report_of_its_model(
-    ask, account, place, tmp_path, run
+    ask, account, position, tmp_path, run
 ):
     url, _ = account
     certificate = tmp_path / "certificate.json"
     certificate.write_text(ask("--epsilon", 0.5, *url, "--json").out)
-    shutil.copytree(place / "model", tmp_path / "model")
+    shutil.copytree(position / "model", tmp_path / "model")
     answer = run("report", tmp_path / "model", "--fairness", certificate)
     assert answer.code == 0, answer.err
     card = (tmp_path / "model" / "card.md").read_text("utf-8")
     assert "## Fairness" in card
     assert "Epsilon 8.5" in card  # the fit and the certificate together
-    other = run("report", place / "other", "--fairness", certificate)
+    other = run("report", position / "other", "--fairness", certificate)
     assert other.code == 2
     assert "about another model" in other.err
 
 
 def test_a_certificate_that_is_private_data_stays_out_of_reports(
-    ask, place, tmp_path, run
+    ask, position, tmp_path, run
 ):
     outcome = tmp_path / "outcome.json"
     outcome.write_text(ask("--json").out)
-    answer = run("report", place / "model", "--fairness", outcome)
+    answer = run("report", position / "model", "--fairness", outcome)
     assert answer.code == 2
     assert "private data" in answer.err
-    assert not (place / "model" / "report.html").exists()
+    assert not (position / "model" / "report.html").exists()
     for text in ("[]", "no", "{", '{"certificate": {}}'):
         outcome.write_text(text)
-        assert run("report", place / "model", "--fairness", outcome).code == 2
+        assert run("report", position / "model", "--fairness", outcome).code == 2
 
 
 def test_the_command_knows_the_notions_of_the_library():
@@ -345,5 +347,5 @@ def test_groups_are_read_as_csv_files_have_them():
     ):
         assert _certifying._texts(column, "group") == found
     for column in (pa.array([[1]]), pa.array([b"a"])):
-        with pytest.raises(Refused, match="must hold texts or numbers"):
+        with pytest.raises(Rejected, match="must hold texts or numbers"):
             _certifying._texts(column, "group")

@@ -22,7 +22,7 @@ def test_a_fit_is_charged_written_and_reported(census, run):
     assert data["rows"] == 3000
     assert data["score"] is None
     model = read(census / "model")
-    assert model.privacy.promise.epsilon == 1
+    assert model.privacy.guarantee.epsilon == 1
     assert model.estimator.classes_.tolist() == ["no", "yes"]
     assert len(model.facts["features"]) == model.estimator.coef_.shape[1]
     assert (census / "model" / "report.html").stat().st_size > 10_000
@@ -282,7 +282,7 @@ def test_a_ledger_that_goes_away_after_the_charge_does_not_lose_the_fit(
     answer = run(*fit_arguments(census, "--json"))
     assert answer.code == 0
     assert "the charge stands" in answer.data["failed"]["ledger"]
-    assert read(census / "model").privacy.promise.epsilon == 1
+    assert read(census / "model").privacy.guarantee.epsilon == 1
 
 
 def test_the_model_is_noted_beside_its_charge(census, run):

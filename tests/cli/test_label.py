@@ -20,7 +20,7 @@ from tests.cli.labeling import (
     hash_of,
     options,
     people,
-    place,
+    position,
     read_csv,
     run_once,
     write_csv,
@@ -44,7 +44,7 @@ def with_rich_ledger(folder):
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    return with_rich_ledger(place(tmp_path_factory.mktemp("tables")))
+    return with_rich_ledger(position(tmp_path_factory.mktemp("tables")))
 
 
 @pytest.fixture
@@ -328,13 +328,13 @@ def test_columns_that_the_schema_has_not_may_be_public(ward, run):
 
 def left_behind(after, labeler):
     """Make what a kill leaves while the student of a labeler is written."""
-    place = after / f".tacit-{labeler}.partial"
-    place.mkdir()
+    position = after / f".tacit-{labeler}.partial"
+    position.mkdir()
     header = json.loads((after / "student" / "student.json").read_text())
     header["facts"]["labeler"] = labeler
     header["sha256"] = _json.checksum(header)
-    (place / "student.json").write_text(json.dumps(header))
-    return place
+    (position / "student.json").write_text(json.dumps(header))
+    return position
 
 
 def test_what_a_kill_left_of_this_student_is_removed_and_nothing_else(after, run):

@@ -4,7 +4,7 @@ import os
 import shutil
 
 import pytest
-from tests.cli.labeling import LABELS, arguments, charges, hash_of, place
+from tests.cli.labeling import LABELS, arguments, charges, hash_of, position
 from tests.cli.streaming import forked, killed_after
 
 from tacit._random import as_generator
@@ -29,7 +29,7 @@ def kill_until_done(given, moments):
 @pytest.mark.slow
 def test_a_killed_run_releases_what_an_undisturbed_one_does(tmp_path, run, seed):
     # labels alone: what draws reports does not work in a fork
-    place(tmp_path)
+    position(tmp_path)
     alone = ("--no-ledger", "--labels", tmp_path / "alone.csv")
     assert run(*arguments(tmp_path, *alone, out=(), state="other")).code == 0
     # early ones first, so that no machine is too fast to be interrupted
@@ -60,7 +60,7 @@ def _ending(function, made, call, after):
 def test_an_end_at_any_call_to_the_disk_changes_nothing(
     tmp_path, run, monkeypatch, after
 ):
-    place(tmp_path, n_private=40, n_public=8)
+    position(tmp_path, n_private=40, n_public=8)
     monkeypatch.setattr(_labeling, "TOGETHER", 3)
     few = {"teachers": 2}
     given = arguments(tmp_path, **few)
@@ -73,7 +73,7 @@ def test_an_end_at_any_call_to_the_disk_changes_nothing(
             shutil.rmtree(tmp_path / name, ignore_errors=True)
         for name in ("labels.csv", "budget.db"):
             (tmp_path / name).unlink(missing_ok=True)
-        place(tmp_path, n_private=40, n_public=8)
+        position(tmp_path, n_private=40, n_public=8)
         made = []
         with monkeypatch.context() as patch:
             for name in ("fsync", "replace", "rename"):

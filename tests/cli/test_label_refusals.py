@@ -6,7 +6,7 @@ from contextlib import chdir
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tests.cli.labeling import N_PUBLIC, people, place, run_once, write_csv
+from tests.cli.labeling import N_PUBLIC, people, position, run_once, write_csv
 from tests.cli.streaming import AGE, ILL, PAY, SEX, head_of
 
 from tacit.tables import Column, Schema
@@ -16,7 +16,7 @@ STUDENT = ("--labels", "labels.csv", "--out", "student")
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    return place(tmp_path_factory.mktemp("tables"))
+    return position(tmp_path_factory.mktemp("tables"))
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ OPTIONS = {
 }
 
 
-def refused(run, ward, given, words):
+def rejected(run, ward, given, words):
     before = snapshot(ward)
     answer = run(*given)
     assert answer.code == 2, answer.out + answer.err
@@ -196,19 +196,19 @@ def refused(run, ward, given, words):
 def test_files_that_cannot_be_used_are_refused_before_the_charge(ward, run, case):
     change, given, words = CASES[case]
     change(ward)
-    refused(run, ward, label(**given), words)
+    rejected(run, ward, label(**given), words)
 
 
 @pytest.mark.parametrize("case", OPTIONS)
 def test_options_that_cannot_be_used_are_refused_before_the_charge(ward, run, case):
     notes(ward)
     more, words = OPTIONS[case]
-    refused(run, ward, label(*more), words)
+    rejected(run, ward, label(*more), words)
 
 
 def test_votes_that_are_there_already_are_refused(ward, run):
     votes_there(ward)
-    refused(run, ward, label("--votes"), "'ill=yes'")
+    rejected(run, ward, label("--votes"), "'ill=yes'")
 
 
 def test_what_the_ledger_cannot_pay_is_refused(ward, run):

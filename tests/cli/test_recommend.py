@@ -22,7 +22,7 @@ from tests.cli.recommending import (
     charges,
     fit,
     head_of,
-    place,
+    position,
     ratings,
     same_side,
     write_csv,
@@ -36,7 +36,7 @@ from tacit.recommend import SOLVERS, MatrixCompletion
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    return place(tmp_path_factory.mktemp("tables"))
+    return position(tmp_path_factory.mktemp("tables"))
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_side_is_what_the_library_fits(done):
     saved = read_side(done[0] / "side")
     found = saved.estimator.row(MINE).complete()
     assert found.tobytes() == model.complete_row(MINE).tobytes()
-    assert saved.privacy.promise == model.privacy_.promise
+    assert saved.privacy.guarantee == model.privacy_.guarantee
 
 
 def test_one_charge_pays_and_the_side_is_noted(done):
@@ -88,7 +88,7 @@ def test_nothing_of_a_user_is_in_the_folder(done):
 
 
 def test_the_number_of_users_is_told_only_where_it_is_public(tmp_path, run):
-    folder = place(tmp_path, "add_or_remove_one")
+    folder = position(tmp_path, "add_or_remove_one")
     answer = run(*fit(folder, "--neighbors", "add_or_remove_one", "--json"))
     assert answer.code == 0, answer.out
     assert answer.data["rows"] is None
@@ -374,9 +374,9 @@ def test_a_plan_needs_no_ratings_and_a_fit_does(films, run):
     assert "rank 0" in facts["published"]
     assert facts["published"] in facts["words"]
     assert facts["mean_scale"] > 0
-    refused = run(*words, "--no-ledger", "--out", films / "side")
-    assert refused.code == 2
-    assert "RATINGS must be given" in refused.err
+    rejected = run(*words, "--no-ledger", "--out", films / "side")
+    assert rejected.code == 2
+    assert "RATINGS must be given" in rejected.err
 
 
 def test_the_report_tells_of_no_release_that_was_not_made(after, run):
@@ -402,12 +402,12 @@ def test_the_table_of_all_users_is_not_one_users(command, done, tmp_path, run):
     names = ("user", "item", "rating")
     listed.write_text(json.dumps([dict(zip(names, row, strict=True)) for row in rows]))
     for mine in (folder / "ratings.csv", named, single, listed):
-        refused = run("recommend", command, folder / "side", mine)
-        assert refused.code == 2
-        assert "one user" in refused.err
-        assert "film" not in refused.err
+        rejected = run("recommend", command, folder / "side", mine)
+        assert rejected.code == 2
+        assert "one user" in rejected.err
+        assert "film" not in rejected.err
     fine = tmp_path / "fine.csv"
-    own = [(*pair, "me", place) for place, pair in enumerate(MINE.items())]
+    own = [(*pair, "me", position) for position, pair in enumerate(MINE.items())]
     write_csv(fine, own, ("item", "rating", "user", "time"))
     said = [
         run("recommend", command, folder / "side", m)

@@ -13,7 +13,7 @@ from tests.cli.recommending import (
     charges,
     fit,
     head_of,
-    place,
+    position,
     ratings,
     write_csv,
 )
@@ -26,7 +26,7 @@ SECRET = "48151623.42x"
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    return place(tmp_path_factory.mktemp("tables"))
+    return position(tmp_path_factory.mktemp("tables"))
 
 
 @pytest.fixture

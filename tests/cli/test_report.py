@@ -307,12 +307,12 @@ def test_attachments_that_were_changed_are_rejected(
     small, run, tmp_path, change, sealed
 ):
     run("report", small, "--fairness", certified(small, tmp_path / "fair.json"))
-    place = small / "attachments.json"
-    kept = json.loads(place.read_text("utf-8"))
+    position = small / "attachments.json"
+    kept = json.loads(position.read_text("utf-8"))
     change(kept)
     if sealed:
         kept["sha256"] = checksum(kept)
-    place.write_text(json.dumps(kept))
+    position.write_text(json.dumps(kept))
     answer = run("report", small)
     if sealed and kept.get("fairness") == []:
         assert answer.code == 0  # a digest stops nobody who can edit the file
@@ -352,13 +352,17 @@ def test_pages_say_when_they_lose_the_account_and_keep_its_banner(tmp_path, run)
 
 
 def test_errors_of_an_audit_name_its_file_and_round(small, audited, run, tmp_path):
-    promise = json.loads(audited().read_text())["promise"]
+    guarantee = json.loads(audited().read_text())["promise"]
     attacked = json.loads(audited().read_text())["attacked"]
-    other = {**promise, "delta": 1 / 9e6}
+    other = {**guarantee, "delta": 1 / 9e6}
     attacked = {**attacked, "promise": other}
     attacked["sha256"] = digest_of(attacked)
     path = audited(
-        promise=other, attacked=attacked, most_shown=0.0, hits=[0, 0], epsilon_lower=0.0
+        guarantee=other,
+        attacked=attacked,
+        most_shown=0.0,
+        hits=[0, 0],
+        epsilon_lower=0.0,
     )
     audit = json.loads(path.read_text())
     confidence = {"delta": 1 / 9e6, "confidence": 0.975, "method": audit["method"]}

@@ -15,7 +15,7 @@ from tests.cli.streaming import (
     forked,
     head_of,
     objects,
-    place,
+    position,
     releases,
     rows,
 )
@@ -27,7 +27,7 @@ from tacit.privacy import Ledger
 
 @pytest.fixture
 def ward(tmp_path):
-    return place(tmp_path)
+    return position(tmp_path)
 
 
 def history(folder):
@@ -80,9 +80,9 @@ def test_later_runs_take_what_is_new_and_charge_nothing(ward, run):
     assert run(*arguments(ward, *more, state="whole")).data["waiting"] is None
     expected = releases(ward / "r.jsonl")
     (ward / "r.jsonl").unlink()
-    head, place = head_of(ward), len(HEADER)
+    head, position = head_of(ward), len(HEADER)
     for end in (9, 31, 55, 120):
-        text = whole[: place + sum(map(len, rows(130)[:end]))]
+        text = whole[: position + sum(map(len, rows(130)[:end]))]
         (ward / "t.csv").write_text(text + rows(130)[end][:3])
         answer = run(*arguments(ward, *more[:2], "--output", ward / "m2", "--json"))
         assert answer.code == 0, answer.err
@@ -156,7 +156,7 @@ def test_every_model_learns_and_is_written(ward, run, more):
     np.testing.assert_array_equal(
         saved.estimator.coef_, releases(ward / "r.jsonl")[-1]["coef"]
     )
-    assert saved.privacy.promise.epsilon == 1
+    assert saved.privacy.guarantee.epsilon == 1
     out = run("predict", ward / "m", ward / "t.csv", "--out", ward / "p.csv")
     assert out.code == 0, out.err
     assert run(*arguments(ward, *given)).data["steps_before"] == 10

@@ -8,7 +8,7 @@ from tests.cli.streaming import (
     forked,
     head_of,
     killed_after,
-    place,
+    position,
     releases,
 )
 
@@ -51,7 +51,7 @@ def kill_until_done(folder, given, moments, limit):
 
 
 def test_a_killed_stream_releases_what_an_undisturbed_one_does(tmp_path, run, seed):
-    place(tmp_path, 10 * HORIZON)
+    position(tmp_path, 10 * HORIZON)
     expected = undisturbed(tmp_path, run)
     rng = as_generator(seed)
     more = ("--releases", tmp_path / "r.jsonl")
@@ -65,7 +65,7 @@ def test_a_killed_stream_releases_what_an_undisturbed_one_does(tmp_path, run, se
 
 @pytest.mark.slow
 def test_many_kills_with_a_model_folder(tmp_path, run, seed):
-    place(tmp_path, 1000)
+    position(tmp_path, 1000)
     expected = undisturbed(tmp_path, run, horizon=100)
     rng = as_generator(seed)
     more = ("--releases", tmp_path / "r.jsonl", "--output", tmp_path / "m")
@@ -81,7 +81,7 @@ def test_many_kills_with_a_model_folder(tmp_path, run, seed):
 def test_an_end_at_any_call_to_the_disk_changes_nothing(
     tmp_path, run, monkeypatch, after
 ):
-    place(tmp_path, 20)
+    position(tmp_path, 20)
     expected = undisturbed(tmp_path, run)
     assert len(expected) == 2
     given = arguments(

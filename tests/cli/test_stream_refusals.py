@@ -3,12 +3,12 @@
 import os
 
 import pytest
-from tests.cli.streaming import arguments, head_of, place, rows
+from tests.cli.streaming import arguments, head_of, position, rows
 
 
 @pytest.fixture
 def ward(tmp_path):
-    return place(tmp_path)
+    return position(tmp_path)
 
 
 def changed_source(ward):
@@ -129,8 +129,8 @@ def test_bad_input_is_one_sentence_and_charges_nothing(ward, run, case, monkeypa
     (ward / "note").write_text("dear")
     given = arguments(ward, *more)
     if "seed" in case:  # one is given already
-        place = given.index("random_state=5")
-        given = (*given[: place - 1], *given[place + 1 :])
+        position = given.index("random_state=5")
+        given = (*given[: position - 1], *given[position + 1 :])
     head, before = head_of(ward), contents(ward)
     answer = run(*given)
     assert answer.code == 2, (answer.out, answer.err)

@@ -1,12 +1,12 @@
 """What ``tacit stream`` says: rows that add nothing, runs with nothing to do, fits."""
 
 import pytest
-from tests.cli.streaming import HEADER, arguments, place, releases
+from tests.cli.streaming import HEADER, arguments, position, releases
 
 
 @pytest.fixture
 def ward(tmp_path):
-    return place(tmp_path)
+    return position(tmp_path)
 
 
 def test_what_makes_a_row_add_nothing_is_told_by_the_schema_alone(ward, run):

@@ -11,9 +11,9 @@ WEAK = "tacit: warning: epsilon 1000 is a weak guarantee"
 def commands(census, tmp_path):
     """Commands with an epsilon that their ledgers have no room for."""
     folders = {
-        "stream": streaming.place(_new(tmp_path / "stream")),
-        "label": labeling.place(_new(tmp_path / "label")),
-        "recommend": recommending.place(_new(tmp_path / "recommend")),
+        "stream": streaming.position(_new(tmp_path / "stream")),
+        "label": labeling.position(_new(tmp_path / "label")),
+        "recommend": recommending.position(_new(tmp_path / "recommend")),
     }
     return {
         "fit": fit_arguments(census, epsilon=1000),
@@ -35,10 +35,10 @@ def test_a_weak_budget_is_named_before_the_charge(commands, run, census):
     for name, arguments in commands.items():
         answer = run(*arguments)
         assert answer.code == 3, (name, answer.err)
-        first, refusal = answer.err.splitlines()
+        first, rejection = answer.err.splitlines()
         assert first.startswith(WEAK), name
         # so the charge came after the warning
-        assert "budget" in refusal
+        assert "budget" in rejection
     assert spent(census) == 0
 
 

@@ -16,11 +16,11 @@ from tacit.convex import (
     Squared,
 )
 from tacit.convex.implicit import (
-    SLOPE_UNITS,
-    implicit_slopes,
+    DERIVATIVE_UNITS,
+    derivative_error,
+    implicit_derivatives,
     implicit_step,
     kernel_loss,
-    slope_error,
 )
 from tacit.convex.roundoff import UNIT
 
@@ -44,7 +44,7 @@ weights = st.floats(0, 1e-3) | st.floats(0, 1e8)
 
 
 def slope_at(loss, y, z):
-    return loss.slope(np.array([y]), np.array([[z]]))[0, 0]
+    return loss.derivative(np.array([y]), np.array([[z]]))[0, 0]
 
 
 def exact_pull(y, z, weight, knee=-np.inf):
@@ -64,7 +64,7 @@ def exact_pull(y, z, weight, knee=-np.inf):
 @settings(max_examples=150, deadline=None)
 @given(sign=st.sampled_from([-1.0, 1.0]), z=numbers, weight=weights)
 def test_the_slope_is_that_at_the_end_of_the_step(loss, sign, z, weight):
-    s = implicit_slopes(loss, np.array([sign]), np.array([z]), weight)[0]
+    s = implicit_derivatives(loss, np.array([sign]), np.array([z]), weight)[0]
     end = z - weight * s
     curvature, size = loss.max_curvature(), 1 + abs(z) + weight * abs(s)
     rounded = 1e-15 * (1 + curvature * size)
@@ -78,12 +78,12 @@ def test_the_stated_error_holds_for_the_logistic_loss(cap, seed):
     z = rng.normal(size=n) * 10 ** rng.uniform(-3, 4, n)
     weight = 10 ** rng.uniform(-8, 9, n)
     y = np.where(rng.uniform(size=n) < 0.5, 1.0, -1.0)
-    s = implicit_slopes(loss, y, z, weight)
+    s = implicit_derivatives(loss, y, z, weight)
     exact = [exact_pull(*row, loss._knee) for row in zip(y, z, weight, strict=True)]
-    assert np.abs(-y * s - exact).max() <= SLOPE_UNITS * UNIT
+    assert np.abs(-y * s - exact).max() <= DERIVATIVE_UNITS * UNIT
     # a billionth off in the equation is caught
-    early = implicit_slopes(loss, y, z, weight * (1 + 1e-9))
-    assert np.abs(-y * early - exact).max() > SLOPE_UNITS * UNIT
+    early = implicit_derivatives(loss, y, z, weight * (1 + 1e-9))
+    assert np.abs(-y * early - exact).max() > DERIVATIVE_UNITS * UNIT
 
 
 @pytest.mark.parametrize("name", CORNERS)
@@ -100,13 +100,13 @@ def test_losses_with_corners_reach_their_minimum(name, y, z, step):
 
 
 def test_a_row_without_weight_has_the_slope_where_it_is():
-    for name, slopes in [("hinge", [-1.0, 0.0]), ("absolute", [-1.0, 1.0])]:
+    for name, derivatives in [("hinge", [-1.0, 0.0]), ("absolute", [-1.0, 1.0])]:
         z = np.array([0.5, 1.5])
-        assert implicit_slopes(name, np.ones(2), z, 0.0).tolist() == slopes
+        assert implicit_derivatives(name, np.ones(2), z, 0.0).tolist() == derivatives
     z = np.linspace(-3, 3, 7)
     np.testing.assert_allclose(
-        implicit_slopes(Logistic(), np.ones(7), z, 0.0),
-        Logistic().slope(np.ones(7), z[:, None])[:, 0],
+        implicit_derivatives(Logistic(), np.ones(7), z, 0.0),
+        Logistic().derivative(np.ones(7), z[:, None])[:, 0],
         rtol=1e-15,
     )
 
@@ -125,7 +125,7 @@ def test_steps_bring_no_weights_apart_and_go_no_further_than_the_slope(loss, dat
     tiny = 1e-12 * (1 + step) * (1 + np.abs([w, v, x]).max()) ** 3
     tiny *= 1 + loss.max_curvature()
     assert apart <= shrink * np.linalg.norm(w - v) + tiny
-    reach = loss.max_slope(np.linalg.norm(x) * np.linalg.norm(w), (-1.0, 1.0))
+    reach = loss.max_derivative(np.linalg.norm(x) * np.linalg.norm(w), (-1.0, 1.0))
     moved = np.linalg.norm(ends[0] - shrink * w)
     assert moved <= shrink * step * reach * np.linalg.norm(x) + tiny
 
@@ -142,9 +142,9 @@ def test_a_step_minimizes_what_it_says(seed):
 def test_what_has_no_implicit_slope_is_refused():
     for loss in (Softmax(3), OneVsRest(Logistic(), 3), "log", object()):
         with pytest.raises(ValueError, match="loss must be"):
-            implicit_slopes(loss, np.ones(1), np.ones(1), 1.0)
+            implicit_derivatives(loss, np.ones(1), np.ones(1), 1.0)
     with pytest.raises(ValueError, match="weight must hold"):
-        implicit_slopes(Squared(), np.ones(1), np.ones(1), -1.0)
+        implicit_derivatives(Squared(), np.ones(1), np.ones(1), -1.0)
     with pytest.raises(ValueError, match="step must be"):
         implicit_step(Squared(), np.ones(1), np.ones(1), 1.0, 0.0)
 
@@ -165,10 +165,10 @@ def test_the_error_of_a_slope_grows_with_what_it_is_made_of():
         "x_norm": 1.0,
         "w_norm": 1.0,
         "largest_target": 1.0,
-        "slope": 1.0,
+        "derivative": 1.0,
         "curvature": 1.0,
     }
-    least = slope_error(**facts)
-    assert least > SLOPE_UNITS * UNIT
+    least = derivative_error(**facts)
+    assert least > DERIVATIVE_UNITS * UNIT
     for name in facts:
-        assert slope_error(**{**facts, name: 10 * facts[name]}) > least
+        assert derivative_error(**{**facts, name: 10 * facts[name]}) > least

@@ -72,7 +72,7 @@ def test_slope_is_the_derivative_of_the_value(loss, rng):
     y, Z = targets(loss, 500, rng), margins(loss, 500, rng)
     V = margins(loss, 500, rng, reach=1.0)
     numeric = along(lambda M: loss.value(y, M), Z, V, 1e-5)
-    exact = (loss.slope(y, Z) * V).sum(axis=1)
+    exact = (loss.derivative(y, Z) * V).sum(axis=1)
     assert np.allclose(exact, numeric, rtol=1e-6, atol=2e-5)
 
 
@@ -81,7 +81,7 @@ def test_curvature_product_is_the_derivative_of_the_slope(loss, rng):
     y, Z = targets(loss, 500, rng), margins(loss, 500, rng)
     V = margins(loss, 500, rng, reach=1.0)
     smooth = ~near_a_kink(loss, y, Z)
-    numeric = along(lambda M: loss.slope(y, M), Z, V, 1e-5)
+    numeric = along(lambda M: loss.derivative(y, M), Z, V, 1e-5)
     exact = loss.curvature_product(y, Z, V)
     assert np.allclose(exact[smooth], numeric[smooth], rtol=1e-5, atol=1e-7)
     assert smooth.sum() > 400
@@ -137,12 +137,12 @@ def test_constants_bound_slope_and_curvature_and_are_reached(loss, rng):
     y, Z = probing_margins(loss, rng)
     H = hessians(loss, y, Z)
     measured = {
-        "slope": np.linalg.norm(loss.slope(y, Z), axis=1).max(),
+        "slope": np.linalg.norm(loss.derivative(y, Z), axis=1).max(),
         "curvature": np.linalg.eigvalsh(H).max(),
         "trace": np.trace(H, axis1=1, axis2=2).max(),
     }
     claimed = {
-        "slope": loss.max_slope(REACH, Y_RANGE),
+        "slope": loss.max_derivative(REACH, Y_RANGE),
         "curvature": loss.max_curvature(),
         "trace": loss.max_trace(),
     }
@@ -154,14 +154,14 @@ def test_constants_bound_slope_and_curvature_and_are_reached(loss, rng):
 @every_loss
 def test_slopes_span_exactly_their_rank(loss, rng):
     y, Z = targets(loss, 300, rng), margins(loss, 300, rng)
-    assert np.linalg.matrix_rank(loss.slope(y, Z)) == loss.slope_rank()
+    assert np.linalg.matrix_rank(loss.derivative(y, Z)) == loss.derivative_rank()
 
 
 @every_loss
 @pytest.mark.parametrize("size", [1e3, 1e150, 1e300])
 def test_huge_margins_neither_warn_nor_give_nan(loss, size, rng):
     y, Z = targets(loss, 50, rng), margins(loss, 50, rng, reach=1.0) * size
-    for result in (loss.slope(y, Z), loss.curvature(y, Z)):
+    for result in (loss.derivative(y, Z), loss.curvature(y, Z)):
         assert np.all(np.isfinite(result))
     value = loss.value(y, Z)
     assert not np.any(np.isnan(value))
@@ -172,7 +172,7 @@ def test_huge_margins_neither_warn_nor_give_nan(loss, size, rng):
 def test_inputs_are_left_alone(loss, rng):
     y, Z = targets(loss, 20, rng), margins(loss, 20, rng)
     V, kept = margins(loss, 20, rng), (y.copy(), Z.copy())
-    loss.value(y, Z), loss.slope(y, Z), loss.curvature(y, Z)
+    loss.value(y, Z), loss.derivative(y, Z), loss.curvature(y, Z)
     loss.curvature_product(y, Z, V)
     assert np.array_equal(y, kept[0])
     assert np.array_equal(Z, kept[1])

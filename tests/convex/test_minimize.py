@@ -238,7 +238,7 @@ def test_roundoff_bounds_the_error_of_gradients_and_is_not_absurd(loss, rng):
         shape=W.shape,
         additions=DENSE_ROWS + 2 + 1,
         x_norm=1.0,
-        slope=loss.max_slope(np.inf, (-1.0, 1.0)),
+        derivative=loss.max_derivative(np.inf, (-1.0, 1.0)),
         curvature=loss.max_curvature(),
         w_norm=float(np.linalg.norm(W)),
         ridge=0.5,

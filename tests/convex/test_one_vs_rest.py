@@ -40,8 +40,8 @@ def test_joint_minimum_is_that_of_each_class_alone(loss, rng):
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_joint_slope_costs_the_root_of_the_number_of_classes(loss):
     joint = OneVsRest(loss, 25)
-    alone = loss.max_slope(1.0, (-1.0, 1.0))
-    assert joint.max_slope(1.0, (-1.0, 1.0)) == sqrt(25) * alone
+    alone = loss.max_derivative(1.0, (-1.0, 1.0))
+    assert joint.max_derivative(1.0, (-1.0, 1.0)) == sqrt(25) * alone
     assert joint.max_trace() == 25 * joint.max_curvature()
 
 

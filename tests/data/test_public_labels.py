@@ -80,9 +80,9 @@ def test_labels_outside_follow_the_rule_and_charge_nothing(model):
     if isinstance(model, OnlineLogisticRegression):  # such a row counts as absent
         model.fit(X, y, ledger=ledger)
         return
-    with pytest.raises(ValueError, match="classes") as refused:
+    with pytest.raises(ValueError, match="classes") as rejected:
         model.fit(X, y, ledger=ledger)
-    assert "half" not in str(refused.value)
+    assert "half" not in str(rejected.value)
     assert ledger.spent() == 0
 
 

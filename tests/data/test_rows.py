@@ -59,12 +59,12 @@ def test_blocks_cover_every_row_once_in_order(monkeypatch):
 class Term:
     """A sum that remembers how deep its additions are."""
 
-    def __init__(self, depth=0, places=()):
-        self.depth, self.places = depth, places
+    def __init__(self, depth=0, positions=()):
+        self.depth, self.positions = depth, positions
 
     def __add__(self, other):
         depth = 1 + max(self.depth, other.depth)
-        return Term(depth, self.places + other.places)
+        return Term(depth, self.positions + other.positions)
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 3, 5, 8, 21, 64])
@@ -72,7 +72,7 @@ def test_blocks_are_added_in_pairs(n_blocks, monkeypatch):
     n = 64 * n_blocks
     rows = blocks_of(np.zeros((n, 2)), np.arange(n), monkeypatch, 1)
     (total,) = rows.sum(lambda X, y: (Term(0, (int(y[0]) // 64,)),))
-    assert total.places == tuple(range(n_blocks))
+    assert total.positions == tuple(range(n_blocks))
     assert total.depth <= ceil(log2(n_blocks)) + 1
 
 

@@ -11,18 +11,18 @@ from tacit.privacy import Budget, Ledger
 KINDS = (sparse.csr_array, sparse.csc_array)
 
 
-def stray(kind, place):
+def stray(kind, position):
     X = kind(np.full((20, 3), 0.5))
-    X.indices[4] = place
+    X.indices[4] = position
     return X
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", [77777, -2])
-def test_entries_outside_of_the_matrix_are_refused(kind, place):
-    with pytest.raises(ValueError, match="does not have") as refused:
-        canonical(stray(kind, place))
-    assert "777" not in str(refused.value)
+def test_entries_outside_of_the_matrix_are_refused(kind, position):
+    with pytest.raises(ValueError, match="does not have") as rejected:
+        canonical(stray(kind, position))
+    assert "777" not in str(rejected.value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -60,6 +60,6 @@ def test_targets_in_several_columns_do_not_tell_the_number_of_rows():
     model = Lasso(
         1.0, 1e-3, feature_bounds=1.0, y_range=(0, 1), neighbors="add_or_remove_one"
     )
-    with pytest.raises(ValueError, match="1d array") as refused:
+    with pytest.raises(ValueError, match="1d array") as rejected:
         model.fit(np.full((237, 3), 0.5), np.zeros((237, 2)))
-    assert "237" not in str(refused.value)
+    assert "237" not in str(rejected.value)

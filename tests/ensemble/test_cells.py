@@ -24,14 +24,14 @@ N = 40
 
 def column(cells):
     made = np.empty(len(cells), dtype=object)
-    for place, cell in enumerate(cells):
-        made[place] = cell
+    for position, cell in enumerate(cells):
+        made[position] = cell
     return made
 
 
-def images(place):
+def images(position):
     image = np.zeros((40, 40))
-    image[20, 20] = place
+    image[20, 20] = position
     return image
 
 
@@ -53,7 +53,7 @@ def moved(cells, gone):
     def contents(rows):
         table = column([cells[row] for row in rows])[:, None]
         chunks = chunk_members(table, np.zeros(len(rows)), 10, **PEOPLE)
-        return [[rows[place] for place in chunk] for chunk in chunks]
+        return [[rows[position] for position in chunk] for chunk in chunks]
 
     before = contents(range(N))
     after = contents([row for row in range(N) if row != gone])
@@ -65,7 +65,7 @@ def moved(cells, gone):
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_a_row_of_objects_that_is_gone_moves_no_other(kind):
-    cells = [kind(place) for place in range(N)]
+    cells = [kind(position) for position in range(N)]
     assert moved(cells, 0) == moved(cells, N // 2) == 0
     table = column(cells)[:, None]
     assert len(set(row_digests(table, np.zeros(N), KEY))) == N
@@ -74,7 +74,7 @@ def test_a_row_of_objects_that_is_gone_moves_no_other(kind):
 def test_cells_that_share_how_they_print_would_be_moved(monkeypatch):
     shown = "tacit.ensemble._row_digests.written"
     monkeypatch.setattr(shown, lambda cell, digest: repr(cell).encode())
-    assert moved([images(place) for place in range(N)], 0) > 0
+    assert moved([images(position) for position in range(N)], 0) > 0
 
 
 def day(*parts, **options):
@@ -135,9 +135,9 @@ def test_cells_of_other_types_are_refused_where_chunks_are_by_contents(cell):
         written(cell, HASH)
     X = column([cell, 1, 2])[:, None]
     targets = np.zeros(3)
-    with pytest.raises(ValueError, match="rows are told apart by all") as refusal:
+    with pytest.raises(ValueError, match="rows are told apart by all") as rejection:
         chunk_members(X, targets, 3, **PEOPLE)
-    assert refusal.value.__suppress_context__
+    assert rejection.value.__suppress_context__
     counted = chunk_members(X, targets, 3, key=KEY, neighbors="replace_one")
     people = chunk_members(X, targets, 3, ids=[1, 2, 3], **PEOPLE)
     for chunks in (counted, people):

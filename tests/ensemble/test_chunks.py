@@ -35,8 +35,8 @@ def in_csr(rows):
 def objects(rows):
     table = np.empty((len(rows), 2), dtype=object)
     y = np.empty(len(rows), dtype=object)
-    for place, row in enumerate(rows):
-        table[place], y[place] = row[:2], row[2]
+    for position, row in enumerate(rows):
+        table[position], y[position] = row[:2], row[2]
     return table, y
 
 
@@ -97,7 +97,7 @@ def test_pieces_of_an_order_would_not_pass():
     def in_order(X, y, n_chunks, **_):
         return np.array_split(np.arange(len(y)), n_chunks)
 
-    rows = [(float(place), 0.0, 0) for place in range(20)]
+    rows = [(float(position), 0.0, 0) for position in range(20)]
     before = chunks_of(dense, rows, split=in_order)
     assert n_changed(before, chunks_of(dense, rows[1:], split=in_order)) > 1
     assert n_changed(chunks_of(dense, rows), chunks_of(dense, rows[1:])) == 1
@@ -121,17 +121,17 @@ def test_the_order_of_rows_does_not_matter(rows, data):
 @settings(max_examples=25)
 @given(rows=ROWS.filter(bool), new=ROWS.filter(bool), data=st.data())
 def test_replacing_a_row_changes_one_chunk_where_rows_are_counted(rows, new, data):
-    place = data.draw(st.integers(0, len(rows) - 1))
-    other = [*rows[:place], new[0], *rows[place + 1 :]]
+    position = data.draw(st.integers(0, len(rows) - 1))
+    other = [*rows[:position], new[0], *rows[position + 1 :]]
     before = chunks_of(dense, rows, terms=COUNTED)
     changed = n_changed(before, chunks_of(dense, other, terms=COUNTED))
-    X, y = dense([rows[place], new[0]])
+    X, y = dense([rows[position], new[0]])
     same = shown(X, y, [0]) == shown(X, y, [1])
     assert changed == (0 if same else 1)
 
 
 def test_chunks_by_contents_would_not_pass_where_a_row_is_replaced():
-    rows = [(float(place), 0.0, 0) for place in range(50)]
+    rows = [(float(position), 0.0, 0) for position in range(50)]
     changed = {
         n_changed(chunks_of(dense, rows), chunks_of(dense, [*rows[:-1], (v, 9.0, 0)]))
         for v in range(9)
@@ -202,7 +202,7 @@ def test_whole_numbers_that_floats_round_are_told_apart(largest):
 
 
 def test_a_longer_text_or_a_new_category_moves_no_other_row():
-    texts = [f"t{place}" for place in range(30)]
+    texts = [f"t{position}" for position in range(30)]
     y = np.zeros(31)
     for kind in (np.array, pd.Series, lambda v: pd.Series(v, dtype="category")):
         before = chunk_members(_column(kind(texts)), y[:30], 5, **PEOPLE)
@@ -227,20 +227,20 @@ def test_sparse_rows_are_read_as_they_stand_for():
 
 IDS = [
     list(range(40)),
-    [f"person {place}" for place in range(40)],
-    [b"%d" % place for place in range(40)],
+    [f"person {position}" for position in range(40)],
+    [b"%d" % position for position in range(40)],
     np.arange(40, dtype=np.uint16),
-    pd.Series([f"p{place}" for place in range(40)]),
-    [2**200 + place for place in range(40)],
-    [2**63 - 20 + place for place in range(40)],
-    [10**5000 + place for place in range(40)],
-    ["\udcff" * (place + 1) for place in range(40)],
+    pd.Series([f"p{position}" for position in range(40)]),
+    [2**200 + position for position in range(40)],
+    [2**63 - 20 + position for position in range(40)],
+    [10**5000 + position for position in range(40)],
+    ["\udcff" * (position + 1) for position in range(40)],
 ]
 
 
 @pytest.mark.parametrize("ids", IDS, ids=lambda ids: type(ids[0]).__name__)
 def test_all_rows_of_an_id_are_in_one_chunk(ids):
-    each = [ids[place % 40] for place in range(100)]
+    each = [ids[position % 40] for position in range(100)]
     X = np.arange(200.0).reshape(100, 2)
     chunks = chunk_members(X, np.zeros(100), 7, ids=each, **PEOPLE)
     where = {row: chunk for chunk, rows in enumerate(chunks) for row in rows.tolist()}
@@ -273,9 +273,9 @@ def test_all_rows_of_an_id_are_in_one_chunk(ids):
     ids=repr,
 )
 def test_ids_that_are_not_one_for_each_row_are_refused(ids):
-    with pytest.raises(ValueError, match="ids must be one for each row") as refusal:
+    with pytest.raises(ValueError, match="ids must be one for each row") as rejection:
         chunk_members(np.zeros((3, 1)), np.zeros(3), 2, ids=ids, **PEOPLE)
-    assert not any(letter.isdigit() for letter in str(refusal.value))
+    assert not any(letter.isdigit() for letter in str(rejection.value))
 
 
 def test_ids_are_refused_where_a_row_is_replaced():

@@ -101,7 +101,7 @@ def test_answers_are_read_without_teachers_and_none_is_given(
                 ask()
         assert shown(durable.labels) == expected
         assert durable.remaining == left
-        assert durable.labeler.privacy_.promise.epsilon == 40.0
+        assert durable.labeler.privacy_.guarantee.epsilon == 40.0
     assert state.read_bytes() == before
 
 

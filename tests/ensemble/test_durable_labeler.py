@@ -17,7 +17,7 @@ from tests.ending import ended_at, refused_in_a_fork
 from tests.ensemble.labeling import clouds, labeler, shown
 
 from tacit._random import as_generator
-from tacit._resumable import folder as _held
+from tacit._resumable import folder as _stored
 from tacit._resumable.record import OtherParameters
 from tacit._state import StateDamaged, dumped, loaded
 from tacit.ensemble import DurableLabeler, _durable
@@ -82,7 +82,7 @@ def test_an_answer_that_skips_its_disk_would_be_caught(tmp_path, monkeypatch, se
     with DurableLabeler(labeler(**FEW), tmp_path / "s") as durable:
         durable.fit(X, y)
         with monkeypatch.context() as patch:
-            patch.setattr(_held, "placed", lambda *_: None)
+            patch.setattr(_stored, "placed", lambda *_: None)
             told = durable.label(Q[:3])
     with DurableLabeler(labeler(**FEW), tmp_path / "s") as durable:
         assert durable.n_asked == 0
@@ -140,8 +140,8 @@ def test_a_process_that_is_killed_goes_on_with_one_charge(tmp_path, seed, mechan
     lines = said.read_text().splitlines()
     assert len(lines) >= len(labels) - kills
     for line in lines:
-        place, _, label = line.partition(" ")
-        assert repr(labels[int(place) - 1]) == label
+        position, _, label = line.partition(" ")
+        assert repr(labels[int(position) - 1]) == label
 
 
 def test_a_restart_resets_neither_counts_nor_the_threshold(tmp_path, seed):
@@ -168,9 +168,9 @@ def test_a_restart_resets_neither_counts_nor_the_threshold(tmp_path, seed):
         assert durable.labeler.remaining_ == plain.remaining_
     # the state that a process begins with is the one that the last one left
     again = labeler(**terms).fit(X, y)
-    for place, state in enumerate(states):
+    for position, state in enumerate(states):
         assert state == again._private_standing._private_state
-        again.answer(Q[place])
+        again.answer(Q[position])
 
 
 def test_a_threshold_that_is_drawn_anew_would_be_caught(seed):

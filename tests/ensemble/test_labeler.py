@@ -281,7 +281,7 @@ def test_chunks_that_are_empty_or_lack_a_class_vote(seed):
     assert np.mean(alone.label(Q).values == clouds(seed)[3]) > 0.9
 
 
-REFUSED = {
+REJECTED = {
     "estimator": [None, GaussianNB, StandardScaler(), "tree"],
     "n_teachers": [0, 1.5, True, None, "many", np.array([3, 4])],
     "epsilon": [0, -1.0, None],
@@ -304,7 +304,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [(n, v) for n, values in REFUSED.items() for v in values]
+    ("name", "value"), [(n, v) for n, values in REJECTED.items() for v in values]
 )
 def test_bad_parameters_are_refused_before_the_charge(seed, name, value):
     X, y, _, _ = clouds(seed)
@@ -630,9 +630,9 @@ def test_teachers_can_be_kept_in_a_new_folder(tmp_path, seed):
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "file").write_text("")
     ledger = Ledger(Budget(100.0, 1e-3))
-    for place in (tmp_path / "used", tmp_path / "used" / "file"):
+    for position in (tmp_path / "used", tmp_path / "used" / "file"):
         with pytest.raises(ValueError, match="teacher_folder must be a new or an em"):
-            labeler(teacher_folder=place).fit(X, y, ledger=ledger)
+            labeler(teacher_folder=position).fit(X, y, ledger=ledger)
     with pytest.raises(OSError, match="file"):
         labeler(teacher_folder=tmp_path / "used" / "file" / "x").fit(
             X, y, ledger=ledger

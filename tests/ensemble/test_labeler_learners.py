@@ -66,9 +66,9 @@ def test_more_teachers_than_rows_are_refused_before_the_charge(seed):
 def test_a_private_number_of_rows_is_not_what_teachers_are_compared_with(seed):
     X, y, _, _ = clouds(seed, n_rows=50)
     for n_rows in (3, 50):
-        for n_teachers, refused in ((60, False), (71, True)):
+        for n_teachers, rejected in ((60, False), (71, True)):
             model = labeler(n_teachers=n_teachers, expected_rows=70, **ADDED)
-            if refused:
+            if rejected:
                 with pytest.raises(ValueError, match="at most the 70 rows"):
                     model.fit(X[:n_rows], y[:n_rows])
             else:

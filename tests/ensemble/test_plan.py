@@ -24,7 +24,7 @@ from tacit.mechanisms.votes import (
     CLASS_VOTES,
     NUMBER_VOTES,
     StableVotes,
-    VoteLaw,
+    VoteDistribution,
     VoteTerms,
     stable_votes,
     vote_mechanism,
@@ -62,7 +62,9 @@ def streams(mechanism, laws, n_queries, n_streams, rng):
 
 
 def laws_for(n_teachers, n_classes, groups=HARD):
-    return tuple((share, VoteLaw(n_teachers, a, n_classes)) for share, a in groups)
+    return tuple(
+        (share, VoteDistribution(n_teachers, a, n_classes)) for share, a in groups
+    )
 
 
 def near_mean(samples, mean, p_fail=1e-6):
@@ -74,7 +76,7 @@ def near_mean(samples, mean, p_fail=1e-6):
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_votes_win_as_often_as_the_law_says(n_classes, seed):
     rng = as_generator(seed)
-    law, scale, n = VoteLaw(60, 0.6, n_classes), 15.0, 20_000
+    law, scale, n = VoteDistribution(60, 0.6, n_classes), 15.0, 20_000
     counts = drawn_counts(law, n, rng) + scale * rng.normal(size=(n, n_classes))
     won = int(np.sum(counts.argmax(axis=1) == 0))
     expected = law.expected(law.right(scale))
@@ -88,18 +90,18 @@ def test_votes_win_as_often_as_the_law_says(n_classes, seed):
 
 def test_leads_of_two_classes_follow_the_binomial_law(seed):
     rng = as_generator(seed)
-    law = VoteLaw(30, 0.7, 2)
+    law = VoteDistribution(30, 0.7, 2)
     counts = drawn_counts(law, 5_000, rng)
     leads = counts[:, 0] - counts[:, 1]
     found = [int(np.sum(leads == lead)) for lead in law.leads[:, 0]]
     assert_counts_follow(found, law.probabilities)
-    other = VoteLaw(30, 0.65, 2)
+    other = VoteDistribution(30, 0.65, 2)
     found = [int(np.sum(leads == lead)) for lead in other.leads[:, 0]]
     assert_counts_detect(found, other.probabilities)
 
 
 def test_leads_of_many_classes_are_near(seed):
-    law = VoteLaw(200, 0.4, 5)
+    law = VoteDistribution(200, 0.4, 5)
     counts = drawn_counts(law, 20_000, as_generator(seed))
     leads = counts[:, 0] - counts[:, 1:].max(axis=1)
     expected = law.expected(law.leads.astype(float))
@@ -146,7 +148,7 @@ def test_as_many_questions_are_answered_as_planned(name, seed):
     mechanism = vote_mechanism(name, BUDGET, terms)
     laws = laws_for(n_teachers, 2)
     answered, _ = streams(mechanism, laws, n_queries, 80, rng)
-    expected = mechanism.share_answered(laws, n_queries)
+    expected = mechanism.fraction_answered(laws, n_queries)
     assert near_mean(answered / n_queries, expected)
     # control: if no limit ended the streams, more would be answered
     assert not near_mean(answered / n_queries, mechanism.told(laws).answered)
@@ -164,22 +166,22 @@ def test_runs_between_refusals_have_about_their_mean_length(refusals, n_queries,
     ends = np.cumsum(runs, axis=1)
     asked = np.minimum(ends[:, -1], n_queries)
     answered = np.mean(asked - np.sum(ends <= n_queries, axis=1)) / n_queries
-    expected = mechanism.share_answered(laws, n_queries)
+    expected = mechanism.fraction_answered(laws, n_queries)
     assert expected == pytest.approx(answered, rel=0.03)
     # control: were all refusals as likely as on average, fewer would be answered
     mean = rates.mean()
-    refused = stats.binom.sf(np.arange(refusals + 1), n_queries, mean).sum()
-    wrong = (1 / mean - 1) * refused / n_queries
+    rejected = stats.binom.sf(np.arange(refusals + 1), n_queries, mean).sum()
+    wrong = (1 / mean - 1) * rejected / n_queries
     assert wrong != pytest.approx(answered, rel=0.03)
 
 
 def test_thresholds_average_to_the_release_probability():
     mechanism = stable_votes(BUDGET, 2, 5)
     laws = laws_for(150, 2)
-    refused = mechanism.refusals_by_level(laws)
-    assert refused.mean() == pytest.approx(1 - mechanism.told(laws).answered, abs=2e-3)
+    rejected = mechanism.refusals_by_level(laws)
+    assert rejected.mean() == pytest.approx(1 - mechanism.told(laws).answered, abs=2e-3)
     # runs of questions that share a threshold are longer than independent ones
-    assert np.mean(1 / refused) > 1.02 / refused.mean()
+    assert np.mean(1 / rejected) > 1.02 / rejected.mean()
 
 
 @pytest.mark.parametrize("name", CLASS_VOTES)
@@ -280,7 +282,7 @@ def test_more_teachers_of_one_agreement_are_never_worse():
             n_teachers=n_teachers,
             max_refusals=10,
         )
-        return plan.share_right
+        return plan.fraction_right
 
     for name in ("gnmax", "stable"):
         shares = [planned(name, n) for n in (50, 200, 800, 3200)]
@@ -307,18 +309,18 @@ def test_teachers_are_chosen_by_what_rows_do_for_them():
         for n in (10, 50, 100, 200, 400, 1000, 4000, 20_000)
     ]
     assert 20 < plan.n_teachers < 2000
-    assert plan.share_right >= 0.985 * max(other.share_right for other in others)
+    assert plan.fraction_right >= 0.985 * max(other.fraction_right for other in others)
     # far fewer and far more are worse, so that there was something to choose
-    assert plan.share_right > others[0].share_right + 0.1
-    assert plan.share_right > others[-1].share_right + 0.1
+    assert plan.fraction_right > others[0].fraction_right + 0.1
+    assert plan.fraction_right > others[-1].fraction_right + 0.1
 
 
 def test_hard_questions_bring_refusals():
     terms = {"mechanism": "stable", "n_teachers": 1000, "max_refusals": 5}
     easy = plan_teachers(20_000, 500, 1.0, 1e-6, agreement=0.95, **terms)
     mixed = plan_teachers(20_000, 500, 1.0, 1e-6, agreement=HARD, **terms)
-    assert easy.share_answered > 0.99
-    assert mixed.share_answered < 0.3
+    assert easy.fraction_answered > 0.99
+    assert mixed.fraction_answered < 0.3
     assert mixed.label_accuracy > 0.99
 
 
@@ -362,7 +364,7 @@ def test_few_teachers_and_odd_budgets_have_plans(n_teachers, epsilon):
         5, 1, epsilon, 1e-6, n_teachers=n_teachers, n_classes=3, max_refusals=0
     )
     for plan in plans:
-        assert 0 <= plan.share_answered <= 1
+        assert 0 <= plan.fraction_answered <= 1
         assert 0 <= plan.label_accuracy <= 1
     if epsilon == 1000.0 and n_teachers == 1:
         assert plans[0].label_accuracy == pytest.approx(0.8, abs=0.02)
@@ -413,7 +415,7 @@ def test_auto_takes_the_fewest_teachers_that_noise_does_not_disturb():
 
     def accuracy(n_teachers):
         mechanism = vote_mechanism("gnmax", BUDGET, VoteTerms(n_teachers, **facts))
-        return mechanism.told(((1.0, VoteLaw(n_teachers, 0.8, 2)),)).accuracy
+        return mechanism.told(((1.0, VoteDistribution(n_teachers, 0.8, 2)),)).accuracy
 
     assert accuracy(found) >= 0.99 > accuracy(found - 1)
     assert auto_teachers(10**7, BUDGET, "gnmax", **facts) == found
@@ -446,4 +448,4 @@ def test_what_is_beyond_all_plans_is_refused_by_name(given, mechanism):
 )
 def test_plans_at_the_ends_of_what_is_planned_for_say_something(given):
     facts = {"n_rows": 1000, "n_queries": 100, "epsilon": 1.0, "delta": 1e-5, **given}
-    assert 0 <= plan_teachers(**facts, mechanism="stable").share_answered <= 1
+    assert 0 <= plan_teachers(**facts, mechanism="stable").fraction_answered <= 1

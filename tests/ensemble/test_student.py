@@ -88,7 +88,7 @@ def test_any_student_learns_the_classes(labels, student):
     assert_allclose(model.predict_proba(NEW).sum(axis=1), 1.0)
     assert model.n_features_in_ == 2
     assert model.labels_.answered.all()
-    assert model.privacy_.promise.epsilon == 20.0
+    assert model.privacy_.guarantee.epsilon == 20.0
 
 
 def test_bare_truth_values_can_be_labels():
@@ -284,10 +284,10 @@ def test_which_rows_are_asked_tells_nothing_of_the_key():
         """The first draws of a shuffle, which are read off its result."""
         where, now, found = np.arange(n), np.arange(n), []
         for last in range(n - 1, n - 5, -1):
-            place = where[order[last]]
-            found.append(place)
-            now[[last, place]] = now[[place, last]]
-            where[now[[last, place]]] = last, place
+            position = where[order[last]]
+            found.append(position)
+            now[[last, position]] = now[[position, last]]
+            where[now[[last, position]]] = last, position
         return found
 
     assert table.shape == (n, 1)
@@ -552,8 +552,8 @@ def test_half_of_the_offsets_cost_little_where_teachers_disagree(seed):
     half = VoteClassifier(SmoothedVotes(), [0, 1]).fit(rows, shares)
     full = VoteClassifier(SmoothedVotes(), [0, 1], balance=1.0).fit(rows, shares)
 
-    def agreed(places):
-        return exact[np.arange(2000), places].mean()
+    def agreed(positions):
+        return exact[np.arange(2000), positions].mean()
 
     constant = agreed(np.zeros(2000, dtype=int))
     assert agreed(half.predict(rows)) > constant - 0.015

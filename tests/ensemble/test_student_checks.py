@@ -120,7 +120,7 @@ def test_a_rehearsal_leaves_no_trace():
     student = PrivateStudent(labeler(), Ridge(solver="sag"))
     model = labeler().fit(X, Y)
     state = np.random.get_state()[1].tolist()  # noqa: NPY002
-    student._rehearse(model, POOL)
+    student._dry_run(model, POOL)
     assert np.random.get_state()[1].tolist() == state  # noqa: NPY002
     assert not hasattr(student, "labels_")
 
@@ -138,7 +138,7 @@ def test_a_durable_labeler_teaches_after_its_restart(tmp_path):
     "made", [iter, lambda ids: (i for i in ids), lambda ids: map(int, ids)]
 )
 def test_ids_that_can_be_read_once_are_as_good_as_a_list(made):
-    ids = [2**63 + place // 2 for place in range(len(X))]
+    ids = [2**63 + position // 2 for position in range(len(X))]
     told = []
     for given in (ids, made(ids)):
         model = labeler(neighbors="add_or_remove_one", expected_rows=200)

@@ -53,8 +53,8 @@ def taught(estimator, rows, voting=TWO, n=N, seeds=None, **options):
 @pytest.mark.parametrize("folder", [False, True])
 def test_each_teacher_votes_as_a_model_of_its_rows(rows, folder, tmp_path):
     X, y = rows
-    place = tmp_path / "t" if folder else None
-    teachers = taught(DecisionTreeClassifier(random_state=3), rows, folder=place)
+    position = tmp_path / "t" if folder else None
+    teachers = taught(DecisionTreeClassifier(random_state=3), rows, folder=position)
     votes = teachers.votes(X)
     assert len(teachers) == N
     assert votes.shape == (N, 120)
@@ -351,17 +351,17 @@ def test_a_folder_is_for_its_owner_alone(rows, tmp_path):
 
 
 def test_an_empty_folder_becomes_its_owners_alone(rows, tmp_path):
-    place = tmp_path / "t"
-    place.mkdir()
-    place.chmod(0o755)
-    taught(Majority(), rows, folder=place)
-    assert place.stat().st_mode & 0o777 == 0o700
+    position = tmp_path / "t"
+    position.mkdir()
+    position.chmod(0o755)
+    taught(Majority(), rows, folder=position)
+    assert position.stat().st_mode & 0o777 == 0o700
     # and so does one that holds teachers already
-    place.chmod(0o750)
-    (place / "private-teacher-0").chmod(0o644)
-    taught(Majority(), rows, folder=place)
-    assert place.stat().st_mode & 0o777 == 0o700
-    assert (place / "private-teacher-0").stat().st_mode & 0o777 == 0o600
+    position.chmod(0o750)
+    (position / "private-teacher-0").chmod(0o644)
+    taught(Majority(), rows, folder=position)
+    assert position.stat().st_mode & 0o777 == 0o700
+    assert (position / "private-teacher-0").stat().st_mode & 0o777 == 0o600
 
 
 def test_an_empty_folder_of_another_owner_is_refused(rows, tmp_path, monkeypatch):
@@ -384,24 +384,24 @@ class Counted(Majority):
 
 def test_training_goes_on_where_it_stopped(rows, tmp_path):
     X, _ = rows
-    trainings, place = tmp_path / "trainings", tmp_path / "t"
+    trainings, position = tmp_path / "trainings", tmp_path / "t"
     trainings.mkdir()
     learner = Counted(str(trainings))
-    whole = taught(learner, rows, folder=place).votes(X)
+    whole = taught(learner, rows, folder=position).votes(X)
     assert len(list(trainings.iterdir())) == N
     # one file was not written, one is damaged, one is of another teacher
-    (place / "private-teacher-1").unlink()
-    damaged = place / "private-teacher-2"
+    (position / "private-teacher-1").unlink()
+    damaged = position / "private-teacher-2"
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
-    (place / "private-teacher-3").write_bytes(
-        (place / "private-teacher-4").read_bytes()
+    (position / "private-teacher-3").write_bytes(
+        (position / "private-teacher-4").read_bytes()
     )
-    (place / "private-teacher-5.partial").write_bytes(b"cut")
-    again = taught(learner, rows, folder=place)
+    (position / "private-teacher-5.partial").write_bytes(b"cut")
+    again = taught(learner, rows, folder=position)
     assert len(list(trainings.iterdir())) == N + 3
     assert (again.votes(X) == whole).all()
     # other rows of the same seeds are other teachers
-    taught(learner, (X, 1 - rows[1]), folder=place)
+    taught(learner, (X, 1 - rows[1]), folder=position)
     assert len(list(trainings.iterdir())) == 2 * N + 3
 
 
@@ -460,7 +460,7 @@ def test_one_process_at_a_time_trains_in_a_folder(rows, tmp_path):
 
 
 def test_a_manifest_tells_no_seed(rows, tmp_path):
-    seeds = [10**9 + place for place in range(N)]
+    seeds = [10**9 + position for position in range(N)]
     taught(Majority(), rows, seeds=seeds, folder=tmp_path)
     found = json.loads((tmp_path / "teachers.json").read_text())
     assert found["n_teachers"] == N

@@ -54,9 +54,9 @@ def test_processes_and_threads_train_the_same_teachers(rows, learner, folder, tm
     X, _ = rows
     alone = taught(learner, rows, n_jobs=1).votes(X)
     for backend in BACKENDS:
-        place = tmp_path / backend if folder else None
+        position = tmp_path / backend if folder else None
         with joblib.parallel_config(backend=backend):
-            teachers = taught(learner, rows, folder=place)
+            teachers = taught(learner, rows, folder=position)
             assert (teachers.votes(X) == alone).all()
             assert (teachers.votes(X[:2]) == alone[:, :2]).all()
 
@@ -126,8 +126,8 @@ def test_a_worker_that_ends_is_a_teacher_that_failed(rows, folder, tmp_path, rec
     X, y = rows
     large = X.copy()
     large[5] = 1000.0
-    place = tmp_path / "t" if folder else None
-    teachers = taught(CrashesAbove(), (large, np.ones_like(y)), folder=place)
+    position = tmp_path / "t" if folder else None
+    teachers = taught(CrashesAbove(), (large, np.ones_like(y)), folder=position)
     votes = teachers.votes(X)
     assert (votes == 0).all(axis=1).sum() == 1
     assert (votes == 1).all(axis=1).sum() == N - 1
@@ -154,7 +154,7 @@ def test_a_dask_cluster_trains_the_same_teachers(rows, tmp_path):
         distributed.Client(cluster, timeout=60),
         joblib.parallel_config(backend="dask", wait_for_workers_timeout=60),
     ):
-        for place in (None, tmp_path / "t"):
-            teachers = taught(learner, rows, folder=place, n_jobs=-1)
+        for position in (None, tmp_path / "t"):
+            teachers = taught(learner, rows, folder=position, n_jobs=-1)
             assert (teachers.votes(X) == alone).all()
     assert time.monotonic() - began < 300

@@ -73,8 +73,8 @@ def test_what_is_no_label_is_a_vote_for_the_first_class(predictions, capfd):
 
 
 def test_odd_predictions_spoil_their_own_votes_alone():
-    places = ClassVoting([1, 2]).cast([2, None, 2, 3, np.nan], 5)
-    assert places.tolist() == [1, 0, 1, 0, 0]
+    positions = ClassVoting([1, 2]).cast([2, None, 2, 3, np.nan], 5)
+    assert positions.tolist() == [1, 0, 1, 0, 0]
     numbers = NumberVoting(0, 10).cast([2, None, "x", 30, np.nan], 5)
     assert numbers.tolist() == [2, 5, 5, 10, 5]
 

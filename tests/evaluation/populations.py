@@ -49,8 +49,8 @@ def best_coefficients(model, X, y, n_rows):
         W = w.reshape(problem.shape)
         Z = rows @ W
         value = each * problem.loss.value(y, Z).sum() + ridge / 2 * w @ w
-        slope = each * rows.T @ problem.loss.slope(y, Z) + ridge * W
-        return value, slope.ravel()
+        derivative = each * rows.T @ problem.loss.derivative(y, Z) + ridge * W
+        return value, derivative.ravel()
 
     found = minimize(
         risk,

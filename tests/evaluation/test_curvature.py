@@ -39,7 +39,8 @@ def test_sums_are_the_hessian_and_the_squared_gradients(loss):
         H, Objective(loss, 0.0).hessian(ArrayRows(X, y), W), atol=1e-12
     )
     each = [
-        np.outer(x, s).ravel() for x, s in zip(X, loss.slope(y, X @ W), strict=True)
+        np.outer(x, s).ravel()
+        for x, s in zip(X, loss.derivative(y, X @ W), strict=True)
     ]
     np.testing.assert_allclose(G, sum(np.outer(g, g) for g in each), atol=1e-12)
 

@@ -124,10 +124,10 @@ def test_rows_that_no_plan_is_made_for_are_too_few():
 
 
 def test_a_model_that_can_plan_for_no_number_of_rows_has_no_least(monkeypatch):
-    def refuse(*_):
+    def reject(*_):
         raise PlanError("never")
 
-    monkeypatch.setattr(_scores, "_scores", refuse)
+    monkeypatch.setattr(_scores, "_scores", reject)
     assert least_rows(MODEL, WIDTHS, n_classes=2) is None
 
 

@@ -22,19 +22,19 @@ SOLVERS = {
 FACTOR = 1.5
 
 
-def made_up(n, p, spread, decay, signal, seed):
+def synthetic(n, p, spread, decay, signal, seed):
     """Return rows with the spectrum and the signal that were guessed."""
     rng = as_generator(seed)
     falling = np.arange(1.0, p + 1) ** -decay
-    deviations = spread * np.sqrt(falling / falling.sum())
+    stds = spread * np.sqrt(falling / falling.sum())
     # signs, so that no row is longer than its bound
-    X = rng.choice([-1.0, 1.0], size=(n, p)) * deviations
+    X = rng.choice([-1.0, 1.0], size=(n, p)) * stds
     w = np.full(p, signal / spread)
     return X, np.clip(X @ w + 0.05 * rng.normal(size=n), -1.0, 1.0)
 
 
 def measured(solver, n, p, budget, guess, seed, runs):
-    X, y = made_up(n, p, *guess, seed)
+    X, y = synthetic(n, p, *guess, seed)
     problem = Problem(Squared(), RowBounds(), n, p)
     rows = bounded_rows(X, y, problem.bounds)
     plan = solver.plan(problem, budget)

@@ -56,7 +56,7 @@ def test_without_noise_they_are_those_of_the_sandwich(solver):
     plan = model._facts.planned.plan
     ridge = getattr(plan, "tilted", plan).ridge
     H = Objective(model.loss_, ridge).hessian(ArrayRows(rows, labels), W)
-    g = rows * model.loss_.slope(labels, rows @ W)
+    g = rows * model.loss_.derivative(labels, rows @ W)
     V = np.linalg.inv(H) @ (g.T @ g) @ np.linalg.inv(H)
     # a tenth of the chance to miss is kept for the matrices
     wide = stats.norm.isf(0.05 * 0.9 / 2) * np.sqrt(np.diag(V))
@@ -186,7 +186,7 @@ def test_they_are_charged_before_rows_are_read():
     model = logistic(random_state=0).fit(X, y, ledger=ledger)
     found = coefficient_intervals(model, X, y, epsilon=0.5, ledger=ledger)
     assert [e.label for e in ledger.report().entries][1:] == ["coefficient intervals"]
-    assert found.privacy.promise == Budget(0.5, 1e-6)
+    assert found.privacy.guarantee == Budget(0.5, 1e-6)
     assert not found.privacy.seeded
     before = ledger.spent()
     with pytest.raises(BudgetExceeded):
@@ -240,7 +240,7 @@ def without_facts(model):
     return model
 
 
-REFUSED = {
+REJECTED = {
     "no penalty but the ridge": lambda m, X, y: (
         logistic(penalty=L1(1.0)).fit(X, y),
         X,
@@ -256,11 +256,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("words", REFUSED)
+@pytest.mark.parametrize("words", REJECTED)
 def test_bad_rows_are_refused_in_words_and_charge_nothing(words):
     X, y = sample(n=100)
     ledger = Ledger(Budget(2.0, 1e-5))
-    arguments = REFUSED[words](logistic(OutputPerturbation()).fit(X, y), X, y)
+    arguments = REJECTED[words](logistic(OutputPerturbation()).fit(X, y), X, y)
     with pytest.raises(ValueError, match=words):
         coefficient_intervals(*arguments, epsilon=1.0, ledger=ledger)
     assert ledger.spent() == 0

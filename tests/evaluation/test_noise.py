@@ -64,7 +64,7 @@ def standardized(model, X, y, n_fits, seed):
     )
     fits = [solver.run_with_noise(plan, rows, rng) for _ in range(n_fits)]
     found = np.array([W[:, 0] for W, _ in fits])
-    stated = np.array([noise.deviation[:, 0] for _, noise in fits])
+    stated = np.array([noise.std[:, 0] for _, noise in fits])
     return (found - found.mean(axis=0)) / stated * np.sqrt(n_fits / (n_fits - 1))
 
 

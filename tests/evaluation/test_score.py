@@ -170,7 +170,7 @@ def test_it_is_charged_without_a_delta():
     model, (X, y) = classifier(), rows(seed=1)
     ledger = Ledger(Budget(1.0, 1e-6))
     found = private_score(model, X, y, epsilon=0.5, ledger=ledger, random_state=0)
-    assert found.privacy.promise == Budget(0.5, 0.0)
+    assert found.privacy.guarantee == Budget(0.5, 0.0)
     assert found.privacy.seeded
     assert [e.label for e in ledger.report().entries] == ["private score"]
     assert ledger.spent() == pytest.approx(0.5, rel=1e-3)
@@ -183,7 +183,7 @@ def test_the_relation_is_that_of_the_model():
     X, y = rows()
     model = LogisticRegression(1.0, 1e-6, neighbors=ADD, classes=[0, 1]).fit(X, y)
     report = private_score(model, X, y, epsilon=1.0).privacy
-    assert report.promise.neighbors is Neighbors.ADD_OR_REMOVE_ONE
+    assert report.guarantee.neighbors is Neighbors.ADD_OR_REMOVE_ONE
     assert "the number of rows is public" not in report.assumptions
     assert "charged to a ledger of its own" in report.assumptions
 
@@ -275,9 +275,9 @@ def test_one_answer_of_another_kind_is_one_wrong_answer():
 def test_a_label_of_another_kind_is_right_where_it_equals_the_answer(odd, form):
     model, (X, y) = classifier(), rows()
     answers = model.predict(X)
-    place = int(np.flatnonzero(answers == 1)[0])
+    position = int(np.flatnonzero(answers == 1)[0])
     labels = answers.tolist()
-    labels[place] = odd
+    labels[position] = odd
     found = private_score(model, X, form(labels), epsilon=1e9)
     missed = 0 if odd in (1, 1.0) else 1 / len(y)
     assert found.value == pytest.approx(1 - missed, abs=1e-6)
@@ -311,7 +311,7 @@ def test_two_scores_with_one_seed_share_no_noise(seed):
     assert abs(once - noise(other, 0.5)) > 1e-3
 
 
-REFUSED = {
+REJECTED = {
     "must be a fitted classifier or regressor": lambda m, X, y: (object(), X, y),
     "X contains NaN": lambda m, X, y: (m, X * np.nan, y),
     "as many rows": lambda m, X, y: (m, X, y[:-1]),
@@ -326,10 +326,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("words", REFUSED)
+@pytest.mark.parametrize("words", REJECTED)
 def test_bad_input_is_refused_in_words_and_charges_nothing(words):
     ledger = Ledger(Budget(2.0, 1e-5))
-    arguments = REFUSED[words](classifier(), *rows())
+    arguments = REJECTED[words](classifier(), *rows())
     with pytest.raises(ValueError, match=words):
         private_score(*arguments, epsilon=1.0, ledger=ledger)
     assert ledger.spent() == 0

@@ -113,17 +113,17 @@ def test_sums_of_noise_pass_their_reach_as_often_as_stated(m, delta, seed):
     label=st.sampled_from([0, 1]),
     group=st.sampled_from([0, 1, 2]),
     row=st.lists(st.floats(-1e6, 1e6), min_size=5, max_size=5),
-    place=st.sampled_from([0, 7, 49]),
+    position=st.sampled_from([0, 7, 49]),
 )
 def test_one_person_moves_the_counts_by_no_more_than_declared(
-    relation, notion, delta, label, group, row, place
+    relation, notion, delta, label, group, row, position
 ):
     X, y, s = people(50)
     if relation == "replace_one":
         X2, y2, s2 = X.copy(), y.copy(), s.copy()
-        X2[place], y2[place], s2[place] = row, label, group
+        X2[position], y2[position], s2[position] = row, label, group
     else:
-        X2, y2, s2 = (np.delete(part, place, axis=0) for part in (X, y, s))
+        X2, y2, s2 = (np.delete(part, position, axis=0) for part in (X, y, s))
     moved = []
     for data in ((X, y, s), (X2, y2, s2)):
         with recording() as tape:
@@ -216,7 +216,7 @@ def test_the_charge_comes_before_the_release_and_is_refused_whole(rows):
     ledger = Ledger(Budget(1.5))
     found = charged(rows, model, ledger=ledger)
     assert isinstance(found.privacy, PrivacyReport)
-    assert found.privacy.promise.epsilon == 1.0
+    assert found.privacy.guarantee.epsilon == 1.0
     assert ledger.spent() == pytest.approx(1.0, rel=1e-3)
     with recording() as tape, pytest.raises(BudgetExceeded):
         charged(rows, model, ledger=ledger)

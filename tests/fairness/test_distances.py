@@ -45,9 +45,9 @@ def test_squared_distances_are_those_of_the_table(p, printed, exact, ratio):
     ids=["celebA", "folktables"],
 )
 def test_noise_and_distances_of_the_published_settings(
-    n, slope, p, printed, classical, analytic, distance
+    n, derivative, p, printed, classical, analytic, distance
 ):
-    sensitivity, delta = 2 * slope / n, 1 / n**2
+    sensitivity, delta = 2 * derivative / n, 1 / n**2
     usual = sensitivity * sqrt(2 * log(1.25 / delta))
     ours = sensitivity * calibrate(GaussianNoise, Budget(1.0, delta))
     assert usual == pytest.approx(classical, rel=1e-5)

@@ -203,7 +203,7 @@ def test_weights_that_are_set_to_zero_have_moved(rows, penalty):
     )
     model = fitted(rows, AMP(ridge=RIDGE), penalty=penalty)
     plan = model._facts.planned.plan
-    reach = plan.tilted.noise_law.furthest(plan.output_scale())
+    reach = plan.tilted.noise_distribution.furthest(plan.output_scale())
     gap = plan.gradient_tolerance / plan.tilted.ridge
     assert moved.gap == pytest.approx(gap + np.sqrt(6) * reach)
     plan = fitted(rows, AMP(ridge=RIDGE))._facts.planned.plan

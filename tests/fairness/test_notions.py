@@ -132,9 +132,9 @@ def test_groups_that_are_too_small_are_refused_without_their_size(notion):
     _, y, s = people()
     s = s.copy()
     s[: LEAST_ROWS - 1] = 7
-    with pytest.raises(ValueError, match=f"at least {LEAST_ROWS} rows") as refusal:
+    with pytest.raises(ValueError, match=f"at least {LEAST_ROWS} rows") as rejection:
         group_fairness(y, y, sensitive_features=s, notion=notion)
-    assert str(LEAST_ROWS - 1) not in str(refusal.value)
+    assert str(LEAST_ROWS - 1) not in str(rejection.value)
 
 
 def test_bad_input_is_refused_by_name():

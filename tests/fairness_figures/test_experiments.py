@@ -148,7 +148,7 @@ def test_each_repair_makes_the_bound_tighter(judge, fits):
 
 
 def test_both_sweeps_have_twenty_points_from_end_to_end():
-    points = list(sweeps.places(182_339, 20))
+    points = list(sweeps.positions(182_339, 20))
     by_n = [p.n for p in points if p.sweep == "n"]
     by_epsilon = [p.epsilon for p in points if p.sweep == "epsilon"]
     assert len(by_n) == len(by_epsilon) == 20

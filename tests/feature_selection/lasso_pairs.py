@@ -33,14 +33,14 @@ def neighbor(rng, X, y, rows_changed):
     """Return the rows with one of them pushed to a corner, added or left out."""
     x = rng.choice([-1.0, 1.0], X.shape[1])
     target = rng.choice([-1.0, 1.0])
-    place = int(rng.integers(len(y))) if rng.random() < 0.5 else int(np.argmax(y))
+    position = int(rng.integers(len(y))) if rng.random() < 0.5 else int(np.argmax(y))
     if rows_changed == 2:
         X, y = X.copy(), y.copy()
-        X[place], y[place] = x, target
+        X[position], y[position] = x, target
         return X, y
     if rng.random() < 0.5:
         return np.vstack([X, x]), np.append(y, target)
-    return np.delete(X, place, axis=0), np.delete(y, place)
+    return np.delete(X, position, axis=0), np.delete(y, position)
 
 
 def about_to_enter(n=400, penalty=100.0, short=0.75):

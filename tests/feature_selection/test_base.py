@@ -143,7 +143,7 @@ def test_what_was_selected_is_kept_and_reported():
         np.flatnonzero(selector.inverse_transform(X[:, RELEVANT]).any(axis=0)),
         RELEVANT,
     )
-    assert selector.privacy_.promise == Budget(1.0, 1 / N**2)
+    assert selector.privacy_.guarantee == Budget(1.0, 1 / N**2)
     assert "so" in selector.privacy_.assumptions
 
 
@@ -167,9 +167,9 @@ def test_no_answer_is_a_value_and_is_refused_only_where_it_is_used():
     assert not selector.released_
     assert len(selector.privacy_.entries) == 1
     for use in (selector.get_support, lambda: selector.transform(X)):
-        with pytest.raises(ValueError, match="fallback") as refusal:
+        with pytest.raises(ValueError, match="fallback") as rejection:
             use()
-        assert "\n" not in str(refusal.value)
+        assert "\n" not in str(rejection.value)
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,9 @@ def test_an_empty_support_is_an_answer_that_transform_cannot_use():
     assert selector.released_
     assert not selector.support_.any()
     for use in (selector.get_support, lambda: selector.transform(X)):
-        with pytest.raises(ValueError, match="selected no column") as refusal:
+        with pytest.raises(ValueError, match="selected no column") as rejection:
             use()
-        assert "\n" not in str(refusal.value)
+        assert "\n" not in str(rejection.value)
 
 
 def test_fallback_is_used_for_an_empty_support():
@@ -244,9 +244,9 @@ def test_wrong_parameters_are_refused_by_name_before_any_charge(wrong):
     ledger = Ledger(Budget(10.0, 1e-2))
     before = set(vars(Seen(**wrong)))
     selector = Seen(**wrong)
-    with pytest.raises(ValueError, match="|".join(wrong)) as refusal:
+    with pytest.raises(ValueError, match="|".join(wrong)) as rejection:
         selector.fit(X, y, ledger=ledger)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
     assert ledger.report().entries == ()
     assert set(vars(selector)) == before
 
@@ -273,9 +273,9 @@ def test_bad_values_are_refused_without_quoting_them(selector, spoiled):
     else:
         y = None
     ledger = Ledger(Budget(10.0, 1e-2))
-    with pytest.raises((ValueError, TypeError)) as refusal:
+    with pytest.raises((ValueError, TypeError)) as rejection:
         clone(selector).fit(X, y, ledger=ledger)
-    assert re.search(r"17|2001|399|400", str(refusal.value)) is None
+    assert re.search(r"17|2001|399|400", str(rejection.value)) is None
     assert ledger.report().entries == ()
 
 

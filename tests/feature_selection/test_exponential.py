@@ -24,7 +24,7 @@ from tacit.feature_selection._exponential import (
 )
 from tacit.feature_selection._subset_kernels import least_value
 from tacit.feature_selection._sums import WHOLE
-from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import BoundedRange, Neighbors
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
@@ -55,8 +55,8 @@ def reference(X, y, bound):
     def value(v):
         w = v[:k] - v[k:]
         r = y - Z @ w
-        slope = RIDGE * w - Z.T @ r
-        return (r @ r + RIDGE * w @ w) / 2, np.r_[slope, -slope]
+        derivative = RIDGE * w - Z.T @ r
+        return (r @ r + RIDGE * w @ w) / 2, np.r_[derivative, -derivative]
 
     room = {"type": "ineq", "fun": lambda v: bound - v.sum()}
     return minimize(
@@ -74,11 +74,11 @@ def test_scores_are_least_squares_within_the_bound(bound, seed):
     X, y = rows(as_generator(seed))
     X[:, 4] = X[:, 3]  # columns that are alike
     scores = plan_of(bound=bound).scores(X, y)
-    for place, chosen in enumerate(combinations(range(5), 2)):
-        assert subset_at(place, 5, 2) == chosen
+    for position, chosen in enumerate(combinations(range(5), 2)):
+        assert subset_at(position, 5, 2) == chosen
         other = reference(X[:, chosen], y, bound)
-        assert_allclose(-scores[place], other, rtol=1e-5)
-        assert -scores[place] <= other + 1e-9
+        assert_allclose(-scores[position], other, rtol=1e-5)
+        assert -scores[position] <= other + 1e-9
 
 
 @pytest.mark.parametrize("times", [1, 2**17])
@@ -96,9 +96,9 @@ def test_least_points_are_certified_by_their_gap(size, times, seed):
         bound = float(rng.choice([0.01, 0.3, 1.0]))
         w, room = np.zeros(size), np.empty((size + 1, size + 1))
         least_value(H, b, bound, size, room, np.empty(size + 1), w)
-        slopes = H @ w - b
+        derivatives = H @ w - b
         assert np.abs(w).sum() <= bound * (1 + 1e-12)
-        assert slopes @ w + bound * np.abs(slopes).max() <= SCORE_ERROR / 10
+        assert derivatives @ w + bound * np.abs(derivatives).max() <= SCORE_ERROR / 10
 
 
 @each_relation
@@ -224,7 +224,7 @@ def test_one_column_and_constant_columns_are_taken(seed):
 def test_round_off_is_within_what_is_counted_at_any_bound(bound, least, seed):
     """Columns are nearly alike, and values computed again in fractions."""
     rng = as_generator(seed)
-    times = MOST_ROWS_WHOLE // 4
+    times = MAX_INTEGER_ROWS // 4
     room, x, w = np.empty((4, 4)), np.empty(4), np.zeros(3)
     largest = 0.0
     for _ in range(30):
@@ -235,11 +235,16 @@ def test_round_off_is_within_what_is_counted_at_any_bound(bound, least, seed):
         b = times * (Z.T @ y) / WHOLE**2
         found = least_value(H, b, bound, 3, room, x, w)
         exact = [Fraction(value) for value in w]
-        slopes = [
+        derivatives = [
             sum(Fraction(H[i, j]) * exact[j] for j in range(3)) - 2 * Fraction(b[i])
             for i in range(3)
         ]
-        value = sum(slope * v for slope, v in zip(slopes, exact, strict=True)) / 2
+        value = (
+            sum(
+                derivative * v for derivative, v in zip(derivatives, exact, strict=True)
+            )
+            / 2
+        )
         largest = max(largest, abs(float(Fraction(found) - value)))
     plan = replace(plan_of(REPLACE), coef_bound=bound)
     counted = plan.mechanism.sensitivity - plan.largest_loss

@@ -35,9 +35,9 @@ def test_weights_minimize_the_huberized_loss(seed):
     def value(v):
         r = t - v[0] - Z @ (v[1:9] - v[9:])
         cut = np.clip(r, -1.35, 1.35)
-        slopes = -Z.T @ cut / len(t)
+        derivatives = -Z.T @ cut / len(t)
         total = np.mean(cut * (r - cut / 2)) + 0.05 * v[1:].sum()
-        return total, np.r_[-cut.mean(), slopes + 0.05, -slopes + 0.05]
+        return total, np.r_[-cut.mean(), derivatives + 0.05, -derivatives + 0.05]
 
     limits = [(None, None)] + [(0, None)] * 16
     least = minimize(value, np.zeros(17), jac=True, bounds=limits, tol=1e-14).x

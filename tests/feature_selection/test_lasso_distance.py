@@ -63,9 +63,9 @@ def test_slacks_too_short_are_caught(seed):
 TWINS = SquaredFacts(2, 40.0, 1.0, 0.8, 1, intercept=False)
 
 
-def given_up(sums, places, start, *, penalty, ridge):
+def given_up(sums, positions, start, *, penalty, ridge):
     """A planted bug: slopes are left as they are where sweeps were too few."""
-    return sums.with_targets()[0] - sums.with_columns(places) @ start
+    return sums.with_targets()[0] - sums.with_columns(positions) @ start
 
 
 @pytest.mark.parametrize("sweeps", [1, 20, 20_000])
@@ -81,7 +81,7 @@ def test_columns_hard_to_tell_apart_do_not_hide_a_stable_support(sweeps, monkeyp
         assert other == support
         assert abs(far - distance) <= 1
     if sweeps < 20_000:
-        monkeypatch.setattr(_lasso_search, "ridged_slopes", given_up)
+        monkeypatch.setattr(_lasso_search, "ridged_derivatives", given_up)
         assert TWINS.distance(X, y)[1] == 0
 
 

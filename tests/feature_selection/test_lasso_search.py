@@ -7,8 +7,8 @@ from sklearn.linear_model import Lasso
 
 from tacit._random import as_generator
 from tacit.feature_selection._lasso_integers import (
-    ridged_slopes,
-    solve_whole,
+    ridged_derivatives,
+    solve_integer,
     stationary_point,
 )
 from tacit.feature_selection._lasso_search import exact_lasso
@@ -50,10 +50,10 @@ def test_conditions_of_optimality_are_met_to_the_last_digits(seed):
     X, y = problem(2000, 300, 5, seed)
     found = solved(X, y, 30.0)
     Z = np.column_stack([X, np.ones(len(y))])
-    slopes = Z.T @ (y - Z[:, found.places] @ found.w)
-    assert_allclose(slopes[found.places], 30.0 * found.signs, atol=1e-9)
+    derivatives = Z.T @ (y - Z[:, found.positions] @ found.w)
+    assert_allclose(derivatives[found.positions], 30.0 * found.signs, atol=1e-9)
     assert (found.w * found.signs)[:-1].min() == found.smallest > 0
-    outside = np.delete(np.abs(slopes), found.places)
+    outside = np.delete(np.abs(derivatives), found.positions)
     assert_allclose(outside.max(), found.steepest)
     assert found.steepest < 30.0
 
@@ -102,7 +102,7 @@ def test_whole_numbers_solve_equations_without_a_remainder(seed):
     for size in (1, 2, 5, 9):
         Z = rng.integers(-8192, 8192, (size + 2, size))
         matrix, right = ((Z.T @ part).astype(object) for part in (Z, Z[:, 0] ** 2))
-        top, bottom = solve_whole(matrix, right)
+        top, bottom = solve_integer(matrix, right)
         assert bottom > 0
         assert (matrix @ top == right * bottom).all()
 
@@ -114,10 +114,10 @@ def test_slopes_of_the_ridged_lasso_are_those_of_its_minimizer(intercept, seed):
     sums = ExactSums(X, y, intercept=intercept)
     penalty, ridge = 0.75, 2.0**-8
     Z = np.column_stack([X, np.ones(60)]) if intercept else X
-    for places in ([], [7, 2, 0], list(range(12))):
-        start = as_generator(seed).standard_normal(len(places) + intercept)
-        left = ridged_slopes(
-            sums, [*sums.free(), *places], start, penalty=penalty, ridge=ridge
+    for positions in ([], [7, 2, 0], list(range(12))):
+        start = as_generator(seed).standard_normal(len(positions) + intercept)
+        left = ridged_derivatives(
+            sums, [*sums.free(), *positions], start, penalty=penalty, ridge=ridge
         )
         # slopes beyond the penalty are the ridge's, and weights follow from them
         beyond = np.sign(left) * np.maximum(0, np.abs(left) - penalty)

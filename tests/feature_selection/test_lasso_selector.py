@@ -14,7 +14,7 @@ from tacit.audit import assert_replays
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.feature_selection import ExponentialSelector, LassoStabilitySelector
 from tacit.mechanisms import NO_ANSWER
-from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import ApproxDP, Budget, Ledger
 
 BOUNDS = {"feature_bounds": 5.0, "y_range": (-3, 3)}
@@ -108,7 +108,7 @@ def test_plans_come_without_rows_and_say_what_they_need():
         ({"penalty": 20_000.0}, 10_000, "as given"),
         ({"accounting": "paper"}, 10_000, "keeps no column"),
         ({"accounting": "paper", "penalty": 10.0}, 10_000, "accounting='tight'"),
-        ({}, MOST_ROWS_WHOLE + 1, "rows"),
+        ({}, MAX_INTEGER_ROWS + 1, "rows"),
     ],
 )
 def test_what_cannot_be_told_is_refused_before_the_charge(given, n_rows, message):

@@ -107,12 +107,12 @@ def test_neighbors_move_each_release_by_no_more_than_declared(
         return solver.run(plan, table, y.copy(), as_generator(seed))
 
     for trial in range(12):
-        place = int(rng.integers(len(y)))
+        position = int(rng.integers(len(y)))
         row = np.sign(rng.standard_normal(X.shape[1])) * (trial % 3 > 0)
         target = [-1.0, 1.0, 0.0][trial % 3]
         if neighbors is REPLACE:
             other, z = X.copy(), y.copy()
-            other[place], z[place] = row, target
+            other[position], z[position] = row, target
         else:
             other, z = np.vstack([X, row]), np.append(y, target)
         for pair in (((X, y), (other, z)), ((other, z), (X, y))):
@@ -199,9 +199,9 @@ def columns_law(solver, plan, X, y, chosen_of):
     law = {}
     for order in permutations(range(X.shape[1]), plan.n_select):
         log_p, free = 0.0, list(range(X.shape[1]))
-        for place in order:
-            log_p += log_softmax(exponents[free])[free.index(place)]
-            free.remove(place)
+        for position in order:
+            log_p += log_softmax(exponents[free])[free.index(position)]
+            free.remove(position)
         key = tuple(sorted(order))
         law[key] = law.get(key, 0.0) + np.exp(log_p)
     return np.array([law[key] for key in chosen_of])

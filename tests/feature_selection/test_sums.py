@@ -8,7 +8,7 @@ from tacit.feature_selection import (
     LassoStabilitySelector,
     PeelingSelector,
 )
-from tacit.mechanisms.integer_noise import FEW_ROWS, MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import FEW_ROWS, MAX_INTEGER_ROWS
 
 PUBLIC = {"n_features_to_select": 1, "feature_bounds": 1.0, "y_range": (-1, 1)}
 
@@ -18,8 +18,8 @@ PUBLIC = {"n_features_to_select": 1, "feature_bounds": 1.0, "y_range": (-1, 1)}
 )
 def test_more_rows_than_sums_are_exact_for_are_refused_where_public(kind):
     selector = kind(1.0, 1e-12, **PUBLIC)
-    selector.plan(MOST_ROWS_WHOLE, 3)
+    selector.plan(MAX_INTEGER_ROWS, 3)
     with pytest.raises(PlanError, match=f"{kind.__name__} provides for"):
-        selector.plan(MOST_ROWS_WHOLE + 1, 3)
+        selector.plan(MAX_INTEGER_ROWS + 1, 3)
     plan = selector.set_params(neighbors="add_or_remove_one").plan(2_000, 3)
     assert FEW_ROWS in plan.assumptions

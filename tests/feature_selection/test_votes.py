@@ -213,9 +213,9 @@ def test_neighbors_differ_in_one_vote(method, neighbors, seed):
     )
     for trial in range(10):
         if neighbors is REPLACE:
-            place = int(rng.integers(120))
+            position = int(rng.integers(120))
             other, z = X.copy(), y.copy()
-            other[place], z[place] = 1e6 * rng.standard_normal(P), 1e9
+            other[position], z[position] = 1e6 * rng.standard_normal(P), 1e9
         else:
             # a row at the end leaves the blocks of all others as they are
             other, z = np.vstack([X, 1e6 * np.ones(P)]), np.append(y, 1e9)
@@ -271,8 +271,10 @@ def test_columns_are_chosen_by_the_law_of_their_votes(seed):
             logits = votes * epsilon / 2
             left = np.delete(logits, first)
             p = np.exp(log_softmax(logits))[first]
-            place = second - (second > first)
-            odds[tuple(sorted((first, second)))] += p * np.exp(log_softmax(left))[place]
+            position = second - (second > first)
+            odds[tuple(sorted((first, second)))] += (
+                p * np.exp(log_softmax(left))[position]
+            )
         return list(odds.values())
 
     assert_counts_follow(counts, law(1.5))

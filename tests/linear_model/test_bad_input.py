@@ -400,11 +400,11 @@ def test_bad_input_is_refused_by_name_and_costs_nothing(
     if y is not None:
         targets = None if isinstance(y, str) else y
     model = kind(**(settings | parameters))
-    with pytest.raises(Exception, match=re.escape(match)) as refusal:
+    with pytest.raises(Exception, match=re.escape(match)) as rejection:
         model.fit(X, targets, ledger=account if ledger is None else ledger)
-    assert type(refusal.value) is error
+    assert type(rejection.value) is error
     # scikit-learn adds a paragraph of advice on missing values
-    first, *advice = str(refusal.value).split("\n")
+    first, *advice = str(rejection.value).split("\n")
     assert not advice or "contains NaN" in first
     assert "secret" not in first
     assert len(account.report().entries) == 1
@@ -438,17 +438,17 @@ def test_no_message_shows_a_value_of_the_data(kind):
     secret = 0.123456789
     settings, targets = usual(kind)
     for bad in (np.full(N, secret), with_entry(np.nan) * secret, X[None] * secret):
-        with pytest.raises(ValueError, match=r"X|dim") as refusal:
+        with pytest.raises(ValueError, match=r"X|dim") as rejection:
             kind(**settings).fit(bad, targets)
-        assert "0.1234" not in str(refusal.value)
+        assert "0.1234" not in str(rejection.value)
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_no_message_shows_a_label(kind):
     settings, _ = usual(kind)
-    with pytest.raises(ValueError, match="outside") as refusal:
+    with pytest.raises(ValueError, match="outside") as rejection:
         kind(classes=[0, 1], **settings).fit(X, LABELS * 777)
-    assert "777" not in str(refusal.value)
+    assert "777" not in str(rejection.value)
 
 
 def test_an_overspend_is_refused_before_any_value_is_read():

@@ -28,7 +28,7 @@ from tacit.linear_model import (
     Ridge,
     SimplexRegressor,
 )
-from tacit.solvers import AMP, INTERCEPT_SHARE, NoisyGD
+from tacit.solvers import AMP, INTERCEPT_FRACTION, NoisyGD
 
 N, P = 150, 3
 FREE = {"epsilon": 1e13, "delta": 1e-5}
@@ -51,7 +51,7 @@ def targets(X, seed=5):
 
 
 def with_constant(X):
-    return np.c_[X, np.full(len(X), INTERCEPT_SHARE)]
+    return np.c_[X, np.full(len(X), INTERCEPT_FRACTION)]
 
 
 def minimum(loss, ridge, X, y, y_range=(-1.0, 1.0)):
@@ -95,7 +95,7 @@ def test_support_vectors_are_those_of_the_rounded_hinge(n_classes, seed):
     else:
         W = minimum(OneVsRest(hinge, n_classes), 2.0, with_constant(X), y)
     assert_allclose(model.coef_, W[:-1].T, rtol=0, atol=1e-6)
-    assert_allclose(model.intercept_, W[-1] * INTERCEPT_SHARE, rtol=0, atol=1e-6)
+    assert_allclose(model.intercept_, W[-1] * INTERCEPT_FRACTION, rtol=0, atol=1e-6)
     assert not hasattr(model, "predict_proba")
 
 
@@ -130,7 +130,7 @@ def test_ridge_is_that_of_scikit_learn_in_the_units_of_the_targets(seed):
     peer = peers.Ridge(alpha=3.0, fit_intercept=False, tol=1e-12)
     peer.fit(with_constant(X), y - center)
     assert_allclose(model.coef_, peer.coef_[:-1], rtol=0, atol=1e-5)
-    expected = center + INTERCEPT_SHARE * peer.coef_[-1]
+    expected = center + INTERCEPT_FRACTION * peer.coef_[-1]
     assert_allclose(model.intercept_, expected, rtol=0, atol=1e-5)
 
 
@@ -150,7 +150,9 @@ def test_huber_is_the_minimum_in_the_units_of_the_targets(threshold, seed):
     cut = 0.15 * (Y_RANGE[1] - Y_RANGE[0]) if threshold is None else threshold
     W = minimum(Huber(cut), 2.0, with_constant(X), y - 10.0, (-50.0, 50.0))[:, 0]
     assert_allclose(model.coef_, W[:-1], rtol=0, atol=1e-5)
-    assert_allclose(model.intercept_, 10.0 + INTERCEPT_SHARE * W[-1], rtol=0, atol=1e-5)
+    assert_allclose(
+        model.intercept_, 10.0 + INTERCEPT_FRACTION * W[-1], rtol=0, atol=1e-5
+    )
 
 
 def test_simplex_finds_the_weights_of_a_mean(seed):

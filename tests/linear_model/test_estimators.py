@@ -92,7 +92,7 @@ def test_fit_reports_what_it_promised_spent_and_assumed(model, neighbors, seed):
     if is_classifier(model):
         expected.add("classes_")
     assert fitted_attributes(model) == expected
-    assert report.promise == Budget(1.0, 1e-6, neighbors)
+    assert report.guarantee == Budget(1.0, 1e-6, neighbors)
     assert 0.9 < report.spent <= 1.0
     assert [entry.label for entry in report.entries] == [type(model).__name__]
     told = " ".join(report.assumptions)
@@ -105,7 +105,7 @@ def test_fit_reports_what_it_promised_spent_and_assumed(model, neighbors, seed):
 def test_delta_defaults_to_one_over_the_squared_rows(model, seed):
     X, y = data(model)
     fitted = clone(model).set_params(random_state=seed).fit(X, y)
-    assert fitted.privacy_.promise == Budget(1.0, 1 / N**2)
+    assert fitted.privacy_.guarantee == Budget(1.0, 1 / N**2)
 
 
 @every_estimator
@@ -277,7 +277,7 @@ def test_a_plan_without_rows_is_what_a_fit_is_charged(model):
     planned = model.plan(*X.shape)
     report = clone(model).fit(X, y).privacy_
     assert report.entries[0].event == planned.event
-    assert report.promise == planned.budget
+    assert report.guarantee == planned.budget
     assert set(planned.assumptions) <= set(report.assumptions)
 
 

@@ -95,9 +95,9 @@ def test_any_number_of_rows_is_fitted_where_it_is_private(model, n):
 def test_a_private_number_of_rows_is_in_no_message():
     private = {"delta": 1e-6, "neighbors": "add_or_remove_one"}
     model = LogisticRegression(classes=[0, 1], **private)
-    with pytest.raises(ValueError, match="0 feature") as refused:
+    with pytest.raises(ValueError, match="0 feature") as rejected:
         model.fit(X[:, :0], LABELS)
-    assert "20" not in str(refused.value)
+    assert "20" not in str(rejected.value)
     scaler = PrivateStandardScaler(ranges=(0, 1), **private)
     for n in (0, 1):  # a refusal would tell that there are none
         assert np.isfinite(scaler.fit(X[:n]).mean_).all()

@@ -40,7 +40,7 @@ from tacit.linear_model import (
     SparseLinearRegression,
     SparseLogisticRegression,
 )
-from tacit.solvers import INTERCEPT_SHARE
+from tacit.solvers import INTERCEPT_FRACTION
 
 N, P = 600, 4
 Y_RANGE = (-2.0, 2.0)
@@ -66,13 +66,13 @@ RANGE = {"y_range": Y_RANGE}
 
 def predicted(loss, y, ridge=0.0):
     """Return the margins of the minimizer, with the constant feature of estimators."""
-    Z = np.c_[X, np.full(N, INTERCEPT_SHARE)]
+    Z = np.c_[X, np.full(N, INTERCEPT_FRACTION)]
     shape = Z.shape[1], loss.n_outputs
 
     def objective(w):
         W = w.reshape(shape)
-        slopes = Z.T @ loss.slope(y, Z @ W) + ridge * W
-        return loss.value(y, Z @ W).sum() + ridge / 2 * (w @ w), slopes.ravel()
+        derivatives = Z.T @ loss.derivative(y, Z @ W) + ridge * W
+        return loss.value(y, Z @ W).sum() + ridge / 2 * (w @ w), derivatives.ravel()
 
     options = {"ftol": 0.0, "gtol": 1e-10, "maxiter": 20_000, "maxfun": 50_000}
     start = np.zeros(shape[0] * shape[1])
@@ -163,7 +163,7 @@ def composite(loss, y, prox, constant):
     W = ahead = np.zeros((Z.shape[1], loss.n_outputs))
     momentum = 0.98  # any below one converges; restarted where it leads uphill
     for _ in range(5000):
-        moved = prox(ahead - step * (Z.T @ loss.slope(y, Z @ ahead)), step)
+        moved = prox(ahead - step * (Z.T @ loss.derivative(y, Z @ ahead)), step)
         uphill = np.vdot(ahead - moved, moved - W) > 0
         ahead = moved + (0.0 if uphill else momentum) * (moved - W)
         W = moved
@@ -195,7 +195,7 @@ PENALIZED = {
         TARGETS,
         Squared(),
         L1(3.0).prox,
-        INTERCEPT_SHARE,
+        INTERCEPT_FRACTION,
     ),
     "least squares, box": (
         LinearRegression(penalty=Box(0.0, 0.8), fit_intercept=False, **RANGE),
@@ -237,49 +237,49 @@ PENALIZED = {
         SIGNS,
         Logistic(),
         L1(5.0).prox,
-        INTERCEPT_SHARE,
+        INTERCEPT_FRACTION,
     ),
     "logistic, little L1": (
         LogisticRegression(penalty=L1(0.5), **BINARY),
         SIGNS,
         Logistic(),
         L1(0.5).prox,
-        INTERCEPT_SHARE,
+        INTERCEPT_FRACTION,
     ),
     "logistic, elastic net": (
         LogisticRegression(penalty=convex.ElasticNet(1.0, 1.0), **BINARY),
         SIGNS,
         Logistic(),
         convex.ElasticNet(1.0, 1.0).prox,
-        INTERCEPT_SHARE,
+        INTERCEPT_FRACTION,
     ),
     "logistic, ball": (
         LogisticRegression(penalty=L2Ball(3.0), **BINARY),
         SIGNS,
         Logistic(),
         L2Ball(3.0).prox,
-        INTERCEPT_SHARE,
+        INTERCEPT_FRACTION,
     ),
     "softmax, groups": (
         LogisticRegression(penalty=GroupL1(3.0), **MANY),
         LABELS,
         Softmax(3),
         GroupL1(3.0).prox,
-        INTERCEPT_SHARE,
+        INTERCEPT_FRACTION,
     ),
     "hinge, L1": (
         LinearSVC(h=0.3, penalty=L1(3.0), **BINARY),
         SIGNS,
         HuberizedHinge(0.3),
         L1(3.0).prox,
-        INTERCEPT_SHARE,
+        INTERCEPT_FRACTION,
     ),
     "huber, L1": (
         HuberRegressor(threshold=0.6, penalty=L1(3.0), **RANGE),
         TARGETS,
         Huber(0.3),
         L1(1.5).prox,
-        INTERCEPT_SHARE,
+        INTERCEPT_FRACTION,
     ),
     "simplex": (
         SimplexRegressor(radius=1.0, **RANGE),

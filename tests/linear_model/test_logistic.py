@@ -26,7 +26,7 @@ from tacit.linear_model import LogisticRegression
 from tacit.privacy import Budget, Ledger, Neighbors
 from tacit.solvers import (
     AMP,
-    INTERCEPT_SHARE,
+    INTERCEPT_FRACTION,
     NoisyGD,
     ObjectivePerturbation,
     Problem,
@@ -138,7 +138,7 @@ def test_without_intercept_zero_rows_are_undecided(n_classes, seed):
 
 def test_intercept_is_a_feature_inside_the_bound(seed):
     X, y = data()
-    with_constant = np.c_[X, np.full(N, INTERCEPT_SHARE)]
+    with_constant = np.c_[X, np.full(N, INTERCEPT_FRACTION)]
     bounds = RowBounds(1.0)
     solver = AMP(ridge=3.0)
     model = LogisticRegression(1e13, 1e-5, solver=solver, random_state=seed).fit(X, y)
@@ -146,7 +146,7 @@ def test_intercept_is_a_feature_inside_the_bound(seed):
     by_hand.fit(np.c_[bounds.clip(X), with_constant[:, -1:]], y)
     assert_allclose(model.coef_[0], by_hand.coef_[0, :-1], rtol=0, atol=1e-6)
     assert_allclose(
-        model.intercept_, by_hand.coef_[0, -1:] * INTERCEPT_SHARE, rtol=0, atol=1e-6
+        model.intercept_, by_hand.coef_[0, -1:] * INTERCEPT_FRACTION, rtol=0, atol=1e-6
     )
 
 
@@ -179,7 +179,10 @@ def test_probabilities_are_those_of_the_loss(n_classes, epsilon, seed):
         return
     # at its probability the expected loss of a margin is least, so flat
     ones, Z = np.ones(N), scores[:, None]
-    up, down = model.loss_.slope(ones, Z)[:, 0], model.loss_.slope(-ones, Z)[:, 0]
+    up, down = (
+        model.loss_.derivative(ones, Z)[:, 0],
+        model.loss_.derivative(-ones, Z)[:, 0],
+    )
     assert_allclose(proba[:, 1] * up + proba[:, 0] * down, 0.0, atol=1e-12)
 
 
@@ -219,8 +222,8 @@ def test_public_classes_may_come_in_any_order_and_go_unseen(seed):
 
 def test_delta_defaults_to_one_over_the_squared_rows(seed):
     X, y = data()
-    promise = LogisticRegression(random_state=seed).fit(X, y).privacy_.promise
-    assert promise == Budget(1.0, 1 / N**2, Neighbors.REPLACE_ONE)
+    guarantee = LogisticRegression(random_state=seed).fit(X, y).privacy_.guarantee
+    assert guarantee == Budget(1.0, 1 / N**2, Neighbors.REPLACE_ONE)
 
 
 def test_delta_must_be_given_where_the_row_count_is_private():
@@ -261,7 +264,7 @@ def test_rows_planned_for_are_public(neighbors, delta, expected_rows, planned):
 def test_report_says_what_was_promised_spent_and_assumed(seed):
     X, y = data()
     report = LogisticRegression(0.7, 1e-6, random_state=seed).fit(X, y).privacy_
-    assert report.promise == Budget(0.7, 1e-6)
+    assert report.guarantee == Budget(0.7, 1e-6)
     assert 0.69 < report.spent <= 0.7
     assert [entry.label for entry in report.entries] == ["LogisticRegression"]
     assert report.entries[0].epsilon == 0.7
@@ -465,7 +468,7 @@ def test_certificate_is_within_reach_of_many_rows_when_their_number_is_private()
         shape=problem.shape,
         additions=MOST_ADDITIONS,
         x_norm=1.0,
-        slope=1.0,
+        derivative=1.0,
         curvature=0.25,
         w_norm=50.0,
     )

@@ -90,8 +90,8 @@ def test_the_error_falls_like_one_over_the_rows(seed):
         assert all(run.selection_ == (2, 7) for run in runs)
         off = [np.linalg.norm(run.coef_[[2, 7]] - exact) for run in runs]
         errors.append(np.mean(off))
-    slope = np.log(errors[1] / errors[0]) / np.log(sizes[1] / sizes[0])
-    assert -1.4 < slope < -0.6
+    derivative = np.log(errors[1] / errors[0]) / np.log(sizes[1] / sizes[0])
+    assert -1.4 < derivative < -0.6
 
 
 def test_units_of_features_and_targets_change_nothing_else(seed):
@@ -166,10 +166,10 @@ def test_with_and_without_delta_and_intercept(delta, fit_intercept, seed):
     assert fitted.selection_ == (2, 7)
     assert fitted.score(X, y - (0 if fit_intercept else 1)) > 0.9
     assert (fitted.intercept_ != 0) is fit_intercept
-    promise = fitted.privacy_.promise
-    assert promise.delta == delta
+    guarantee = fitted.privacy_.guarantee
+    assert guarantee.delta == delta
     event = fitted.privacy_.entries[0].event
-    assert event.curve(promise.neighbors).epsilon(delta) <= 4.0
+    assert event.curve(guarantee.neighbors).epsilon(delta) <= 4.0
 
 
 def test_names_of_columns_give_bounds_and_are_told(seed):

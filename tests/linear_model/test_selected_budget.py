@@ -91,8 +91,8 @@ def test_what_the_selection_cost_is_told(seed):
     X, y = data()
     fitted = model(random_state=seed).fit(X, y)
     first = fitted.privacy_.entries[0].event.events[0]
-    promise = fitted.privacy_.promise
-    assert fitted.selection_spent_ == first.curve(promise.neighbors).epsilon(1e-6)
+    guarantee = fitted.privacy_.guarantee
+    assert fitted.selection_spent_ == first.curve(guarantee.neighbors).epsilon(1e-6)
     assert 0.1 < fitted.selection_spent_ < 0.95
 
 
@@ -139,12 +139,12 @@ BAD = np.full((N, P), np.nan)
 def test_bad_input_is_refused_before_anything_is_charged(given, X, words):
     good, y = data()
     ledger = Ledger(Budget(5.0, 1e-5))
-    refused = model(**given)
+    rejected = model(**given)
     with pytest.raises((ValueError, TypeError, PlanError), match=words) as error:
-        refused.fit(good if X is None else X, y, ledger=ledger)
+        rejected.fit(good if X is None else X, y, ledger=ledger)
     assert str(N) not in str(error.value)
     assert ledger.report().entries == ()
-    assert not hasattr(refused, "n_features_in_")
+    assert not hasattr(rejected, "n_features_in_")
 
 
 def test_a_selector_that_takes_no_sparse_rows_says_so():

@@ -152,7 +152,7 @@ def test_squared_slopes_are_cut_in_units_of_the_targets():
 @pytest.mark.parametrize("base", [Logistic(), OneVsRest(Logistic(), 3)], ids=repr)
 def test_logistic_slopes_are_capped_where_noise_matters(base):
     capped = capped_where_noisy(problem(base), BUDGET)
-    assert capped.max_slope(inf, (-1, 1)) == base.max_slope(inf, (-1, 1)) / 2
+    assert capped.max_derivative(inf, (-1, 1)) == base.max_derivative(inf, (-1, 1)) / 2
     free = capped_where_noisy(problem(base), Budget(1e13, 1e-5))
     assert free == base
 
@@ -237,10 +237,10 @@ def test_no_delta_is_pure_privacy(model, seed):
         y = np.digitize(y, [0.5, 1.5])
     model.set_params(delta=0.0, random_state=seed)
     report = model.fit(X, y).privacy_
-    assert report.promise == Budget(1.0, 0.0)
+    assert report.guarantee == Budget(1.0, 0.0)
     assert report.spent <= 1.0
     (entry,) = report.entries
-    assert entry.event.curve(report.promise.neighbors).epsilon(0.0) <= 1.0
+    assert entry.event.curve(report.guarantee.neighbors).epsilon(0.0) <= 1.0
 
 
 PENALTIES = [L1(5.0), ElasticNet(5.0, 2.0), GroupL1(5.0), L2Ball(1.0), L1Ball(1.0)]

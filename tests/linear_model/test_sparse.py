@@ -208,9 +208,9 @@ def test_no_delta_is_pure_privacy(kind, solver, seed):
     if solver == "frank_wolfe":
         model.set_params(l1_radius=5.0)
     report = model.fit(X, y).privacy_
-    assert report.promise == Budget(1.0, 0.0)
+    assert report.guarantee == Budget(1.0, 0.0)
     (entry,) = report.entries
-    assert entry.event.curve(report.promise.neighbors).epsilon(0.0) <= 1.0
+    assert entry.event.curve(report.guarantee.neighbors).epsilon(0.0) <= 1.0
 
 
 def test_selected_features_are_told_by_place_and_by_name(seed):
@@ -239,7 +239,7 @@ def test_the_path_of_a_greedy_fit_tells_how_sure_each_step_was(seed):
     assert path.features[0] == -1  # the intercept comes first, and is not chosen
     visited = {*path.features.astype(int).tolist()}
     assert {*model.selected_features_.tolist()} <= visited
-    assert (path.deviation > 0).all()
+    assert (path.std > 0).all()
     # what matters stands out: a first look at the feature that matters most
     first = np.flatnonzero(path.features == 1)[0]
     assert abs(path.signal[first]) > 3

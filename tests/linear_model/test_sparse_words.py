@@ -24,9 +24,9 @@ def made(kind, *budget, **parameters):
 def test_a_private_number_of_rows_without_a_guess_asks_for_one(kind, solver, delta):
     private = {"neighbors": "add_or_remove_one", "solver": solver}
     model = made(kind, 1.0, delta, **private)
-    with pytest.raises(PlanError, match="expected_rows must be given") as refusal:
+    with pytest.raises(PlanError, match="expected_rows must be given") as rejection:
         model.plan(500, 4)
-    assert "NoisyGD" not in str(refusal.value)
+    assert "NoisyGD" not in str(rejection.value)
     assert model.set_params(expected_rows=500).plan(500, 4).problem.n_rows == 500
     # a fit says the same, and a ball needs no guess
     X, y = np.zeros((20, 4)), np.arange(20) % 2
@@ -40,11 +40,11 @@ def test_a_private_number_of_rows_without_a_guess_asks_for_one(kind, solver, del
 @pytest.mark.parametrize("n_rows", [2, 500, 2**26, 2**31, 2**40])
 def test_a_private_number_of_rows_decides_about_no_refusal(kind, n_rows):
     model = made(kind, 1.0, 1e-20, neighbors="add_or_remove_one", solver="gcd")
-    with pytest.raises(PlanError, match="expected_rows must be given") as refusal:
+    with pytest.raises(PlanError, match="expected_rows must be given") as rejection:
         model.plan(n_rows, 4)
     with pytest.raises(PlanError) as other:
         model.plan(20, 4)
-    assert str(refusal.value) == str(other.value)
+    assert str(rejection.value) == str(other.value)
 
 
 @pytest.mark.parametrize("kind", SPARSE)

@@ -41,11 +41,11 @@ def columns(mechanism):
 def test_errors_are_as_expected(buffers, exponent):
     mechanism = BLTSum(2**exponent, 1.0, 1.0, buffers=buffers)
     expected = LARGEST_ERRORS[buffers, exponent]
-    assert mechanism.deviation(1).max() == pytest.approx(expected, rel=1e-3)
+    assert mechanism.std(1).max() == pytest.approx(expected, rel=1e-3)
 
 
 def test_four_buffers_have_a_third_of_the_noise_of_the_tree():
-    tree, blt = (kind(2**16, 1.0, 1.0).deviation(1).max() for kind in (TreeSum, BLTSum))
+    tree, blt = (kind(2**16, 1.0, 1.0).std(1).max() for kind in (TreeSum, BLTSum))
     assert 3.5 * blt < tree
 
 
@@ -58,11 +58,11 @@ def test_every_design_is_sound(buffers, exponent):
     assert np.all((gaps > 0) & (gaps < 1))
     assert np.all(weights > 0)
     # noise is never more than that of the tree, nor than with one buffer less
-    error = mechanism.deviation_at(2**exponent, 1)
-    assert error <= (1 + 1e-6) * max(TreeSum(2**exponent, 1.0, 1.0).deviation(1))
+    error = mechanism.std_at(2**exponent, 1)
+    assert error <= (1 + 1e-6) * max(TreeSum(2**exponent, 1.0, 1.0).std(1))
     if buffers > 1:
         fewer = BLTSum(2**exponent, 1.0, 1.0, buffers=buffers - 1)
-        assert error <= 1.005 * fewer.deviation_at(2**exponent, 1)
+        assert error <= 1.005 * fewer.std_at(2**exponent, 1)
     # the sensitivity is that of the first column, and of no other
     first = columns(mechanism)
     assert np.all(np.diff(first) <= 0)
@@ -77,7 +77,7 @@ def test_the_factors_multiply_to_all_prefix_sums(horizon):
     b = toeplitz(mechanism.coefficients(), np.zeros(horizon))
     assert np.allclose(b @ c, np.tril(np.ones((horizon, horizon))), atol=1e-12)
     rows = np.linalg.norm(b, axis=1) * mechanism.scale(1)
-    assert np.allclose(mechanism.deviation(1), rows, rtol=1e-12)
+    assert np.allclose(mechanism.std(1), rows, rtol=1e-12)
 
 
 @pytest.mark.parametrize("horizon", [2, 30, 300])

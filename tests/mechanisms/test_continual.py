@@ -106,12 +106,12 @@ def test_a_block_does_what_single_steps_do(kind, monkeypatch):
     waiting = as_generator(0).integers(-(2**34), 2**34, (600, 3))
 
     def served(start):
-        place = [start]
+        position = [start]
 
         def draw(shape, rng):
             n = 1 if len(shape) == 1 else shape[0]
-            place[0] += n
-            return waiting[place[0] - n : place[0]].reshape(shape).copy()
+            position[0] += n
+            return waiting[position[0] - n : position[0]].reshape(shape).copy()
 
         return draw
 
@@ -246,7 +246,7 @@ def test_the_deviation_is_that_of_the_sums(kind, noise, seed):
     elements = np.repeat(np.linspace(-3, 5, horizon)[:, None], n, axis=1)
     _, sums = mechanism.steps(mechanism.init((n,)), elements, as_generator(seed))
     errors = sums - exact_sums(kind, elements)
-    claimed = np.array([mechanism.deviation_at(t, n) for t in range(1, horizon + 1)])
+    claimed = np.array([mechanism.std_at(t, n) for t in range(1, horizon + 1)])
     ratio = np.square(errors / claimed[:, None]).sum(axis=1)
     # each row is chi squared with n degrees; all rows within one in a million
     low, high = stats.chi2(n).ppf([1e-6 / horizon, 1 - 1e-6 / horizon])
@@ -261,20 +261,23 @@ def test_the_deviation_is_that_of_the_sums(kind, noise, seed):
 @pytest.mark.parametrize("horizon", [1, 2, 3, 100, 257])
 def test_the_deviation_of_all_steps_is_that_of_each(kind, noise, horizon):
     mechanism = make(kind, horizon, 1.5, 2.0, noise)
-    each = [mechanism.deviation_at(t, 9) for t in range(1, horizon + 1)]
-    assert np.allclose(mechanism.deviation(9), each, rtol=1e-12)
-    assert mechanism.deviation(9).shape == (horizon,)
+    each = [mechanism.std_at(t, 9) for t in range(1, horizon + 1)]
+    assert np.allclose(mechanism.std(9), each, rtol=1e-12)
+    assert mechanism.std(9).shape == (horizon,)
 
 
 def outputs_of_draws(mechanism, n_steps, monkeypatch):
     """Which draws, in units of one, enter each output; each draw is a coordinate."""
     n_draws = 3 * n_steps + 8
-    place = [0]
+    position = [0]
 
     def unit(shape, rng):
         rows = np.eye(n_draws)
-        start, place[0] = place[0], place[0] + (1 if len(shape) == 1 else shape[0])
-        return rows[start : place[0]].reshape(shape)
+        start, position[0] = (
+            position[0],
+            position[0] + (1 if len(shape) == 1 else shape[0]),
+        )
+        return rows[start : position[0]].reshape(shape)
 
     monkeypatch.setattr(draws, "float_normal", unit)
     return one_by_one(mechanism, np.zeros((n_steps, n_draws)), as_generator(0))[1]
@@ -316,12 +319,12 @@ def test_totals_without_a_share_of_the_privacy_would_be_noticed(kind, monkeypatc
     assert distances.max() > 1.1 / 1.5
 
 
-def neighbors(n_steps, place, rng):
+def neighbors(n_steps, position, rng):
     """Two streams that differ at one place, by two in L2."""
     elements = 10 * rng.standard_normal((n_steps, 4))
     change = rng.standard_normal(4)
     other = elements.copy()
-    other[place] += 2.0 * change / np.linalg.norm(change)
+    other[position] += 2.0 * change / np.linalg.norm(change)
     return elements, other
 
 
@@ -347,8 +350,8 @@ def test_neighbors_move_releases_by_the_column_norm_and_no_more(kind, noise, see
     mechanism = make(kind, horizon, 1.5, 2.0, noise)
     allowed = mechanism.scale(4) / mechanism.multiplier
     found = []
-    for place in (0, 0, 1, 70, 149):
-        elements, other = neighbors(horizon, place, rng)
+    for position in (0, 0, 1, 70, 149):
+        elements, other = neighbors(horizon, position, rng)
         parts = sorted(rng.integers(1, horizon, 5))
         found.append(moved_by_neighbors(mechanism, elements, other, parts))
     assert max(found) <= allowed * (1 + 1e-9)
@@ -369,8 +372,8 @@ def test_neighbors_move_nodes_by_the_root_of_the_levels_and_no_more(
     mechanism = make(kind, horizon, 1.5, 2.0)
     cell = mechanism.scale(4) / 2**32
     found = []
-    for place in (0, 0, 1, 70, 149):
-        elements, other = neighbors(horizon, place, rng)
+    for position in (0, 0, 1, 70, 149):
+        elements, other = neighbors(horizon, position, rng)
         nodes = [released_nodes(mechanism, values) for values in (elements, other)]
         found.append(np.linalg.norm((nodes[1] - nodes[0]) * cell))
     allowed = mechanism.scale(4) / mechanism.multiplier
@@ -393,12 +396,12 @@ def test_elements_reach_outputs_over_the_tape_alone(kind, noise):
         return one_by_one(mechanism, elements, as_generator(0))[1]
 
     elements = as_generator(0).uniform(-1, 1, (21, 4))
-    for place in (0, 5, 20):
+    for position in (0, 5, 20):
         other = elements.copy()
-        other[place] += 1.0  # two in L2
+        other[position] += 1.0  # two in L2
         report = replay(train, (elements,), (other,))
         assert report.ok, str(report)
-        other[place] += 8.0
+        other[position] += 8.0
         assert not replay(train, (elements,), (other,)).ok
         report = replay(train, (elements,), (other,), redraw=True)
         assert not any("result" in sentence for sentence in report.violations)

@@ -44,17 +44,17 @@ def test_a_kind_of_its_name_alone_has_the_usual_share(monkeypatch):
 @pytest.mark.parametrize("exponent", [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20])
 def test_an_unknown_end_costs_at_most_the_factor_that_is_stated(exponent):
     t = 2**exponent
-    known = BLTSum(t, 1.0, 1.0).deviation_at(t, 1)
-    assert GrowingSum(1.0, 1.0).deviation_at(t, 1) <= 1.65 * known
+    known = BLTSum(t, 1.0, 1.0).std_at(t, 1)
+    assert GrowingSum(1.0, 1.0).std_at(t, 1) <= 1.65 * known
 
 
 def test_the_default_growth_and_share_are_better_than_doubling():
     steps = 2 ** np.arange(4, 21)
-    known = np.array([BLTSum(int(t), 1.0, 1.0).deviation_at(int(t), 1) for t in steps])
+    known = np.array([BLTSum(int(t), 1.0, 1.0).std_at(int(t), 1) for t in steps])
 
     def worst(**parameters):
         mechanism = GrowingSum(1.0, 1.0, **parameters)
-        return max([mechanism.deviation_at(int(t), 1) for t in steps] / known)
+        return max([mechanism.std_at(int(t), 1) for t in steps] / known)
 
     assert worst() < worst(growth=2) < 1.8
     assert worst() < min(worst(share=0.1), worst(share=0.5))
@@ -66,7 +66,7 @@ def test_the_variance_is_that_of_totals_and_of_the_epoch_under_way():
     for epoch, s in ((0, 1), (1, 1), (3, 5), (6, 63)):
         t = 2**epoch - 1 + s
         expected = 2 * (epoch + (epoch + 1) * s.bit_count())
-        assert mechanism.deviation_at(t, 1) ** 2 == pytest.approx(expected)
+        assert mechanism.std_at(t, 1) ** 2 == pytest.approx(expected)
 
 
 @pytest.mark.statistical
@@ -106,10 +106,10 @@ def test_bad_epochs_are_refused(bad):
 def test_the_window_has_the_deviation_of_two_blocks(window):
     mechanism = WindowSum(window, 1.5, 2.0)
     inner = BLTSum(window, 1.5, 2.0)
-    later = [mechanism.deviation_at(window + s, 3) for s in range(1, window + 1)]
-    assert np.allclose(mechanism.deviation(3), later, rtol=1e-9)
-    first = [mechanism.deviation_at(s, 3) for s in range(1, window + 1)]
-    assert np.allclose(first, inner.deviation(3))
+    later = [mechanism.std_at(window + s, 3) for s in range(1, window + 1)]
+    assert np.allclose(mechanism.std(3), later, rtol=1e-9)
+    first = [mechanism.std_at(s, 3) for s in range(1, window + 1)]
+    assert np.allclose(first, inner.std(3))
     # at the end of a block the window is the block
     assert later[-1] == pytest.approx(first[-1])
     assert max(later) <= 2 * max(first)
@@ -117,9 +117,7 @@ def test_the_window_has_the_deviation_of_two_blocks(window):
 
 def test_a_window_of_one_has_fresh_noise_alone():
     mechanism = WindowSum(1, 1.0, 1.0, "float")
-    assert [mechanism.deviation_at(t, 1) for t in (1, 2, 30)] == pytest.approx(
-        [1.0] * 3
-    )
+    assert [mechanism.std_at(t, 1) for t in (1, 2, 30)] == pytest.approx([1.0] * 3)
 
 
 def test_the_noise_of_a_window_does_not_grow_with_the_stream():
@@ -127,7 +125,7 @@ def test_the_noise_of_a_window_does_not_grow_with_the_stream():
     rng, state = as_generator(0), mechanism.init((500,))
     for _ in range(20):
         state, sums = mechanism.steps(state, np.zeros((100, 500)), rng)
-    ratio = sums[-1].std() / mechanism.deviation_at(2000, 500)
+    ratio = sums[-1].std() / mechanism.std_at(2000, 500)
     assert ratio == pytest.approx(1.0, abs=0.2)
     kept = sum(len(part) for part in state.now)
     assert len(state.before) == 50
@@ -144,10 +142,8 @@ def test_honakers_tree_has_the_expected_errors(exponent):
     expected = {10: 7.99, 14: 10.82, 16: 12.23, 20: 15.06}[exponent]
     t = 2**exponent
     mechanism = HonakerTree(t, 1.0, 1.0)
-    assert mechanism.deviation_at(t - 1, 1) == pytest.approx(expected, rel=1e-3)
-    assert mechanism.deviation_at(t - 1, 1) < TreeSum(t, 1.0, 1.0).deviation_at(
-        t - 1, 1
-    )
+    assert mechanism.std_at(t - 1, 1) == pytest.approx(expected, rel=1e-3)
+    assert mechanism.std_at(t - 1, 1) < TreeSum(t, 1.0, 1.0).std_at(t - 1, 1)
 
 
 def test_honakers_tree_keeps_two_arrays_a_level():

@@ -47,10 +47,10 @@ def law(boxes, epsilon):
 @pytest.mark.statistical
 def test_points_are_drawn_by_their_depth(seed):
     mechanism, rng = NestedExponential(2.0), as_generator(seed)
-    places = {tuple(point): i for i, point in enumerate(POINTS)}
+    positions = {tuple(point): i for i, point in enumerate(POINTS)}
     counts = np.zeros(len(POINTS))
     for _ in range(4000):
-        counts[places[tuple(mechanism(BOXES, rng))]] += 1
+        counts[positions[tuple(mechanism(BOXES, rng))]] += 1
     assert_counts_follow(counts, law(BOXES, 2.0))
     assert_counts_detect(counts, law(BOXES, 3.0))
 

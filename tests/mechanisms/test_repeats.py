@@ -15,7 +15,14 @@ from tacit.mechanisms import RandomRepeats
 from tacit.mechanisms.repeats import _coin
 from tacit.privacy import PureDP, RepeatAndSelect
 
-LAWS = [(-0.5, 0.2), (0.0, 0.1), (0.5, 0.2), (1.0, 0.2), (1.5, 0.3), (3.0, 0.4)]
+DISTRIBUTIONS = [
+    (-0.5, 0.2),
+    (0.0, 0.1),
+    (0.5, 0.2),
+    (1.0, 0.2),
+    (1.5, 0.3),
+    (3.0, 0.4),
+]
 CELLS = 400
 
 
@@ -29,7 +36,7 @@ def law(eta, gamma):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("eta", "gamma"), LAWS)
+@pytest.mark.parametrize(("eta", "gamma"), DISTRIBUTIONS)
 def test_numbers_of_runs_follow_the_law(eta, gamma, seed):
     repeats, rng = RandomRepeats(eta, gamma), as_generator(seed)
     found = [repeats(rng) for _ in range(4000)]

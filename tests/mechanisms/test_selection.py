@@ -51,13 +51,13 @@ def noisy_max_law(logits):
     return np.array(law)
 
 
-LAWS = {
+DISTRIBUTIONS = {
     Exponential: exponential_law,
     PermuteAndFlip: permute_and_flip_law,
     NoisyMax: noisy_max_law,
 }
 
-every = pytest.mark.parametrize("kind", LAWS, ids=lambda k: k.__name__)
+every = pytest.mark.parametrize("kind", DISTRIBUTIONS, ids=lambda k: k.__name__)
 kinds = pytest.mark.parametrize("noise", ["grid", "float"])
 
 
@@ -72,13 +72,13 @@ def test_candidates_are_chosen_with_their_exact_odds(kind, noise, seed):
     mechanism, rng = kind(EPSILON, SENSITIVITY, noise), as_generator(seed)
     choices = [mechanism(SCORES, rng) for _ in range(N_CHOICES)]
     counts = np.bincount(choices, minlength=len(SCORES))
-    assert_counts_follow(counts, LAWS[kind](logits(SCORES)))
+    assert_counts_follow(counts, DISTRIBUTIONS[kind](logits(SCORES)))
     for wrong in (0.75, 1.35):
-        assert_counts_detect(counts, LAWS[kind](logits(SCORES, wrong)))
+        assert_counts_detect(counts, DISTRIBUTIONS[kind](logits(SCORES, wrong)))
 
 
 def test_the_laws_are_laws():
-    for law in LAWS.values():
+    for law in DISTRIBUTIONS.values():
         assert law(logits(SCORES)).sum() == pytest.approx(1, abs=1e-5)
         assert law([0.0, 0.0]) == pytest.approx([0.5, 0.5], abs=1e-5)
     # permute-and-flip and noisy max with exponential noise agree on two candidates
@@ -147,7 +147,7 @@ def test_probability_ratios_of_neighbors_are_within_epsilon(kind, epsilon, seed)
         first, second = (mechanism._exponents(s) / GRID for s in (scores, other))
         if min(first.min(), second.min()) < -500:
             continue  # below the smallest float
-        ratios = np.log(LAWS[kind](first) / LAWS[kind](second))
+        ratios = np.log(DISTRIBUTIONS[kind](first) / DISTRIBUTIONS[kind](second))
         worst = max(worst, float(np.abs(ratios).max()))
         assert worst <= epsilon * (1 + 1e-9)
         if kind is Exponential:

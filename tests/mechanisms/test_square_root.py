@@ -26,7 +26,7 @@ def convolved(noise):
 @pytest.mark.parametrize("exponent", LARGEST_ERRORS)
 def test_errors_are_those_found_before(exponent):
     n = 2**exponent
-    largest = SquareRootSum(n, 1.0, 1.0).deviation(1).max()
+    largest = SquareRootSum(n, 1.0, 1.0).std(1).max()
     assert largest == pytest.approx(LARGEST_ERRORS[exponent], rel=1e-3)
     # the known limit of the constant
     assert largest == pytest.approx((log(n) + np.euler_gamma + log(16)) / pi, rel=2e-3)

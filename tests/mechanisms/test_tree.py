@@ -208,13 +208,13 @@ def test_elements_go_over_the_tape(noise):
         return prefix_sums(mechanism, elements, as_generator(0))
 
     elements = as_generator(0).uniform(-1, 1, (13, 4))
-    for place in range(13):
+    for position in range(13):
         other = elements.copy()
-        other[place] += 1.0  # two in L2
+        other[position] += 1.0  # two in L2
         report = replay(train, (elements,), (other,))
         assert report.ok, str(report)
-        assert [e.moved > 0 for e in report.entries].index(True) == place
-        other[place] += 1.0
+        assert [e.moved > 0 for e in report.entries].index(True) == position
+        other[position] += 1.0
         assert not replay(train, (elements,), (other,)).ok
 
 

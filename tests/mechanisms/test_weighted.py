@@ -63,7 +63,7 @@ def softmax(exponents, bits):
 
 def check_sorted(sampler):
     n = len(sampler._order)
-    np.testing.assert_array_equal(sampler._order[sampler._place], np.arange(n))
+    np.testing.assert_array_equal(sampler._order[sampler._position], np.arange(n))
     assert sampler._start[0] == 0
     assert sampler._start[-1] == n
     size = np.abs if sampler.both_signs else np.array

@@ -13,12 +13,12 @@ from tests.stat import P_FAIL, assert_detects, assert_follows
 from tacit._random import as_generator
 from tacit.audit import clopper_pearson_bound, gaussian_bound, replay
 from tacit.exceptions import PlanError
-from tacit.mechanisms import WholeGaussian, WholeLaplace
-from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE, MOST_UNITS
+from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
+from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS, MOST_UNITS
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import GaussianNoise, LaplaceNoise, Neighbors
 
-KINDS = {WholeGaussian: stats.norm, WholeLaplace: stats.laplace}
+KINDS = {DiscreteGaussian: stats.norm, DiscreteLaplace: stats.laplace}
 N = 40_000
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -27,17 +27,17 @@ each_noise = pytest.mark.parametrize("noise", ["grid", "float"])
 
 @given(st.floats(1e-6, 1e5), st.floats(0.1, 100.0))
 def test_units_are_the_most_that_the_noise_covers(multiplier, sensitivity):
-    units = WholeGaussian(multiplier, sensitivity).units
+    units = DiscreteGaussian(multiplier, sensitivity).units
     ratio = Fraction(multiplier) * Fraction(sensitivity)
     assert ratio * units <= GRID
-    assert units == WholeLaplace(multiplier, sensitivity).units
+    assert units == DiscreteLaplace(multiplier, sensitivity).units
     # control: two more would be too many, or the kernels would not take them
     assert units == MOST_UNITS or ratio * (units + 2) > GRID
 
 
 @given(st.integers(2, 10**7), st.floats(0.01, 10.0))
 def test_units_are_safe_for_roots_that_were_rounded_down(p, multiplier):
-    units = WholeGaussian(multiplier, sqrt(p)).units
+    units = DiscreteGaussian(multiplier, sqrt(p)).units
     # the exact root of p: multiplier^2 * p * units^2 <= GRID^2
     assert Fraction(multiplier) ** 2 * p * units**2 <= GRID**2
     assert units > 0.999 * GRID / (multiplier * sqrt(p)) or units == MOST_UNITS
@@ -52,7 +52,7 @@ def test_units_at_the_edge_are_safe_for_roots_that_were_rounded_down():
             taken = int(Fraction(GRID) / (Fraction(multiplier) * Fraction(root)))
             if Fraction(multiplier) ** 2 * p * taken**2 > GRID**2:
                 edges += 1  # as if the rounded root were exact
-                assert WholeGaussian(multiplier, root).units == taken - 1
+                assert DiscreteGaussian(multiplier, root).units == taken - 1
     assert edges > 10
 
 
@@ -62,7 +62,7 @@ def test_a_root_rounded_down_would_be_taken_for_its_square():
 
 
 def test_sums_of_all_rows_provided_for_stay_within_64_bits():
-    assert MOST_ROWS_WHOLE * MOST_UNITS + 20 * GRID < 2**63
+    assert MAX_INTEGER_ROWS * MOST_UNITS + 20 * GRID < 2**63
 
 
 @each_kind
@@ -85,8 +85,8 @@ def shown(kind, mechanism, moved, seed):
     rng, n = as_generator(seed), 100_000
     far = np.full(n, moved * mechanism.units)
     first, second = mechanism(0 * far, rng), mechanism(far, rng)
-    attack = gaussian_bound if kind is WholeGaussian else clopper_pearson_bound
-    delta = 1e-5 if kind is WholeGaussian else 0.0
+    attack = gaussian_bound if kind is DiscreteGaussian else clopper_pearson_bound
+    delta = 1e-5 if kind is DiscreteGaussian else 0.0
     found = attack(first / GRID, second / GRID, delta=delta, confidence=1 - P_FAIL)
     claim = mechanism.curve(Neighbors.REPLACE_ONE).epsilon(delta)
     return found.epsilon_lower, claim
@@ -114,15 +114,15 @@ def test_neighbors_give_the_same_output_with_the_noise_that_makes_up_for_it(kind
 
 def test_sums_beyond_64_bits_wrap_around_in_silence():
     most = np.full(50, 2**63 - 1)
-    out = WholeGaussian(1.0)(most, as_generator(0))
-    noise = WholeGaussian(1.0)(np.zeros(50, dtype=np.int64), as_generator(0))
+    out = DiscreteGaussian(1.0)(most, as_generator(0))
+    noise = DiscreteGaussian(1.0)(np.zeros(50, dtype=np.int64), as_generator(0))
     wrapped = [(2**63 - 1 + int(e) + 2**63) % 2**64 - 2**63 for e in noise]
     assert out.tolist() == wrapped
 
 
 @each_kind
 def test_the_event_is_that_of_the_multiplier(kind):
-    events = {WholeGaussian: GaussianNoise, WholeLaplace: LaplaceNoise}
+    events = {DiscreteGaussian: GaussianNoise, DiscreteLaplace: LaplaceNoise}
     assert kind(1.7).event == events[kind](1.7)
 
 

@@ -39,10 +39,10 @@ def classifier(sign=1.0, **given):
     return model
 
 
-def regressor(slope=1.0, y_range=(-1, 1)):
+def regressor(derivative=1.0, y_range=(-1, 1)):
     X, _ = rows()
     model = LinearRegression(9.0, 1e-6, y_range=y_range, random_state=0).fit(X, X[:, 0])
-    model.coef_, model.intercept_ = np.array([slope, 0.0, 0.0]), 0.0
+    model.coef_, model.intercept_ = np.array([derivative, 0.0, 0.0]), 0.0
     return model
 
 
@@ -116,10 +116,10 @@ def test_the_best_model_is_chosen_where_noise_is_small(neighbors):
     choice = private_choice(models, X, y, epsilon=5.0, neighbors=neighbors)
     assert choice.index == 1
     assert choice.model is models[1]
-    assert choice.privacy.promise.epsilon == 5.0
+    assert choice.privacy.guarantee.epsilon == 5.0
     assert choice.privacy.entries[0].event == PureDP(5.0)
-    slopes = [regressor(slope) for slope in (0.0, 0.5, 1.0)]
-    assert private_choice(slopes, X, X[:, 0], epsilon=100.0).index == 2
+    derivatives = [regressor(derivative) for derivative in (0.0, 0.5, 1.0)]
+    assert private_choice(derivatives, X, X[:, 0], epsilon=100.0).index == 2
 
 
 @pytest.mark.statistical
@@ -246,7 +246,7 @@ def test_neighbors_of_models_that_differ_must_be_given():
     X, y = rows()
     first, second = classifier(), classifier()
     second.privacy_ = replace(
-        second.privacy_, promise=Budget(9.0, 1e-6, "add_or_remove_one")
+        second.privacy_, guarantee=Budget(9.0, 1e-6, "add_or_remove_one")
     )
     with pytest.raises(ValueError, match="neighbors must be given"):
         private_choice([first, second], X, y, epsilon=1.0)

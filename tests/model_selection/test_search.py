@@ -71,7 +71,7 @@ def test_the_charge_is_the_total_once_and_before_anything_runs(neighbors, delta)
     assert entry.label == "PrivateSearchCV"
     assert entry.epsilon == 4.0
     assert isinstance(entry.event, RepeatAndSelect)
-    assert found.privacy_.promise == Budget(4.0, delta, Neighbors.of(neighbors))
+    assert found.privacy_.guarantee == Budget(4.0, delta, Neighbors.of(neighbors))
     assert 3.8 < found.privacy_.spent <= 4.0
     assert found.plan_.per_run.epsilon < 4.0
     assert entry.event.curve(Neighbors.of(neighbors)).fits(ledger.budget)
@@ -100,7 +100,7 @@ def test_the_model_carries_the_promise_of_the_search_and_can_be_saved(tmp_path):
     found = search().fit(X, y)
     model = found.best_estimator_
     assert model.privacy_ == found.privacy_
-    assert model.privacy_.promise.epsilon == model.epsilon == 4.0
+    assert model.privacy_.guarantee.epsilon == model.epsilon == 4.0
     assert model.delta == 1e-6
     assert model.random_state is None
     again = load_model(save_model(model, tmp_path / "model"))
@@ -319,8 +319,8 @@ def broken(X, y):
 
 
 @pytest.mark.parametrize("place", range(7))
-def test_bad_rows_are_refused_before_the_charge_and_not_quoted(place):
-    X, y, error, message = broken(*rows(600))[place]
+def test_bad_rows_are_refused_before_the_charge_and_not_quoted(position):
+    X, y, error, message = broken(*rows(600))[position]
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises(error, match=message) as raised:
         search().fit(X, y, ledger=ledger)
@@ -359,7 +359,7 @@ def test_a_run_that_fails_is_worse_than_every_other():
     ).fit(X, y)
     assert found.best_estimator_ == NO_ANSWER
     assert found.best_params_ is None
-    assert found.privacy_.promise.epsilon == 4.0
+    assert found.privacy_.guarantee.epsilon == 4.0
     np.testing.assert_array_equal(found.classes_, [0, 1])
     with pytest.raises(ValueError, match="best_estimator_ is NoAnswer"):
         found.predict(X)

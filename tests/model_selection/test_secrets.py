@@ -309,6 +309,6 @@ def test_a_model_with_selected_columns_is_paid_for_by_the_search():
     found = search(model, {"fit_intercept": [True, False]}).fit(X, X[:, 0])
     best = found.best_estimator_
     assert best.selection_spent_ is None
-    assert best.privacy_.promise.epsilon == 4.0
+    assert best.privacy_.guarantee.epsilon == 4.0
     whole = search(model, {"n_features_to_select": [4]}).fit(X, X[:, 0])
     assert whole.best_estimator_.selection_spent_ == 0.0

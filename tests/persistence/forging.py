@@ -7,13 +7,13 @@ import pytest
 
 from tacit.persistence import ModelFileError, _json, read
 
-__all__ = ["forge", "put", "refused", "refused_in_place_of", "refused_with_less_spent"]
+__all__ = ["forge", "put", "refused_in_place_of", "refused_with_less_spent", "rejected"]
 
 # One of them is in every folder
 HEADERS = ("model.json", "student.json", "side.json")
 
 
-def refused(folder, words):
+def rejected(folder, words):
     with pytest.raises(ModelFileError, match=words) as found:
         read(folder)
     assert "\n" not in str(found.value)
@@ -53,14 +53,14 @@ def refused_in_place_of(folder, name):
     good = path.read_bytes()
     for content in (b"", good[:-1], good + b" ", good[:-1] + bytes([good[-1] ^ 1])):
         path.write_bytes(content)
-        refused(folder, name)
+        rejected(folder, name)
     path.unlink()
-    refused(folder, name)
+    rejected(folder, name)
     path.symlink_to("/dev/zero")
-    refused(folder, name)
+    rejected(folder, name)
     path.unlink()
     path.mkdir()
-    refused(folder, name)
+    rejected(folder, name)
 
 
 def refused_with_less_spent(folder):
@@ -68,4 +68,4 @@ def refused_with_less_spent(folder):
     data = json.loads((folder / "privacy.json").read_bytes())
     data["spent"]["epsilon"] /= 2
     forge(folder, privacy_json=json.dumps(data).encode())
-    refused(folder, r"privacy\.json")
+    rejected(folder, r"privacy\.json")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.persistence.forging import forge, put, refused, refused_in_place_of
+from tests.persistence.forging import forge, put, refused_in_place_of, rejected
 from tests.persistence.subjects import (
     fitted,
     linear_models,
@@ -62,9 +62,9 @@ def test_the_forger_of_these_tests_can_make_a_good_folder(folder):
 
 
 def test_what_is_no_model_folder_is_refused(tmp_path, folder):
-    refused(tmp_path / "nothing", "no such folder")
-    refused(folder / "model.json", "no such folder")
-    refused(tmp_path, "model.json is missing")
+    rejected(tmp_path / "nothing", "no such folder")
+    rejected(folder / "model.json", "no such folder")
+    rejected(tmp_path, "model.json is missing")
     with pytest.raises(ModelFileError, match=r"model\.json is missing"):
         digest(tmp_path)
 
@@ -88,13 +88,13 @@ def test_another_file_than_was_written_is_refused(name, folder):
 def test_a_pipe_is_not_waited_for(folder):
     (folder / "model.json").unlink()
     os.mkfifo(folder / "model.json")
-    refused(folder, "plain file")
+    rejected(folder, "plain file")
 
 
 def test_a_file_that_is_too_large_is_not_read(folder):
     with open(folder / "model.json", "r+b") as file:
         file.truncate(2**40)  # a hole, which takes no room
-    refused(folder, "larger than")
+    rejected(folder, "larger than")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_file_that_is_too_large_is_not_read(folder):
 )
 def test_foreign_json_is_refused(content, words, folder):
     (folder / "model.json").write_bytes(content)
-    refused(folder, words)
+    rejected(folder, words)
 
 
 @pytest.mark.parametrize(
@@ -190,13 +190,13 @@ def test_foreign_json_is_refused(content, words, folder):
 )
 def test_a_forged_description_is_refused(change, words, folder):
     forge(folder, change)
-    refused(folder, words)
+    rejected(folder, words)
 
 
 def test_a_description_edited_by_hand_is_refused(folder):
     path = folder / "model.json"
     path.write_bytes(path.read_bytes().replace(b'"verbose": 0', b'"verbose": 1'))
-    refused(folder, "changed after")
+    rejected(folder, "changed after")
 
 
 def bad_header():
@@ -226,7 +226,7 @@ def bad_header():
 )
 def test_forged_weights_are_refused(content, words, folder):
     forge(folder, weights_npz=content)
-    refused(folder, words)
+    rejected(folder, words)
 
 
 def test_a_member_stored_twice_is_refused(folder):
@@ -237,7 +237,7 @@ def test_a_member_stored_twice_is_refused(folder):
     ):
         archive.writestr("coef.npy", b"")
     forge(folder, weights_npz=buffer.getvalue())
-    refused(folder, "other members")
+    rejected(folder, "other members")
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_member_stored_twice_is_refused(folder):
 )
 def test_a_forged_report_is_refused(content, folder):
     forge(folder, privacy_json=content)
-    refused(folder, r"privacy\.json")
+    rejected(folder, r"privacy\.json")
 
 
 LOUD = {"type": "GaussianNoise", "multiplier": 0.5}
@@ -282,7 +282,7 @@ def test_a_report_that_its_own_charges_do_not_bear_out_is_refused(
     content, words, folder
 ):
     forge(folder, privacy_json=content)
-    refused(folder, words)
+    rejected(folder, words)
 
 
 def test_other_files_in_the_folder_do_not_matter(folder):
@@ -333,13 +333,13 @@ def test_damaged_bytes_give_an_equal_model_or_a_refusal(work, data):
         assert_same_model(SUBJECTS[name], load_model(folder))
 
 
-def places(value, here=()):
+def positions(value, here=()):
     """Every place in a nest of plain data."""
     parts = value.items() if isinstance(value, dict) else ()
     parts = enumerate(value) if isinstance(value, list) else parts
     yield here
     for key, part in parts:
-        yield from places(part, (*here, key))
+        yield from positions(part, (*here, key))
 
 
 VALUES = st.recursive(
@@ -366,7 +366,7 @@ def test_forged_values_give_a_model_that_works_or_a_refusal(work, data):
     private = (folder / "privacy.json").exists() and data.draw(st.booleans())
     if private:
         described = json.loads((folder / "privacy.json").read_bytes())
-    *keys, last = data.draw(st.sampled_from([p for p in places(described) if p]))
+    *keys, last = data.draw(st.sampled_from([p for p in positions(described) if p]))
     value = data.draw(VALUES)
     if private:
         put(*keys, last, value=value)(described)

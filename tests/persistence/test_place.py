@@ -8,7 +8,7 @@ from tests.persistence.subjects import fitted
 
 from tacit.linear_model import LogisticRegression
 from tacit.persistence import ModelFileError, digest, load_model, save_model
-from tacit.persistence import _atomic_folder as place
+from tacit.persistence import _atomic_folder as position
 
 OLD = fitted(LogisticRegression(1.0), [0, 1])
 NEW = fitted(LogisticRegression(2.0), [0, 1])
@@ -27,7 +27,7 @@ def names(folder):
 def way(request, monkeypatch):
     """With the system's exchange of two names where it has one, and without."""
     if request.param == "renames":
-        monkeypatch.setattr(place, "_exchanged", lambda first, second: False)
+        monkeypatch.setattr(position, "_exchanged", lambda first, second: False)
 
 
 def test_missing_parents_are_made(tmp_path):
@@ -84,7 +84,7 @@ def test_an_interrupt_leaves_the_old_or_the_new_model(
     folder = tmp_path / "model"
     if overwrite:
         save_model(OLD, folder)
-    monkeypatch.setattr(place, "_exchanged", lambda first, second: False)
+    monkeypatch.setattr(position, "_exchanged", lambda first, second: False)
     real, count = getattr(os, call), iter(range(100))
 
     def interrupted(*arguments):

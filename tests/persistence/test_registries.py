@@ -21,7 +21,7 @@ from tacit.privacy import events
 
 
 def test_every_loss_penalty_and_solver_can_be_a_parameter():
-    losses, penalties = public(convex, "max_slope"), public(convex, "prox")
+    losses, penalties = public(convex, "max_derivative"), public(convex, "prox")
     algorithms = public(solvers, "plan", "run")
     assert {"Logistic", "OneVsRest"} <= losses
     assert {"L1", "Simplex"} <= penalties

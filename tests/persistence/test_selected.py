@@ -3,7 +3,7 @@
 import pytest
 from sklearn.feature_selection import SelectKBest
 from tests.persistence.subjects import Y_RANGE, fitted
-from tests.persistence.test_hostile import forge, put, refused
+from tests.persistence.test_hostile import forge, put, rejected
 
 from tacit.feature_selection import BlockVoteSelector, PeelingSelector
 from tacit.linear_model import SparseLinearRegression
@@ -38,19 +38,19 @@ def test_what_was_selected_and_what_it_cost_comes_back(folder):
 )
 def test_a_forged_selection_is_refused(folder, selection):
     forge(folder, put("fitted", "selection", value=selection))
-    refused(folder, "'selection'")
+    rejected(folder, "'selection'")
 
 
 def test_a_weight_outside_of_the_selection_is_refused(folder):
     for selection in (None, [], [MODEL.selection_[0]]):
         forge(folder, put("fitted", "selection", value=selection))
-        refused(folder, "'selection' does not fit the weights")
+        rejected(folder, "'selection' does not fit the weights")
 
 
 @pytest.mark.parametrize("count", [0, -1, "2", 1.5, None, [2]], ids=repr)
 def test_a_forged_number_of_columns_is_refused(folder, count):
     forge(folder, put("parameters", "n_features_to_select", value=count))
-    refused(folder, ".")
+    rejected(folder, ".")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_forged_number_of_columns_is_refused(folder, count):
 )
 def test_a_forged_selector_is_refused(folder, selector):
     forge(folder, put("parameters", "selector", value=selector))
-    refused(folder, "selector")
+    rejected(folder, "selector")
 
 
 def test_no_answer_is_kept_as_such(tmp_path):

@@ -16,9 +16,9 @@ from sklearn.exceptions import NotFittedError
 from tests.persistence.forging import (
     forge,
     put,
-    refused,
     refused_in_place_of,
     refused_with_less_spent,
+    rejected,
 )
 
 import tacit.recommend
@@ -58,8 +58,8 @@ def report(neighbors="replace_one"):
 
 def numbers(*shape, seed=0):
     """Return positive numbers, the same to the bit on every machine."""
-    places = np.arange(float(np.prod(shape))).reshape(shape)
-    return ((7 * places + 5 * seed) % 13 + 1) / 8
+    positions = np.arange(float(np.prod(shape))).reshape(shape)
+    return ((7 * positions + 5 * seed) % 13 + 1) / 8
 
 
 COMMON = {
@@ -187,14 +187,14 @@ def assert_same(again, side):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_side_comes_back_and_completes_rows_to_the_bit(name, tmp_path):
     side = EXAMPLES[name]
-    place = write_side(tmp_path / "a" / "side", side, report(), items=LABELS)
-    assert {path.name for path in place.iterdir()} == {
+    position = write_side(tmp_path / "a" / "side", side, report(), items=LABELS)
+    assert {path.name for path in position.iterdir()} == {
         "side.json",
         "weights.npz",
         "items.json",
         "privacy.json",
     }
-    saved = read_side(place)
+    saved = read_side(position)
     again = saved.estimator
     assert saved.privacy == again.privacy_ == report()
     assert_same(again.side, side)
@@ -229,7 +229,7 @@ def test_what_each_solver_publishes_can_be_saved(solver, tmp_path):
 
 
 def test_labels_of_all_kinds_come_back(tmp_path):
-    for place, (items, labels) in enumerate(
+    for position, (items, labels) in enumerate(
         [
             (None, range(N_ITEMS)),
             (N_ITEMS, range(N_ITEMS)),
@@ -239,7 +239,7 @@ def test_labels_of_all_kinds_come_back(tmp_path):
             (np.array(LABELS), tuple(LABELS)),
         ]
     ):
-        folder = write_side(tmp_path / str(place), LINEAR, report(), items=items)
+        folder = write_side(tmp_path / str(position), LINEAR, report(), items=items)
         assert read_side(folder).estimator.catalogue.labels == labels
 
 
@@ -314,7 +314,7 @@ def test_the_forger_of_these_tests_can_make_a_good_folder(folder):
 )
 def test_forged_arrays_are_refused(changed, words, folder):
     forge_arrays(folder, **changed)
-    refused(folder, words)
+    rejected(folder, words)
 
 
 REPLAYED = {
@@ -337,7 +337,7 @@ REPLAYED = {
 def test_a_replay_that_leads_out_of_its_arrays_is_refused(case, tmp_path):
     folder = write_side(tmp_path / "side", REPLAY, report())
     forge(folder, lambda data: data["values"].update(REPLAYED[case]))
-    refused(folder, "no fit gives|no such")
+    rejected(folder, "no fit gives|no such")
 
 
 @pytest.mark.parametrize(
@@ -346,14 +346,14 @@ def test_a_replay_that_leads_out_of_its_arrays_is_refused(case, tmp_path):
 def test_a_forged_walk_is_refused(changed, tmp_path):
     folder = write_side(tmp_path / "side", WALK, report())
     forge(folder, lambda data: data["values"].update(changed))
-    refused(folder, "no fit gives|no such")
+    rejected(folder, "no fit gives|no such")
 
 
 @pytest.mark.parametrize("changed", [{"n_neighbors": 10**6}, {"n_neighbors": 0}])
 def test_a_forged_neighborhood_is_refused(changed, tmp_path):
     folder = write_side(tmp_path / "side", NEIGHBORS, report())
     forge(folder, lambda data: data["values"].update(changed))
-    refused(folder, "no fit gives|no such")
+    rejected(folder, "no fit gives|no such")
 
 
 def test_vectors_that_do_not_go_with_neighbors_are_refused(tmp_path):
@@ -364,7 +364,7 @@ def test_vectors_that_do_not_go_with_neighbors_are_refused(tmp_path):
 
 def test_no_items_at_all_are_refused(folder):
     forge_arrays(folder, vectors=np.ones((0, RANK)), offsets=np.ones(0))
-    refused(folder, "no item")
+    rejected(folder, "no item")
 
 
 @pytest.mark.parametrize(
@@ -380,7 +380,7 @@ def test_no_items_at_all_are_refused(folder):
 )
 def test_a_damaged_archive_is_refused(content, words, folder):
     forge(folder, weights_npz=content)
-    refused(folder, words)
+    rejected(folder, words)
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ def test_a_damaged_archive_is_refused(content, words, folder):
 )
 def test_a_forged_description_is_refused(change, words, folder):
     forge(folder, change)
-    refused(folder, words)
+    rejected(folder, words)
 
 
 @pytest.mark.parametrize(
@@ -433,7 +433,7 @@ def test_a_forged_description_is_refused(change, words, folder):
 )
 def test_a_forged_list_of_items_is_refused(items, words, folder):
     forge(folder, items_json=json.dumps(items).encode())
-    refused(folder, words)
+    rejected(folder, words)
 
 
 @pytest.mark.parametrize("name", ["weights.npz", "privacy.json", "items.json"])
@@ -448,7 +448,7 @@ def test_a_report_that_its_charges_do_not_bear_out_is_refused(folder):
 def test_a_description_edited_by_hand_is_refused(folder):
     path = folder / "side.json"
     path.write_bytes(path.read_bytes().replace(b'"b"', b'"c"'))
-    refused(folder, "changed after")
+    rejected(folder, "changed after")
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from tests.persistence.subjects import rows, stream_models, streamed, table, targets
-from tests.persistence.test_hostile import forge, put, refused
+from tests.persistence.test_hostile import forge, put, rejected
 from tests.persistence.test_models import assert_same_model
 
 from tacit.linear_model import ElasticNet, LogisticRegression
@@ -140,7 +140,7 @@ def test_an_estimator_is_told_from_a_penalty_of_its_name(tmp_path):
 def test_what_no_stream_can_have_released_is_refused(name, change, words, tmp_path):
     folder = save_model(STREAMS[name], tmp_path / "model")
     forge(folder, change)
-    refused(folder, words)
+    rejected(folder, words)
 
 
 @pytest.mark.parametrize("weights", [[-1.0, 1.0, 1.0], [0.5, 0.5]])
@@ -148,4 +148,4 @@ def test_weights_of_no_experts_are_refused(weights, tmp_path):
     folder = save_model(STREAMS["weighted experts"], tmp_path / "model")
     change = put("arrays", "weights", "shape", value=[len(weights)])
     forge(folder, change, weights_npz=packed({"weights": np.array(weights)}))
-    refused(folder, "does not fit the experts")
+    rejected(folder, "does not fit the experts")

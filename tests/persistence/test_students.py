@@ -30,9 +30,9 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.persistence.forging import (
     forge,
     put,
-    refused,
     refused_in_place_of,
     refused_with_less_spent,
+    rejected,
 )
 
 from tacit._random import as_generator
@@ -98,14 +98,14 @@ def folder(tmp_path):
 @pytest.mark.parametrize("name", STUDENTS)
 def test_a_student_comes_back_as_it_was(name, tmp_path):
     student = taught(STUDENTS[name])
-    place = put_student(tmp_path / "a" / "student", student, {"a": 1}, {"b": [2]})
-    assert {path.name for path in place.iterdir()} == {
+    position = put_student(tmp_path / "a" / "student", student, {"a": 1}, {"b": [2]})
+    assert {path.name for path in position.iterdir()} == {
         "student.json",
         "student.skops",
         "privacy.json",
         "schema.json",
     }
-    saved = read_student(place)
+    saved = read_student(position)
     assert type(saved.estimator) is type(student.student_)
     assert_array_equal(saved.estimator.predict(X), student.predict(X))
     assert_allclose(saved.estimator.predict_proba(X), student.predict_proba(X))
@@ -205,7 +205,7 @@ class Loud(BaseEstimator):
 )
 def test_a_forged_student_is_refused(model, words, folder):
     forge(folder, student_skops=skops.io.dumps(model))
-    refused(folder, words)
+    rejected(folder, words)
     assert not Loud.heard
 
 
@@ -229,7 +229,7 @@ def packed():
 )
 def test_a_damaged_student_is_refused(content, words, folder):
     forge(folder, student_skops=content)
-    refused(folder, words)
+    rejected(folder, words)
 
 
 def bent(side):
@@ -254,22 +254,22 @@ def bent(side):
     ],
 )
 def test_a_tree_that_leads_out_of_itself_is_refused(side, tmp_path):
-    place = put_student(tmp_path / "s", taught(STUDENTS["tree"]))
-    forge(place, student_skops=skops.io.dumps(bent(lambda model, nodes: None)))
-    read_student(place)
-    forge(place, student_skops=skops.io.dumps(bent(side)))
-    refused(place, "tree that no fit can give")
+    position = put_student(tmp_path / "s", taught(STUDENTS["tree"]))
+    forge(position, student_skops=skops.io.dumps(bent(lambda model, nodes: None)))
+    read_student(position)
+    forge(position, student_skops=skops.io.dumps(bent(side)))
+    rejected(position, "tree that no fit can give")
 
 
 @pytest.mark.parametrize("field", ["left", "right", "feature_idx"])
 def test_a_tree_of_histograms_that_leads_out_is_refused(field, tmp_path):
-    place = put_student(tmp_path / "s", taught(STUDENTS["histograms"]))
-    model = read_student(place).estimator
+    position = put_student(tmp_path / "s", taught(STUDENTS["histograms"]))
+    model = read_student(position).estimator
     nodes = model._predictors[0][0].nodes
     assert not nodes["is_leaf"][0]
     nodes[field][0] = 10**8
-    forge(place, student_skops=skops.io.dumps(model))
-    refused(place, "tree that no fit can give")
+    forge(position, student_skops=skops.io.dumps(model))
+    rejected(position, "tree that no fit can give")
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_a_tree_of_histograms_that_leads_out_is_refused(field, tmp_path):
 )
 def test_a_forged_description_is_refused(change, words, folder):
     forge(folder, change)
-    refused(folder, words)
+    rejected(folder, words)
 
 
 @pytest.mark.parametrize("name", ["student.skops", "privacy.json", "schema.json"])
@@ -306,7 +306,7 @@ def test_a_report_that_its_charges_do_not_bear_out_is_refused(folder):
 def test_a_description_edited_by_hand_is_refused(folder):
     path = folder / "student.json"
     path.write_bytes(path.read_bytes().replace(b'"b"', b'"c"'))
-    refused(folder, "changed after")
+    rejected(folder, "changed after")
 
 
 @pytest.mark.parametrize("name", ["default", "constant", "logistic"])
@@ -314,6 +314,6 @@ def test_a_folder_of_the_first_format_stays_readable(name):
     saved = read_student(GOLDEN / name)
     expected = json.loads((GOLDEN / "expected.json").read_text("utf-8"))[name]
     assert saved.facts == {"made": "for tests"}
-    assert saved.privacy.promise.epsilon == expected["epsilon"]
+    assert saved.privacy.guarantee.epsilon == expected["epsilon"]
     questions = np.array([[-3.0, -3.0], [3.0, 3.0]])
     assert saved.estimator.predict(questions).tolist() == expected["output"]

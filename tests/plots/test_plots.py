@@ -185,9 +185,9 @@ def test_noise_bars_cover_the_level_asked(ax, law, width):
     coefficients(model(noise_=noise), level=0.9, ax=ax)
     ends = np.array([s[:, 0] for s in segments(ax)])
     expected = [(0.0, 0.4), (0.5, 0.1), (1.0, 0.3), (-3.0, 0.2)]
-    for (low, high), (center, deviation) in zip(ends, expected, strict=True):
-        assert low == pytest.approx(center - width * deviation)
-        assert high == pytest.approx(center + width * deviation)
+    for (low, high), (center, std) in zip(ends, expected, strict=True):
+        assert low == pytest.approx(center - width * std)
+        assert high == pytest.approx(center + width * std)
 
 
 def test_given_intervals_take_the_place_of_noise_bars(ax):

@@ -31,12 +31,12 @@ DELTA = 1e-4
 def assert_refused(fit, match):
     """Check for one sentence that holds ``match``, no charge and no warning."""
     ledger = Ledger(Budget(1e3, 1e-2))
-    with pytest.raises((ValueError, TypeError), match=re.escape(match)) as refusal:
+    with pytest.raises((ValueError, TypeError), match=re.escape(match)) as rejection:
         fit(ledger)
-    assert type(refusal.value) in (ValueError, TypeError)
-    assert "\n" not in str(refusal.value)
-    assert len(str(refusal.value)) < 300
-    assert refusal.value.__context__ is None
+    assert type(rejection.value) in (ValueError, TypeError)
+    assert "\n" not in str(rejection.value)
+    assert len(str(rejection.value)) < 300
+    assert rejection.value.__context__ is None
     assert ledger.report().entries == ()
 
 

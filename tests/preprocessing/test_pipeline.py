@@ -81,7 +81,7 @@ def test_every_private_step_charges_the_one_ledger():
     assert together.epsilon(TOTAL.delta) <= ledger.spent() * (1 + 1e-6)
     apart = Ledger(TOTAL)
     for entry, epsilon in zip(entries, (0.5, 1.0), strict=True):
-        apart.charge(entry.event, entry.label, promise=Budget(epsilon, DELTA))
+        apart.charge(entry.event, entry.label, guarantee=Budget(epsilon, DELTA))
     assert ledger.spent() == apart.spent()
     for step in pipeline:
         assert "ledger of its own" not in str(step.privacy_)
@@ -164,7 +164,7 @@ def test_without_a_ledger_each_step_has_its_own():
     with config_context(enable_metadata_routing=False):
         pipeline.fit(X[list(RANGES)], y)
     for step, epsilon in zip(pipeline, (0.5, 1.0), strict=True):
-        assert step.privacy_.promise.epsilon == epsilon
+        assert step.privacy_.guarantee.epsilon == epsilon
         assert "charged to a ledger of its own" in step.privacy_.assumptions
 
 
@@ -189,4 +189,4 @@ def test_a_search_charges_every_fit():
     grid = {"logisticregression__ridge": [0.1, 10.0]}
     search = GridSearchCV(pipeline, grid, cv=2).fit(X[list(RANGES)], y, ledger=ledger)
     assert len(ledger.report().entries) == 2 * (2 * 2 + 1)
-    assert search.best_estimator_[-1].privacy_.promise.epsilon == 1.0
+    assert search.best_estimator_[-1].privacy_.guarantee.epsilon == 1.0

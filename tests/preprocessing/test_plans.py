@@ -226,9 +226,9 @@ def test_no_variance_is_negative_however_loud_the_noise(seed):
         assert np.all(scale <= (high - low) / 2)
 
 
-def missed_rows(counts, place, q):
+def missed_rows(counts, position, q):
     """Rows that keep a grid point from being a quantile, by its definition."""
-    n, below, above = sum(counts), sum(counts[:place]), sum(counts[place + 1 :])
+    n, below, above = sum(counts), sum(counts[:position]), sum(counts[position + 1 :])
     return max(0, below - q * n, above - (1 - q) * n)
 
 
@@ -270,9 +270,9 @@ def test_quantiles_tend_to_those_without_noise(neighbors, seed):
     )
     found = plan.run(X, as_generator(seed)) * 10
     snapped = np.rint(X * 100) / 100
-    for place, q in enumerate(LEVELS):
-        below = (snapped < found[place] - 1e-9).mean(axis=0)
-        up_to = (snapped <= found[place] + 1e-9).mean(axis=0)
+    for position, q in enumerate(LEVELS):
+        below = (snapped < found[position] - 1e-9).mean(axis=0)
+        up_to = (snapped <= found[position] + 1e-9).mean(axis=0)
         assert np.all((below <= q + 1e-5) & (up_to >= q - 1e-5))
 
 
@@ -284,9 +284,9 @@ def test_counts_put_each_row_at_the_nearest_point():
 
 @pytest.mark.parametrize("plan_of", [moments, quantiles])
 def test_a_budget_too_small_for_the_draw_is_refused_in_one_sentence(plan_of):
-    with pytest.raises(PlanError, match="raise epsilon") as refusal:
+    with pytest.raises(PlanError, match="raise epsilon") as rejection:
         plan_of(Budget(2e-8 if plan_of is quantiles else 1e-9, 0.0))
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 @pytest.mark.parametrize("ranges", [(0, 1), {"a": (0, 1), "b": (0, 2)}])

@@ -58,7 +58,7 @@ def test_fits_every_budget_and_reports_it(kind, neighbors, delta, noise, seed):
         "feature_names_in_",
     }
     report = model.privacy_
-    assert report.promise == Budget(1.0, delta, neighbors)
+    assert report.guarantee == Budget(1.0, delta, neighbors)
     assert report.spent <= 1.0
     assert report.seeded
     said = " ".join(json.loads(report.to_json())["assumptions"])
@@ -247,11 +247,11 @@ def test_bad_input_is_refused_by_name_and_costs_nothing(
     spent = account.spent()
     model = kind(**{"ranges": (0, 1e6), **parameters})
     before = vars(model).copy()
-    with pytest.raises(Exception, match=re.escape(match)) as refusal:
+    with pytest.raises(Exception, match=re.escape(match)) as rejection:
         model.fit(X, ledger=account if ledger is None else ledger)
-    assert type(refusal.value) is error
-    assert "\n" not in str(refusal.value)
-    assert "secret" not in str(refusal.value)
+    assert type(rejection.value) is error
+    assert "\n" not in str(rejection.value)
+    assert "secret" not in str(rejection.value)
     assert len(account.report().entries) == 1
     assert account.spent() == spent
     assert vars(model).keys() == before.keys()

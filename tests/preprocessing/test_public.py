@@ -105,9 +105,9 @@ def test_missing_values_are_filled_with_public_ones_or_refused():
     thin = sparse.csr_array([[np.nan, 0.0]])
     filled = PublicScaler((-4, 4), missing=2.0).fit_transform(thin)
     assert_allclose(filled.toarray(), [[0.5, 0.0]])
-    with pytest.raises(ValueError, match="X contains NaN") as refusal:
+    with pytest.raises(ValueError, match="X contains NaN") as rejection:
         PublicScaler((0, 10)).fit_transform(X)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_missing_values_are_filled_with_public_ones_or_refused():
 def test_bad_scaler_is_refused_by_name_and_left_as_it_was(parameters, match):
     scaler = PublicScaler(**parameters)
     before = vars(scaler).copy()
-    with pytest.raises(ValueError, match=re.escape(match)) as refusal:
+    with pytest.raises(ValueError, match=re.escape(match)) as rejection:
         scaler.fit(FRAME)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
     assert vars(scaler) == before
 
 
@@ -153,9 +153,9 @@ def test_bad_scaler_is_refused_by_name_and_left_as_it_was(parameters, match):
 )
 def test_bad_rows_are_refused_without_showing_them(X, match):
     scaler = PublicScaler((0, 1)).fit(np.zeros((1, 2)))
-    with pytest.raises((ValueError, TypeError), match=re.escape(match)) as refusal:
+    with pytest.raises((ValueError, TypeError), match=re.escape(match)) as rejection:
         scaler.transform(X)
-    assert "secret" not in str(refusal.value)
+    assert "secret" not in str(rejection.value)
 
 
 def test_indicators_of_listed_and_other_values():

@@ -17,7 +17,7 @@ from tacit._random import as_generator
 from tacit.audit import assert_replays, replay
 from tacit.data.features import FeatureBounds
 from tacit.exceptions import PlanError
-from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.persistence import ModelFileError, load_model, save_model
 from tacit.preprocessing import PrivateStandardScaler
 from tacit.preprocessing._moments import plan_moments
@@ -220,7 +220,7 @@ def test_spend_is_the_promise(neighbors, delta):
         1.0, delta, ranges=(-1, 2), with_mean=False, neighbors=neighbors
     )
     report = model.fit(table(), ledger=ledger).privacy_
-    assert report.promise == Budget(1.0, delta, neighbors)
+    assert report.guarantee == Budget(1.0, delta, neighbors)
     (entry,) = ledger.report().entries
     spent = entry.event.curve(Neighbors.of(neighbors)).epsilon(delta)
     assert 0.999 <= spent <= 1.0
@@ -354,9 +354,9 @@ def test_a_saved_model_stays_what_it_was(tmp_path):
 
 
 def test_plans_that_whole_numbers_cannot_hold_are_refused_in_one_sentence():
-    with pytest.raises(PlanError, match="or leave columns out") as refusal:
+    with pytest.raises(PlanError, match="or leave columns out") as rejection:
         squares(Budget(1e-8, 0.0))
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
     with pytest.raises(PlanError, match="use with_mean=True"):
-        squares(Budget(1.0, 1e-5), n_rows=MOST_ROWS_WHOLE + 1)
-    squares(Budget(1.0, 1e-5, ADD), n_rows=MOST_ROWS_WHOLE + 1)
+        squares(Budget(1.0, 1e-5), n_rows=MAX_INTEGER_ROWS + 1)
+    squares(Budget(1.0, 1e-5, ADD), n_rows=MAX_INTEGER_ROWS + 1)

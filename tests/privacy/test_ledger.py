@@ -67,7 +67,7 @@ def test_promises_simply_add_up():
     ledger = Ledger(BUDGET)
     for part in parts:
         noise = calibrate(GaussianNoise, part)
-        ledger.charge(GaussianNoise(noise), "part", promise=part)
+        ledger.charge(GaussianNoise(noise), "part", guarantee=part)
     assert len(ledger.report().entries) == 2
 
 
@@ -75,16 +75,16 @@ def test_a_refusal_names_a_delta_at_which_promises_add_up():
     part = Budget(0.5, 1e-6)
     event = ApproxDP(0.5, 1e-6)
     ledger = Ledger(Budget(1.0, 2e-6))
-    ledger.charge(event, "first", promise=part)
+    ledger.charge(event, "first", guarantee=part)
     with pytest.raises(BudgetExceeded, match="a delta of 5e-06 to the ledger"):
-        ledger.charge(event, "second", promise=part)
+        ledger.charge(event, "second", guarantee=part)
     larger = Ledger(Budget(1.0, 5e-6))
     for label in ("first", "second"):
-        larger.charge(event, label, promise=part)
+        larger.charge(event, label, guarantee=part)
     # where the epsilons are too large no delta helps
-    with pytest.raises(BudgetExceeded) as refusal:
-        larger.charge(event, "third", promise=part)
-    assert "to the ledger" not in str(refusal.value)
+    with pytest.raises(BudgetExceeded) as rejection:
+        larger.charge(event, "third", guarantee=part)
+    assert "to the ledger" not in str(rejection.value)
 
 
 def test_three_tenths_fit_three_times_one_tenth():
@@ -255,10 +255,10 @@ def test_the_filter_holds_over_random_adaptive_trees():
 def test_a_promise_must_be_true_and_of_the_same_relation():
     ledger = Ledger(BUDGET)
     with pytest.raises(ValueError, match="smaller than what the event spends"):
-        ledger.charge(GaussianNoise(1.0), "query", promise=Budget(0.1, 1e-7))
+        ledger.charge(GaussianNoise(1.0), "query", guarantee=Budget(0.1, 1e-7))
     other = Budget(1.0, 1e-6, Neighbors.ADD_OR_REMOVE_ONE)
     with pytest.raises(ValueError, match="neighbors='add_or_remove_one'"):
-        ledger.charge(GaussianNoise(100.0), "query", promise=other)
+        ledger.charge(GaussianNoise(100.0), "query", guarantee=other)
     assert ledger.report().entries == ()
 
 
@@ -313,7 +313,7 @@ def test_refusal_says_what_was_asked_and_what_is_spent():
     loose = Budget(0.9, 1e-3)
     noise = calibrate(GaussianNoise, loose)
     with pytest.raises(BudgetExceeded, match="whose delta alone is above"):
-        ledger.charge(GaussianNoise(noise), "third", promise=loose)
+        ledger.charge(GaussianNoise(noise), "third", guarantee=loose)
 
 
 def test_a_forked_copy_refuses_to_charge():

@@ -28,8 +28,15 @@ from tacit.privacy.curve import ORDERS
 from tacit.privacy.repeated import mean_repeats
 
 REPLACE = Neighbors.REPLACE_ONE
-LAWS = [(-0.5, 0.02), (0.0, 0.05), (0.5, 0.03), (1.0, 0.05), (2.0, 0.1), (4.0, 0.2)]
-each_law = pytest.mark.parametrize(("eta", "gamma"), LAWS)
+DISTRIBUTIONS = [
+    (-0.5, 0.02),
+    (0.0, 0.05),
+    (0.5, 0.03),
+    (1.0, 0.05),
+    (2.0, 0.1),
+    (4.0, 0.2),
+]
+each_law = pytest.mark.parametrize(("eta", "gamma"), DISTRIBUTIONS)
 EPSILONS = (0.05, 0.3, 1.0, 2.0, 3.5, 6.0)
 
 
@@ -168,7 +175,9 @@ def test_ranks_are_bounded_by_the_least_that_is_true():
         assert worst == pytest.approx(shift, rel=1e-3)
 
 
-@pytest.mark.parametrize(("eta", "gamma"), LAWS[1:])  # it knows no negative shape
+@pytest.mark.parametrize(
+    ("eta", "gamma"), DISTRIBUTIONS[1:]
+)  # it knows no negative shape
 def test_renyi_curves_are_no_larger_than_those_of_another_library(eta, gamma):
     orders = ORDERS[20:101]
     accountant = RdpAccountant(orders.tolist())

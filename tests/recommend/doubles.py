@@ -56,8 +56,8 @@ class MeansSolver:
     def run(self, plan, ratings, rng):
         found = plan.means.run(ratings, rng)
         facts = plan.means.facts
-        places = np.arange(facts.n_items)
-        vectors = np.stack([np.cos(places), np.sin(places)], axis=1)
+        positions = np.arange(facts.n_items)
+        vectors = np.stack([np.cos(positions), np.sin(positions)], axis=1)
         return self.kind(vectors, found.offsets, facts.low, facts.high, found.level)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tacit._random import as_generator
-from tacit.mechanisms import WholeGaussian
+from tacit.mechanisms import DiscreteGaussian
 from tacit.recommend._ratings.table import Ratings
 from tacit.recommend._sums.noisy_moments import NoisyMoments
 
@@ -14,7 +14,7 @@ HUGE = 1e7
 def silence(monkeypatch):
     """Take the noise away altogether, which no budget does."""
     monkeypatch.setattr(
-        WholeGaussian, "_noise", lambda self, shape, rng: np.zeros(shape, np.int64)
+        DiscreteGaussian, "_noise", lambda self, shape, rng: np.zeros(shape, np.int64)
     )
     monkeypatch.setattr(NoisyMoments, "scale", 0.0)
 

@@ -135,11 +135,11 @@ def sparse_set(n_users, n_items, rng, *, tastes=0.0, each=30):
     truth = rng.normal(3.6, 0.4, (n_users, 1)) + follows * offsets[items]
     values = np.clip(np.rint(truth + rng.normal(0, 0.8, truth.shape)), LOW, HIGH)
     chosen = np.sort(items[:, :each], axis=1)
-    place = np.argsort(items[:, :each], axis=1)
+    position = np.argsort(items[:, :each], axis=1)
     ratings = Ratings(
         np.arange(n_users + 1, dtype=np.int64) * each,
         chosen.astype(np.int32).ravel(),
-        np.take_along_axis(values[:, :each], place, 1).astype(np.float32).ravel(),
+        np.take_along_axis(values[:, :each], position, 1).astype(np.float32).ravel(),
         n_items,
     )
     held = items[:, each:].ravel(), values[:, each:].ravel()
@@ -228,7 +228,7 @@ def test_noise_alone_is_hardly_ever_a_direction(seed):
                 items,
                 8,
                 4.0,
-                made_up=False,
+                synthetic=False,
             ).shape[1]
             for _ in range(60)
         ]
@@ -236,7 +236,7 @@ def test_noise_alone_is_hardly_ever_a_direction(seed):
         assert np.count_nonzero(found) <= 14
     # control: noise of twice the deviation that is told makes directions of all
     told = round_sums(5.0 * rng.standard_normal((300, 8)), 2.5)
-    assert learned(told, items, 8, 4.0, made_up=False).shape[1] == 8
+    assert learned(told, items, 8, 4.0, synthetic=False).shape[1] == 8
 
 
 def test_learned_vectors_span_the_true_ones_and_are_shrunk(seed):
@@ -248,7 +248,7 @@ def test_learned_vectors_span_the_true_ones_and_are_shrunk(seed):
     signal = counts[:, None] * (truth @ mixing.T) / sqrt(6)
     for scale, least in ((0.01, 0.999), (10.0, 0.6)):
         sums = round_sums(signal + scale * rng.standard_normal((400, 6)), scale)
-        found = learned(sums, items, 8, 10.0, made_up=True)
+        found = learned(sums, items, 8, 10.0, synthetic=True)
         assert found.shape == (400, 2)
         fit = np.linalg.lstsq(found, truth, rcond=None)[0]
         assert 1 - np.mean((truth - found @ fit) ** 2) / np.mean(truth**2) > least

@@ -36,8 +36,8 @@ def parts_of(neighbors, seed, n=40):
     for row in rows_to_try(5, LOW, HIGH, seed, n):
         with replaying(tape, redraw=True) as own:
             solver.run(plan, row, as_generator(seed))
-        for place, release in enumerate(own.releases[1:]):
-            parts[place].append(release.value)
+        for position, release in enumerate(own.releases[1:]):
+            parts[position].append(release.value)
     return parts, [release.sensitivity for release in released]
 
 

@@ -220,7 +220,7 @@ def test_without_noise_steps_are_those_of_frank_wolfe(seed):
     )
     side = fitted(solver, ratings, RICH, seed)
     start = side.start(side.offsets, 1.0, 5.0, side.prior_level, 10)
-    at = start.walked(ratings)
+    at = start.visited(ratings)
     users = np.repeat(np.arange(2000), np.diff(ratings.indptr))
     truth, rated = np.zeros((2000, 10)), np.zeros((2000, 10), dtype=bool)
     truth[users, ratings.items] = at.values
@@ -259,10 +259,10 @@ def test_replayed_rows_are_those_of_the_fit(seed, monkeypatch):
     seen = []
     from tacit.recommend._sides.passes import WalkItems  # noqa: PLC0415
 
-    walked = WalkItems.walked
+    visited = WalkItems.visited
 
     def noted(side, block, **options):
-        at = walked(side, block, **options)
+        at = visited(side, block, **options)
         seen.append((len(side.keeps), at.coefficients))
         return at
 

@@ -146,8 +146,8 @@ def replayed_parts(neighbors, solver, seed):
     for row in rows_to_try(5, LOW, HIGH, seed, 40):
         with replaying(tape, redraw=True) as own:
             solver.run(plan, row, as_generator(seed))
-        for place, release in enumerate(own.releases):
-            parts[place].append(release.value)
+        for position, release in enumerate(own.releases):
+            parts[position].append(release.value)
     return parts, [release.sensitivity for release in tape.releases]
 
 

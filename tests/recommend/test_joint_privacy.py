@@ -33,10 +33,10 @@ def solver_of(name):
 NAMES = ["double", *SOLVERS]
 
 
-def with_row(ratings, place, items, values):
+def with_row(ratings, position, items, values):
     """Return the table with one user's row replaced."""
     rows = [ratings.row(i) for i in range(ratings.n_users)]
-    rows[place] = Ratings.of_row(items, values, ratings.n_items).row(0)
+    rows[position] = Ratings.of_row(items, values, ratings.n_items).row(0)
     return table_of(rows, ratings.n_items)
 
 

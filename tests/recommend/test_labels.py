@@ -26,8 +26,10 @@ def objects(cells):
 
 def categories(cells):
     kinds = objects(list(dict.fromkeys(cells)))
-    places = [kinds.tolist().index(cell) for cell in cells]
-    return pd.Series(pd.Categorical.from_codes(places, pd.Index(kinds, dtype=object)))
+    positions = [kinds.tolist().index(cell) for cell in cells]
+    return pd.Series(
+        pd.Categorical.from_codes(positions, pd.Index(kinds, dtype=object))
+    )
 
 
 def sources(users, items, ratings):

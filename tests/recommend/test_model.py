@@ -61,7 +61,7 @@ def test_a_fit_publishes_the_item_side_and_what_it_cost():
     assert isinstance(fitted.factors_, ItemSide)
     assert fitted.n_items_ == N_ITEMS
     assert fitted.items_.tolist() == list(range(N_ITEMS))
-    assert fitted.privacy_.promise == Budget(1.0, 1e-6)
+    assert fitted.privacy_.guarantee == Budget(1.0, 1e-6)
     assert fitted.privacy_.spent <= 1.0
     public = {name for name in vars(fitted) if name.endswith("_")}
     assert public == {"factors_", "items_", "n_items_", "privacy_"}
@@ -243,7 +243,7 @@ def test_most_ratings_are_a_public_number():
 def test_delta_is_one_over_the_squared_number_of_users_where_it_is_public():
     assert model(delta=None).plan(200).budget.delta == 1 / 200**2
     users = len({user for user, _, _ in ROWS})
-    assert model(delta=None).fit(ROWS).privacy_.promise.delta == 1 / users**2
+    assert model(delta=None).fit(ROWS).privacy_.guarantee.delta == 1 / users**2
 
 
 def test_a_guess_of_the_users_is_planned_for():
@@ -277,7 +277,7 @@ def test_one_charge_goes_to_the_ledger_before_the_run():
     assert fitted.factors_ is side  # as it was before
 
 
-REFUSED = [
+REJECTED = [
     ({"epsilon": 0}, "epsilon"),
     ({"epsilon": "1"}, "epsilon"),
     ({"delta": 1.0}, "delta"),
@@ -308,7 +308,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "words"), REFUSED)
+@pytest.mark.parametrize(("parameters", "words"), REJECTED)
 def test_bad_parameters_are_refused_by_name_and_nothing_is_charged(parameters, words):
     ledger = Ledger(Budget(10.0, 1e-3))
     with pytest.raises((ValueError, TypeError, PlanError), match=words):

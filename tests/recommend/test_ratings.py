@@ -21,15 +21,15 @@ def some_ratings(seed, n_users=50, n_items=30, most=20):
 
 def test_blocks_are_views_of_all_rows_in_order(seed):
     ratings = some_ratings(seed)
-    place = 0
+    position = 0
     for block in ratings.blocks(users=7):
         assert block.indptr[0] == 0
         assert np.shares_memory(block.items, ratings.items)
         for i in range(block.n_users):
-            for found, whole in zip(block.row(i), ratings.row(place), strict=True):
+            for found, whole in zip(block.row(i), ratings.row(position), strict=True):
                 np.testing.assert_array_equal(found, whole)
-            place += 1
-    assert place == ratings.n_users == 50
+            position += 1
+    assert position == ratings.n_users == 50
 
 
 def test_arrays_have_the_compact_types(seed):
@@ -86,7 +86,7 @@ def test_rows_do_not_depend_on_the_order_in_which_ratings_come(seed):
 
 def test_labels_of_the_catalogue_have_places():
     words = Catalogue.of(["rum", "tea"])
-    assert [words.place(label) for label in ("tea", "gin", 0, None, [])] == [
+    assert [words.position(label) for label in ("tea", "gin", 0, None, [])] == [
         1,
         -1,
         -1,
@@ -94,10 +94,10 @@ def test_labels_of_the_catalogue_have_places():
         -1,
     ]
     numbers = Catalogue.of(np.array([7, 9]))
-    assert [numbers.place(label) for label in (9, 9.0, 0, "9")] == [1, 1, -1, -1]
+    assert [numbers.position(label) for label in (9, 9.0, 0, "9")] == [1, 1, -1, -1]
     assert type(numbers.labels[0]) is int
     counted = Catalogue.of(3)
-    assert [counted.place(x) for x in (2, 2.0, np.int8(1), 3, -1, 0.5, "1")] == [
+    assert [counted.position(x) for x in (2, 2.0, np.int8(1), 3, -1, 0.5, "1")] == [
         2,
         2,
         1,
@@ -107,9 +107,9 @@ def test_labels_of_the_catalogue_have_places():
         -1,
     ]
     for odd in (np.nan, Decimal("NaN"), Decimal("sNaN"), Decimal("1.5"), 2**70, 1j):
-        assert counted.place(odd) == -1
-    assert counted.place(Decimal(2)) == counted.place(Fraction(4, 2)) == 2
-    assert counted.of_texts().place("2") == 2
+        assert counted.position(odd) == -1
+    assert counted.position(Decimal(2)) == counted.position(Fraction(4, 2)) == 2
+    assert counted.of_texts().position("2") == 2
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,14 @@ def test_labels_in_a_csv_file_are_texts_and_found_by_number_too(tmp_path):
     path.write_text("user,item,rating\n7,1,3\n007,0,2\nx,1,1\n", encoding="utf-8")
     table = read_ratings(path, items=2, rating_range=(1, 5))
     assert told(table) == {"7": [(1, 3.0)], "007": [(0, 2.0)], "x": [(1, 1.0)]}
-    assert [table.place(u) for u in (7, "7", "007", "x", 8, [])] == [0, 0, 1, 2, -1, -1]
+    assert [table.position(u) for u in (7, "7", "007", "x", 8, [])] == [
+        0,
+        0,
+        1,
+        2,
+        -1,
+        -1,
+    ]
 
 
 def test_users_are_told_apart_by_any_label():
@@ -152,7 +159,7 @@ def test_stored_entries_of_a_matrix_are_ratings_and_count_by_their_mean(
         scratch=tmp_path if scratch else None,
     )
     assert told(table) == {0: [(1, 4.0)], 1: [], 2: [(0, 1.0)]}
-    assert [table.place(user) for user in (2, 3, -1, "a")] == [2, -1, -1, -1]
+    assert [table.position(user) for user in (2, 3, -1, "a")] == [2, -1, -1, -1]
 
 
 def test_rows_of_a_matrix_that_are_unsorted_are_sorted_and_zeros_are_ratings():
@@ -396,4 +403,4 @@ def test_a_span_of_time_is_no_item_user_or_rating(odd, items):
 
 def test_a_number_finds_no_user_called_like_it_outside_of_csv_files():
     table = read_ratings([("7", 0, 3), (8, 0, 2)], items=1, rating_range=(1, 5))
-    assert [table.place(user) for user in (7, "7", 8, "8")] == [-1, 0, 1, -1]
+    assert [table.position(user) for user in (7, "7", 8, "8")] == [-1, 0, 1, -1]

@@ -11,10 +11,10 @@ from tacit._random import as_generator
 from tacit.exceptions import PlanError
 from tacit.recommend import MatrixCompletion
 from tacit.recommend._sums.second_moments import (
+    integer_factor,
     packed_size,
     second_moments,
     unpacked,
-    whole_factor,
 )
 
 UNITS = 2**20
@@ -42,7 +42,7 @@ def moments(rows, units=UNITS):
 @pytest.mark.parametrize(("n_items", "rated"), [(4, 0.6), (40, 0.1), (40, 0.02)])
 def test_sums_are_those_of_products_cut_towards_zero(n_items, rated, seed):
     rows = some_rows(20, n_items, seed, rated)
-    factor = whole_factor(UNITS, n_items)
+    factor = integer_factor(UNITS, n_items)
     expected = np.zeros((n_items, n_items), dtype=np.int64)
     for row in np.nan_to_num(rows):
         for i in range(n_items):
@@ -138,9 +138,9 @@ def test_a_matrix_is_unpacked_without_a_second_one():
 
 
 def test_too_few_units_are_refused():
-    assert whole_factor(2**28, 400) > 0.999 * 2**28
+    assert integer_factor(2**28, 400) > 0.999 * 2**28
     with pytest.raises(PlanError, match="raise epsilon or delta"):
-        whole_factor(256, 1000)
+        integer_factor(256, 1000)
 
 
 def test_a_triangle_has_as_many_entries_as_numpys():

@@ -99,9 +99,9 @@ def test_released_entries_follow_the_law_of_symmetric_noise(seed):
     noisy = moments.run([], as_generator(seed))
     assert (noisy == noisy.T).all()
     beside = noisy[np.triu_indices(80, 1)]
-    deviation = 2 * sqrt(2) / sqrt(2)
-    assert_follows(beside, stats.norm(scale=deviation).cdf)
-    assert_detects(beside, stats.norm(scale=1.3 * deviation).cdf)
+    std = 2 * sqrt(2) / sqrt(2)
+    assert_follows(beside, stats.norm(scale=std).cdf)
+    assert_detects(beside, stats.norm(scale=1.3 * std).cdf)
     assert np.diag(noisy).std() == pytest.approx(2 * sqrt(2), rel=0.5)
 
 

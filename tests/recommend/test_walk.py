@@ -67,7 +67,7 @@ def test_factors_and_whole_rows_agree(row_norm, max_ratings, seed):
 
 def test_predictions_of_ratings_are_those_of_the_coefficients(seed):
     side, ratings = walked_side(seed), some_ratings(20, N_ITEMS, seed)
-    at = side.walked(ratings)
+    at = side.visited(ratings)
     users = np.repeat(np.arange(20), np.diff(ratings.indptr))
     rows = at.coefficients @ side.vectors.T
     np.testing.assert_allclose(at.predicted, rows[users, ratings.items], atol=1e-12)
@@ -77,7 +77,7 @@ def test_the_rated_part_of_a_row_stays_in_its_ball(seed):
     ratings = some_ratings(50, N_ITEMS, seed)
     for row_norm in (None, 0.5):
         side = walked_side(seed, row_norm=row_norm, length=5.0)
-        at = side.walked(ratings)
+        at = side.visited(ratings)
         for i in range(50):
             own = slice(ratings.indptr[i], ratings.indptr[i + 1])
             radius = np.linalg.norm(at.values[own]) if row_norm is None else row_norm
@@ -102,13 +102,13 @@ def test_a_user_alone_gets_the_bits_she_has_among_others(seed, monkeypatch):
 def test_other_ratings_alone_decide_what_is_said_of_a_rating(seed):
     side = walked_side(seed, n_steps=1)
     ratings = Ratings.of_row([0, 3, 5], [4.0, 2.0, 5.0], N_ITEMS)
-    at = side.walked(ratings)
-    for place in range(3):
-        rest = [p for p in range(3) if p != place]
+    at = side.visited(ratings)
+    for position in range(3):
+        rest = [p for p in range(3) if p != position]
         vector = side.vectors[:, 0]
         dot = -sum(at.values[p] * vector[at.items[p]] for p in rest)
-        expected = -side.lengths[0] * dot * vector[at.items[place]]
-        assert at.others[place] == pytest.approx(expected, abs=1e-12)
+        expected = -side.lengths[0] * dot * vector[at.items[position]]
+        assert at.others[position] == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_user_without_ratings_gets_the_prior_level_and_no_steps(seed):
@@ -133,7 +133,7 @@ def test_residuals_are_within_the_unit_ball(seed):
 
 def searched(side, ratings, vector, *, reach=2.0, multiplier=1e-4, seed=0):
     length = StepLength(multiplier, Neighbors.REPLACE_ONE)
-    blocks = [lambda: side.walked(ratings)]
+    blocks = [lambda: side.visited(ratings)]
     return length.run(blocks, vector, reach, N_ITEMS, 4.0, as_generator(seed))
 
 
@@ -144,7 +144,7 @@ def test_a_length_is_the_best_for_ratings_left_out(seed):
     users = np.repeat(np.arange(300), np.diff(shape.indptr))
     values = 3 + np.where(users % 2, 2, -2) * vector[shape.items]
     ratings = replace(shape, values=values.astype(np.float32))
-    at = side.walked(ratings)
+    at = side.visited(ratings)
     residual = at.predicted - at.values
     dots = np.bincount(users, residual * vector[at.items], minlength=300)
     rest = dots[users] - residual * vector[at.items]
@@ -190,7 +190,7 @@ def test_a_user_moves_a_length_by_no_more_than_declared(relation, seed):
             ratings = Ratings.of_row(np.arange(N_ITEMS), row, N_ITEMS)
             with recording() as tape:
                 length.run(
-                    [lambda ratings=ratings: side.walked(ratings)],
+                    [lambda ratings=ratings: side.visited(ratings)],
                     vector,
                     0.3,
                     N_ITEMS,

@@ -338,10 +338,10 @@ def test_a_page_has_the_same_skeleton_whatever_the_names(text):
 )
 def test_what_is_no_audit_is_refused_in_a_sentence(path, value):
     audit = copy.deepcopy(MANY)
-    place = audit
+    position = audit
     for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+        position = position[key]
+    position[path[-1]] = value
     with pytest.raises(ValueError, match="must be what"):
         page(audit)
     for wrong in (None, 3, [3], ["audit"]):

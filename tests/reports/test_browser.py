@@ -27,11 +27,11 @@ WIDTHS = (360, 760, 1440)
 
 def browse(folder, page, *options):
     """Open a page and return what the browser wrote, and its log."""
-    place = folder / "page.html"
-    place.write_text(page, encoding="utf-8")
+    position = folder / "page.html"
+    position.write_text(page, encoding="utf-8")
     return subprocess.run(
         [CHROMIUM, *QUIET, f"--user-data-dir={folder / 'profile'}", *options,
-         place.as_uri()],
+         position.as_uri()],
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
 

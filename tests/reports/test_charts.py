@@ -36,13 +36,13 @@ def near(chart, *points):
 def test_the_curve_is_that_of_the_composed_events():
     report = PrivacyReport.from_dict(privacy())
     exact = GaussianNoise((29.9**-2 + 30 * 23.5**-2) ** -0.5).curve(
-        report.promise.neighbors
+        report.guarantee.neighbors
     )
     points = curve_points(report)
     for point in points[::10]:
         expected = exact.delta(point["epsilon"])
         assert point["delta"] == pytest.approx(expected, rel=1e-5)
-    assert points[-1]["delta"] <= report.promise.delta / 50
+    assert points[-1]["delta"] <= report.guarantee.delta / 50
 
 
 def test_the_promise_is_on_or_above_the_drawn_curve():

@@ -58,8 +58,8 @@ def line_at(report, epsilon):
 
 
 def assert_line_is_at_or_below_what_is_printed(report):
-    delta = report.promise.delta
-    for epsilon in (report.promise.epsilon, report.spent):
+    delta = report.guarantee.delta
+    for epsilon in (report.guarantee.epsilon, report.spent):
         assert line_at(report, epsilon) <= delta * (1 + 1e-9)
         # and so is what the attacker may do
         stated = TradeOff.of(Budget(epsilon, delta))

@@ -197,10 +197,10 @@ def test_a_reason_is_shown_as_text(text):
 @pytest.mark.parametrize("render", [fairness_html, report_html])
 def test_what_is_no_outcome_is_refused_in_a_sentence(render, path, value):
     known = copy.deepcopy(outcome())
-    place = known
+    position = known
     for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+        position = position[key]
+    position[path[-1]] = value
     given = known if render is fairness_html else facts(fairness=known)
     with pytest.raises(ValueError, match=r"must be what"):
         render(given)
@@ -224,7 +224,7 @@ def test_every_certificate_is_counted_and_shown(render):
     told = words(render(facts(fairness=[first, second])))
     assert "groups by sex" in told
     assert "groups by region" in told
-    assert Facts.of(facts(fairness=[first, second])).privacy.promise.epsilon == 2.0
+    assert Facts.of(facts(fairness=[first, second])).privacy.guarantee.epsilon == 2.0
     page = report_html(facts(fairness=[first, second]))
     ids = re.findall(' id="([^"]*)"', page)
     assert len(ids) == len(set(ids))

@@ -103,8 +103,8 @@ def test_a_markdown_card_has_the_same_shape_whatever_the_names(text):
 def test_escaped_markdown_shows_the_text_itself(text):
     shown = markdown_text(text)
     reader = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    for place in (f"{shown}", f"* {shown}", f"# {shown}"):
-        tokens = [t for t in reader.parse(place) if t.type == "inline"]
+    for position in (f"{shown}", f"* {shown}", f"# {shown}"):
+        tokens = [t for t in reader.parse(position) if t.type == "inline"]
         assert len(tokens) == 1
         assert {c.type for c in tokens[0].children} <= {"text", "text_special"}
     # what makes a link of bare text elsewhere is broken up

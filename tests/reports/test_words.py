@@ -30,10 +30,10 @@ from tacit.reports._words import (
     number_up,
     one_in,
     percent,
-    shortened,
     stamp,
     tiny,
     tiny_up,
+    truncated,
 )
 
 MINUS = "\N{MINUS SIGN}"
@@ -157,7 +157,7 @@ def test_control_signs_and_changes_of_direction_are_made_visible():
     assert clean("a\nb\tc") == "a b c"
     assert clean("evil\u202egpj.exe\x00\x1b[31m\u2028") == "evil�gpj.exe��[31m�"
     assert clean("Müller 患者 é") == "Müller 患者 é"
-    assert shortened("x" * 200, 10) == "x" * 9 + "…"
+    assert truncated("x" * 200, 10) == "x" * 9 + "…"
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ class UserPair:
 
     users: tuple[dict[int, float], ...]
     n_users: int
-    place: int
+    position: int
     user: dict[int, float]
     other: dict[int, float] | None
     n_items: int
@@ -191,10 +191,10 @@ class UserPair:
 
     def _table(self, here):
         users = [self.users[i % len(self.users)] for i in range(self.n_users)]
-        users[self.place : self.place + 1] = [] if here is None else [here]
-        places = [(i, j) for i, user in enumerate(users) for j in sorted(user)]
-        values = [users[i][j] for i, j in places]
-        rows, columns = zip(*places, strict=True) if places else ((), ())
+        users[self.position : self.position + 1] = [] if here is None else [here]
+        positions = [(i, j) for i, user in enumerate(users) for j in sorted(user)]
+        values = [users[i][j] for i, j in positions]
+        rows, columns = zip(*positions, strict=True) if positions else ((), ())
         shape = len(users), self.n_items
         return sparse.csr_array((values, (rows, columns)), shape=shape, dtype=float)
 
@@ -202,7 +202,7 @@ class UserPair:
         change = "is taken away" if self.other is None else f"becomes {self.other}"
         users = ", ".join(map(str, self.users))
         return (
-            f"of {self.n_users} users like {users}, number {self.place}, "
+            f"of {self.n_users} users like {users}, number {self.position}, "
             f"{self.user}, {change}"
         )
 
@@ -212,9 +212,9 @@ def users_of(draw, neighbors, *, n_users=4, n_items=6):
     """Return neighbors whose users rate any items, and any number of them."""
     user = st.dictionaries(st.integers(0, n_items - 1), numbers(), max_size=n_items)
     users = tuple(draw(st.lists(user, min_size=1, max_size=3)))
-    place = draw(st.sampled_from([0, n_users - 1, n_users // 2]))
+    position = draw(st.sampled_from([0, n_users - 1, n_users // 2]))
     other = draw(user) if neighbors is REPLACE else None
-    return UserPair(users, n_users, place, draw(user), other, n_items)
+    return UserPair(users, n_users, position, draw(user), other, n_items)
 
 
 def completed(solver, neighbors):

@@ -122,16 +122,16 @@ def linear_models():
 
 def transformers():
     """Return the transformers that read rows."""
-    ranges, place = [(-1.0, 1.0), (0.0, 2.0)], {"module": "preprocessing"}
+    ranges, position = [(-1.0, 1.0), (0.0, 2.0)], {"module": "preprocessing"}
     return [
-        of_model(PrivateStandardScaler(ranges=ranges), **place, reach=0.7),
+        of_model(PrivateStandardScaler(ranges=ranges), **position, reach=0.7),
         of_model(
             PrivateStandardScaler(ranges=ranges, with_mean=False),
             "squares",
-            **place,
+            **position,
             reach=0.7,
         ),
-        of_model(PrivateQuantileBounds(ranges=ranges, n_cells=16), **place),
+        of_model(PrivateQuantileBounds(ranges=ranges, n_cells=16), **position),
     ]
 
 
@@ -143,24 +143,26 @@ def largest(X, y):
 def selectors():
     """Return the selectors of columns."""
     given = {"y_range": Y_RANGE, **ENTRIES, "n_features_to_select": 1}
-    place = {"module": "feature_selection", "n_features": 3}
+    position = {"module": "feature_selection", "n_features": 3}
     votes = {**given, "selector": largest, "n_blocks": 4}
     return [
-        of_model(PeelingSelector(**given), **place),
-        of_model(PeelingSelector(**given, method="correlation"), "one by one", **place),
-        of_model(ExponentialSelector(**given), **place, reach=0.7),
-        of_model(BlockVoteSelector(**votes), **place, last=True),
+        of_model(PeelingSelector(**given), **position),
+        of_model(
+            PeelingSelector(**given, method="correlation"), "one by one", **position
+        ),
+        of_model(ExponentialSelector(**given), **position, reach=0.7),
+        of_model(BlockVoteSelector(**votes), **position, last=True),
         of_model(
             BlockVoteSelector(**votes, method="features"),
             "by column",
-            **place,
+            **position,
             last=True,
         ),
         of_model(
             LassoStabilitySelector(
                 n_features_to_select=2, feature_bounds=1.0, y_range=(-2.0, 2.0)
             ),
-            **place,
+            **position,
             n_rows=2000,
             kinds=sampled_rows(2000, 3),
             # how far all rows are from another answer, of which one is a small part

@@ -48,7 +48,7 @@ class NeighborPair:
     ----------
     kinds
         The rows of the first data set, which take turns up to ``n_rows``.
-    places
+    positions
         Where the rows of one person stand.
     row
         What they are in the first data set.
@@ -60,7 +60,7 @@ class NeighborPair:
 
     kinds: tuple[Row, ...]
     n_rows: int
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     row: Row
     other: Row | None
     is_sparse: bool = False
@@ -79,8 +79,8 @@ class NeighborPair:
 
     def _side(self, here: Row | None) -> tuple[Any, ...]:
         rows: list[Row | None] = list(islice(cycle(self.kinds), self.n_rows))
-        for place in self.places:
-            rows[place] = here
+        for position in self.positions:
+            rows[position] = here
         if not self.n_steps:
             return self._table([row for row in rows if row is not None])
         size = self.n_rows // self.n_steps
@@ -100,9 +100,9 @@ class NeighborPair:
         kinds = ", ".join(map(str, self.kinds)) if len(self.kinds) < 9 else "the fixed"
         layout = ", sparse" if self.is_sparse else ""
         steps = f" in {self.n_steps} steps" if self.n_steps else ""
-        places = ", ".join(map(str, self.places))
+        positions = ", ".join(map(str, self.positions))
         return (
-            f"of {self.n_rows} rows like {kinds}{layout}{steps}, number {places}, "
+            f"of {self.n_rows} rows like {kinds}{layout}{steps}, number {positions}, "
             f"{self.row}, {change}"
         )
 
@@ -180,18 +180,18 @@ def pairs_of(
     row_of = _rows(n_features, targets, unit)
     kinds = kinds or tuple(draw(st.lists(row_of, min_size=1, max_size=3)))
     row, other = draw(row_of), None
-    place = draw(st.sampled_from([0, n_rows - 1, n_rows // 2]))
+    position = draw(st.sampled_from([0, n_rows - 1, n_rows // 2]))
     # the rows of one person may come next to each other or in other steps
     apart = draw(st.integers(1, 3)) if rows_per_person > 1 else 1
-    places = [(place + i * apart) % n_rows for i in range(rows_per_person)]
+    positions = [(position + i * apart) % n_rows for i in range(rows_per_person)]
     if neighbors is REPLACE:
         # the worst row is often the same one turned round, or with another target
         turned = Row(tuple(-v for v in row.x), row.y)
         relabeled = targets.map(lambda y: Row(row.x, y))
         other = draw(row_of | st.just(turned) | relabeled)
     elif last:
-        places = [n_rows - 1]
+        positions = [n_rows - 1]
     layout = draw(st.booleans()) if sparse_too else False
     return NeighborPair(
-        kinds, n_rows, tuple(places), row, other, layout, n_classes > 0, n_steps
+        kinds, n_rows, tuple(positions), row, other, layout, n_classes > 0, n_steps
     )

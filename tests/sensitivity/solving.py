@@ -108,8 +108,10 @@ def sampled(problem, budget):
     """Return a plan with noise that was not searched for, which takes seconds."""
     poisson = budget.neighbors is not REPLACE
     sampling = Sampling(problem.n_rows, 3, 4, poisson=poisson)
-    limit = sample_sensitivity(problem, sampling, problem.slope, budget.neighbors)
-    clip = problem.slope
+    limit = sample_sensitivity(
+        problem, sampling, problem.max_derivative, budget.neighbors
+    )
+    clip = problem.max_derivative
     return NoisySGDPlan(problem, sampling, 0.05, 0.5, clip, False, 2.0, limit)
 
 

@@ -57,7 +57,7 @@ def test_the_pair_that_is_shown_is_the_simplest():
     report = found(subject, REPLACE, declared=TOO_SMALL)
     pair = report.pair
     assert pair.kinds == (Row((0.0, 0.0), 0),)
-    assert pair.places == (0,)
+    assert pair.positions == (0,)
     for row in (pair.row, pair.other):
         assert np.count_nonzero(row.x) == 1
         assert set(np.abs(row.x)) <= {0.0, 1.0}

@@ -137,14 +137,14 @@ def test_strings_in_one_record_change_no_other(subject):
         try:
             planned.train(*pair.second)
         except (TypeError, ValueError) as error:
-            refused = error
+            rejected = error
         else:
-            refused = None
-    if refused is None:
+            rejected = None
+    if rejected is None:
         judged(subject, planned, pair)
     else:  # in words of our own, before anything is drawn
         assert not tape.releases
-        assert "odd" not in str(refused)
+        assert "odd" not in str(rejected)
 
 
 def test_one_string_changes_the_vote_of_its_own_block_alone():

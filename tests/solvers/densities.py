@@ -47,7 +47,7 @@ def line_masses(plan, X, y, reach, n_cells=2000):
     gradient = plan.ridge * w + jump
     for x, target in zip(X[:, 0], y, strict=True):
         labels = np.full(len(w), target)
-        gradient += x * plan.problem.loss.slope(labels, (w * x)[:, None])[:, 0]
+        gradient += x * plan.problem.loss.derivative(labels, (w * x)[:, None])[:, 0]
     z = np.r_[-np.inf, gradient / (plan.multiplier * plan.sensitivity), np.inf]
     # differences of the smaller tail keep their digits
     low, high = np.diff(lower_tail(plan.law, z)), -np.diff(lower_tail(plan.law, -z))
@@ -113,7 +113,7 @@ def plane_masses(plan, X, y, reach, basis, n_points=240):
     for x, target in zip(X, y, strict=True):
         Z = np.einsum("p,npk->nk", x, W)
         labels = np.full(len(u), target)
-        rows = np.einsum("p,nk->npk", x, loss.slope(labels, Z)).reshape(len(u), -1)
+        rows = np.einsum("p,nk->npk", x, loss.derivative(labels, Z)).reshape(len(u), -1)
         gradient += rows @ basis
         for j in range(2):
             V = np.einsum("p,pk->k", x, basis[:, j].reshape(shape))

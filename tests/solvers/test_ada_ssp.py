@@ -89,9 +89,9 @@ def test_any_budget_is_kept(adaptive, neighbors, data):
     ids=["loss", "pure"],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(problem, delta, cure):
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         AdaSSP().plan(problem, Budget(1.0, delta))
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 @each_relation

@@ -90,9 +90,9 @@ def test_any_budget_is_kept(neighbors, data):
     ids=["loss", "linf", "set", "pure", "wide"],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(problem, delta, cure):
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         AdaptiveMoments().plan(problem, Budget(1.0, delta))
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 def test_unknown_moments_are_refused():
@@ -106,11 +106,11 @@ def test_the_rule_takes_more_moments_where_there_is_less_noise():
 
     few = plans(20, 10**2, 10**3, 10**6)
     assert [plan.moments for plan in few] == ["steps", "steps", "twice"]
-    assert few[0].center_share > few[1].center_share
+    assert few[0].center_fraction > few[1].center_fraction
     assert few[0].growth == few[1].growth == 1.0 < few[2].growth
     some = plans(250, 10**3, 10**5, 10**9)
     assert [plan.moments for plan in some] == ["never", "never", "twice"]
-    assert some[0].center_share > some[1].center_share > some[2].center_share
+    assert some[0].center_fraction > some[1].center_fraction > some[2].center_fraction
     assert [plan.moments for plan in plans(400, 10**9)] == ["once"]
 
 

@@ -74,7 +74,7 @@ CASES = {
         CoordinateDescent(n_passes=2, smoothness="private"),
         {"norm": "linf"},
         coordinate_parts,
-        ["WholeGaussian", "CoordinateSums"],
+        ["DiscreteGaussian", "CoordinateSums"],
     ),
 }
 

@@ -88,12 +88,12 @@ def test_half_the_sensitivity_is_reported(neighbors, kind):
 
 
 def test_clipping_slopes_in_place_of_gradients_is_caught(monkeypatch):
-    def slopes_alone(self, slopes, norms):
-        sizes = np.sqrt(np.einsum("ij,ij->i", slopes, slopes))
-        slopes *= np.minimum(1.0, self.clip_norm / sizes)[:, None]
+    def slopes_alone(self, derivatives, norms):
+        sizes = np.sqrt(np.einsum("ij,ij->i", derivatives, derivatives))
+        derivatives *= np.minimum(1.0, self.clip_norm / sizes)[:, None]
 
     plan = full(Squared(), REPLACE, 0.5)
-    monkeypatch.setattr(RowClippedGradient, "_shorten", slopes_alone)
+    monkeypatch.setattr(RowClippedGradient, "_clip_norm", slopes_alone)
     reports = [judged(plan, pair, replay) for pair in pairs(Squared(), REPLACE)]
     assert not all(report.ok for report in reports)
 
@@ -117,15 +117,15 @@ def test_the_sum_is_that_of_shortened_gradients_dense_or_sparse(loss, seed):
     X[np.abs(X) < 0.4] = 0.0
     y = targets(loss, np.arange(len(X)))
     W = rng.normal(size=(4, loss.n_outputs))
-    slopes = loss.slope(y, X @ W)
-    sizes = np.linalg.norm(X, axis=1) * np.linalg.norm(slopes, axis=1)
-    short = slopes * np.minimum(1.0, 0.7 / np.maximum(sizes, 1e-300))[:, None]
+    derivatives = loss.derivative(y, X @ W)
+    sizes = np.linalg.norm(X, axis=1) * np.linalg.norm(derivatives, axis=1)
+    short = derivatives * np.minimum(1.0, 0.7 / np.maximum(sizes, 1e-300))[:, None]
     gradient = RowClippedGradient(loss, W, 0.7)
-    places = np.sort(rng.permutation(len(X))[:99])
+    positions = np.sort(rng.permutation(len(X))[:99])
     for Z in (X, sparse.csr_array(X)):
         np.testing.assert_allclose(gradient(Z, y)[0], X.T @ short, atol=1e-8)
-        some = X[places].T @ short[places]
-        np.testing.assert_allclose(gradient.at(Z, y, places), some, atol=1e-10)
+        some = X[positions].T @ short[positions]
+        np.testing.assert_allclose(gradient.at(Z, y, positions), some, atol=1e-10)
 
 
 @each_loss

@@ -16,7 +16,7 @@ from tacit.convex import (
     Squared,
 )
 from tacit.exceptions import PlanError
-from tacit.mechanisms import WholeGaussian
+from tacit.mechanisms import DiscreteGaussian
 from tacit.solvers import _coordinate_kernels as kernels
 from tacit.solvers._columns import (
     Columns,
@@ -33,7 +33,7 @@ LOSSES = [
     Logistic(0.7),
     HuberizedHinge(0.3),
 ]
-MECHANISM = WholeGaussian(0.5)
+MECHANISM = DiscreteGaussian(0.5)
 UNITS = MECHANISM.units
 N, P = 83, 7  # no multiple of any width of vectors
 
@@ -80,8 +80,8 @@ def test_slopes_agree_with_the_loss(loss, seed):
     for label in (1.0, -1.0):
         y = np.full(len(z), label)
         columns = Columns(z[:, None], y, loss)
-        found = columns.slopes(columns.state(np.ones(1)))
-        expected = loss.slope(y, z[:, None])[:, 0]
+        found = columns.derivatives(columns.state(np.ones(1)))
+        expected = loss.derivative(y, z[:, None])[:, 0]
         if has_labels(loss):
             expected *= y
         assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
@@ -93,7 +93,7 @@ def test_a_row_has_the_same_part_wherever_it_lies(loss, layout, seed):
     X, y = sample(loss, seed)
     rng, updates = as_generator(seed + 1), updates_of()
     w = rng.standard_normal(P)
-    states, slopes = [], []
+    states, derivatives = [], []
     for some in [
         np.arange(N),
         rng.permutation(N),
@@ -102,13 +102,13 @@ def test_a_row_has_the_same_part_wherever_it_lies(loss, layout, seed):
         np.append(np.arange(N), rng.integers(0, N, 14)),
     ]:
         columns = Columns(layout(X[some]), y[some], loss)
-        state, slope = np.full(N, np.nan), np.full(N, np.nan)
+        state, derivative = np.full(N, np.nan), np.full(N, np.nan)
         t = columns.state(w)
         columns.walk(w, t, order_of(30), updates, released=noise_of(30))
-        state[some], slope[some] = t, columns.slopes(t)
+        state[some], derivative[some] = t, columns.derivatives(t)
         states.append(state)
-        slopes.append(slope)
-    for found in (states, slopes):
+        derivatives.append(derivative)
+    for found in (states, derivatives):
         for other in found[1:]:
             both = np.isfinite(other)
             assert np.array_equal(found[0][both], other[both])
@@ -126,8 +126,8 @@ def test_a_sum_is_that_of_the_parts_of_its_rows(loss, layout, seed):
         assert sums[j] == sum(parts)
         assert max(np.abs(parts)) <= UNITS
     # and each part is the cut product, rounded
-    slopes = loss.slope(y, (X @ w)[:, None])
-    scaled = np.clip(slopes * X * updates.per_unit, -UNITS, UNITS)
+    derivatives = loss.derivative(y, (X @ w)[:, None])
+    scaled = np.clip(derivatives * X * updates.per_unit, -UNITS, UNITS)
     assert np.allclose(sums, scaled.sum(axis=0), atol=1e-6 * UNITS)
 
 
@@ -306,15 +306,15 @@ def test_one_sum_and_one_weight_are_those_of_a_walk(loss, layout, seed):
     t = columns.state(w)
     for j in range(P):
         noise = noise_of(1, seed + j)
-        walked, shifted = t.copy(), t.copy()
+        visited, shifted = t.copy(), t.copy()
         slow = replace(updates, step=updates.step / (j + 1))
-        released, sums = columns.walk(w, walked, [j], slow, noise=noise)
+        released, sums = columns.walk(w, visited, [j], slow, noise=noise)
         assert np.array_equal(columns.sum_of(j, t, updates), sums)
         after = weights_after(w, [j], released, slow)
         new = weight_after(w[j], j, released[0], updates, j + 1)
         assert new == after[j] != w[j]
         columns.shift(j, new - w[j], shifted)
-        assert np.array_equal(shifted, walked)
+        assert np.array_equal(shifted, visited)
 
 
 @layouts
@@ -361,7 +361,7 @@ def test_nothing_overflows_when_weights_run_away(loss, layout, seed):
 @layouts
 def test_sums_of_squares_are_of_whole_numbers_within_their_units(layout, seed):
     X, y = sample(Squared(), seed)
-    units = WholeGaussian(1.0, np.sqrt(P)).units
+    units = DiscreteGaussian(1.0, np.sqrt(P)).units
     found = Columns(layout(X), y, Squared()).square_sums(2.0, units)
     assert found.dtype == np.int64
     expected = np.rint((X * 0.5) * (X * 0.5) * units).sum(axis=0)
@@ -379,7 +379,7 @@ def descend(columns, steps, parts, n_passes=3000):
     updates = Updates.of(np.ones(p), UNITS, steps, parts, 1.0)
     order = np.tile(np.arange(p), n_passes)
     w = np.zeros(p)
-    return columns.exact_walk(w, columns.state(w), order, updates)
+    return columns.exact_pass(w, columns.state(w), order, updates)
 
 
 def free_parts(p, l1=0.0, l2=0.0):

@@ -170,9 +170,9 @@ def test_more_budget_means_less_noise(solver, neighbors):
     ids=["unbounded slope", "linf"],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(solver, loss, bounds, cure):
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         solver.plan(Problem(loss, bounds, 40, 2), Budget(1.0, 1e-5))
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 class Rough(Logistic):
@@ -353,9 +353,9 @@ def test_plans_of_least_squares_say_how_many_rows_round_off_is_counted_for(solve
 
 @each_least_squares
 def test_least_squares_take_no_other_loss_and_name_a_cure(solver):
-    with pytest.raises(PlanError, match=r"; use \w+") as refusal:
+    with pytest.raises(PlanError, match=r"; use \w+") as rejection:
         solver.plan(problem_of(Logistic(), 5000), Budget(1.0, 1e-5))
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 @each_least_squares

@@ -134,7 +134,7 @@ def test_what_is_charged_is_every_release_that_is_made(seed):
     with recording() as tape:
         solver.run(plan, rows_of(Logistic(), seed), as_generator(seed))
     assert [(r.label, r.shape) for r in tape.releases] == [
-        ("WholeGaussian", (4,)),
+        ("DiscreteGaussian", (4,)),
         ("CoordinateSums", (12,)),
     ]
     ledger = Ledger(BUDGET)
@@ -218,9 +218,9 @@ def test_published_noise_keeps_one_and_not_a_hundred(neighbors, smoothness):
     ],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(problem, budget, cure):
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         CoordinateDescent().plan(problem, budget)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 class Rough(Logistic):
@@ -285,8 +285,8 @@ def naive(plan, X, y, squares, order, noise):
         for k in range(start, start + per_restart):
             j = order[k]
             clip = plan.clip * sqrt(squares[j])
-            slopes = loss.slope(y, X @ w[:, None])[:, 0]
-            parts = np.clip(slopes * X[:, j] / clip, -1, 1)
+            derivatives = loss.derivative(y, X @ w[:, None])[:, 0]
+            parts = np.clip(derivatives * X[:, j] / clip, -1, 1)
             released.append(np.rint(parts * units).sum() + noise[k])
             step = plan.step / (loss.max_curvature() * problem.n_rows * squares[j])
             moved = w[j] - step * released[-1] * clip / units
@@ -450,13 +450,13 @@ def test_rule_gives_more_passes_and_cuts_less_the_less_noise_there_is(loss):
     assert clips == sorted(clips)
     assert durations[0] < durations[-1] == MOST_PASSES
     assert all(0 < rule.step <= 1 for rule in rules)
-    bound = loss.max_slope(inf, (-1.0, 1.0))
+    bound = loss.max_derivative(inf, (-1.0, 1.0))
     assert clips[-1] == pytest.approx(4 * min(bound, typical_slope(loss)))
 
 
 def typical_slope(loss):
     """Return the slope at zero weights, of a row with a label or a largest target."""
-    return abs(loss.slope(np.ones(1), np.zeros((1, 1)))[0, 0])
+    return abs(loss.derivative(np.ones(1), np.zeros((1, 1)))[0, 0])
 
 
 @pytest.mark.parametrize("n_features", [3, 3000, 400_000, 10**6])

@@ -44,7 +44,7 @@ def test_neighbors_stay_within_the_declared_sensitivity(loss, neighbors, epsilon
     for pair in adversarial_pairs(loss, neighbors):
         report = assert_replayed(solver, plan, pair, seed=seed)
         assert [entry.label for entry in report.entries] == [
-            "WholeGaussian",
+            "DiscreteGaussian",
             "CoordinateSums",
         ]
 

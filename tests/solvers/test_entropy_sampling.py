@@ -31,11 +31,11 @@ from tacit.solvers._entropy_minimum import entropy_minimum
 from tacit.solvers._published import paper_samples
 from tacit.solvers.entropy_sampling import (
     EntropySampling,
+    derivative,
     entry_bound,
     gradient_entry_roundoff,
     log_ratio,
     mirror_steps,
-    slope,
     smoothness,
     stationarity_tolerance,
     weight_rule,
@@ -134,9 +134,9 @@ def test_any_budget_is_kept(data):
     ids=["free", "ball", "l2", "softmax", "ridge", "relation"],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(problem, budget, cure):
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         EntropySampling().plan(problem, budget)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 @each_delta
@@ -228,9 +228,9 @@ def test_the_mean_is_the_minimizer_and_few_samples_cost_little(seed):
             for i in range(300)
         ]
     )
-    deviation = np.sqrt(theta * (1 - theta) / (plan.n_samples * 300))
+    std = np.sqrt(theta * (1 - theta) / (plan.n_samples * 300))
     # the tolerance of the minimizer is far below the deviation
-    assert np.all(np.abs(draws.mean(axis=0) - theta) <= 6 * deviation + 1e-4)
+    assert np.all(np.abs(draws.mean(axis=0) - theta) <= 6 * std + 1e-4)
     risks = np.mean([np.mean((X @ w - y) ** 2) / 2 for w in draws])
     excess = risks - np.mean((X @ theta - y) ** 2) / 2
     assert excess <= 1 / (2 * plan.n_samples)
@@ -238,7 +238,7 @@ def test_the_mean_is_the_minimizer_and_few_samples_cost_little(seed):
 
 def residual(loss, X, y, phi, weight):
     theta = np.exp(phi - logsumexp(phi))
-    r = weight * phi + X.T @ loss.slope(y, (X @ theta)[:, None])[:, 0]
+    r = weight * phi + X.T @ loss.derivative(y, (X @ theta)[:, None])[:, 0]
     return (r.max() - r.min()) / 2
 
 
@@ -312,7 +312,7 @@ def pairs(loss, seed, n, p):
 def test_log_ratios_stay_within_the_bounds(loss, kappa, seed):
     problem = problem_of(loss, 60, 4)
     weight = smoothness(problem) / kappa
-    moved = 2 * slope(problem)
+    moved = 2 * derivative(problem)
     largest = 0.0
     for first, second in pairs(loss, seed, 60, 4):
         phi, other = (minimizer(loss, *data, weight) for data in (first, second))
@@ -335,10 +335,10 @@ def test_bounds_are_nearly_attained_by_a_steep_row():
     problem = problem_of(loss, 1, 2)
     sides = [minimizer(loss, sign * x, np.array([1.0]), weight) for sign in (1, -1)]
     r = sides[0] - sides[1]
-    flat = 2 * slope(problem) / weight * 2  # where kappa is nothing
+    flat = 2 * derivative(problem) / weight * 2  # where kappa is nothing
     assert np.ptp(r) == pytest.approx(flat, rel=1e-6)
     assert np.abs(np.exp(sides[0]) - np.exp(sides[1])).sum() == pytest.approx(
-        2 * slope(problem) / weight, rel=1e-3
+        2 * derivative(problem) / weight, rel=1e-3
     )
 
 

@@ -33,7 +33,7 @@ from tacit.solvers import Problem
 from tacit.solvers._published import published_epsilon
 from tacit.solvers.frank_wolfe import (
     FrankWolfe,
-    entry_slope,
+    entry_derivative,
     score_sensitivity,
 )
 
@@ -78,7 +78,7 @@ def textbook(loss, inside, X, y, n_steps, share):
     """Frank-Wolfe with exact gradients, from zero."""
     W = np.zeros((X.shape[1], loss.n_outputs))
     for t in range(n_steps):
-        vertex = inside.lmo(X.T @ loss.slope(y, X @ W))
+        vertex = inside.lmo(X.T @ loss.derivative(y, X @ W))
         W = (1 - share(t)) * W + share(t) * vertex
     return W
 
@@ -170,9 +170,9 @@ def test_published_noise_keeps_one_and_not_twenty():
     ids=["free", "other set", "l2", "ridge", "tiny epsilon"],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(problem, budget, cure):
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         FrankWolfe().plan(problem, budget)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 @pytest.mark.parametrize(
@@ -322,9 +322,9 @@ def test_rows_in_order_and_within_bounds_are_not_copied(monkeypatch):
 
 
 def test_many_outputs_use_a_slope_of_one_an_entry():
-    assert entry_slope(problem_of(Softmax(3))) == 1.0
-    assert entry_slope(problem_of(Logistic(cap=0.5))) == 0.5
-    assert entry_slope(problem_of(Squared())) == pytest.approx(3.0 + 1.0)
+    assert entry_derivative(problem_of(Softmax(3))) == 1.0
+    assert entry_derivative(problem_of(Logistic(cap=0.5))) == 0.5
+    assert entry_derivative(problem_of(Squared())) == pytest.approx(3.0 + 1.0)
     for neighbors in Neighbors:
         problem = problem_of(Softmax(3))
         found = score_sensitivity(problem, 50, neighbors)
@@ -406,7 +406,7 @@ def test_targets_out_of_range_move_no_score_further(layout):
     assert len(assert_replays(train(solver, plan), first, second).entries) == 3
 
 
-def whole_cells(gradient):
+def integer_cells(gradient):
     """Return entries as integers, from their two parts."""
     high, low = gradient.cells.T.astype(object)
     return (high * 2**22 + low).astype(np.int64)
@@ -425,7 +425,7 @@ def test_sums_over_all_rows_planned_for_do_not_wrap(loss, n_rows):
         sparse.csr_array([[1.0, -1.0, 0.3]]),
         np.zeros(1, dtype=np.int64) if loss.n_outputs > 1 else -np.ones(1),
         loss=SteepestSlope(loss.n_outputs),
-        slope=entry_slope(problem),
+        derivative=entry_derivative(problem),
         quantum=plan.quantum,
         scales=np.ones(3),
         staleness=0.0,
@@ -435,7 +435,7 @@ def test_sums_over_all_rows_planned_for_do_not_wrap(loss, n_rows):
     np.testing.assert_allclose(gradient.entries(), n_rows * one, rtol=1e-15)
     assert np.abs(gradient.cells).max() < 2**54
     # and rounding to quanta stays a small part of the sensitivity
-    assert problem.most_rows * plan.quantum <= 1e-3 * entry_slope(problem)
+    assert problem.most_rows * plan.quantum <= 1e-3 * entry_derivative(problem)
 
 
 class SteepestSlope:
@@ -444,7 +444,7 @@ class SteepestSlope:
     def __init__(self, n_outputs):
         self.n_outputs = n_outputs
 
-    def slope(self, y, Z):
+    def derivative(self, y, Z):
         return np.full(Z.shape, 1e9)
 
 
@@ -465,19 +465,19 @@ def test_gradient_entries_of_sparse_rows_leave_no_trace_of_the_past(seed):
         X,
         y,
         loss=Logistic(),
-        slope=1.0,
+        derivative=1.0,
         quantum=2.0**-38,
         scales=scales,
         staleness=0.03,
     )
     rng = as_generator(seed)
     for t in range(59):
-        before = whole_cells(gradient)
+        before = integer_cells(gradient)
         changed = gradient.move(t, int(rng.integers(8)), 4 * rng.normal() / (t + 2))
-        moved = np.flatnonzero(before != whole_cells(gradient))
+        moved = np.flatnonzero(before != integer_cells(gradient))
         assert np.isin(moved, changed).all()
         margins = scales[t] * gradient._scaled
         assert np.abs(margins - gradient._seen).max() <= 0.03 * (1 + 1e-12)
-    slopes = Logistic().slope(y, gradient._seen)
-    exact = np.rint(X.toarray() * slopes * 2.0**38).sum(axis=0)
-    np.testing.assert_array_equal(whole_cells(gradient), exact.astype(np.int64))
+    derivatives = Logistic().derivative(y, gradient._seen)
+    exact = np.rint(X.toarray() * derivatives * 2.0**38).sum(axis=0)
+    np.testing.assert_array_equal(integer_cells(gradient), exact.astype(np.int64))

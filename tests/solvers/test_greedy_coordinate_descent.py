@@ -173,7 +173,7 @@ def test_what_is_charged_is_every_release_that_is_made(constant, seed):
         solver.run(plan, rows_of(Logistic(), seed), as_generator(seed))
     labels = [r.label for r in tape.releases]
     assert labels.count("Exponential") == 3
-    assert labels.count("WholeGaussian") == n_updates + 1
+    assert labels.count("DiscreteGaussian") == n_updates + 1
     ledger = Ledger(BUDGET)
     ledger.charge(plan.event, "fit")
     assert ledger.report().spent == pytest.approx(1.0, rel=2e-4)
@@ -319,9 +319,9 @@ FIXED = CoordinatePenalty((1.0,) * 3, (0.0,) * 3, (-inf,) * 3, (inf,) * 3)
     ids=["outputs", "l2", "ball", "three weights", "rows", "alone", "noise", "pure"],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(problem, budget, cure):
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         GreedyCoordinateDescent().plan(problem, budget)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 def test_too_many_updates_are_refused():
@@ -368,7 +368,7 @@ def textbook(loss, penalty, ridge, X, y, n_steps, rule):
     M = loss.max_curvature() * (X**2).sum(axis=0)
     w, chosen, best = np.zeros(p), [], []
     for _ in range(n_steps):
-        g = X.T @ loss.slope(y, (X @ w)[:, None])[:, 0]
+        g = X.T @ loss.derivative(y, (X @ w)[:, None])[:, 0]
         u = w - g / M
         u = np.sign(u) * np.maximum(np.abs(u) - l1 / M, 0.0) / (1 + l2 / M)
         a = np.clip(u, low, high) - w
@@ -378,9 +378,11 @@ def textbook(loss, penalty, ridge, X, y, n_steps, rule):
             bend = l1 * (np.abs(w + a) - np.abs(w)) + l2 / 2 * ((w + a) ** 2 - w**2)
             score = np.sqrt(np.maximum(-2 * (g * a + M / 2 * a**2 + bend), 0.0))
         else:
-            slope = g + l2 * w + l1 * np.sign(w)
-            score = np.where(w == 0, np.abs(g) - l1, np.abs(slope))
-            score = np.where(w == high, slope, np.where(w == low, -slope, score))
+            derivative = g + l2 * w + l1 * np.sign(w)
+            score = np.where(w == 0, np.abs(g) - l1, np.abs(derivative))
+            score = np.where(
+                w == high, derivative, np.where(w == low, -derivative, score)
+            )
             score = score / np.sqrt(M)
         j = int(np.argmax(score))
         chosen.append(j)
@@ -476,14 +478,14 @@ def test_weights_follow_from_the_path_alone(mechanism, seed):
     W, path = solver.run_path(plan, rows_of(Squared(), seed), as_generator(seed))
     updates = plan.updates(np.ones(6), plan.clip)  # squares are public here
     w, visits = np.zeros(6), np.zeros(6)
-    for j, gradient, deviation in path:
+    for j, gradient, std in path:
         visits[j] += 1
         now = replace(updates, step=updates.step / visits[j])
         whole = np.rint([gradient / updates.back[j]]).astype(np.int64)
         w = weights_after(w, np.array([j]), whole, now)
         scale = plan.multiplier * plan.sensitivity * plan.clip
         law = 1 if mechanism == "gumbel" else sqrt(2)
-        assert deviation == pytest.approx(scale * law, rel=1e-6)
+        assert std == pytest.approx(scale * law, rel=1e-6)
     np.testing.assert_allclose(w, W[:, 0], rtol=0, atol=1e-12)
 
 
@@ -506,7 +508,7 @@ def test_sparse_steps_see_the_scores_of_dense_steps(
         V = solver.run(plan, rows_of(loss, seed, sparse.csr_array), as_generator(seed))
     np.testing.assert_array_equal(W, V)
     pairs = list(zip(dense.releases, thin.releases, strict=True))
-    assert {a.label for a, _ in pairs} == {"Exponential", "WholeGaussian"}
+    assert {a.label for a, _ in pairs} == {"Exponential", "DiscreteGaussian"}
     for a, b in pairs:
         # states of rows may be added up in another order
         np.testing.assert_allclose(a.value, b.value, rtol=0, atol=1e-6 * a.sensitivity)
@@ -522,11 +524,11 @@ def test_choices_see_slopes_as_stale_as_is_allowed_and_updates_true_ones(loss, s
     with replaying(stale) as fresh:
         V = solver.run(replace(plan, staleness=0.0), rows, as_generator(seed))
     np.testing.assert_array_equal(W, V)
-    apart = {"Exponential": 0.0, "WholeGaussian": 0.0}
+    apart = {"Exponential": 0.0, "DiscreteGaussian": 0.0}
     for a, b in zip(stale.releases, fresh.releases, strict=True):
         apart[a.label] = max(apart[a.label], np.abs(a.value - b.value).max())
     assert apart["Exponential"] > 0
-    assert apart["WholeGaussian"] == 0
+    assert apart["DiscreteGaussian"] == 0
 
 
 def test_staleness_grows_with_the_noise_of_choices():

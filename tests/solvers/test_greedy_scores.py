@@ -113,9 +113,15 @@ def exact(rule, scores, S, w, k):
     pull, l1 = round((l2 * w + l1 * np.sign(w)) / back), int(rounded)
     ratio = Fraction(ratio)
     if rule == "gs-s":
-        slope = S + pull
-        toward = slope if v >= np.rint(high) else -slope if v <= np.rint(low) else None
-        toward = abs(slope) if toward is None else toward
+        derivative = S + pull
+        toward = (
+            derivative
+            if v >= np.rint(high)
+            else -derivative
+            if v <= np.rint(low)
+            else None
+        )
+        toward = abs(derivative) if toward is None else toward
         return Fraction(toward - (l1 if v == 0 else 0))
     step = v - S
     shrunk = max(abs(step) - l1, 0) * (1 if step > 0 else -1)

@@ -60,12 +60,12 @@ def test_sums_are_exactly_those_of_the_kept_slopes(loss, staleness, clip, seed):
             continue
         before = kept._private_sums.copy()
         changed = kept.renew()
-        sums, slopes = kept._private_sums, kept._private_slopes
+        sums, derivatives = kept._private_sums, kept._private_derivatives
         # by whole numbers: not a last digit is left behind
-        assert np.array_equal(sums, columns.sums(t, updates, slopes))
+        assert np.array_equal(sums, columns.sums(t, updates, derivatives))
         assert np.array_equal(np.flatnonzero(sums != before), changed)
         assert changed.dtype == np.int32
-        assert np.all(np.abs(slopes - columns.slopes(t)) <= staleness)
+        assert np.all(np.abs(derivatives - columns.derivatives(t)) <= staleness)
     assert np.allclose(t, columns.state(w), rtol=1e-10, atol=1e-10)
 
 
@@ -87,7 +87,7 @@ def slopes_alone(X, y, loss, moves, i):
     for j, delta in moves:
         kept.move(j, delta)
     kept.renew()
-    return kept._private_slopes[0], kept._private_sums
+    return kept._private_derivatives[0], kept._private_sums
 
 
 def together(X, y, loss, moves):
@@ -97,16 +97,16 @@ def together(X, y, loss, moves):
         if k % 4 == 0:
             kept.renew()
     kept.renew()
-    return kept._private_slopes, kept._private_sums
+    return kept._private_derivatives, kept._private_sums
 
 
 @each_loss
 def test_a_stale_row_has_the_parts_that_it_has_alone(loss, seed):
     X, y = sample(loss, seed)
     moves = moves_of(25, seed)
-    slopes, sums = together(X, y, loss, moves)
+    derivatives, sums = together(X, y, loss, moves)
     alone = [slopes_alone(X, y, loss, moves, i) for i in range(N)]
-    assert np.array_equal(slopes, [slope for slope, _ in alone])
+    assert np.array_equal(derivatives, [derivative for derivative, _ in alone])
     assert np.array_equal(sums, np.sum([parts for _, parts in alone], axis=0))
     # so a row that goes takes its own parts with it and nothing else
     rest = together(X[1:], y[1:], loss, moves)[1]
@@ -126,9 +126,9 @@ def test_staleness_that_looks_at_other_rows_is_caught(seed, monkeypatch):
     X, y = sample(Squared(), seed)
     moves = moves_of(25, seed)
     monkeypatch.setattr(kernels, "stale_rows", spread)
-    slopes, _ = together(X, y, Squared(), moves)
+    derivatives, _ = together(X, y, Squared(), moves)
     alone = [slopes_alone(X, y, Squared(), moves, i)[0] for i in range(N)]
-    assert not np.array_equal(slopes, alone)
+    assert not np.array_equal(derivatives, alone)
 
 
 def test_a_move_without_rows_changes_nothing(seed):

@@ -11,14 +11,14 @@ from tacit._random import as_generator
 from tacit.convex import Logistic
 from tacit.privacy import Budget, PureDP, calibrate
 from tacit.solvers import AMP, ObjectivePerturbation
-from tacit.solvers._noise_distributions import NoiseLaw
+from tacit.solvers._noise_distributions import NoiseDistribution
 
 
 def test_noise_laws_keep_their_stated_reach(seed):
     rng = as_generator(seed)
     for law in ("gaussian", "gamma", "laplace"):
         plan = AMP(law=law).plan(problem_of(Logistic(), 40, 30), Budget(1.0, 1e-5))
-        noise = plan.tilted.noise_law
+        noise = plan.tilted.noise_distribution
         drawn = np.array(
             [plan.tilted.mechanism(np.zeros((30, 1)), rng).ravel() for _ in range(200)]
         )
@@ -27,7 +27,7 @@ def test_noise_laws_keep_their_stated_reach(seed):
         norms = np.linalg.norm(drawn, axis=1)
         multiplier = plan.tilted.multiplier
         assert norms.max() <= noise.norm(multiplier) * sensitivity
-        expected = noise.deviation(multiplier) * sensitivity
+        expected = noise.std(multiplier) * sensitivity
         assert drawn.std() == pytest.approx(expected, rel=0.1)
 
 
@@ -36,7 +36,7 @@ def test_gamma_noise_needs_less_than_laplace_in_many_dimensions():
     gamma, laplace, gaussian = (
         ObjectivePerturbation(ridge=5.0, law=law)
         .plan(problem_of(Logistic(), 40, 50), budget)
-        .noise_law.deviation(
+        .noise_distribution.std(
             calibrate(lambda noise: PureDP(1 / noise), budget, rtol=1e-3)
         )
         for law in ("gamma", "laplace", "gaussian")
@@ -48,6 +48,10 @@ def test_gamma_noise_needs_less_than_laplace_in_many_dimensions():
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50, 999, 10**6])
 def test_the_laplace_sensitivity_bounds_the_l1_norm_in_exact_arithmetic(size):
     for sensitivity in (1.0, 0.1, 1 / 3, np.nextafter(2.0, 1.0), 1e-9, 12345.678):
-        found = NoiseLaw("laplace", size).mechanism(1.0, float(sensitivity)).sensitivity
+        found = (
+            NoiseDistribution("laplace", size)
+            .mechanism(1.0, float(sensitivity))
+            .sensitivity
+        )
         exact = size * Fraction(float(sensitivity)) ** 2
         assert exact <= Fraction(found) ** 2 <= exact * Fraction("1.00000000001")

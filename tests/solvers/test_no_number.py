@@ -21,10 +21,11 @@ BUDGET = Budget(1.0, 1e-6, Neighbors.ADD_OR_REMOVE_ONE)
 
 
 @pytest.mark.parametrize(
-    ("slope", "x"), [(np.nan, 1.0), (1.0, np.nan), (np.inf, 0.0), (-np.inf, np.inf)]
+    ("derivative", "x"),
+    [(np.nan, 1.0), (1.0, np.nan), (np.inf, 0.0), (-np.inf, np.inf)],
 )
-def test_a_part_is_within_its_units_even_if_it_is_no_number(slope, x):
-    assert abs(part(slope, x, 1.0, 256.0)) <= 256
+def test_a_part_is_within_its_units_even_if_it_is_no_number(derivative, x):
+    assert abs(part(derivative, x, 1.0, 256.0)) <= 256
 
 
 @pytest.mark.parametrize("kind", [CoordinateDescent, GreedyCoordinateDescent])

@@ -67,7 +67,7 @@ def sample(loss, seed, n=40, p=2):
 def planned(loss, neighbors, *, n_rows=5, batch=3, n_steps=4, multiplier=2.0, **more):
     """Return a plan with noise that was not searched for, which takes seconds."""
     problem = problem_of(loss, n_rows, **more)
-    clip = problem.slope
+    clip = problem.max_derivative
     sampling = Sampling(n_rows, batch, n_steps, poisson=neighbors is ADD)
     limit = sample_sensitivity(problem, sampling, clip, neighbors)
     return NoisySGDPlan(problem, sampling, 0.05, 0.5, clip, False, multiplier, limit)
@@ -161,11 +161,11 @@ def test_another_number_of_rows_than_planned_is_no_better_sampled(n, seed):
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(neighbors, more, delta, cure):
     facts = {"loss": Logistic(), "bounds": RowBounds(), **more}
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         NoisySGD().plan(
             Problem(**facts, n_rows=40, n_features=2), Budget(1.0, delta, neighbors)
         )
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 def test_bad_parameters_are_refused():
@@ -198,14 +198,18 @@ def test_sum_over_a_sample_is_that_of_its_rows(loss, clip, seed):
     X[np.abs(X) < 0.5] = 0.0
     rng = as_generator(seed)
     gradient = ClippedGradient(loss, rng.normal(size=(5, loss.n_outputs)), clip)
-    places = np.sort(rng.permutation(300)[:77])
+    positions = np.sort(rng.permutation(300)[:77])
     slow = np.zeros(gradient.W.shape)
-    for i in places:
-        slope = loss.slope(y[[i]], X[[i]] @ gradient.W)[0]
-        slope *= min(1.0, clip / np.linalg.norm(slope)) if slope.any() else 1.0
-        slow += np.outer(X[i], slope)
+    for i in positions:
+        derivative = loss.derivative(y[[i]], X[[i]] @ gradient.W)[0]
+        derivative *= (
+            min(1.0, clip / np.linalg.norm(derivative)) if derivative.any() else 1.0
+        )
+        slow += np.outer(X[i], derivative)
     for Z in (X, sparse.csr_array(X)):
-        np.testing.assert_allclose(sampled_sum(gradient, Z, y, places), slow, atol=1e-9)
+        np.testing.assert_allclose(
+            sampled_sum(gradient, Z, y, positions), slow, atol=1e-9
+        )
         whole = gradient(X, y)[0]
         np.testing.assert_allclose(sampled_sum(gradient, Z, y, None), whole, atol=1e-9)
         none = sampled_sum(gradient, Z, y, np.arange(0))
@@ -216,10 +220,10 @@ def test_samples_of_several_chunks_are_summed_whole(seed, monkeypatch):
     monkeypatch.setattr("tacit.solvers.noisy_sgd.CHUNK", 10)
     X, y = sample(Logistic(), seed, 100)
     gradient = ClippedGradient(Logistic(), np.ones((2, 1)), np.inf)
-    places = np.arange(0, 100, 2)
-    expected = gradient(X[places], y[places])[0]
+    positions = np.arange(0, 100, 2)
+    expected = gradient(X[positions], y[positions])[0]
     for Z in (X, sparse.csr_array(X)):
-        got = sampled_sum(gradient, Z, y, places)
+        got = sampled_sum(gradient, Z, y, positions)
         np.testing.assert_allclose(got, expected, atol=1e-12)
 
 
@@ -308,7 +312,7 @@ def composite_minimum(loss, regularizer, X, y, ridge=0.0):
     W = np.zeros((X.shape[1], loss.n_outputs))
     step = 1 / (loss.max_curvature() * np.linalg.norm(X, 2) ** 2 + ridge)
     for _ in range(1500):
-        gradient = X.T @ loss.slope(y, X @ W) + ridge * W
+        gradient = X.T @ loss.derivative(y, X @ W) + ridge * W
         W = regularizer.prox(W - step * gradient, step)
     return W
 

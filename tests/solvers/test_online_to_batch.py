@@ -63,12 +63,12 @@ def sample(loss, seed, n=40, p=2):
     return X, targets(loss, codes)
 
 
-def straight_pair(n, place):
+def straight_pair(n, position):
     """Return neighbors whose slopes are +1 and -1 at one row, and zero elsewhere."""
     X, y = np.zeros((n, 2)), np.zeros(n)
-    X[place, 0], y[place] = 1.0, 1e6
+    X[position, 0], y[position] = 1.0, 1e6
     other = y.copy()
-    other[place] = -1e6
+    other[position] = -1e6
     return (X, y), (X, other)
 
 
@@ -277,11 +277,11 @@ def test_added_rows_stay_within_the_sensitivity_wherever_they_fall(average, seed
         X = RowBounds().clip(X)
         for run in range(20):
             order, ends = dealt(plan, 9, as_generator(run))
-            place = int(np.flatnonzero(order == 8)[0])
-            leaf = int(np.searchsorted(ends, place, side="right"))
+            position = int(np.flatnonzero(order == 8)[0])
+            leaf = int(np.searchsorted(ends, position, side="right"))
             fewer = ends - (np.arange(5) >= leaf)
             whole = averaged_iterates(plan, X, y, order, ends)
-            without = averaged_iterates(plan, X, y, np.delete(order, place), fewer)
+            without = averaged_iterates(plan, X, y, np.delete(order, position), fewer)
             assert np.linalg.norm(whole - without) <= plan.sensitivity
 
 
@@ -329,9 +329,9 @@ def test_several_classes_each_have_a_margin(seed):
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(facts, cure):
     public = {"loss": Logistic(), "bounds": RowBounds(), "n_rows": 40, "n_features": 2}
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         OnlineToBatch().plan(Problem(**{**public, **facts}), BUDGET)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 def test_bad_parameters_are_refused():

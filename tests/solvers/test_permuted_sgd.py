@@ -66,15 +66,15 @@ def distance(plan, first, second, order=None):
     return float(np.linalg.norm(ends[0] - ends[1]))
 
 
-def straight_pair(n, place, weight=1.0):
+def straight_pair(n, position, weight=1.0):
     """Return neighbors whose slopes are +1 and -1 for Huber(1), and zero elsewhere.
 
     All but one row are at zero: their gradients vanish and their losses are straight.
     """
     X, y = np.zeros((n, 2)), np.zeros(n)
-    X[place, 0], y[place] = 1.0, 1e6
+    X[position, 0], y[position] = 1.0, 1e6
     other = y.copy()
-    other[place] = -1e6
+    other[position] = -1e6
     return (X, y), (X, other)
 
 
@@ -120,9 +120,9 @@ def test_what_cannot_be_planned_is_refused_with_a_cure(solver, problem, budget, 
         **problem,
     }
     spent = {"epsilon": 1.0, "delta": 1e-5, **budget}
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         PermutedSGD(**solver).plan(Problem(**facts), Budget(**spent))
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 def test_bad_parameters_are_refused():
@@ -154,7 +154,7 @@ def test_straight_losses_attain_the_sensitivity(batch, ridge, step):
     n, n_passes = 30, 4
     plan = planned(Huber(), n, n_passes=n_passes, batch=batch, step=step, ridge=ridge)
     limit = PermutedSGD(n_passes, batch, step, ridge).plan(plan.problem, BUDGET)
-    reached = [distance(plan, *straight_pair(n, place)) for place in range(n)]
+    reached = [distance(plan, *straight_pair(n, position)) for position in range(n)]
     assert max(reached) <= limit.sensitivity
     np.testing.assert_allclose(max(reached), limit.sensitivity, rtol=1e-8)
     if ridge == 0:
@@ -223,14 +223,14 @@ def test_steps_beyond_twice_the_inverse_smoothness_move_weights_apart():
 def test_a_short_batch_counts_no_more_than_a_whole_one():
     n, batch = 7, 5
     plan = planned(Huber(), n, n_passes=2, batch=batch, step=0.5)
-    reached = [distance(plan, *straight_pair(n, place)) for place in (0, n - 1)]
+    reached = [distance(plan, *straight_pair(n, position)) for position in (0, n - 1)]
     np.testing.assert_allclose(reached, 2 * 2 * 0.5 / batch)
 
 
 @pytest.mark.parametrize("n", [33, 40, 57])
 def test_another_number_of_rows_than_planned_keeps_the_sensitivity(n):
     plan = PermutedSGD(n_passes=3, batch=4, ridge=5.0).plan(problem_of(Huber()), BUDGET)
-    reached = [distance(plan, *straight_pair(n, place)) for place in range(n)]
+    reached = [distance(plan, *straight_pair(n, position)) for position in range(n)]
     assert max(reached) <= plan.sensitivity
 
 

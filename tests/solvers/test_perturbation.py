@@ -158,9 +158,9 @@ def test_a_pure_tilt_is_one_event_and_not_a_composition():
     ],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(kind, choices, problem, cure):
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         kind(**choices).plan(problem, Budget(1.0, 1e-5))
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 @each_kind
@@ -385,8 +385,8 @@ def test_mean_length_of_the_noise_on_margins_counts_outputs():
 
 def padded(X, n_zeros):
     n, p = X.shape
-    places = np.tile(np.arange(p), n), np.arange(0, n * p + 1, p)
-    return sparse.csr_array((X.ravel(), *places), shape=(n, p + n_zeros))
+    positions = np.tile(np.arange(p), n), np.arange(0, n * p + 1, p)
+    return sparse.csr_array((X.ravel(), *positions), shape=(n, p + n_zeros))
 
 
 def assert_columns_of_zeros_change_nothing(kind, n, n_zeros, seed):

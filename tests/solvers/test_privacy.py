@@ -43,7 +43,7 @@ FREE = Free()
 
 def tilted_plan(loss, budget, share, x_norm=1.0, n_features=1, **choices):
     """Return a plan whose determinant takes this share of epsilon."""
-    rank = loss.slope_rank()
+    rank = loss.derivative_rank()
     trace = loss.max_trace() * x_norm**2
     ridge = trace / rank / np.expm1(share * budget.epsilon / rank)
     regularizer = choices.pop("regularizer", FREE)
@@ -164,8 +164,8 @@ def test_pure_law_in_space_keeps_its_epsilon(loss, law, neighbors, seed):
                     for unit in np.eye(k)
                 ]
                 hessian += np.kron(np.outer(X[row], X[row]), np.array(units))
-            slopes = loss.slope(y[kept], X[kept] @ W)
-            tilt = X[kept].T @ slopes + plan.ridge * W
+            derivatives = loss.derivative(y[kept], X[kept] @ W)
+            tilt = X[kept].T @ derivatives + plan.ridge * W
             size = np.linalg.norm(tilt.ravel(), power)
             logs.append(np.linalg.slogdet(hessian)[1] - size / scale)
         worst = max(worst, abs(logs[0] - logs[1]))
@@ -319,10 +319,10 @@ def exact_gradient(loss, X, y, W, ridge, tilt):
     Z = X @ W
     if isinstance(loss, Softmax):
         E = np.exp(Z - Z.max(axis=1, keepdims=True))
-        slope = E / E.sum(axis=1, keepdims=True) - np.eye(loss.n_classes)[y]
+        derivative = E / E.sum(axis=1, keepdims=True) - np.eye(loss.n_classes)[y]
     else:
-        slope = -y[:, None] / (1 + np.exp(y[:, None] * Z))
-    return X.T @ slope + np.longdouble(ridge) * W + tilt
+        derivative = -y[:, None] / (1 + np.exp(y[:, None] * Z))
+    return X.T @ derivative + np.longdouble(ridge) * W + tilt
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1e4])

@@ -32,7 +32,7 @@ class Linear:
     def value(self, y, Z):
         return y * Z[:, 0]
 
-    def slope(self, y, Z):
+    def derivative(self, y, Z):
         return np.array(y, dtype=float)[:, None]
 
     def curvature(self, y, Z):
@@ -41,7 +41,7 @@ class Linear:
     def curvature_product(self, y, Z, V):
         return np.zeros(Z.shape)
 
-    def max_slope(self, reach, y_range):
+    def max_derivative(self, reach, y_range):
         return 1.0
 
     def max_curvature(self):
@@ -50,7 +50,7 @@ class Linear:
     def max_trace(self):
         return 0.0
 
-    def slope_rank(self):
+    def derivative_rank(self):
         return 1
 
 
@@ -99,12 +99,12 @@ def test_published_split_has_the_published_values(epsilon, ridge):
     plan = AMP(accounting="paper").plan(problem, budget)
     assert plan.tilted.ridge == pytest.approx(ridge, rel=3e-3)
     split = AMPSplit.of(problem, budget, None, None)
-    deviation = plan.tilted.multiplier * plan.tilted.sensitivity
+    std = plan.tilted.multiplier * plan.tilted.sensitivity
     expected = 2 * (1 + sqrt(2 * log(1 / split.tilt_delta))) / split.noise_epsilon
-    assert deviation == pytest.approx(expected, rel=1e-12)
+    assert std == pytest.approx(expected, rel=1e-12)
     if epsilon in (0.1, 1.0):
         known = {0.1: 162.2, 1.0: 16.68}[epsilon]
-        assert deviation == pytest.approx(known, rel=1e-3)
+        assert std == pytest.approx(known, rel=1e-3)
     # few rows a feature: the other rule
     wide = AMP(accounting="paper").plan(problem_of(Logistic(), n, n), budget)
     left = 0.99 * epsilon * min(0.03, 0.99 / (0.99 * epsilon))

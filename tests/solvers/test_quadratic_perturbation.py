@@ -96,9 +96,9 @@ def test_any_budget_is_kept(kind, neighbors, data):
     ids=["loss", "linf", "set", "wide", "ridge", "lost ridge"],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(kind, problem, choices, cure):
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         kind(**choices).plan(problem, Budget(1.0, 1e-5))
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 def test_a_box_is_for_the_plain_ridge_alone():
@@ -128,10 +128,8 @@ def test_published_constants_are_those_printed():
     solver = QuadraticPerturbation(accounting="paper")
     plan = solver.plan(printed_problem(10), Budget(1.0, 1e-6, ADD))
     assert plan.tilted.ridge == pytest.approx(20.0, rel=1e-12)
-    assert plan.tilt_deviation == pytest.approx(693.0, abs=0.1)
-    assert plan.tilt_deviation**2 == pytest.approx(
-        10**3 * (32 * log(2e6) + 16), rel=1e-9
-    )
+    assert plan.tilt_std == pytest.approx(693.0, abs=0.1)
+    assert plan.tilt_std**2 == pytest.approx(10**3 * (32 * log(2e6) + 16), rel=1e-9)
     pure = QuadraticPerturbation(accounting="paper", law="laplace")
     scale = pure.plan(printed_problem(10), Budget(1.0, 0.0, ADD)).tilted
     assert scale.multiplier * scale.sensitivity == pytest.approx(4 * 10**1.5)
@@ -139,7 +137,7 @@ def test_published_constants_are_those_printed():
         replace(solver, ridge=19.0).plan(printed_problem(10), Budget(1.0, 1e-6, ADD))
     tight = QuadraticPerturbation(ridge=20.0)
     ours = tight.plan(printed_problem(10), Budget(1.0, 1e-6, ADD))
-    assert ours.tilt_deviation == pytest.approx(2 * 10**1.5 * 7.1, rel=2e-3)
+    assert ours.tilt_std == pytest.approx(2 * 10**1.5 * 7.1, rel=2e-3)
 
 
 @each_relation
@@ -269,19 +267,17 @@ def test_trace_identity_and_exact_excess_formula(seed):
     W = np.array([solver.run(plan, rows, rng)[:, 0] for _ in range(3000)])
     off, away = W - best, W - ridged
     excess = 0.5 * np.einsum("ni,ij,nj->n", off, second, off)
-    claimed = expected_excess(
-        spectrum, axes.T @ best, spectrum + 6.0, plan.tilt_deviation
-    )
+    claimed = expected_excess(spectrum, axes.T @ best, spectrum + 6.0, plan.tilt_std)
     error = excess.std() / sqrt(len(W))
     assert abs(excess.mean() - claimed) < 4 * error
     # a control: noise one twelfth too large shows
     other = expected_excess(
-        spectrum, axes.T @ best, spectrum + 6.0, plan.tilt_deviation * 13 / 12
+        spectrum, axes.T @ best, spectrum + 6.0, plan.tilt_std * 13 / 12
     )
     assert abs(excess.mean() - other) > 4 * error
     # the trace identity of the tilted objective
     risen = 0.5 * np.einsum("ni,ij,nj->n", away, A, away)
-    trace = plan.tilt_deviation**2 * np.trace(np.linalg.inv(A)) / 2
+    trace = plan.tilt_std**2 * np.trace(np.linalg.inv(A)) / 2
     assert abs(risen.mean() - trace) < 4 * risen.std() / sqrt(len(W))
 
 
@@ -320,7 +316,7 @@ def test_the_tilt_that_is_used_follows_its_law(seed):
         with recording() as tape:
             solver.run(plan, rows, rng)
         tilts.append(first - A @ tape.releases[1].output[:, 0])
-    drawn = np.ravel(tilts) / plan.tilt_deviation
+    drawn = np.ravel(tilts) / plan.tilt_std
     assert_follows(drawn, stats.norm.cdf)
     assert_detects(drawn / 1.2, stats.norm.cdf)
 

@@ -25,7 +25,7 @@ from tacit.solvers import (
 )
 from tacit.solvers._base import MOST_ROWS
 from tacit.solvers._row_clip import RowClippedGradient
-from tacit.solvers.noisy_gd import shortened
+from tacit.solvers.noisy_gd import norm_clipped
 
 each_relation = pytest.mark.parametrize("neighbors", list(Neighbors))
 N_ROWS, P, X_NORM = 1000, 3, 2.0
@@ -116,8 +116,8 @@ def longest(vectors):
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("clip", [0.1, 1.0, 0.3])
 def test_no_clipped_slope_is_longer_than_the_clip(clip, n_outputs, seed):
-    slopes = 50 * as_generator(seed).normal(size=(4000, n_outputs))
-    clipped = longest(shortened(slopes, clip))
+    derivatives = 50 * as_generator(seed).normal(size=(4000, n_outputs))
+    clipped = longest(norm_clipped(derivatives, clip))
     assert clip * (1 - 1e-12) <= clipped <= np.longdouble(clip)
 
 
@@ -127,7 +127,7 @@ def test_no_clipped_gradient_is_longer_than_the_clip(clip_norm, n_features, seed
     rng = as_generator(seed)
     X = rng.normal(size=(1000, n_features))
     gradient = RowClippedGradient(Squared(), np.zeros((n_features, 1)), clip_norm)
-    slopes = 50 * rng.normal(size=(1000, 1))
-    gradient._shorten(slopes, np.linalg.norm(X, axis=1))
-    products = X.astype(np.longdouble) * slopes.astype(np.longdouble)
+    derivatives = 50 * rng.normal(size=(1000, 1))
+    gradient._clip_norm(derivatives, np.linalg.norm(X, axis=1))
+    products = X.astype(np.longdouble) * derivatives.astype(np.longdouble)
     assert clip_norm * (1 - 1e-12) <= longest(products) <= np.longdouble(clip_norm)

@@ -33,15 +33,17 @@ def problems(loss, **facts):
 @each_loss
 def test_gradients_move_in_proportion_to_the_rows(loss, neighbors):
     one, other = problems(loss)
-    slope = loss.max_slope(0.0, (-1.0, 1.0))
-    assert one.sensitivity(neighbors) == neighbors.rows_changed * slope
+    derivative = loss.max_derivative(0.0, (-1.0, 1.0))
+    assert one.sensitivity(neighbors) == neighbors.rows_changed * derivative
     assert other.sensitivity(neighbors) == UNIT * one.sensitivity(neighbors)
-    small, large = (gradient_sensitivity(p, slope, neighbors) for p in (one, other))
-    assert small == pytest.approx(neighbors.rows_changed * slope, rel=1e-3)
+    small, large = (
+        gradient_sensitivity(p, derivative, neighbors) for p in (one, other)
+    )
+    assert small == pytest.approx(neighbors.rows_changed * derivative, rel=1e-3)
     assert large == pytest.approx(UNIT * small)
     # a bound on the gradient itself has the rows inside
-    clipped = sum_sensitivity(other, slope / UNIT, slope, neighbors)
-    assert clipped == pytest.approx(neighbors.rows_changed * slope, rel=1e-3)
+    clipped = sum_sensitivity(other, derivative / UNIT, derivative, neighbors)
+    assert clipped == pytest.approx(neighbors.rows_changed * derivative, rel=1e-3)
 
 
 @each_loss

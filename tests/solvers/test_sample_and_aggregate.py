@@ -34,7 +34,7 @@ from tacit.solvers.sample_and_aggregate import (
     SampleAndAggregate,
     average_sensitivity,
     block_rule,
-    shortened,
+    norm_clipped,
 )
 
 LOSSES = [Squared(), Logistic(), Softmax(3), HuberizedHinge(), Huber()]
@@ -108,10 +108,10 @@ def test_a_budget_without_delta_is_kept(neighbors):
     ids=["gaussian", "gamma", "penalty"],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(solver, problem, delta, cure):
-    with pytest.raises(PlanError) as refusal:
+    with pytest.raises(PlanError) as rejection:
         solver.plan(problem, Budget(1.0, delta))
-    assert cure in str(refusal.value)
-    assert "\n" not in str(refusal.value)
+    assert cure in str(rejection.value)
+    assert "\n" not in str(rejection.value)
 
 
 @pytest.mark.parametrize(
@@ -234,11 +234,11 @@ def test_estimates_are_shortened_below_the_radius(seed):
     rng = as_generator(seed)
     for size in (1e-300, 1e-3, 1.0, 1e3, 1e200):
         for _ in range(50):
-            v = shortened(size * rng.normal(size=(5, 2)), 1.0)
+            v = norm_clipped(size * rng.normal(size=(5, 2)), 1.0)
             exact = sum(int(x * 2**200) ** 2 for x in v.ravel().tolist())
             assert exact <= (2**200) ** 2
     inside = np.full((2, 1), 0.1)
-    np.testing.assert_array_equal(shortened(inside, 1.0), inside)
+    np.testing.assert_array_equal(norm_clipped(inside, 1.0), inside)
 
 
 def changed_row_last(pair):

@@ -14,7 +14,7 @@ from tacit.audit import assert_replays, replay
 from tacit.convex import Logistic, Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms.integer_noise import WholeGaussian
+from tacit.mechanisms.integer_noise import DiscreteGaussian
 from tacit.privacy import Budget, GaussianNoise, Neighbors
 from tacit.solvers import CoordinateDescent, Problem
 from tacit.solvers._columns import Columns
@@ -73,7 +73,7 @@ def test_noise_of_a_mean_square_is_as_stated(layout, noise, seed):
     X = rng.uniform(-x_norm, x_norm, size=(n, p))
     squares = private(n, p, multiplier=0.5, x_norm=x_norm, noise=noise)
     expected = 0.5 * sqrt(p) * x_norm**2 / n
-    assert squares.deviation == pytest.approx(expected, rel=1e-6)
+    assert squares.std == pytest.approx(expected, rel=1e-6)
     with recording() as tape:
         squares(columns_of(X, layout), rng)
     (release,) = tape.releases
@@ -87,7 +87,7 @@ def test_noise_of_a_mean_square_is_as_stated(layout, noise, seed):
 
 def test_squares_are_safe_to_divide_by_and_no_larger_than_can_be(seed):
     squares = private(100, 400, multiplier=3.0)
-    off = squares.deviation
+    off = squares.std
     noisy = as_generator(seed).normal(0.2, off, size=4000)
     safe = squares.safe(noisy)
     assert (safe >= LEAST * off).all()
@@ -100,10 +100,10 @@ def test_squares_are_safe_to_divide_by_and_no_larger_than_can_be(seed):
 
 def test_a_column_is_hardly_ever_taken_for_half_as_steep():
     squares = private(1000, 100, multiplier=0.3)
-    off = squares.deviation
-    deviations = np.linspace(-8.0, 8.0, 16_001)
+    off = squares.std
+    stds = np.linspace(-8.0, 8.0, 16_001)
     chances = [
-        stats.norm.cdf(deviations[squares.safe(true + off * deviations) < true / 2])
+        stats.norm.cdf(stds[squares.safe(true + off * stds) < true / 2])
         for true in off * np.geomspace(0.01, 300, 400)
     ]
     worst = max(float(np.max(found, initial=0.0)) for found in chances)
@@ -215,7 +215,7 @@ class HalfDeclared(MeanSquares):
 
     @property
     def mechanism(self):
-        return WholeGaussian(self.multiplier, 1.0, self.noise)
+        return DiscreteGaussian(self.multiplier, 1.0, self.noise)
 
 
 @each_relation

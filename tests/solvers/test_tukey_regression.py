@@ -93,8 +93,8 @@ def is_unsafe(models):
 
 
 def neighbors_of(models):
-    for place in range(N_MODELS):
-        rest = models[:place] + models[place + 1 :]
+    for position in range(N_MODELS):
+        rest = models[:position] + models[position + 1 :]
         for value in PLACES:
             yield tuple(sorted((*rest, value)))
 
@@ -340,9 +340,9 @@ def test_any_budget_is_kept(epsilon, delta, neighbors):
     ],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(solver, problem, budget, words):
-    with pytest.raises(PlanError, match=words) as refusal:
+    with pytest.raises(PlanError, match=words) as rejection:
         solver.plan(problem, budget)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 @pytest.mark.parametrize(

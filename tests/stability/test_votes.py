@@ -47,8 +47,8 @@ relations = pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: 
 
 def changes(votes, values):
     """All votes that differ in one place."""
-    for place, value in product(range(len(votes)), values):
-        yield [*votes[:place], value, *votes[place + 1 :]]
+    for position, value in product(range(len(votes)), values):
+        yield [*votes[:position], value, *votes[position + 1 :]]
 
 
 def broken(votes, other, changed=1, distance=winner_and_distance):
@@ -81,8 +81,8 @@ def test_votes_that_change_several_at_a_time_are_within_the_bound(changed, seed)
         n = int(rng.integers(changed, 60))
         votes = rng.integers(0, 2, size=n).tolist()
         other = votes.copy()
-        for place in rng.choice(n, changed, replace=False):
-            other[place] = int(rng.integers(0, 3))
+        for position in rng.choice(n, changed, replace=False):
+            other[position] = int(rng.integers(0, 3))
         assert not broken(votes, other, changed)
 
 
@@ -213,7 +213,7 @@ def test_what_all_rows_show_is_told(neighbors, rule, seed):
         answer = run(procedure, X, **options)
         assert answer.value == 1
         assert answer.released
-        assert answer.privacy.spent <= answer.privacy.promise.epsilon
+        assert answer.privacy.spent <= answer.privacy.guarantee.epsilon
 
 
 @pytest.mark.statistical
@@ -574,9 +574,9 @@ def test_any_budget_has_a_plan_or_a_refusal(n_rows, delta, epsilon):
     ],
 )
 def test_bad_parameters_are_refused_in_one_sentence(make, words):
-    with pytest.raises(ValueError, match=words) as refusal:
+    with pytest.raises(ValueError, match=words) as rejection:
         make()
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 def test_a_refusal_charges_nothing_and_no_answer_is_charged():
@@ -629,15 +629,15 @@ def number(X, y):
     ],
 )
 def test_functions_that_cannot_be_called_with_rows_are_refused(made, name, wrong):
-    with pytest.raises(TypeError, match=f"^{name} must") as refusal:
+    with pytest.raises(TypeError, match=f"^{name} must") as rejection:
         made(wrong)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 def test_a_refusal_does_not_tell_what_a_function_holds():
-    with pytest.raises(TypeError, match="function must") as refusal:
+    with pytest.raises(TypeError, match="function must") as rejection:
         BlockVote(lambda rows=(41.5, 17.25): 0)
-    assert "41.5" not in str(refusal.value)
+    assert "41.5" not in str(rejection.value)
 
 
 @pytest.mark.parametrize("kind", [BlockVote, SubsampleVote])

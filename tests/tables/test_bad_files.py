@@ -59,7 +59,7 @@ CSV = {
 }
 
 
-def refused(path, words, read=read_rows, schema=SCHEMA, **options):
+def rejected(path, words, read=read_rows, schema=SCHEMA, **options):
     with pytest.raises(TableError, match=words) as error:
         list(read(path, schema, **options))
     message = str(error.value)
@@ -77,23 +77,23 @@ def test_a_wrong_csv_file_is_refused(tmp_path, case):
     text, words = CSV[case]
     path = tmp_path / "t.csv"
     path.write_text(text, "utf-8")
-    refused(path, words)
-    refused(path, words, check)
+    rejected(path, words)
+    rejected(path, words, check)
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le"])
 def test_the_wrong_encoding_is_refused(tmp_path, encoding):
     path = tmp_path / "t.csv"
     path.write_bytes((HEADER + ROW + "2,3,é secret,1\n").encode(encoding))
-    refused(path, "not text in utf8; give its encoding")
+    rejected(path, "not text in utf8; give its encoding")
     path.write_bytes("id,age,é,ill\n".encode(encoding))
-    refused(path, "not text in utf8; give its encoding")
+    rejected(path, "not text in utf8; give its encoding")
 
 
 def test_an_encoding_that_does_not_fit_is_refused(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes((HEADER + "1,2,f,1\n" * 9).encode() + b"\xff secret\n")
-    refused(path, "not text in utf-16", encoding="utf-16")
+    rejected(path, "not text in utf-16", encoding="utf-16")
     for unknown in ("klingon", "hex", "undefined"):
         with pytest.raises(TableError, match="encoding must be one that Python knows"):
             read_rows(path, SCHEMA, encoding=unknown)
@@ -102,26 +102,26 @@ def test_an_encoding_that_does_not_fit_is_refused(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    refused(tmp_path / "t.csv", "no such file or folder")
+    rejected(tmp_path / "t.csv", "no such file or folder")
 
 
 def test_a_folder_without_tables_is_refused(tmp_path):
     (tmp_path / "t.csv").write_text(HEADER)
-    refused(tmp_path, "the folder holds no .parquet files")
+    rejected(tmp_path, "the folder holds no .parquet files")
 
 
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])
 def test_other_kinds_of_files_are_refused(tmp_path, name):
     (tmp_path / name).write_text(HEADER + ROW)
-    refused(tmp_path / name, r"read from \.csv")
+    rejected(tmp_path / name, r"read from \.csv")
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.feather"])
 def test_files_that_are_something_else_are_refused(tmp_path, name):
     (tmp_path / name).write_text((HEADER + ROW) * 100)
-    refused(tmp_path / name, "or it is damaged or cut off")
+    rejected(tmp_path / name, "or it is damaged or cut off")
     (tmp_path / name).write_text("")
-    refused(tmp_path / name, "the file is empty")
+    rejected(tmp_path / name, "the file is empty")
 
 
 def written(path, table=None):
@@ -141,7 +141,7 @@ def test_files_that_are_cut_off_are_refused(tmp_path, name, share):
     path = written(tmp_path / name, {k: list(v) for k, v in table.items()})
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
-    refused(path, "or it is damaged or cut off")
+    rejected(path, "or it is damaged or cut off")
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
@@ -152,26 +152,26 @@ def test_damage_inside_a_file_is_refused(tmp_path, name):
     content = bytearray(path.read_bytes())
     content[200:1200] = b"\xff" * 1000
     path.write_bytes(content)
-    refused(path, "damaged|outside|missing|infinite|changed")
+    rejected(path, "damaged|outside|missing|infinite|changed")
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
 def test_wrong_columns_of_typed_files_are_refused(tmp_path, name):
     good = {"id": [1], "age": [31337], "sex": ["f"], "ill": [0]}
     path = tmp_path / name
-    refused(written(path, {**good, "age": ["31337"]}), "'age' holds no numbers")
-    refused(written(path, {**good, "age": [[1.0]]}), "'age' holds no numbers")
-    refused(written(path, {**good, "sex": [[1.0]]}), "'sex' holds neither text nor")
-    refused(written(path, {**good, "sex": [b"f"]}), "'sex' holds neither text nor")
-    refused(written(path, {**good, "sex": [None]}), "'sex' has missing values")
-    refused(written(path, {**good, "age": [None]}), "'age' has missing values")
-    refused(written(path, {**good, "age": [float("inf")]}), "'age' holds infinite")
-    refused(written(path, {**good, "sex": ["zzz"]}), "'sex' has values outside")
-    refused(written(path, {**good, "sex": [31337]}), "'sex' has values outside")
-    refused(written(path, {**good, "x": [1]}), "does not name the column 'x'")
-    refused(written(path, {"id": [1]}), "no column 'age'")
+    rejected(written(path, {**good, "age": ["31337"]}), "'age' holds no numbers")
+    rejected(written(path, {**good, "age": [[1.0]]}), "'age' holds no numbers")
+    rejected(written(path, {**good, "sex": [[1.0]]}), "'sex' holds neither text nor")
+    rejected(written(path, {**good, "sex": [b"f"]}), "'sex' holds neither text nor")
+    rejected(written(path, {**good, "sex": [None]}), "'sex' has missing values")
+    rejected(written(path, {**good, "age": [None]}), "'age' has missing values")
+    rejected(written(path, {**good, "age": [float("inf")]}), "'age' holds infinite")
+    rejected(written(path, {**good, "sex": ["zzz"]}), "'sex' has values outside")
+    rejected(written(path, {**good, "sex": [31337]}), "'sex' has values outside")
+    rejected(written(path, {**good, "x": [1]}), "does not name the column 'x'")
+    rejected(written(path, {"id": [1]}), "no column 'age'")
     empty = pa.table({n: pa.array([], pa.float64()) for n in good})
-    refused(written(path, empty.to_pydict()), "a header and no rows")
+    rejected(written(path, empty.to_pydict()), "a header and no rows")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
@@ -182,16 +182,16 @@ def test_a_check_names_every_column_that_is_wrong(tmp_path, name):
     else:
         table = {"id": [1], "age": ["secret"], "sex": ["zzz"], "ill": [None]}
         written(path, table)
-    refused(path, "'age' holds .* Also, column 'sex' has .* Also, column 'ill'", check)
+    rejected(path, "'age' holds .* Also, column 'sex' has .* Also, column 'ill'", check)
 
 
 def test_every_column_that_is_not_there_is_named(tmp_path):
     (tmp_path / "t.csv").write_text("sex,x,z\nf,1,2\n")
-    refused(tmp_path / "t.csv", "the table has no column 'age', 'ill'; its header")
+    rejected(tmp_path / "t.csv", "the table has no column 'age', 'ill'; its header")
     schema = Schema((Column("sex", "category", categories=("f",)),))
-    refused(tmp_path / "t.csv", "not name the column 'x', 'z'", batches, schema)
+    rejected(tmp_path / "t.csv", "not name the column 'x', 'z'", batches, schema)
     names = ["x", "z", "key"]
-    refused(tmp_path / "t.csv", "no column 'key' to keep", batches, schema, keep=names)
+    rejected(tmp_path / "t.csv", "no column 'key' to keep", batches, schema, keep=names)
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
@@ -204,7 +204,7 @@ def test_texts_that_are_no_unicode_are_refused(tmp_path, name, read):
     )
     table = {"id": [1], "age": [31337], "sex": odd, "ill": [0]}
     path = written(tmp_path / name, table)
-    refused(path, "damaged", read)
+    rejected(path, "damaged", read)
     with pytest.raises(TableError, match="damaged"):
         draft(path)
 
@@ -215,7 +215,7 @@ def test_columns_twice_in_parquet_are_refused(tmp_path):
         ["age", "age", "sex", "ill"],
     )
     parquet.write_table(table, tmp_path / "t.parquet")
-    refused(tmp_path / "t.parquet", "'age' twice")
+    rejected(tmp_path / "t.parquet", "'age' twice")
     with pytest.raises(TableError, match="two columns have the same name"):
         draft(tmp_path / "t.parquet")
 
@@ -234,7 +234,7 @@ def test_permission_denied_is_said(tmp_path, monkeypatch, name):
 
     (tmp_path / name).write_text(HEADER)
     monkeypatch.setattr(table_files.Path, "stat", denied)
-    refused(tmp_path / name, "permission to read it was denied")
+    rejected(tmp_path / name, "permission to read it was denied")
 
 
 def test_a_schema_without_a_target_has_none_to_read(tmp_path):
@@ -268,7 +268,7 @@ def test_a_file_with_other_rows_than_it_says_is_refused(tmp_path, monkeypatch):
         return table_files.ParquetFiles(file.paths, file.n_rows + 1, file.schema)
 
     monkeypatch.setattr(table_files.ParquetFiles, "open", longer)
-    refused(path, "the file changed while it was read")
+    rejected(path, "the file changed while it was read")
 
 
 @pytest.mark.parametrize("cell", ["UTF8", "Empty CSV", "Expected", "invalid UTF8 data"])

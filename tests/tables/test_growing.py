@@ -231,10 +231,10 @@ CELLS = {
 def test_a_cell_that_has_no_value_spoils_its_row_alone(tmp_path, case):
     name, column, good, bad = CELLS[case]
     found = []
-    for place, third in (("good", good), ("bad", bad)):
+    for position, third in (("good", good), ("bad", bad)):
         given = {"ages": [1, 2, 3, 4], name: column(third)}
-        parquet_file(tmp_path / place, "a.parquet", **given)
-        found.append(GrowingTable(tmp_path / place, SCHEMA).take(None, 4))
+        parquet_file(tmp_path / position, "a.parquet", **given)
+        found.append(GrowingTable(tmp_path / position, SCHEMA).take(None, 4))
     whole, spoiled = found
     assert np.isnan(spoiled.X[2]).all()
     others = [0, 1, 3]

@@ -56,8 +56,8 @@ def path(tmp_path_factory):
     ],
 )
 @pytest.mark.parametrize("place", [0, 5, 38, 39])
-def test_a_line_that_could_reach_others_is_refused(path, line, words, place):
-    lines = [*LINES[:place], line, *LINES[place + 1 :]]
+def test_a_line_that_could_reach_others_is_refused(path, line, words, position):
+    lines = [*LINES[:position], line, *LINES[position + 1 :]]
     with pytest.raises(TableError, match=words) as error:
         read(path, lines, end="\n" if "\r" in line else "\r\n")
     assert str(error.value).startswith(f"{path}: ")
@@ -180,16 +180,16 @@ changed = cells | st.builds(
 @example("7,x,x\r7,1,y", 5, 40)
 @example('7,"x,no', 11, 40)
 @example("", 11, 2**20)
-def test_another_line_changes_no_other_row(path, line, place, block):
+def test_another_line_changes_no_other_row(path, line, position, block):
     lines = LINES[:12]
     whole = read(path, lines)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(csv_file, "BLOCK", block)
         try:
-            X = read(path, [*lines[:place], line, *lines[place + 1 :]])
+            X = read(path, [*lines[:position], line, *lines[position + 1 :]])
         except TableError:
             return
-    others = np.arange(12) != place
+    others = np.arange(12) != position
     assert X.shape == whole.shape
     assert np.array_equal(X[others], whole[others])
 

@@ -136,9 +136,9 @@ def test_memory_that_runs_out_early_is_made_up_for_on_disk(tmp_path, monkeypatch
 def test_labels_are_found_piece_by_piece(monkeypatch):
     monkeypatch.setattr(bounds_module, "PIECE", 7)
     bounds = RowBounds(classes=("b", "c", "a"))
-    places = as_generator(0).integers(0, 3, size=50)
-    y = np.array(["b", "c", "a"])[places]
-    assert np.array_equal(bounds.codes(y), places)
+    positions = as_generator(0).integers(0, 3, size=50)
+    y = np.array(["b", "c", "a"])[positions]
+    assert np.array_equal(bounds.codes(y), positions)
     y[-1] = "d"
     with pytest.raises(ValueError, match="outside the public classes"):
         bounds.codes(y)

@@ -146,8 +146,8 @@ def test_very_many_values_are_told_from_the_listed_ones(tmp_path, monkeypatch):
     categories = tuple(f"v{i}" for i in range(0, 900, 10))
     schema = Schema((Column("w", "category", categories=categories, unseen="other"),))
     table = {"w": [f"v{i % 1000}" for i in range(3000)]}
-    place = {category: i for i, category in enumerate(categories)}
-    codes = [place.get(word, len(categories)) for word in table["w"]]
+    position = {category: i for i, category in enumerate(categories)}
+    codes = [position.get(word, len(categories)) for word in table["w"]]
     for kind in KINDS:
         path = write(table, tmp_path / f"t.{kind}")
         X, _ = read_rows(path, schema, with_target=False)

@@ -100,7 +100,7 @@ def _set_mode(handle: int, mode: int, name: str) -> None:
         )
 
 
-def locked(path: Path, refusal: str) -> int:
+def locked(path: Path, rejection: str) -> int:
     """Return a handle that keeps other processes out until it is closed.
 
     ``refusal`` says what to do where it is held already.
@@ -114,7 +114,7 @@ def locked(path: Path, refusal: str) -> int:
     except BaseException as error:
         os.close(handle)
         if isinstance(error, BlockingIOError | PermissionError):
-            raise ValueError(refusal) from None
+            raise ValueError(rejection) from None
         raise
     return handle
 

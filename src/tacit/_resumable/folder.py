@@ -28,12 +28,12 @@ from tacit._resumable.record import (
 from tacit._state import dumped
 from tacit.privacy import Entry, Ledger, PrivacyReport
 
-__all__ = ["LOCK", "STATE", "HeldFolder"]
+__all__ = ["LOCK", "STATE", "LockedFolder"]
 
 STATE, LOCK = "private-state", "lock"
 
 
-class HeldFolder(ABC):
+class LockedFolder(ABC):
     """One model that goes on in a folder, and its one charge.
 
     A subclass names the attribute of the model that is private and goes on, and says
@@ -129,7 +129,7 @@ class HeldFolder(ABC):
         """Return what the charge is called."""
         return f"{type(self._model).__name__} {self._kind.noun} {identity}"
 
-    def _refuse_unless_ours(self) -> None:
+    def _require_own(self) -> None:
         noun = self._kind.noun
         if self._lock is None:
             raise ValueError(f"This {noun} is closed; open the folder again.")
@@ -209,13 +209,13 @@ class HeldFolder(ABC):
                     f"The {self._kind.noun} in {self.folder} was planned otherwise; go "
                     "on with the versions of tacit and its dependencies that began it."
                 )
-            with self._damage_refused():
+            with self._damage_rejected():
                 report = json.loads(found["privacy"])
                 model.privacy_ = PrivacyReport.from_dict(report)
             self._restore(planned, found)
 
     @contextmanager
-    def _damage_refused(self) -> Iterator[None]:
+    def _damage_rejected(self) -> Iterator[None]:
         """Refuse a record that something cannot be made of."""
         try:
             yield

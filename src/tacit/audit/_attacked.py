@@ -18,7 +18,7 @@ LEFT_OUT = {
 
 
 def attacked(
-    estimator: Any, promise: dict[str, Any], solver: str | None
+    estimator: Any, guarantee: dict[str, Any], solver: str | None
 ) -> dict[str, Any]:
     """Return class, version, promise, parameters and solver, with their digest.
 
@@ -26,7 +26,7 @@ def attacked(
     ----------
     estimator
         As it was given, without what an audit fills in.
-    promise
+    guarantee
         Epsilon, delta and neighbors that were attacked.
     solver
         Name of the solver that was planned for the attacked data.
@@ -37,7 +37,7 @@ def attacked(
     parts = {
         "estimator": kind.__name__,
         "version": f"{package} {version}",
-        "promise": promise,
+        "promise": guarantee,
         "parameters": _json.readable_parameters(estimator, LEFT_OUT),
         "solver": solver,
     }

@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["PromiseAudit", "gaussian_note"]
+__all__ = ["GuaranteeAudit", "gaussian_note"]
 
 
 @dataclass(frozen=True)
-class PromiseAudit(ABC):
+class GuaranteeAudit(ABC):
     """An audit of what an estimator promises.
 
     Parameters
@@ -57,13 +57,13 @@ class PromiseAudit(ABC):
     def __str__(self) -> str:
         return self.verdict
 
-    def _promise_in_words(self) -> str:
+    def _guarantee_in_words(self) -> str:
         return (
             f"{self.estimator} promises epsilon {self.epsilon:g} at delta "
             f"{self.delta:.3g} for neighbors {self.neighbors}"
         )
 
-    def _promise_to_dict(self) -> dict[str, Any]:
+    def _guarantee_to_dict(self) -> dict[str, Any]:
         return {
             "estimator": self.estimator,
             "promise": {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isclose, isfinite
 from typing import Any
 
-from tacit.audit._promises import PromiseAudit
+from tacit.audit._promises import GuaranteeAudit
 from tacit.audit.bounds import bound_of_counts, largest_bound
 from tacit.audit.canaries import OneRunAudit
 from tacit.audit.estimators import EstimatorAudit
@@ -26,7 +26,7 @@ class AuditDisagrees(ValueError):
     """What an audit states does not follow from its own counts."""
 
 
-def restored(data: Mapping[str, Any]) -> PromiseAudit:
+def restored(data: Mapping[str, Any]) -> GuaranteeAudit:
     """Return the audit that ``to_dict`` was called on, judged anew by its counts.
 
     Parameters
@@ -135,7 +135,7 @@ def _many_runs(data: Mapping[str, Any]) -> EstimatorAudit:
         favors_first=favored,
     )
     return EstimatorAudit(
-        *_promised(data),
+        *_guaranteed(data),
         result,
         largest_bound(runs, **terms),
         *_attacked(data),
@@ -155,7 +155,7 @@ def _one_run(data: Mapping[str, Any]) -> OneRunAudit:
     bound = _bound(data, data["promise"]["delta"], judged)
     terms: dict[str, Any] = {"delta": bound.delta, "confidence": bound.confidence}
     return OneRunAudit(
-        *_promised(data),
+        *_guaranteed(data),
         bound,
         most_in_one_run(judged, method=bound.method, **terms),  # type: ignore[arg-type]
         *_attacked(data),
@@ -180,20 +180,20 @@ def _bound(data: Mapping[str, Any], delta: Any, judged: int) -> OneRunBound:
     )
 
 
-def _promised(data: Mapping[str, Any]) -> tuple[str, float, float, str]:
-    promise, parts = data["promise"], data.get("attacked")
+def _guaranteed(data: Mapping[str, Any]) -> tuple[str, float, float, str]:
+    guarantee, parts = data["promise"], data.get("attacked")
     if isinstance(parts, Mapping):
-        for name, stated in (("estimator", data["estimator"]), ("promise", promise)):
+        for name, stated in (("estimator", data["estimator"]), ("promise", guarantee)):
             if parts.get(name) != stated:
                 raise AuditDisagrees(f"states another {name} than it attacked")
-    epsilon = _number(promise, "epsilon")
+    epsilon = _number(guarantee, "epsilon")
     if epsilon < 0:
         raise AuditDisagrees(f"states a promise of epsilon {epsilon:.3g}")
     return (
         str(data["estimator"]),
         epsilon,
-        _fraction(promise, "delta"),
-        str(promise["neighbors"]),
+        _fraction(guarantee, "delta"),
+        str(guarantee["neighbors"]),
     )
 
 

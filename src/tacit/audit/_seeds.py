@@ -43,5 +43,5 @@ def run_seeds(random_state: AuditSeed, n: int) -> list[int]:
     """Return seeds of trainings, no two of them alike."""
     # 32 bits are what every seeding interface accepts; repeats would tie runs together
     words = sequence_of(random_state).generate_state(2 * n + 64, np.uint32)
-    _, places = np.unique(words, return_index=True)
-    return [Seed(word) for word in words[np.sort(places)[:n]]]
+    _, positions = np.unique(words, return_index=True)
+    return [Seed(word) for word in words[np.sort(positions)[:n]]]

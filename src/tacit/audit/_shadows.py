@@ -39,12 +39,12 @@ def margins(model: Any, X: Any, y: Any) -> Floats:
         scores = np.asarray(model.decision_function(X), float)
     else:
         scores = np.log(np.maximum(np.asarray(model.predict_proba(X)), 1e-300))
-    places = _places(model, y)
+    positions = _positions(model, y)
     if scores.ndim == 1:
-        return np.where(places == 1, scores, -scores)
-    own = np.take_along_axis(scores, places[:, None], axis=1)[:, 0]
+        return np.where(positions == 1, scores, -scores)
+    own = np.take_along_axis(scores, positions[:, None], axis=1)[:, 0]
     others = scores.copy()
-    np.put_along_axis(others, places[:, None], -np.inf, axis=1)
+    np.put_along_axis(others, positions[:, None], -np.inf, axis=1)
     return np.asarray(own - others.max(axis=1))
 
 
@@ -54,14 +54,14 @@ def confidences(model: Any, X: Any, y: Any) -> Floats:
         return margins(model, X, y)
     with np.errstate(divide="ignore"):
         logs = np.log(np.asarray(model.predict_proba(X), float))
-    places = _places(model, y)[:, None]
-    own = np.take_along_axis(logs, places, axis=1)[:, 0]
-    np.put_along_axis(logs, places, -np.inf, axis=1)
+    positions = _positions(model, y)[:, None]
+    own = np.take_along_axis(logs, positions, axis=1)[:, 0]
+    np.put_along_axis(logs, positions, -np.inf, axis=1)
     odds = own - special.logsumexp(logs, axis=1)
     return np.asarray(np.clip(odds, -MOST_ODDS, MOST_ODDS))
 
 
-def _places(model: Any, y: Any) -> NDArray[np.intp]:
+def _positions(model: Any, y: Any) -> NDArray[np.intp]:
     labels = np.asarray(y)
     if not np.isin(labels, model.classes_).all():
         raise ValueError("Labels of members and non_members must be among classes_.")

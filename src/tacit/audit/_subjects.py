@@ -18,9 +18,9 @@ from tacit.data import FeatureBounds
 __all__ = [
     "bounds_entries",
     "ends_of",
+    "guarantee_of",
     "pair_of",
     "prepared",
-    "promise_of",
     "relation_of",
     "scale_of",
 ]
@@ -166,7 +166,7 @@ def _classifies(subject: Any) -> bool:
         return hasattr(subject, "predict_proba")
 
 
-def promise_of(fitted: Any, delta: float | None) -> tuple[float, float, bool]:
+def guarantee_of(fitted: Any, delta: float | None) -> tuple[float, float, bool]:
     """Return epsilon, delta, and whether the report claims Gaussian noise only."""
     given = fitted.get_params(deep=False)
     report = getattr(fitted, "privacy_", None)
@@ -176,9 +176,9 @@ def promise_of(fitted: Any, delta: float | None) -> tuple[float, float, bool]:
         return float(given["epsilon"]), found, False
     # through JSON, so that nothing is shared with what is judged
     data = json.loads(json.dumps(report.to_dict()))
-    promise = data["promise"]
+    guarantee = data["promise"]
     claims = [gaussian_only(entry["event"]) for entry in data["entries"]]
-    return float(promise["epsilon"]), float(promise["delta"]), all(claims)
+    return float(guarantee["epsilon"]), float(guarantee["delta"]), all(claims)
 
 
 def gaussian_only(event: Any) -> bool:

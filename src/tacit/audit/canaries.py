@@ -13,14 +13,14 @@ from scipy.linalg import hadamard
 from tacit._random import Seed
 from tacit.audit._attacked import attacked, solver_name
 from tacit.audit._outcomes import Outcome, observed
-from tacit.audit._promises import PromiseAudit, gaussian_note
+from tacit.audit._promises import GuaranteeAudit, gaussian_note
 from tacit.audit._seeds import AuditSeed, coins, sequence_of
 from tacit.audit._subjects import (
     bounds_entries,
     ends_of,
+    guarantee_of,
     pair_of,
     prepared,
-    promise_of,
     relation_of,
     scale_of,
 )
@@ -86,7 +86,7 @@ class Canaries:
 
 
 @dataclass(frozen=True)
-class OneRunAudit(PromiseAudit):
+class OneRunAudit(GuaranteeAudit):
     """What an audit of an estimator by one training found.
 
     Parameters
@@ -123,7 +123,7 @@ class OneRunAudit(PromiseAudit):
     def verdict(self) -> str:
         """The outcome in words, with what it does not show."""
         found = self.result
-        promise = self._promise_in_words()
+        guarantee = self._guarantee_in_words()
         shown = (
             f"one run with {self.n_canaries} canaries shows that epsilon is at least "
             f"{self.epsilon_lower:.3g}, with confidence {found.confidence:g} "
@@ -132,16 +132,16 @@ class OneRunAudit(PromiseAudit):
         )
         note = gaussian_note(found.method, self.claims_gaussian)
         if self.refuted:
-            return f"Refuted: {promise}, and {shown}.{note}"
+            return f"Refuted: {guarantee}, and {shown}.{note}"
         return (
-            f"Not refuted: {promise}, and {shown}.{note} This proves nothing: many "
+            f"Not refuted: {guarantee}, and {shown}.{note} This proves nothing: many "
             "runs on one pair of data sets, or other rows, may show more."
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as plain data."""
         return {
-            **self._promise_to_dict(),
+            **self._guarantee_to_dict(),
             "epsilon_lower": self.epsilon_lower,
             "most_shown": self.most_shown,
             "attribute": self.attribute,
@@ -232,21 +232,21 @@ def audit_one_run(
         subject.set_params(random_state=Seed(seed.generate_state(1)[0]))
     fitted = subject.fit(canaries.X, canaries.y)
     names, candidates = canaries.scores(observed(fitted))
-    promised, delta, gaussian = promise_of(fitted, delta)
+    guaranteed, delta, gaussian = guarantee_of(fitted, delta)
     if method == "auto":
         method = "gaussian" if gaussian and delta > 0 else "any"
     terms: dict[str, Any] = {"delta": delta, "confidence": confidence, "method": method}
     most = most_in_one_run(n_canaries // 2, **terms)
-    if promised >= most:
+    if guaranteed >= most:
         raise ValueError(
             f"n_canaries must be more: {n_canaries} show an epsilon of at most "
-            f"{most:.3g}, even without noise, and {promised:g} is promised."
+            f"{most:.3g}, even without noise, and {guaranteed:g} is promised."
         )
-    promise = {"epsilon": promised, "delta": delta, "neighbors": relation}
+    guarantee = {"epsilon": guaranteed, "delta": delta, "neighbors": relation}
     judged = chosen_and_judged(candidates, canaries.truth, **terms)
     return OneRunAudit(
         type(estimator).__name__,
-        promised,
+        guaranteed,
         delta,
         relation,
         judged.bound,
@@ -254,12 +254,12 @@ def audit_one_run(
         gaussian,
         attacked(
             estimator,
-            promise,
+            guarantee,
             solver_name(subject, len(canaries.X), canaries.X.shape[1]),
         ),
         n_canaries,
         canaries.X.shape[1],
-        names[judged.place],
+        names[judged.position],
         tuple(judged.scores[judged.truth > 0].tolist()),
         tuple(judged.scores[judged.truth < 0].tolist()),
     )

@@ -11,9 +11,9 @@ import numpy as np
 from tacit._validate import fraction
 from tacit.audit._attacked import attacked, solver_name
 from tacit.audit._outcomes import observed, steady_differences, table
-from tacit.audit._promises import PromiseAudit, gaussian_note
+from tacit.audit._promises import GuaranteeAudit, gaussian_note
 from tacit.audit._seeds import AuditSeed, run_seeds
-from tacit.audit._subjects import pair_of, prepared, promise_of, relation_of
+from tacit.audit._subjects import guarantee_of, pair_of, prepared, relation_of
 from tacit.audit._trainings import Progress, trained
 from tacit.audit.bounds import largest_bound
 from tacit.audit.pairs import Pair
@@ -32,7 +32,7 @@ MOST_RUNS = 10**9
 
 
 @dataclass(frozen=True)
-class EstimatorAudit(PromiseAudit):
+class EstimatorAudit(GuaranteeAudit):
     """What an audit of an estimator found.
 
     Parameters
@@ -68,7 +68,7 @@ class EstimatorAudit(PromiseAudit):
     @property
     def verdict(self) -> str:
         """The outcome in words, with what it does not show."""
-        promise = self._promise_in_words()
+        guarantee = self._guarantee_in_words()
         found = (
             f"this attack shows that epsilon is at least {self.epsilon_lower:.3g}, "
             f"with confidence {self.result.confidence:g} (so many runs can show at "
@@ -79,18 +79,18 @@ class EstimatorAudit(PromiseAudit):
             note = f" Without noise: {', '.join(self.leaks)}."
         note += gaussian_note(self.result.method, self.claims_gaussian)
         if self.refuted:
-            return f"Refuted: {promise}, and {found}.{note}"
+            return f"Refuted: {guarantee}, and {found}.{note}"
         if self.refuses_far_rows:
             note += " It refuses rows beyond its bounds, so none was tried."
         return (
-            f"Not refuted: {promise}, and {found}.{note} This proves nothing: a better "
+            f"Not refuted: {guarantee}, and {found}.{note} This proves nothing: a better "
             "attack, other rows or more runs may show more."
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as plain data."""
         return {
-            **self._promise_to_dict(),
+            **self._guarantee_to_dict(),
             "epsilon_lower": self.epsilon_lower,
             "most_shown": self.most_shown,
             "leaks": list(self.leaks),
@@ -200,7 +200,7 @@ def audit_estimator(
     # one fit that tells what is promised, and in which norm rows are bounded
     probe = _probe(subject, pair)
     observed(probe)  # or say what is missing, before all else
-    promised, delta, gaussian = promise_of(probe, delta)
+    guaranteed, delta, gaussian = guarantee_of(probe, delta)
     norm = getattr(getattr(probe, "bounds_", None), "norm", "l2")
     pairs = [
         pair_of(subject, n_rows, n_features, relation, norm, reach)
@@ -217,8 +217,8 @@ def audit_estimator(
         "method": method,
     }
     most = largest_bound(runs, **terms)
-    if promised >= most:
-        raise ValueError(_too_few(runs, promised, most, terms))
+    if guaranteed >= most:
+        raise ValueError(_too_few(runs, guaranteed, most, terms))
     tables = [data for pair in pairs for data in pair]
     seeds: list[int | None] = [None] * (runs * len(tables))
     if random_state is not None:
@@ -233,17 +233,17 @@ def audit_estimator(
         # trained already, and judged in this order
         train = lambda data, seed, rows=rows: next(rows)  # noqa: E731
         results.append(audit(train, pair, n_runs=runs, **terms))
-    promise = {"epsilon": promised, "delta": delta, "neighbors": relation}
+    guarantee = {"epsilon": guaranteed, "delta": delta, "neighbors": relation}
     worst = max(results, key=lambda result: result.epsilon_lower)
     return EstimatorAudit(
         type(estimator).__name__,
-        promised,
+        guaranteed,
         delta,
         relation,
         replace(worst, confidence=confidence),
         most,
         gaussian,
-        attacked(estimator, promise, solver_name(subject, n_rows, n_features)),
+        attacked(estimator, guarantee, solver_name(subject, n_rows, n_features)),
         n_rows,
         n_features,
         tuple(dict.fromkeys(leaks)),
@@ -269,19 +269,19 @@ def _fits(subject: Any, data: Any) -> bool:
     return True
 
 
-def _too_few(runs: int, promised: float, most: float, terms: dict[str, Any]) -> str:
+def _too_few(runs: int, guaranteed: float, most: float, terms: dict[str, Any]) -> str:
     """Say that the audit could not fail, and how many runs would do."""
     said = (
         f"runs must be more: {runs} show an epsilon of at most {most:.3g}, even "
-        f"without noise, and {promised:g} is promised"
+        f"without noise, and {guaranteed:g} is promised"
     )
     few, enough = runs, runs
-    while largest_bound(enough, **terms) <= promised:
+    while largest_bound(enough, **terms) <= guaranteed:
         few, enough = enough, 2 * enough
         if enough > MOST_RUNS:
             return f"{said}; audit a smaller epsilon."
     while enough - few > 1:
         middle = (few + enough) // 2
-        shown = largest_bound(middle, **terms) > promised
+        shown = largest_bound(middle, **terms) > guaranteed
         few, enough = (few, middle) if shown else (middle, enough)
     return f"{said}; give at least {enough}, or audit a smaller epsilon."

@@ -50,7 +50,7 @@ class Judged:
     ----------
     bound
         The bound and the counts behind it.
-    place
+    position
         Which of the scores was chosen.
     scores
         Its values, turned so that higher speaks for in.
@@ -59,7 +59,7 @@ class Judged:
     """
 
     bound: OneRunBound
-    place: int
+    position: int
     scores: Floats
     truth: NDArray[np.int64]
 
@@ -317,10 +317,10 @@ def chosen_and_judged(
     chosen, coins = candidates[:, 0::2], truth[0::2]
     # by ranks, so that one huge number does not decide
     leans = stats.rankdata(chosen, axis=1) @ (coins - coins.mean())
-    place = int(np.argmax(np.abs(leans)))
-    direction = -1.0 if leans[place] < 0 else 1.0
-    choosing = chosen[place] * direction
-    judging, judges = candidates[place, 1::2] * direction, truth[1::2]
+    position = int(np.argmax(np.abs(leans)))
+    direction = -1.0 if leans[position] < 0 else 1.0
+    choosing = chosen[position] * direction
+    judging, judges = candidates[position, 1::2] * direction, truth[1::2]
     middle = np.mean([np.median(choosing[coins == s]) for s in set(coins.tolist())])
 
     # both tails, or one of them
@@ -343,7 +343,7 @@ def chosen_and_judged(
 
     guesses = guessed(max(ways, key=tried), judging)
     bound = one_run_bound(guesses, judges, confidence=confidence, **terms)
-    return Judged(bound, place, judging, judges)
+    return Judged(bound, position, judging, judges)
 
 
 def bound_of_guesses(

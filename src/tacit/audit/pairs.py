@@ -162,7 +162,7 @@ class PrecisionAttack:
 
     Parameters
     ----------
-    low_share, high_share
+    low_fraction, high_fraction
         Share of all outputs that are small and too finely spaced to have come from
         the higher value by plain floating-point addition, on each side.
     low_small, high_small
@@ -174,8 +174,8 @@ class PrecisionAttack:
         that one such output betrays the value.
     """
 
-    low_share: float
-    high_share: float
+    low_fraction: float
+    high_fraction: float
     low_small: float
     high_small: float
     conclusive: bool
@@ -227,8 +227,8 @@ def precision_attack(
     shares = sorted(f / max(s, 1) for f, s in zip(fine, small, strict=True))
     broken = conclusive and shares[1] > 0.1 and shares[0] < 0.01 * shares[1]
     return PrecisionAttack(
-        low_share=fine[0] / n,
-        high_share=fine[1] / n,
+        low_fraction=fine[0] / n,
+        high_fraction=fine[1] / n,
         low_small=small[0] / n,
         high_small=small[1] / n,
         conclusive=conclusive,

@@ -14,7 +14,7 @@ from pyarrow import types
 
 from tacit import __version__
 from tacit.cli._accounts import account_facts
-from tacit.cli._console import Refused
+from tacit.cli._console import Rejected
 from tacit.cli._reporting import put
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.fairness import (
@@ -111,7 +111,7 @@ def outcome(
         rows = _read(data, schema, asked, **reading)
         return _measured(model, rows, asked, moved, why_not)
     if moved is None:
-        raise Refused(f"There is no certificate: {why_not}")
+        raise Rejected(f"There is no certificate: {why_not}")
     groups = _public_groups(schema, asked)
     rows = _read(data, schema, asked, **reading)
     return _charged(model, rows, asked, moved, groups, payment)
@@ -121,9 +121,9 @@ def _classifier(folder: Path, saved: SavedModel) -> tuple[Any, Schema]:
     """Return a classifier and its schema, or refuse a folder without them."""
     model = saved.estimator
     if isinstance(model, SavedSide) or not hasattr(model, "classes_"):
-        raise Refused(f"{folder} must hold a model that predicts categories.")
+        raise Rejected(f"{folder} must hold a model that predicts categories.")
     if saved.schema is None:
-        raise Refused(
+        raise Rejected(
             f"{folder} has no schema: it was not written by 'tacit fit', 'stream' or "
             "'label'."
         )
@@ -149,10 +149,10 @@ def _read(data: Path, schema: Schema, asked: Asked, **reading: Any) -> GroupedRo
     """Return the rows of a file, by the schema that the model was fitted with."""
     name, labels = _target(schema).name, _labels(schema)
     if name in asked.sensitive:
-        raise Refused(f"--sensitive cannot be {name!r}, which is what is predicted.")
+        raise Rejected(f"--sensitive cannot be {name!r}, which is what is predicted.")
     wanted = list(map(canonical, asked.desirable))
     if not set(wanted) <= set(labels):
-        raise Refused(f"--desirable must name categories of {name!r}.")
+        raise Rejected(f"--desirable must name categories of {name!r}.")
     blocks: list[NDArray[np.float64]] = []
     columns: dict[str, list[str]] = {key: [] for key in (name, *asked.sensitive)}
     for block in batches(data, schema, keep=list(columns), **reading):
@@ -161,7 +161,7 @@ def _read(data: Path, schema: Schema, asked: Asked, **reading: Any) -> GroupedRo
             texts.extend(_texts(block.kept[key], key))
     truth = columns.pop(name)
     if not set(truth) <= set(labels):
-        raise Refused(f"{data}: {name!r} must hold the categories of the schema only.")
+        raise Rejected(f"{data}: {name!r} must hold the categories of the schema only.")
     people = [
         _joined(key, texts, _listed(schema, asked, key))
         for key, texts in columns.items()
@@ -190,7 +190,7 @@ def _texts(values: Any, name: str) -> list[str]:
     """Return one text for each value, whatever the file holds it as."""
     kind = values.type.value_type if types.is_dictionary(values.type) else values.type
     if not (is_listable(kind) or types.is_temporal(kind)):
-        raise Refused(f"{name!r} must hold texts or numbers.")
+        raise Rejected(f"{name!r} must hold texts or numbers.")
     found = cells_of(values)
     return ["" if cell is UNREADABLE else canonical(text_of(cell)) for cell in found]
 
@@ -211,7 +211,7 @@ def _joined(name: str, texts: list[str], listed: list[str] | None) -> list[str]:
         known = set(listed)
         return [text if text in known else OTHER for text in texts]
     if "" in set(texts):
-        raise Refused(
+        raise Rejected(
             f"{name!r} must not be empty in any row; give such rows a value of their "
             f"own, or list the others with --groups {name}=VALUE,VALUE."
         )
@@ -224,7 +224,7 @@ def _public_groups(schema: Schema, asked: Asked) -> list[Any]:
     for name in asked.sensitive:
         listed = _listed(schema, asked, name)
         if listed is None:
-            raise Refused(
+            raise Rejected(
                 f"The groups of {name!r} are not public: the schema does not list its "
                 f"categories. Give --groups {name}=VALUE,VALUE; all other values are "
                 f"then counted together, as {OTHER!r}."

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import make_url
 
-from tacit.cli._console import Refused
+from tacit.cli._console import Rejected
 from tacit.persistence import digest, read
 from tacit.privacy.store import Export
 
@@ -22,7 +22,7 @@ def head_of(text: str) -> tuple[int, str]:
     """Return the head that ``--head`` gives; a cut hash would be a false alarm."""
     match = HEAD.fullmatch(text.strip())
     if match is None:
-        raise Refused(
+        raise Rejected(
             "--head must have the form SEQ:HASH with all 64 digits of the hash, as "
             "'verify' and 'show' print it."
         )
@@ -33,7 +33,7 @@ def check_model(folder: Path, export: Export, dataset: str) -> list[str]:
     """Return what is wrong between a ledger and a model that was charged to it."""
     account = read(folder).facts.get("ledger")
     if not isinstance(account, dict) or account.get("dataset") != dataset:
-        raise Refused(
+        raise Rejected(
             f"The model in {folder} was not charged to {dataset!r}; leave it out, or "
             "give the --ledger and --dataset that it was charged to."
         )
@@ -41,7 +41,7 @@ def check_model(folder: Path, export: Export, dataset: str) -> list[str]:
         case [int(seq), str(last)]:
             found = list(export.verify(head=(seq, last)).findings)
         case _:
-            raise Refused(f"The model in {folder} names no head of the ledger.")
+            raise Rejected(f"The model in {folder} names no head of the ledger.")
     model = digest(folder)
     try:
         notes = [r.reason for r in export.records if r.kind == "note"]
@@ -60,9 +60,9 @@ def write_export(export: Export, path: Path, url: str, *, force: bool) -> None:
             own = Path(f"{database.database}{ending}").resolve()
             same = path.exists() and own.exists() and path.samefile(own)
             if same or path.resolve() == own:
-                raise Refused(f"{path} is the ledger itself; give another --out.")
+                raise Rejected(f"{path} is the ledger itself; give another --out.")
     if path.exists() and not force:
-        raise Refused(f"{path} is there already; give another --out, or --force.")
+        raise Rejected(f"{path} is there already; give another --out, or --force.")
     # beside it, so that what fails leaves what was there
     with TemporaryDirectory(dir=path.absolute().parent, prefix=".tacit-") as beside:
         whole = export.write(Path(beside, "export"), lines=path.suffix != ".json")

@@ -16,7 +16,7 @@ from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
 __all__ = [
     "REFUTED",
     "UNSOUND",
-    "Refused",
+    "Rejected",
     "clean",
     "explained",
     "json_option",
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-class Refused(click.ClickException):
+class Rejected(click.ClickException):
     """Something the user gave cannot be used; the message says what to do."""
 
     exit_code = 2  # bad input

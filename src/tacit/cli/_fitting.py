@@ -12,7 +12,7 @@ import numpy as np
 from tacit import __version__
 from tacit._progress import progress
 from tacit.cli._accounts import account_facts
-from tacit.cli._console import Refused, warn_of_budget
+from tacit.cli._console import Rejected, warn_of_budget
 from tacit.cli._reporting import selected_names, selection_facts, write_reports
 from tacit.evaluation import (
     Intervals,
@@ -41,9 +41,9 @@ from tacit.tables import Schema, read_rows
 __all__ = [
     "Extras",
     "Fitted",
+    "check_early",
     "fitted",
     "read",
-    "refuse_early",
     "write",
 ]
 
@@ -90,7 +90,7 @@ def read(
     if extras.measure is None:
         return Split(X, y)
     if isinstance(X, np.memmap):
-        raise Refused(
+        raise Rejected(
             "--measure needs rows that fit in memory; leave it out, and measure on a "
             "file of its own with tacit.evaluation.private_score."
         )
@@ -104,12 +104,12 @@ def read(
     return Split(X[fit], y[fit], X[aside], y[aside])
 
 
-def refuse_early(
+def check_early(
     model: Any, rows: Split, extras: Extras, ledger: StoredLedger | None, label: str
 ) -> None:
     """Refuse what cannot be done or paid in all, before a part of it is charged."""
     if extras.intervals is not None and isinstance(model, SparseLinearModel):
-        raise Refused(
+        raise Rejected(
             "--intervals are not available for sparse models, which may leave weights "
             "out: leave the option out, or give another --model."
         )
@@ -188,7 +188,7 @@ def write(
     The fit is paid for: what goes wrong with the ledger now is told, and loses nothing.
     """
     model = result.model
-    counted = model.privacy_.promise.neighbors is Neighbors.REPLACE_ONE
+    counted = model.privacy_.guarantee.neighbors is Neighbors.REPLACE_ONE
     facts = {
         "label": label,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -17,12 +17,12 @@ from tacit._random import is_seeded
 from tacit._resumable.files import made, placed
 from tacit._resumable.record import OtherParameters
 from tacit.cli._accounts import cost_facts
-from tacit.cli._console import Refused, warn_of_budget
+from tacit.cli._console import Rejected, warn_of_budget
 from tacit.cli._output_paths import (
-    refuse_file,
-    refuse_folder,
-    refuse_label,
-    refuse_state,
+    check_file,
+    check_folder,
+    check_label,
+    check_state,
     try_writing,
 )
 from tacit.cli._pool import Pool
@@ -34,15 +34,15 @@ from tacit.privacy.report import in_words
 from tacit.tables import Schema
 
 __all__ = [
-    "Places",
+    "Positions",
     "ask",
+    "check_outputs",
+    "check_votes",
     "labeler_for",
     "labelled_table",
     "opened",
     "plan_facts",
     "put_table",
-    "refuse_outputs",
-    "refuse_votes",
     "vote_columns",
 ]
 
@@ -83,9 +83,9 @@ def labeler_for(
     known = labeler.get_params(deep=False)
     for setting in settings:
         if setting in FIXED:
-            raise Refused(f"--set {setting} is not for that; use {FIXED[setting]}.")
+            raise Rejected(f"--set {setting} is not for that; use {FIXED[setting]}.")
         if setting not in known:
-            raise Refused(f"{type(labeler).__name__} has no parameter {setting!r}.")
+            raise Rejected(f"{type(labeler).__name__} has no parameter {setting!r}.")
     labeler.set_params(**parameters, **settings)
     is_seeded(labeler.random_state)  # rejects what is no seed, before any row is read
     return labeler
@@ -96,7 +96,7 @@ def plan_facts(
 ) -> dict[str, Any]:
     """Return what would be spent and is to be expected; reads no row."""
     if queries is None or labeler.expected_rows is None:
-        raise Refused(
+        raise Rejected(
             "--plan reads no row: give --expected-rows, the number of private rows, "
             "and --queries, that of the public ones."
         )
@@ -114,7 +114,7 @@ def plan_facts(
 
 
 @dataclass(frozen=True)
-class Places:
+class Positions:
     """Where the state is kept and what is released goes."""
 
     state: Path | None
@@ -128,51 +128,51 @@ class Places:
         assert self.state is not None
         return DurableLabeler.exists(self.state / LABELER)
 
-    def refuse(self, used: list[Path], label: str) -> None:
+    def reject(self, used: list[Path], label: str) -> None:
         """Refuse what could not be written, while nothing is charged yet."""
-        refuse_label(label)
+        check_label(label)
         if self.state is None:
-            raise Refused("--state must name the folder to keep teachers and answers.")
+            raise Rejected("--state must name the folder to keep teachers and answers.")
         if self.labels is None and self.output is None:
-            raise Refused("--labels or --output must say where what is released goes.")
+            raise Rejected("--labels or --output must say where what is released goes.")
         outputs = {"--labels": self.labels, "--output": self.output}
-        refuse_state(self.state, OWN_FILES, "labels", outputs)
+        check_state(self.state, OWN_FILES, "labels", outputs)
         if self.labels is not None:
             self._refuse_labels(self.labels, used)
             used = [*used, self.labels]
         if self.output is not None:
             there = self.force or self.begun
             used = [*used, self.state]
-            refuse_folder(self.output, there, used, "--output", "student")
+            check_folder(self.output, there, used, "--output", "student")
 
     def _refuse_labels(self, path: Path, used: list[Path]) -> None:
         if path.suffix not in SUFFIXES:
-            raise Refused(
+            raise Rejected(
                 f"--labels must end in {' or '.join(SUFFIXES)}, got {path.name!r}."
             )
-        refuse_file(path, used, "--labels")
+        check_file(path, used, "--labels")
         if path.exists() and not (self.force or self.begun):
-            raise Refused(
+            raise Rejected(
                 f"{path} is there already; give another --labels, or --force."
             )
         try_writing(path, "--labels")
 
 
 def opened(
-    labeler: PrivateLabeler, places: Places, pool: Pool, ledger: Any
+    labeler: PrivateLabeler, positions: Positions, pool: Pool, ledger: Any
 ) -> DurableLabeler:
     """Return the labeler in a folder; refuse other options or rows than at its start.
 
     What is asked is bound to the folder before anything is charged.
     """
-    state = places.state
+    state = positions.state
     assert state is not None  # as places has refused
     made(state, "--state")
     try:
         durable = DurableLabeler(labeler, state / LABELER, ledger=ledger)
     except OtherParameters as other:
         options = [FIXED.get(name, f"--set {name}") for name in other.names]
-        raise Refused(
+        raise Rejected(
             f"The labels in {state} were begun with other options; "
             f"{', '.join(options)} must be as then."
         ) from None
@@ -193,12 +193,12 @@ def _bind(path: Path, pool: Pool, *, begun: bool) -> None:
         kept = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
         # without it nobody knows which rows the answers are of
-        raise Refused(
+        raise Rejected(
             f"{path} is damaged or gone; put a whole copy of --state back, or begin in "
             "another folder, which is charged anew."
         ) from None
     if kept != facts:
-        raise Refused(
+        raise Rejected(
             f"The labels in {path.parent} were begun for other public rows; the rows, "
             "their schema and --queries must be as then."
         )
@@ -221,39 +221,39 @@ def vote_columns(labeler: PrivateLabeler, schema: Schema) -> list[str]:
     return [f"{schema.target.name}={label}" for label in told]
 
 
-def refuse_votes(
+def check_votes(
     labeler: PrivateLabeler, planned: LabelerPlan, schema: Schema, pool: Pool
 ) -> None:
     """Refuse votes where there will be none, or a table that has such columns."""
     if not planned.mechanism.tells_votes:
-        raise Refused(
+        raise Rejected(
             "--votes are released by --mechanism gnmax, confident_gnmax and mean "
             "alone; leave the option out."
         )
     both = set(vote_columns(labeler, schema)) & set(pool.columns.column_names)
     if both:
-        raise Refused(
+        raise Rejected(
             f"The public table has a column {min(both)!r} already; rename it, or leave "
             "--votes out."
         )
 
 
-def refuse_outputs(pool: Pool, places: Places) -> None:
+def check_outputs(pool: Pool, positions: Positions) -> None:
     """Refuse public rows that no student or no file of labels can be made of."""
-    if places.output is not None and len(pool.X) < LEAST_POOL:
-        raise Refused(
+    if positions.output is not None and len(pool.X) < LEAST_POOL:
+        raise Rejected(
             f"A student learns from at least {LEAST_POOL} rows to label; give more, or "
             "leave --output out."
         )
-    if places.labels is None:
+    if positions.labels is None:
         return
     try:
         # the types are what can be wrong, and no row has others
         none = pool.columns.slice(0, 0)
-        fill_table(pa.BufferOutputStream(), [none], places.labels.suffix)
+        fill_table(pa.BufferOutputStream(), [none], positions.labels.suffix)
     except pa.ArrowException as error:
-        raise Refused(
-            f"--labels cannot be a file {places.labels.suffix} with all columns of the "
+        raise Rejected(
+            f"--labels cannot be a file {positions.labels.suffix} with all columns of the "
             f"rows to label: {str(error).splitlines()[0]}; give the other kind of "
             "file, or leave such columns out."
         ) from None
@@ -288,7 +288,7 @@ def put_table(path: Path, table: Any, force: bool) -> None:
     try:
         fill_table(partial, [table], path.suffix)
         if path.exists() and not force and not filecmp.cmp(partial, path, False):
-            raise Refused(
+            raise Rejected(
                 f"{path} is there already, with something else; give another --labels, "
                 "or --force. All answers are kept in --state."
             )

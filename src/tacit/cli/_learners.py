@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.cli._console import Refused, clean
+from tacit.cli._console import Rejected, clean
 
 if TYPE_CHECKING:
     from tacit.tables import Schema
 
-__all__ = ["LEARNERS", "learner", "rehearsed"]
+__all__ = ["LEARNERS", "dry_run_checked", "learner"]
 
 # What each name is in scikit-learn, for a target of categories and for one of numbers;
 # loaded when it is asked for, as help needs the names alone
@@ -40,7 +40,7 @@ LEARNERS: dict[str, dict[str, str]] = {
 # What a teacher is for a target of each kind unless another is named
 DEFAULT_TEACHERS = {"category": "logistic", "number": "linear"}
 # Made-up rows that a teacher is tried on, at most
-MOST_REHEARSED = 1000
+MAX_DRY_RUN_ROWS = 1000
 # Limits that few rows do not meet, which are then one in so many rows
 LIMITS = {"min_samples_leaf": 10, "n_neighbors": 2}
 # What gives a learner more rows
@@ -63,7 +63,7 @@ def learner(
     kinds = LEARNERS[name]
     if target.kind not in kinds:
         fitting = [n for n, found in LEARNERS.items() if target.kind in found]
-        raise Refused(
+        raise Rejected(
             f"{option} {name} is not for a {target.kind}, which {target.name!r} is; "
             f"give one of {', '.join(fitting)}."
         )
@@ -73,19 +73,19 @@ def learner(
     given = option.replace("--", "--set-")
     for setting in settings:
         if setting == "random_state" or setting in own:
-            raise Refused(f"{given} {setting} is not for that; leave it out.")
+            raise Rejected(f"{given} {setting} is not for that; leave it out.")
         if setting not in known:
-            raise Refused(f"{type(found).__name__} has no parameter {setting!r}.")
+            raise Rejected(f"{type(found).__name__} has no parameter {setting!r}.")
     fixed = {key: value for key, value in own.items() if key in known}
     found.set_params(**fixed, **settings)
     try:
         found._validate_params()
     except ValueError as error:
-        raise Refused(f"{given}: {_first_line(error)}") from None
+        raise Rejected(f"{given}: {_first_line(error)}") from None
     return found
 
 
-def rehearsed(
+def dry_run_checked(
     estimator: Any, settings: dict[str, Any], schema: Schema, n_rows: int, option: str
 ) -> Any:
     """Return a learner for so many rows, or refuse one that cannot learn from them.
@@ -94,19 +94,19 @@ def rehearsed(
     is passed over in silence, and its budget is lost.
     """
     estimator = _sized(estimator, settings, n_rows)
-    n_rows = max(2, min(n_rows, MOST_REHEARSED))
+    n_rows = max(2, min(n_rows, MAX_DRY_RUN_ROWS))
     X, y = _easy_rows(schema, n_rows)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             said = _copy(estimator).fit(X, y).predict(X)
     except Exception as error:
-        raise Refused(
+        raise Rejected(
             f"{option} cannot learn from {n_rows} made-up rows, so that it would fail "
             f"on real ones too: {_first_line(error)}"
         ) from None
     if _says_one(said):
-        raise Refused(
+        raise Rejected(
             f"{option} says the same of all of {n_rows} made-up rows that are easy to "
             f"tell apart; {MORE_ROWS[option]}, or another {option}."
         )
@@ -137,15 +137,15 @@ def _easy_rows(schema: Schema, n_rows: int) -> tuple[Any, Any]:
     assert target is not None
     if target.labels is not None and n_rows >= 2 * len(target.labels):
         n_rows -= n_rows % len(target.labels)  # as many of each
-    place = (np.arange(n_rows) + 0.5) / n_rows
+    position = (np.arange(n_rows) + 0.5) / n_rows
     low, high = np.array(schema.feature_ranges).T
     # multiples of irrational numbers are spread evenly and never in line
     spread = np.outer(np.arange(n_rows), np.sqrt(np.arange(len(low)) + 2.0)) % 1
-    X = low + (high - low) * (0.9 * place[:, None] + 0.1 * spread)
+    X = low + (high - low) * (0.9 * position[:, None] + 0.1 * spread)
     if target.range is not None:
-        return X, target.range[0] + place * (target.range[1] - target.range[0])
+        return X, target.range[0] + position * (target.range[1] - target.range[0])
     labels = np.array(target.labels)
-    return X, labels[(place * len(labels)).astype(int)]
+    return X, labels[(position * len(labels)).astype(int)]
 
 
 def _copy(estimator: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from tacit._random import Seed
-from tacit.cli._console import Refused
+from tacit.cli._console import Rejected
 
 __all__ = [
     "DEFAULT_MODELS",
@@ -25,7 +25,7 @@ __all__ = [
     "neighbors_options",
     "no_ledger_option",
     "opened_ledger",
-    "refuse_no_ledger",
+    "require_ledger",
     "schema_for",
     "schema_options",
     "settings_option",
@@ -174,10 +174,10 @@ def ledger_for(
     return opened_ledger(ledger_url, dataset, analyst)
 
 
-def refuse_no_ledger(ledger_url: str | None, no_ledger: bool) -> None:
+def require_ledger(ledger_url: str | None, no_ledger: bool) -> None:
     """Refuse to charge nothing unless that was asked for."""
     if ledger_url is None and not no_ledger:
-        raise Refused(
+        raise Rejected(
             "--ledger must name the ledger to charge, or --no-ledger say that no "
             "account is kept."
         )
@@ -192,7 +192,7 @@ def opened_ledger(ledger_url: str, dataset: str | None, analyst: str | None) -> 
         names = datasets(ledger_url)
         if len(names) != 1:
             known = ", ".join(names) if names else "none yet"
-            raise Refused(
+            raise Rejected(
                 f"--dataset must say which account of the ledger to use: {known}."
             )
         (dataset,) = names
@@ -213,13 +213,13 @@ def schema_for(path: str, target: str | None) -> Any:
     if target is not None:
         schema = schema.with_target(target)
     if schema.target is None:
-        raise Refused(
+        raise Rejected(
             f"{path} names no target; give --target, or draft the schema with one."
         )
     waiting = schema.unconfirmed()
     if waiting:
         names = ", ".join(map(repr, waiting))
-        raise Refused(
+        raise Rejected(
             f"The schema is not confirmed for {names}: compare each entry with what is "
             f"publicly known, then run 'tacit schema confirm {path} --all', or name "
             "the columns you stand behind in place of --all."
@@ -233,9 +233,9 @@ def given_settings(settings: tuple[str, ...], option: str = "--set") -> dict[str
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name:
-            raise Refused(f"{option} must have the form NAME=VALUE, got {setting!r}.")
+            raise Rejected(f"{option} must have the form NAME=VALUE, got {setting!r}.")
         if name in found:
-            raise Refused(f"{option} gives {name!r} twice.")
+            raise Rejected(f"{option} gives {name!r} twice.")
         try:
             found[name] = json.loads(text)
         except ValueError:
@@ -270,13 +270,13 @@ def estimator_for(
     model = getattr(linear_model, name)()
     if is_classifier(model) != (target.kind == "category"):
         wanted = "categories" if is_classifier(model) else "a number"
-        raise Refused(
+        raise Rejected(
             f"{name} predicts {wanted}, and the target {target.name!r} is a "
             f"{target.kind}; give another --model."
         )
     known = model.get_params(deep=False)
     if (select is not None) != ("n_features_to_select" in known):
-        raise Refused(
+        raise Rejected(
             f"{name} does not select columns; give --model linear with --select."
             if select is not None
             else f"--select must say how many columns {name} selects."
@@ -285,13 +285,13 @@ def estimator_for(
         parameters["n_features_to_select"] = select
     if alpha is not None:
         if "alpha" in settings:
-            raise Refused("--alpha and --set alpha say the same; give one of them.")
+            raise Rejected("--alpha and --set alpha say the same; give one of them.")
         settings = {**settings, "alpha": alpha}
     for setting in settings:
         if setting in FIXED:
-            raise Refused(f"--set {setting} is not for that; use {FIXED[setting]}.")
+            raise Rejected(f"--set {setting} is not for that; use {FIXED[setting]}.")
         if setting not in known:
-            raise Refused(f"{name} has no parameter {setting!r}.")
+            raise Rejected(f"{name} has no parameter {setting!r}.")
     # refused here, before anything is read
     delta = parameters.get("delta")
     Budget(parameters["epsilon"], 0.0 if delta is None else delta)

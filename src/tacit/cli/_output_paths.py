@@ -7,14 +7,14 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from tacit.cli._console import Refused
+from tacit.cli._console import Rejected
 from tacit.persistence import is_model, is_side, is_student
 
 __all__ = [
-    "refuse_file",
-    "refuse_folder",
-    "refuse_label",
-    "refuse_state",
+    "check_file",
+    "check_folder",
+    "check_label",
+    "check_state",
     "try_writing",
 ]
 
@@ -29,7 +29,7 @@ FOLDERS: dict[str, Callable[[Path], bool]] = {
 }
 
 
-def refuse_folder(
+def check_folder(
     folder: Path,
     force: bool,
     used: Iterable[Path],
@@ -41,14 +41,14 @@ def refuse_folder(
     What is ``used`` must not be in it: the whole folder is replaced, and so must hold
     what it ``holds`` afterwards.
     """
-    place = folder.resolve()
+    position = folder.resolve()
     for path in used:
-        if path.resolve().is_relative_to(place):
-            raise Refused(f"{path} is inside {option}, which is replaced as a whole.")
+        if path.resolve().is_relative_to(position):
+            raise Rejected(f"{path} is inside {option}, which is replaced as a whole.")
     if folder.exists() and not force:
-        raise Refused(f"{folder} is there already; give another {option}, or --force.")
+        raise Rejected(f"{folder} is there already; give another {option}, or --force.")
     if folder.exists() and not FOLDERS[holds](folder):
-        raise Refused(
+        raise Rejected(
             f"{folder} is no {holds}, and so is not replaced; give another {option}."
         )
     try_writing(folder, option)
@@ -58,21 +58,21 @@ def try_writing(path: Path, option: str) -> None:
     """Refuse a place that nothing can be written to."""
     parent = path.absolute().parent
     if not parent.is_dir():
-        raise Refused(f"{parent} is no folder; make it, or give another {option}.")
+        raise Rejected(f"{parent} is no folder; make it, or give another {option}.")
     # trying beats asking: quotas and mounts have rules of their own
     with TemporaryFile(dir=parent, prefix=".tacit-") as trial:
         trial.write(os.urandom(2**16))
 
 
-def refuse_file(path: Path, used: Iterable[Path], option: str) -> None:
+def check_file(path: Path, used: Iterable[Path], option: str) -> None:
     """Refuse a file to write that is no file, or one that is used otherwise."""
     if not path.absolute().parent.is_dir() or (path.exists() and not path.is_file()):
-        raise Refused(f"{path} cannot be a file to write; give another {option}.")
-    place = path.resolve()
+        raise Rejected(f"{path} cannot be a file to write; give another {option}.")
+    position = path.resolve()
     beside = [Path(f"{file}{end}") for file in used for end in ("", *SQLITE_ENDS)]
     # what is read may be a folder
-    if any(place.is_relative_to(f.resolve()) or _same_file(path, f) for f in beside):
-        raise Refused(
+    if any(position.is_relative_to(f.resolve()) or _same_file(path, f) for f in beside):
+        raise Rejected(
             f"{path} is used for something else by this command; give another {option}."
         )
 
@@ -81,7 +81,7 @@ def _same_file(path: Path, other: Path) -> bool:
     return path.exists() and other.exists() and path.samefile(other)
 
 
-def refuse_state(
+def check_state(
     folder: Path, own: Collection[str], what: str, outputs: dict[str, Path | None]
 ) -> None:
     """Refuse a folder of something else to keep the state in, or outputs in it.
@@ -90,21 +90,21 @@ def refuse_state(
     """
     for path in outputs.values():
         if path is not None and path.resolve().is_relative_to(folder.resolve()):
-            raise Refused(
+            raise Rejected(
                 f"{path} is inside --state, which is secret; give another "
                 f"{' or '.join(outputs)}."
             )
     if folder.exists() and not folder.is_dir():
-        raise Refused(f"{folder} is no folder; give another --state.")
+        raise Rejected(f"{folder} is no folder; give another --state.")
     if folder.is_dir() and not {p.name for p in folder.iterdir()} <= set(own):
-        raise Refused(
+        raise Rejected(
             f"{folder} holds other files than those of {what}; give another --state."
         )
 
 
-def refuse_label(label: str) -> None:
+def check_label(label: str) -> None:
     """Refuse a label that could not be written or shown once the fit is paid for."""
     if not 0 < len(label) <= LONGEST_LABEL or not label.isprintable():
-        raise Refused(
+        raise Rejected(
             f"--label must be 1 to {LONGEST_LABEL} characters that can be printed."
         )

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacit._random import as_generator
-from tacit.cli._console import Refused
+from tacit.cli._console import Rejected
 from tacit.data._files.table_files import open_table
 from tacit.tables import Schema, batches, read_rows
 from tacit.tables._encode import text_of
@@ -90,7 +90,7 @@ def read_pool(
     X = np.concatenate([block.X for block in blocks])
     columns = pa.Table.from_batches([block.kept for block in blocks])
     if queries is not None and queries > len(X):
-        raise Refused(
+        raise Rejected(
             f"--queries must be at most {len(X)}, the number of rows to label, got "
             f"{queries}."
         )

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from tacit.cli._console import Refused
+from tacit.cli._console import Rejected
 from tacit.persistence import SavedModel
 from tacit.tables import Schema, batches
 
@@ -36,7 +36,7 @@ def predictions(
     if probabilities:
         added += [f"{name}={label}" for label in model.classes_]
     if set(added) & set(keep):
-        raise Refused(f"--keep cannot keep {name!r}, which is what is predicted.")
+        raise Rejected(f"--keep cannot keep {name!r}, which is what is predicted.")
     for block in batches(data, schema, keep=keep, **reading):
         columns: dict[str, Any] = {key: block.kept[key] for key in keep}
         columns[name] = pa.array(model.predict(block.X))
@@ -52,7 +52,7 @@ def write_table(path: Path, blocks: Iterator[pa.Table]) -> int:
     try:
         rows = fill_table(partial, blocks, path.suffix)
         if not rows:
-            raise Refused("DATA holds no row to predict.")
+            raise Rejected("DATA holds no row to predict.")
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

@@ -16,8 +16,8 @@ import pyarrow as pa
 from tacit import __version__
 from tacit._random import is_seeded
 from tacit.cli._accounts import account_facts, cost_facts
-from tacit.cli._console import Refused, warn_of_budget
-from tacit.cli._output_paths import refuse_file, try_writing
+from tacit.cli._console import Rejected, warn_of_budget
+from tacit.cli._output_paths import check_file, try_writing
 from tacit.cli._predicting import SUFFIXES, write_table
 from tacit.cli._reporting import side_facts, write_reports
 from tacit.cli._small_files import columns_of, content_of, label_of, reading, table_of
@@ -32,12 +32,12 @@ from tacit.recommend._ratings.catalogue import Catalogue
 __all__ = [
     "OwnRow",
     "catalogue",
+    "check_table",
     "fitted",
     "item_files",
     "model_for",
     "own_row",
     "plan_facts",
-    "refuse_table",
     "write",
     "write_row",
 ]
@@ -78,13 +78,13 @@ def catalogue(
     """
     if items.isdecimal():
         if len(items) > MOST_DIGITS:
-            raise Refused(
+            raise Rejected(
                 f"--items must be a number of {MOST_DIGITS} digits at most, or a file."
             )
         return int(items)
     path = Path(items)
     if ratings is not None and path.exists() and _is_of(path, ratings):
-        raise Refused(
+        raise Rejected(
             "--items must be a public list of items; which of them were rated is "
             "private."
         )
@@ -100,13 +100,13 @@ def catalogue(
         with reading("--items"):
             labels = [label_of(label) for label in cells]
     if not labels or len(set(labels)) != len(labels) or not all(labels):
-        raise Refused("--items must list at least one item, and none of them twice.")
+        raise Rejected("--items must list at least one item, and none of them twice.")
     numbers = [int(label) for label in labels if _is_number(label)]
     found = numbers if len(numbers) == len(labels) else labels
     with reading("--items"):  # what cannot be written is no label
         listed = can_be_listed(found)
     if not listed:
-        raise Refused("--items must be fewer: their list is too long to be saved.")
+        raise Rejected("--items must be fewer: their list is too long to be saved.")
     return found
 
 
@@ -128,20 +128,20 @@ def model_for(
     own = {} if rank is None else {"rank": rank}
     for name, value in settings.items():
         if name in FIXED:
-            raise Refused(f"--set {name} is not for that; use {FIXED[name]}.")
+            raise Rejected(f"--set {name} is not for that; use {FIXED[name]}.")
         if name in known:
             own[name] = value
         elif name in model.get_params(deep=False):
             model.set_params(**{name: value})
         else:
-            raise Refused(f"Neither the model nor {solver} has a parameter {name!r}.")
+            raise Rejected(f"Neither the model nor {solver} has a parameter {name!r}.")
     if "rank" in own and "rank" not in known:
-        raise Refused(f"--rank is not for --solver {solver}; leave it out.")
+        raise Rejected(f"--rank is not for --solver {solver}; leave it out.")
     if own:
         try:
             model.set_params(solver=make(**own))
         except TypeError:
-            raise Refused(
+            raise Rejected(
                 f"--set must give numbers where {solver} takes numbers; see its page."
             ) from None
     is_seeded(model.random_state)  # rejects what is no seed, before any row is read
@@ -151,7 +151,7 @@ def model_for(
 def plan_facts(model: Any, ledger: Any) -> dict[str, Any]:
     """Return what would be spent; reads no rating."""
     if model.expected_users is None:
-        raise Refused(
+        raise Rejected(
             "--plan reads no rating: give --expected-users, the number of users."
         )
     planned = model.plan(model.expected_users)
@@ -201,7 +201,7 @@ def write(
     """
     side, privacy = model.factors_, model.privacy_
     n_users = None
-    if privacy.promise.neighbors is Neighbors.REPLACE_ONE:  # else nobody may know it
+    if privacy.guarantee.neighbors is Neighbors.REPLACE_ONE:  # else nobody may know it
         n_users = model.rows_._private_table.n_users
     planned = planned_completion(model, Catalogue.of(model.items), n_users or 1)
     failed: dict[str, str] = {}
@@ -292,7 +292,9 @@ class OwnRow:
     def best(self, k: int) -> list[dict[str, Any]]:
         """Return the ``k`` items with the largest predictions that were not rated."""
         top = self.row.top(k)
-        labels = [self.labels[self.row.catalogue.place(label)] for label in top.items]
+        labels = [
+            self.labels[self.row.catalogue.position(label)] for label in top.items
+        ]
         return [
             {"item": label, "prediction": score}
             for label, score in zip(labels, top.scores.tolist(), strict=True)
@@ -305,7 +307,7 @@ def own_row(side: Path, mine: Path, columns: tuple[str, str]) -> OwnRow:
     # a file has labels as they are written
     written = replace(found, catalogue=found.catalogue.of_texts())
     ratings = _own_ratings(mine, columns)
-    unknown = {label for label, _ in ratings if written.catalogue.place(label) < 0}
+    unknown = {label for label, _ in ratings if written.catalogue.position(label) < 0}
     with reading("MINE"):
         return OwnRow(written.row(ratings), found.catalogue.labels, len(unknown))
 
@@ -350,7 +352,7 @@ def _refuse_users(labels: list[Any], others: dict[str, list[Any]]) -> None:
     repeated = len(set(map(repr, labels))) < len(labels)
     for name, cells in others.items():
         if (repeated or name.lower() in USERS) and len(set(map(repr, cells))) > 1:
-            raise Refused(
+            raise Rejected(
                 "MINE must hold the ratings of one user, and a column beside item and "
                 "rating tells several apart; keep the rows that are yours."
             )
@@ -393,13 +395,13 @@ def _number(cell: Any) -> float:
     return number
 
 
-def refuse_table(path: Path, force: bool, used: list[Path]) -> None:
+def check_table(path: Path, force: bool, used: list[Path]) -> None:
     """Refuse a file that a row cannot be written to."""
     if path.suffix not in SUFFIXES:
-        raise Refused(f"--out must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
-    refuse_file(path, [place for place in used if str(place) != "-"], "--out")
+        raise Rejected(f"--out must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
+    check_file(path, [position for position in used if str(position) != "-"], "--out")
     if path.exists() and not force:
-        raise Refused(f"{path} is there already; give another --out, or --force.")
+        raise Rejected(f"{path} is there already; give another --out, or --force.")
     try_writing(path, "--out")
 
 

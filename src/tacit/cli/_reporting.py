@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tacit._json import plain, readable_parameters
 from tacit.audit._attacked import solver_name
 from tacit.cli._attachments import ATTACHMENTS, Attachments, read_attachments
-from tacit.cli._console import Refused, clean
+from tacit.cli._console import Rejected, clean
 from tacit.evaluation import noise_intervals
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.persistence import ModelFileError, SavedModel, SavedSide, digest
@@ -27,15 +27,15 @@ from tacit.privacy.store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
 from tacit.reports._audits import audits_of
 from tacit.reports._fairness import paid_table
-from tacit.reports._words import shortened
+from tacit.reports._words import truncated
 
 __all__ = [
     "audit_of",
     "certificate_of",
+    "check_sound",
     "kept_account",
     "paid_from",
     "put",
-    "refuse_unsound",
     "report_facts",
     "selected_names",
     "selection_facts",
@@ -188,7 +188,7 @@ def certificate_of(path: Path, model: str) -> dict[str, Any]:
     """Return the charged certificate in a file, which must be about this model."""
     found = _outcome_of(path, "--fairness")
     if found.get("model") != model:
-        raise Refused(f"{path} is about another model; give another --fairness.")
+        raise Rejected(f"{path} is about another model; give another --fairness.")
     paid_table(found, str(path))
     return found
 
@@ -213,13 +213,13 @@ def _outcome_of(path: Path, option: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Refused(
+        raise Rejected(
             f"{path}: {option} must be a file with the JSON that its command printed."
         )
     if set(found) == {"error", "exit_code"}:
-        raise Refused(
+        raise Rejected(
             f"{path} holds no outcome but an error of its command: "
-            f"{shortened(found['error'], 500)}"
+            f"{truncated(found['error'], 500)}"
         )
     return found
 
@@ -290,7 +290,7 @@ def kept_account(saved: SavedModel) -> dict[str, Any]:
     return kept if isinstance(kept, dict) else {}
 
 
-def refuse_unsound(saved: SavedModel, ledger: StoredLedger) -> None:
+def check_sound(saved: SavedModel, ledger: StoredLedger) -> None:
     """Refuse a ledger that is damaged, or no longer the one the model was paid from."""
     head = kept_account(saved).get("head")
     if head is not None:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from tacit.cli._console import Refused
+from tacit.cli._console import Rejected
 from tacit.data._files.csv_file import of_arrow
 
 __all__ = ["columns_of", "content_of", "label_of", "reading", "table_of"]
@@ -47,7 +47,7 @@ def table_of(content: bytes, suffix: str, names: Iterable[str], what: str) -> pa
             )
     for name in names:
         if table.column_names.count(name) != 1:
-            raise Refused(f"{what} must have one column {name!r}; see --columns.")
+            raise Rejected(f"{what} must have one column {name!r}; see --columns.")
     return table
 
 
@@ -56,12 +56,12 @@ def content_of(path: Path, what: str) -> bytes:
     if str(path) == "-":
         content = sys.stdin.buffer.read(MOST_BYTES + 1)
     elif path.is_dir():
-        raise Refused(f"{what} must be a file, and {path} is a folder.")
+        raise Rejected(f"{what} must be a file, and {path} is a folder.")
     else:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise Refused(f"{what} must have at most {MOST_BYTES} bytes.")
+        raise Rejected(f"{what} must have at most {MOST_BYTES} bytes.")
     return content
 
 
@@ -74,7 +74,7 @@ def reading(what: str) -> Iterator[None]:
         wanted = (
             "different labels" if what == "--items" else "items with finite ratings"
         )
-        raise Refused(
+        raise Rejected(
             f"{what} must hold {wanted}, as CSV, Parquet or JSON; something in it "
             "cannot be read as that."
         ) from None

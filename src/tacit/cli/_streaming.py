@@ -14,7 +14,7 @@ from typing import IO, Any
 from tacit import __version__, linear_model, streaming
 from tacit._random import is_seeded
 from tacit._resumable.record import OtherParameters
-from tacit.cli._console import Refused
+from tacit.cli._console import Rejected
 from tacit.cli._reporting import paid_from
 from tacit.persistence import SavedModel, is_model, read, restored_parameter, write
 from tacit.privacy import labelled
@@ -77,13 +77,13 @@ def stream_estimator(
     known = model.get_params(deep=False)
     for setting in settings:
         if setting in FIXED:
-            raise Refused(f"--set {setting} is not for that; use {FIXED[setting]}.")
+            raise Rejected(f"--set {setting} is not for that; use {FIXED[setting]}.")
         if setting not in known:
-            raise Refused(f"{make.__name__} has no parameter {setting!r}.")
+            raise Rejected(f"{make.__name__} has no parameter {setting!r}.")
     if parameters.get("method") is None:
         parameters.pop("method", None)
     elif "method" not in known:
-        raise Refused(f"{make.__name__} has no --method; leave it out.")
+        raise Rejected(f"{make.__name__} has no --method; leave it out.")
     model.set_params(
         **parameters,
         **{key: value for key, value in public.items() if key in known},
@@ -128,7 +128,7 @@ def opened_stream(model: Any, state: Path, ledger: Any) -> DurableStream:
             options = ["--model and --target"]
         else:
             options = [FIXED.get(name, f"--set {name}") for name in other.names]
-        raise Refused(
+        raise Rejected(
             f"The stream in {state} was begun with other options; "
             f"{', '.join(options)} must be as then."
         ) from None
@@ -153,7 +153,7 @@ class Outputs:
     schema: Schema
     label: str
 
-    def refuse(self, stream: DurableStream | None) -> None:
+    def reject(self, stream: DurableStream | None) -> None:
         """Refuse places that hold something else than releases of this stream.
 
         None is for one that is not begun, which has released nothing.
@@ -165,7 +165,7 @@ class Outputs:
             return
         facts = read(self.folder).facts if is_model(self.folder) else {}
         if identity is None or facts.get("stream") != identity:
-            raise Refused(
+            raise Rejected(
                 f"{self.folder} holds no model of this stream; give another --output."
             )
 
@@ -292,8 +292,8 @@ def _written(line: dict[str, Any]) -> bytes:
     return json.dumps(line, allow_nan=False).encode() + b"\n"
 
 
-def _other_lines(path: Path) -> Refused:
-    return Refused(
+def _other_lines(path: Path) -> Rejected:
+    return Rejected(
         f"{path} does not end with the last release of this stream, nor with the one "
         "before; give another --releases."
     )

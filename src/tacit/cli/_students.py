@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import __version__
-from tacit.cli._console import Refused
+from tacit.cli._console import Rejected
 from tacit.cli._learners import learner
 from tacit.cli._pool import Rows
 from tacit.cli._reporting import paid_from, write_reports
@@ -29,10 +29,10 @@ def student_learner(
 ) -> Any:
     """Return what learns from the answers, None for the library's own choice."""
     if name == "none" and output is not None:
-        raise Refused("--student none makes no student; leave --output out.")
+        raise Rejected("--student none makes no student; leave --output out.")
     if name in (None, "none"):
         if settings:
-            raise Refused("--set-student needs --student, which says what it is for.")
+            raise Rejected("--set-student needs --student, which says what it is for.")
         return None
     assert name is not None
     # a fixed seed, as nothing about a student is secret, and neighbors without a tree
@@ -46,7 +46,7 @@ def refuse_other(folder: Path | None, force: bool, identity: str | None) -> None
     if folder is None or force or not folder.exists():
         return
     if identity is None or _labeler_of(folder) != identity:
-        raise Refused(
+        raise Rejected(
             f"{folder} is there already, and learnt from other answers; give another "
             "--output, or --force."
         )
@@ -80,7 +80,7 @@ def write(
     durable = student.labeler
     labeler, labels = durable.labeler, student.labels_
     privacy = labeler.privacy_
-    counted = privacy.promise.neighbors is Neighbors.REPLACE_ONE
+    counted = privacy.guarantee.neighbors is Neighbors.REPLACE_ONE
     facts = {
         "label": label,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -109,6 +109,6 @@ def _remove_left_over(folder: Path, identity: str) -> None:
 
     That of this labeler alone, which is locked, so that nobody writes there now.
     """
-    for place in folder.absolute().parent.glob(".tacit-*.partial"):
-        if _labeler_of(place) == identity:
-            shutil.rmtree(place, ignore_errors=True)
+    for position in folder.absolute().parent.glob(".tacit-*.partial"):
+        if _labeler_of(position) == identity:
+            shutil.rmtree(position, ignore_errors=True)

@@ -9,7 +9,7 @@ from tacit.convex._protocols import (
     is_set,
 )
 from tacit.convex.groups import GroupBall
-from tacit.convex.implicit import implicit_slopes, implicit_step
+from tacit.convex.implicit import implicit_derivatives, implicit_step
 from tacit.convex.losses import (
     Huber,
     HuberizedHinge,
@@ -65,7 +65,7 @@ __all__ = [
     "coordinate_parts",
     "gradient_roundoff",
     "has_residuals",
-    "implicit_slopes",
+    "implicit_derivatives",
     "implicit_step",
     "is_set",
     "makes_zeros",

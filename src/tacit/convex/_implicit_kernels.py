@@ -51,7 +51,7 @@ def _logistic_pull(t: float, weight: float, knee: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def implicit_slope(
+def implicit_derivative(
     kind: int, shape: float, target: float, z: float, weight: float
 ) -> float:
     """Return the slope s of the loss at the margin ``z - weight * s``.
@@ -76,16 +76,16 @@ def implicit_slope(
 
 
 @njit(cache=True, error_model="numpy")
-def implicit_slopes(
+def implicit_derivatives(
     kind: int, shape: float, targets: Floats, z: Floats, weights: Floats, out: Floats
 ) -> None:
     """Fill ``out`` with the slope of each margin."""
     for i in range(len(z)):
-        out[i] = implicit_slope(kind, shape, targets[i], z[i], weights[i])
+        out[i] = implicit_derivative(kind, shape, targets[i], z[i], weights[i])
 
 
 @njit(cache=True, error_model="numpy")
-def _softmax_slopes(target: int, z: Floats) -> None:
+def _softmax_derivatives(target: int, z: Floats) -> None:
     top, total = np.max(z), 0.0
     for c in range(len(z)):
         z[c] = np.exp(z[c] - top)
@@ -96,7 +96,7 @@ def _softmax_slopes(target: int, z: Floats) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _shortened(V: Floats, radius: float) -> None:
+def _norm_clipped(V: Floats, radius: float) -> None:
     """Bring the weights into the ball, in place, within a few units of round-off."""
     flat = V.reshape(-1)
     sure = (radius * (1.0 - SURE)) ** 2
@@ -154,21 +154,21 @@ def walk(
             for c in range(k):
                 z[c] = np.dot(X[i], V[c])
             if kind == SOFTMAX:
-                _softmax_slopes(int(y[i]), z)
+                _softmax_derivatives(int(y[i]), z)
             else:
                 weight = step * np.dot(X[i], X[i]) if implicit else 0.0
                 for c in range(k):
                     label = y[i]
                     if several:
                         label = 1.0 if c == int(y[i]) else -1.0
-                    z[c] = implicit_slope(kind, shape, label, z[c], weight)
+                    z[c] = implicit_derivative(kind, shape, label, z[c], weight)
             for c in range(k):
                 move = step * z[c]
                 for j in range(X.shape[1]):
                     V[c, j] -= move * X[i, j]
             # the same as shortening to the radius after the factor
-            _shortened(V, radius / after[t])
+            _norm_clipped(V, radius / after[t])
         low = ends[t]
         V *= after[t]
-        _shortened(V, radius)
+        _norm_clipped(V, radius)
         out[t] = V

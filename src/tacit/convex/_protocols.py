@@ -34,7 +34,7 @@ class Loss(Protocol):
         """Return the loss of each row, shape (n,)."""
         ...
 
-    def slope(self, y: NDArray[Any], Z: Array) -> Array:
+    def derivative(self, y: NDArray[Any], Z: Array) -> Array:
         """Return the gradient in the margins, shape (n, k)."""
         ...
 
@@ -46,7 +46,7 @@ class Loss(Protocol):
         """Return each row's Hessian in the margins times that row of ``V``."""
         ...
 
-    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
+    def max_derivative(self, reach: float, y_range: tuple[float, float]) -> float:
         """Return the largest L2 norm of a row's slope over ``|z| <= reach``."""
         ...
 
@@ -58,7 +58,7 @@ class Loss(Protocol):
         """Return the largest trace that a row's Hessian can have."""
         ...
 
-    def slope_rank(self) -> int:
+    def derivative_rank(self) -> int:
         """Return the dimension of the space in which slopes live."""
         ...
 

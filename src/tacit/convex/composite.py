@@ -32,7 +32,7 @@ __all__ = [
 MODEL_ROUNDS = 80
 MODEL_BURST = 640
 # Slopes tried along one of Newton's steps in the model
-SLOPES = 20
+DERIVATIVES = 20
 POWER_STEPS = 30
 
 
@@ -174,30 +174,30 @@ class _Model:
         step = self.step(Y)
         return Y - step.V, step
 
-    def _along(self, Y: Array, D: Array, slope: float, miss: float) -> float:
+    def _along(self, Y: Array, D: Array, derivative: float, miss: float) -> float:
         """Return about the best part of the step D, from slopes of the envelope.
 
         They grow along the step, in straight pieces: false position, halving the
         slope at an end that stays (the Illinois rule). Zero if none is downhill.
         """
-        if not slope < 0:
+        if not derivative < 0:
             return 0.0
-        low, low_slope, high, high_slope = 0.0, slope, 1.0, slope
+        low, low_derivative, high, high_derivative = 0.0, derivative, 1.0, derivative
         t, stayed = 1.0, 0
-        for _ in range(SLOPES):
+        for _ in range(DERIVATIVES):
             F = self._miss(Y + t * D)[0]
             here = float(np.vdot(F - self.size * self.apply(F), D))
             if t == 1.0 and (here <= 0 or np.linalg.norm(F) <= miss / 2):
                 return 1.0
-            if abs(here) <= 0.1 * abs(slope):
+            if abs(here) <= 0.1 * abs(derivative):
                 break
             if here > 0:
-                high, high_slope = t, here
-                low_slope, stayed = low_slope / (2 if stayed > 0 else 1), 1
+                high, high_derivative = t, here
+                low_derivative, stayed = low_derivative / (2 if stayed > 0 else 1), 1
             else:
-                low, low_slope = t, here
-                high_slope, stayed = high_slope / (2 if stayed < 0 else 1), -1
-            t = low - low_slope * (high - low) / (high_slope - low_slope)
+                low, low_derivative = t, here
+                high_derivative, stayed = high_derivative / (2 if stayed < 0 else 1), -1
+            t = low - low_derivative * (high - low) / (high_derivative - low_derivative)
         return t
 
     def _newton(self, step: Step, F: Array) -> Array:

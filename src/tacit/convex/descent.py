@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.convex._protocols import Array
-from tacit.convex.objective import Gradient, LineSlopes, Objective
+from tacit.convex.objective import Gradient, LineDerivatives, Objective
 from tacit.convex.roundoff import gradient_roundoff
 from tacit.data.rows import BlockFunction, Rows
 
@@ -98,7 +98,7 @@ class Certificate:
             shape=(W.shape[0], W.shape[1]),
             additions=additions,
             x_norm=self.x_norm,
-            slope=loss.max_slope(self.x_norm * w_norm, self.y_range),
+            derivative=loss.max_derivative(self.x_norm * w_norm, self.y_range),
             curvature=loss.max_curvature(),
             w_norm=w_norm,
             ridge=self.objective.ridge,
@@ -106,7 +106,7 @@ class Certificate:
             products=products,
         )
 
-    def refuse_impossible(self, tolerance: float) -> None:
+    def check_possible(self, tolerance: float) -> None:
         """Refuse a tolerance below the round-off of adding the rows once."""
         zero = np.zeros((self.rows.n_features, self.objective.loss.n_outputs))
         # no tilt: it is noise, and what is refused must follow from public facts
@@ -145,10 +145,12 @@ def _longest(
 ) -> float:
     """Return the first of these steps where the function falls, or else the last."""
     objective = certify.objective
-    slopes = certify.rows.sum(LineSlopes(objective.loss, W, D, steps))[0]
+    derivatives = certify.rows.sum(LineDerivatives(objective.loss, W, D, steps))[0]
     along = float(np.vdot(objective.linear(W), D)) + rise
-    slopes = slopes + along + np.array(steps) * objective.ridge * float(np.vdot(D, D))
-    falling = np.flatnonzero(slopes <= 0)
+    derivatives = (
+        derivatives + along + np.array(steps) * objective.ridge * float(np.vdot(D, D))
+    )
+    falling = np.flatnonzero(derivatives <= 0)
     return steps[int(falling[0]) if falling.size else -1]
 
 

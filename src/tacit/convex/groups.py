@@ -57,38 +57,38 @@ class GroupBall:
         return 0.0 if self.contains(W) else inf
 
     def prox(self, W: Array, step: float) -> Array:
-        places = self._places(len(W))
-        norms = self._norms(W, places)
+        positions = self._positions(len(W))
+        norms = self._norms(W, positions)
         if norms.sum() <= self.radius:
             return W
         kept = onto_simplex(norms, self.radius)
         factors = np.divide(kept, norms, out=np.zeros_like(norms), where=norms > 0)
-        projected: Array = W * factors[places][:, None]
+        projected: Array = W * factors[positions][:, None]
         return projected
 
     def lmo(self, G: Array) -> Array:
-        places = self._places(len(G))
-        norms = self._norms(G, places)
+        positions = self._positions(len(G))
+        norms = self._norms(G, positions)
         longest = int(norms.argmax())
         if norms[longest] == 0:
             return np.zeros_like(G)
-        inside = (places == longest)[:, None]
+        inside = (positions == longest)[:, None]
         return np.where(inside, G * (-self.radius / norms[longest]), 0.0)
 
     def contains(self, W: Array, tol: float = 1e-9) -> bool:
-        norms = self._norms(W, self._places(len(W)))
+        norms = self._norms(W, self._positions(len(W)))
         return float(norms.sum()) <= self.radius * (1 + tol)
 
     def diameter(self, dim: int, k: int = 1) -> float:
         return 2 * self.radius
 
     def width(self, dim: int, k: int = 1) -> float:
-        sizes = np.bincount(self._places(dim))
+        sizes = np.bincount(self._positions(dim))
         largest, n_groups = int(sizes.max()) * k, int((sizes > 0).sum())
         longest = normal_length(largest) + sqrt(2 * log(n_groups))
         return self.radius * min(longest, normal_length(dim * k))
 
-    def _places(self, dim: int) -> NDArray[np.intp]:
+    def _positions(self, dim: int) -> NDArray[np.intp]:
         """Return the group of each of so many features."""
         if self.groups is None:
             return np.arange(dim) // self.group_size
@@ -99,10 +99,10 @@ class GroupBall:
             )
         return np.array(self.groups, dtype=np.intp)
 
-    def _norms(self, W: Array, places: NDArray[np.intp]) -> Array:
+    def _norms(self, W: Array, positions: NDArray[np.intp]) -> Array:
         largest = float(np.abs(W).max(initial=0.0))
         if largest == 0.0 or not isfinite(largest):
-            return np.full(int(places.max()) + 1, largest)
-        squares = np.bincount(places, ((W / largest) ** 2).sum(axis=1))
+            return np.full(int(positions.max()) + 1, largest)
+        squares = np.bincount(positions, ((W / largest) ** 2).sum(axis=1))
         norms: Array = largest * np.sqrt(squares)
         return norms

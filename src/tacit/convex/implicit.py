@@ -21,18 +21,18 @@ from tacit.convex.one_vs_rest import OneVsRest
 from tacit.convex.roundoff import UNIT
 
 __all__ = [
-    "SLOPE_UNITS",
-    "implicit_slopes",
+    "DERIVATIVE_UNITS",
+    "derivative_error",
+    "implicit_derivatives",
     "implicit_step",
     "kernel_loss",
-    "slope_error",
 ]
 
-# Units of round-off of a computed slope, in units of the largest: see `implicit_slopes`
-SLOPE_UNITS = 64
+# Units of round-off of a computed slope, in units of the largest: see `implicit_derivatives`
+DERIVATIVE_UNITS = 64
 
 
-def kernel_loss(loss: Any, slope: float = inf) -> tuple[bool, int, float] | None:
+def kernel_loss(loss: Any, derivative: float = inf) -> tuple[bool, int, float] | None:
     """Return what the compiled loops know a loss by, None for losses of others.
 
     That is whether each class has a margin against the rest, the kind of a margin's
@@ -51,13 +51,13 @@ def kernel_loss(loss: Any, slope: float = inf) -> tuple[bool, int, float] | None
     if type(loss) is Huber:
         return False, kernels.HUBER, loss.threshold
     if type(loss) is Squared:
-        return False, kernels.HUBER, slope
+        return False, kernels.HUBER, derivative
     if type(loss) is Softmax:
         return False, kernels.SOFTMAX, 0.0
     return None
 
 
-def implicit_slopes(
+def implicit_derivatives(
     loss: Loss | str, y: NDArray[Any], z: Array, weight: Array | float
 ) -> Array:
     """Return the slope s of each row's loss at the margin ``z - weight * s``.
@@ -102,9 +102,11 @@ def implicit_slopes(
     if not (weights >= 0).all():
         raise ValueError("weight must hold numbers >= 0.")
     targets = np.ascontiguousarray(y, dtype=np.float64)
-    slopes = np.empty_like(margins)
-    kernels.implicit_slopes(known[1], known[2], targets, margins, weights, slopes)
-    return slopes
+    derivatives = np.empty_like(margins)
+    kernels.implicit_derivatives(
+        known[1], known[2], targets, margins, weights, derivatives
+    )
+    return derivatives
 
 
 def implicit_step(
@@ -123,7 +125,7 @@ def implicit_step(
     Parameters
     ----------
     loss
-        As in `implicit_slopes`.
+        As in `implicit_derivatives`.
     w
         Weights before the step, shape (p,).
     x
@@ -158,19 +160,19 @@ def implicit_step(
     shrink = 1.0 / (1.0 + step * strength)
     near, short = shrink * np.asarray(w, dtype=np.float64), shrink * step
     z, weight = float(x @ near), short * float(x @ x)
-    s = implicit_slopes(loss, np.array([y]), np.array([z]), weight)
+    s = implicit_derivatives(loss, np.array([y]), np.array([z]), weight)
     moved: Array = near - short * float(s[0]) * x
     return moved
 
 
-def slope_error(
+def derivative_error(
     *,
     n_features: int,
     n_outputs: int,
     x_norm: float,
     w_norm: float,
     largest_target: float,
-    slope: float,
+    derivative: float,
     curvature: float,
 ) -> float:
     """Return a bound on the error of a row's slopes, computed from weights and row.
@@ -183,7 +185,7 @@ def slope_error(
         Bounds on the norms of row and weights.
     largest_target
         Largest absolute target.
-    slope
+    derivative
         Largest norm of a row's slopes.
     curvature
         Largest curvature of the loss.
@@ -194,9 +196,9 @@ def slope_error(
     of them and of targets before the slope by 8 units of their size. An implicit slope
     moves by at most the curvature times as much. The weight ``step |x|^2`` has a
     relative error of p + 2 units, and with it the slope one of no more. The rest is
-    that of `implicit_slopes`, or of a slope of softmax.
+    that of `implicit_derivatives`, or of a slope of softmax.
     """
     sizes = x_norm * w_norm + n_outputs * (largest_target + 1.0)
     margins = (n_features + 10) * sizes * UNIT
-    own = (n_features + SLOPE_UNITS + 4 * n_outputs) * UNIT * slope
+    own = (n_features + DERIVATIVE_UNITS + 4 * n_outputs) * UNIT * derivative
     return 1.01 * (curvature * margins + own)

@@ -43,7 +43,7 @@ class _OneMargin(ABC):
     def max_trace(self) -> float:
         return self.max_curvature()
 
-    def slope_rank(self) -> int:
+    def derivative_rank(self) -> int:
         return 1
 
 
@@ -95,7 +95,7 @@ class Logistic(_OneMargin):
         t -= tail
         return t
 
-    def slope(self, y: NDArray[Any], Z: Array) -> Array:
+    def derivative(self, y: NDArray[Any], Z: Array) -> Array:
         t: Array = y * Z[:, 0]
         if self.cap < 1:
             np.maximum(t, self._knee, out=t)
@@ -122,7 +122,7 @@ class Logistic(_OneMargin):
         up, down = np.minimum(expit([z, -z]), self.cap)
         return np.asarray(up / (up + down), dtype=np.float64)
 
-    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
+    def max_derivative(self, reach: float, y_range: tuple[float, float]) -> float:
         return self.cap
 
     def max_curvature(self) -> float:
@@ -170,7 +170,7 @@ class Softmax:
         total -= chosen
         return total
 
-    def slope(self, y: NDArray[Any], Z: Array) -> Array:
+    def derivative(self, y: NDArray[Any], Z: Array) -> Array:
         P = _probabilities(Z)
         P[np.arange(len(P)), _codes(y)[:, 0]] -= 1.0
         return P
@@ -186,7 +186,7 @@ class Softmax:
         P *= V - means[:, None]
         return P
 
-    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
+    def max_derivative(self, reach: float, y_range: tuple[float, float]) -> float:
         return sqrt(2.0)
 
     def max_curvature(self) -> float:
@@ -195,7 +195,7 @@ class Softmax:
     def max_trace(self) -> float:
         return 1.0 - 1.0 / self.n_classes
 
-    def slope_rank(self) -> int:
+    def derivative_rank(self) -> int:
         return self.n_classes - 1
 
 
@@ -227,14 +227,14 @@ class Squared(_OneMargin):
         r *= 0.5
         return r
 
-    def slope(self, y: NDArray[Any], Z: Array) -> Array:
+    def derivative(self, y: NDArray[Any], Z: Array) -> Array:
         r: Array = Z[:, 0] - y
         return r[:, None]
 
     def curvature(self, y: NDArray[Any], Z: Array) -> Array:
         return np.ones(Z.shape)
 
-    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
+    def max_derivative(self, reach: float, y_range: tuple[float, float]) -> float:
         return _largest_residual(reach, y_range)
 
     def max_curvature(self) -> float:
@@ -275,7 +275,7 @@ class Huber(_OneMargin):
         r *= cut
         return r
 
-    def slope(self, y: NDArray[Any], Z: Array) -> Array:
+    def derivative(self, y: NDArray[Any], Z: Array) -> Array:
         r: Array = Z[:, 0] - y
         np.clip(r, -self.threshold, self.threshold, out=r)
         return r[:, None]
@@ -284,7 +284,7 @@ class Huber(_OneMargin):
         inside: NDArray[np.bool_] = np.abs(Z - y[:, None]) <= self.threshold
         return inside.astype(np.float64)
 
-    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
+    def max_derivative(self, reach: float, y_range: tuple[float, float]) -> float:
         return min(self.threshold, _largest_residual(reach, y_range))
 
     def max_curvature(self) -> float:
@@ -342,7 +342,7 @@ class HuberizedHinge(_OneMargin):
         t += np.maximum(1.0 - self.h - y * Z[:, 0], 0.0)
         return t
 
-    def slope(self, y: NDArray[Any], Z: Array) -> Array:
+    def derivative(self, y: NDArray[Any], Z: Array) -> Array:
         t = self._ramp(y, Z)
         t *= y
         np.negative(t, out=t)
@@ -352,7 +352,7 @@ class HuberizedHinge(_OneMargin):
         inside: NDArray[np.bool_] = np.abs(1.0 - y[:, None] * Z) <= self.h
         return np.where(inside, 0.5 / self.h, 0.0)
 
-    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
+    def max_derivative(self, reach: float, y_range: tuple[float, float]) -> float:
         return 1.0
 
     def max_curvature(self) -> float:

@@ -21,7 +21,7 @@ from tacit.convex.descent import (
     worth_reusing,
 )
 from tacit.convex.objective import Objective
-from tacit.convex.proximal import refuse_unbounded_rounding, scaled
+from tacit.convex.proximal import check_rounding_bound, scaled
 from tacit.convex.regularizers import Free
 from tacit.convex.roundoff import norm_roundoff
 from tacit.convex.wide import search_composite
@@ -95,9 +95,9 @@ def minimize(
     positive(tolerance=tolerance, x_norm=x_norm, ridge=objective.ridge)
     free = isinstance(regularizer, Free)
     if not free:
-        refuse_unbounded_rounding(regularizer)
+        check_rounding_bound(regularizer)
     certify = Certificate(objective, rows, x_norm, y_range)
-    certify.refuse_impossible(tolerance)
+    certify.check_possible(tolerance)
     p, k = rows.n_features, objective.loss.n_outputs
     W = np.zeros((p, k)) if start is None else np.array(start, dtype=np.float64)
     if W.shape != (p, k):

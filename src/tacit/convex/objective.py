@@ -71,7 +71,7 @@ class ValueAndGradient:
         for part, targets in chunks(X, y):
             Z = part @ self.W
             total += float(self.loss.value(targets, Z).sum())
-            G += part.T @ self.loss.slope(targets, Z)
+            G += part.T @ self.loss.derivative(targets, Z)
         return total, G
 
 
@@ -89,7 +89,7 @@ class Gradient:
     def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array, float, float, int]:
         G = np.zeros(self.W.shape)
         for part, targets in chunks(X, y):
-            G += part.T @ self.loss.slope(targets, part @ self.W)
+            G += part.T @ self.loss.derivative(targets, part @ self.W)
         n = X.shape[0]
         return G, float(n * _additions(X)), float(n * _products(X)), 1
 
@@ -111,7 +111,7 @@ class HessianProduct:
 
 
 @dataclass(frozen=True, eq=False)
-class LineSlopes:
+class LineDerivatives:
     """Derivatives over a block of the losses at ``W + step * D``, for each step."""
 
     loss: Loss
@@ -120,12 +120,14 @@ class LineSlopes:
     steps: tuple[float, ...]
 
     def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
-        slopes = np.zeros(len(self.steps))
+        derivatives = np.zeros(len(self.steps))
         for part, targets in chunks(X, y):
             Z, Q = part @ self.W, part @ self.D
             for i, step in enumerate(self.steps):
-                slopes[i] += np.vdot(self.loss.slope(targets, Z + step * Q), Q)
-        return (slopes,)
+                derivatives[i] += np.vdot(
+                    self.loss.derivative(targets, Z + step * Q), Q
+                )
+        return (derivatives,)
 
 
 @dataclass(frozen=True, eq=False)

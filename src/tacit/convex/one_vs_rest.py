@@ -71,8 +71,8 @@ class OneVsRest:
         total: Array = each.reshape(Z.shape).sum(axis=1)
         return total
 
-    def slope(self, y: NDArray[Any], Z: Array) -> Array:
-        return self.loss.slope(self._labels(y), Z.reshape(-1, 1)).reshape(Z.shape)
+    def derivative(self, y: NDArray[Any], Z: Array) -> Array:
+        return self.loss.derivative(self._labels(y), Z.reshape(-1, 1)).reshape(Z.shape)
 
     def curvature(self, y: NDArray[Any], Z: Array) -> Array:
         each = self.loss.curvature(self._labels(y), Z.reshape(-1, 1))
@@ -96,8 +96,8 @@ class OneVsRest:
         P /= P.sum(axis=1, keepdims=True)
         return P
 
-    def max_slope(self, reach: float, y_range: tuple[float, float]) -> float:
-        return sqrt(self.n_classes) * self.loss.max_slope(reach, y_range)
+    def max_derivative(self, reach: float, y_range: tuple[float, float]) -> float:
+        return sqrt(self.n_classes) * self.loss.max_derivative(reach, y_range)
 
     def max_curvature(self) -> float:
         return self.loss.max_curvature()
@@ -105,5 +105,5 @@ class OneVsRest:
     def max_trace(self) -> float:
         return self.n_classes * self.loss.max_curvature()
 
-    def slope_rank(self) -> int:
+    def derivative_rank(self) -> int:
         return self.n_classes

@@ -14,9 +14,9 @@ from tacit.convex.sets import Box, L1Ball, L2Ball, Simplex
 __all__ = [
     "CERTIFIED",
     "InBall",
+    "check_rounding_bound",
     "prox_jacobian",
     "prox_roundoff",
-    "refuse_unbounded_rounding",
     "scaled",
 ]
 
@@ -50,7 +50,7 @@ class InBall:
 CERTIFIED = (L1, ElasticNet, GroupL1, L2Ball, L1Ball, Box, Simplex)
 
 
-def refuse_unbounded_rounding(regularizer: Regularizer) -> None:
+def check_rounding_bound(regularizer: Regularizer) -> None:
     """Refuse a regularizer whose proximal map has no stated bound on its rounding."""
     if not isinstance(regularizer, (*CERTIFIED, InBall)):
         names = ", ".join(kind.__name__ for kind in CERTIFIED)

@@ -6,7 +6,7 @@ __all__ = ["gradient_roundoff", "norm_roundoff"]
 UNIT = 2.0**-53
 # Operations of the slopes of one row, each of relative error within four units: exp,
 # a division and a few sums, for softmax a sum over the outputs as well
-SLOPE_UNITS = 32
+DERIVATIVE_UNITS = 32
 
 
 def _gamma(operations: float) -> float:
@@ -29,7 +29,7 @@ def gradient_roundoff(
     shape: tuple[int, int],
     additions: float,
     x_norm: float,
-    slope: float,
+    derivative: float,
     curvature: float,
     w_norm: float,
     ridge: float = 0.0,
@@ -53,7 +53,7 @@ def gradient_roundoff(
         is ``c + m / c + n_rows / m``.
     x_norm
         Bound on the L2 norm of a row.
-    slope
+    derivative
         Bound on the L2 norm of a row's slope.
     curvature
         Bound on the curvature of the loss.
@@ -84,13 +84,15 @@ def gradient_roundoff(
     # In softmax, exp(z - max) has a relative error of |z - max| units, but is itself
     # exp(-|z - max|), and t exp(-t) < 1: the constant covers it.
     products = p if products is None else products
-    off_slope = curvature * _gamma(products) * x_norm * w_norm
-    off_slope += _gamma(SLOPE_UNITS + 4 * k) * slope
+    derivative_error_bound = curvature * _gamma(products) * x_norm * w_norm
+    derivative_error_bound += _gamma(DERIVATIVE_UNITS + 4 * k) * derivative
     # Each computed term is x_i times a slope of at most this norm.
-    terms = n_rows * x_norm * (slope + off_slope)
+    terms = n_rows * x_norm * (derivative + derivative_error_bound)
     # Sum: one product, the additions, then ridge * W (a product, an addition) and the
     # tilt (an addition). Entry by entry the error is gamma times the sum of absolute
     # terms, whose matrix has at most the sum of the terms' norms as its norm.
     summed = _gamma(additions + 5) * (terms + ridge * w_norm + tilt_norm)
     # The computed norms of W and the tilt, and this formula, round as well.
-    return (n_rows * x_norm * off_slope + summed) * (1 + _gamma(4 * p * k + 64))
+    return (n_rows * x_norm * derivative_error_bound + summed) * (
+        1 + _gamma(4 * p * k + 64)
+    )

@@ -2,12 +2,12 @@
 
 from tacit.data.bounds import RowBounds
 from tacit.data.features import FeatureBounds
-from tacit.data.rows import ArrayRows, HeldRows, Rows, bounded_rows, held
+from tacit.data.rows import ArrayRows, InMemoryRows, Rows, bounded_rows, held
 
 __all__ = [
     "ArrayRows",
     "FeatureBounds",
-    "HeldRows",
+    "InMemoryRows",
     "RowBounds",
     "Rows",
     "bounded_rows",

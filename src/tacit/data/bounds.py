@@ -50,24 +50,24 @@ class TargetBounds:
         exact = classes.dtype.kind == y.dtype.kind != "O"
         if {classes.dtype.kind, y.dtype.kind} <= set("biuf"):
             exact |= bool((np.abs(classes.astype(np.float64)) < 2.0**53).all())
-        code = {label: place for place, label in enumerate(classes.tolist())}
+        code = {label: position for position, label in enumerate(classes.tolist())}
         codes = np.empty(len(y), dtype=np.int64)
         for start in range(0, len(y), PIECE):  # so that little is held besides
             piece = y[start : start + PIECE]
             if exact:
                 found = np.searchsorted(classes, piece, sorter=order)
-                places = order[np.minimum(found, len(classes) - 1)]
-                known = np.array_equal(classes[places], piece)
+                positions = order[np.minimum(found, len(classes) - 1)]
+                known = np.array_equal(classes[positions], piece)
             else:
-                labels = (_place(code, label) for label in piece.tolist())
-                places = np.fromiter(labels, np.int64, len(piece))
-                known = bool((places >= 0).all())
+                labels = (_position(code, label) for label in piece.tolist())
+                positions = np.fromiter(labels, np.int64, len(piece))
+                known = bool((positions >= 0).all())
             if not known:
                 raise ValueError(
                     "y holds labels outside the public classes; map them to one of "
                     "classes before the fit; the string '1' is not the number 1."
                 )
-            codes[start : start + PIECE] = places
+            codes[start : start + PIECE] = positions
         return codes
 
 
@@ -99,7 +99,7 @@ def _kind(label: Any) -> type:
     return Number if number else next(known, type(label))
 
 
-def _place(code: dict[Any, int], label: Any) -> int:
+def _position(code: dict[Any, int], label: Any) -> int:
     """Return the place of a label that equals a class, and -1 for any other."""
     try:
         return code.get(label, -1)
@@ -200,7 +200,7 @@ def canonical(X: Any) -> Any:
     """
     if not sparse.issparse(X):
         return X
-    _refuse_strays(X)
+    _reject_extra(X)
     X = X.tocsr()
     stored = X.indices[: X.indptr[-1]]
     # scipy remembers whether entries are unique, and may remember wrongly
@@ -214,7 +214,7 @@ def canonical(X: Any) -> Any:
     return fresh
 
 
-def _refuse_strays(X: Any) -> None:
+def _reject_extra(X: Any) -> None:
     """Refuse stored places outside the matrix, which scipy would follow anywhere.
 
     So it would ends of rows that fall, or lie beyond what is stored.

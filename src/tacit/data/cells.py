@@ -98,8 +98,8 @@ def column_cells(column: Any) -> NDArray[Any]:
 
 def _objects(cells: list[Any]) -> NDArray[Any]:
     found = np.empty(len(cells), dtype=object)
-    for place, cell in enumerate(cells):
-        found[place] = None if cell is UNREADABLE else cell
+    for position, cell in enumerate(cells):
+        found[position] = None if cell is UNREADABLE else cell
     return found
 
 

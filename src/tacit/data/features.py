@@ -139,13 +139,13 @@ class FeatureBounds(TargetBounds):
 
     def clip(self, X: Any) -> Any:
         """Return ``X`` in float64, dense or CSR as it was, every entry in its range."""
-        self._refuse_width(X)
+        self._check_width(X)
         low, high = self.ends
         if not sparse.issparse(X):
             return np.clip(np.asarray(X, dtype=np.float64), low, high)
         clipped = self._sparse_copy(X)
-        places = clipped.indices
-        np.clip(clipped.data, low[places], high[places], out=clipped.data)
+        positions = clipped.indices
+        np.clip(clipped.data, low[positions], high[positions], out=clipped.data)
         return clipped
 
     def to_unit(self, X: Any, out: Array | None = None) -> Any:
@@ -158,15 +158,15 @@ class FeatureBounds(TargetBounds):
         out
             Where to write a dense result.
         """
-        self._refuse_width(X)
+        self._check_width(X)
         low, high = self.ends
         if sparse.issparse(X):
             if self.centered:
                 raise ValueError("Sparse rows cannot be centered; use centered=False.")
             units = self._sparse_copy(X)
-            places = units.indices
-            np.clip(units.data, low[places], high[places], out=units.data)
-            units.data /= self.half_width[places]
+            positions = units.indices
+            np.clip(units.data, low[positions], high[positions], out=units.data)
+            units.data /= self.half_width[positions]
             np.clip(units.data, -1.0, 1.0, out=units.data)
             return units
         moved = np.empty(X.shape) if out is None else out
@@ -180,14 +180,14 @@ class FeatureBounds(TargetBounds):
 
     def from_unit(self, units: Any) -> Any:
         """Return what `to_unit` made these of, but for last digits and what it cut."""
-        self._refuse_width(units)
+        self._check_width(units)
         if sparse.issparse(units):
             X = self._sparse_copy(units)
             X.data *= self.half_width[X.indices]
             return self.clip(X)
         return self.clip(units * self.half_width + self.center)
 
-    def refuse_without_zero(self) -> None:
+    def require_zero(self) -> None:
         """Refuse ranges without 0, which sparse rows are full of."""
         low, high = self.ends
         if (low > 0).any() or (high < 0).any():
@@ -197,13 +197,13 @@ class FeatureBounds(TargetBounds):
             )
 
     def _sparse_copy(self, X: Any) -> Any:
-        self.refuse_without_zero()
+        self.require_zero()
         X = canonical(X)
         copy = sparse.csr_array(X.astype(np.float64), copy=True)
         copy.has_canonical_format = True
         return copy
 
-    def _refuse_width(self, X: Any) -> None:
+    def _check_width(self, X: Any) -> None:
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"X must have {self.n_features} features, got {X.shape[1]}."
@@ -258,10 +258,10 @@ def _ends(given: Any, columns: Columns) -> Array:
     else:
         # numbers and pairs side by side; text is no number, whatever numpy says
         pairs = [_pair(entry) for entry in given]
-        for place, pair in enumerate(pairs):
+        for position, pair in enumerate(pairs):
             if pair is None:
                 raise ValueError(
-                    f"{_entry(place, columns)} must be a number or a pair of numbers."
+                    f"{_entry(position, columns)} must be a number or a pair of numbers."
                 )
         found = np.array(pairs, dtype=np.float64).reshape(-1, 2)
     if found.shape != (n_features, 2):
@@ -302,11 +302,11 @@ def _count(columns: Columns) -> int:
     return columns if isinstance(columns, int) else len(columns)
 
 
-def _entry(place: int, columns: Columns) -> str:
+def _entry(position: int, columns: Columns) -> str:
     """Return what an entry is called: by the name of its column, or by its place."""
-    if isinstance(columns, int) or place >= len(columns):
-        return f"{NAME}[{place}]"
-    return f"{NAME}[{columns[place]!r}]"
+    if isinstance(columns, int) or position >= len(columns):
+        return f"{NAME}[{position}]"
+    return f"{NAME}[{columns[position]!r}]"
 
 
 def _check(low: Array, high: Array, name: Callable[[int], str]) -> None:
@@ -321,5 +321,5 @@ def _check(low: Array, high: Array, name: Callable[[int], str]) -> None:
         (wide, "must be a range wider than round-off; leave constant features out"),
     ):
         if not right.all():
-            place = int(np.argmin(right))
-            raise ValueError(f"{name(place)} {words}.")
+            position = int(np.argmin(right))
+            raise ValueError(f"{name(position)} {words}.")

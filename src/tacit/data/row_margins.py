@@ -36,10 +36,10 @@ def pieces(X: Any, most: int | None = None) -> Iterator[tuple[slice, Array]]:
     size = max(1, PIECE_ENTRIES // max(1, p))
     size = size if most is None else min(size, most)
     for start in range(0, n, size):
-        place = slice(start, min(start + size, n))
-        part = X[place]
+        position = slice(start, min(start + size, n))
+        part = X[position]
         dense = part.toarray() if sparse.issparse(part) else part
-        yield place, np.ascontiguousarray(dense, dtype=np.float64)
+        yield position, np.ascontiguousarray(dense, dtype=np.float64)
 
 
 def plain_rows(X: Any) -> Any:

@@ -17,13 +17,13 @@ __all__ = [
     "ArrayRows",
     "BlockFunction",
     "DiskRows",
-    "HeldRows",
+    "InMemoryRows",
     "Rows",
     "bounded_rows",
     "cut",
     "held",
     "is_on_disk",
-    "refuse_on_disk",
+    "require_in_memory",
 ]
 
 BlockFunction = Callable[[Any, NDArray[Any]], tuple[Any, ...]]
@@ -51,7 +51,7 @@ class Rows(Protocol):
 
 
 @runtime_checkable
-class HeldRows(Rows, Protocol):
+class InMemoryRows(Rows, Protocol):
     """Rows in memory, for solvers that walk through them in an order of their own."""
 
     def held(self) -> tuple[Any, NDArray[Any]]: ...
@@ -59,13 +59,13 @@ class HeldRows(Rows, Protocol):
 
 def held(rows: Rows, solver: str) -> tuple[Any, NDArray[Any]]:
     """Return features and targets of rows in memory, or say which solver needs them."""
-    if not isinstance(rows, HeldRows):
-        refuse_on_disk(solver)
-    held_rows: HeldRows = rows
-    return held_rows.held()
+    if not isinstance(rows, InMemoryRows):
+        require_in_memory(solver)
+    in_memory_rows: InMemoryRows = rows
+    return in_memory_rows.held()
 
 
-def refuse_on_disk(solver: str) -> NoReturn:
+def require_in_memory(solver: str) -> NoReturn:
     """Say which solver needs rows in memory."""
     raise ValueError(f"{solver} needs rows in memory; NoisyGD reads them in blocks.")
 

@@ -117,8 +117,8 @@ def load_acs_income(download: bool = False) -> Dataset:
 def _grouped(codes: NDArray[np.generic], firsts: Mapping[str, int]) -> NDArray[np.str_]:
     """Return the group of each code; those below the first count as the first."""
     starts = list(firsts.values())
-    place = np.searchsorted(starts, codes.astype(np.int64), side="right") - 1
-    return np.array(list(firsts))[np.maximum(place, 0)]
+    position = np.searchsorted(starts, codes.astype(np.int64), side="right") - 1
+    return np.array(list(firsts))[np.maximum(position, 0)]
 
 
 def _fetch_acs_income() -> Columns:

@@ -189,7 +189,8 @@ def make_census_table(
     """
     numeric, codes = _draw_answers(n_rows, as_generator(random_state))
     table: dict[str, NDArray[Any]] = {
-        name: numeric[:, place].astype(np.int64) for place, name in enumerate(RANGES)
+        name: numeric[:, position].astype(np.int64)
+        for position, name in enumerate(RANGES)
     }
     table["female"] = np.where(table["female"] == 1, "yes", "no")
     for question, answers in CATEGORIES.items():

@@ -386,9 +386,9 @@ def _encode(
     first = len(ranges)
     for column, labels in categories.items():
         index = {label: first + j for j, label in enumerate(labels)}
-        place = np.array([index.get(value, -1) for value in columns[column]])
-        known = np.flatnonzero(place >= 0)
-        X[known, place[known]] = 1.0
+        position = np.array([index.get(value, -1) for value in columns[column]])
+        known = np.flatnonzero(position >= 0)
+        X[known, position[known]] = 1.0
         first += len(labels)
     if x_norm is None:  # each column at most 1, one indicator a category at most
         x_norm = float(np.sqrt(len(ranges) + len(categories)))

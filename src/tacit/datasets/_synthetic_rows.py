@@ -22,7 +22,7 @@ def imagined_rows(
     n_classes: int = 0,
     strength: float = 2.0,
     spread: float = 1.0,
-    n_telling: int | None = None,
+    n_messages: int | None = None,
     random_state: Any = 0,
 ) -> tuple[Floats, NDArray[Any]]:
     """Draw encoded rows of a table that is known by its columns only.
@@ -42,7 +42,7 @@ def imagined_rows(
     spread
         Part of their range that targets fill, from its low end on; most amounts and
         durations fill little of it.
-    n_telling
+    n_messages
         Number of encoded columns that tell anything, which are drawn; None for all.
     random_state
         Seed or generator.
@@ -70,8 +70,8 @@ def imagined_rows(
         blocks.append(np.eye(width)[codes])
     X = np.hstack(blocks)
     effects = rng.normal(size=(X.shape[1], max(n_classes, 1)))
-    if n_telling is not None:
-        effects[rng.permutation(X.shape[1])[n_telling:]] = 0.0
+    if n_messages is not None:
+        effects[rng.permutation(X.shape[1])[n_messages:]] = 0.0
     scores = X @ effects
     scores -= scores.mean(axis=0)
     scores *= strength / max(float(scores.std()), 1e-12)

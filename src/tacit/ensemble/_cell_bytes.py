@@ -60,10 +60,10 @@ def written(cell: Any, digest: Hash) -> bytes:
     """
     kind = type(cell)
     root = kind.__module__.partition(".")[0]
-    return f"{root}.{kind.__qualname__} ".encode() + _held(cell, kind, root, digest)
+    return f"{root}.{kind.__qualname__} ".encode() + _stored(cell, kind, root, digest)
 
 
-def _held(cell: Any, kind: type, root: str, digest: Hash) -> bytes:
+def _stored(cell: Any, kind: type, root: str, digest: Hash) -> bytes:
     if kind is str:
         return cell.encode(errors="surrogatepass")
     if kind is bytes:

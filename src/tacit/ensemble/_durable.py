@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from tacit._exclusive import alone
 from tacit._resumable.files import placed
-from tacit._resumable.folder import HeldFolder
+from tacit._resumable.folder import LockedFolder
 from tacit._resumable.record import RecordKind, damaged, public_parameters
 from tacit._state import StateDamaged, dumped, loaded
 from tacit.ensemble._folder import TeachersLost
@@ -52,7 +52,7 @@ LABELER = RecordKind(
 )
 
 
-class DurableLabeler(HeldFolder):
+class DurableLabeler(LockedFolder):
     """A labeler in a folder, to go on with after a restart.
 
     Parameters
@@ -163,9 +163,9 @@ class DurableLabeler(HeldFolder):
             As for `PrivateLabeler.fit`, and the same each time.
         """
         with alone(self):
-            self._refuse_unless_ours()
+            self._require_own()
             if self.is_fitted:
-                self._refuse_other_rows(X, y, ids)
+                self._check_same_rows(X, y, ids)
                 return self
             identity, key = self._drawn()
             entry = self._standing_charge()
@@ -203,7 +203,7 @@ class DurableLabeler(HeldFolder):
 
     def _asked(self, table: Any) -> Labels:
         with alone(self):
-            self._refuse_unless_ours()
+            self._require_own()
             try:
                 return self._model._ask(table, holder=self, keep=self._keep)
             except TeachersLost:
@@ -221,7 +221,7 @@ class DurableLabeler(HeldFolder):
         given["estimator"] = described(self._model.estimator)
         return {name: part for name, part in given.items() if name not in FREE}
 
-    def _refuse_other_rows(self, X: Any, y: Any, ids: Any) -> None:
+    def _check_same_rows(self, X: Any, y: Any, ids: Any) -> None:
         # a clone, as the checks leave their marks on it
         probe = clone(self._model)
         rows = checked_rows(probe, X, y, ids)
@@ -305,7 +305,7 @@ class DurableLabeler(HeldFolder):
         )
         n_asked = found["n_steps"] - 1
         answers = self._from_pieces(n_asked // PIECE)
-        with self._damage_refused():
+        with self._damage_rejected():
             answers += answers_of(found["answers"])
             if len(answers) != n_asked:
                 raise StateDamaged
@@ -326,7 +326,7 @@ class DurableLabeler(HeldFolder):
     def _classes(self, found: dict[str, Any]) -> Any:
         if found["classes"] is None:
             return None
-        with self._damage_refused():
+        with self._damage_rejected():
             return np.array(found["classes"], dtype=found["class_type"])
 
     def _from_pieces(self, n_pieces: int) -> list[VoteAnswer]:

@@ -83,45 +83,45 @@ class TeacherFolder:
                 f"same teachers; it differs in {', '.join(differ)}."
             )
 
-    def digest_if_whole(self, place: int, seed: int, rows: bytes) -> bytes | None:
+    def digest_if_whole(self, position: int, seed: int, rows: bytes) -> bytes | None:
         """Return the digest of a teacher of these rows, if it is there and whole."""
-        found = self._whole(place, seed)
+        found = self._whole(position, seed)
         if found is None or found[SIZE : 2 * SIZE] != rows:
             return None
         return found[:SIZE]
 
-    def write(self, place: int, seed: int, rows: bytes, model: bytes) -> bytes:
+    def write(self, position: int, seed: int, rows: bytes, model: bytes) -> bytes:
         """Put a teacher in its place, and return the digest of its file."""
         content = rows + model
         digest = _digest(seed, content)
         # [teachers:file]
-        placed(self._file(place), digest + content)
+        placed(self._file(position), digest + content)
         return digest
 
-    def read(self, place: int, seed: int, digest: bytes) -> bytes:
+    def read(self, position: int, seed: int, digest: bytes) -> bytes:
         """Return a teacher as it was packed; ``digest`` is that of its file."""
-        found = self._whole(place, seed)
+        found = self._whole(position, seed)
         if found is None or found[:SIZE] != digest:
             raise self._lacking()
         return found[2 * SIZE :]
 
-    def digest_of(self, place: int, seed: int) -> bytes:
+    def digest_of(self, position: int, seed: int) -> bytes:
         """Return the digest of a teacher that must be there."""
-        found = self._whole(place, seed)
+        found = self._whole(position, seed)
         if found is None:
             raise self._lacking()
         return found[:SIZE]
 
-    def _whole(self, place: int, seed: int) -> bytes | None:
+    def _whole(self, position: int, seed: int) -> bytes | None:
         """Return what a file holds, if it is as it was written."""
         try:
-            found = self._file(place).read_bytes()
+            found = self._file(position).read_bytes()
         except FileNotFoundError:
             return None
         return found if _digest(seed, found[SIZE:]) == found[:SIZE] else None
 
-    def _file(self, place: int) -> Path:
-        return self.path / f"private-teacher-{place}"
+    def _file(self, position: int) -> Path:
+        return self.path / f"private-teacher-{position}"
 
     def _lacking(self) -> TeachersLost:
         return TeachersLost(

@@ -21,12 +21,12 @@ from tacit.ensemble._rows import checked_questions, checked_rows, trained
 from tacit.ensemble._tables import one_row, table_of
 from tacit.ensemble._terms import (
     LabelerPlan,
+    check_parameters,
     declared_input,
     least_rows,
     new_folder,
     planned_labeler,
     public_classes,
-    refuse_parameters,
     voting_of,
 )
 from tacit.privacy import Ledger
@@ -198,7 +198,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
             Number of rows, which is public or a guess.
         """
         at_least(least_rows(self), n_rows=n_rows)
-        refuse_parameters(self)
+        check_parameters(self)
         return planned_labeler(self, int(n_rows), public_classes(self))
 
     def fit(self, X, y, *, ids=None, ledger: Ledger | None = None):
@@ -258,13 +258,13 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
     def _fit(self, X, y, ids, ledger, *, start=None, holder=None):
         """Charge, train and show; a durable labeler has its own ``start``."""
         with self._alone(holder):
-            refuse_parameters(self)
+            check_parameters(self)
             if start is None:
                 folder = new_folder(self.teacher_folder)
                 start = FitStart(self._charge, secret_key(self.random_state), folder)
             rows = checked_rows(self, X, y, ids)
             planned = planned_labeler(self, len(rows), rows.classes)
-            start.refuse(planned, rows)
+            start.reject(planned, rows)
 
             def check():
                 ready = rows.learnable(self)

@@ -58,7 +58,7 @@ class FitStart:
         A charge that stands already.
     begin
         Called right before the charge, when nothing is left to refuse.
-    refuse
+    reject
         Called with the plan and the rows, before the charge.
     keep
         Called with the standing and the rows before anything is shown.
@@ -69,7 +69,7 @@ class FitStart:
     folder: Any = None
     entry: Entry | None = None
     begin: Callable[[], None] = _nothing
-    refuse: Callable[[LabelerPlan, Any], None] = _nothing
+    reject: Callable[[LabelerPlan, Any], None] = _nothing
     keep: Callable[[LabelerState, Any], None] = _nothing
 
 

@@ -90,34 +90,34 @@ class Labels:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, place: int) -> Any:
+    def __getitem__(self, position: int) -> Any:
         """Return one label, as a value of Python, or `NO_ANSWER`."""
-        if not self.answered[place]:
+        if not self.answered[position]:
             return NO_ANSWER
-        value = self.values[place]
+        value = self.values[position]
         return value.item() if isinstance(value, np.generic) else value
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[place] for place in range(len(self)))
+        return (self[position] for position in range(len(self)))
 
-    def placed(self, places: NDArray[np.intp], n_rows: int) -> Labels:
+    def placed(self, positions: NDArray[np.intp], n_rows: int) -> Labels:
         """Return the labels of a table; its other rows have no answer.
 
         Parameters
         ----------
-        places
+        positions
             Rows of the table that these labels are of, one for each.
         n_rows
             Rows of the table.
         """
         values = np.full(n_rows, self.default, dtype=self._dtype)
-        values[places] = self.filled()
+        values[positions] = self.filled()
         answered = np.zeros(n_rows, dtype=bool)
-        answered[places] = self.answered
+        answered[positions] = self.answered
         votes = None
         if self.votes is not None:
             votes = np.zeros((n_rows, self.votes.shape[1]))
-            votes[places] = self.votes
+            votes[positions] = self.votes
         return Labels(values, answered, votes, self.n_asked, self.default)
 
 
@@ -141,7 +141,7 @@ def gathered(
     answered = np.array(
         [not isinstance(answer.value, NoAnswer) for answer in answers], dtype=bool
     )
-    told = [answers[place] for place in np.flatnonzero(answered)]
+    told = [answers[position] for position in np.flatnonzero(answered)]
     if isinstance(choices, np.ndarray):
         default = choices[0]
         values = np.full(asked, default, dtype=choices.dtype)

@@ -50,40 +50,45 @@ def each(
     found: dict[int, Any] = {}
     handed_out: set[int] = set()
 
-    def work(place: int) -> tuple[Any, ...]:
-        handed_out.add(place)
-        return arguments(place)
+    def work(position: int) -> tuple[Any, ...]:
+        handed_out.add(position)
+        return arguments(position)
 
     with bar(label, n, shown=bool(verbose)) as move, warnings.catch_warnings():
         # joblib warns of workers that end, and it depends on rows whether they do
         warnings.simplefilter("ignore")
         waiting: list[Sequence[int]] = [range(n)]
         while waiting:
-            places = waiting.pop()
+            positions = waiting.pop()
             try:
-                for place, result in _results(function, work, places, n_jobs):
-                    found[place] = result
+                for position, result in _results(function, work, positions, n_jobs):
+                    found[position] = result
                     move(len(found))
             except Exception as error:
                 if not _is_gone(error):
                     raise
-                left = [place for place in places if place not in found]
-                if len(places) == 1:
+                left = [position for position in positions if position not in found]
+                if len(positions) == 1:
                     found.update(dict.fromkeys(left, lost))
                     continue
                 # nobody knows whose work it was, so each that was begun is tried alone
-                waiting.append([place for place in left if place not in handed_out])
-                waiting += [[place] for place in left if place in handed_out]
-    return [found[place] for place in range(n)]
+                waiting.append(
+                    [position for position in left if position not in handed_out]
+                )
+                waiting += [[position] for position in left if position in handed_out]
+    return [found[position] for position in range(n)]
 
 
 def _results(
     function: Callable[..., Any],
     arguments: Callable[[int], tuple[Any, ...]],
-    places: Sequence[int],
+    positions: Sequence[int],
     n_jobs: int | None,
 ) -> Iterator[tuple[int, Any]]:
-    tasks = (delayed(_numbered)(place, function, *arguments(place)) for place in places)
+    tasks = (
+        delayed(_numbered)(position, function, *arguments(position))
+        for position in positions
+    )
     try:
         parallel = Parallel(n_jobs, return_as="generator_unordered")
     except ValueError:  # a back end that gives all results at once
@@ -93,8 +98,10 @@ def _results(
         yield from results
 
 
-def _numbered(place: int, function: Callable[..., Any], *rest: Any) -> tuple[int, Any]:
-    return place, function(*rest)
+def _numbered(
+    position: int, function: Callable[..., Any], *rest: Any
+) -> tuple[int, Any]:
+    return position, function(*rest)
 
 
 def _is_gone(error: Exception) -> bool:

@@ -20,7 +20,7 @@ from tacit.mechanisms.votes import (
     NUMBER_VOTES,
     VOTES,
     SparseVotes,
-    VoteLaw,
+    VoteDistribution,
     VoteTerms,
     vote_mechanism,
 )
@@ -174,11 +174,11 @@ def compare_mechanisms(
                 n_rows, n_queries, epsilon, delta, mechanism=name, **facts
             )
         except PlanError as error:
-            refused = error
+            rejected = error
         else:
             found.append(plan)
     if not found:
-        raise refused
+        raise rejected
     return found
 
 
@@ -236,9 +236,9 @@ class _Setting:
             try:
                 found[n_teachers] = self._plan(name, n_teachers)
             except PlanError as error:
-                refused = error
+                rejected = error
         if not found:
-            raise refused
+            raise rejected
         return found
 
     def _plan(self, name: str, n_teachers: int) -> TeacherPlan:
@@ -286,13 +286,14 @@ def expected_of(
             threshold=None,
             noise_scale=None,
             least_lead=None,
-            share_answered=1.0,
+            fraction_answered=1.0,
             label_accuracy=None,
             error=votes.error(n_teachers, spread * (votes.high - votes.low)),
         )
     n_classes = max(2, votes.n_classes)
     laws = tuple(
-        (share, VoteLaw(n_teachers, value, n_classes)) for share, value in groups
+        (share, VoteDistribution(n_teachers, value, n_classes))
+        for share, value in groups
     )
     return TeacherPlan(
         **facts,
@@ -304,7 +305,7 @@ def expected_of(
         threshold=votes.threshold,
         noise_scale=votes.scale,
         least_lead=votes.lead_needed(),
-        share_answered=votes.share_answered(laws, n_queries),
+        fraction_answered=votes.fraction_answered(laws, n_queries),
         label_accuracy=votes.told(laws).accuracy,
         error=None,
     )
@@ -312,7 +313,7 @@ def expected_of(
 
 def _fewest(plans: dict[int, TeacherPlan]) -> TeacherPlan:
     """Return the plan with the fewest teachers that comes close to the best."""
-    right = {n: plans[n].share_right or 0.0 for n in sorted(plans)}
+    right = {n: plans[n].fraction_right or 0.0 for n in sorted(plans)}
     best = max(right.values())
     return plans[next(n for n in right if right[n] >= CLOSE * best)]
 
@@ -359,7 +360,9 @@ def auto_teachers(n_rows: int, budget: Budget, mechanism: str, **facts: Any) -> 
         if terms.y_range is not None:
             width = terms.y_range[1] - terms.y_range[0]
             return votes.error(n_teachers, width / 20) <= AUTO_ERROR * width
-        law = VoteLaw(n_teachers, terms.agreement, max(2, terms.n_classes or 2))
+        law = VoteDistribution(
+            n_teachers, terms.agreement, max(2, terms.n_classes or 2)
+        )
         one = votes.told(((1.0, law),))
         return (one.right if sparse else one.accuracy) >= 1 - FAILURE
 

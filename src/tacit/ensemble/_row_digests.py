@@ -76,8 +76,8 @@ def row_digests(X: Any, y: Any, key: bytes, *, exact: bool = False) -> Iterator[
         fixed = np.concatenate(blocks, axis=1)
         width, content = fixed.shape[1], memoryview(fixed.reshape(-1))
         digests = (
-            row_hash(content[place : place + width])
-            for place in range(0, width * len(fixed), width)
+            row_hash(content[position : position + width])
+            for position in range(0, width * len(fixed), width)
         )
         if sparse.issparse(features):
             stored = zip(digests, _entries(features), strict=True)

@@ -139,8 +139,8 @@ class NeighborMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         nearest = NearestNeighbors(n_neighbors=min(self.n_neighbors, len(self.rows_)))
         near = nearest.fit(self.rows_).kneighbors(rows, return_distance=False)
         found = np.zeros((len(rows), self.components_.shape[1]))
-        for places in near.T:  # one neighbor at a time, which takes less memory
-            found += self.components_[places]
+        for positions in near.T:  # one neighbor at a time, which takes less memory
+            found += self.components_[positions]
         return found / near.shape[1]
 
 
@@ -289,11 +289,11 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
         # minus twice the log of the density, at its best noise
         against = n * k * np.log(np.maximum(rest, np.finfo(float).tiny))
         against += k * np.log1p(values[:, None] / STRENGTHS).sum(axis=0)
-        place = int(against.argmin())
-        weights = vectors @ (turned / kept[:, place : place + 1])
+        position = int(against.argmin())
+        weights = vectors @ (turned / kept[:, position : position + 1])
         return (
-            float(against[place]),
-            float(STRENGTHS[place]),
+            float(against[position]),
+            float(STRENGTHS[position]),
             walk,
             prior[:, None] * weights,
         )

@@ -23,13 +23,13 @@ from tacit.ensemble._rows import checked_questions
 from tacit.ensemble._shares import VoteClassifier
 from tacit.ensemble._smoothing import SmoothedVotes
 from tacit.ensemble._student_checks import (
+    dry_run,
     not_taken,
     refuse_student,
     refuse_values,
-    rehearse,
 )
 from tacit.ensemble._tables import table_of
-from tacit.ensemble._terms import is_counted, least_rows, refuse_parameters
+from tacit.ensemble._terms import check_parameters, is_counted, least_rows
 from tacit.mechanisms.subsets import permutation
 from tacit.privacy import Ledger
 
@@ -150,15 +150,15 @@ class PrivateStudent(BaseEstimator):
                 least_rows=least_rows(labeler),
                 accept_sparse=True,
             )
-            pool, places = self._pool(labeler, table, X_public)
+            pool, positions = self._pool(labeler, table, X_public)
             self._refuse_pool(probe, pool)
             # self-training looks at rows that are not asked too
             everywhere = self.unanswered == "self_train"
-            self._rehearse(probe, pool if everywhere else _rows(pool, places))
+            self._dry_run(probe, pool if everywhere else _rows(pool, positions))
             labeler.fit(table, y, ids=ids, ledger=ledger)
             self._take(labeler)
         # what was paid for is kept from here on, whatever fails
-        self._keep(labeler.label(_rows(pool, places)), places)
+        self._keep(labeler.label(_rows(pool, positions)), positions)
         return self._learn(pool)
 
     def fit_pool(self, X_public, labels: Labels | None = None):
@@ -177,7 +177,7 @@ class PrivateStudent(BaseEstimator):
             check_is_fitted(labeler, "n_asked_")
             self._refuse_pool(labeler, pool)
             if labels is None:
-                self._rehearse(labeler, pool)
+                self._dry_run(labeler, pool)
                 labels = self.labeler.label(pool)
             elif not isinstance(labels, Labels) or len(labels) != pool.shape[0]:
                 raise ValueError(
@@ -211,8 +211,8 @@ class PrivateStudent(BaseEstimator):
         found = self.student_.predict_proba(X)
         # the student may not have met all classes
         all_classes = np.zeros((len(found), len(self.classes_)))
-        places = np.searchsorted(self.classes_, self.student_.classes_)
-        all_classes[:, places] = found
+        positions = np.searchsorted(self.classes_, self.student_.classes_)
+        all_classes[:, positions] = found
         return all_classes
 
     def score(self, X, y, sample_weight=None):
@@ -245,7 +245,7 @@ class PrivateStudent(BaseEstimator):
                 "labeler must be a PrivateLabeler or a DurableLabeler, got "
                 f"{type(self.labeler).__name__}."
             )
-        refuse_parameters(self._inner())
+        check_parameters(self._inner())
         refuse_student(self.student, self._inner(), self.targets, self.unanswered)
 
     def _pool(self, labeler, table, X_public):
@@ -282,7 +282,7 @@ class PrivateStudent(BaseEstimator):
             raise not_taken(error, "labeler's estimator") from None
         refuse_values(self.student, pool)
 
-    def _rehearse(self, labeler, asked):
+    def _dry_run(self, labeler, asked):
         """Refuse public rows that a student cannot learn from, by made-up answers."""
         if self.student is None:
             return
@@ -294,7 +294,7 @@ class PrivateStudent(BaseEstimator):
             probe._keep(labels, np.arange(len(labels)))
             return probe._learn(rows)
 
-        rehearse(learn, labeler, asked)
+        dry_run(learn, labeler, asked)
 
     def _take(self, labeler):
         """Forget an earlier fit, and hold a labeler that was charged for."""
@@ -306,9 +306,9 @@ class PrivateStudent(BaseEstimator):
                 setattr(self, name, getattr(labeler, name))
         self.labeler_ = labeler
 
-    def _keep(self, labels, places):
+    def _keep(self, labels, positions):
         """Keep what was released, before the student can fail on it."""
-        self.labels_, self.questions_ = labels, places
+        self.labels_, self.questions_ = labels, positions
 
     def _learn(self, pool):
         """Fit the student to what was released: post-processing from here on."""
@@ -395,9 +395,9 @@ class PrivateStudent(BaseEstimator):
         return tags
 
 
-def _rows(table, places):
+def _rows(table, positions):
     """Return some rows of an array, sparse matrix or table."""
-    return table.iloc[places] if hasattr(table, "iloc") else table[places]
+    return table.iloc[positions] if hasattr(table, "iloc") else table[positions]
 
 
 def _smoothed(student, pool, goals, answered):

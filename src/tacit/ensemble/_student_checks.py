@@ -18,7 +18,7 @@ from tacit.ensemble._rows import refuse_undeclared
 from tacit.ensemble._terms import public_classes, refuse_no_learner
 from tacit.mechanisms.votes import VOTES
 
-__all__ = ["not_taken", "refuse_student", "refuse_values", "rehearse"]
+__all__ = ["dry_run", "not_taken", "refuse_student", "refuse_values"]
 
 # Rows of a rehearsal; all of them only where these are not enough
 FEW = 100
@@ -92,7 +92,7 @@ def refuse_values(student: Any, pool: Any) -> None:
         )
 
 
-def rehearse(learn: Callable[[Any, Labels, Any], Any], labeler: Any, pool: Any) -> None:
+def dry_run(learn: Callable[[Any, Labels, Any], Any], labeler: Any, pool: Any) -> None:
     """Refuse public rows that a student fails on, whatever the answers are.
 
     Parameters
@@ -111,7 +111,7 @@ def rehearse(learn: Callable[[Any, Labels, Any], Any], labeler: Any, pool: Any) 
         with warnings.catch_warnings(), global_states_kept(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
-                student = learn(rows[:n_rows], *_made_up(labeler, n_rows))
+                student = learn(rows[:n_rows], *_synthetic(labeler, n_rows))
                 # what further rows hold, such as a missing value, is met here: it
                 # takes less time than a fit to all of them
                 if n_rows < pool.shape[0]:
@@ -126,7 +126,7 @@ def rehearse(learn: Callable[[Any, Labels, Any], Any], labeler: Any, pool: Any) 
     )
 
 
-def _made_up(labeler: Any, n_rows: int) -> tuple[Labels, Any]:
+def _synthetic(labeler: Any, n_rows: int) -> tuple[Labels, Any]:
     """Return answers of a labeler to so many rows, each in turn, and its classes."""
     tells, all_rows = _tells_votes(labeler), np.ones(n_rows, dtype=bool)
     if is_regressor(labeler.estimator):

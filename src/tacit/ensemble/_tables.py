@@ -10,7 +10,7 @@ from scipy import sparse
 from tacit._estimators import checked_values, listed
 from tacit.data.bounds import canonical
 from tacit.data.cells import in_columns
-from tacit.stability._taken_rows import refuse_untakeable
+from tacit.stability._taken_rows import check_takeable
 
 __all__ = ["one_row", "table_of"]
 
@@ -25,7 +25,7 @@ def table_of(X: Any) -> Any:
         return canonical(X)
     X = in_columns(X)
     if hasattr(X, "iloc"):
-        refuse_untakeable("X", X)
+        check_takeable("X", X)
         return X
     if hasattr(X, "shape"):
         return np.asarray(X)

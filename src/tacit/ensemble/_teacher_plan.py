@@ -47,7 +47,7 @@ class TeacherPlan(PlainNumbers):
     least_lead
         Votes ahead of the second label with which the first is told in 99 of 100
         cases.
-    share_answered
+    fraction_answered
         Expected share of the questions that are answered.
     label_accuracy
         Expected share of the answers that are the label which is most likely for a
@@ -75,7 +75,7 @@ class TeacherPlan(PlainNumbers):
     threshold: float | None
     noise_scale: float | None
     least_lead: int | None
-    share_answered: float
+    fraction_answered: float
     label_accuracy: float | None
     error: float | None
 
@@ -85,11 +85,11 @@ class TeacherPlan(PlainNumbers):
         return self.n_rows / self.n_teachers
 
     @property
-    def share_right(self) -> float | None:
+    def fraction_right(self) -> float | None:
         """Expected share of all questions that get the label most teachers give."""
         if self.label_accuracy is None:
             return None
-        return self.share_answered * self.label_accuracy
+        return self.fraction_answered * self.label_accuracy
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data."""
@@ -97,7 +97,7 @@ class TeacherPlan(PlainNumbers):
             **asdict(self),
             "budget": self.budget.to_dict(),
             "rows_per_teacher": self.rows_per_teacher,
-            "share_right": self.share_right,
+            "fraction_right": self.fraction_right,
         }
 
     def __str__(self) -> str:
@@ -119,7 +119,7 @@ class TeacherPlan(PlainNumbers):
             lines.append(f"expected     error {self.error:.4g} by noise")
         else:
             lines.append(
-                f"expected     {self.share_answered:.1%} answered, of which "
+                f"expected     {self.fraction_answered:.1%} answered, of which "
                 f"{self.label_accuracy:.1%} as most teachers would"
             )
         return "\n".join(lines)

@@ -20,7 +20,7 @@ from tacit.ensemble._row_digests import row_digests
 from tacit.ensemble._voting import Voting
 from tacit.ensemble._worker import (
     Parcel,
-    Place,
+    Position,
     cast_votes,
     chunk_of,
     packed,
@@ -88,14 +88,14 @@ class Teachers:
         questions = np.frombuffer(cloudpickle.dumps(table), dtype=np.uint8)
         rest = (questions, n_questions, self.voting)
         in_memory = self.folder is None
-        place = Place.here()
+        position = Position.here()
 
         def asked(teacher: int) -> tuple[Any, ...]:
             if in_memory:
                 source = self._private_models[teacher]
             else:
                 source = (self.folder, teacher, self._private_digests[teacher])
-            return source, *rest, self._private_seeds[teacher], place
+            return source, *rest, self._private_seeds[teacher], position
 
         votes = each(
             _voted,
@@ -160,13 +160,13 @@ def train_teachers(
     Python and numpy share among them.
     """
     table, targets = canonical(as_table("X", X)), as_table("y", y)
-    place = Place.here()
+    position = Position.here()
     store = None if folder is None else TeacherFolder(Path(folder).absolute())
 
     def given(teacher: int) -> tuple[Any, ...]:
         chunk = chunk_of(table, targets, chunks[teacher])
         source = None if store is None else (store, teacher)
-        return estimator, chunk, seeds[teacher], place, source
+        return estimator, chunk, seeds[teacher], position, source
 
     def all_trained(lost: Any) -> list[Any]:
         return each(
@@ -244,17 +244,17 @@ class LateTeachers:
 
 
 def _made(
-    estimator: Any, chunk: Parcel, seed: int, place: Place, source: Any
+    estimator: Any, chunk: Parcel, seed: int, position: Position, source: Any
 ) -> Parcel | bytes:
     """Return a teacher, or the digest of its file where it is kept in a folder."""
     if source is None:
-        return Parcel(trained(estimator, chunk, seed, place))
+        return Parcel(trained(estimator, chunk, seed, position))
     store, teacher = source
     rows = _rows_digest(chunk, seed)
     digest = store.digest_if_whole(teacher, seed, rows)
     if digest is not None:
         return digest
-    model = packed(trained(estimator, chunk, seed, place))
+    model = packed(trained(estimator, chunk, seed, position))
     return store.write(teacher, seed, rows, packed(None) if model is None else model)
 
 

@@ -10,7 +10,12 @@ from typing import Any
 from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
-from tacit._estimators import labels_found, planning_rows, promised_budget, public_range
+from tacit._estimators import (
+    guaranteed_budget,
+    labels_found,
+    planning_rows,
+    public_range,
+)
 from tacit._resumable.files import folder_path
 from tacit._stream_values import checked_classes
 from tacit._validate import PlainNumbers, at_least, one_of
@@ -35,6 +40,7 @@ from tacit.privacy.report import in_words
 
 __all__ = [
     "LabelerPlan",
+    "check_parameters",
     "declared_input",
     "is_counted",
     "least_rows",
@@ -42,12 +48,11 @@ __all__ = [
     "planned_labeler",
     "public_classes",
     "refuse_no_learner",
-    "refuse_parameters",
     "voting_of",
 ]
 
 LABELS_ONLY = "protects labels alone: the features of all rows are taken as public"
-CLASSES_TOLD = "the set of labels is public (taken from y; give classes=)"
+CLASSES_GIVEN = "the set of labels is public (taken from y; give classes=)"
 FEWER = "take fewer teachers, or give the rows that you expect as expected_rows"
 LEARNER = "the learner is a function of its rows and its seed, and keeps nothing"
 
@@ -171,7 +176,7 @@ def declared_input(estimator: Any) -> Any:
     return declared
 
 
-def refuse_parameters(labeler: Any) -> None:
+def check_parameters(labeler: Any) -> None:
     """Refuse parameters that do not go together, whatever the rows are."""
     refuse_no_learner("estimator", labeler.estimator)
     one_of(("rows", "labels"), private=labeler.private)
@@ -274,7 +279,9 @@ def voting_of(labeler: Any, classes: Any) -> Any:
 def planned_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
     """Choose the number of teachers and set the noise; reads no row."""
     numbers = classes is None
-    budget = promised_budget(labeler.epsilon, labeler.delta, labeler.neighbors, n_rows)
+    budget = guaranteed_budget(
+        labeler.epsilon, labeler.delta, labeler.neighbors, n_rows
+    )
     rows = planning_rows(budget, n_rows, labeler.expected_rows)
     name = auto_mechanism(labeler.mechanism, numbers=numbers)
     facts = {
@@ -302,7 +309,7 @@ def planned_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
             LEARNER,
             f"{int(n_teachers):,} teachers vote by {name} on {_questions(mechanism)}",
             *mechanism.assumptions,
-            *((CLASSES_TOLD,) if not numbers and labeler.classes is None else ()),
+            *((CLASSES_GIVEN,) if not numbers and labeler.classes is None else ()),
         ),
     )
 

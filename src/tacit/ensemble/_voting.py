@@ -67,8 +67,10 @@ class ClassVoting(Voting):
     def __init__(self, classes: Sequence[Any] | NDArray[Any]) -> None:
         found = np.asarray(classes)
         self.classes = tuple(found.reshape(-1).tolist())
-        self._places = {label: place for place, label in enumerate(self.classes)}
-        n_labels = len(self._places)
+        self._positions = {
+            label: position for position, label in enumerate(self.classes)
+        }
+        n_labels = len(self._positions)
         if found.shape != (n_labels,) or not 0 < n_labels <= MOST_CLASSES:
             raise ValueError(
                 f"classes must be 1 to {MOST_CLASSES} labels that differ from each "
@@ -84,11 +86,11 @@ class ClassVoting(Voting):
             near = np.searchsorted(self._sorted, labels).clip(max=len(self.classes) - 1)
             found = self._sorted[near] == labels
             return np.where(found, self._order[near], self.dtype(self.default))
-        return np.array([self._place(label) for label in labels], dtype=self.dtype)
+        return np.array([self._position(label) for label in labels], dtype=self.dtype)
 
-    def _place(self, label: Any) -> int:
+    def _position(self, label: Any) -> int:
         try:
-            return self._places.get(label, self.default)
+            return self._positions.get(label, self.default)
         except TypeError:  # what has no hash is no label
             return self.default
 

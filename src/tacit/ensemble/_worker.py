@@ -22,7 +22,15 @@ from tacit._suppress_output import Shared, attempt
 from tacit.ensemble._voting import Voting
 from tacit.stability._taken_rows import taken
 
-__all__ = ["Parcel", "Place", "cast_votes", "chunk_of", "packed", "seeded", "trained"]
+__all__ = [
+    "Parcel",
+    "Position",
+    "cast_votes",
+    "chunk_of",
+    "packed",
+    "seeded",
+    "trained",
+]
 
 
 class Parcel:
@@ -68,14 +76,14 @@ def _arrived(content: bytes | None) -> Parcel:
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """Where work was asked for: the process, and its settings of scikit-learn."""
 
     process: int
     settings: dict[str, Any]
 
     @classmethod
-    def here(cls) -> Place:
+    def here(cls) -> Position:
         return cls(os.getpid(), get_config())
 
     @contextmanager
@@ -117,9 +125,9 @@ def _child(seed: int, name: str) -> Seed:
     return Seed(int.from_bytes(word))
 
 
-def trained(estimator: Any, chunk: Parcel, seed: int, place: Place) -> Any:
+def trained(estimator: Any, chunk: Parcel, seed: int, position: Position) -> Any:
     """Return a model of a chunk, and None where there is none."""
-    with place.apart(seed):
+    with position.apart(seed):
         return attempt(_fitted, estimator, chunk, seed)
 
 
@@ -135,10 +143,10 @@ def cast_votes(
     n_questions: int,
     voting: Voting,
     seed: int,
-    place: Place,
+    position: Position,
 ) -> NDArray[Any]:
     """Return the votes of one model; questions are packed, in an array of bytes."""
-    with place.apart(seed):
+    with position.apart(seed):
         # a copy for each, as a model may write into what it is asked
         predictions = attempt(lambda: model.predict(cloudpickle.loads(questions)))
     return voting.cast(predictions, n_questions)

@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 PIECE_ROWS = 2048
 # Part of the squared privacy parameter that the Hessian gets, whose inverse is what the
 # noise makes wide
-HESSIAN_SHARE = 0.75
+HESSIAN_FRACTION = 0.75
 # Roundings of a row's term besides sums: slope or curvature, its square, products
 ROW_UNITS = 128
 
@@ -47,13 +47,13 @@ class CurvaturePlan:
     def hessian(self) -> SymmetricGaussian:
         """What releases the sum of Hessians, the ridge left out."""
         return SymmetricGaussian(
-            self.multiplier / sqrt(HESSIAN_SHARE), self.hessian_sensitivity
+            self.multiplier / sqrt(HESSIAN_FRACTION), self.hessian_sensitivity
         )
 
     @property
     def gradients(self) -> SymmetricGaussian:
         """What releases the sum of outer products of gradients."""
-        share = 1 - HESSIAN_SHARE if self.with_hessian else 1.0
+        share = 1 - HESSIAN_FRACTION if self.with_hessian else 1.0
         return SymmetricGaussian(
             self.multiplier / sqrt(share), self.gradient_sensitivity
         )
@@ -83,7 +83,7 @@ def plan_curvature(
     loss, x_norm = problem.loss, problem.bounds.x_norm
     # |W| is released, so the reach of margins is public
     reach = x_norm * float(np.linalg.norm(W)) * (1 + 1e-12)
-    slope = loss.max_slope(reach, problem.bounds.y_range)
+    derivative = loss.max_derivative(reach, problem.bounds.y_range)
     # the norm of the Hessian in the margins: its eigenvalues are none above the largest
     # and add up to the trace
     bend = sqrt(loss.max_curvature() * loss.max_trace())
@@ -98,7 +98,7 @@ def plan_curvature(
         # [intervals:hessian] one row's Hessian, and the round-off of both sums
         bend * x_norm**2 * (apart + 2 * rounding),
         # [intervals:gradients] one row's squared gradient, and as much round-off
-        (slope * x_norm) ** 2 * (apart + 2 * rounding),
+        (derivative * x_norm) ** 2 * (apart + 2 * rounding),
         with_hessian,
     )
     # noise too large for the grid is refused here, not after the charge
@@ -121,10 +121,12 @@ class SecondOrder:
     def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array, Array]:
         p, k = self.W.shape
         H, G = np.zeros((p, k, p, k)), np.zeros((p * k, p * k))
-        for place, part in pieces(X, PIECE_ROWS):
-            targets, Z = y[place], margins(part, self.W)
-            slope = self.loss.slope(targets, Z)
-            gradients = (part[:, :, None] * slope[:, None, :]).reshape(len(part), -1)
+        for position, part in pieces(X, PIECE_ROWS):
+            targets, Z = y[position], margins(part, self.W)
+            derivative = self.loss.derivative(targets, Z)
+            gradients = (part[:, :, None] * derivative[:, None, :]).reshape(
+                len(part), -1
+            )
             G += gradients.T @ gradients
             for j in range(k if self.with_hessian else 0):
                 unit = np.zeros(Z.shape)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._estimators import promised_budget
+from tacit._estimators import guaranteed_budget
 from tacit._validate import at_least, one_of, positive
 from tacit.convex import Free, L2Ball, Squared
 from tacit.data import RowBounds
@@ -204,7 +204,7 @@ def _planned(
         n_features,
         regularizer=Free() if radius is None else L2Ball(radius),
     )
-    budget = promised_budget(epsilon, delta, neighbors, n_rows)
+    budget = guaranteed_budget(epsilon, delta, neighbors, n_rows)
     return RISK_SOLVERS[solver](ridge=ridge).plan(problem, budget)
 
 

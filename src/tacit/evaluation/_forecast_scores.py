@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from tacit._estimators import promised_budget
+from tacit._estimators import guaranteed_budget
 from tacit._progress import steps
 from tacit._random import Seed
 from tacit._validate import at_least, fraction
@@ -112,7 +112,9 @@ def expected_score(
     _check_table(model, widths, n_classes)
     outlooks = []
     signals = LABELS if n_classes else TARGETS
-    for place, signal in zip(steps(len(signals), "made-up rows"), signals, strict=True):
+    for position, signal in zip(
+        steps(len(signals), "made-up rows"), signals, strict=True
+    ):
         plain, scores = _scores(
             model,
             n_rows,
@@ -121,7 +123,7 @@ def expected_score(
             signal,
             MOST_ROWS,
             repeats,
-            random_state + place,
+            random_state + position,
         )
         outlooks.append(Outlook(signal.words, plain, min(scores), max(scores)))
     measure = "accuracy" if is_classifier(model) else "R2"
@@ -211,15 +213,15 @@ def _scores(
         strength=signal.strength,
         spread=signal.spread,
         # a model of few columns is for targets that few columns tell about
-        n_telling=getattr(model, "n_features_to_select", None),
+        n_messages=getattr(model, "n_features_to_select", None),
         random_state=seed,
     )
     X_fit, y_fit, X_test, y_test = X[:n_fit], y[:n_fit], X[n_fit:], y[n_fit:]
     if n_classes:
         y_fit[:n_classes] = np.arange(n_classes)[: len(y_fit)]  # none may be missing
-    budget = promised_budget(model.epsilon, model.delta, model.neighbors, n_rows)
+    budget = guaranteed_budget(model.epsilon, model.delta, model.neighbors, n_rows)
     changes = {
-        **model._made_up(X.shape[1]),
+        **model._synthetic(X.shape[1]),
         "epsilon": _epsilon_of_fewer(budget, n_rows / n_fit),
         "delta": budget.delta,
         "expected_rows": n_fit,

@@ -48,7 +48,7 @@ class _Setting:
         return self.signal * self.spread
 
     @property
-    def deviation(self) -> float:
+    def std(self) -> float:
         """Deviation of the target."""
         return sqrt(self.n_relevant * self.pull**2 + self.noise**2)
 
@@ -196,9 +196,9 @@ def _peeling(at: _Setting, pursuit: bool) -> int:
         odds = log(at.n_features * at.n_relevant / at.failure)
         for left in range(at.n_relevant, 0, -1):
             rest = left if pursuit else at.n_relevant
-            deviation = sqrt(rest * at.pull**2 + at.noise**2)
+            std = sqrt(rest * at.pull**2 + at.noise**2)
             # targets are cut at so many deviations, which then is one
-            unit = RESIDUAL_WIDTH * deviation
+            unit = RESIDUAL_WIDTH * std
             lead = n_rows * at.spread * at.pull / unit
             lead -= at.chance * sqrt(n_rows) * at.spread / RESIDUAL_WIDTH
             # any of those left will do, so that the last choice is the hardest, unless
@@ -217,7 +217,7 @@ def _stability(at: _Setting) -> int:
     budget = _with_delta(at)
     needed = distance_needed(budget.epsilon, budget.delta, failure=at.failure / 2)
     s = at.n_relevant
-    scale = RANGE_REACH * at.deviation
+    scale = RANGE_REACH * at.std
     weight, error = at.signal / scale, at.noise / scale
     norm = s * weight
     if norm >= at.coef_bound:
@@ -258,7 +258,7 @@ def _stability(at: _Setting) -> int:
 
 def _exponential(at: _Setting) -> int:
     """Return the rows at which the right set outweighs all others together."""
-    s, scale = at.n_relevant, RANGE_REACH * at.deviation
+    s, scale = at.n_relevant, RANGE_REACH * at.std
     bound = BOUND * s * at.signal / scale
     loss = (1 + bound) ** 2 / 2
     gap = (at.pull / scale) ** 2 / 2

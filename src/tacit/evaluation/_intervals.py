@@ -43,7 +43,7 @@ LABEL = "coefficient intervals"
 # Weights up to which the matrices fit in memory and say anything through their noise
 MOST_WEIGHTS = 2000
 # Part of the chance to miss that each noisy matrix gets, to be off by more than stated
-MATRIX_SHARE = 0.05
+MATRIX_FRACTION = 0.05
 
 HOW = (
     "normal limit of the minimizer of the population's penalized risk, for rows and "
@@ -127,17 +127,17 @@ def coefficient_intervals(
     facts = _facts(model)
     noise = _fit_noise(facts)
     X = listed(X)
-    promise = model.privacy_.promise
-    counted = promise.neighbors is Neighbors.REPLACE_ONE
+    guarantee = model.privacy_.guarantee
+    counted = guarantee.neighbors is Neighbors.REPLACE_ONE
     n_rows, _ = checked_shape(
         model, X, fitting=False, least_rows=1 if counted else 0, accept_sparse=True
     )
     y = checked_targets(y, n_rows, labels=is_classifier(model))
     problem = facts.planned.problem
     if counted and model.expected_rows is None:
-        _refuse_other_rows(n_rows, problem.n_rows)
+        _check_same_rows(n_rows, problem.n_rows)
     budget = Budget(
-        epsilon, promise.delta if delta is None else delta, promise.neighbors
+        epsilon, guarantee.delta if delta is None else delta, guarantee.neighbors
     )
     if budget.delta == 0:
         raise ValueError("delta must be > 0 for intervals; give delta=.")
@@ -163,10 +163,10 @@ def coefficient_intervals(
     (hessian, gradients), report = charged_run(
         release, ledger, lambda rows: plan.run(rows, rng), check=rows
     )
-    deviation = _deviation(plan, noise, hessian, gradients, 1 - level)
+    std = _std(plan, noise, hessian, gradients, 1 - level)
     # the multiple of the deviation leaves room for both matrices
-    reach = -ndtri((1 - level) * (1 - 2 * MATRIX_SHARE) / 2)
-    coef, intercept = model._shaped(*model._parts(reach * deviation))
+    reach = -ndtri((1 - level) * (1 - 2 * MATRIX_FRACTION) / 2)
+    coef, intercept = model._shaped(*model._parts(reach * std))
     return Intervals(
         level,
         model.coef_ - coef,
@@ -254,7 +254,7 @@ def _fit_noise(facts: FittedFacts) -> _Noise:
     return _Noise(0.0, noise.pull, 0.0, noise.response)
 
 
-def _refuse_other_rows(given: int, fitted: int) -> None:
+def _check_same_rows(given: int, fitted: int) -> None:
     if given != fitted:
         raise ValueError(
             f"X must hold the rows of the fit, {fitted} of them, got {given}."
@@ -273,7 +273,7 @@ def _weights(model: Any, facts: FittedFacts) -> Array:
     return np.vstack([weights, last])
 
 
-def _deviation(
+def _std(
     plan: CurvaturePlan,
     noise: _Noise,
     hessian: Array | None,
@@ -286,7 +286,7 @@ def _deviation(
     by the noise on the weights. The sum of squared gradients stands for the variance of
     the former, which is no larger.
     """
-    share, size = MATRIX_SHARE * alpha, plan.problem.size
+    share, size = MATRIX_FRACTION * alpha, plan.problem.size
     if noise.response is not None:
         inverse = np.linalg.inv(noise.response)
     else:
@@ -303,5 +303,5 @@ def _deviation(
     sampled = np.einsum("ij,ik,kj->j", inverse, gradients, inverse) + unseen * lengths
     pulled = np.einsum("ij,ik,kj->j", inverse, noise.pull, inverse)
     variance = np.maximum(sampled, 0.0) + pulled + noise.output**2
-    deviation: Array = np.sqrt(variance).reshape(plan.problem.shape)
-    return deviation
+    std: Array = np.sqrt(variance).reshape(plan.problem.shape)
+    return std

@@ -166,8 +166,8 @@ def predictions(model: Any, X: Any, n_rows: int) -> NDArray[Any]:
     X = plain_rows(checked_features(listed(X)))
     W = np.atleast_2d(model.coef_).T
     scores = np.empty((X.shape[0], W.shape[1]))
-    for place, part in pieces(X):
-        scores[place] = margins(model.bounds_.clip(part), W) + model.intercept_
+    for position, part in pieces(X):
+        scores[position] = margins(model.bounds_.clip(part), W) + model.intercept_
     if not is_classifier(model):
         return scores[:, 0]
     one = scores.shape[1] == 1

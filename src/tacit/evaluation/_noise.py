@@ -56,7 +56,7 @@ class Intervals:
             "high": np.atleast_2d(self.high).tolist(),
             "covers": self.covers,
             "how": self.how,
-            "epsilon": self.privacy.promise.epsilon,
+            "epsilon": self.privacy.guarantee.epsilon,
         }
 
 
@@ -95,7 +95,7 @@ def noise_intervals(model: Any, level: float = 0.95) -> Intervals:
             "model must know its noise: noise_ is None or missing. OutputPerturbation "
             "and AdaSSP tell it, PreconditionedGD for two classes where it can."
         )
-    factor = noise.deviations(level)
+    factor = noise.stds(level)
     wide, moved = factor * noise.coef, factor * noise.intercept
     return Intervals(
         level,

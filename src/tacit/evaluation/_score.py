@@ -14,7 +14,7 @@ from scipy.special import betaincinv, xlogy
 
 from tacit._estimators import (
     checked_targets,
-    promised_neighbors,
+    guaranteed_neighbors,
 )
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
@@ -52,7 +52,7 @@ __all__ = [
 
 LABEL = "private score"
 # Part of the chance to miss that the noise gets; sampling gets the rest
-NOISE_SHARE = 0.1
+NOISE_FRACTION = 0.1
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class PrivateScore:
             "low": self.low,
             "high": self.high,
             "level": self.level,
-            "epsilon": self.privacy.promise.epsilon,
+            "epsilon": self.privacy.guarantee.epsilon,
         }
 
 
@@ -245,7 +245,7 @@ def scored(
     counts = Measure.of(model, measure)
     model = answering(model)
     if neighbors is None:
-        neighbors = promised_neighbors(last_step(model))
+        neighbors = guaranteed_neighbors(last_step(model))
     budget = Budget(epsilon, 0.0, Neighbors.of(neighbors))
     counted = budget.neighbors is Neighbors.REPLACE_ONE
     n_rows = number_of_rows(model, X, 1 if counted else 0)
@@ -270,7 +270,7 @@ def scored(
         release, ledger, lambda parts: plan.run(parts, rng), check=parts
     )
     low, high = _interval(
-        plan.bounds(noisy, (1 - level) * NOISE_SHARE), level, counts.labels
+        plan.bounds(noisy, (1 - level) * NOISE_FRACTION), level, counts.labels
     )
     total = float(n_rows) if counted else max(float(noisy.sum()), 1.0)
     value = min(max(float(noisy[0]) / total, 0.0), 1.0)
@@ -312,7 +312,7 @@ def _interval(
     sum and rest that the noise leaves open give both.
     """
     least, most, rest_least, rest_most = bounds
-    side = (1 - level) * (1 - NOISE_SHARE) / 2
+    side = (1 - level) * (1 - NOISE_FRACTION) / 2
     if right:
         # counts are whole numbers
         k, m = ceil(least), floor(rest_most)

@@ -11,7 +11,7 @@ from tacit._validate import fraction as part_of_one
 from tacit.mechanisms import fixed_subset, random_blocks
 from tacit.privacy import Neighbors
 
-__all__ = ["held_size", "hold_out"]
+__all__ = ["hold_out", "test_size_of"]
 
 # Sides of the coin of a row
 SIDES = 2**30
@@ -57,7 +57,7 @@ def hold_out(
     part_of_one(closed=False, fraction=fraction)
     rng = public_generator(random_state, "hold out")
     if counted:
-        held = fixed_subset(n_rows, held_size(n_rows, fraction), rng)
+        held = fixed_subset(n_rows, test_size_of(n_rows, fraction), rng)
     else:
         # [score:split] one coin a row: a row more leaves the others where they were
         held = np.flatnonzero(random_blocks(n_rows, SIDES, rng) < fraction * SIDES)
@@ -66,6 +66,6 @@ def hold_out(
     return np.flatnonzero(kept), held
 
 
-def held_size(n_rows: int, fraction: float) -> int:
+def test_size_of(n_rows: int, fraction: float) -> int:
     """Return how many of a public number of rows are set aside."""
     return min(max(1, round(fraction * n_rows)), n_rows - 1)

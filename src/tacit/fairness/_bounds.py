@@ -69,8 +69,8 @@ def fragile_rows(
     ``right`` says how the reference decides ties; None takes them as wrong.
     """
     rho = np.asarray(margins, dtype=np.float64)
-    slope = np.asarray(lipschitz, dtype=np.float64)
-    if rho.shape != (n_rows,) or slope.shape not in ((), (n_rows,)):
+    derivative = np.asarray(lipschitz, dtype=np.float64)
+    if rho.shape != (n_rows,) or derivative.shape not in ((), (n_rows,)):
         raise ValueError(
             "margins must hold one number for each row of y_true, and lipschitz one "
             "or as many."
@@ -78,12 +78,15 @@ def fragile_rows(
     told = np.asarray(False if right is None else right, dtype=bool)
     if told.shape not in ((), (n_rows,)):
         raise ValueError("right must say of each row of y_true whether it is right.")
-    if not np.isfinite(rho).all() or not (np.isfinite(slope) & (slope >= 0)).all():
+    if (
+        not np.isfinite(rho).all()
+        or not (np.isfinite(derivative) & (derivative >= 0)).all()
+    ):
         raise ValueError(
             "margins must be finite, and lipschitz must be finite and >= 0."
         )
     # zero for rows of zeros, also where nothing is known of the distance
-    reach = np.where(slope > 0, slope * distance * SLACK, 0.0)
+    reach = np.where(derivative > 0, derivative * distance * SLACK, 0.0)
     # [fairness:fragile] a margin moves by no more than this, so its sign stays else
     near = np.abs(rho) <= reach
     # [fairness:ties] any model near may decide a tie either way: it counts both ways

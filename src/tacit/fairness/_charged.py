@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
-from tacit._estimators import promised_neighbors
+from tacit._estimators import guaranteed_neighbors
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import PlainNumbers, fraction, one_of
@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 LABEL = "fairness certificate"
 # Part of the chance to fail that the noise of the counts gets; the distance has the
 # rest
-NOISE_SHARE = 0.1
+NOISE_FRACTION = 0.1
 
 ASSUMPTIONS = (
     "the model is public, or was paid for: it depends on these rows in no other way",
@@ -137,10 +137,10 @@ class CertificatePlan(PlainNumbers):
             return self.scale * (-float(ndtri(chance)) * sqrt(n_counts) + 1e-6)
 
         # [fairness:laplace-sum] Chernoff's bound on a sum of Laplace variables
-        def deviations(s: float) -> float:
+        def stds(s: float) -> float:
             return float((-n_counts * np.log1p(-(s**2)) + log(1 / chance)) / s)
 
-        found = minimize_scalar(deviations, bounds=(1e-6, 1 - 1e-9), method="bounded")
+        found = minimize_scalar(stds, bounds=(1e-6, 1 - 1e-9), method="bounded")
         # a little more, for rounding to the grid
         return self.scale * (float(found.fun) + 1e-6)
 
@@ -250,13 +250,13 @@ def private_certificate(
         classes=read.classes,
         groups=groups,
         delta=delta,
-        neighbors=promised_neighbors(model) if neighbors is None else neighbors,
+        neighbors=guaranteed_neighbors(model) if neighbors is None else neighbors,
         notion=notion,
         desirable=desirable,
         failure=failure,
     )
     moved, constant = distance_and_constant(model, distance)
-    within = checked_distance(moved, failure, NOISE_SHARE * failure)
+    within = checked_distance(moved, failure, NOISE_FRACTION * failure)
     weights = [part.tobytes() for part in (read.weights, read.intercepts)]
     rng = noise_generator(random_state, LABEL, plan, within, *weights)
 
@@ -279,7 +279,7 @@ def private_certificate(
         release, ledger, lambda counts: plan.run(counts, rng), check=counted
     )
     values, ends, change = noisy_figures(
-        plan.layout, noisy, plan.reach, NOISE_SHARE * failure
+        plan.layout, noisy, plan.reach, NOISE_FRACTION * failure
     )
     return FairnessCertificate(
         notion=notion,

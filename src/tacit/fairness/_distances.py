@@ -196,6 +196,6 @@ def expected_flips(margins: ArrayLike, lipschitz: ArrayLike, scale: float) -> fl
     nonnegative(scale=scale)
     rho, reach = np.broadcast_arrays(np.abs(margins), scale * np.asarray(lipschitz))
     with np.errstate(divide="ignore", invalid="ignore"):
-        deviations = np.where(reach > 0, rho / reach, np.where(rho > 0, inf, 0.0))
+        stds = np.where(reach > 0, rho / reach, np.where(rho > 0, inf, 0.0))
     # [fairness:flips] a row with margin zero is turned half of the time
-    return float(special.ndtr(-deviations).mean())
+    return float(special.ndtr(-stds).mean())

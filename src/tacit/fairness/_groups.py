@@ -250,14 +250,14 @@ def _unlike_itself(value: Any) -> bool:
 
 def _codes(name: str, values: NDArray[Any], known: tuple[Any, ...]) -> NDArray[np.intp]:
     """Return the place of each row's value among those known."""
-    places = {value: place for place, value in enumerate(known)}
+    positions = {value: position for position, value in enumerate(known)}
     listed: list[Hashable] = values.tolist()
-    if not distinct(name, listed) <= set(places):
+    if not distinct(name, listed) <= set(positions):
         raise ValueError(
             f"{name} must hold public values only: the labels of the model, or the "
             "values given as groups."
         )
-    return np.array([places[value] for value in listed], dtype=np.intp)
+    return np.array([positions[value] for value in listed], dtype=np.intp)
 
 
 def _desirable(desirable: Any, notion: str, labels: tuple[Any, ...]) -> tuple[Any, ...]:

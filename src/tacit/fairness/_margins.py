@@ -81,23 +81,23 @@ class LinearModel:
             )
         scores = np.empty((rows.shape[0], len(self.weights)))
         norms = np.empty(rows.shape[0])
-        for place, part in pieces(rows):
+        for position, part in pieces(rows):
             within = part if self.bounds is None else self.bounds.clip(part)
             # what is too large for a float is refused with the margins
             with np.errstate(over="ignore", invalid="ignore"):
-                scores[place] = margins(within, self.weights.T) + self.intercepts
-                norms[place] = _norms(within, constant)
+                scores[position] = margins(within, self.weights.T) + self.intercepts
+                norms[position] = _norms(within, constant)
         return scores, norms
 
     def codes(self, y: Any, n_rows: int) -> Codes:
         """Return the place of each row's label."""
-        places = {label: place for place, label in enumerate(self.classes)}
+        positions = {label: position for position, label in enumerate(self.classes)}
         labels = column("y", y).tolist()
         if len(labels) != n_rows:
             raise ValueError("X and y must have as many rows as each other.")
-        if not distinct("y", labels) <= set(places):
+        if not distinct("y", labels) <= set(positions):
             raise ValueError("y must hold labels of the model only.")
-        return np.array([places[label] for label in labels], dtype=np.intp)
+        return np.array([positions[label] for label in labels], dtype=np.intp)
 
     def answers(self, scores: Floats) -> Codes:
         """Return the place of the label that is predicted."""

@@ -49,7 +49,7 @@ class WeightDistance:
         How far the computed minimum can be from the exact one.
     constant
         Value of the constant feature whose weight gives the intercept; zero for none.
-    slope
+    derivative
         Largest slope of the loss that the plan minimizes; None where it is not known.
 
     Notes
@@ -70,15 +70,15 @@ class WeightDistance:
     scales: tuple[float, ...]
     gap: float = 0.0
     constant: float = 0.0
-    slope: float | None = None
+    derivative: float | None = None
 
     @property
     def other(self) -> str:
         """What has the weights without noise, in words."""
         least = "the minimum of the objective of the plan, its ridge included"
-        if self.slope is None:
+        if self.derivative is None:
             return least
-        return f"{least}, whose loss has slopes of at most {self.slope:g}"
+        return f"{least}, whose loss has slopes of at most {self.derivative:g}"
 
     def __call__(self, failure: float) -> float:
         fraction(closed=False, failure=failure)
@@ -149,7 +149,7 @@ def _from_plan(planned: Any) -> WeightDistance:
         # [fairness:gap] the gradient at the point found, over the strong convexity
         tilt.gradient_tolerance / tilt.ridge + zeroed,
         problem.constant or 0.0,
-        float(problem.slope),
+        float(problem.max_derivative),
     )
 
 
@@ -159,7 +159,7 @@ def _zeroed(plan: Any) -> float:
     if not (makes_zeros(penalty) or isinstance(penalty, GroupL1)):
         return 0.0
     # [fairness:zeroed] each weight by no more than the reach of that noise
-    reach = plan.tilted.noise_law.furthest(plan.output_scale())
+    reach = plan.tilted.noise_distribution.furthest(plan.output_scale())
     return sqrt(plan.tilted.problem.size) * float(reach)
 
 
@@ -168,20 +168,20 @@ def _from_noise(model: Any) -> WeightDistance:
     noise = getattr(model, "noise_", None)
     if noise is None or not noise.how.startswith("exact"):
         raise ValueError(NO_PLAN)
-    deviation = float(np.min(noise.coef))
+    std = float(np.min(noise.coef))
     intercept = float(np.max(noise.intercept))
     size = np.size(noise.coef) + (np.size(noise.intercept) if intercept > 0 else 0)
     # deviation of a coordinate, in scales of each law
     units = {"gaussian": 1.0, "laplace": sqrt(2), "gamma": sqrt(size + 1)}
-    scale = deviation / units[noise.law]
+    scale = std / units[noise.law]
     return WeightDistance(
         size,
         noise.law,
         (scale,),
         # [fairness:gap-unknown] the sensitivity holds twice the gap, hence this bound
         scale / (2 * _multiplier(model)),
-        intercept / deviation,
-        float(model.loss_.max_slope(inf, model.bounds_.y_range)),
+        intercept / std,
+        float(model.loss_.max_derivative(inf, model.bounds_.y_range)),
     )
 
 

@@ -57,7 +57,7 @@ class _Side:
     def least(self, *kinds: int) -> Floats:
         """Return the least share of these kinds that the noise leaves open."""
         rest = (kind for kind in EVERY if kind not in kinds)
-        return _least_share(self.total(*kinds), self.total(*rest))
+        return _min_fraction(self.total(*kinds), self.total(*rest))
 
     def most(self, kind: int) -> Floats:
         """Return the largest share of one kind that the noise leaves open."""
@@ -73,7 +73,7 @@ class _Side:
         return np.asarray(np.maximum(happens, 0.0) / np.maximum(every, 1.0))
 
 
-def _least_share(part: tuple[Floats, Floats], rest: tuple[Floats, Floats]) -> Floats:
+def _min_fraction(part: tuple[Floats, Floats], rest: tuple[Floats, Floats]) -> Floats:
     # [fairness:noisy-share] it grows with the part and falls with the rest
     low = np.maximum(part[0] - part[1], 0.0)
     whole = low + np.maximum(rest[0] + rest[1], 0.0)
@@ -103,7 +103,9 @@ def noisy_figures(
         change = np.maximum(own.most(MAY_END), own.most(MAY_BEGIN))
     else:
         rows, other_rows = own.total(*EVERY), others.total(*EVERY)
-        size = Ends(_least_share(rows, other_rows), 1 - _least_share(other_rows, rows))
+        size = Ends(
+            _min_fraction(rows, other_rows), 1 - _min_fraction(other_rows, rows)
+        )
         figures = figure_ends(own.ends(), others.ends(), size)
         part, rest = np.maximum(rows[0], 0.0), np.maximum(other_rows[0], 0.0)
         values = rest / np.maximum(part + rest, 1.0) * (own.share() - others.share())

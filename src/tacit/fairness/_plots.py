@@ -29,16 +29,16 @@ def draw_groups(
 ) -> Axes:
     """Draw one line a group, with a bar for each named interval."""
     ax = quiet(axes_for(ax), grid="x")
-    places = np.arange(len(groups))[::-1]
+    positions = np.arange(len(groups))[::-1]
     ax.axvline(0.0, color="0.6", linewidth=1)
     for (name, lower, upper), color, width in zip(
         intervals, (ACCENT, MUTED), (5, 2), strict=False
     ):
         ax.hlines(
-            places, lower, upper, color=color, linewidth=width, alpha=0.5, label=name
+            positions, lower, upper, color=color, linewidth=width, alpha=0.5, label=name
         )
-    ax.plot(values, places, "o", color=ACCENT, label="measured")
-    ax.set_yticks(places, [str(group) for group in groups])
+    ax.plot(values, positions, "o", color=ACCENT, label="measured")
+    ax.set_yticks(positions, [str(group) for group in groups])
     ax.set_xlabel(notion.replace("_", " "))
     if intervals:
         ax.legend(frameon=False)

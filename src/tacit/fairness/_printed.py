@@ -54,8 +54,8 @@ def truncated_chernoff(
     rows with a small margin, which `certify` counts. For comparison only.
     """
     nonnegative(distance=distance, t=t)
-    rho, slope = np.abs(margins), np.asarray(lipschitz, dtype=np.float64)
-    near = rho <= slope * distance
+    rho, derivative = np.abs(margins), np.asarray(lipschitz, dtype=np.float64)
+    near = rho <= derivative * distance
     with np.errstate(divide="ignore", invalid="ignore"):
-        left = np.where(near & (slope > 0), distance - rho / slope, 0.0)
+        left = np.where(near & (derivative > 0), distance - rho / derivative, 0.0)
     return float(np.where(near, np.exp(t * left), 0.0).mean())

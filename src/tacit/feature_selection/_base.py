@@ -20,10 +20,10 @@ from tacit._estimators import (
     checked_targets,
     checked_values,
     columns_with_bounds,
+    guaranteed_budget,
     listed,
     numeric,
     planning_rows,
-    promised_budget,
     public_range,
 )
 from tacit._random import is_seeded, noise_generator
@@ -204,10 +204,10 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
                 f"X, got {self.n_features_to_select!r}."
             )
         features = self._features(n_features, sparse)
-        budget = promised_budget(self.epsilon, self.delta, self.neighbors, n_rows)
+        budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
         planned_rows = planning_rows(budget, n_rows, self.expected_rows)
         plan = self.plan_selection(budget, planned_rows, n_features)
-        told = (*self._told(features), *plan.assumptions)
+        told = (*self._released(features), *plan.assumptions)
         return PlannedSelection(budget, planned_rows, features, plan, told)
 
     def _counted(self):
@@ -223,7 +223,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
             **self._public_targets(),
         )
         if sparse:
-            features.refuse_without_zero()
+            features.require_zero()
         return features
 
     def _public_targets(self):
@@ -249,7 +249,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         """Return features with their ranges mapped to [-1, 1]."""
         return features.to_unit(X)
 
-    def _told(self, features):
+    def _released(self, features):
         """Return what a report says of the ranges of features and targets."""
         if features.classes is not None:
             return (RANGED, LABELED)
@@ -289,7 +289,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         for column in fallback:
             if isinstance(column, str) and column in names:
                 mask[names.index(column)] = True
-            elif _is_place(column) and 0 <= column < n_features:
+            elif _is_position(column) and 0 <= column < n_features:
                 mask[column] = True
             else:
                 raise ValueError(
@@ -328,7 +328,7 @@ def _is_dense(X):
     return not hasattr(X, "tocsr")
 
 
-def _is_place(column):
+def _is_position(column):
     return isinstance(column, Integral) and not isinstance(column, bool)
 
 

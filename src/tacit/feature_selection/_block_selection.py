@@ -47,7 +47,7 @@ class Ask:
             found = fresh.set_params(**seeds).fit(X, y).get_support()
         else:
             found = self.selector(X, y)
-        return _places(found, X.shape[1])
+        return _positions(found, X.shape[1])
 
 
 def first_columns(X: Any, y: Any, n_select: int) -> Any:
@@ -73,14 +73,16 @@ def first_columns(X: Any, y: Any, n_select: int) -> Any:
     return varied[np.asarray(active[:n_select], dtype=np.intp)]
 
 
-def _places(found: Any, n_features: int) -> tuple[int, ...]:
+def _positions(found: Any, n_features: int) -> tuple[int, ...]:
     """Return places of columns in order, from places or a mask."""
     array = np.asarray(found)
     if array.dtype.kind == "b" and array.shape == (n_features,):
         array = np.flatnonzero(array)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError
-    places = sorted({int(place) for place in array if isinstance(place, Integral)})
-    if places and not 0 <= places[0] <= places[-1] < n_features:
+    positions = sorted(
+        {int(position) for position in array if isinstance(position, Integral)}
+    )
+    if positions and not 0 <= positions[0] <= positions[-1] < n_features:
         raise ValueError
-    return tuple(places)
+    return tuple(positions)

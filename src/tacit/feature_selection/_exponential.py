@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit._validate import at_least, positive
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
-from tacit.feature_selection._sums import ExactSums, refuse_many_rows
+from tacit.feature_selection._sums import ExactSums, check_row_count
 from tacit.mechanisms import Exponential
 from tacit.mechanisms.grid import noise_assumptions
 from tacit.mechanisms.integer_noise import FEW_ROWS
@@ -237,7 +237,7 @@ class ExponentialSelector(PrivateSelector):
             raise ValueError(
                 f"fit_intercept must be True or False, got {self.fit_intercept!r}."
             )
-        refuse_many_rows("ExponentialSelector", n_rows, budget.neighbors)
+        check_row_count("ExponentialSelector", n_rows, budget.neighbors)
         n_select = int(self.n_features_to_select)
         count = comb(n_features, n_select)
         if n_select > MOST_SELECT or count > self.most_supports:

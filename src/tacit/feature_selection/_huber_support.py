@@ -18,7 +18,7 @@ __all__ = ["HuberLassoSupport"]
 # Rounds of shifting residuals beyond the threshold
 ROUNDS = 30
 # Standard deviations of a normal law, to one median absolute deviation
-DEVIATIONS = 1.4826
+STDS = 1.4826
 
 
 class HuberLassoSupport(SelectorMixin, BaseEstimator):
@@ -95,7 +95,7 @@ class HuberLassoSupport(SelectorMixin, BaseEstimator):
         varied = spread > 1e-10 * np.abs(X).max(axis=0)
         X = (X - X.mean(axis=0)) / np.where(varied, spread, np.inf)
         y = y - np.median(y)
-        y = y / (DEVIATIONS * np.median(np.abs(y)) or y.std() or 1.0)
+        y = y / (STDS * np.median(np.abs(y)) or y.std() or 1.0)
         lasso = Lasso(self.penalty, warm_start=True)
         beyond = y - np.clip(y, -self.threshold, self.threshold)
         with warnings.catch_warnings():

@@ -14,17 +14,17 @@ from tacit.feature_selection._lasso_distance import (
     SquaredFacts,
     lasso_distance,
 )
-from tacit.feature_selection._sums import refuse_many_rows
+from tacit.feature_selection._sums import check_row_count
 from tacit.mechanisms import StableRelease
 from tacit.mechanisms.integer_noise import FEW_ROWS
 from tacit.privacy import Event
-from tacit.solvers._base import refuse_pure
+from tacit.solvers._base import require_delta
 
 __all__ = ["LassoStabilityPlan", "LassoStabilitySelector"]
 
 ACCOUNTINGS = ("tight", "paper")
 # Chance of no answer, at distances that the default penalty makes room for
-REFUSED = 0.01
+REJECTED = 0.01
 # Part of a penalty that columns outside may take up by their likeness to those inside
 LIKENESS = 0.25
 
@@ -200,10 +200,10 @@ class LassoStabilitySelector(PrivateSelector):
     def plan_selection(self, budget, n_rows, n_features):
         self._check()
         instead = "ExponentialSelector or PeelingSelector"
-        refuse_pure(budget, "LassoStabilitySelector", instead)
-        refuse_many_rows("LassoStabilitySelector", n_rows, budget.neighbors)
+        require_delta(budget, "LassoStabilitySelector", instead)
+        check_row_count("LassoStabilitySelector", n_rows, budget.neighbors)
         release = StableRelease(budget.epsilon, budget.delta)
-        needed = release.distance_needed(REFUSED)
+        needed = release.distance_needed(REJECTED)
         facts = self._facts(budget.neighbors.rows_changed)
         penalty = self.penalty
         if penalty is None:

@@ -129,18 +129,18 @@ class SquaredFacts:
         if lasso is None:
             return (), 0.0
         changes = (self.penalty - lasso.steepest) / self.slack
-        if lasso.places:
+        if lasso.positions:
             changes = min(changes, self._inner_changes(lasso))
         return lasso.support, safe_distance(changes)
 
     def _inner_changes(self, lasso: ExactLasso) -> float:
         """Return the least of the tests on columns of the support and the constant."""
         least = float(np.linalg.eigvalsh(lasso.gram)[0])
-        if least <= len(lasso.places):  # a singular matrix explains nothing
+        if least <= len(lasso.positions):  # a singular matrix explains nothing
             return 0.0
         explained = np.linalg.solve(lasso.gram, lasso.cross.T)
         return self.changes_inside(
-            len(lasso.places),
+            len(lasso.positions),
             len(lasso.support),
             least=least,
             coherence=float(np.abs(explained).sum(axis=0).max(initial=0.0)),
@@ -150,7 +150,7 @@ class SquaredFacts:
 
     def changes_inside(
         self,
-        n_places: int,
+        n_positions: int,
         n_support: int,
         *,
         least: float,
@@ -162,7 +162,7 @@ class SquaredFacts:
 
         Parameters
         ----------
-        n_places
+        n_positions
             Columns of the support, and the constant where there is one.
         n_support
             Columns of the support.
@@ -179,7 +179,7 @@ class SquaredFacts:
             self.rows_changed,
             self.coef_bound,
             self.incoherence,
-            n_places,
+            n_positions,
         )
         if least <= g:  # a product of two negative numbers must not pass
             return 0.0
@@ -268,7 +268,7 @@ class PaperFacts:
         n, unit = len(y), 4 * self.size**1.5 / (self.curvature / 2)
         # [lasso-paper:tests]
         tests = [(self.penalty / 2 - lasso.steepest) / self.slack]
-        if lasso.places:
+        if lasso.positions:
             least = float(np.linalg.eigvalsh(lasso.gram)[0])
             tests.append((least - self.curvature * n) / self.size)
             tests.append((n * (1 - float(np.abs(lasso.w).max())) - 2 * unit) / unit)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tacit.feature_selection._sums import UNIT, ExactSums
 
-__all__ = ["ridged_slopes", "solve_whole", "stationary_point"]
+__all__ = ["ridged_derivatives", "solve_integer", "stationary_point"]
 
 Array = NDArray[np.float64]
 # Of Python's whole numbers, or of fractions
@@ -25,7 +25,7 @@ Numbers = NDArray[np.object_]
 BATCH = 8
 
 
-def solve_whole(matrix: Numbers, right: Numbers) -> tuple[Numbers, int] | None:
+def solve_integer(matrix: Numbers, right: Numbers) -> tuple[Numbers, int] | None:
     """Return numerators and the denominator of a solution, None where singular.
 
     The matrix is positive semidefinite. Elimination divides without a remainder
@@ -52,15 +52,15 @@ def stationary_point(
     weight = Fraction(penalty)
     scale = weight.denominator * int(UNIT)
     pull = np.array([int(sign) * int(weight * scale) for sign in signs], dtype=object)
-    solved = solve_whole(_whole(gram, scale), _whole(linear, scale) - pull)
+    solved = solve_integer(_whole(gram, scale), _whole(linear, scale) - pull)
     if solved is None:
         return None
     return np.array([value / solved[1] for value in solved[0]], dtype=float)
 
 
-def ridged_slopes(
+def ridged_derivatives(
     sums: ExactSums,
-    places: list[int],
+    positions: list[int],
     start: Array,
     *,
     penalty: float,
@@ -72,7 +72,7 @@ def ridged_slopes(
     ----------
     sums
         Sums of products.
-    places
+    positions
         Columns to begin with; those without a penalty come first.
     start
         Their weights to begin with.
@@ -85,22 +85,22 @@ def ridged_slopes(
     scale = max(weight.denominator, trace.denominator) * int(UNIT)
     threshold, shrink = int(weight * scale), int(trace * scale)
     linear = _whole(sums.with_targets()[0], scale)
-    places, free = list(places), sums.free()
-    cross = _whole(sums.with_columns(places), scale)
+    positions, free = list(positions), sums.free()
+    cross = _whole(sums.with_columns(positions), scale)
     w = np.array([Fraction(float(v)) for v in start], dtype=object)
     while True:
-        penalties = [0 if place in free else threshold for place in places]
-        gram = cross[places] + shrink * np.eye(len(places), dtype=object)
-        chosen, top, bottom = _minimizer(gram, linear[places], penalties, w)
+        penalties = [0 if position in free else threshold for position in positions]
+        gram = cross[positions] + shrink * np.eye(len(positions), dtype=object)
+        chosen, top, bottom = _minimizer(gram, linear[positions], penalties, w)
         left = linear * bottom - cross[:, chosen] @ top
         over = np.abs(left) - threshold * bottom
-        entering = [j for j in range(len(left)) if over[j] > 0 and j not in places]
+        entering = [j for j in range(len(left)) if over[j] > 0 and j not in positions]
         if not entering:
             return np.array([value / (bottom * scale) for value in left])
         new = sorted(entering, key=lambda j: -over[j])[:BATCH]
-        w = np.array([Fraction(0)] * (len(places) + len(new)), dtype=object)
+        w = np.array([Fraction(0)] * (len(positions) + len(new)), dtype=object)
         w[chosen] = [Fraction(value, bottom) for value in top]
-        places = [*places, *new]
+        positions = [*positions, *new]
         cross = np.hstack([cross, _whole(sums.with_columns(new), scale)])
 
 
@@ -127,7 +127,7 @@ def _minimizer(
     while True:
         chosen = [j for j, kept in enumerate(active) if kept]
         pull = np.array([penalties[j] * signs[j] for j in chosen], dtype=object)
-        solved = solve_whole(gram[np.ix_(chosen, chosen)], linear[chosen] - pull)
+        solved = solve_integer(gram[np.ix_(chosen, chosen)], linear[chosen] - pull)
         assert solved is not None  # a ridge is in the matrix
         top, bottom = solved
         target = np.array([Fraction(0)] * len(w), dtype=object)

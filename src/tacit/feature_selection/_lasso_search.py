@@ -15,7 +15,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.feature_selection._lasso_integers import ridged_slopes, stationary_point
+from tacit.feature_selection._lasso_integers import ridged_derivatives, stationary_point
 from tacit.feature_selection._sums import ExactSums
 
 __all__ = ["ExactLasso", "exact_lasso"]
@@ -44,7 +44,7 @@ class ExactLasso:
 
     Parameters
     ----------
-    places
+    positions
         Columns with weights, in order; the column of ones last, where there is one.
     signs
         Sign of each weight that was looked for; zero for the column of ones.
@@ -58,7 +58,7 @@ class ExactLasso:
         Slopes that the weights leave to all other columns.
     """
 
-    places: list[int]
+    positions: list[int]
     signs: Array
     w: Array
     gram: Array
@@ -69,8 +69,8 @@ class ExactLasso:
     def support(self) -> tuple[int, ...]:
         """The selected columns in order, without the column of ones."""
         return tuple(
-            place
-            for place, sign in zip(self.places, self.signs, strict=True)
+            position
+            for position, sign in zip(self.positions, self.signs, strict=True)
             if sign != 0
         )
 
@@ -106,37 +106,37 @@ def exact_lasso(
     **Guarantee.** Where the lasso is stable and its columns determine its weights, it
     is returned; the page on the stability of the lasso proves it.
     """
-    slopes, _ = sums.with_targets()
+    derivatives, _ = sums.with_targets()
     free = sums.free()
     # [lasso:near] a value so near the least has slopes within three eighths of a margin
     near = margin**2 / (16 * max(1, sums.n_rows))
-    places, w = list(free), np.zeros(len(free))
-    cross = sums.with_columns(places)
+    positions, w = list(free), np.zeros(len(free))
+    cross = sums.with_columns(positions)
     while True:
-        w = _approach(cross[places], slopes[places], penalty, w, len(free))
-        wide = slopes - cross.astype(np.longdouble) @ w
-        gap = _gap(wide, w, places, penalty, len(free), bound, sums.n_rows)
+        w = _approach(cross[positions], derivatives[positions], penalty, w, len(free))
+        wide = derivatives - cross.astype(np.longdouble) @ w
+        gap = _gap(wide, w, positions, penalty, len(free), bound, sums.n_rows)
         left = wide.astype(float)
         if gap <= near:
             break
         # [lasso:many] weights outside cost a margin each, no more than the gap in all
         if int((np.abs(w[len(free) :]) * margin > 1.01 * gap).sum()) > most:
             return None
-        new = _entering(left, places, penalty, int((w != 0).sum()))
+        new = _entering(left, positions, penalty, int((w != 0).sum()))
         if not new:
             # [lasso:ridge] at the lasso a ridge of this size counts no more than `near`
             ridge = 2 * near / bound**2
-            left = ridged_slopes(sums, places, w, penalty=penalty, ridge=ridge)
+            left = ridged_derivatives(sums, positions, w, penalty=penalty, ridge=ridge)
             break
-        places = [*places, *new]
+        positions = [*positions, *new]
         cross = np.hstack([cross, sums.with_columns(new)])
         w = np.concatenate([w, np.zeros(len(new))])
-    return _with_steep_columns(sums, slopes, left, penalty, most, margin)
+    return _with_steep_columns(sums, derivatives, left, penalty, most, margin)
 
 
 def _with_steep_columns(
     sums: ExactSums,
-    slopes: Array,
+    derivatives: Array,
     left: Array,
     penalty: float,
     most: int,
@@ -150,19 +150,19 @@ def _with_steep_columns(
         return None
     inside = signs != 0
     inside[sums.free()] = True
-    found = [int(place) for place in np.flatnonzero(inside)]
+    found = [int(position) for position in np.flatnonzero(inside)]
     cross = sums.with_columns(found)
-    w = stationary_point(cross[found], slopes[found], penalty, signs[found])
+    w = stationary_point(cross[found], derivatives[found], penalty, signs[found])
     if w is None:
         return None
-    rest = (slopes - cross @ w)[~inside]
+    rest = (derivatives - cross @ w)[~inside]
     return ExactLasso(found, signs[found], w, cross[found], cross[~inside], rest)
 
 
 def _gap(
     left: NDArray[np.longdouble],
     w: Array,
-    places: list[int],
+    positions: list[int],
     penalty: float,
     n_free: int,
     bound: float,
@@ -175,22 +175,24 @@ def _gap(
     """
     # [lasso:gap]
     steepness = np.abs(left) - penalty
-    steepness[places[:n_free]] += penalty
+    steepness[positions[:n_free]] += penalty
     over = max(0.0, float(steepness.max(initial=0.0)))
     sizes = np.abs(w).astype(np.longdouble)
-    gap = penalty * sizes[n_free:].sum() - left[places] @ w + bound * over
+    gap = penalty * sizes[n_free:].sum() - left[positions] @ w + bound * over
     total = float(sizes.sum())
     size = (n_rows * (1 + total) + penalty) * (total + bound)
     return float(gap) + 8 * (len(w) + 4) * WIDE_EPSILON * size
 
 
-def _entering(left: Array, places: list[int], penalty: float, size: int) -> list[int]:
+def _entering(
+    left: Array, positions: list[int], penalty: float, size: int
+) -> list[int]:
     """Return the columns outside that violate the conditions most, a batch of them."""
     excess = np.abs(left) - penalty
-    excess[places] = -inf
+    excess[positions] = -inf
     violating = np.flatnonzero(excess > 0)
     worst = np.argsort(-excess[violating], kind="stable")[: max(BATCH, 2 * size)]
-    return [int(place) for place in np.sort(violating[worst])]
+    return [int(position) for position in np.sort(violating[worst])]
 
 
 def _approach(
@@ -228,6 +230,8 @@ def _polished(gram: Array, linear: Array, penalties: Array, w: Array) -> Array |
         return None
     exact = np.zeros(len(w))
     exact[active] = weights
-    slopes = np.abs(linear - gram @ exact)
-    met = np.where(active, (exact * signs >= 0), slopes <= penalties * (1 + VIOLATION))
+    derivatives = np.abs(linear - gram @ exact)
+    met = np.where(
+        active, (exact * signs >= 0), derivatives <= penalties * (1 + VIOLATION)
+    )
     return exact if met.all() and np.isfinite(exact).all() else None

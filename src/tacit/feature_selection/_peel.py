@@ -20,7 +20,7 @@ from scipy import sparse
 from tacit.feature_selection._peel_plan import LEVELS, SHARES, PeelPlan
 from tacit.feature_selection._sums import UNIT, WHOLE
 from tacit.mechanisms.ranks import rank_scores
-from tacit.mechanisms.selection import refuse_small_choice
+from tacit.mechanisms.selection import check_choice_size
 from tacit.privacy import Budget, Neighbors, calibrate
 
 __all__ = ["Peel", "Targets", "centered_targets"]
@@ -139,11 +139,11 @@ class Peel:
         free = np.arange(columns.shape[1])
         for step in range(plan.n_select):
             scores = np.abs(columns.T @ rows.residual)[free]
-            place = int(free[plan.column()(scores, rng)])
-            chosen.append(place)
-            free = free[free != place]
+            position = int(free[plan.column()(scores, rng)])
+            chosen.append(position)
+            free = free[free != position]
             if plan.fit_multiplier is not None and step + 1 < plan.n_select:
-                rows.regress(place, rng)
+                rows.regress(position, rng)
         return tuple(sorted(chosen))
 
 
@@ -155,7 +155,7 @@ def _planned(peel: Peel, budget: Budget, n_rows: int, n_features: int) -> PeelPl
     plans = [peel._of_kind(pure, budget, n_rows, n_features) for pure in kinds]
     plan = max(plans, key=_worth)
     least = min(plan.choice_epsilon, plan.quantile_epsilon or 1.0)
-    refuse_small_choice(least, budget, "select fewer columns")
+    check_choice_size(least, budget, "select fewer columns")
     return plan
 
 
@@ -178,8 +178,8 @@ def centered_targets(plan: PeelPlan, y: Array, rng: Generator) -> Targets:
     """Return targets less a private mean, cut to a private width."""
     middle, width = 0.0, 1.0
     if plan.quantile_epsilon is not None:
-        places = np.rint((y + 1) / 2 * N_CELLS).astype(np.int64)
-        counts = np.bincount(places, minlength=N_CELLS + 1)
+        positions = np.rint((y + 1) / 2 * N_CELLS).astype(np.int64)
+        counts = np.bincount(positions, minlength=N_CELLS + 1)
         ends = [plan.quantile(at)(rank_scores(counts, at), rng) for at in LEVELS]
         low, high = (2 * end / N_CELLS - 1 for end in sorted(ends))
         middle = (low + high) / 2
@@ -244,9 +244,9 @@ class _Walk:
         self._gram = np.zeros((0, 0))
         self._products = np.zeros(0)
 
-    def regress(self, place: int, rng: Generator) -> None:
+    def regress(self, position: int, rng: Generator) -> None:
         """Add a column, and set residuals to those of the private regression on all."""
-        column = self._columns[:, [place]]
+        column = self._columns[:, [position]]
         column = np.asarray(column.todense() if sparse.issparse(column) else column)
         self._private_chosen.append(column.ravel())
         others = [*self._private_chosen, self._targets.values]

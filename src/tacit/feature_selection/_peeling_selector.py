@@ -5,7 +5,7 @@ from __future__ import annotations
 from tacit._validate import one_of
 from tacit.feature_selection._base import PrivateSelector
 from tacit.feature_selection._peel import Peel
-from tacit.feature_selection._sums import refuse_many_rows
+from tacit.feature_selection._sums import check_row_count
 
 __all__ = ["PeelingSelector"]
 
@@ -140,7 +140,7 @@ class PeelingSelector(PrivateSelector):
         )
 
     def plan_selection(self, budget, n_rows, n_features):
-        refuse_many_rows("PeelingSelector", n_rows, budget.neighbors)
+        check_row_count("PeelingSelector", n_rows, budget.neighbors)
         return self._peel().plan(budget, n_rows, n_features)
 
     def select(self, plan, X, y, rng):

@@ -41,10 +41,10 @@ def value(H: Array, b: Array, w: Array, size: int) -> float:
     """Return ``w' H w / 2 - b' w``."""
     total = 0.0
     for i in range(size):
-        slope = -2.0 * b[i]
+        derivative = -2.0 * b[i]
         for j in range(size):
-            slope += H[i, j] * w[j]
-        total += w[i] * slope
+            derivative += H[i, j] * w[j]
+        total += w[i] * derivative
     return total / 2.0
 
 
@@ -71,13 +71,13 @@ def on_face(
     for i in range(size):
         if signs[i] == 0.0:
             continue
-        place = 0
+        position = 0
         for j in range(size):
             if signs[j] != 0.0:
-                A[count, place] = H[i, j]
-                place += 1
-        A[count, place] = signs[i] * scale
-        A[place, count] = signs[i] * scale
+                A[count, position] = H[i, j]
+                position += 1
+        A[count, position] = signs[i] * scale
+        A[position, count] = signs[i] * scale
         x[count] = b[i]
         count += 1
     A[count, count] = 0.0
@@ -163,24 +163,24 @@ def all_values(
     A = np.empty((size + 1, size + 1))
     x = np.empty(size + 1)
     w = np.empty(size)
-    places = np.empty(size, dtype=np.int64)
+    positions = np.empty(size, dtype=np.int64)
     for i in range(n_select):
-        places[i] = i
+        positions[i] = i
     for i in range(extra):
-        places[n_select + i] = n_features + i
+        positions[n_select + i] = n_features + i
     for index in range(len(out)):
         for i in range(size):
-            b[i] = linear[places[i]]
+            b[i] = linear[positions[i]]
             for j in range(size):
-                H[i, j] = gram[places[i], places[j]]
+                H[i, j] = gram[positions[i], positions[j]]
             H[i, i] += ridge
         out[index] = least_value(H, b, bound, size, A, x, w)
         # the next set in lexicographic order
         i = n_select - 1
-        while i >= 0 and places[i] == n_features - n_select + i:
+        while i >= 0 and positions[i] == n_features - n_select + i:
             i -= 1
         if i < 0:
             return
-        places[i] += 1
+        positions[i] += 1
         for j in range(i + 1, n_select):
-            places[j] = places[j - 1] + 1
+            positions[j] = positions[j - 1] + 1

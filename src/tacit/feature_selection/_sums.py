@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.exceptions import PlanError
-from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import Neighbors
 
-__all__ = ["UNIT", "WHOLE", "ExactSums", "refuse_many_rows"]
+__all__ = ["UNIT", "WHOLE", "ExactSums", "check_row_count"]
 
 Array = NDArray[np.float64]
 
@@ -29,11 +29,11 @@ UNIT = float(WHOLE) ** 2
 BLOCK = 2**21
 
 
-def refuse_many_rows(selector: str, n_rows: int, neighbors: Neighbors) -> None:
+def check_row_count(selector: str, n_rows: int, neighbors: Neighbors) -> None:
     """Refuse more rows than sums are exact for, where their number is public."""
-    if neighbors is Neighbors.REPLACE_ONE and n_rows > MOST_ROWS_WHOLE:
+    if neighbors is Neighbors.REPLACE_ONE and n_rows > MAX_INTEGER_ROWS:
         raise PlanError(
-            f"{selector} provides for up to {MOST_ROWS_WHOLE} rows, got "
+            f"{selector} provides for up to {MAX_INTEGER_ROWS} rows, got "
             f"n_rows={n_rows}; use BlockVoteSelector."
         )
 
@@ -81,9 +81,9 @@ class ExactSums:
             squares += float(targets @ targets)
         return total / UNIT, squares / UNIT
 
-    def with_columns(self, places: list[int]) -> Array:
+    def with_columns(self, positions: list[int]) -> Array:
         """Return the sums of all columns times those at these places."""
-        total = np.zeros((self.n_columns, len(places)))
+        total = np.zeros((self.n_columns, len(positions)))
         for block, _ in self.blocks():
-            total += block.T @ block[:, places]
+            total += block.T @ block[:, positions]
         return total / UNIT

@@ -16,7 +16,7 @@ from tacit.feature_selection._base import LABELED, RANGED, PrivateSelector, two_
 from tacit.feature_selection._block_selection import Ask
 from tacit.mechanisms import NO_ANSWER, Exponential
 from tacit.mechanisms.grid import noise_assumptions
-from tacit.mechanisms.selection import refuse_small_choice
+from tacit.mechanisms.selection import check_choice_size
 from tacit.privacy import (
     BoundedRange,
     Budget,
@@ -26,7 +26,7 @@ from tacit.privacy import (
     calibrate,
 )
 from tacit.stability import BlockVote, SubsampleVote, block_members
-from tacit.stability._base import refuse_wrong_function
+from tacit.stability._base import check_function
 from tacit.stability._isolated_call import seeds_for, votes_of
 from tacit.stability._taken_rows import ListedRows
 
@@ -91,7 +91,7 @@ class FeatureVote:
         """Choose the number of blocks, from public facts."""
         count = self.ask.n_select
         epsilon = epsilon_of_choice(budget, count)
-        refuse_small_choice(epsilon, budget, "select fewer columns")
+        check_choice_size(epsilon, budget, "select fewer columns")
         n_blocks = self.n_blocks
         if n_blocks is None:
             needed = votes_needed(epsilon, count, n_features)
@@ -117,9 +117,9 @@ class FeatureVote:
         free, chosen = np.arange(X.shape[1]), []
         for _ in range(plan.n_select):
             # [features:choice]
-            place = plan.choice(counts[free], rng)
-            chosen.append(int(free[place]))
-            free = np.delete(free, place)
+            position = plan.choice(counts[free], rng)
+            chosen.append(int(free[position]))
+            free = np.delete(free, position)
         return tuple(sorted(chosen))
 
 
@@ -304,7 +304,7 @@ class BlockVoteSelector(PrivateSelector):
                 f"function of X and y, got {type(selector).__name__}."
             )
         if selector is not None and not hasattr(selector, "get_support"):
-            refuse_wrong_function("selector", selector)
+            check_function("selector", selector)
         return selector
 
     def _features(self, n_features, sparse):
@@ -317,7 +317,7 @@ class BlockVoteSelector(PrivateSelector):
             self.feature_bounds, columns_with_bounds(self, n_features)
         )
         if sparse:
-            features.refuse_without_zero()
+            features.require_zero()
         return features
 
     def _prepared_targets(self, y, features):
@@ -335,7 +335,7 @@ class BlockVoteSelector(PrivateSelector):
         """Return entries cut to their ranges, in their own units."""
         return X if features is None else features.clip(X)
 
-    def _told(self, features):
+    def _released(self, features):
         """Return what a report says of what is cut."""
         cut = () if features is None else (RANGED,)
         if self.classes is not None:

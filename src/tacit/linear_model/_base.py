@@ -16,8 +16,8 @@ from tacit._estimators import (
     all_or_nothing,
     checked_shape,
     checked_targets,
+    guaranteed_budget,
     listed,
-    promised_budget,
 )
 from tacit._validate import at_least
 from tacit.data import RowBounds
@@ -28,7 +28,7 @@ from tacit.linear_model._erm import (
     private_erm,
 )
 from tacit.privacy import Ledger, Neighbors
-from tacit.solvers import INTERCEPT_SHARE
+from tacit.solvers import INTERCEPT_FRACTION
 
 __all__ = ["CoefficientNoise", "PrivateLinearModel", "bounds_in_words"]
 
@@ -58,7 +58,7 @@ class CoefficientNoise:
     how: str
     law: str = "gaussian"
 
-    def deviations(self, level: float) -> float:
+    def stds(self, level: float) -> float:
         """Return how many deviations cover ``level`` of the noise, at least."""
         if self.law == "gaussian":
             return float(ndtri((1 + level) / 2))
@@ -129,7 +129,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
             n_features,
             solver=self.solver,
             noise=self.noise,
-            budget=promised_budget(self.epsilon, self.delta, self.neighbors, n_rows),
+            budget=guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows),
             expected_rows=self.expected_rows,
         )
 
@@ -142,7 +142,7 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         if not self.fit_intercept:
             return None
         # entry by entry, a constant as large as the bound costs nothing
-        return bounds.x_norm * (INTERCEPT_SHARE if bounds.norm == "l2" else 1.0)
+        return bounds.x_norm * (INTERCEPT_FRACTION if bounds.norm == "l2" else 1.0)
 
     def _minimize(self, X, y, setting, ledger):
         """Set bounds, loss and report; return weights (p, k) and intercepts (k,)."""
@@ -174,11 +174,9 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         noise = self._facts.noise
         if noise is None:
             return None
-        return CoefficientNoise(
-            *shaped(*self._parts(noise.deviation)), noise.how, noise.law
-        )
+        return CoefficientNoise(*shaped(*self._parts(noise.std)), noise.how, noise.law)
 
-    def _made_up(self, n_features):
+    def _synthetic(self, n_features):
         """Return what to change for features and targets from -1 to 1: nothing."""
         return {}
 

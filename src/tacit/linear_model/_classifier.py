@@ -5,7 +5,7 @@ from __future__ import annotations
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 
-from tacit._estimators import labels_found, planning_rows, promised_budget
+from tacit._estimators import guaranteed_budget, labels_found, planning_rows
 from tacit._validate import one_of
 from tacit.convex import L1Ball
 from tacit.data import RowBounds
@@ -80,7 +80,7 @@ class PrivateClassifierMixin(ClassifierMixin):
             return "linf"
         if self.penalty is not None or name != "auto":
             return "l2"
-        budget = promised_budget(self.epsilon, self.delta, self.neighbors, n_rows)
+        budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
         planned = planning_rows(budget, n_rows, self.expected_rows)
         return auto_norm(planned, n_features, is_sparse, budget)
 

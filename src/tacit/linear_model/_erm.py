@@ -20,10 +20,10 @@ from tacit._validate import at_least
 from tacit.convex import Loss, Regularizer
 from tacit.data import FeatureBounds, RowBounds, bounded_rows
 from tacit.data.bounds import canonical
-from tacit.data.rows import is_on_disk, refuse_on_disk
+from tacit.data.rows import is_on_disk, require_in_memory
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import (
     SOLVER_NAMES,
@@ -183,10 +183,10 @@ def planned_fit(
     # coordinates have clips of their own, which leave the loss as it is
     if not isinstance(chosen, COLUMN_SOLVERS):
         problem = capped
-    elif not counted and expected_rows is None and problem.n_rows > MOST_ROWS_WHOLE:
+    elif not counted and expected_rows is None and problem.n_rows > MAX_INTEGER_ROWS:
         raise PlanError(
             "expected_rows must be given for neighbors='add_or_remove_one' where delta "
-            f"is 0 or tiny: a public guess of the rows, at most {MOST_ROWS_WHOLE} for "
+            f"is 0 or tiny: a public guess of the rows, at most {MAX_INTEGER_ROWS} for "
             f"{type(chosen).__name__}."
         )
     plan = chosen.plan(problem, budget)
@@ -262,7 +262,7 @@ def _readable(X: Any, solver: Any) -> Any:
     if isinstance(solver, COLUMN_SOLVERS) and X.nbytes <= MOST_COPIED:
         return np.array(X)
     if isinstance(solver, (*WALKERS, *COLUMN_SOLVERS)):
-        refuse_on_disk(type(solver).__name__)
+        require_in_memory(type(solver).__name__)
     return X
 
 

@@ -11,7 +11,7 @@ __all__ = ["HuberRegressor"]
 
 # Threshold as a share of the public range: 1.35 standard deviations, the usual choice,
 # where the range is about nine of them wide
-THRESHOLD_SHARE = 0.15
+THRESHOLD_FRACTION = 0.15
 
 
 class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
@@ -142,7 +142,7 @@ class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
 
     def _loss(self, low, high, scale):
         if self.threshold is None:
-            return Huber(THRESHOLD_SHARE * (high - low) / scale)
+            return Huber(THRESHOLD_FRACTION * (high - low) / scale)
         positive(threshold=self.threshold)
         return Huber(self.threshold / scale)
 

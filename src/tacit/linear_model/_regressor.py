@@ -21,7 +21,7 @@ from tacit.solvers import has_default_set
 __all__ = ["PrivateRegressorMixin", "nonnegative"]
 
 # Targets over features: beyond, a coefficient with its noise may be infinite
-MOST_SLOPE = 1e200
+MAX_DERIVATIVE = 1e200
 
 
 class PrivateRegressorMixin(RegressorMixin):
@@ -63,7 +63,7 @@ class PrivateRegressorMixin(RegressorMixin):
         bounds = RowBounds(self.x_norm, self.bound_norm, y_range=(-1.0, 1.0))
         intercept = self._intercept(bounds)
         _, scale = self.target_unit()
-        if scale / min(bounds.x_norm, 1.0) > MOST_SLOPE:
+        if scale / min(bounds.x_norm, 1.0) > MAX_DERIVATIVE:
             raise ValueError(
                 f"y_range is too wide for x_norm={bounds.x_norm:g}: coefficients would "
                 f"not be finite numbers, got {self.y_range!r}; rescale the targets."

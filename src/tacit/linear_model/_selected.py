@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import promised_budget
+from tacit._estimators import guaranteed_budget
 from tacit._validate import at_least, fraction, one_of
 from tacit.convex import Free
-from tacit.data.rows import is_on_disk, refuse_on_disk
+from tacit.data.rows import is_on_disk, require_in_memory
 from tacit.exceptions import PlanError
 from tacit.feature_selection import (
     BlockVoteSelector,
@@ -212,13 +212,13 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         check_is_fitted(self)
         if self.n_features_to_select >= self.n_features_in_:
             return 0.0
-        promise, (entry,) = self.privacy_.promise, self.privacy_.entries
+        guarantee, (entry,) = self.privacy_.guarantee, self.privacy_.entries
         own = entry.label.endswith(type(self).__name__)
         # else of the search that chose the model, or of a stream of fits
         if not own or not isinstance(entry.event, Composed):
             return None
         selection, _ = entry.event.events
-        return selection.curve(promise.neighbors).epsilon(promise.delta)
+        return selection.curve(guarantee.neighbors).epsilon(guarantee.delta)
 
     def _planned(self, setting, n_rows, n_features):
         # the stages bring their own noise
@@ -228,7 +228,7 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
             n_features,
             solver=self._stages(setting.features, n_features),
             noise="grid",
-            budget=promised_budget(self.epsilon, self.delta, self.neighbors, n_rows),
+            budget=guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows),
             expected_rows=self.expected_rows,
         )
 
@@ -297,12 +297,12 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         """Set what was selected too."""
         if is_on_disk(X):  # selectors need all rows at once
             if X.nbytes > MOST_COPIED:
-                refuse_on_disk(type(self).__name__)
+                require_in_memory(type(self).__name__)
             X = np.array(X)
         found = PrivateLinearModel._minimize(self, X, y, setting, ledger)
         self.selection_, self.path_ = self._facts.path, None
         return found
 
-    def _made_up(self, n_features):
+    def _synthetic(self, n_features):
         """Return parameters that do the same for features and targets in -1 to 1."""
         return {"feature_bounds": 1.0}

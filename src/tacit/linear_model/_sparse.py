@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import columns_with_bounds, planning_rows, promised_budget
+from tacit._estimators import columns_with_bounds, guaranteed_budget, planning_rows
 from tacit._validate import nonnegative, positive
 from tacit.convex import CoordinatePenalty, L1Ball, Regularizer
 from tacit.data import FeatureBounds, RowBounds
@@ -25,7 +25,7 @@ KINDS = (CoordinateDescent, GreedyCoordinateDescent, FrankWolfe)
 # A factor of the penalty that no sum of slopes can reach: more changes nothing
 MOST_PENALTY = 1e100
 # Coefficients with their noise are finite up to this many targets over features
-MOST_SLOPE = 1e200
+MAX_DERIVATIVE = 1e200
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,29 +44,29 @@ class SelectionPath:
     gradient
         Derivative of the mean loss with noise, slopes cut, for features mapped to
         [-1, 1] and targets in units of half of ``y_range``.
-    deviation
+    std
         Standard deviation of the noise in it.
     """
 
     features: NDArray[np.int64]
     gradient: NDArray[np.float64]
-    deviation: NDArray[np.float64]
+    std: NDArray[np.float64]
 
     @classmethod
     def of(cls, visits, problem):
         """Return the path of a solver that was given this problem."""
-        places, gradients, deviations = (
+        positions, gradients, stds = (
             np.array(part) for part in zip(*visits, strict=True)
         )
         if problem.constant is not None:
-            places[places == problem.n_features - 1] = -1
+            positions[positions == problem.n_features - 1] = -1
         n_rows = problem.n_rows
-        return cls(places, gradients / n_rows, deviations / n_rows)
+        return cls(positions, gradients / n_rows, stds / n_rows)
 
     @property
     def signal(self):
         """Noisy gradients, each in units of its own deviation."""
-        return self.gradient / self.deviation
+        return self.gradient / self.std
 
     def __len__(self):
         return len(self.features)
@@ -94,13 +94,13 @@ class SparseLinearModel(PrivateLinearModel):
     @property
     def selected_names_(self):
         """Names of the features with a weight, where columns have names."""
-        places = self.selected_features_
+        positions = self.selected_features_
         if not hasattr(self, "feature_names_in_"):
             raise AttributeError(
                 "selected_names_ needs names: X had none; fit a DataFrame, or use "
                 "selected_features_."
             )
-        return self.feature_names_in_[places]
+        return self.feature_names_in_[positions]
 
     def _target_scale(self):
         """Return the unit of targets inside; labels have none."""
@@ -118,13 +118,13 @@ class SparseLinearModel(PrivateLinearModel):
             **targets,
         )
         if is_sparse:
-            features.refuse_without_zero()
-        if self._target_scale() / features.half_width.min() > MOST_SLOPE:
+            features.require_zero()
+        if self._target_scale() / features.half_width.min() > MAX_DERIVATIVE:
             raise ValueError(
                 "y_range is too wide for the narrowest of feature_bounds: coefficients "
                 "would not be finite numbers; rescale the targets or the features."
             )
-        budget = promised_budget(self.epsilon, self.delta, self.neighbors, n_rows)
+        budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
         planned = planning_rows(budget, n_rows, self.expected_rows)
         return Setting(
             loss=loss,
@@ -209,7 +209,7 @@ class SparseLinearModel(PrivateLinearModel):
             )
         return L1Ball(self.l1_radius / self._target_scale())
 
-    def _made_up(self, n_features):
+    def _synthetic(self, n_features):
         """Return parameters that do the same for features and targets in -1 to 1."""
         columns = columns_with_bounds(self, n_features)
         bounds = FeatureBounds.of(self.feature_bounds, columns)

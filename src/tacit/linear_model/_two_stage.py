@@ -19,7 +19,7 @@ from tacit.mechanisms import NoAnswer
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers import (
     AMP,
-    INTERCEPT_SHARE,
+    INTERCEPT_FRACTION,
     ObjectivePerturbation,
     OnlineToBatch,
     OutputPerturbation,
@@ -172,7 +172,7 @@ class TwoStage:
             )
         share = self.share
         if share is None:
-            share = planned_selection_share(n_columns, kept)
+            share = planned_selection_fraction(n_columns, kept)
         solver = self._chosen(block, _parts(budget, share, 1.0)[1])
 
         def planned(noise: float) -> TwoStagePlan:
@@ -245,10 +245,10 @@ class TwoStage:
         return bounded_rows(columns, y, bounds, plan.block.constant)
 
 
-def planned_selection_share(n_columns: int, n_selected: int) -> float:
+def planned_selection_fraction(n_columns: int, n_selected: int) -> float:
     """Return the part of epsilon for the selection, from public facts."""
-    least, slope, most = SHARE
-    return min(most, least + slope * log(n_columns / n_selected))
+    least, derivative, most = SHARE
+    return min(most, least + derivative * log(n_columns / n_selected))
 
 
 def _parts(budget: Budget, share: float, noise: float) -> tuple[Budget, Budget]:
@@ -265,7 +265,7 @@ def _block(problem: Problem, n_selected: int, in_ball: bool) -> Problem:
     bounds = RowBounds(_reach(n_selected), "l2", problem.bounds.y_range)
     constant = None
     if problem.constant is not None:
-        constant = INTERCEPT_SHARE * bounds.x_norm
+        constant = INTERCEPT_FRACTION * bounds.x_norm
         bounds = bounds.with_intercept(constant)
     return replace(
         problem,

@@ -3,7 +3,7 @@
 from tacit._random import as_generator, spawn
 from tacit.mechanisms.additive import Gaussian, L2Laplace, Laplace, SymmetricGaussian
 from tacit.mechanisms.continual import TreeState, TreeSum
-from tacit.mechanisms.integer_noise import WholeGaussian, WholeLaplace
+from tacit.mechanisms.integer_noise import DiscreteGaussian, DiscreteLaplace
 from tacit.mechanisms.repeats import RandomRepeats
 from tacit.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip
 from tacit.mechanisms.subsets import (
@@ -44,6 +44,8 @@ __all__ = [
     "AboveThreshold",
     "AboveThresholdState",
     "ConfidentVotes",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
     "Exponential",
     "Gaussian",
     "L2Laplace",
@@ -65,8 +67,6 @@ __all__ = [
     "VoteMechanism",
     "VoteMedian",
     "VoteTerms",
-    "WholeGaussian",
-    "WholeLaplace",
     "as_generator",
     "fixed_subset",
     "permutation",

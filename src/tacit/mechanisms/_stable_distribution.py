@@ -86,6 +86,6 @@ class BestRelease:
             return min(one, rising(distance))
         steps = distance - last_rising
         shrunk = (-steps * epsilon).exp()
-        refused = shrunk * (1 - rising(last_rising))
-        refused -= delta * (1 - shrunk) / (growth - 1)
-        return min(one, one - refused)
+        rejected = shrunk * (1 - rising(last_rising))
+        rejected -= delta * (1 - shrunk) / (growth - 1)
+        return min(one, one - rejected)

@@ -29,7 +29,7 @@ def rebuild(
     bits: int,
     both_signs: bool,
     order: Indices,
-    place: Indices,
+    position: Indices,
     start: Bounds,
 ) -> int:
     """Sort all candidates into slots, the highest level in the last; return base."""
@@ -48,16 +48,16 @@ def rebuild(
     for j in range(n):
         slot = max(_level(exponents[j], bits, both_signs) - base + 1, 0)
         order[free[slot]] = j
-        place[j] = free[slot]
+        position[j] = free[slot]
         free[slot] += 1
     return base
 
 
 @njit(cache=True)
-def _swap(order: Indices, place: Indices, a: int, b: int) -> None:
+def _swap(order: Indices, position: Indices, a: int, b: int) -> None:
     first, second = order[a], order[b]
     order[a], order[b] = second, first
-    place[second], place[first] = a, b
+    position[second], position[first] = a, b
 
 
 @njit(cache=True)
@@ -66,7 +66,7 @@ def update(
     bits: int,
     both_signs: bool,
     order: Indices,
-    place: Indices,
+    position: Indices,
     start: Bounds,
     base: int,
     changed: Indices,
@@ -88,11 +88,11 @@ def update(
             slot = max(slot - rise, 0)
         target = max(level - base + 1, 0)
         while slot < target:
-            _swap(order, place, place[j], start[slot + 1] - 1)
+            _swap(order, position, position[j], start[slot + 1] - 1)
             start[slot + 1] -= 1
             slot += 1
         while slot > target:
-            _swap(order, place, place[j], start[slot])
+            _swap(order, position, position[j], start[slot])
             start[slot] += 1
             slot -= 1
     return base

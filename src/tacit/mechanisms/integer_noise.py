@@ -29,10 +29,10 @@ from tacit.privacy import Event, GaussianNoise, LaplaceNoise
 
 __all__ = [
     "FEW_ROWS",
-    "MOST_ROWS_WHOLE",
+    "MAX_INTEGER_ROWS",
     "MOST_UNITS",
-    "WholeGaussian",
-    "WholeLaplace",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
 ]
 
 Integers = NDArray[np.int64]
@@ -43,13 +43,13 @@ MOST_UNITS = 2**36
 LEAST_UNITS = 2**8
 # Up to this many rows a sum stays below 2^62; more wrap around, which is harmless to
 # privacy and useless
-MOST_ROWS_WHOLE = 2**26
+MAX_INTEGER_ROWS = 2**26
 # What reports say of it
-FEW_ROWS = f"there are at most 2^{MOST_ROWS_WHOLE.bit_length() - 1} rows"
+FEW_ROWS = f"there are at most 2^{MAX_INTEGER_ROWS.bit_length() - 1} rows"
 
 
 @lru_cache
-def whole_units(multiplier: float, sensitivity: float) -> int:
+def integer_units(multiplier: float, sensitivity: float) -> int:
     """Return the units that make noise of `GRID` at least ``multiplier`` times."""
     # roots and other fractions may have been rounded down, by less than one place
     exact = sensitivity == int(sensitivity)
@@ -65,7 +65,7 @@ def whole_units(multiplier: float, sensitivity: float) -> int:
 
 
 @dataclass(frozen=True)
-class _Whole(Drawable):
+class _Discrete(Drawable):
     """What both kinds of noise in whole numbers share."""
 
     multiplier: float
@@ -76,12 +76,12 @@ class _Whole(Drawable):
         plain(self)
         positive(multiplier=self.multiplier, sensitivity=self.sensitivity)
         check_noise(self.noise)
-        whole_units(self.multiplier, self.sensitivity)
+        integer_units(self.multiplier, self.sensitivity)
 
     @property
     def units(self) -> int:
         """Most whole numbers that a row may add to an entry of the sum."""
-        return whole_units(self.multiplier, self.sensitivity)
+        return integer_units(self.multiplier, self.sensitivity)
 
     @property
     def scale(self) -> float:
@@ -119,7 +119,7 @@ class _Whole(Drawable):
 
 
 @dataclass(frozen=True)
-class WholeGaussian(_Whole):
+class DiscreteGaussian(_Discrete):
     """Add Gaussian noise in whole numbers to sums of whole numbers.
 
     The noise has a deviation of 2^32 whole numbers. A row may add up to `units` of them
@@ -156,11 +156,11 @@ class WholeGaussian(_Whole):
         return draws.rounded_normal(shape, rng)
 
     def __call__(self, total: NDArray[Any], rng: Generator) -> Integers:
-        return self._released("WholeGaussian", "l2", total, rng)
+        return self._released("DiscreteGaussian", "l2", total, rng)
 
 
 @dataclass(frozen=True)
-class WholeLaplace(_Whole):
+class DiscreteLaplace(_Discrete):
     """Add discrete Laplace noise to sums of whole numbers.
 
     Parameters
@@ -170,7 +170,7 @@ class WholeLaplace(_Whole):
     sensitivity
         How far neighbors can move the sums, in L1 and in units.
     noise
-        As in `WholeGaussian`.
+        As in `DiscreteGaussian`.
 
     Notes
     -----
@@ -189,4 +189,4 @@ class WholeLaplace(_Whole):
         return draws.discrete_laplace(shape, rng)
 
     def __call__(self, total: NDArray[Any], rng: Generator) -> Integers:
-        return self._released("WholeLaplace", "l1", total, rng)
+        return self._released("DiscreteLaplace", "l1", total, rng)

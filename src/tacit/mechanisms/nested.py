@@ -23,7 +23,7 @@ Integers = NDArray[np.int64]
 # Binary digits of the factor by which one box more makes a point likelier
 FACTOR_BITS = 96
 # A factor beyond e^20 changes nothing that is drawn
-MOST_SLOPE = 20.0
+MAX_DERIVATIVE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +86,9 @@ class NestedExponential(Drawable):
         return BoundedRange(self.epsilon)
 
     @property
-    def slope(self) -> float:
+    def derivative(self) -> float:
         """Logarithm of the factor of one box more."""
-        return min(self.epsilon / 2, MOST_SLOPE)
+        return min(self.epsilon / 2, MAX_DERIVATIVE)
 
     def weights(self, n_boxes: int) -> list[int]:
         """Return how likely points are that are in one box, in two, and so on."""
@@ -96,7 +96,9 @@ class NestedExponential(Drawable):
         with localcontext(Context(prec=60)):
             # a few units of the last digit less make up for rounding
             factor = int(
-                Decimal(self.slope).exp() * (1 - Decimal("1e-57")) * (1 << FACTOR_BITS)
+                Decimal(self.derivative).exp()
+                * (1 - Decimal("1e-57"))
+                * (1 << FACTOR_BITS)
             )
         factor = max(factor, 1 << FACTOR_BITS)
         weights = [1 << FACTOR_BITS]

@@ -121,7 +121,7 @@ def _counts(gaps: list[int], n_samples: int, rng: Generator) -> NDArray[np.int64
         [min(edge, last) for edge in _cumulative(gaps, WORD)[:-1]], dtype=np.uint64
     )
     words = rng.integers(0, 2**WORD, size=n_samples, dtype=np.uint64)
-    places = np.searchsorted(edges, words, side="right")
+    positions = np.searchsorted(edges, words, side="right")
     # an edge is known up to two units: words next to one are looked at again
     reach = np.uint64(2)
     above = words + np.minimum(reach, np.uint64(last) - words)
@@ -130,8 +130,8 @@ def _counts(gaps: list[int], n_samples: int, rng: Generator) -> NDArray[np.int64
         edges, below, side="left"
     )
     for i in np.flatnonzero(near):
-        places[i] = _resolve(int(words[i]), gaps, rng)
-    counts: NDArray[np.int64] = np.bincount(places, minlength=len(gaps))
+        positions[i] = _resolve(int(words[i]), gaps, rng)
+    counts: NDArray[np.int64] = np.bincount(positions, minlength=len(gaps))
     return counts
 
 
@@ -167,12 +167,12 @@ def _cumulative(gaps: list[int], bits: int) -> list[int]:
 
 def _weight(gap: int, factors: list[int], width: int) -> int:
     """Return ``exp(-gap / GRID)`` in units of ``2**-width``."""
-    weight, place = 1 << width, 0
+    weight, position = 1 << width, 0
     while gap and weight:
         if gap & 1:
-            weight = weight * factors[place] >> width
+            weight = weight * factors[position] >> width
         gap >>= 1
-        place += 1
+        position += 1
     return weight
 
 

@@ -18,7 +18,7 @@ from tacit.mechanisms.grid import ROUNDING, check_noise, finite_scores
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import BoundedRange, Budget, Event, PureDP
 
-__all__ = ["Exponential", "NoisyMax", "PermuteAndFlip", "refuse_small_choice"]
+__all__ = ["Exponential", "NoisyMax", "PermuteAndFlip", "check_choice_size"]
 
 Array = NDArray[np.float64]
 
@@ -121,7 +121,7 @@ class Exponential(_Selection):
         return draws.exponential_index(self._exponents(scores), GRID, rng)
 
 
-def refuse_small_choice(epsilon: float, budget: Budget, instead: str) -> None:
+def check_choice_size(epsilon: float, budget: Budget, instead: str) -> None:
     """Refuse a plan that leaves one choice less than a mechanism takes."""
     if epsilon < LEAST_EPSILON:
         raise PlanError(

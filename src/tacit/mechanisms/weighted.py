@@ -121,7 +121,7 @@ class WeightedSampler:
         n = len(scores)
         self._private_exponents = self._exponents(scores)
         self._order = np.empty(n, dtype=np.int32)
-        self._place = np.empty(n, dtype=np.int32)
+        self._position = np.empty(n, dtype=np.int32)
         self._start = np.empty(N_LEVELS + 2, dtype=np.int64)
         self._base: int = 0
         self._rebuild()
@@ -139,7 +139,7 @@ class WeightedSampler:
             self.bits,
             self.both_signs,
             self._order,
-            self._place,
+            self._position,
             self._start,
             self._base,
             indices,
@@ -175,7 +175,7 @@ class WeightedSampler:
             self.bits,
             self.both_signs,
             self._order,
-            self._place,
+            self._position,
             self._start,
         )
 
@@ -189,21 +189,21 @@ class WeightedSampler:
             words = rng.bytes(PROPOSALS * PROPOSAL_BYTES)
             for low in range(0, len(words), PROPOSAL_BYTES):
                 bits = int.from_bytes(words[low : low + PROPOSAL_BYTES], "little")
-                place, bits = bits & ((1 << width) - 1), bits >> width
-                if place < total:
-                    index = self._accepted(slots, place, bits, rng)
+                position, bits = bits & ((1 << width) - 1), bits >> width
+                if position < total:
+                    index = self._accepted(slots, position, bits, rng)
                     if index is not None:
                         return index
 
     def _accepted(
-        self, slots: list[tuple[int, int]], place: int, bits: int, rng: Generator
+        self, slots: list[tuple[int, int]], position: int, bits: int, rng: Generator
     ) -> int | None:
         """Return the candidate at this place among all weights, or none."""
         for slot, count in slots:
-            if place < count << slot:
+            if position < count << slot:
                 break
-            place -= count << slot
-        entry = int(self._order[self._start[slot] + (place >> slot)])
+            position -= count << slot
+        entry = int(self._order[self._start[slot] + (position >> slot)])
         exponent = int(self._private_exponents[entry])
         negative, bits = self.both_signs and bits & 1 == 1, bits >> 1
         # [weighted:accept] all in a slot are proposed alike, and accepted by weight

@@ -137,8 +137,8 @@ def refuse_other_parts(model: Any) -> None:
             f"estimator must be an estimator or a Pipeline, got {type(model).__name__}."
         )
     steps = _steps(model)
-    for place, (name, step) in enumerate(steps, 1):
-        behind = place < len(steps)  # another step, to which this one gives rows
+    for position, (name, step) in enumerate(steps, 1):
+        behind = position < len(steps)  # another step, to which this one gives rows
         if _is_private(step) and (hasattr(step, "transform") or not behind):
             continue
         if behind and _learns_nothing(step):
@@ -301,8 +301,8 @@ def _mapped(name: str, step: Any, table: Any) -> Any:
     try:
         return clone(step).fit_transform(table)
     except Exception:
-        refused = True
-    if refused:  # raised out here, so that it carries no other's words
+        rejected = True
+    if rejected:  # raised out here, so that it carries no other's words
         raise ValueError(
             f"X must have the columns and values that step {name!r} of the pipeline "
             "takes: numbers that are neither missing nor infinite, unless it fills "
@@ -368,7 +368,7 @@ def published(model: Any, unfitted: Any, report: PrivacyReport) -> Any:
         private_parts(model), private_parts(unfitted), strict=True
     ):
         before = first.get_params(deep=False)
-        part.set_params(epsilon=report.promise.epsilon, delta=report.promise.delta)
+        part.set_params(epsilon=report.guarantee.epsilon, delta=report.guarantee.delta)
         for name in ("random_state", "verbose", "expected_rows"):
             if name in before:
                 setattr(part, name, before[name])  # as it was given

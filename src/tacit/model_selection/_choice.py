@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit._estimators import (
     checked_targets,
-    promised_neighbors,
+    guaranteed_neighbors,
 )
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
@@ -124,7 +124,7 @@ def private_choice(
     (measure,) = measures
     answers = [answering(model) for model in models]
     if neighbors is None:
-        relations = {promised_neighbors(last_step(model)) for model in answers}
+        relations = {guaranteed_neighbors(last_step(model)) for model in answers}
         if len(relations) > 1:
             raise ValueError("neighbors must be given: those of the models differ.")
         (neighbors,) = relations

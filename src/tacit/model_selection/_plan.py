@@ -34,7 +34,7 @@ LEAST_RUNS, MOST_RUNS = 20, 10_000
 SHAPES = (0.0, 0.5, 1.0, 2.0, 4.0)
 # Rows are held out until the noise of a score is this part of them, but within limits
 GOOD_NOISE = 0.01
-LEAST_SHARE, MOST_SHARE = 0.1, 0.3
+MIN_FRACTION, MAX_FRACTION = 0.1, 0.3
 # Part of delta that the failures of all runs together may use up
 FAILURES = 0.5
 # Chances of stopping among which the one with the wanted mean is sought
@@ -120,7 +120,7 @@ def planned_holdout(per_run: Budget, n_rows: int, holdout: float | None) -> floa
         return float(holdout)
     noise = _score_noise(per_run)
     wanted = noise.multiplier / (GOOD_NOISE * n_rows)
-    return min(max(wanted, LEAST_SHARE), MOST_SHARE)
+    return min(max(wanted, MIN_FRACTION), MAX_FRACTION)
 
 
 def plan_search(

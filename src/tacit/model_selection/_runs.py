@@ -62,8 +62,8 @@ def best_run(
     best = None
     # [search:repeats] drawn before any run, and kept nowhere
     n_runs = prepared.plan.repeats(rng)
-    places = random_blocks(n_runs, len(prepared.models), rng)
-    for index, child in zip(places, spawn(rng, n_runs), strict=True):
+    positions = random_blocks(n_runs, len(prepared.models), rng)
+    for index, child in zip(positions, spawn(rng, n_runs), strict=True):
         run = one_run(prepared, int(index), kept, held, measure, child)
         if run is not None and (best is None or run.rank > best.rank):
             best = run

@@ -14,10 +14,10 @@ from tacit._estimators import (
     all_or_nothing,
     checked_shape,
     checked_targets,
+    guaranteed_budget,
     listed,
     numeric,
     planning_rows,
-    promised_budget,
 )
 from tacit._random import is_seeded, noise_generator, public_generator
 from tacit._release import Release, charged_run
@@ -26,7 +26,7 @@ from tacit.data.bounds import canonical
 from tacit.evaluation import hold_out
 from tacit.evaluation._measures import ACCURACY, ROOT, Measure, without_warnings
 from tacit.evaluation._score import assumptions_of
-from tacit.evaluation._split import held_size
+from tacit.evaluation._split import test_size_of
 from tacit.mechanisms import NO_ANSWER, NoAnswer, random_blocks, spawn
 from tacit.model_selection._candidates import (
     candidates_of,
@@ -295,12 +295,12 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
 
     def _prepared(self, models, X, n_rows, labels):
         """Return the plan of the search, and its candidates with their budgets."""
-        budget = promised_budget(self.epsilon, self.delta, self.neighbors, n_rows)
+        budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
         guess = getattr(private_parts(models[0])[-1][1], "expected_rows", None)
         n_public = planning_rows(budget, n_rows, guess)
         runs = planned_runs(budget, len(models), self.mean_repeats)
         share = planned_holdout(runs[1], n_public, self.holdout)
-        n_kept, expected = n_rows - held_size(n_rows, share), None
+        n_kept, expected = n_rows - test_size_of(n_rows, share), None
         if budget.neighbors is not Neighbors.REPLACE_ONE:
             # the delta of one run says nothing of the rows any more, and plans and what
             # they refuse must not depend on how many there are

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from tacit.persistence._errors import ModelFileError, refused_as
+from tacit.persistence._errors import ModelFileError, rejected_as
 from tacit.persistence._json import checked_keys
 
 __all__ = ["Arrays", "claims_of", "packed", "unpacked"]
@@ -98,7 +98,7 @@ def _read(
     if not stored or member.file_size > expected + OVERHEAD:
         raise ModelFileError(f"{FILE} has a member that is packed or too large.")
     stream = io.BytesIO(archive.read(member))
-    with refused_as(f"{FILE} is damaged and"):
+    with rejected_as(f"{FILE} is damaged and"):
         if npy.read_magic(stream) != (1, 0):
             raise ModelFileError(f"{FILE} has an array in another format.")
         found, fortran, dtype = npy.read_array_header_1_0(stream)

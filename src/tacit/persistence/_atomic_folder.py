@@ -30,7 +30,7 @@ def placed(
     fails on the way, or is interrupted, leaves what was there.
     """
     target = Path(os.path.abspath(folder))
-    _refuse(target, overwrite, replaceable)
+    _reject(target, overwrite, replaceable)
     target.parent.mkdir(parents=True, exist_ok=True)
     sibling = target.parent / f".tacit-{secrets.token_hex(8)}.partial"
     try:
@@ -42,7 +42,7 @@ def placed(
                 os.fsync(file.fileno())
         _settle(sibling)
         if os.path.lexists(target):
-            _refuse(target, overwrite, replaceable)
+            _reject(target, overwrite, replaceable)
             _exchange(sibling, target)
         else:
             os.rename(sibling, target)
@@ -53,7 +53,7 @@ def placed(
     return target
 
 
-def _refuse(target: Path, overwrite: bool, replaceable: Callable[[Path], bool]) -> None:
+def _reject(target: Path, overwrite: bool, replaceable: Callable[[Path], bool]) -> None:
     if not os.path.lexists(target):
         return
     if not overwrite:

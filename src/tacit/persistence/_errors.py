@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["ModelFileError", "refused_as"]
+__all__ = ["ModelFileError", "rejected_as"]
 
 
 class ModelFileError(ValueError):
@@ -11,7 +11,7 @@ class ModelFileError(ValueError):
 
 
 @contextmanager
-def refused_as(what: str) -> Iterator[None]:
+def rejected_as(what: str) -> Iterator[None]:
     """Turn whatever a constructor says of wrong data into one refusal.
 
     The data may come from anyone, so any of these can happen to it.

@@ -13,7 +13,7 @@ from typing import Any
 from tacit import __version__
 from tacit._json import canonical
 from tacit.persistence import _json
-from tacit.persistence._errors import ModelFileError, refused_as
+from tacit.persistence._errors import ModelFileError, rejected_as
 from tacit.privacy import PrivacyReport
 from tacit.privacy.attacker import curve_of
 
@@ -199,7 +199,7 @@ def schema_from(files: dict[str, bytes]) -> dict[str, Any] | None:
 def report_from(content: bytes) -> PrivacyReport:
     """Return the report of a file, whose figures must follow from its charges."""
     data = _json.parsed(content, PRIVACY)
-    with refused_as(PRIVACY):
+    with rejected_as(PRIVACY):
         report = PrivacyReport.from_dict(data)
         # what comes back otherwise was not written by this library
         same = canonical(_json.plain(report.to_dict(), PRIVACY))
@@ -215,25 +215,25 @@ def report_from(content: bytes) -> PrivacyReport:
         )
     if not known:
         raise ModelFileError(f"{PRIVACY} is no report that this version writes.")
-    with refused_as(PRIVACY):
+    with rejected_as(PRIVACY):
         _refuse_untrue(report)
     return report
 
 
 def _refuse_untrue(report: PrivacyReport) -> None:
     """Refuse a report whose figures its own events do not bear out."""
-    promise = report.promise
+    guarantee = report.guarantee
     if not report.entries:
         raise ModelFileError(f"{PRIVACY} names no charge.")
     for entry in report.entries:
-        alone = replace(promise, epsilon=entry.epsilon)
-        curve = entry.event.curve(promise.neighbors)
-        if not (curve.fits(promise) and curve.fits(alone)):
+        alone = replace(guarantee, epsilon=entry.epsilon)
+        curve = entry.event.curve(guarantee.neighbors)
+        if not (curve.fits(guarantee) and curve.fits(alone)):
             raise ModelFileError(f"{PRIVACY} promises less than its charges spend.")
-    spent = curve_of(report).epsilon(promise.delta)
+    spent = curve_of(report).epsilon(guarantee.delta)
     # an earlier version may have bounded the same charges less tightly; and another one
     # may compute the last digits otherwise
-    most = max(spent, promise.epsilon) * (1 + 1e-6) + 1e-9
+    most = max(spent, guarantee.epsilon) * (1 + 1e-6) + 1e-9
     if not spent * (1 - 1e-6) - 1e-9 <= report.spent <= most:
         raise ModelFileError(f"{PRIVACY} states another spend than its charges have.")
 

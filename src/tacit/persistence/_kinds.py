@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit import linear_model, preprocessing, streaming
 from tacit.persistence._arrays import Arrays
-from tacit.persistence._errors import ModelFileError, refused_as
+from tacit.persistence._errors import ModelFileError, rejected_as
 from tacit.persistence._json import checked_keys
 from tacit.persistence._linear import (
     CLASSIFIER,
@@ -211,26 +211,26 @@ def rebuilt(
     checked_keys(parameters, set(), "'parameters'", known)
     checked_keys(fitted, {"n_features", "feature_names", *kind.fitted}, "'fitted'")
     values = {name: decode(part, name) for name, part in parameters.items()}
-    with refused_as("'parameters'"):
+    with rejected_as("'parameters'"):
         estimator = kind.make(**values)
     if report is not None:
-        _refuse_other_promise(estimator, report.promise)
+        _check_same_guarantee(estimator, report.guarantee)
         estimator.privacy_ = report
     columns_from(estimator, fitted)
-    with refused_as("'fitted'"):
+    with rejected_as("'fitted'"):
         kind.restore(estimator, fitted, arrays)
     return estimator
 
 
-def _refuse_other_promise(estimator: Any, promise: Budget) -> None:
+def _check_same_guarantee(estimator: Any, guarantee: Budget) -> None:
     """Refuse parameters that promise other than the report.
 
     They may have been set after the fit, and would mislead whoever reads the folder.
     """
-    with refused_as("'parameters'"):
-        delta = promise.delta if estimator.delta is None else estimator.delta
+    with rejected_as("'parameters'"):
+        delta = guarantee.delta if estimator.delta is None else estimator.delta
         relation = Neighbors.of(estimator.neighbors)
-        same = Budget(float(estimator.epsilon), float(delta), relation) == promise
+        same = Budget(float(estimator.epsilon), float(delta), relation) == guarantee
     if not same:
         raise ModelFileError(
             "epsilon, delta and neighbors are not those of the report; set them back, "

@@ -35,7 +35,7 @@ SPARSE_WEIGHTS = (*WEIGHTS, "low", "high")
 PATH_WEIGHTS = ("path_features", "path_gradient", "path_deviation")
 # Where a fit knows how far noise moved it
 NOISE_WEIGHTS = ("noise_coef", "noise_intercept")
-LAWS = ("gaussian", "laplace", "gamma")
+DISTRIBUTIONS = ("gaussian", "laplace", "gamma")
 
 REGRESSOR = ("bounds", "loss", "noise")
 CLASSIFIER = (*REGRESSOR, "classes")
@@ -87,7 +87,7 @@ def capture_linear(estimator: Any) -> tuple[dict[str, Any], Arrays]:
         arrays["low"], arrays["high"] = bounds.ends
     path = getattr(estimator, "path_", None)
     if path is not None:
-        steps = path.features.astype(np.float64), path.gradient, path.deviation
+        steps = path.features.astype(np.float64), path.gradient, path.std
         arrays |= dict(zip(PATH_WEIGHTS, steps, strict=True))
     noise = getattr(estimator, "noise_", None)
     fitted["noise"] = None if noise is None else {"how": noise.how, "law": noise.law}
@@ -132,15 +132,15 @@ def restore_linear(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> No
 
 def _selection(estimator: Any, data: Any) -> tuple[int, ...] | NoAnswer:
     """Return the columns that were selected; no other has a weight."""
-    places = [] if data is None else data
+    positions = [] if data is None else data
     p, most = estimator.n_features_in_, estimator.n_features_to_select
-    known = isinstance(places, list) and all(type(j) is int for j in places)
-    if not known or places != sorted({j for j in places if 0 <= j < p}):
+    known = isinstance(positions, list) and all(type(j) is int for j in positions)
+    if not known or positions != sorted({j for j in positions if 0 <= j < p}):
         raise ModelFileError("'selection' must list places of features, in order.")
-    others = np.delete(estimator.coef_, places)
-    if len(places) > most or others.any():
+    others = np.delete(estimator.coef_, positions)
+    if len(positions) > most or others.any():
         raise ModelFileError("'selection' does not fit the weights.")
-    return NO_ANSWER if data is None else tuple(places)
+    return NO_ANSWER if data is None else tuple(positions)
 
 
 def _noise(estimator: Any, data: Any, arrays: Arrays) -> CoefficientNoise | None:
@@ -153,7 +153,7 @@ def _noise(estimator: Any, data: Any, arrays: Arrays) -> CoefficientNoise | None
     shapes = estimator.coef_.shape, np.shape(estimator.intercept_)
     if (coef.shape, intercept.shape) != shapes or coef.min() < 0 or intercept.min() < 0:
         raise ModelFileError("'noise' does not fit the weights.")
-    if not isinstance(parts["how"], str) or parts["law"] not in LAWS:
+    if not isinstance(parts["how"], str) or parts["law"] not in DISTRIBUTIONS:
         raise ModelFileError("'noise' must say how it was found and name a law.")
     plain = float(intercept) if intercept.ndim == 0 else intercept
     return CoefficientNoise(coef, plain, parts["how"], parts["law"])
@@ -162,14 +162,18 @@ def _noise(estimator: Any, data: Any, arrays: Arrays) -> CoefficientNoise | None
 def _path(estimator: Any, arrays: Arrays) -> SelectionPath | None:
     if PATH_WEIGHTS[0] not in arrays:
         return None
-    places, gradient, deviation = (arrays[name] for name in PATH_WEIGHTS)
-    sound = places.ndim == 1 and places.shape == gradient.shape
-    if not sound or deviation.shape != places.shape or not len(places):
+    positions, gradient, std = (arrays[name] for name in PATH_WEIGHTS)
+    sound = positions.ndim == 1 and positions.shape == gradient.shape
+    if not sound or std.shape != positions.shape or not len(positions):
         raise ModelFileError("The path in weights.npz has parts of other lengths.")
-    known = (places >= -1) & (places < estimator.n_features_in_) & (places % 1 == 0)
-    if not known.all() or deviation.min() <= 0:
+    known = (
+        (positions >= -1)
+        & (positions < estimator.n_features_in_)
+        & (positions % 1 == 0)
+    )
+    if not known.all() or std.min() <= 0:
         raise ModelFileError("The path in weights.npz is none of these features.")
-    return SelectionPath(places.astype(np.int64), gradient, deviation)
+    return SelectionPath(positions.astype(np.int64), gradient, std)
 
 
 def _bounds(data: Any, labels: Any) -> RowBounds:

@@ -54,7 +54,7 @@ def _one_of(words: tuple[str, ...]) -> Value:
     return Value(lambda value: type(value) is str and value in words)
 
 
-def _whole_numbers(dtype: type[np.integer[Any]], most: int) -> Value:
+def _integers(dtype: type[np.integer[Any]], most: int) -> Value:
     """Return a short array of whole numbers, from zero to ``most``."""
 
     def fits(value: Any) -> bool:
@@ -187,10 +187,10 @@ KINDS: dict[str, SideKind] = {
                 "radii": ("steps",),
             },
             {
-                "ranks": _whole_numbers(np.int64, LONGEST),
+                "ranks": _integers(np.int64, LONGEST),
                 "row_norm": NUMBER,
                 "max_ratings": COUNT,
-                "key": _whole_numbers(np.uint8, 255),
+                "key": _integers(np.uint8, 255),
             },
             _is_replay,
         ),

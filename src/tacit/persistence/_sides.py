@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.persistence import _arrays, _json
 from tacit.persistence._atomic_folder import placed
-from tacit.persistence._errors import ModelFileError, refused_as
+from tacit.persistence._errors import ModelFileError, rejected_as
 from tacit.persistence._files import (
     MOST_JSON,
     PRIVACY,
@@ -73,10 +73,10 @@ class SavedSide:
     privacy_: PrivacyReport
 
     def __repr__(self) -> str:
-        promise = self.privacy_.promise
+        guarantee = self.privacy_.guarantee
         return (
-            f"SavedSide({self.side!r}, epsilon={promise.epsilon:g}, "
-            f"delta={promise.delta:.3g})"
+            f"SavedSide({self.side!r}, epsilon={guarantee.epsilon:g}, "
+            f"delta={guarantee.delta:.3g})"
         )
 
     def complete_row(self, ratings: Any) -> NDArray[np.float64]:
@@ -227,7 +227,7 @@ def _opened(files: dict[str, bytes]) -> SavedModel:
     values = _values(header["values"], kind)
     arrays = _arrays.unpacked(files[WEIGHTS], header["arrays"], tuple(kind.all_arrays))
     kind.refuse_shapes(arrays)
-    with refused_as(SIDES.header):
+    with rejected_as(SIDES.header):
         side = kind.make(**arrays, **values)
     if not kind.is_usable(side):
         raise ModelFileError(f"{SIDES.header} and {WEIGHTS} hold what no fit gives.")
@@ -249,7 +249,7 @@ def _values(given: Any, kind: SideKind) -> dict[str, Any]:
 
 def _catalogue(items: Any) -> Catalogue:
     """Return the public items; those numbered from zero by their number alone."""
-    with refused_as(ITEMS):
+    with rejected_as(ITEMS):
         found = Catalogue.of(items)
         whole = range(len(found))
         numbered = all(a == b for a, b in zip(found.labels, whole, strict=True))

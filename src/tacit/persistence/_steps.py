@@ -76,7 +76,7 @@ def restore_private_step(step: Any, fitted: dict[str, Any], arrays: Arrays) -> N
     p = step.n_features_in_
     ranges = public_ranges(step.ranges, columns_of(step))
     # checks the parameters and keeps them as plain numbers; needs no rows, so two do
-    step._plan(ranges, step.privacy_.promise, 2)
+    step._plan(ranges, step.privacy_.guarantee, 2)
     step.ranges_ = ranges
     if any(array.shape != (p,) for array in arrays.values()):
         raise ModelFileError("weights.npz does not fit the features.")

@@ -61,7 +61,7 @@ def restore_learned(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> N
     if "classes" in fitted:
         labels = array_from(fitted["classes"], "'classes'")
         if estimator.classes is None:  # they were told with the first rows
-            estimator._told_classes = labels
+            estimator._given_classes = labels
         known = estimator._classes()
         if labels.dtype != known.dtype or labels.tolist() != known.tolist():
             raise ModelFileError("'classes' must be those of the parameters, in order.")
@@ -119,15 +119,15 @@ def capture_refitted(estimator: Any) -> tuple[dict[str, Any], Arrays]:
 
 def restore_refitted(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
     """Give an estimator the last model that was fitted on its stream."""
-    promise = estimator.privacy_.promise
+    guarantee = estimator.privacy_.guarantee
     names = getattr(estimator, "feature_names_in_", None)
-    model = prepared_estimator(estimator.estimator, promise.neighbors, names)
+    model = prepared_estimator(estimator.estimator, guarantee.neighbors, names)
     known = capture_keys(model)
     checked_keys(fitted["model"], known, "'model'")
     rows, last = fitted["expected_rows"], fitted["last_refit"]
     if type(rows) is not int or rows < 1:
         raise ModelFileError("'expected_rows' must be a number of rows.")
-    model.set_params(**spending(promise, rows))
+    model.set_params(**spending(guarantee, rows))
     model.n_features_in_ = estimator.n_features_in_
     model.privacy_ = estimator.privacy_
     if names is not None:

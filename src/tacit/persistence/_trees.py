@@ -39,7 +39,7 @@ def refuse_broken_trees(estimator: Any) -> None:
     """Refuse an estimator with a tree that no fit can give."""
     for tree, n_columns in _trees(estimator, None, set(), 0):
         try:
-            whole = _is_whole(tree, n_columns)
+            whole = _is_integer(tree, n_columns)
         except Exception:  # the state of a forged tree may be anything
             whole = False
         if not whole:
@@ -83,7 +83,7 @@ def _columns(estimator: Any, outer: int | None) -> int | None:
     return min(known, default=None)
 
 
-def _is_whole(tree: Any, columns: int | None) -> bool:
+def _is_integer(tree: Any, columns: int | None) -> bool:
     if type(tree).__name__ == "Tree":
         nodes = tree.__getstate__()["nodes"]
         left, right = nodes["left_child"], nodes["right_child"]
@@ -104,10 +104,10 @@ def _is_whole(tree: Any, columns: int | None) -> bool:
         )
         inside = columns is not None
     n = len(nodes)
-    place = np.arange(n)[inner]
+    position = np.arange(n)[inner]
     # [student:trees] a branch leads on, to a node and a column that are there
     onward = all(
-        bool(((side[inner] > place) & (side[inner] < n)).all())
+        bool(((side[inner] > position) & (side[inner] < n)).all())
         for side in (left, right)
     )
     used = feature[inner]

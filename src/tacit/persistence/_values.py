@@ -18,7 +18,7 @@ from tacit import (
     streaming,
 )
 from tacit._json import DEEPEST, canonical
-from tacit.persistence._errors import ModelFileError, refused_as
+from tacit.persistence._errors import ModelFileError, rejected_as
 from tacit.persistence._json import checked_keys, plain
 from tacit.privacy import Neighbors
 
@@ -183,7 +183,7 @@ def decode(data: Any, name: str) -> Any:
     kind = parts.pop("type", None)
     if isinstance(kind, str) and kind in _DECODERS:
         keys, decoder = _DECODERS[kind]
-        with refused_as(name):
+        with rejected_as(name):
             return decoder(checked_keys(parts, keys, name), name)
     return _made(_part(kind) if isinstance(kind, str) else None, parts, name)
 
@@ -194,7 +194,7 @@ def _made(make: Any | None, parts: Any, name: str) -> Any:
         raise ModelFileError(f"{name} has a type that this version does not know.")
     known = frozenset(_made_of(make))
     checked_keys(parts, set(), f"{name} ({make.__name__})", known)
-    with refused_as(name):
+    with rejected_as(name):
         return make(
             **{key: decode(part, f"{name}.{key}") for key, part in parts.items()}
         )
@@ -271,7 +271,7 @@ def array_from(data: Any, name: str) -> np.ndarray:
     # wide text is padded, so that its size must be known beforehand
     if np.dtype(dtype).itemsize * len(values) > 64 * LONGEST:
         raise ModelFileError(f"{name} is too long.")
-    with refused_as(name), np.errstate(all="ignore"):
+    with rejected_as(name), np.errstate(all="ignore"):
         array = np.array(values, dtype=dtype)
         # what numpy had to round, cut or convert was not written by this library
         if canonical(array.tolist()) != canonical(values):

@@ -132,15 +132,15 @@ def coefficients(
     chosen = np.argsort(-np.abs(row), kind="stable")[:top][::-1]
     ax = axes_for(ax, figsize=(6.4, 1.2 + 0.24 * len(chosen)))
     quiet(ax, grid="x")
-    place = np.arange(len(chosen))
+    position = np.arange(len(chosen))
     low, high, covers = _bars(model, intervals, weights.shape, level)
     ax.axvline(0.0, color=MUTED, linewidth=0.8)
     if low is not None and high is not None:
         ax.hlines(
-            place, low[output, chosen], high[output, chosen], color=ACCENT, alpha=0.5
+            position, low[output, chosen], high[output, chosen], color=ACCENT, alpha=0.5
         )
-    ax.plot(row[chosen], place, marker="o", linestyle="none", color=ACCENT)
-    ax.set_yticks(place, _names(model, feature_names, chosen, len(row)))
+    ax.plot(row[chosen], position, marker="o", linestyle="none", color=ACCENT)
+    ax.set_yticks(position, _names(model, feature_names, chosen, len(row)))
     more = f", largest {len(chosen)} of {len(row)}" if len(chosen) < len(row) else ""
     ax.set(xlabel=f"coefficient{covers}", title=f"Coefficients{more}")
     return ax
@@ -162,7 +162,7 @@ def _bars(
     noise: Any = getattr(model, "noise_", None)
     if getattr(noise, "coef", None) is None:
         return None, None, " (noise not known for this solver)"
-    wide = noise.deviations(level) * np.asarray(noise.coef, dtype=np.float64)
+    wide = noise.stds(level) * np.asarray(noise.coef, dtype=np.float64)
     center = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     wide = np.broadcast_to(wide, shape)
     return center - wide, center + wide, f" and {level:.0%} of the noise"

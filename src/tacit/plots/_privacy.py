@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from tacit._validate import fraction, positive
 from tacit.plots._axes import ACCENT, FORBIDDEN, MUTED, axes_for, quiet, up
 from tacit.privacy import Budget, Neighbors, PrivacyReport
-from tacit.privacy.attacker import TradeOff, curve_grid, promise_of, rate_grid
+from tacit.privacy.attacker import TradeOff, curve_grid, guarantee_of, rate_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,23 +57,23 @@ def privacy_curve(
     >>> ax = privacy_curve(GaussianNoise(multiplier=2.0))  # doctest: +SKIP
     """
     epsilons, deltas = curve_grid(subject, neighbors)
-    promise = promise_of(subject)
+    guarantee = guarantee_of(subject)
     ax = quiet(axes_for(ax))
     line = {"color": ACCENT, **line}
     ax.plot(epsilons, deltas, label=label, **line)
-    if promise is not None:
-        height = promise.delta or float(deltas.min())
+    if guarantee is not None:
+        height = guarantee.delta or float(deltas.min())
         ax.plot(
-            [promise.epsilon],
+            [guarantee.epsilon],
             [height],
             marker="o",
             linestyle="none",
             color=FORBIDDEN,
-            label=f"promise: epsilon {up(promise.epsilon)}, delta {up(promise.delta)}",
+            label=f"promise: epsilon {up(guarantee.epsilon)}, delta {up(guarantee.delta)}",
         )
     ax.set(yscale="log", xlabel="epsilon", ylabel="delta", title="What holds")
     ax.set_xlim(left=0.0)
-    if label is not None or promise is not None:
+    if label is not None or guarantee is not None:
         ax.legend(frameon=False)
     return ax
 
@@ -176,7 +176,7 @@ def ledger(subject: Any, *, ax: Axes | None = None) -> Axes:
     report = subject if isinstance(subject, PrivacyReport) else subject.report()
     own = np.array([entry.epsilon for entry in report.entries], dtype=float)
     seeded = np.array([entry.seeded for entry in report.entries], dtype=bool)
-    place = np.arange(1, len(own) + 1)
+    position = np.arange(1, len(own) + 1)
     ax = quiet(axes_for(ax), grid="y")
     for chosen, color, name in (
         (~seeded, ACCENT, "each charge alone"),
@@ -184,23 +184,23 @@ def ledger(subject: Any, *, ax: Axes | None = None) -> Axes:
     ):
         if chosen.any():
             ax.vlines(
-                place[chosen], 0.0, own[chosen], color=color, label=name, linewidth=3
+                position[chosen], 0.0, own[chosen], color=color, label=name, linewidth=3
             )
     ax.axhline(report.spent, color=ACCENT, label=f"spent: {up(report.spent)}")
     ax.axhline(
-        report.promise.epsilon,
+        report.guarantee.epsilon,
         color=FORBIDDEN,
         linestyle="--",
-        label=f"budget: {up(report.promise.epsilon)}",
+        label=f"budget: {up(report.guarantee.epsilon)}",
     )
     if 0 < len(own) <= 12:
         ax.set_xticks(
-            place, [entry.label.replace("$", r"\$") for entry in report.entries]
+            position, [entry.label.replace("$", r"\$") for entry in report.entries]
         )
         ax.tick_params(axis="x", rotation=30)
     ax.set(
         xlabel="charge",
-        ylabel=f"epsilon at delta {up(report.promise.delta)}",
+        ylabel=f"epsilon at delta {up(report.guarantee.delta)}",
         title="Spend",
     )
     ax.set_xlim(0.5, max(len(own), 1) + 0.5)

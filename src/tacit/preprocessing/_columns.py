@@ -29,7 +29,7 @@ __all__ = [
     "of_each_column",
     "public_ranges",
     "reach_after",
-    "refuse_without_zero",
+    "require_zero",
     "standardized",
     "stretched",
     "zero_stays",
@@ -146,7 +146,7 @@ def between(values: Floats, low: float, high: float, dtype: Any) -> NDArray[Any]
     return np.clip(values, first, last).astype(kind, copy=False)
 
 
-def refuse_without_zero(ranges: Ranges) -> None:
+def require_zero(ranges: Ranges) -> None:
     """Refuse ranges that would cut the entries which a sparse table leaves out."""
     if not all(low <= 0 <= high for low, high in ranges):
         raise ValueError(
@@ -199,9 +199,9 @@ def stretched(
     start, stop = target
     rates = (stop - start) / (highs - lows)
     if sparse.issparse(X):
-        places = X.indices
-        lows, highs, rates = lows[places], highs[places], rates[places]
-        fill = None if fill is None else fill[places]
+        positions = X.indices
+        lows, highs, rates = lows[positions], highs[positions], rates[positions]
+        fill = None if fill is None else fill[positions]
         values = X.data
     else:
         values = X

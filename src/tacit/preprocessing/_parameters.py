@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from math import inf, isfinite, nan
 from numbers import Integral, Real
-from reprlib import repr as shortened
+from reprlib import repr as truncated
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ LEAST_PART = 1e-9
 def shown(value: Any) -> str:
     """Return a parameter in one short line, whatever it is."""
     try:
-        return " ".join(shortened(value).split())
+        return " ".join(truncated(value).split())
     except Exception:  # an integer may have too many digits to print
         return f"{type(value).__name__} that cannot be printed"
 

@@ -193,7 +193,7 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
             checked_shape(self, _as_table(X), fitting=True)
             self._sparse_output = checked_truth(self.sparse_output, "sparse_output")
             self.categories_ = self._public_categories(columns_of(self))
-            self._refuse_equal_names()
+            self._check_distinct_names()
             self._elsewhere = [
                 -1 if self.other is None else categories.index(self.other)
                 for categories in self.categories_
@@ -209,20 +209,22 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
         table = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
         table = X.iloc if hasattr(X, "iloc") else np.asarray(table)
         starts = np.cumsum([0, *map(len, self.categories_)])
-        rows, places = [], []
+        rows, positions = [], []
         for column, categories in enumerate(self.categories_):
             codes = _codes(
                 table[:, column].tolist(), categories, self._elsewhere[column]
             )
             listed = np.flatnonzero(codes >= 0)
             rows.append(listed)
-            places.append(starts[column] + codes[listed])
-        rows, places = np.concatenate(rows), np.concatenate(places)
+            positions.append(starts[column] + codes[listed])
+        rows, positions = np.concatenate(rows), np.concatenate(positions)
         if self._sparse_output:
             shape = (n_rows, int(starts[-1]))
-            return sparse.csr_matrix((np.ones(len(rows)), (rows, places)), shape=shape)
+            return sparse.csr_matrix(
+                (np.ones(len(rows)), (rows, positions)), shape=shape
+            )
         found = np.zeros((n_rows, int(starts[-1])))
-        found[rows, places] = 1.0
+        found[rows, positions] = 1.0
         return found
 
     def get_feature_names_out(self, input_features=None):
@@ -284,7 +286,7 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
                 f"{shown(self.other)}."
             )
 
-    def _refuse_equal_names(self):
+    def _check_distinct_names(self):
         seen = set()
         for name in self.get_feature_names_out():
             if name in seen:
@@ -326,11 +328,11 @@ def _as_table(X):
 
 def _codes(values, categories, elsewhere):
     """Return the place of each value among the categories, or ``elsewhere``."""
-    place = {category: code for code, category in enumerate(categories)}
+    position = {category: code for code, category in enumerate(categories)}
 
     def code(value):
         try:
-            return place.get(value, elsewhere)
+            return position.get(value, elsewhere)
         except TypeError:  # a value without a hash is listed nowhere
             return elsewhere
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit.mechanisms import Exponential
 from tacit.mechanisms.grid import noise_assumptions
 from tacit.mechanisms.ranks import PARTS, rank_scores, rank_sensitivity
-from tacit.mechanisms.selection import refuse_small_choice
+from tacit.mechanisms.selection import check_choice_size
 from tacit.preprocessing._columns import Ranges
 from tacit.privacy import (
     BoundedRange,
@@ -44,9 +44,9 @@ class QuantilesPlan:
     sensitivities: tuple[float, ...]
     noise: str = "grid"
 
-    def mechanism(self, place: int) -> Exponential:
+    def mechanism(self, position: int) -> Exponential:
         """Return what chooses the quantile at this place."""
-        return Exponential(self.epsilon, self.sensitivities[place], self.noise)
+        return Exponential(self.epsilon, self.sensitivities[position], self.noise)
 
     @property
     def event(self) -> Event:
@@ -63,8 +63,8 @@ class QuantilesPlan:
         for start in range(0, len(values), BLOCK_ROWS):
             block = values[start : start + BLOCK_ROWS].astype(np.float64)
             part = (np.clip(block, low, high) - low) / (high - low)
-            places = np.rint(np.clip(part, 0.0, 1.0) * self.n_cells).astype(np.int64)
-            counts += np.bincount(places, minlength=self.n_cells + 1)
+            positions = np.rint(np.clip(part, 0.0, 1.0) * self.n_cells).astype(np.int64)
+            counts += np.bincount(positions, minlength=self.n_cells + 1)
         return counts
 
     def run(self, X: Any, rng: Generator) -> Floats:
@@ -72,9 +72,9 @@ class QuantilesPlan:
         found = np.empty((len(self.levels), len(self.ranges)))
         for column, (low, high) in enumerate(self.ranges):
             counts = self.counts(X[:, column], low, high)
-            for place, level in enumerate(self.levels):
+            for position, level in enumerate(self.levels):
                 scores = rank_scores(counts, level)
-                found[place, column] = self.mechanism(place)(scores, rng)
+                found[position, column] = self.mechanism(position)(scores, rng)
         return found / self.n_cells
 
 
@@ -91,12 +91,12 @@ def plan_quantiles(
     epsilon = 1 / calibrate(
         lambda spread: Repeated(BoundedRange(1 / spread), count), budget
     )
-    refuse_small_choice(epsilon, budget, "give fewer columns")
+    check_choice_size(epsilon, budget, "give fewer columns")
     levels = tuple(min(PARTS - 1, max(1, round(q * PARTS))) for q in quantiles)
     sensitivities = tuple(rank_sensitivity(level, budget.neighbors) for level in levels)
     plan = QuantilesPlan(ranges, levels, n_cells, epsilon, sensitivities, noise)
-    for place in range(len(levels)):
-        plan.mechanism(place)  # a bad kind of noise is refused here
+    for position in range(len(levels)):
+        plan.mechanism(position)  # a bad kind of noise is refused here
     return plan
 
 

@@ -14,7 +14,11 @@ from scipy import sparse
 
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import noise_assumptions
-from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE, WholeGaussian, WholeLaplace
+from tacit.mechanisms.integer_noise import (
+    MAX_INTEGER_ROWS,
+    DiscreteGaussian,
+    DiscreteLaplace,
+)
 from tacit.preprocessing._columns import Ranges
 from tacit.privacy import (
     Budget,
@@ -54,9 +58,9 @@ class SquaresPlan:
         return len(self.ranges) + (self.n_rows is None)
 
     @property
-    def mechanism(self) -> WholeGaussian | WholeLaplace:
+    def mechanism(self) -> DiscreteGaussian | DiscreteLaplace:
         """What draws the noise."""
-        kind = WholeLaplace if self.pure else WholeGaussian
+        kind = DiscreteLaplace if self.pure else DiscreteGaussian
         return kind(self.multiplier, self.sensitivity, self.noise)
 
     @property
@@ -85,9 +89,9 @@ class SquaresPlan:
         lows, highs = np.array(self.ranges).T
         ends = (lows, highs, self.largest)
         if sparse.issparse(X):
-            for block, places in _stored(X):
-                low, high, largest = (end[places] for end in ends)
-                np.add.at(total, places, _parts(block, low, high, largest, units))
+            for block, positions in _stored(X):
+                low, high, largest = (end[positions] for end in ends)
+                np.add.at(total, positions, _parts(block, low, high, largest, units))
         else:
             for block in _blocks(X):
                 total[:p] += _parts(block, *ends, units).sum(axis=0)
@@ -150,9 +154,9 @@ def plan_squares(
     """
     pure = budget.delta == 0
     replaced = budget.neighbors is Neighbors.REPLACE_ONE
-    if replaced and n_rows > MOST_ROWS_WHOLE:
+    if replaced and n_rows > MAX_INTEGER_ROWS:
         raise PlanError(
-            f"with_mean=False provides for up to {MOST_ROWS_WHOLE} rows, got "
+            f"with_mean=False provides for up to {MAX_INTEGER_ROWS} rows, got "
             f"n_rows={n_rows}; use with_mean=True."
         )
     # [squares:sensitivity] each sum by one unit, and the count by one, if it is private

@@ -15,7 +15,7 @@ from tacit._estimators import (
     all_or_nothing,
     checked_shape,
     checked_values,
-    promised_budget,
+    guaranteed_budget,
 )
 from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
@@ -25,7 +25,7 @@ from tacit.mechanisms.grid import check_noise
 from tacit.preprocessing._columns import (
     columns_of,
     public_ranges,
-    refuse_without_zero,
+    require_zero,
 )
 from tacit.preprocessing._parameters import checked_budget_numbers
 from tacit.privacy import Ledger, Neighbors
@@ -64,7 +64,7 @@ class PrivateTransformer(
         )
         ranges = public_ranges(self.ranges, columns_of(self))
         if sparse.issparse(X):
-            refuse_without_zero(ranges)
+            require_zero(ranges)
         budget, plan = self._planned(ranges, n_rows)
         rng = noise_generator(self.random_state)
         release = Release(
@@ -112,7 +112,7 @@ class PrivateTransformer(
     def _planned(self, ranges, n_rows):
         """Return the budget and the plan, from public facts alone."""
         epsilon, delta = checked_budget_numbers(self.epsilon, self.delta)
-        budget = promised_budget(epsilon, delta, self.neighbors, n_rows)
+        budget = guaranteed_budget(epsilon, delta, self.neighbors, n_rows)
         check_noise(self.noise)
         return budget, self._plan(ranges, budget, n_rows)
 
@@ -122,7 +122,7 @@ class PrivateTransformer(
         taken = self._takes_sparse(X, fitting=False)
         checked_shape(self, X, fitting=False, accept_sparse=taken)
         if sparse.issparse(X):
-            refuse_without_zero(self.ranges_)
+            require_zero(self.ranges_)
         return canonical(checked_values(X, accept_sparse=taken))
 
     def _takes_sparse(self, X, fitting):

@@ -58,13 +58,13 @@ class Total:
     basic_delta: Fraction = Fraction(0)
     count: int = 0
 
-    def plus(self, curve: PrivacyCurve, promise: Budget | None) -> Total:
+    def plus(self, curve: PrivacyCurve, guarantee: Budget | None) -> Total:
         """Return the total with one charge more."""
-        known = self.basic_epsilon is not None and promise is not None
+        known = self.basic_epsilon is not None and guarantee is not None
         return Total(
             self.curve + curve if self.count else curve,
-            self.basic_epsilon + _exactly(promise.epsilon) if known else None,  # type: ignore[operator, union-attr]
-            self.basic_delta + _exactly(promise.delta) if known else Fraction(0),  # type: ignore[union-attr]
+            self.basic_epsilon + _exactly(guarantee.epsilon) if known else None,  # type: ignore[operator, union-attr]
+            self.basic_delta + _exactly(guarantee.delta) if known else Fraction(0),  # type: ignore[union-attr]
             self.count + 1,
         )
 
@@ -87,28 +87,28 @@ class Filter:
     shares: Shares = field(default_factory=Shares)
 
     def checked(
-        self, curve: PrivacyCurve, promise: Budget | None
+        self, curve: PrivacyCurve, guarantee: Budget | None
     ) -> tuple[PrivacyCurve, Budget | None]:
         """Return the curve, and the promise after checking that it is true."""
-        if promise is None:
+        if guarantee is None:
             if curve.pure == inf:
                 return curve, None
             return curve, Budget(curve.pure, curve.slack, self.budget.neighbors)
-        if promise.neighbors is not self.budget.neighbors:
+        if guarantee.neighbors is not self.budget.neighbors:
             raise ValueError(
-                f"promise is for neighbors={promise.neighbors.value!r}, but this "
+                f"promise is for neighbors={guarantee.neighbors.value!r}, but this "
                 f"ledger is for {self.budget.neighbors.value!r}; plan for the latter."
             )
-        if not curve.fits(promise):
+        if not curve.fits(guarantee):
             raise ValueError(
                 "promise is smaller than what the event spends; plan it again."
             )
-        return curve, promise
+        return curve, guarantee
 
-    def alone(self, curve: PrivacyCurve, promise: Budget | None) -> float:
+    def alone(self, curve: PrivacyCurve, guarantee: Budget | None) -> float:
         """Return the epsilon that one charge promises by itself."""
-        if promise is not None:
-            return promise.epsilon
+        if guarantee is not None:
+            return guarantee.epsilon
         return curve.epsilon(self.budget.delta)
 
     def admits(self, total: Total, epsilon: float | None = None) -> bool:
@@ -161,24 +161,24 @@ class Filter:
             low, high = (low, middle) if self.admits(total, middle) else (middle, high)
         return high
 
-    def _enough_delta(self, promise: Budget, total: Total) -> float | None:
+    def _enough_delta(self, guarantee: Budget, total: Total) -> float | None:
         """Return a delta at which promises add up, or None where epsilons do not."""
         share, spent = exactly(self.shares.basic), total.basic_epsilon
         if spent is None or share == 0:
             return None
-        if spent + exactly(promise.epsilon) > exactly(self.budget.epsilon):
+        if spent + exactly(guarantee.epsilon) > exactly(self.budget.epsilon):
             return None
-        least = (total.basic_delta + exactly(promise.delta)) / share
+        least = (total.basic_delta + exactly(guarantee.delta)) / share
         if not 0 < least < 1:
             return None
         # as it is printed, in two digits that are not below it
         step = 10.0 ** (floor(log10(least)) - 1)
         return ceil(least / exactly(step)) * step
 
-    def refusal(
+    def rejection(
         self,
         label: str,
-        promise: Budget | None,
+        guarantee: Budget | None,
         total: Total,
         limit: str = "the budget",
         also: str = "",
@@ -186,15 +186,15 @@ class Filter:
         """Say why a charge does not fit on top of ``total``."""
         budget = self.budget
         asked = ""
-        if promise is not None:
-            asked = f" (epsilon={promise.epsilon:g} at delta={promise.delta:.3g})"
-            if promise.delta > budget.delta:
+        if guarantee is not None:
+            asked = f" (epsilon={guarantee.epsilon:g} at delta={guarantee.delta:.3g})"
+            if guarantee.delta > budget.delta:
                 asked += ", whose delta alone is above the ledger's,"
         spent = self.spent(total)
         cure = ""
-        if promise is not None and spent + promise.epsilon <= budget.epsilon:
+        if guarantee is not None and spent + guarantee.epsilon <= budget.epsilon:
             cure = "; the deltas are what does not fit: give smaller ones to the fits"
-            enough = self._enough_delta(promise, total)
+            enough = self._enough_delta(guarantee, total)
             if enough is not None:
                 cure += f", or a delta of {enough:.2g} to the ledger"
         return (

@@ -19,7 +19,7 @@ from tacit.privacy.curve import PrivacyCurve
 from tacit.privacy.events import ApproxDP, PureDP
 from tacit.privacy.report import PrivacyReport
 
-__all__ = ["TradeOff", "curve_grid", "curve_of", "promise_of", "rate_grid"]
+__all__ = ["TradeOff", "curve_grid", "curve_of", "guarantee_of", "rate_grid"]
 
 Floats = NDArray[np.float64]
 
@@ -50,9 +50,9 @@ def curve_of(
         return event.curve(subject.neighbors)
     if isinstance(subject, PrivacyReport):
         if not subject.entries:
-            return curve_of(subject.promise)
+            return curve_of(subject.guarantee)
         first, *others = (
-            entry.event.curve(subject.promise.neighbors) for entry in subject.entries
+            entry.event.curve(subject.guarantee.neighbors) for entry in subject.entries
         )
         return sum(others, first)
     if isinstance(getattr(subject, "budget", None), Budget):
@@ -68,7 +68,7 @@ def curve_of(
     return curve
 
 
-def promise_of(subject: Any) -> Budget | None:
+def guarantee_of(subject: Any) -> Budget | None:
     """Return what a report, budget or ledger promises; None for events and curves."""
     for candidate in (
         subject,
@@ -89,10 +89,10 @@ def curve_grid(
 
     Points of a delta near zero are left out: a logarithmic axis has no place for them.
     """
-    promise = promise_of(subject)
+    guarantee = guarantee_of(subject)
     smallest = SMALLEST_DELTA
-    if promise is not None and promise.delta > 0:
-        smallest = promise.delta / 100
+    if guarantee is not None and guarantee.delta > 0:
+        smallest = guarantee.delta / 100
     epsilons, deltas = _points(subject, neighbors, smallest, n)
     shown = deltas >= min(smallest, SMALLEST_DELTA)
     return epsilons[shown], deltas[shown]
@@ -115,9 +115,9 @@ def _stated(subject: Any) -> list[Budget]:
     """Return the guarantees that a report states for all its charges together."""
     if not isinstance(subject, PrivacyReport):
         return []
-    promise, found = subject.promise, [subject.promise]
-    if 0 < subject.spent < promise.epsilon:
-        found.append(replace(promise, epsilon=subject.spent))
+    guarantee, found = subject.guarantee, [subject.guarantee]
+    if 0 < subject.spent < guarantee.epsilon:
+        found.append(replace(guarantee, epsilon=subject.spent))
     return found
 
 

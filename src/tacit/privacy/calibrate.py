@@ -101,18 +101,18 @@ def _follow_line(
 
     # half of what the tolerance allows, as slopes are around -1 or steeper
     goal = 0.5 * rtol
-    x, slope, best = log(high), -1.2, log(high)
+    x, derivative, best = log(high), -1.2, log(high)
     gap = excess(high)
     for _ in range(40):
         if -goal <= gap <= 0:
             break
         # a little to the safe side of the root
-        ahead = x - (gap + goal / 3) / slope
+        ahead = x - (gap + goal / 3) / derivative
         ahead = min(max(ahead, -log(LARGEST)), log(LARGEST))
         if ahead == x:
             break
         moved = excess(exp(ahead))
-        slope = min(-0.1, (moved - gap) / (ahead - x))
+        derivative = min(-0.1, (moved - gap) / (ahead - x))
         x, gap = ahead, moved
         if gap <= 0:
             best = min(best, x)

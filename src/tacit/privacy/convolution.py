@@ -234,13 +234,13 @@ class _Table:
         return cls(first, step, -expm1(-step) * sums / scale, infinite)
 
     def delta(self, epsilon: float) -> float:
-        place = (epsilon - self.first) / self.step
-        if place < 0:
+        position = (epsilon - self.first) / self.step
+        if position < 0:
             return 1.0
-        at = int(place)
+        at = int(position)
         found = 0.0
         if at + 1 < len(self.deltas):
-            weight = expm1((place - at) * self.step) / expm1(self.step)
+            weight = expm1((position - at) * self.step) / expm1(self.step)
             found = self.deltas[at] + weight * (self.deltas[at + 1] - self.deltas[at])
         return min(1.0, SAFETY * float(found) + self.infinite)
 

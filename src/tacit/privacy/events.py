@@ -276,7 +276,7 @@ class TiltedMinimum:
         return PrivacyCurve(exact.renyi(ORDERS), exact=exact)
 
 
-def _refuse_other_than_gaussian(event: object) -> None:
+def _require_gaussian(event: object) -> None:
     if not isinstance(event, GaussianNoise):
         raise ValueError(
             f"event must be GaussianNoise to be sampled, got {type(event).__name__}."
@@ -299,7 +299,7 @@ class PoissonSampled:
 
     def __post_init__(self) -> None:
         plain(self)
-        _refuse_other_than_gaussian(self.event)
+        _require_gaussian(self.event)
         fraction(rate=self.rate, closed=False)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
@@ -332,7 +332,7 @@ class FixedSizeSampled:
 
     def __post_init__(self) -> None:
         plain(self)
-        _refuse_other_than_gaussian(self.event)
+        _require_gaussian(self.event)
         at_least(1, size=self.size)
         at_least(self.size, n_rows=self.n_rows)
 
@@ -427,7 +427,7 @@ def _event(data: Any, depth: int, times: int) -> Event:
         )
     if set(parts) != set(kind.__dataclass_fields__) or None in parts.values():
         raise ValueError(f"{name} has other parts in this version.")
-    _refuse_excess(name, parts, depth, times)
+    _check_excess(name, parts, depth, times)
     below = depth - 1, times // parts.get("count", 1)
     event: Event = kind(
         **{part: _part(part, value, *below) for part, value in parts.items()}
@@ -447,7 +447,7 @@ def _part(name: str, value: Any, depth: int, times: int) -> Any:
     return value
 
 
-def _refuse_excess(name: str, parts: dict[str, Any], depth: int, times: int) -> None:
+def _check_excess(name: str, parts: dict[str, Any], depth: int, times: int) -> None:
     """Refuse what nobody could count in reasonable time and memory."""
     limits = {
         "count": times,

@@ -114,7 +114,7 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
         self,
         event: Event,
         label: str,
-        promise: Budget | None = None,
+        guarantee: Budget | None = None,
         *,
         seeded: bool = False,
     ) -> Entry:
@@ -126,7 +126,7 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
             What is about to be done to the data.
         label
             Name under which the report lists it.
-        promise
+        guarantee
             Budget the event was planned for, if any: lets epsilons simply add up.
         seeded
             Whether the randomness comes from a fixed seed, for the report.
@@ -136,28 +136,32 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
         BudgetExceeded
             When the budget would be passed.
         """
-        curve, promise = self._checked(event, promise)
+        curve, guarantee = self._checked(event, guarantee)
         if os.getpid() != self._process:
-            self._refuse()  # a forked copy, whose charges the original would not see
+            self._reject()  # a forked copy, whose charges the original would not see
         label = full_label(label)
         with self._lock:
-            total = self._total.plus(curve, promise)
+            total = self._total.plus(curve, guarantee)
             if not self._filter.admits(total):
-                raise BudgetExceeded(self._filter.refusal(label, promise, self._total))
-            epsilon = self._filter.alone(curve, promise)
+                raise BudgetExceeded(
+                    self._filter.rejection(label, guarantee, self._total)
+                )
+            epsilon = self._filter.alone(curve, guarantee)
             entry = Entry(label, event, epsilon, seeded)
             self._total = total
             self._entries = (*self._entries, entry)
         return entry
 
-    def admits(self, event: Event, promise: Budget | None = None) -> bool:
+    def admits(self, event: Event, guarantee: Budget | None = None) -> bool:
         """Whether `charge` would take this; charges nothing."""
-        curve, promise = self._checked(event, promise)
-        return self._filter.admits(self._total.plus(curve, promise))
+        curve, guarantee = self._checked(event, guarantee)
+        return self._filter.admits(self._total.plus(curve, guarantee))
 
-    def require(self, event: Event, label: str, promise: Budget | None = None) -> None:
+    def require(
+        self, event: Event, label: str, guarantee: Budget | None = None
+    ) -> None:
         """Raise `BudgetExceeded` where `charge` would; charges nothing."""
-        self.require_all(((event, label, promise),))
+        self.require_all(((event, label, guarantee),))
 
     def require_all(self, charges: Iterable[tuple[Event, str, Budget | None]]) -> None:
         """Raise `BudgetExceeded` where one of several charges would; charges none.
@@ -169,24 +173,24 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
             would be made.
         """
         total = self._total
-        for event, label, promise in charges:
-            curve, promise = self._checked(event, promise)
-            more = total.plus(curve, promise)
+        for event, label, guarantee in charges:
+            curve, guarantee = self._checked(event, guarantee)
+            more = total.plus(curve, guarantee)
             if not self._filter.admits(more):
                 raise BudgetExceeded(
-                    self._filter.refusal(full_label(label), promise, total)
+                    self._filter.rejection(full_label(label), guarantee, total)
                 )
             total = more
 
-    def spent_with(self, event: Event, promise: Budget | None = None) -> float:
+    def spent_with(self, event: Event, guarantee: Budget | None = None) -> float:
         """Return what `spent` would say after this charge; charges nothing."""
-        curve, promise = self._checked(event, promise)
-        return self._filter.spent(self._total.plus(curve, promise))
+        curve, guarantee = self._checked(event, guarantee)
+        return self._filter.spent(self._total.plus(curve, guarantee))
 
     def _checked(
-        self, event: Event, promise: Budget | None
+        self, event: Event, guarantee: Budget | None
     ) -> tuple[PrivacyCurve, Budget | None]:
-        return self._filter.checked(event.curve(self.budget.neighbors), promise)
+        return self._filter.checked(event.curve(self.budget.neighbors), guarantee)
 
     def spent(self) -> float:
         """Return the least epsilon, at the budget's delta, that admits the charges.
@@ -203,11 +207,11 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
     def __repr__(self) -> str:
         return f"Ledger({self.budget!r}, charges={len(self._entries)})"
 
-    def _refuse(self, *_: Any) -> NoReturn:
+    def _reject(self, *_: Any) -> NoReturn:
         raise TypeError(
             "A Ledger cannot be copied or pickled: charges made on the copy would be "
             "lost. Pass the ledger itself, in the process that holds it, or use "
             "Ledger.open."
         )
 
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _reject

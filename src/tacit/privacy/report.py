@@ -91,7 +91,7 @@ class PrivacyReport:
 
     Parameters
     ----------
-    promise
+    guarantee
         What holds for everything released.
     spent
         Least epsilon, at the delta of the promise, that would have admitted the
@@ -104,7 +104,7 @@ class PrivacyReport:
         What was released, in words, where that depends on the noise; else empty.
     """
 
-    promise: Budget
+    guarantee: Budget
     spent: float
     entries: tuple[Entry, ...]
     assumptions: tuple[str, ...] = ()
@@ -118,8 +118,8 @@ class PrivacyReport:
     def to_dict(self) -> dict[str, object]:
         """Return the report as plain data."""
         return {
-            "promise": self.promise.to_dict(),
-            "spent": {"epsilon": self.spent, "delta": self.promise.delta},
+            "promise": self.guarantee.to_dict(),
+            "spent": {"epsilon": self.spent, "delta": self.guarantee.delta},
             "entries": [
                 {
                     "label": entry.label,
@@ -158,12 +158,12 @@ class PrivacyReport:
         return json.dumps(self.to_dict(), indent=2)
 
     def __str__(self) -> str:
-        promise = self.promise
+        guarantee = self.guarantee
         lines = [
-            f"promise      epsilon {promise.epsilon:g}, delta {promise.delta:.3g}, "
-            f"neighbors {promise.neighbors.value}",
+            f"promise      epsilon {guarantee.epsilon:g}, delta {guarantee.delta:.3g}, "
+            f"neighbors {guarantee.neighbors.value}",
             f"spent        epsilon {self.spent:.4g} at that delta",
-            *(f"WARNING      {warning}" for warning in budget_warnings(promise)),
+            *(f"WARNING      {warning}" for warning in budget_warnings(guarantee)),
         ]
         for entry, same in groupby(self.entries):
             count = len(list(same))

@@ -32,11 +32,11 @@ def _renyi(
     usable = orders <= MAX_ORDER
     # Renyi divergence grows with its order, so the next whole one bounds it; between
     # whole numbers the series take seconds and may not converge
-    whole, places = np.unique(np.ceil(orders[usable]), return_inverse=True)
+    whole, positions = np.unique(np.ceil(orders[usable]), return_inverse=True)
     accountant = accountant_of(whole, getattr(events.NeighboringRelation, relation))
     accountant.compose(event)
     # The curve itself has no public accessor; tests pin it to get_epsilon.
-    curve[usable] = np.asarray(accountant._rdp)[places]
+    curve[usable] = np.asarray(accountant._rdp)[positions]
     return curve
 
 

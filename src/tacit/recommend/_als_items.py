@@ -118,7 +118,7 @@ class RoundSums:
 
 
 def learned(
-    sums: RoundSums, items: ItemCounts, rank: int, largest: float, *, made_up: bool
+    sums: RoundSums, items: ItemCounts, rank: int, largest: float, *, synthetic: bool
 ) -> Array:
     """Return item vectors, for coefficients of variance one.
 
@@ -138,7 +138,7 @@ def learned(
         Most directions.
     largest
         Largest entry of a vector, which keeps all that follows finite.
-    made_up
+    synthetic
         Whether the vectors of this round were made up, so that coefficients say nothing
         about their own scale.
     """
@@ -165,7 +165,7 @@ def learned(
     along = sums.products @ axes
     gains = values * counts[:, None] / (values * counts[:, None] ** 2 + noise[:, None])
     vectors = gains * along * sums.bound
-    if made_up:
+    if synthetic:
         return np.clip(vectors * sqrt(size), -largest, largest)
     moments = axes.T @ sums.moments @ axes
     lengths, turned = np.linalg.eigh(moments)

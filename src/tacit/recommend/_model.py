@@ -20,9 +20,9 @@ from tacit.privacy import Ledger, Neighbors
 from tacit.recommend._pairs import paired, rated_pairs
 from tacit.recommend._plan import (
     CompletionPlan,
+    check_parameters,
     chosen_solver,
     planned_completion,
-    refuse_parameters,
 )
 from tacit.recommend._ratings.catalogue import Catalogue
 from tacit.recommend._ratings.columns import given_numbers
@@ -160,7 +160,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
             a fit does not know it: give `expected_users` for it to do as planned.
         """
         at_least(1, n_users=n_users)
-        refuse_parameters(self)
+        check_parameters(self)
         catalogue = Catalogue.of(self.items)
         return planned_completion(self, catalogue, int(n_users), guessed=True)
 
@@ -194,7 +194,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
                     "y must be None: give users, items and ratings together, as three "
                     "columns of one table or as a sparse matrix."
                 )
-            refuse_parameters(self)
+            check_parameters(self)
             rng = noise_generator(self.random_state)
             catalogue = self._catalogue(ratings)
             table = read_ratings(
@@ -260,8 +260,8 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
             ``user`` and ``item``.
         """
         rows = self.rows_
-        users, places = paired(pairs, self._items)
-        return rows.at(users, places)
+        users, positions = paired(pairs, self._items)
+        return rows.at(users, positions)
 
     def score(self, pairs, ratings=None) -> float:
         """Return minus the root of the mean squared error, which is not private.

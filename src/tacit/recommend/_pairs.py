@@ -26,10 +26,10 @@ def paired(pairs: Any, catalogue: Catalogue) -> tuple[list[Any], NDArray[np.intp
         The public items.
     """
     users, items = _columns(pairs)
-    places = np.array([catalogue.place(label) for label in items], dtype=np.intp)
-    if (places < 0).any():
+    positions = np.array([catalogue.position(label) for label in items], dtype=np.intp)
+    if (positions < 0).any():
         raise ValueError("pairs must name items of the catalogue.")
-    return users, places
+    return users, positions
 
 
 def _columns(pairs: Any) -> tuple[list[Any], list[Any]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from tacit._estimators import planning_rows, promised_budget
+from tacit._estimators import guaranteed_budget, planning_rows
 from tacit._validate import at_least, shown
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
@@ -19,7 +19,7 @@ from tacit.recommend._solvers import SOLVERS, SUMS
 from tacit.recommend._sums.means import ItemMeans
 from tacit.solvers import Plan
 
-__all__ = ["CompletionPlan", "planned_completion", "refuse_parameters"]
+__all__ = ["CompletionPlan", "check_parameters", "planned_completion"]
 
 # Most ratings of a user that are used, unless she or the catalogue has fewer. Noise
 # grows with it and so does what is learned of people who rate much; published figures
@@ -111,7 +111,7 @@ class CompletionPlan:
         return "\n".join([*lines, *(f"assumes      {words}" for words in others)])
 
 
-def refuse_parameters(model: Any) -> None:
+def check_parameters(model: Any) -> None:
     """Refuse what no ratings could go with."""
     chosen_solver(model)
     if model.rating_range is None and model.items is None:
@@ -126,7 +126,7 @@ def refuse_parameters(model: Any) -> None:
     if not isinstance(model.verbose, bool):
         at_least(0, verbose=model.verbose)
     # what is wrong with the budget itself, whatever the number of users
-    budget = promised_budget(
+    budget = guaranteed_budget(
         model.epsilon, model.delta, model.neighbors, 2, counted="users"
     )
     if budget.delta == 0:
@@ -149,7 +149,7 @@ def planned_completion(
             "delta must be given for fewer than two users; the usual 1 / users^2 is "
             "for more."
         )
-    budget = promised_budget(
+    budget = guaranteed_budget(
         model.epsilon, model.delta, model.neighbors, n_users, counted="users"
     )
     expected = model.expected_users

@@ -22,7 +22,7 @@ __all__ = ["Rows", "Top", "UserRow", "own_ratings"]
 OWN_COLUMNS = ("item", "rating")
 
 Array = NDArray[np.float64]
-Places = NDArray[np.intp]
+Positions = NDArray[np.intp]
 
 
 class Top(NamedTuple):
@@ -113,8 +113,8 @@ class UserRow(_NotCopied):
         scores = self.side.scores(self._private_ratings)[0]
         new = np.ones(len(scores), dtype=bool)
         new[self._private_ratings.row(0)[0]] = False
-        places = np.flatnonzero(new)
-        best = places[np.lexsort((_shuffled(places), -scores[places]))[:k]]
+        positions = np.flatnonzero(new)
+        best = positions[np.lexsort((_shuffled(positions), -scores[positions]))[:k]]
         labels = self.catalogue.labels
         found = np.clip(scores[best], self.side.low, self.side.high)
         return Top([labels[j] for j in best.tolist()], found)
@@ -142,7 +142,7 @@ class Rows(_NotCopied):
     __iter__ = None
 
     def __contains__(self, user: Any) -> bool:
-        return self._private_table.place(user) >= 0
+        return self._private_table.position(user) >= 0
 
     def __getitem__(self, user: Any) -> UserRow:
         """Return the row of a user, by her label.
@@ -150,49 +150,49 @@ class Rows(_NotCopied):
         One who is not known, by ``in``, is as one who has rated nothing.
         """
         table = self._private_table
-        place = table.place(user)
+        position = table.position(user)
         # [recommend:own] copied out of the table, so that nothing leads back to it
-        row = _rows_at(table, np.array([place]))
+        row = _rows_at(table, np.array([position]))
         return UserRow(self.side, table.catalogue, row)
 
-    def at(self, users: Sequence[Any], items: Places) -> Array:
+    def at(self, users: Sequence[Any], items: Positions) -> Array:
         """Return predictions for pairs of a user's label and an item's place."""
         table = self._private_table
-        places = np.array([table.place(user) for user in users], dtype=np.intp)
-        out = np.empty(len(places))
-        for block, chosen in _blocks_of(places):
-            local = np.searchsorted(block, places[chosen])
+        positions = np.array([table.position(user) for user in users], dtype=np.intp)
+        out = np.empty(len(positions))
+        for block, chosen in _blocks_of(positions):
+            local = np.searchsorted(block, positions[chosen])
             rows = _rows_at(table, block)
             out[chosen] = self.side.at(rows, local, items[chosen])
         return out
 
 
-def _shuffled(places: Places) -> NDArray[np.uint64]:
+def _shuffled(positions: Positions) -> NDArray[np.uint64]:
     """Return a hash of each position, by which equal predictions are ordered.
 
     It is the finalizer of SplitMix64 (Steele, Lea and Flood 2014), a bijection, so that
     no two positions are equal.
     """
-    mixed = places.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = positions.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def _blocks_of(places: Places) -> Iterator[tuple[Places, Places]]:
+def _blocks_of(positions: Positions) -> Iterator[tuple[Positions, Positions]]:
     """Yield some users at a time, and the pairs that are of them."""
-    order = np.argsort(places, kind="stable")
-    users, first = np.unique(places[order], return_index=True)
+    order = np.argsort(positions, kind="stable")
+    users, first = np.unique(positions[order], return_index=True)
     ends = np.append(first, len(order))
     for begin in range(0, len(users), BLOCK_USERS):
         end = min(begin + BLOCK_USERS, len(users))
         yield users[begin:end], order[ends[begin] : ends[end]]
 
 
-def _rows_at(table: Ratings, places: Places) -> Ratings:
+def _rows_at(table: Ratings, positions: Positions) -> Ratings:
     """Return the rows at these places, and empty ones for places below zero."""
     nothing = (np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32))
-    rows = [table.row(i) if i >= 0 else nothing for i in places.tolist()]
+    rows = [table.row(i) if i >= 0 else nothing for i in positions.tolist()]
     indptr = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum([len(items) for items, _ in rows], out=indptr[1:])
     return Ratings(
@@ -250,11 +250,13 @@ def own_ratings(given: Any, catalogue: Catalogue, side: ItemSide) -> Ratings:
         raise ValueError(
             "ratings must be finite numbers; leave out items that were not rated."
         )
-    places = np.array([catalogue.place(label) for label in labels], dtype=np.int64)
-    known = places >= 0
+    positions = np.array(
+        [catalogue.position(label) for label in labels], dtype=np.int64
+    )
+    known = positions >= 0
     # [recommend:home] by the function that clipped the ratings of the fit
     own = clipped(values[known], side.low, side.high)
-    return Ratings.of_row(places[known], own, side.n_items)
+    return Ratings.of_row(positions[known], own, side.n_items)
 
 
 def _is_pair(given: Any) -> bool:

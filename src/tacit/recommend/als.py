@@ -18,13 +18,13 @@ from tacit.privacy import Budget, Composed, Event, GaussianNoise, Neighbors, cal
 from tacit.recommend._als_items import ItemCounts, learned, tastes
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings.used import UsedRatings, public_key
-from tacit.recommend._sides.base import refuse_large
+from tacit.recommend._sides.base import check_size
 from tacit.recommend._sides.linear import LinearItems
 from tacit.recommend._sides.local import Block, plain_arrays
 from tacit.recommend._sums.als_round import ItemRound
 from tacit.recommend._sums.candidates import CandidateGains
 from tacit.recommend._sums.means import ItemMeans, ReleasedMeans
-from tacit.solvers._base import refuse_pure
+from tacit.solvers._base import require_delta
 
 if TYPE_CHECKING:
     from tacit.recommend._ratings.table import Ratings
@@ -53,7 +53,7 @@ USUAL_RANK = 8
 CHOICE_NOISE, LEAST_CHOICE, MOST_CHOICE, UNSEEN_GAIN = 0.004, 0.01, 0.05, 0.01
 # Fraction of item means where rounds are planned: this over the users above, in limits
 MEANS_USERS = 40.0
-LEAST_SHARE, MOST_SHARE = 0.15, 0.5
+MIN_FRACTION, MAX_FRACTION = 0.15, 0.5
 # Weight of the last round, where the others have one
 LAST_WEIGHT = 1.5
 # Coefficients of unit variance are clipped at this part of their usual norm: most users
@@ -183,7 +183,7 @@ class PrivateALS:
 
     def plan(self, facts: RatingFacts, budget: Budget) -> ALSPlan:
         """Share the budget out; reads no rating."""
-        refuse_pure(budget, "PrivateALS", "a delta of 1 / users^2, which is usual")
+        require_delta(budget, "PrivateALS", "a delta of 1 / users^2, which is usual")
         multiplier = calibrate(GaussianNoise, budget)
         neighbors = budget.neighbors
         noise = multiplier * neighbors.rows_changed
@@ -195,7 +195,7 @@ class PrivateALS:
         most = max(MOST_STARTS, 2 * rank)
         starts = int(np.clip(users / USERS_PER_START, LEAST_STARTS, most))
         # the sums of a round are as large as a side of so many directions
-        refuse_large(facts.n_items, max(starts, rank) + 2, "a lower rank")
+        check_size(facts.n_items, max(starts, rank) + 2, "a lower rank")
 
         choice, rest = self._choice(facts, multiplier, neighbors)
         means, shares = _shares(rest, users, n_iter)
@@ -296,7 +296,7 @@ class PrivateALS:
                 rng=rng,
             )
             error, width = sums.error, plan.facts.width
-            found = vectors = learned(sums, items, plan.rank, width, made_up=first)
+            found = vectors = learned(sums, items, plan.rank, width, synthetic=first)
             if not found.shape[1]:
                 break
         return found, error, n_made
@@ -306,7 +306,7 @@ def _shares(rest: float, users: float, n_iter: int) -> tuple[float, list[float]]
     """Return the fractions of item means and of rounds, which are ``rest`` together."""
     if n_iter == 0:
         return rest, []
-    means = float(np.clip(MEANS_USERS / users, LEAST_SHARE, MOST_SHARE)) * rest
+    means = float(np.clip(MEANS_USERS / users, MIN_FRACTION, MAX_FRACTION)) * rest
     weights = np.ones(n_iter)
     weights[1:][-1:] = LAST_WEIGHT
     return means, ((rest - means) * weights / weights.sum()).tolist()

@@ -17,14 +17,14 @@ from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings.used import UsedRatings, public_key
-from tacit.recommend._sides.base import ItemSide, refuse_large
+from tacit.recommend._sides.base import ItemSide, check_size
 from tacit.recommend._sides.linear import LinearItems
 from tacit.recommend._sides.local import Block, centered, plain_arrays
 from tacit.recommend._sides.neighbors import NeighborItems
 from tacit.recommend._spectrum import directions
 from tacit.recommend._sums.means import ItemMeans
 from tacit.recommend._sums.noisy_moments import NoisyMoments
-from tacit.solvers._base import refuse_pure
+from tacit.solvers._base import require_delta
 
 if TYPE_CHECKING:
     from tacit.recommend._ratings.table import Ratings
@@ -146,7 +146,7 @@ class CleansedSVD:
 
     def plan(self, facts: RatingFacts, budget: Budget) -> CleansedSVDPlan:
         """Find the least noise that fits; reads no rating."""
-        refuse_pure(budget, "CleansedSVD", "a delta of 1 / users^2, which is usual")
+        require_delta(budget, "CleansedSVD", "a delta of 1 / users^2, which is usual")
         clamp = facts.half_width / 2 if self.clamp is None else self.clamp
         if not 1 / EXTREME <= clamp / facts.half_width <= EXTREME:
             raise PlanError(
@@ -155,9 +155,9 @@ class CleansedSVD:
             )
         if self.local == "ridge":
             each = min(self.rank, facts.n_items) + 2
-            refuse_large(facts.n_items, each, "a lower rank")
+            check_size(facts.n_items, each, "a lower rank")
         else:
-            refuse_large(facts.n_items, 2 * facts.n_items + 1, "local='ridge'")
+            check_size(facts.n_items, 2 * facts.n_items + 1, "local='ridge'")
         multiplier = calibrate(
             lambda noise: Composed(
                 tuple(GaussianNoise(noise / sqrt(share)) for share in SHARES)

@@ -19,7 +19,7 @@ from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings.used import UsedRatings, public_key
-from tacit.recommend._sides.base import refuse_large
+from tacit.recommend._sides.base import check_size
 from tacit.recommend._sides.local import Block
 from tacit.recommend._sides.passes import WalkItems
 from tacit.recommend._sides.unit_rows import usual_row_norm
@@ -29,7 +29,7 @@ from tacit.recommend._sums.noisy_moments import NoisyMoments
 from tacit.recommend._sums.products import PRODUCT_SOLVERS, NoisyProducts
 from tacit.recommend._sums.second_moments import MOST_MATRIX_ITEMS
 from tacit.recommend._sums.step_length import NOISES, StepLength
-from tacit.solvers._base import refuse_pure
+from tacit.solvers._base import require_delta
 
 if TYPE_CHECKING:
     from tacit.recommend._ratings.table import Ratings
@@ -45,7 +45,7 @@ WEIGHTS = ("uniform", "increasing")
 # Catalogues up to which all entries of a matrix are taken at once
 MOST_DENSE = 3000
 # Shares of the squared Gaussian parameter for item means, and of a step for its length
-MEANS_SHARE, LENGTH_SHARE = 0.1, 0.05
+MEANS_FRACTION, LENGTH_FRACTION = 0.1, 0.05
 # Part of what all rows are that a direction must be, to be worth a step
 WORTH_A_STEP = 1 / 80
 MOST_STEPS = 20
@@ -192,23 +192,23 @@ class FrankWolfeCompletion:
 
     def plan(self, facts: RatingFacts, budget: Budget) -> FrankWolfeCompletionPlan:
         """Find the steps and the least noise that fits; reads no rating."""
-        refuse_pure(
+        require_delta(
             budget, "FrankWolfeCompletion", "a delta of 1 / users^2, which is usual"
         )
         neighbors, noise = budget.neighbors, self.noise
         n_iter = self.n_iter
         if n_iter is None:
             n_iter = self._usual_steps(facts, budget)
-        refuse_large(facts.n_items, n_iter + 5, "a lower n_iter")
-        first = MEANS_SHARE if self.item_means else 0.0
+        check_size(facts.n_items, n_iter + 5, "a lower n_iter")
+        first = MEANS_FRACTION if self.item_means else 0.0
         weights = np.ones(n_iter)
         if self.weights == "increasing":
             weights = np.arange(1.0, n_iter + 1)
         weights *= (1 - first) / weights.sum()
         # the first step's length alone, where it is for the nuclear norm
         searched = n_iter if self.step == "search" else int(self.nuclear_norm == "auto")
-        lengths = weights[:searched] * LENGTH_SHARE
-        weights[:searched] *= 1 - LENGTH_SHARE
+        lengths = weights[:searched] * LENGTH_FRACTION
+        weights[:searched] *= 1 - LENGTH_FRACTION
 
         def event(multiplier: float) -> Event:
             # [completion:budget] squared inverses of the multipliers add up
@@ -264,7 +264,7 @@ class FrankWolfeCompletion:
                 length = plan.lengths[t if self.step == "search" else 0]
                 reach = (plan.widest if k is None else k) / value
                 found = length.run(
-                    used.each(side.walked),
+                    used.each(side.visited),
                     vector,
                     reach,
                     facts.max_ratings,

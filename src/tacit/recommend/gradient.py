@@ -15,12 +15,12 @@ from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, Repeated, calibrate
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings.used import public_key
-from tacit.recommend._sides.base import MOST_NUMBERS, refuse_large
+from tacit.recommend._sides.base import MOST_NUMBERS, check_size
 from tacit.recommend._sides.replayed import ReplayedItems
 from tacit.recommend._sides.unit_rows import usual_row_norm
 from tacit.recommend._spectrum import leading, strengths
 from tacit.recommend._sums.noisy_moments import NoisyMoments
-from tacit.solvers._base import refuse_pure
+from tacit.solvers._base import require_delta
 
 if TYPE_CHECKING:
     from tacit.recommend._ratings.table import Ratings
@@ -165,13 +165,13 @@ class ProjectedGradientCompletion:
         self, facts: RatingFacts, budget: Budget
     ) -> ProjectedGradientCompletionPlan:
         """Find the least noise that fits; reads no rating."""
-        refuse_pure(
+        require_delta(
             budget,
             "ProjectedGradientCompletion",
             "a delta of 1 / users^2, which is usual",
         )
         # one direction a step at least, and as much for the last one again
-        refuse_large(facts.n_items, 2 * (self.n_iter + 1), "a lower n_iter")
+        check_size(facts.n_items, 2 * (self.n_iter + 1), "a lower n_iter")
         multiplier = calibrate(
             lambda noise: Repeated(GaussianNoise(noise), self.n_iter), budget
         )

@@ -22,12 +22,12 @@ from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._ratings.used import UsedRatings, public_key
-from tacit.recommend._sides.base import refuse_large
+from tacit.recommend._sides.base import check_size
 from tacit.recommend._sides.linear import LOCAL_STEPS, LinearItems
 from tacit.recommend._sides.unit_rows import unit_rows, usual_row_norm
 from tacit.recommend._spectrum import directions
 from tacit.recommend._sums.noisy_moments import NoisyMoments
-from tacit.solvers._base import refuse_pure
+from tacit.solvers._base import require_delta
 
 if TYPE_CHECKING:
     from tacit.recommend._ratings.table import Ratings
@@ -116,8 +116,8 @@ class SVDCompletion:
 
     def plan(self, facts: RatingFacts, budget: Budget) -> SVDCompletionPlan:
         """Find the least noise that fits; reads no rating."""
-        refuse_pure(budget, "SVDCompletion", "a delta of 1 / users^2, which is usual")
-        refuse_large(facts.n_items, min(self.rank, facts.n_items) + 2, "a lower rank")
+        require_delta(budget, "SVDCompletion", "a delta of 1 / users^2, which is usual")
+        check_size(facts.n_items, min(self.rank, facts.n_items) + 2, "a lower rank")
         return SVDCompletionPlan(
             facts,
             usual_row_norm(facts) if self.row_norm is None else self.row_norm,

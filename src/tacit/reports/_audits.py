@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.audit._attacked import LEFT_OUT, digest_of
-from tacit.audit._promises import PromiseAudit
+from tacit.audit._promises import GuaranteeAudit
 from tacit.audit._restored import AuditDisagrees, restored, restored_membership
 from tacit.reports._words import (
     clean,
@@ -18,8 +18,8 @@ from tacit.reports._words import (
     number_down,
     number_up,
     percent,
-    shortened,
     tiny_up,
+    truncated,
 )
 
 __all__ = ["AuditTable", "RateRow", "audits_of"]
@@ -134,7 +134,7 @@ def _require_same(
         if theirs != ours:
             said = _said(theirs), _said(ours)
             if said[0] == said[1]:  # they differ beyond three digits
-                said = shortened(theirs), shortened(ours)
+                said = truncated(theirs), truncated(ours)
             raise ValueError(
                 f"{name} has an audit of another {part}: {said[0]}, and the "
                 f"model has {said[1]}; audit what the model was fitted with, as "
@@ -145,10 +145,10 @@ def _require_same(
 def _said(value: Any) -> str:
     """Return one part of what was attacked in a few words."""
     if isinstance(value, Mapping):
-        return shortened(
+        return truncated(
             ", ".join(f"{key} {_few(part)}" for key, part in value.items())
         )
-    return "nothing" if value is None else shortened(_few(value))
+    return "nothing" if value is None else truncated(_few(value))
 
 
 def _few(value: Any) -> Any:
@@ -170,7 +170,7 @@ def _table(audit: Mapping[str, Any]) -> AuditTable:
         "One training with canaries" if one_run else "Many trainings on neighbors",
         [
             ("estimator", clean(audit["estimator"])),
-            ("promised", _promised(audit["promise"])),
+            ("promised", _guaranteed(audit["promise"])),
             ("shown", f"epsilon of at least {number_down(found.epsilon_lower)}"),
             ("could have shown", f"at most {number_down(found.most_shown)}"),
             ("confidence", _confidence(audit)),
@@ -178,13 +178,13 @@ def _table(audit: Mapping[str, Any]) -> AuditTable:
             ("bound", METHODS[audit["method"]]),
             ("attacked", _attacked(audit.get("attacked"))),
         ],
-        [shortened(found.verdict, MOST_LETTERS)],
+        [truncated(found.verdict, MOST_LETTERS)],
         refuted=found.refuted,
         summary=_summary(audit, found),
     )
 
 
-def _summary(audit: Mapping[str, Any], found: PromiseAudit) -> str:
+def _summary(audit: Mapping[str, Any], found: GuaranteeAudit) -> str:
     """Return the outcome in a sentence, for a card."""
     by = (
         f"one training with {count(audit['canaries'])} canaries"
@@ -196,10 +196,12 @@ def _summary(audit: Mapping[str, Any], found: PromiseAudit) -> str:
         f"{_confidence(audit)}, and so many could have shown "
         f"{number_down(found.most_shown)}"
     )
-    promise = f"epsilon {number_up(found.epsilon)}"
+    guarantee = f"epsilon {number_up(found.epsilon)}"
     if found.refuted:
-        return f"An audit by {by} refutes {promise}: {shown}."
-    return f"An audit by {by} does not refute {promise}, which proves nothing: {shown}."
+        return f"An audit by {by} refutes {guarantee}: {shown}."
+    return (
+        f"An audit by {by} does not refute {guarantee}, which proves nothing: {shown}."
+    )
 
 
 def _attacked(parts: Any) -> str:
@@ -210,9 +212,9 @@ def _attacked(parts: Any) -> str:
     return f"{clean(parts['version'])}{by}, digest {clean(parts['sha256'])[:16]}"
 
 
-def _promised(promise: Mapping[str, Any]) -> str:
-    epsilon, delta = number_up(promise["epsilon"]), tiny_up(promise["delta"])
-    neighbors = RELATIONS[promise["neighbors"]]
+def _guaranteed(guarantee: Mapping[str, Any]) -> str:
+    epsilon, delta = number_up(guarantee["epsilon"]), tiny_up(guarantee["delta"])
+    neighbors = RELATIONS[guarantee["neighbors"]]
     return f"epsilon {epsilon}, delta {delta}, for neighbors that {neighbors}"
 
 
@@ -242,7 +244,7 @@ def _membership(audit: Mapping[str, Any]) -> AuditTable:
             ("confidence", f"{_confidence(audit)}, of each interval"),
             ("shown", shown),
         ],
-        [shortened(line, MOST_LETTERS) for line in found.verdict.splitlines()],
+        [truncated(line, MOST_LETTERS) for line in found.verdict.splitlines()],
         private=True,
         rates=tuple(_rate(rate) for rate in audit["rates"]),
     )

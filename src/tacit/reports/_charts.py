@@ -59,10 +59,10 @@ def attacker_chart(fit: Points, budget: Points | None, width: int) -> Chart:
     return chart
 
 
-def curve_chart(points: Points, promise: Mapping[str, float], width: int) -> Chart:
+def curve_chart(points: Points, guarantee: Mapping[str, float], width: int) -> Chart:
     """Chart of delta against epsilon on a log scale, with the guarantee as a point."""
     lowest = min(point["delta"] for point in points)
-    x, y = promise["epsilon"], log10(max(promise["delta"], lowest))
+    x, y = guarantee["epsilon"], log10(max(guarantee["delta"], lowest))
     right = max(1.05 * x, *(point["epsilon"] for point in points))
     bottom = min(log10(lowest), y) - 0.3
     powers = range(0, floor(-bottom) + 1, ceil(-bottom / 6))
@@ -119,7 +119,7 @@ def coefficient_chart(rows: Points, width: int, title: str = "coefficient") -> C
     narrow = width < 500
     ends = [row[name] for row in rows for name in ("value", "low", "high")]
     known = [0.0, *(1.04 * end for end in ends if _is_known(end))]
-    names = [_shortened(row["name"], 16 if narrow else 32) for row in rows]
+    names = [_truncated(row["name"], 16 if narrow else 32) for row in rows]
     chart = Chart(
         _axis(title, min(known), max(known), 4 if narrow else 9),
         _Axis("", len(rows), 0, {k + 0.5: name for k, name in enumerate(names)}),
@@ -293,7 +293,7 @@ def _columns(text: str) -> int:
     return sum(1 + (east_asian_width(sign) in "WF") for sign in text)
 
 
-def _shortened(text: str, longest: int) -> str:
+def _truncated(text: str, longest: int) -> str:
     if _columns(text) <= longest:
         return text
     while _columns(text) >= longest:

@@ -120,7 +120,7 @@ class Facts:
     @property
     def replaces(self) -> bool:
         """Whether neighbors replace one row, so that the number of rows is public."""
-        return self.privacy.promise.neighbors is Neighbors.REPLACE_ONE
+        return self.privacy.guarantee.neighbors is Neighbors.REPLACE_ONE
 
     @property
     def rows(self) -> int | None:
@@ -229,9 +229,9 @@ def restored_report(data: Any, name: str) -> PrivacyReport:
         raise ValueError(
             f"facts[{name!r}] must be what PrivacyReport.to_dict returned."
         ) from None
-    promise = report.promise
+    guarantee = report.guarantee
     for entry in report.entries:
-        if not entry.event.curve(promise.neighbors).fits(promise):
+        if not entry.event.curve(guarantee.neighbors).fits(guarantee):
             raise ValueError(f"facts[{name!r}] promises less than its charges spend.")
     return report
 
@@ -241,15 +241,15 @@ def _together(parts: tuple[PrivacyReport, ...]) -> PrivacyReport:
     first, *others = parts
     if not others:
         return first
-    if len({part.promise.neighbors for part in parts}) > 1:
+    if len({part.guarantee.neighbors for part in parts}) > 1:
         raise ValueError("facts['releases'] must all be for the same neighbors.")
     epsilon, delta = (
-        float(sum(exactly(getattr(part.promise, name)) for part in parts))
+        float(sum(exactly(getattr(part.guarantee, name)) for part in parts))
         for name in ("epsilon", "delta")
     )
     curve = sum(map(curve_of, others), curve_of(first))
     return PrivacyReport(
-        Budget(epsilon, delta, first.promise.neighbors),
+        Budget(epsilon, delta, first.guarantee.neighbors),
         min(curve.epsilon(delta), epsilon),
         tuple(entry for part in parts for entry in part.entries),
         (

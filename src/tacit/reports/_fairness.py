@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
-from tacit.reports._words import clean, shortened
+from tacit.reports._words import clean, truncated
 
 __all__ = ["GroupTable", "paid_table", "table_of"]
 
@@ -82,8 +82,8 @@ def _table(facts: Any) -> GroupTable:
     table = GroupTable(
         str(found["notion"]).replace("_", " "),
         NOTIONS[found["notion"]],
-        shortened(facts["target"]),
-        ", ".join(map(shortened, columns)),
+        truncated(facts["target"]),
+        ", ".join(map(truncated, columns)),
         rows,
         len(found["groups"]),
         _number(found["aggregate"]),
@@ -103,7 +103,7 @@ def _table(facts: Any) -> GroupTable:
 def _row(group: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:
     certified = "lower" in group
     return {
-        "name": shortened(_name(group["label"], group["sensitive"], columns), 80),
+        "name": truncated(_name(group["label"], group["sensitive"], columns), 80),
         "rows": None if group["rows"] is None else int(group["rows"]),
         "value": _number(group["value"]),
         "low": _number(group["lower"]) if certified else None,

@@ -114,13 +114,13 @@ def _steps(records: list[Row]) -> list[Row]:
     """Return the spend after each record; one that says none leaves it as it was."""
     spent = 0.0
     steps = []
-    for place, record in enumerate(records):
+    for position, record in enumerate(records):
         after = record.get("spent_after")
         spent = spent if after is None else float(after)
         seq = record.get("seq")
         steps.append(
             {
-                "seq": place if seq is None else int(seq),
+                "seq": position if seq is None else int(seq),
                 "spent": spent,
                 "kind": clean(record.get("kind", "")),
             }
@@ -140,8 +140,8 @@ def thinned(steps: list[Row], most: int = MOST_STEPS) -> list[Row]:
     for run in range(n_runs):
         part = steps[len(steps) * run // n_runs : len(steps) * (run + 1) // n_runs]
         by_spend = sorted(range(len(part)), key=lambda i, part=part: part[i]["spent"])  # type: ignore[misc]
-        places = {0, by_spend[0], by_spend[-1], len(part) - 1}
-        kept += [part[i] for i in sorted(places)]
+        positions = {0, by_spend[0], by_spend[-1], len(part) - 1}
+        kept += [part[i] for i in sorted(positions)]
     return kept
 
 
@@ -207,7 +207,7 @@ def _row(record: Row) -> Row:
     }
 
 
-def _amount(promise: Any) -> str:
-    if promise is None:
+def _amount(guarantee: Any) -> str:
+    if guarantee is None:
         return "nothing"
-    return f"ε = {number_up(promise['epsilon'])}, δ = {tiny_up(promise['delta'])}"
+    return f"ε = {number_up(guarantee['epsilon'])}, δ = {tiny_up(guarantee['delta'])}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tacit.reports._facts import Facts
-from tacit.reports._words import NOTHING, clean, number, shortened
+from tacit.reports._words import NOTHING, clean, number, truncated
 from tacit.tables import Schema, TableError
 
 __all__ = [
@@ -71,7 +71,7 @@ def panels_of(facts: Facts) -> tuple[list[Panel], int]:
     outputs, p = facts.coef.shape
     listed = p if p <= MOST_LISTED else FEWER_LISTED
     names = _output_names(facts)
-    slopes = _slopes(facts)
+    derivatives = _derivatives(facts)
     panels = []
     for k in range(min(outputs, MOST_PANELS)):
         sizes = np.nan_to_num(np.abs(facts.coef[k]), nan=-1.0)
@@ -90,19 +90,21 @@ def panels_of(facts: Facts) -> tuple[list[Panel], int]:
             )
             rows.append(
                 {
-                    "name": shortened(facts.features[j], 80),
+                    "name": truncated(facts.features[j], 80),
                     "value": value,
                     "low": low,
                     "high": high,
                     "covers_zero": covers_zero,
-                    "per_unit": value * slopes[j] if j in slopes else None,
+                    "per_unit": value * derivatives[j] if j in derivatives else None,
                 }
             )
-        panels.append(Panel(names[k], float(facts.intercept[k]), rows, p, bool(slopes)))
+        panels.append(
+            Panel(names[k], float(facts.intercept[k]), rows, p, bool(derivatives))
+        )
     return panels, max(0, outputs - MOST_PANELS)
 
 
-def _slopes(facts: Facts) -> dict[int, float]:
+def _derivatives(facts: Facts) -> dict[int, float]:
     """Return by how much a feature grows with one unit of its column, for numbers."""
     try:
         schema = Schema.from_dict(facts.plain["schema"])
@@ -110,12 +112,12 @@ def _slopes(facts: Facts) -> dict[int, float]:
         return {}
     if schema.feature_names != facts.features:
         return {}
-    found, place = {}, 0
+    found, position = {}, 0
     for column in schema.columns:
         if column.kind == "number" and column.range is not None:
             (low, high), (first, last) = column.range, column.scaled
-            found[place] = (last - first) / (high - low)
-        place += len(column.features)
+            found[position] = (last - first) / (high - low)
+        position += len(column.features)
     return found
 
 
@@ -124,7 +126,7 @@ def selection_of(facts: Facts) -> dict[str, Any] | None:
     chosen = facts.plain["selected"]
     if chosen is None:
         return None
-    names = [shortened(name, 80) for name in chosen[:MOST_LISTED]]
+    names = [truncated(name, 80) for name in chosen[:MOST_LISTED]]
     first = facts.plain["selection"]
     return {
         "names": names,
@@ -133,7 +135,7 @@ def selection_of(facts: Facts) -> dict[str, Any] | None:
         "first": first,
         # with as many asked for as there are, nothing is chosen or spent
         "all": first is not None and first["asked"] >= len(facts.features),
-        "total": facts.parts[0].promise.epsilon,
+        "total": facts.parts[0].guarantee.epsilon,
     }
 
 
@@ -141,7 +143,7 @@ def target_of(schema: dict[str, Any] | None) -> str | None:
     """Return the name of what is predicted, where the schema tells it."""
     target = (schema or {}).get("target")
     name = target.get("name") if isinstance(target, dict) else None
-    return None if name is None else shortened(name)
+    return None if name is None else truncated(name)
 
 
 def _output_names(facts: Facts) -> list[str]:
@@ -151,7 +153,7 @@ def _output_names(facts: Facts) -> list[str]:
         return (
             ["prediction"] if outputs == 1 else [f"output {k}" for k in range(outputs)]
         )
-    labels = [shortened(label, 60) for label in classes]
+    labels = [truncated(label, 60) for label in classes]
     if outputs == 1 and len(labels) == 2:
         return [f"{labels[1]} rather than {labels[0]}"]
     if outputs == len(labels):
@@ -163,7 +165,7 @@ def parameters_of(facts: Facts) -> list[tuple[str, str]]:
     """Return the public parameters as text; a seed is not shown."""
     shown = []
     for name, value in sorted((facts.plain["parameters"] or {}).items()):
-        text = shortened(value if isinstance(value, str) else repr(value), 160)
+        text = truncated(value if isinstance(value, str) else repr(value), 160)
         if name == "random_state" and value is not None:
             # who has the seed can take the noise off again
             text = "fixed; the seed is not shown"
@@ -217,8 +219,8 @@ def _cell(value: Any) -> str:
         return number(float(value), 6)
     if isinstance(value, list):
         between = ", " if all(isinstance(part, str) for part in value) else " to "
-        return shortened(between.join(map(_cell, value)), 160)
+        return truncated(between.join(map(_cell, value)), 160)
     if isinstance(value, dict):
         parts = (f"{key}: {item}" for key, item in _in_words(value).items())
-        return shortened("; ".join(parts), 160)
-    return shortened(value, 160)
+        return truncated("; ".join(parts), 160)
+    return truncated(value, 160)

@@ -103,7 +103,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         stated = account.budget
         whole = Budget(stated["epsilon"], stated["delta"], stated["neighbors"])
     bound = TradeOff.of(privacy)
-    whole_bound = None if whole is None else TradeOff.of(whole)
+    total_bound = None if whole is None else TradeOff.of(whole)
     panels, hidden_panels = panels_of(facts)
     title, target = _words.clean(plain["title"]), target_of(plain["schema"])
     if target is not None:
@@ -115,7 +115,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "releases": [
             {
                 "label": "; ".join(entry.label for entry in part.entries),
-                "promise": part.promise,
+                "promise": part.guarantee,
             }
             for part in facts.parts
         ],
@@ -123,9 +123,9 @@ def _context(facts: Facts) -> dict[str, Any]:
         "voided": facts.voided,
         "refuted": any(audit.refuted for audit in facts.audits),
         "warnings": _warnings(
-            privacy.promise, whole or facts.budget, facts.expected_rows
+            privacy.guarantee, whole or facts.budget, facts.expected_rows
         ),
-        "promise": privacy.promise,
+        "promise": privacy.guarantee,
         "spent": privacy.spent,
         "assumptions": [
             *privacy.assumptions,
@@ -148,8 +148,8 @@ def _context(facts: Facts) -> dict[str, Any]:
         "parameters": parameters_of(facts),
         "odds": odds_of(bound),
         "whole": whole,
-        "whole_odds": None if whole_bound is None else odds_of(whole_bound),
-        "bounds": (bound, whole_bound),
+        "total_odds": None if total_bound is None else odds_of(total_bound),
+        "bounds": (bound, total_bound),
         "rates": RATES,
         "chances": CHANCES,
         "curve": curve_points(privacy),
@@ -169,9 +169,9 @@ def _context(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _warnings(promise: Budget, whole: Budget | None, rows: int | None) -> list[str]:
+def _warnings(guarantee: Budget, whole: Budget | None, rows: int | None) -> list[str]:
     """Return in what the guarantees of a fit and of its data set are weak."""
-    found = [f"Here, {warning}" for warning in budget_warnings(promise, rows)]
+    found = [f"Here, {warning}" for warning in budget_warnings(guarantee, rows)]
     if whole is not None:
         found += [
             f"In the budget of the data set, {warning}"
@@ -182,8 +182,8 @@ def _warnings(promise: Budget, whole: Budget | None, rows: int | None) -> list[s
 
 def _drawn(context: dict[str, Any]) -> dict[str, Any]:
     """Return the charts by name, each a list of (class of its width, drawing)."""
-    promise = context["promise"]
-    point = {"epsilon": promise.epsilon, "delta": promise.delta}
+    guarantee = context["promise"]
+    point = {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
     fit, whole = context["bounds"]
     rocs = roc_points(fit), None if whole is None else roc_points(whole)
     account, panels = context["account"], context["panels"]
@@ -222,10 +222,10 @@ def _drawn(context: dict[str, Any]) -> dict[str, Any]:
             ),
         )
     several = len(panels) > 1
-    for place, panel in enumerate(panels[: MOST_CLASS_CHARTS if several else 1]):
+    for position, panel in enumerate(panels[: MOST_CLASS_CHARTS if several else 1]):
         if panel.drawn:
             draw(
-                f"coefficients{place}",
+                f"coefficients{position}",
                 f"Largest coefficients: {panel.name}",
                 "Dots are coefficients; bars, where drawn, their noise. The table "
                 "below gives the figures.",

@@ -39,8 +39,8 @@ def fairness_html(facts: Mapping[str, Any]) -> str:
     if fairness.charge is not None:
         report = restored_report(fairness.charge, "certificate")
         context |= {
-            "promise": report.promise,
-            "warnings": [f"Here, {w}" for w in budget_warnings(report.promise)],
+            "promise": report.guarantee,
+            "warnings": [f"Here, {w}" for w in budget_warnings(report.guarantee)],
             "seeded": report.seeded,
             "fit_seeded": report.seeded,
             "assumptions": report.assumptions,
@@ -98,8 +98,8 @@ def _page(facts: Mapping[str, Any], title: str) -> dict[str, Any]:
 def fairness_charts(tables: Sequence[GroupTable]) -> dict[str, Any]:
     """Return a chart of the figures of groups for each table, by its name."""
     return {
-        f"fairness{place}": _chart_of(table, f"fairness{place}")
-        for place, table in enumerate(tables)
+        f"fairness{position}": _chart_of(table, f"fairness{position}")
+        for position, table in enumerate(tables)
     }
 
 

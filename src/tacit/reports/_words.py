@@ -28,10 +28,10 @@ __all__ = [
     "number_up",
     "one_in",
     "percent",
-    "shortened",
     "stamp",
     "tiny",
     "tiny_up",
+    "truncated",
 ]
 
 # What stands for no value, and between a count and what is counted
@@ -62,7 +62,7 @@ def clean(value: Any) -> str:
     return "".join(kept)
 
 
-def shortened(value: Any, length: int = 120) -> str:
+def truncated(value: Any, length: int = 120) -> str:
     """Return clean text of at most this length."""
     text = clean(value)
     return text if len(text) <= length else text[: length - 1] + "…"
@@ -79,10 +79,10 @@ def _rounded(value: float, digits: int, rounding: str) -> float:
     return float(context.create_decimal(repr(float(value))))
 
 
-def _placed(value: float, places: int, rounding: str) -> Decimal:
+def _placed(value: float, positions: int, rounding: str) -> Decimal:
     """Return the number with so many decimals."""
     exact = Decimal(repr(float(value)))
-    return exact.quantize(Decimal(1).scaleb(-places), rounding=rounding)
+    return exact.quantize(Decimal(1).scaleb(-positions), rounding=rounding)
 
 
 def number(
@@ -119,11 +119,13 @@ def number_down(value: float | None) -> str:
     return number(value, rounding=ROUND_FLOOR)
 
 
-def fixed(value: float | None, places: int = 3, rounding: str = ROUND_HALF_EVEN) -> str:
+def fixed(
+    value: float | None, positions: int = 3, rounding: str = ROUND_HALF_EVEN
+) -> str:
     """Return a score with as many decimals as its neighbors."""
     if value is None or not isfinite(value):
         return NOTHING
-    return f"{_placed(value, places, rounding):,f}".replace("-", "\N{MINUS SIGN}")
+    return f"{_placed(value, positions, rounding):,f}".replace("-", "\N{MINUS SIGN}")
 
 
 def fixed_up(value: float | None) -> str:
@@ -177,9 +179,9 @@ def percent(share: float, digits: int = 1) -> str:
 
 def at_most(share: float) -> str:
     """Return an upper bound on a share in percent, rounded up."""
-    places = 3 if share >= 0.0095 else 4
-    figure = 100 * min(_placed(share, places, ROUND_CEILING), Decimal(1))
-    return f"{figure:.{places - 2}f}".removesuffix(".0") + "%"
+    positions = 3 if share >= 0.0095 else 4
+    figure = 100 * min(_placed(share, positions, ROUND_CEILING), Decimal(1))
+    return f"{figure:.{positions - 2}f}".removesuffix(".0") + "%"
 
 
 def factor(epsilon: float) -> str:
@@ -187,8 +189,8 @@ def factor(epsilon: float) -> str:
     if epsilon > 20:
         return f"e to the power {number_up(epsilon)}"
     grown = exp(epsilon)
-    places = 2 if grown < 100 else 0
-    return f"{ceil(grown * 10**places) / 10**places:,.{places}f}"
+    positions = 2 if grown < 100 else 0
+    return f"{ceil(grown * 10**positions) / 10**positions:,.{positions}f}"
 
 
 def moment(text: Any) -> str:

@@ -9,7 +9,7 @@ from tacit.solvers._auto import (
     named_solver,
 )
 from tacit.solvers._base import Plan, Problem, Solver
-from tacit.solvers._rules import INTERCEPT_SHARE, capped_where_noisy
+from tacit.solvers._rules import INTERCEPT_FRACTION, capped_where_noisy
 from tacit.solvers.ada_ssp import AdaSSP, AdaSSPPlan
 from tacit.solvers.adaptive_moments import AdaptiveMoments
 from tacit.solvers.adaptive_ridge import AdaptiveRidge, AdaptiveRidgePlan
@@ -49,7 +49,7 @@ from tacit.solvers.tukey_regression import TukeyRegression, TukeyRegressionPlan
 
 __all__ = [
     "AMP",
-    "INTERCEPT_SHARE",
+    "INTERCEPT_FRACTION",
     "SOLVER_NAMES",
     "AMPPlan",
     "AdaSSP",

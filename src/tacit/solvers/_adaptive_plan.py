@@ -25,8 +25,8 @@ __all__ = [
 # Shares of the squared privacy parameter that is left after the sums: of the spreads,
 # where second moments follow and where they do not, and of the first moments where
 # there are two; of what is left then, of the length of a direction and of a step on it
-SPREAD_SHARE, LITTLE_SPREAD_SHARE, FIRST_SHARE = 0.125, 0.07, 0.25
-LENGTH_SHARE, STEP_SHARE = 0.05, 0.15
+SPREAD_FRACTION, SMALL_SPREAD_FRACTION, FIRST_FRACTION = 0.125, 0.07, 0.25
+LENGTH_FRACTION, STEP_FRACTION = 0.05, 0.15
 # and of the second moments among all moments, the first and the last time
 SECOND_FIRST, SECOND_LAST = 0.5, 0.3
 # Weight of the count beside rows of norm one, of their norm beside absolute features,
@@ -64,7 +64,7 @@ class AdaptiveMomentsPlan(PlainNumbers):
     moments: str
     level: float
     multiplier: float
-    center_share: float
+    center_fraction: float
     target_weight: float
     sum_sensitivity: float
     spread_sensitivity: float
@@ -76,35 +76,38 @@ class AdaptiveMomentsPlan(PlainNumbers):
     @property
     def rest(self) -> float:
         """Share that is left after the sums."""
-        return 1 - self.center_share
+        return 1 - self.center_fraction
 
     @property
-    def spread_share(self) -> float:
+    def spread_fraction(self) -> float:
         """Share of the spreads of features, and again of targets."""
         second = self.moments in ("once", "twice")
-        share = SPREAD_SHARE if second else LITTLE_SPREAD_SHARE
+        share = SPREAD_FRACTION if second else SMALL_SPREAD_FRACTION
         return share * self.rest / 2
 
     @property
-    def first_share(self) -> float:
+    def first_fraction(self) -> float:
         """Share of the first of two releases of moments."""
-        return FIRST_SHARE * self.rest if self.moments == "twice" else 0.0
+        return FIRST_FRACTION * self.rest if self.moments == "twice" else 0.0
 
     @property
-    def last_share(self) -> float:
+    def last_fraction(self) -> float:
         """Share of the last moments, of all steps, or of a pull and the step then."""
-        return self.rest - 2 * self.spread_share - self.first_share
+        return self.rest - 2 * self.spread_fraction - self.first_fraction
 
     @property
-    def along_shares(self) -> tuple[float, float, float]:
+    def line_fractions(self) -> tuple[float, float, float]:
         """Shares of a pull, of the length of its direction and of a step along it."""
-        length, step = LENGTH_SHARE * self.last_share, STEP_SHARE * self.last_share
-        return self.last_share - length - step, length, step
+        length, step = (
+            LENGTH_FRACTION * self.last_fraction,
+            STEP_FRACTION * self.last_fraction,
+        )
+        return self.last_fraction - length - step, length, step
 
     @property
-    def step_shares(self) -> tuple[float, ...]:
+    def step_fractions(self) -> tuple[float, ...]:
         """Shares of the steps."""
-        return (self.last_share / STEPS,) * STEPS
+        return (self.last_fraction / STEPS,) * STEPS
 
     @property
     def growth(self) -> float:
@@ -114,7 +117,7 @@ class AdaptiveMomentsPlan(PlainNumbers):
 
     def sums(self) -> Gaussian:
         """Return what releases the sums."""
-        return self._gaussian(self.center_share, self.sum_sensitivity)
+        return self._gaussian(self.center_fraction, self.sum_sensitivity)
 
     def spreads(self, share: float) -> Gaussian:
         """Return what releases absolute features."""
@@ -122,7 +125,7 @@ class AdaptiveMomentsPlan(PlainNumbers):
 
     def target_spread(self) -> Gaussian:
         """Return what releases absolute targets."""
-        return self._gaussian(self.spread_share, self.target_sensitivity)
+        return self._gaussian(self.spread_fraction, self.target_sensitivity)
 
     def pull(self, share: float) -> Gaussian:
         """Return what releases products of features and residuals."""
@@ -139,15 +142,15 @@ class AdaptiveMomentsPlan(PlainNumbers):
     @property
     def shares(self) -> tuple[float, ...]:
         """Parts of the squared privacy parameter, in the order of the releases."""
-        sums = (self.center_share,) if self.center_share > 0 else ()
-        before = (*sums, self.spread_share, self.spread_share)
+        sums = (self.center_fraction,) if self.center_fraction > 0 else ()
+        before = (*sums, self.spread_fraction, self.spread_fraction)
         if self.moments == "twice":
-            before = (*before, *split(self.first_share, SECOND_FIRST))
+            before = (*before, *split(self.first_fraction, SECOND_FIRST))
         if self.moments == "steps":
-            return (*before, *self.step_shares)
+            return (*before, *self.step_fractions)
         if self.moments != "never":
-            return (*before, *split(self.last_share, SECOND_LAST))
-        pull, length, step = self.along_shares
+            return (*before, *split(self.last_fraction, SECOND_LAST))
+        pull, length, step = self.line_fractions
         return (*before, pull, length, *split(step, SECOND_LAST))
 
     @property

@@ -30,7 +30,7 @@ __all__ = ["Center", "Found", "Frame", "Rounds", "final_weights"]
 Array = NDArray[np.float64]
 
 # A mean distance, in deviations of a normal number
-DEVIATION = 1.25
+STD = 1.25
 # Where rows are cut, in deviations, besides the norm that normal ones have; where
 # residuals are, the first time and the last and for a direction; and where that is
 BEYOND, FIRST_CUT, LAST_CUT, PULL_CUT, LINE_CUT = 1.0, 2.0, 1.5, 0.7, 2.5
@@ -76,7 +76,7 @@ class Frame:
     """
 
     center: Center
-    deviations: Array
+    stds: Array
     stretch: Array
     unit: float
     most: float
@@ -89,7 +89,7 @@ class Frame:
 class Found:
     """Slopes in the features, means of both, and curvature of the mean loss."""
 
-    slopes: Array
+    derivatives: Array
     features: Array
     mean: float
     curvature: Array
@@ -137,7 +137,7 @@ class Rounds:
         count, nowhere = 1.0, np.zeros(size)
         if not private:
             count = float(max(self.rows.n_rows, 1))  # public
-        if plan.center_share == 0:
+        if plan.center_fraction == 0:
             return Center(count, nowhere, 0.0, 0.0)
         view = View(nowhere, np.full(size, 1 / longest), 0.0, largest)
         counted = COUNT_WEIGHT if private else 0.0
@@ -169,7 +169,7 @@ class Rounds:
         longest, largest = self.reach
         view = View(center.features, np.full(size, 1 / longest), center.target, largest)
         spreads, target = self.rows.sum(ViewSpreads(view, NORM_WEIGHT))
-        mechanism = plan.spreads(plan.spread_share)
+        mechanism = plan.spreads(plan.spread_fraction)
         released = mechanism(spreads, self.rng) / center.count
         noisy, norm = released[:-1], float(released[-1]) / NORM_WEIGHT
         scale = mechanism.scale(size + 1) / center.count
@@ -182,22 +182,22 @@ class Rounds:
             [np.ones(size)],
             doubt=SURE,
         )
-        deviations = DEVIATION * np.maximum(usual + other, LEAST_SPREAD * usual)
+        stds = STD * np.maximum(usual + other, LEAST_SPREAD * usual)
         # rows with few entries other than zero are longer than their spreads tell
-        told = float(np.linalg.norm(deviations))
+        told = float(np.linalg.norm(stds))
         longer = max(norm / told - 1, 0.0) / (1 + (scale / NORM_WEIGHT / told) ** 2)
         seen = plan.target_spread()
         spread = float(seen(target, self.rng)[0]) / center.count
         doubt = seen.scale(1) / center.count
         spread, most = _positive(spread, doubt, TARGET_SPREAD)
-        unit = DEVIATION * min(spread, 1.0) * largest
+        unit = STD * min(spread, 1.0) * largest
         limit = sqrt(size) * (1 + longer) + BEYOND * plan.growth
-        deviations = longest * deviations
-        return Frame(center, deviations, 1 / deviations, unit, most, limit)
+        stds = longest * stds
+        return Frame(center, stds, 1 / stds, unit, most, limit)
 
     def whitened(self, frame: Frame) -> Frame:
         """Release moments; return a frame of even features and a first prediction."""
-        cut, share = FIRST_CUT * self.plan.growth, self.plan.first_share
+        cut, share = FIRST_CUT * self.plan.growth, self.plan.first_fraction
         seen = self._moments(frame, share, SECOND_FIRST, cut)
         curvature, axes = seen.axes()
         root = np.sqrt(curvature)
@@ -219,7 +219,7 @@ class Rounds:
     def fitted(self, frame: Frame) -> Found:
         """Release moments; return weights that these and those before make likely."""
         cut = LAST_CUT * self.plan.growth * frame.left
-        seen = self._moments(frame, self.plan.last_share, SECOND_LAST, cut)
+        seen = self._moments(frame, self.plan.last_fraction, SECOND_LAST, cut)
         curvature, axes = seen.axes()
         before = np.zeros(len(axes)) if frame.weights is None else frame.weights
         even = frame.stretch.ndim == 2
@@ -228,7 +228,7 @@ class Rounds:
         variance = seen.pull_scale**2
         variance += seen.second_scale**2 / 2 * float(before @ before)
         # as likely along any axis, or in any of the features in units of their spread
-        plain = back * frame.deviations[:, None]
+        plain = back * frame.stds[:, None]
         shapes = [np.ones(len(axes)), curvature / (plain * plain).sum(axis=0)]
         root = np.sqrt(curvature)
         along = believed(
@@ -244,9 +244,9 @@ class Rounds:
 
     def stepped(self, frame: Frame) -> Found:
         """Release gradients, each where those before lead; go less far in noise."""
-        plan, center, size = self.plan, frame.center, len(frame.deviations)
+        plan, center, size = self.plan, frame.center, len(frame.stds)
         constant = 0.0 if plan.problem.constant is None else CONSTANT
-        shares = plan.step_shares
+        shares = plan.step_fractions
         scale = plan.pull(shares[0]).scale(size + 1) / center.count / sqrt(len(shares))
         # curvature of rows that are even in all directions, by which noise moves
         # predictions so far, in deviations, once all is learned
@@ -273,7 +273,7 @@ class Rounds:
     def along(self, frame: Frame) -> Found:
         """Release products with targets, then take a step along what they point to."""
         plan = self.plan
-        pulled, length, step = plan.along_shares
+        pulled, length, step = plan.line_fractions
         seen = self._moments(frame, pulled, 0.0, PULL_CUT)
         size, root = len(seen.pull), sqrt(USUAL_CURVATURE)
         pointed = believed(
@@ -298,10 +298,10 @@ class Rounds:
             [np.ones(1)],
             doubt=UNSURE,
         )
-        slopes = frame.unit * float(far[0]) * line / longest
+        derivatives = frame.unit * float(far[0]) * line / longest
         curvature = np.diag(USUAL_CURVATURE / frame.stretch**2)
         means = frame.center.features
-        return Found(slopes, means, self._mean(frame, seen), curvature)
+        return Found(derivatives, means, self._mean(frame, seen), curvature)
 
     def _length(self, frame: Frame, line: Array, share: float) -> float:
         """Release the mean distance along a direction; return a deviation."""
@@ -311,7 +311,7 @@ class Rounds:
         scale = frame.limit * mechanism.scale(2) / center.count
         found = frame.limit * float(mechanism(spreads, self.rng)[0]) / center.count
         least = min(max(scale, LEAST_LENGTH), frame.limit)
-        return DEVIATION * float(np.clip(found, least, frame.limit))
+        return STD * float(np.clip(found, least, frame.limit))
 
     def _moments(self, frame: Frame, share: float, second: float, cut: float) -> Seen:
         """Release products of rows in a frame, with residuals cut in its unit."""
@@ -326,13 +326,13 @@ class Rounds:
             weights,
         )
         pulls, seconds = self.rows.sum(ViewMoments(view, constant, second > 0))
-        pull_share, second_share = split(share, second)
-        mechanism, size = plan.pull(pull_share), view.size
+        pull_fraction, second_fraction = split(share, second)
+        mechanism, size = plan.pull(pull_fraction), view.size
         pull = mechanism(pulls, self.rng) / center.count
         scale = mechanism.scale(size + 1) / center.count
         squares, squares_scale = np.zeros((0, 0)), 0.0
         if second > 0:
-            symmetric = plan.second(second_share)
+            symmetric = plan.second(second_fraction)
             squares = symmetric(seconds, self.rng) * limit**2 / center.count
             squares_scale = symmetric.scale(size) * limit**2 / center.count
         return Seen(
@@ -365,15 +365,15 @@ def _positive(
 
 def final_weights(problem: Problem, found: Found, count: float) -> Array:
     """Return weights of all columns, with the ridge that the problem asks for."""
-    slopes, constant = found.slopes, problem.constant
+    derivatives, constant = found.derivatives, problem.constant
     if problem.ridge == 0:
         if constant is None:
-            return slopes[:, None]
-        level = (found.mean - float(found.features @ slopes)) / constant
-        return np.append(slopes, level)[:, None]
+            return derivatives[:, None]
+        level = (found.mean - float(found.features @ derivatives)) / constant
+        return np.append(derivatives, level)[:, None]
     # a quadratic around what was found: as curved as the mean loss, times the rows
     curvature = found.curvature
-    target = curvature @ slopes
+    target = curvature @ derivatives
     if constant is not None:
         joined = np.append(found.features, constant)
         curvature = np.pad(curvature, (0, 1)) + np.outer(joined, joined)

@@ -16,11 +16,11 @@ from tacit.convex import (
     has_residuals,
 )
 from tacit.exceptions import PlanError
-from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE
+from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers._base import Problem
-from tacit.solvers._coordinate_rules import noise_share as coordinate_noise_share
-from tacit.solvers._rules import noise_level, noise_share
+from tacit.solvers._coordinate_rules import noise_fraction as coordinate_noise_fraction
+from tacit.solvers._rules import noise_fraction, noise_level
 from tacit.solvers.ada_ssp import AdaSSP
 from tacit.solvers.adaptive_moments import MOST_VIEWED, AdaptiveMoments
 from tacit.solvers.adaptive_ridge import AdaptiveRidge
@@ -160,7 +160,7 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     limit = QUIET_RESIDUALS if residuals else QUIET[descent]
     if problem.loss.n_outputs > 1:
         limit = QUIET_OUTPUTS * min(1.0, FEW_WEIGHTS / problem.size)
-    quiet = noise_share(problem, budget) < limit
+    quiet = noise_fraction(problem, budget) < limit
     return AMP(noise=noise) if quiet else descent(noise=noise)
 
 
@@ -170,11 +170,11 @@ def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
     least, most = CROWDED_TARGETS if residuals else CROWDED_LABELS
     if budget.delta > 0:
         # a number of rows beyond is no guess: coordinate descents ask for one
-        counted = problem.n_rows <= MOST_ROWS_WHOLE
+        counted = problem.n_rows <= MAX_INTEGER_ROWS
         moments = isinstance(problem.loss, Squared) and counted
         if moments and _exact_moments(problem, budget, STILL_MOMENTS):
             return AdaSSP(noise=noise)
-        share = coordinate_noise_share(problem, budget)
+        share = coordinate_noise_fraction(problem, budget)
         if not (share > least and share / problem.n_features < most):
             return CoordinateDescent(noise=noise)
     return GreedyCoordinateDescent(noise=noise)
@@ -215,13 +215,13 @@ def _exact_moments(problem: Problem, budget: Budget, limit: float) -> bool:
 
     The noise is measured by the least curvature that so many rows have if even.
     """
-    level = noise_level(problem, budget, slope=1.0) / problem.bounds.x_norm
+    level = noise_level(problem, budget, derivative=1.0) / problem.bounds.x_norm
     exact = level * problem.n_features / problem.n_rows < limit
     return exact and problem.n_features <= MOST_MOMENTS
 
 
 def _clip(problem: Problem) -> float | None:
     """Return where to cut slopes that the loss itself does not bound."""
-    if isfinite(problem.loss.max_slope(inf, problem.bounds.y_range)):
+    if isfinite(problem.loss.max_derivative(inf, problem.bounds.y_range)):
         return None
     return SQUARED_CLIP * max(abs(bound) for bound in problem.bounds.y_range)

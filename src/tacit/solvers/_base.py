@@ -23,7 +23,7 @@ __all__ = [
     "Solver",
     "WeightNoise",
     "plan_assumptions",
-    "refuse_pure",
+    "require_delta",
 ]
 
 # Bounds on round-off hold up to this many rows, whatever number was planned for
@@ -105,18 +105,18 @@ class Problem:
         return self.n_features * self.loss.n_outputs
 
     @property
-    def slope(self) -> float:
+    def max_derivative(self) -> float:
         """Largest norm of a row's slope, at any weights that are allowed."""
         if self.bounds.norm != "l2":
-            return self.loss.max_slope(inf, self.bounds.y_range)
+            return self.loss.max_derivative(inf, self.bounds.y_range)
         # outside the set the loss may go on in a straight line: nothing changes inside
         reach = self.bounds.x_norm * self.regularizer.radius
-        return self.loss.max_slope(reach, self.bounds.y_range)
+        return self.loss.max_derivative(reach, self.bounds.y_range)
 
     @property
     def lipschitz(self) -> float:
         """Largest norm of the gradient of one row's loss, at weights allowed."""
-        return self.slope * self.bounds.x_norm
+        return self.max_derivative * self.bounds.x_norm
 
     @property
     def smoothness(self) -> float:
@@ -135,16 +135,16 @@ class Problem:
 
     def sensitivity(self, neighbors: Neighbors) -> float:
         """How far neighbors can move the gradient of the sum, in L2."""
-        self.refuse_entries("Noise on gradients")
-        self.refuse_steep(
+        self.require_l2_rows("Noise on gradients")
+        self.require_bounded_derivative(
             "Noise on gradients",
-            self.slope,
+            self.max_derivative,
             "use a loss that has, such as Huber(), or keep the weights in a set, such "
             "as L2Ball()",
         )
         return neighbors.rows_changed * self.lipschitz
 
-    def refuse_regularizer(self, solver: str, instead: str, *sets: type) -> None:
+    def check_penalty(self, solver: str, instead: str, *sets: type) -> None:
         """Refuse any penalty but the ridge, and any set but those given."""
         if not isinstance(self.regularizer, (Free, *sets)):
             taken = " and ".join(("a ridge", *(f"{kind.__name__}()" for kind in sets)))
@@ -153,7 +153,7 @@ class Problem:
                 f"{instead}."
             )
 
-    def refuse_entries(self, solver: str) -> None:
+    def require_l2_rows(self, solver: str) -> None:
         """Refuse rows that are bounded entry by entry."""
         if self.bounds.norm != "l2":
             raise PlanError(
@@ -161,7 +161,7 @@ class Problem:
                 "estimator; bound them so, or use FrankWolfe."
             )
 
-    def refuse_rough(self, solver: str, instead: str = "HuberizedHinge()") -> None:
+    def require_smooth(self, solver: str, instead: str = "HuberizedHinge()") -> None:
         """Refuse losses without a bound on their curvature."""
         if not isfinite(self.loss.max_curvature()):
             raise PlanError(
@@ -169,9 +169,11 @@ class Problem:
                 f"{instead}, or another loss that is smooth."
             )
 
-    def refuse_steep(self, solver: str, slope: float, instead: str) -> None:
+    def require_bounded_derivative(
+        self, solver: str, derivative: float, instead: str
+    ) -> None:
         """Refuse a bound on slopes that is none."""
-        if not isfinite(slope):
+        if not isfinite(derivative):
             raise PlanError(
                 f"{solver} needs a bounded slope, which {self.loss!r} has not; "
                 f"{instead}."
@@ -196,7 +198,7 @@ class Plan(Protocol):
     def assumptions(self) -> tuple[str, ...]: ...
 
 
-def refuse_pure(budget: Budget, solver: str, instead: str) -> None:
+def require_delta(budget: Budget, solver: str, instead: str) -> None:
     """Refuse a budget without delta, naming the solvers that need none."""
     if budget.delta == 0:
         raise PlanError(f"{solver} needs delta > 0; give a delta, or use {instead}.")
@@ -223,7 +225,7 @@ class WeightNoise:
 
     Parameters
     ----------
-    deviation
+    std
         Standard deviation of each weight, of the shape of the weights.
     how
         Where the number comes from, and how good it is.
@@ -236,7 +238,7 @@ class WeightNoise:
         Covariance of the noise that pulls on the gradient, with ``response``.
     """
 
-    deviation: NDArray[np.float64]
+    std: NDArray[np.float64]
     how: str
     law: str = "gaussian"
     response: NDArray[np.float64] | None = None

@@ -97,8 +97,8 @@ class Updates:
             visited, seats = np.unique(order, return_inverse=True)
         table = np.empty((len(visited), 8))
         columns = (np.asarray(w, dtype=np.float64), self.per_unit, self.back)
-        for place, values in enumerate((*columns, *self.proximal)):
-            table[:, place] = values[visited]
+        for position, values in enumerate((*columns, *self.proximal)):
+            table[:, position] = values[visited]
         return table, seats
 
     @cached_property
@@ -215,7 +215,7 @@ class Columns:
         order = np.asarray(order, dtype=np.int64)
         table, seats = updates.table(w, order)
         out, sums = np.empty((2, len(order)), dtype=np.int64)
-        walk: Any = kernels.walk_sparse if self.is_sparse else kernels.walk_dense
+        walk: Any = kernels.pass_sparse if self.is_sparse else kernels.pass_dense
         walk(
             *self._private_columns,
             table,
@@ -231,7 +231,7 @@ class Columns:
         )
         return out, sums
 
-    def exact_walk(
+    def exact_pass(
         self, w: Floats, t: Floats, order: Integers, updates: Updates
     ) -> Floats:
         """Return the weights after plain updates: nothing cut, rounded or noisy."""
@@ -243,24 +243,24 @@ class Columns:
         walk(*self._private_columns, new, t, order, *updates.proximal, *self._kind)
         return new
 
-    def slopes(self, t: Floats) -> Floats:
+    def derivatives(self, t: Floats) -> Floats:
         """Return the slopes of all rows."""
         from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
 
         out = np.empty_like(t)
-        kernels.slopes_of(t, *self._kind, out)
+        kernels.derivatives_of(t, *self._kind, out)
         return out
 
     def sums(
-        self, t: Floats, updates: Updates, slopes: Floats | None = None
+        self, t: Floats, updates: Updates, derivatives: Floats | None = None
     ) -> Integers:
         """Return all coordinate sums, at given slopes if there are any."""
         from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
 
-        slopes = self.slopes(t) if slopes is None else slopes
+        derivatives = self.derivatives(t) if derivatives is None else derivatives
         out = np.empty(self.n_features, dtype=np.int64)
         add: Any = kernels.sums_sparse if self.is_sparse else kernels.sums_dense
-        add(*self._private_columns, slopes, updates.per_unit, updates.limit, out)
+        add(*self._private_columns, derivatives, updates.per_unit, updates.limit, out)
         return out
 
     def sum_of(self, j: int, t: Floats, updates: Updates) -> Integers:

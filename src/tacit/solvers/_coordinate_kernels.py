@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Places = NDArray[Any]
+Positions = NDArray[Any]
 
 SQUARED, HUBER, LOGISTIC, HINGE = 0, 1, 2, 3
 # places in a line of the table of a walk, which fills one line of a cache
@@ -98,7 +98,7 @@ def _hinge(shape: float, t: float) -> float:
 
 
 @njit(cache=True)
-def slope_of(kind: int, shape: float, t: float) -> float:
+def derivative_of(kind: int, shape: float, t: float) -> float:
     """Return the slope of the loss in the state of a row.
 
     ``shape`` is the threshold of Huber's loss, the knee of the logistic loss or the
@@ -114,10 +114,12 @@ def slope_of(kind: int, shape: float, t: float) -> float:
 
 
 @njit(cache=True)
-def part(slope: float, x: float, per_unit: float, limit: float) -> int:
+def part(derivative: float, x: float, per_unit: float, limit: float) -> int:
     """Return a row's part of a coordinate sum, a whole number."""
     # [coordinate:part] cut first, so that no row adds more than its units
-    whole: int = _bits(cut(slope * x * per_unit, -limit, limit) + MAGIC) - MAGIC_BITS
+    whole: int = (
+        _bits(cut(derivative * x * per_unit, -limit, limit) + MAGIC) - MAGIC_BITS
+    )
     return whole
 
 
@@ -261,7 +263,7 @@ def _update(line: Floats, released: int) -> float:
 
 
 @njit(cache=True)
-def walk_dense(
+def pass_dense(
     A: Floats,
     table: Floats,
     t: Floats,
@@ -293,9 +295,9 @@ def walk_dense(
 
 
 @njit(cache=True)
-def walk_sparse(
-    indptr: Places,
-    indices: Places,
+def pass_sparse(
+    indptr: Positions,
+    indices: Positions,
     data: Floats,
     table: Floats,
     t: Floats,
@@ -316,7 +318,7 @@ def walk_sparse(
         rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
         scale, total = line[PER_UNIT], 0
         for a in range(len(rows)):
-            total += part(slope_of(kind, shape, t[rows[a]]), x[a], scale, limit)
+            total += part(derivative_of(kind, shape, t[rows[a]]), x[a], scale, limit)
         sums[k] = total
         released[k] = given[k] if follow else total + given[k]
         delta = _update(line, released[k])

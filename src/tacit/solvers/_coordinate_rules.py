@@ -15,7 +15,7 @@ from tacit.convex import has_residuals
 from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers._base import Problem
 
-__all__ = ["CoordinateRule", "column_clips", "coordinate_rule", "noise_share"]
+__all__ = ["CoordinateRule", "column_clips", "coordinate_rule", "noise_fraction"]
 
 Array = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def coordinate_rule(problem: Problem, budget: Budget) -> CoordinateRule:
     predictions by noise of about ``s c sqrt(t)``. Both the passes and the clip fall
     as s grows, so that this is the same for all budgets.
     """
-    share = noise_share(problem, budget)
+    share = noise_fraction(problem, budget)
     wanted = RESIDUAL_DURATION if has_residuals(problem.loss) else LABEL_DURATION
     duration = min(wanted / share, MOST_PASSES)
     n_passes = max(1, min(ceil(duration), MOST_UPDATES // problem.n_features))
@@ -65,14 +65,14 @@ def column_clips(problem: Problem, clip: float, squares: Array) -> Array:
     """Return where the slope of a row times its entry is cut, for each column."""
     clips = clip * np.sqrt(squares)
     if problem.constant is not None:
-        bound = problem.loss.max_slope(inf, problem.bounds.y_range)
+        bound = problem.loss.max_derivative(inf, problem.bounds.y_range)
         if has_residuals(problem.loss):
             bound = min(bound, INTERCEPT_CLIP * _typical(problem))
         clips[-1] = max(clip, bound) * max(abs(problem.constant), 1e-100)
     return clips
 
 
-def noise_share(problem: Problem, budget: Budget) -> float:
+def noise_fraction(problem: Problem, budget: Budget) -> float:
     """Return the noise of a prediction after one pass, of slopes cut at a typical one.
 
     In units of a margin of one, or of the largest target.
@@ -88,8 +88,8 @@ def _typical(problem: Problem) -> float:
     """Return the slope that rows have at zero weights, or could have."""
     if has_residuals(problem.loss):
         return problem.largest_target
-    slope = problem.loss.slope(np.ones(1), np.zeros((1, 1)))
-    return abs(float(slope[0, 0]))
+    derivative = problem.loss.derivative(np.ones(1), np.zeros((1, 1)))
+    return abs(float(derivative[0, 0]))
 
 
 def _clip(problem: Problem, share: float) -> float:
@@ -99,5 +99,5 @@ def _clip(problem: Problem, share: float) -> float:
     typical = _typical(problem)
     clip = typical * min(max(part, least), MOST_CLIP)
     # no slope is above the bound, and few entries are far above the mean square
-    bound = problem.loss.max_slope(inf, problem.bounds.y_range)
+    bound = problem.loss.max_derivative(inf, problem.bounds.y_range)
     return min(clip, MOST_CLIP * bound) if isfinite(bound) else clip

@@ -101,22 +101,27 @@ def least_that(holds: Callable[[int], bool], end: int) -> int:
     return high
 
 
-def is_decisive(n_models: int, size: int, slope: float) -> bool:
+def is_decisive(n_models: int, size: int, derivative: float) -> bool:
     """Return whether points among normal models outweigh all others in the box."""
-    heights = slope * np.arange(1, most_depth(n_models) + 1)
+    heights = derivative * np.arange(1, most_depth(n_models) + 1)
     gained = float(np.max(heights + size * _log_widths(n_models)))
     return gained >= size * log(1 / SPREAD) + log(1 / OUTSIDE)
 
 
 def stays_safe(
-    n_models: int, size: int, slope: float, level: int, changed: int, failure: float
+    n_models: int,
+    size: int,
+    derivative: float,
+    level: int,
+    changed: int,
+    failure: float,
 ) -> bool:
     """Return whether normal models stay safe when so many of them change."""
     widths = _log_widths(n_models)
     depths = np.arange(level + changed, len(widths) + 1)
     if level - 1 - changed < 1 or len(depths) == 0:
         return False
-    heights = slope * (depths - depths[0])
+    heights = derivative * (depths - depths[0])
     kept = float(np.max(heights + size * widths[depths - 1]))
     return size * float(widths[level - 2 - changed]) - kept <= log(failure)
 

@@ -66,7 +66,7 @@ def descent_noise(plan: ClippedDescent, landing: Landing) -> WeightNoise | None:
     best = _cleaned(values, landing.moment_scale)
     doubt = DOUBT * landing.moment_scale
     stated, low, high = (
-        _deviation(plan, loss, landing, (axes * np.maximum(spread, 0.0)) @ axes.T)
+        _std(plan, loss, landing, (axes * np.maximum(spread, 0.0)) @ axes.T)
         for spread in (best, best + doubt, np.maximum(best, 0.0) - doubt)
     )
     certain = np.isfinite(stated) & (high <= LEAST_CERTAIN * low)
@@ -91,7 +91,7 @@ def _cleaned(values: Array, scale: float) -> Array:
     return cleaned
 
 
-def _deviation(
+def _std(
     plan: ClippedDescent, loss: Logistic, landing: Landing, moments: Array
 ) -> Array:
     """Return the deviation of the last weights if these are the exact moments."""

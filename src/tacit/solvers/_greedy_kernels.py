@@ -8,13 +8,13 @@ from tacit.solvers._coordinate_kernels import (
     SQUARED,
     Floats,
     Integers,
-    Places,
+    Positions,
     _hinge,
     _huber,
     _logistic,
+    derivative_of,
     moved_weight,
     part,
-    slope_of,
 )
 
 
@@ -29,7 +29,7 @@ def state_dense(A: Floats, w: Floats, t: Floats) -> None:
 
 @njit(cache=True)
 def state_sparse(
-    indptr: Places, indices: Places, data: Floats, w: Floats, t: Floats
+    indptr: Positions, indices: Positions, data: Floats, w: Floats, t: Floats
 ) -> None:
     """Add the margins to ``t``, for each row in the order of the features."""
     for j in range(len(w)):
@@ -47,7 +47,7 @@ def shift_dense(A: Floats, j: int, delta: float, t: Floats) -> None:
 
 @njit(cache=True)
 def shift_sparse(
-    indptr: Places, indices: Places, data: Floats, j: int, delta: float, t: Floats
+    indptr: Positions, indices: Positions, data: Floats, j: int, delta: float, t: Floats
 ) -> None:
     """Move the states of the rows in one column."""
     for a in range(indptr[j], indptr[j + 1]):
@@ -55,7 +55,7 @@ def shift_sparse(
 
 
 @njit(cache=True)
-def slopes_of(t: Floats, kind: int, shape: float, out: Floats) -> None:
+def derivatives_of(t: Floats, kind: int, shape: float, out: Floats) -> None:
     """Put the slopes of all rows into ``out``."""
     if kind == SQUARED:
         out[:] = t
@@ -72,22 +72,22 @@ def slopes_of(t: Floats, kind: int, shape: float, out: Floats) -> None:
 
 @njit(cache=True)
 def sums_dense(
-    A: Floats, slopes: Floats, per_unit: Floats, limit: float, sums: Integers
+    A: Floats, derivatives: Floats, per_unit: Floats, limit: float, sums: Integers
 ) -> None:
     """Return the sums of all coordinates in ``sums``."""
     for j in range(len(sums)):
         column, scale, total = A[j], per_unit[j], 0
-        for i in range(len(slopes)):
-            total += part(slopes[i], column[i], scale, limit)
+        for i in range(len(derivatives)):
+            total += part(derivatives[i], column[i], scale, limit)
         sums[j] = total
 
 
 @njit(cache=True)
 def sums_sparse(
-    indptr: Places,
-    indices: Places,
+    indptr: Positions,
+    indices: Positions,
     data: Floats,
-    slopes: Floats,
+    derivatives: Floats,
     per_unit: Floats,
     limit: float,
     sums: Integers,
@@ -96,7 +96,7 @@ def sums_sparse(
     for j in range(len(sums)):
         scale, total = per_unit[j], 0
         for a in range(indptr[j], indptr[j + 1]):
-            total += part(slopes[indices[a]], data[a], scale, limit)
+            total += part(derivatives[indices[a]], data[a], scale, limit)
         sums[j] = total
 
 
@@ -107,14 +107,14 @@ def sum_dense(
     """Return one coordinate sum."""
     column, total = A[j], 0
     for i in range(len(t)):
-        total += part(slope_of(kind, shape, t[i]), column[i], scale, limit)
+        total += part(derivative_of(kind, shape, t[i]), column[i], scale, limit)
     return total
 
 
 @njit(cache=True)
 def sum_sparse(
-    indptr: Places,
-    indices: Places,
+    indptr: Positions,
+    indices: Positions,
     data: Floats,
     j: int,
     t: Floats,
@@ -127,7 +127,7 @@ def sum_sparse(
     rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
     total = 0
     for a in range(len(rows)):
-        total += part(slope_of(kind, shape, t[rows[a]]), x[a], scale, limit)
+        total += part(derivative_of(kind, shape, t[rows[a]]), x[a], scale, limit)
     return total
 
 
@@ -143,9 +143,9 @@ def squares(values: Floats, per_bound: float, limit: float) -> int:
 
 
 @njit(cache=True, error_model="numpy")
-def cut_slopes(
-    row_indptr: Places,
-    row_indices: Places,
+def clip_derivatives(
+    row_indptr: Positions,
+    row_indices: Positions,
     row_data: Floats,
     per_unit: Floats,
     limit: float,
@@ -170,19 +170,19 @@ def cut_slopes(
 
 @njit(cache=True)
 def stale_rows(
-    indptr: Places,
-    indices: Places,
+    indptr: Positions,
+    indices: Positions,
     data: Floats,
     j: int,
     delta: float,
     t: Floats,
-    slopes: Floats,
+    derivatives: Floats,
     full: Floats,
     staleness: float,
     kind: int,
     shape: float,
-    listed: Places,
-    rows: Places,
+    listed: Positions,
+    rows: Positions,
     old: Floats,
     count: int,
 ) -> int:
@@ -192,14 +192,14 @@ def stale_rows(
     there already, with the slopes that they had; returns how many there are then. A row
     all of whose parts are cut before and after, with the same sign, is not added.
     """
-    places, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
-    for a in range(len(places)):
-        i = places[a]
+    positions, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
+    for a in range(len(positions)):
+        i = positions[a]
         t[i] += delta * x[a]
-        before, after = slopes[i], slope_of(kind, shape, t[i])
+        before, after = derivatives[i], derivative_of(kind, shape, t[i])
         # [greedy:stale] by what the row itself and released numbers say alone
         if abs(after - before) > staleness:
-            slopes[i] = after
+            derivatives[i] = after
             cut = min(abs(before), abs(after)) >= full[i] and before * after > 0.0
             if not (cut or listed[i]):
                 rows[count], old[count], listed[i] = i, before, True
@@ -209,13 +209,13 @@ def stale_rows(
 
 @njit(cache=True)
 def exchange(
-    row_indptr: Places,
-    row_indices: Places,
+    row_indptr: Positions,
+    row_indices: Positions,
     row_data: Floats,
     rest: Floats,
-    rows: Places,
+    rows: Positions,
     old: Floats,
-    slopes: Floats,
+    derivatives: Floats,
     sums: Integers,
     per_unit: Floats,
     limit: float,
@@ -223,7 +223,7 @@ def exchange(
     """Put new parts of some rows in for old ones."""
     for r in range(len(rows)):
         i = rows[r]
-        before, after = old[r], slopes[i]
+        before, after = old[r], derivatives[i]
         least = min(abs(before), abs(after)) if before * after > 0.0 else 0.0
         low, high = row_indptr[i], row_indptr[i + 1]
         # what is cut before and after stays, and so does all that comes behind
@@ -234,9 +234,9 @@ def exchange(
                 end = middle + 1
             else:
                 high = middle
-        places, x = row_indices[low:end], row_data[low:end]
-        for b in range(len(places)):
-            c = places[b]
+        positions, x = row_indices[low:end], row_data[low:end]
+        for b in range(len(positions)):
+            c = positions[b]
             scale = per_unit[c]
             # [greedy:exchange] whole numbers: what was put in comes out again
             sums[c] += part(after, x[b], scale, limit)
@@ -245,7 +245,7 @@ def exchange(
 
 @njit(cache=True)
 def changed_sums(
-    sums: Integers, seen: Integers, watched: Places, changed: Places
+    sums: Integers, seen: Integers, watched: Positions, changed: Positions
 ) -> int:
     """List the places in ``watched`` of sums that changed; return how many there are.
 
@@ -279,7 +279,7 @@ def exact_dense(
         j = order[k]
         gradient = 0.0
         for i in range(len(t)):
-            gradient += slope_of(kind, shape, t[i]) * A[j, i]
+            gradient += derivative_of(kind, shape, t[i]) * A[j, i]
         new = moved_weight(w[j], gradient, step[j], l1[j], l2[j], low[j], high[j])
         delta = new - w[j]
         w[j] = new
@@ -290,8 +290,8 @@ def exact_dense(
 
 @njit(cache=True)
 def exact_sparse(
-    indptr: Places,
-    indices: Places,
+    indptr: Positions,
+    indices: Positions,
     data: Floats,
     w: Floats,
     t: Floats,
@@ -309,7 +309,7 @@ def exact_sparse(
         j = order[k]
         gradient = 0.0
         for a in range(indptr[j], indptr[j + 1]):
-            gradient += slope_of(kind, shape, t[indices[a]]) * data[a]
+            gradient += derivative_of(kind, shape, t[indices[a]]) * data[a]
         new = moved_weight(w[j], gradient, step[j], l1[j], l2[j], low[j], high[j])
         delta = new - w[j]
         w[j] = new

@@ -31,13 +31,13 @@ class Visit(NamedTuple):
         Which weight was moved.
     gradient
         Its partial derivative with noise, of the sum over rows, slopes cut.
-    deviation
+    std
         Standard deviation of that noise.
     """
 
     coordinate: int
     gradient: float
-    deviation: float
+    std: float
 
 
 class Walk:
@@ -63,7 +63,7 @@ class Walk:
         rng: Generator,
     ) -> None:
         self.plan, self.rng = plan, rng
-        self.updater, self.deviation = plan.updater, plan.deviation
+        self.updater, self.std = plan.updater, plan.std
         self.updates = plan.updates(squares, plan.clip)
         self.scores = plan.scores(squares)
         self.candidates = plan.candidates
@@ -90,8 +90,8 @@ class Walk:
             self.plan.staleness,
         )
         self._private_sums = self._private_kept._private_sums
-        self._place = np.full(len(self.w), -1)
-        self._place[self.candidates] = np.arange(len(self.candidates))
+        self._position = np.full(len(self.w), -1)
+        self._position[self.candidates] = np.arange(len(self.candidates))
         self._moved: set[int] = set()
         most_rows = self.plan.problem.most_rows
         self._sampler = WeightedSampler(
@@ -113,19 +113,19 @@ class Walk:
         """Return a coordinate, chosen privately."""
         if self._sampler is None:
             self._private_sums = self._all_sums()
-            place = self.plan.selector(self._scores(self.candidates), self.rng)
+            position = self.plan.selector(self._scores(self.candidates), self.rng)
         else:
             self._refresh(self._sampler)
-            place = self._sampler(self.rng, lambda: self._scores(self.candidates))
-        return int(self.candidates[place])
+            position = self._sampler(self.rng, lambda: self._scores(self.candidates))
+        return int(self.candidates[position])
 
     def _refresh(self, sampler: WeightedSampler) -> None:
         """Bring sums and scores up to date, once for all updates since a choice."""
         # the score of a weight changes even where its sum does not
         moved = np.array(sorted(self._moved), dtype=np.int32)
-        for places in (self._private_kept.renew(), moved):
-            if len(places):
-                sampler.update(places, self._scores(self.candidates[places]))
+        for positions in (self._private_kept.renew(), moved):
+            if len(positions):
+                sampler.update(positions, self._scores(self.candidates[positions]))
         self._moved.clear()
 
     def settle(self) -> None:
@@ -167,8 +167,8 @@ class Walk:
             columns.shift(j, delta, self._private_states)
         else:
             self._private_kept.move(j, delta)
-            if self._place[j] >= 0:
-                self._moved.add(int(self._place[j]))
+            if self._position[j] >= 0:
+                self._moved.add(int(self._position[j]))
         back = float(updates.back[j])
-        gradient, off = back * float(released[0]), back * self.deviation
+        gradient, off = back * float(released[0]), back * self.std
         self.path.append(Visit(j, gradient, off))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit._validate import PlainNumbers, fraction
 from tacit.convex import coordinate_parts
 from tacit.mechanisms import Exponential, NoisyMax, PermuteAndFlip
-from tacit.mechanisms.integer_noise import FEW_ROWS, WholeGaussian, WholeLaplace
+from tacit.mechanisms.integer_noise import FEW_ROWS, DiscreteGaussian, DiscreteLaplace
 from tacit.privacy import (
     BoundedRange,
     Composed,
@@ -81,9 +81,9 @@ class GreedyCoordinateDescentPlan(PlainNumbers):
         return settling(self.problem)
 
     @property
-    def updater(self) -> WholeGaussian | WholeLaplace:
+    def updater(self) -> DiscreteGaussian | DiscreteLaplace:
         """What draws the noise of one update."""
-        kind = WholeGaussian if self.mechanism == "gumbel" else WholeLaplace
+        kind = DiscreteGaussian if self.mechanism == "gumbel" else DiscreteLaplace
         return kind(self.multiplier, self.sensitivity, self.noise)
 
     @property
@@ -94,15 +94,15 @@ class GreedyCoordinateDescentPlan(PlainNumbers):
         return SELECTORS[self.mechanism](self.selection_epsilon, moved, self.noise)
 
     @property
-    def deviation(self) -> float:
+    def std(self) -> float:
         """Standard deviation of the noise of an update, in whole numbers."""
         scale = self.updater.scale
         return scale if self.mechanism == "gumbel" else sqrt(2) * scale
 
     @property
-    def relative_deviation(self) -> float:
+    def relative_std(self) -> float:
         """The same in full parts of a row."""
-        return self.deviation / self.updater.units
+        return self.std / self.updater.units
 
     @property
     def unrest(self) -> float:

@@ -16,7 +16,7 @@ from tacit.solvers.frank_wolfe import root_spread
 __all__ = ["GreedyRule", "greedy_rule", "settling", "split_noise"]
 
 # Slopes are cut here, in units of the largest target or of the bound on slopes
-RESIDUAL_CLIP, SLOPE_CLIP = 0.35, 1.2
+RESIDUAL_CLIP, DERIVATIVE_CLIP = 0.35, 1.2
 # and here for choices, in units of the above
 NARROW = 0.1
 # Length of steps: mean squares are rather too large, and slopes are cut
@@ -67,9 +67,9 @@ def greedy_rule(
     problem: Problem, budget: Budget, clip: float | None = None
 ) -> GreedyRule:
     """Return the rule, with another clip where one is given."""
-    bound = problem.loss.max_slope(inf, problem.bounds.y_range)
+    bound = problem.loss.max_derivative(inf, problem.bounds.y_range)
     largest = problem.largest_target
-    usual = SLOPE_CLIP * bound if isfinite(bound) else RESIDUAL_CLIP * largest
+    usual = DERIVATIVE_CLIP * bound if isfinite(bound) else RESIDUAL_CLIP * largest
     # slopes of a label keep their sign: votes would count labels, whatever is fitted
     narrow, loudest = 1.0, LOUDEST_MARGIN
     if has_residuals(problem.loss):

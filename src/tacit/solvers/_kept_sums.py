@@ -56,14 +56,14 @@ class KeptSums:
         self._kernels: Any = kernels
         self._private_columns = columns
         self._private_states = states
-        self._private_slopes = columns.slopes(states)
-        self._private_sums = columns.sums(states, updates, self._private_slopes)
+        self._private_derivatives = columns.derivatives(states)
+        self._private_sums = columns.sums(states, updates, self._private_derivatives)
         # parts that are cut at low slopes last: most moves change none of them
         rows = columns.by_row(np.argsort(updates.per_unit, kind="stable"))
         self._private_rows = rows
         n = columns.n_rows
         self._private_rest, self._private_full = np.empty(len(rows[2])), np.empty(n)
-        kernels.cut_slopes(
+        kernels.clip_derivatives(
             *rows,
             updates.per_unit,
             updates.limit,
@@ -76,7 +76,7 @@ class KeptSums:
         # rows to be renewed, and the slopes that they have in the sums
         self._private_listed = np.zeros(n, dtype=np.bool_)
         self._private_old_rows = np.empty(n, dtype=np.int32)
-        self._private_old_slopes = np.empty(n)
+        self._private_old_derivatives = np.empty(n)
         self._private_count = 0
 
     def move(self, j: int, delta: float) -> None:
@@ -87,13 +87,13 @@ class KeptSums:
             j,
             delta,
             self._private_states,
-            self._private_slopes,
+            self._private_derivatives,
             self._private_full,
             self.staleness,
             *columns._kind,
             self._private_listed,
             self._private_old_rows,
-            self._private_old_slopes,
+            self._private_old_derivatives,
             self._private_count,
         )
 
@@ -103,17 +103,17 @@ class KeptSums:
         count = self._private_count
         if count == 0:
             return self._private_changed[:0]
-        sums, slopes = self._private_sums, self._private_slopes
+        sums, derivatives = self._private_sums, self._private_derivatives
         rows = self._private_old_rows[:count]
         if count > RECOMPUTE * columns.n_rows:
-            sums[:] = columns.sums(self._private_states, updates, slopes)
+            sums[:] = columns.sums(self._private_states, updates, derivatives)
         else:
             self._kernels.exchange(
                 *self._private_rows,
                 self._private_rest,
                 rows,
-                self._private_old_slopes,
-                slopes,
+                self._private_old_derivatives,
+                derivatives,
                 sums,
                 updates.per_unit,
                 updates.limit,

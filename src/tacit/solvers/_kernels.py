@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
+Positions = NDArray[np.intp]
 
 LOGISTIC, HINGE, HUBER, SOFTMAX = 0, 1, 2, 3
 
@@ -21,7 +21,7 @@ SMALL = 1e-280
 
 
 @njit(cache=True)
-def _to_slope(kind: int, shape: float, target: float, z: Floats) -> None:
+def _to_derivative(kind: int, shape: float, target: float, z: Floats) -> None:
     """Turn the margins of one row into its slope, in place.
 
     ``shape`` is the knee of the logistic loss, the half-width of the hinge or the
@@ -79,7 +79,7 @@ def _projected(V: Floats, factor: float, radius: float) -> float:
 def permuted_dense(
     X: Floats,
     y: Floats,
-    order: Places,
+    order: Positions,
     batch: int,
     steps: Floats,
     decays: Floats,
@@ -97,11 +97,11 @@ def permuted_dense(
         for i in order[low : low + batch]:
             for c in range(k):
                 z[c] = factor * np.dot(X[i], V[c])
-            _to_slope(kind, shape, y[i], z)
+            _to_derivative(kind, shape, y[i], z)
             for c in range(k):
-                slope = z[c]
+                derivative = z[c]
                 for j in range(p):
-                    G[c, j] += slope * X[i, j]
+                    G[c, j] += derivative * X[i, j]
         factor = _multiplied_out(V, factor * decays[t])
         rate = steps[t] / (batch * factor)
         for c in range(k):
@@ -115,10 +115,10 @@ def permuted_dense(
 @njit(cache=True)
 def permuted_csr(
     data: Floats,
-    indices: Places,
-    indptr: Places,
+    indices: Positions,
+    indptr: Positions,
     y: Floats,
-    order: Places,
+    order: Positions,
     batch: int,
     steps: Floats,
     decays: Floats,
@@ -142,7 +142,7 @@ def permuted_csr(
                     z[c] += data[a] * V[indices[a], c]
             for c in range(k):
                 z[c] *= factor
-            _to_slope(kind, shape, y[i], z)
+            _to_derivative(kind, shape, y[i], z)
             for a in range(indptr[i], indptr[i + 1]):
                 j = indices[a]
                 if seen[j] != t:
@@ -163,13 +163,13 @@ def permuted_csr(
 
 @njit(cache=True)
 def gathered_margins(
-    data: Floats, indices: Places, indptr: Places, places: Places, W: Floats
+    data: Floats, indices: Positions, indptr: Positions, positions: Positions, W: Floats
 ) -> Floats:
     """Return the margins of some rows of a CSR matrix, without copying them."""
     k = W.shape[1]
-    Z = np.zeros((len(places), k))
-    for r in range(len(places)):
-        for a in range(indptr[places[r]], indptr[places[r] + 1]):
+    Z = np.zeros((len(positions), k))
+    for r in range(len(positions)):
+        for a in range(indptr[positions[r]], indptr[positions[r] + 1]):
             for c in range(k):
                 Z[r, c] += data[a] * W[indices[a], c]
     return Z
@@ -178,59 +178,61 @@ def gathered_margins(
 @njit(cache=True)
 def gathered_sum(
     data: Floats,
-    indices: Places,
-    indptr: Places,
-    places: Places,
-    slopes: Floats,
+    indices: Positions,
+    indptr: Positions,
+    positions: Positions,
+    derivatives: Floats,
     total: Floats,
 ) -> None:
     """Add to ``total`` the gradients of some rows of a CSR matrix."""
     k = total.shape[1]
-    for r in range(len(places)):
-        for a in range(indptr[places[r]], indptr[places[r] + 1]):
+    for r in range(len(positions)):
+        for a in range(indptr[positions[r]], indptr[positions[r] + 1]):
             for c in range(k):
-                total[indices[a], c] += data[a] * slopes[r, c]
+                total[indices[a], c] += data[a] * derivatives[r, c]
 
 
 @njit(cache=True)
 def gathered_norms(
-    data: Floats, indices: Places, indptr: Places, places: Places
+    data: Floats, indices: Positions, indptr: Positions, positions: Positions
 ) -> Floats:
     """Return the L2 norms of some rows of a CSR matrix."""
-    norms = np.zeros(len(places))
-    for r in range(len(places)):
-        for a in range(indptr[places[r]], indptr[places[r] + 1]):
+    norms = np.zeros(len(positions))
+    for r in range(len(positions)):
+        for a in range(indptr[positions[r]], indptr[positions[r] + 1]):
             norms[r] += data[a] * data[a]
     return np.sqrt(norms)
 
 
 @njit(cache=True)
-def row_margins(X: Floats, places: Places, W: Floats) -> Floats:
+def row_margins(X: Floats, positions: Positions, W: Floats) -> Floats:
     """Return the margins of some rows, each by itself and in the same order."""
     k = W.shape[1]
-    Z = np.zeros((len(places), k))
-    for r in range(len(places)):
+    Z = np.zeros((len(positions), k))
+    for r in range(len(positions)):
         for j in range(X.shape[1]):
             for c in range(k):
-                Z[r, c] += X[places[r], j] * W[j, c]
+                Z[r, c] += X[positions[r], j] * W[j, c]
     return Z
 
 
 @njit(cache=True)
-def row_norms(X: Floats, places: Places) -> Floats:
+def row_norms(X: Floats, positions: Positions) -> Floats:
     """Return the L2 norms of some rows."""
-    norms = np.zeros(len(places))
-    for r in range(len(places)):
+    norms = np.zeros(len(positions))
+    for r in range(len(positions)):
         for j in range(X.shape[1]):
-            norms[r] += X[places[r], j] * X[places[r], j]
+            norms[r] += X[positions[r], j] * X[positions[r], j]
     return np.sqrt(norms)
 
 
 @njit(cache=True)
-def row_sum(X: Floats, places: Places, slopes: Floats, total: Floats) -> None:
+def row_sum(
+    X: Floats, positions: Positions, derivatives: Floats, total: Floats
+) -> None:
     """Add to ``total`` the gradients of some rows."""
     k = total.shape[1]
-    for r in range(len(places)):
+    for r in range(len(positions)):
         for j in range(X.shape[1]):
             for c in range(k):
-                total[j, c] += X[places[r], j] * slopes[r, c]
+                total[j, c] += X[positions[r], j] * derivatives[r, c]

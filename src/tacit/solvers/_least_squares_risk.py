@@ -38,7 +38,7 @@ LARGEST_NOISE = 1e9
 # How much more risk than the least is taken for the sake of a smaller ridge
 LEVEL = 0.02
 # Part of epsilon that the least ridge leaves for noise
-LEAST_NOISE_SHARE = 0.1
+MIN_NOISE_FRACTION = 0.1
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ def expected_excess(
     return float(np.sum(spectrum * missed / curvature**2) / 2)
 
 
-def output_risk(spectrum: Array, deviation: float) -> float:
+def output_risk(spectrum: Array, std: float) -> float:
     """Return what noise of this deviation on the weights themselves costs."""
-    return float(np.sum(spectrum) * deviation**2 / 2)
+    return float(np.sum(spectrum) * std**2 / 2)
 
 
 def least_risk_ridge(
@@ -135,24 +135,24 @@ def least_risk_ridge(
     be planned with are passed over; if none can, the refusal of the last is raised.
     """
     risks: dict[float, float] = {}
-    refusal: PlanError | None = None
+    rejection: PlanError | None = None
 
     def best_of(ridges: list[float]) -> float:
-        nonlocal refusal
+        nonlocal rejection
         for ridge in ridges:
             try:
                 risks[ridge] = planned(ridge).expected_risk(GUESS)
-            except PlanError as refused:
-                refusal = refused
+            except PlanError as rejected:
+                rejection = rejected
         if not risks:
-            assert refusal is not None
-            raise refusal
+            assert rejection is not None
+            raise rejection
         enough = (1 + LEVEL) * min(risks.values())
         return min(ridge for ridge, risk in risks.items() if risk <= enough)
 
     ridges = np.geomspace(lowest, max(highest, 2 * lowest), TRIED).tolist()
-    place = ridges.index(best_of(ridges))
-    ends = ridges[max(place - 1, 0)], ridges[min(place + 1, TRIED - 1)]
+    position = ridges.index(best_of(ridges))
+    ends = ridges[max(position - 1, 0)], ridges[min(position + 1, TRIED - 1)]
     return best_of(np.geomspace(*ends, TRIED_AGAIN + 2).tolist()[1:-1])
 
 
@@ -190,7 +190,7 @@ def ridge_range(problem: Problem, budget: Budget) -> tuple[float, float]:
     share that noise needs.
     """
     smooth = problem.smoothness
-    most = (1 - LEAST_NOISE_SHARE) * budget.epsilon
+    most = (1 - MIN_NOISE_FRACTION) * budget.epsilon
     floor = 1e-9 * problem.n_rows * smooth
     lowest = max(smooth / expm1(min(most, 500.0)), floor)
     return lowest, max(1e3 * lowest, problem.n_rows * smooth)

@@ -103,7 +103,7 @@ def gradient_tolerance(
         shape=problem.shape,
         additions=MOST_ADDITIONS,
         x_norm=x_norm,
-        slope=problem.loss.max_slope(x_norm * w_norm, problem.bounds.y_range),
+        derivative=problem.loss.max_derivative(x_norm * w_norm, problem.bounds.y_range),
         curvature=problem.loss.max_curvature(),
         w_norm=w_norm,
         ridge=ridge,

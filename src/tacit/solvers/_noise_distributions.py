@@ -17,15 +17,21 @@ from tacit.privacy import (
 )
 from tacit.solvers._base import Problem, plan_assumptions
 
-__all__ = ["LAWS", "NoiseLaw", "PlannedNoise", "check_law", "choose_law"]
+__all__ = [
+    "DISTRIBUTIONS",
+    "NoiseDistribution",
+    "PlannedNoise",
+    "check_distribution",
+    "choose_distribution",
+]
 
-LAWS = ("gaussian", "gamma", "laplace")
-# How often noise may pass what `NoiseLaw.furthest` states
+DISTRIBUTIONS = ("gaussian", "gamma", "laplace")
+# How often noise may pass what `NoiseDistribution.furthest` states
 RARELY = 1e-4
 
 
 @dataclass(frozen=True)
-class NoiseLaw:
+class NoiseDistribution:
     """Noise on a vector of ``size`` numbers, in units of its L2 sensitivity.
 
     Parameters
@@ -80,7 +86,7 @@ class NoiseLaw:
             return PureDP(epsilon)
         return ApproxDP(epsilon, _gamma_slack(epsilon, self.size))
 
-    def deviation(self, multiplier: float) -> float:
+    def std(self, multiplier: float) -> float:
         """Return the standard deviation of the noise in any one direction."""
         if self.law == "gaussian":
             return multiplier
@@ -124,22 +130,22 @@ class PlannedNoise(PlainNumbers):
     law: str
 
     @property
-    def noise_law(self) -> NoiseLaw:
+    def noise_distribution(self) -> NoiseDistribution:
         """The law of the noise."""
-        return NoiseLaw(self.law, self.problem.size, self.noise)
+        return NoiseDistribution(self.law, self.problem.size, self.noise)
 
     @property
     def mechanism(self) -> Gaussian | L2Laplace | Laplace:
         """What draws the noise."""
-        return self.noise_law.mechanism(self.multiplier, self.sensitivity)
+        return self.noise_distribution.mechanism(self.multiplier, self.sensitivity)
 
     def scale(self) -> float:
         """Return the scale of the noise, or refuse what the grid cannot hold."""
-        return self.noise_law.scale(self.multiplier, self.sensitivity)
+        return self.noise_distribution.scale(self.multiplier, self.sensitivity)
 
     @property
     def event(self) -> Event:
-        return self.noise_law.event(self.multiplier)
+        return self.noise_distribution.event(self.multiplier)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -155,15 +161,17 @@ def _gamma_slack(epsilon: float, size: int) -> float:
     return min(slack, 0.5)
 
 
-def check_law(law: str | None) -> None:
+def check_distribution(law: str | None) -> None:
     """Refuse an unknown law."""
-    one_of((*LAWS, None), law=law)
+    one_of((*DISTRIBUTIONS, None), law=law)
 
 
-def choose_law(law: str | None, budget: Budget, size: int, noise: str) -> NoiseLaw:
+def choose_distribution(
+    law: str | None, budget: Budget, size: int, noise: str
+) -> NoiseDistribution:
     """Return the law asked for, or the usual one, where the budget admits it."""
     usual = "laplace" if budget.delta == 0 else "gaussian"
-    chosen = NoiseLaw(usual if law is None else law, size, noise)
+    chosen = NoiseDistribution(usual if law is None else law, size, noise)
     if chosen.law == "gaussian" and budget.delta == 0:
         raise PlanError(
             "Gaussian noise needs delta > 0; give a delta, or use law='laplace'."

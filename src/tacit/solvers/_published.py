@@ -15,6 +15,8 @@ __all__ = [
     "ACCOUNTINGS",
     "AMPSplit",
     "check_accounting",
+    "check_saveable",
+    "check_width",
     "coordinate_multiplier",
     "greedy_epsilon",
     "objective_multiplier",
@@ -24,8 +26,6 @@ __all__ = [
     "paper_samples",
     "paper_weight",
     "published_epsilon",
-    "refuse_unkept",
-    "refuse_wide",
 ]
 
 ACCOUNTINGS = ("tight", "paper")
@@ -38,16 +38,16 @@ def check_accounting(accounting: str) -> None:
     one_of(ACCOUNTINGS, accounting=accounting)
 
 
-def refuse_wide(problem: Problem) -> None:
+def check_width(problem: Problem) -> None:
     """Refuse losses whose rows move in several directions."""
-    if problem.loss.slope_rank() > 1:
+    if problem.loss.derivative_rank() > 1:
         raise PlanError(
             f"The published constants are for losses of one margin, not for "
             f"{problem.loss!r}; use accounting='tight'."
         )
 
 
-def refuse_unkept(event: Event, budget: Budget) -> None:
+def check_saveable(event: Event, budget: Budget) -> None:
     """Refuse published noise whose honest event does not fit the budget."""
     if not event.curve(budget.neighbors).fits(budget):
         raise PlanError(
@@ -191,7 +191,7 @@ class AMPSplit:
         fraction(output_share=output, closed=False)
         tilt = (1 - output) * budget.epsilon
         high = problem.n_rows < HIGH_DIMENSION * problem.n_features
-        share = _tilt_share(tilt, high) if tilt_share is None else tilt_share
+        share = _tilt_fraction(tilt, high) if tilt_share is None else tilt_share
         fraction(tilt_share=share, closed=False)
         split = cls(
             tilt,
@@ -230,7 +230,7 @@ class AMPSplit:
         return 2 * (square if logistic else problem.smoothness) / self.determinant
 
 
-def _tilt_share(epsilon: float, high: bool) -> float:
+def _tilt_fraction(epsilon: float, high: bool) -> float:
     """Return epsilon_3 over epsilon_1 as fitted in the thesis, Section 4.6."""
     fitted = 0.97 if high else min(0.887 + 0.019 / epsilon**0.373, 0.99)
     return max(fitted, 1 - 0.99 / epsilon)

@@ -26,6 +26,7 @@ from tacit.solvers._moments import JointMoments, moment_roundoff
 __all__ = [
     "MOST_WEIGHTS",
     "Quadratic",
+    "check_problem",
     "gradient_sensitivity",
     "in_ball",
     "least_squares_sums",
@@ -33,7 +34,6 @@ __all__ = [
     "minimum_in_box",
     "quadratic_of",
     "quadratic_tolerance",
-    "refuse_other_problems",
     "sums_roundoff",
 ]
 
@@ -59,13 +59,13 @@ PLAIN_STEPS = 8
 STEPS_BETWEEN = 32
 
 
-def refuse_other_problems(problem: Problem, solver: str) -> None:
+def check_problem(problem: Problem, solver: str) -> None:
     """Refuse all but least squares in L2 with a set whose minimum is certified here."""
     if not isinstance(problem.loss, Squared):
         raise PlanError(
             f"{solver} solves least squares only, got {problem.loss!r}; use AMP."
         )
-    problem.refuse_entries(solver)
+    problem.require_l2_rows(solver)
     if problem.n_features > MOST_WEIGHTS:
         raise PlanError(
             f"{solver} takes at most {MOST_WEIGHTS} features, got "

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from tacit._validate import positive
 from tacit.convex import Loss
-from tacit.convex.roundoff import SLOPE_UNITS, UNIT, norm_roundoff
+from tacit.convex.roundoff import DERIVATIVE_UNITS, UNIT, norm_roundoff
 from tacit.privacy import Neighbors
 from tacit.solvers._base import Problem
 
@@ -62,7 +62,7 @@ class RowClippedGradient:
     def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
         return (self.at(X, y, np.arange(X.shape[0])),)
 
-    def at(self, X: Any, y: NDArray[Any], places: NDArray[np.intp]) -> Array:
+    def at(self, X: Any, y: NDArray[Any], positions: NDArray[np.intp]) -> Array:
         """Return the sum over some rows."""
         from tacit.solvers import _kernels  # noqa: PLC0415 - numba loads on first use
 
@@ -72,22 +72,22 @@ class RowClippedGradient:
         add: Any = _kernels.gathered_sum if thin else _kernels.row_sum
         stored = (X.data, X.indices, X.indptr) if thin else (_plain(X),)
         total = np.zeros(self.W.shape)
-        for low in range(0, len(places), CHUNK):
-            some = places[low : low + CHUNK]
+        for low in range(0, len(positions), CHUNK):
+            some = positions[low : low + CHUNK]
             rows = (*stored, some)
-            slopes = self.loss.slope(y[some], margins(*rows, self.W))
-            self._shorten(slopes, lengths(*rows))
+            derivatives = self.loss.derivative(y[some], margins(*rows, self.W))
+            self._clip_norm(derivatives, lengths(*rows))
             part = np.zeros(self.W.shape)
-            add(*rows, slopes, part)
+            add(*rows, derivatives, part)
             total += part
         return total
 
-    def _shorten(self, slopes: Array, norms: Array) -> None:
+    def _clip_norm(self, derivatives: Array, norms: Array) -> None:
         """Shorten slopes, in place, to what keeps ``|x| |slope|`` to the bound."""
-        sizes = norms * np.sqrt(np.einsum("ij,ij->i", slopes, slopes))
+        sizes = norms * np.sqrt(np.einsum("ij,ij->i", derivatives, derivatives))
         # [noisy-sgd:clip-norm] below the bound by more than the norms are rounded
         limit = self.clip_norm / norm_roundoff(1.0, sum(self.W.shape) + 16)
-        slopes *= (limit / np.maximum(sizes, limit))[:, None]
+        derivatives *= (limit / np.maximum(sizes, limit))[:, None]
 
 
 def _plain(X: Any) -> Array:
@@ -110,12 +110,12 @@ def row_clip_sensitivity(
     places of its slope only, relative to the slope or to the largest there is, and
     shortening moves no two vectors apart. The sums round as in `gradient_roundoff`.
     """
-    units = 1.01 * UNIT * (SLOPE_UNITS + 4 * problem.loss.n_outputs)
-    steepest = problem.loss.max_slope(inf, problem.bounds.y_range)
-    slope = clip_norm
+    units = 1.01 * UNIT * (DERIVATIVE_UNITS + 4 * problem.loss.n_outputs)
+    steepest = problem.loss.max_derivative(inf, problem.bounds.y_range)
+    derivative = clip_norm
     if isfinite(steepest):
-        slope += steepest * problem.bounds.x_norm
+        derivative += steepest * problem.bounds.x_norm
     summed = 1.01 * UNIT * (additions + 5) * clip_norm
-    roundoff = n_rows * (units * slope + summed)
+    roundoff = n_rows * (units * derivative + summed)
     # [noisy-gd:clip-norm] the rows changed, and the round-off of both sums
     return neighbors.rows_changed * clip_norm + 2.02 * roundoff

@@ -16,24 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.convex import Box, Free, L1Ball, L2Ball, Simplex
-from tacit.convex.implicit import kernel_loss, slope_error
+from tacit.convex.implicit import derivative_error, kernel_loss
 from tacit.convex.roundoff import UNIT
 from tacit.exceptions import PlanError
 from tacit.solvers._base import LARGEST_MARGIN, Problem
 
-__all__ = ["WALKED_SETS", "RowWalk"]
+__all__ = ["ROW_PASS_SETS", "RowPass"]
 
 Array = NDArray[np.float64]
 
 # Sets whose projection has a bound on its rounding that is known beforehand
-WALKED_SETS = (L2Ball, L1Ball, Box, Simplex)
+ROW_PASS_SETS = (L2Ball, L1Ball, Box, Simplex)
 # Units of round-off, by the radius: of subtracting a step and shortening the result,
 # and of the two factors of a leaf with its last shortening
 ROW_UNITS, LEAF_UNITS = 10, 16
 
 
 @dataclass(frozen=True)
-class RowWalk:
+class RowPass:
     """Weights that go along rows, one after another, and stay in a ball or a set.
 
     Parameters
@@ -50,7 +50,7 @@ class RowWalk:
     **Bound.** Implicit steps are proximal maps, and gradient steps of at most two over
     the smoothness move no two weights apart either; nor do projections. A row moves
     the weights by at most the step times the Lipschitz constant. A computed step is an
-    exact one plus an error within ``step * slope_roundoff + row_roundoff``; a leaf has
+    exact one plus an error within ``step * derivative_roundoff + row_roundoff``; a leaf has
     one of ``leaf_roundoff`` besides. Losses that are not capped by themselves go on in
     a straight line where they would be steeper than at any weights allowed.
     """
@@ -71,7 +71,7 @@ class RowWalk:
     def kernel(self) -> tuple[bool, int, float]:
         """What the compiled loop knows the loss by; refuses other losses."""
         # slopes are bounded at weights in the ball, and on its rim with rounding
-        known = kernel_loss(self.problem.loss, self.problem.slope)
+        known = kernel_loss(self.problem.loss, self.problem.max_derivative)
         if known is None:
             raise PlanError(
                 "Steps along rows need a loss of this library, got "
@@ -91,19 +91,19 @@ class RowWalk:
         return self.radius if self.implicit else 2 * self.radius
 
     @property
-    def slope_roundoff(self) -> float:
+    def derivative_roundoff(self) -> float:
         """What rounding moves the weights by at a row, in units of the step."""
         problem = self.problem
-        off = slope_error(
+        off = derivative_error(
             n_features=problem.n_features,
             n_outputs=problem.loss.n_outputs,
             x_norm=problem.bounds.x_norm,
             w_norm=1.01 * self._longest,
             largest_target=problem.largest_target,
-            slope=problem.slope,
+            derivative=problem.max_derivative,
             curvature=problem.loss.max_curvature(),
         )
-        return problem.bounds.x_norm * (off + 8 * UNIT * problem.slope)
+        return problem.bounds.x_norm * (off + 8 * UNIT * problem.max_derivative)
 
     @property
     def row_roundoff(self) -> float:
@@ -158,7 +158,7 @@ class RowWalk:
         out = np.empty((len(ends), *V.shape))
         several, kind, shape = self.kernel
 
-        def walked(leaves: slice, low: int, V: Array) -> None:
+        def visited(leaves: slice, low: int, V: Array) -> None:
             """Make the steps of some leaves, whose rows begin at ``low``."""
             until = ends[leaves]
             rows = slice(low, int(until[-1]))
@@ -179,11 +179,11 @@ class RowWalk:
             )
 
         if self._in_a_ball:
-            walked(slice(None), 0, V)
+            visited(slice(None), 0, V)
             return out
         low = 0
         for t in range(len(ends)):
-            walked(slice(t, t + 1), low, V)
+            visited(slice(t, t + 1), low, V)
             inside = self.problem.regularizer.prox(V.T, 1.0)
             V = np.ascontiguousarray(inside.T)
             out[t], low = V, int(ends[t])

@@ -16,7 +16,7 @@ from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import Problem
 
 __all__ = [
-    "INTERCEPT_SHARE",
+    "INTERCEPT_FRACTION",
     "Descent",
     "Start",
     "at_zero",
@@ -25,15 +25,15 @@ __all__ = [
     "descent_rule",
     "general_ridge_rule",
     "gradient_unit",
+    "noise_fraction",
     "noise_level",
-    "noise_share",
     "ridge_for_weights",
     "ridge_rule",
     "usual_clip",
 ]
 
 # Value of the constant feature, in units of the row norm
-INTERCEPT_SHARE = 0.25
+INTERCEPT_FRACTION = 0.25
 
 # Where the noise is less than this part of the gradient, a cap moves the weights more
 # than the noise that it saves: AMP then minimizes the logistic loss itself
@@ -45,9 +45,9 @@ NEGLIGIBLE = 3e-4
 UNCLIPPED = 1e-3
 
 
-def noise_level(problem: Problem, budget: Budget, slope: float) -> float:
+def noise_level(problem: Problem, budget: Budget, derivative: float) -> float:
     """Return the norm of the noise that hides the gradient of one row, once."""
-    sensitivity = budget.neighbors.rows_changed * slope * problem.bounds.x_norm
+    sensitivity = budget.neighbors.rows_changed * derivative * problem.bounds.x_norm
     size = problem.size
     return sensitivity * calibrate(GaussianNoise, budget, rtol=1e-3) * sqrt(size)
 
@@ -62,7 +62,7 @@ def capped_where_noisy(problem: Problem, budget: Budget) -> Loss:
     one = loss.loss if isinstance(loss, OneVsRest) else loss
     if not isinstance(one, Logistic) or budget.delta == 0:
         return loss
-    level = noise_level(problem, budget, slope=1.0) / problem.n_rows
+    level = noise_level(problem, budget, derivative=1.0) / problem.n_rows
     if level / gradient_unit(problem) <= NEGLIGIBLE:
         return loss
     capped = Logistic(cap=0.5)
@@ -79,10 +79,10 @@ def gradient_unit(problem: Problem) -> float:
     return problem.bounds.x_norm * problem.largest_target
 
 
-def noise_share(problem: Problem, budget: Budget) -> float:
+def noise_fraction(problem: Problem, budget: Budget) -> float:
     """Return the noise of one release as a part of the largest gradient of all rows."""
-    slope = problem.loss.max_slope(inf, problem.bounds.y_range)
-    return noise_level(problem, budget, slope) / (
+    derivative = problem.loss.max_derivative(inf, problem.bounds.y_range)
+    return noise_level(problem, budget, derivative) / (
         problem.n_rows * gradient_unit(problem)
     )
 
@@ -90,16 +90,16 @@ def noise_share(problem: Problem, budget: Budget) -> float:
 def usual_clip(problem: Problem, budget: Budget) -> float:
     """Return where descents clip slopes: at what is typical, or nowhere if quiet."""
     start = at_zero(problem)
-    steepest = problem.loss.max_slope(inf, problem.bounds.y_range)
-    if isfinite(steepest) and noise_share(problem, budget) < UNCLIPPED:
+    steepest = problem.loss.max_derivative(inf, problem.bounds.y_range)
+    if isfinite(steepest) and noise_fraction(problem, budget) < UNCLIPPED:
         return steepest
     return start.shrink * start.typical
 
 
 def ridge_rule(problem: Problem, budget: Budget) -> float:
     """Return the ridge for a tilted objective, in sum units."""
-    slope = problem.loss.max_slope(inf, problem.bounds.y_range)
-    noise = noise_level(problem, budget, slope)
+    derivative = problem.loss.max_derivative(inf, problem.bounds.y_range)
+    noise = noise_level(problem, budget, derivative)
     unit = gradient_unit(problem)
     share = noise / (problem.n_rows * unit)
     # what the noise asks for, and what keeps the determinant cheap
@@ -131,9 +131,11 @@ def at_zero(problem: Problem) -> Start:
     if isinstance(loss, OneVsRest):
         # at zero all classes pull, later on that of the row: no more than one counts
         one = loss.loss
-        typical = one.max_slope(inf, problem.bounds.y_range)
+        typical = one.max_derivative(inf, problem.bounds.y_range)
         return Start(typical, 0.7, one.max_curvature())
-    return Start(loss.max_slope(inf, problem.bounds.y_range), 1.0, loss.max_curvature())
+    return Start(
+        loss.max_derivative(inf, problem.bounds.y_range), 1.0, loss.max_curvature()
+    )
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ def residual_duration(problem: Problem, noise: float) -> float:
 
 def cheap_ridge(problem: Problem, epsilon: float) -> float:
     """Return the ridge at which the determinant takes a tenth of epsilon."""
-    rank = problem.loss.slope_rank()
+    rank = problem.loss.derivative_rank()
     trace = problem.loss.max_trace() * problem.bounds.x_norm**2
     return trace / rank / expm1(min(0.1 * epsilon / rank, 500.0))
 
@@ -206,7 +208,7 @@ def general_ridge_rule(problem: Problem, noise_norm: float, epsilon: float) -> f
 
 
 def ridge_for_weights(
-    problem: Problem, neighbors: Neighbors, weight_norm: float, deviation: float
+    problem: Problem, neighbors: Neighbors, weight_norm: float, std: float
 ) -> float:
     """Return the ridge with the least bound on the expected risk, whatever the width.
 
@@ -218,7 +220,7 @@ def ridge_for_weights(
         The relation, which sets the sensitivity.
     weight_norm
         Public bound on the norm of the best weights.
-    deviation
+    std
         Noise in any one direction, in units of the sensitivity of the gradient.
 
     Notes
@@ -230,6 +232,6 @@ def ridge_for_weights(
     """
     outputs = problem.loss.n_outputs
     mean_length = sqrt(2) * exp(lgamma((outputs + 1) / 2) - lgamma(outputs / 2))
-    cost = 2 + mean_length * neighbors.rows_changed * deviation
+    cost = 2 + mean_length * neighbors.rows_changed * std
     # [output:ridge]
     return problem.lipschitz * sqrt(2 * problem.n_rows * cost) / weight_norm

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tacit.solvers._coordinate_kernels import Floats, Integers, Places
+from tacit.solvers._coordinate_kernels import Floats, Integers, Positions
 
 STEEPEST, LONGEST, DEEPEST = 0, 1, 2
 # places in a line of the table, which fills one line of a cache
@@ -23,14 +23,14 @@ def steepest(total: int, v: int, pull: int, l1: int, low: float, high: float) ->
     A weight at zero has its true distance below zero too, so that the best of many
     coordinates that all rest is still told from the others.
     """
-    slope = total + pull
+    derivative = total + pull
     # at an end, rounded as the weight is, only the way back counts
     if v >= np.rint(high):
-        toward = slope
+        toward = derivative
     elif v <= np.rint(low):
-        toward = -slope
+        toward = -derivative
     else:
-        toward = abs(slope)
+        toward = abs(derivative)
     return float(toward - l1 if v == 0 else toward)
 
 
@@ -78,8 +78,8 @@ def scores(
     table: Floats,
     sums: Integers,
     w: Floats,
-    at: Places,
-    out_of: Places,
+    at: Positions,
+    out_of: Positions,
     most: float,
     top: float,
     out: Floats,

@@ -20,7 +20,7 @@ def least_log_noise(spent: Callable[[float], float], epsilon: float, x: float) -
     Where it is not, as for single rows of very many, the points close in from both
     sides.
     """
-    slope, fitting, failing = -1.2, inf, -inf
+    derivative, fitting, failing = -1.2, inf, -inf
     last: tuple[float, float] | None = None
     for _ in range(40):
         found = spent(exp(x))
@@ -32,10 +32,10 @@ def least_log_noise(spent: Callable[[float], float], epsilon: float, x: float) -
         else:
             failing = max(failing, x)
         if last is not None and x != last[0]:
-            slope = min(-0.8, (gap - last[1]) / (x - last[0]))
+            derivative = min(-0.8, (gap - last[1]) / (x - last[0]))
         last = (x, gap)
         # a little to the safe side of the root
-        x -= (gap + CLOSE / 2) / slope
+        x -= (gap + CLOSE / 2) / derivative
         if failing < fitting < inf and not failing < x < fitting:
             if fitting - failing < CLOSE / 10:
                 break

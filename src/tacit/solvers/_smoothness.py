@@ -14,12 +14,17 @@ from numpy.typing import NDArray
 from tacit._validate import fraction, one_of
 from tacit.convex import coordinate_parts
 from tacit.exceptions import PlanError
-from tacit.mechanisms.integer_noise import MOST_ROWS_WHOLE, WholeGaussian
+from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS, DiscreteGaussian
 from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import Problem
 from tacit.solvers._columns import Columns, check_loss
 
-__all__ = ["MeanSquares", "check_smoothness", "mean_squares", "refuse_coordinates"]
+__all__ = [
+    "MeanSquares",
+    "check_smoothness",
+    "mean_squares",
+    "reject_coordinate_penalty",
+]
 
 Array = NDArray[np.float64]
 
@@ -75,12 +80,12 @@ class MeanSquares:
         return self.n_private > 0
 
     @property
-    def mechanism(self) -> WholeGaussian:
+    def mechanism(self) -> DiscreteGaussian:
         """What draws the noise of the sums of squares."""
         if self.multiplier is None:
             raise PlanError("All mean squares are public; nothing is to be drawn.")
         # [coordinate:squares] entries in [0, 1], under both relations
-        return WholeGaussian(self.multiplier, sqrt(self.n_private), self.noise)
+        return DiscreteGaussian(self.multiplier, sqrt(self.n_private), self.noise)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -88,7 +93,7 @@ class MeanSquares:
         return () if self.multiplier is None else (GaussianNoise(self.multiplier),)
 
     @property
-    def deviation(self) -> float:
+    def std(self) -> float:
         """Noise of a private mean square."""
         mechanism = self.mechanism
         return mechanism.scale / mechanism.units * self.x_norm**2 / self.n_rows
@@ -113,7 +118,7 @@ class MeanSquares:
         A mean square that is too large makes for short steps and a little more noise;
         one that is less than half of the true one makes for steps that overshoot.
         """
-        off = self.deviation
+        off = self.std
         # no mean square is above that of the bound
         most = self.x_norm**2 + LEAST * off if self.counted else inf
         return np.clip(noisy + ADDED * off, LEAST * off, most)
@@ -209,7 +214,7 @@ def _relative_noise(problem: Problem, budget: Budget, share: float) -> float:
     return once * sqrt(problem.n_features / share) / problem.n_rows
 
 
-def refuse_coordinates(problem: Problem, solver: str) -> None:
+def reject_coordinate_penalty(problem: Problem, solver: str) -> None:
     """Refuse problems that cannot be walked along coordinates in whole numbers."""
     # the outputs first, since the other remedies would not help there
     if problem.loss.n_outputs > 1:
@@ -218,7 +223,7 @@ def refuse_coordinates(problem: Problem, solver: str) -> None:
             f"{problem.loss.n_outputs}; use FrankWolfe, or NoisyGD with rows bounded "
             "in norm='l2'."
         )
-    problem.refuse_rough(solver, "HuberizedHinge() or Huber()")
+    problem.require_smooth(solver, "HuberizedHinge() or Huber()")
     check_loss(problem.loss, solver)
     if problem.bounds.norm != "linf":
         raise PlanError(
@@ -232,9 +237,9 @@ def refuse_coordinates(problem: Problem, solver: str) -> None:
             f"{problem.loss!r} and entries up to {problem.bounds.x_norm:g}; rescale "
             "them."
         )
-    if problem.n_rows > MOST_ROWS_WHOLE:
+    if problem.n_rows > MAX_INTEGER_ROWS:
         raise PlanError(
-            f"{solver} provides for up to {MOST_ROWS_WHOLE} rows in memory, got "
+            f"{solver} provides for up to {MAX_INTEGER_ROWS} rows in memory, got "
             f"n_rows={problem.n_rows}; use NoisyGD."
         )
     coordinate_parts(problem.regularizer, problem.ridge, problem.size)

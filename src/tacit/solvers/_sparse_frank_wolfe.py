@@ -38,7 +38,7 @@ class SparseGradient:
         Rows within their bounds, CSR with every entry stored once, and their targets.
     loss
         Loss of the margins.
-    slope
+    derivative
         Bound that slopes are cut at.
     quantum
         What gradient entries are multiples of.
@@ -54,7 +54,7 @@ class SparseGradient:
         y: NDArray[Any],
         *,
         loss: Loss,
-        slope: float,
+        derivative: float,
         quantum: float,
         scales: Floats,
         staleness: float,
@@ -65,12 +65,12 @@ class SparseGradient:
         columns = X.tocsc()
         self._private_columns = (columns.indptr, columns.indices, columns.data)
         self._private_y = y
-        self.loss, self.slope, self.quantum = loss, slope, quantum
+        self.loss, self.derivative, self.quantum = loss, derivative, quantum
         self.scales, self.staleness = scales, staleness
         # margins over the scale, margins at which slopes were computed, slopes
         self._scaled = np.zeros((n, k))
         self._seen = np.zeros((n, k))
-        self._slopes = self._slope(np.arange(n), self._seen)
+        self._derivatives = self._derivative(np.arange(n), self._seen)
         # rows due at a step, as a chain through rows, and back
         self._head = np.full(len(scales) + 1, NONE, dtype=np.int32)
         self._next = np.full(n, NONE, dtype=np.int32)
@@ -81,7 +81,7 @@ class SparseGradient:
         self.cells = np.zeros((p * k, 2), dtype=np.int64)
         self._marked = np.zeros(p * k, dtype=np.bool_)
         self._changed = np.empty(p * k, dtype=np.int32)
-        add_terms(*self._private_rows, self._slopes, 1 / quantum, self.cells)
+        add_terms(*self._private_rows, self._derivatives, 1 / quantum, self.cells)
 
     def entries(self, which: Any = slice(None)) -> Floats:
         """Return entries of the gradient, of all by default."""
@@ -111,19 +111,19 @@ class SparseGradient:
         )
         rows = self._rows[:count]
         margins = scale * self._scaled[rows]
-        slopes = self._slope(rows, margins)
+        derivatives = self._derivative(rows, margins)
         n_changed = replace_terms(
             *self._private_rows,
             rows,
             margins,
-            slopes,
+            derivatives,
             1 / self.quantum,
             step,
             self.scales,
             self.staleness,
             self._scaled,
             self._seen,
-            self._slopes,
+            self._derivatives,
             self._head,
             self._next,
             self._previous,
@@ -134,16 +134,16 @@ class SparseGradient:
         )
         return self._changed[:n_changed]
 
-    def _slope(self, rows: NDArray[Any], margins: Floats) -> Floats:
-        slopes = self.loss.slope(self._private_y[rows], margins)
-        return np.clip(slopes, -self.slope, self.slope)
+    def _derivative(self, rows: NDArray[Any], margins: Floats) -> Floats:
+        derivatives = self.loss.derivative(self._private_y[rows], margins)
+        return np.clip(derivatives, -self.derivative, self.derivative)
 
 
 @njit(cache=True)
-def term(x: float, slope: float, per_unit: float) -> np.int64:
+def term(x: float, derivative: float, per_unit: float) -> np.int64:
     """Return a row's part of a gradient entry, as a whole number of quanta."""
     # [frank-wolfe:quantum] a function of the row and its slope, whatever the history
-    return np.int64(np.rint(x * slope * per_unit))
+    return np.int64(np.rint(x * derivative * per_unit))
 
 
 @njit(cache=True)
@@ -151,16 +151,19 @@ def add_terms(
     indptr: NDArray[Any],
     indices: NDArray[Any],
     data: Floats,
-    slopes: Floats,
+    derivatives: Floats,
     per_unit: float,
     cells: NDArray[np.int64],
 ) -> None:
     """Add the terms of all rows."""
-    n, k = slopes.shape
+    n, k = derivatives.shape
     for i in range(n):
         for a in range(indptr[i], indptr[i + 1]):
             for c in range(k):
-                entry, new = indices[a] * k + c, term(data[a], slopes[i, c], per_unit)
+                entry, new = (
+                    indices[a] * k + c,
+                    term(data[a], derivatives[i, c], per_unit),
+                )
                 cells[entry, 0] += new >> LOW_BITS
                 cells[entry, 1] += new & LOW
 
@@ -277,7 +280,7 @@ def replace_terms(
     staleness: float,
     scaled: Floats,
     seen: Floats,
-    slopes: Floats,
+    derivatives: Floats,
     head: Links,
     after: Links,
     before: Links,
@@ -294,7 +297,7 @@ def replace_terms(
             for c in range(k):
                 entry = indices[a] * k + c
                 put = term(data[a], new[r, c], per_unit)
-                out = term(data[a], slopes[i, c], per_unit)
+                out = term(data[a], derivatives[i, c], per_unit)
                 # part by part, so that each is the sum over the rows as they are now
                 cells[entry, 0] += (put >> LOW_BITS) - (out >> LOW_BITS)
                 cells[entry, 1] += (put & LOW) - (out & LOW)
@@ -303,7 +306,7 @@ def replace_terms(
                     changed[count] = entry
                     count += 1
         for c in range(k):
-            slopes[i, c] = new[r, c]
+            derivatives[i, c] = new[r, c]
             seen[i, c] = margins[r, c]
         _schedule(i, step, scales, staleness, scaled, seen, head, after, before, due)
     for a in range(count):

@@ -18,7 +18,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
-from tacit.solvers._base import Problem, WeightNoise, plan_assumptions, refuse_pure
+from tacit.solvers._base import Problem, WeightNoise, plan_assumptions, require_delta
 from tacit.solvers._moments import JointMoments, joint_sensitivity, moment_roundoff
 from tacit.solvers._quadratic import in_ball
 
@@ -27,7 +27,7 @@ __all__ = ["AdaSSP", "AdaSSPPlan"]
 Array = NDArray[np.float64]
 
 # Share of the squared Gaussian parameter that the least eigenvalue gets, as in Wang's
-EIGENVALUE_SHARE = 1 / 3
+EIGENVALUE_FRACTION = 1 / 3
 # Ridge of the rule, in units of the noise of an entry times 1 + sqrt(p)
 RIDGE_FACTOR = 0.7
 # Most proximal steps on the noisy moments, each a product with a matrix of them
@@ -49,7 +49,7 @@ class AdaSSPPlan(PlainNumbers):
     @property
     def mechanism(self) -> SymmetricGaussian:
         """What releases both moments at once."""
-        share = 1 - EIGENVALUE_SHARE if self.adaptive else 1.0
+        share = 1 - EIGENVALUE_FRACTION if self.adaptive else 1.0
         return SymmetricGaussian(
             self.multiplier / sqrt(share), self.sensitivity, self.noise
         )
@@ -58,7 +58,7 @@ class AdaSSPPlan(PlainNumbers):
     def eigenvalue_mechanism(self) -> Gaussian:
         """What releases the least eigenvalue, where the ridge adapts to it."""
         return Gaussian(
-            self.multiplier / sqrt(EIGENVALUE_SHARE),
+            self.multiplier / sqrt(EIGENVALUE_FRACTION),
             self.eigenvalue_sensitivity,
             self.noise,
         )
@@ -138,7 +138,7 @@ class AdaSSP:
 
     def plan(self, problem: Problem, budget: Budget) -> AdaSSPPlan:
         """Find the least noise that fits."""
-        _refuse(problem, budget)
+        _reject(problem, budget)
         size = problem.n_features + 1
         roundoff = moment_roundoff(problem, sqrt(2.0))
         plan = AdaSSPPlan(
@@ -191,13 +191,13 @@ class AdaSSP:
         return plan.unit * w[:, None], noise
 
 
-def _refuse(problem: Problem, budget: Budget) -> None:
+def _reject(problem: Problem, budget: Budget) -> None:
     if not isinstance(problem.loss, Squared):
         raise PlanError(
             f"AdaSSP solves least squares only, got {problem.loss!r}; use AMP or "
             "NoisyGD."
         )
-    refuse_pure(
+    require_delta(
         budget, "AdaSSP", "OutputPerturbation with a set, or SampleAndAggregate"
     )
 
@@ -229,10 +229,10 @@ def _moment_noise(
     if plan.adaptive:  # the ridge has noise as well
         pull += plan.eigenvalue_mechanism.scale(1) ** 2 * np.outer(w, w)
     inverse = (axes / curved) @ axes.T
-    deviation = plan.unit * np.sqrt(np.diag(inverse @ pull @ inverse))
+    std = plan.unit * np.sqrt(np.diag(inverse @ pull @ inverse))
     x_norm = plan.row_norm
     return WeightNoise(
-        deviation[:, None],
+        std[:, None],
         "to first order, from the noise of the moments and the noisy moments",
         response=x_norm**2 * ((axes * curved) @ axes.T),
         pull=(plan.unit * x_norm**2) ** 2 * pull,

@@ -24,7 +24,7 @@ from tacit.solvers._adaptive_plan import (
     width,
 )
 from tacit.solvers._adaptive_rounds import Rounds, final_weights
-from tacit.solvers._base import Problem, refuse_pure
+from tacit.solvers._base import Problem, require_delta
 from tacit.solvers._moments import moment_roundoff
 
 __all__ = ["MOST_VIEWED", "AdaptiveMoments", "AdaptiveMomentsPlan"]
@@ -44,7 +44,7 @@ MOST_WHITENED, MOST_STEPPED = 300, 200
 
 # Share of the squared privacy parameter that sums get, with and without an intercept,
 # and weight of the targets among them: little, as the mean is found again with slopes
-CENTER_SHARE, COUNT_SHARE, TARGET_WEIGHT = 0.05, 0.05, 2.0
+CENTER_FRACTION, COUNT_FRACTION, TARGET_WEIGHT = 0.05, 0.05, 2.0
 # More of the share by this times the noise on a mean, and by up to this where noise on
 # so many slopes is so much that they are lost. Of many columns few are to be found
 MORE_CENTER, LOST_CENTER, MOST_CENTER, MOST_WEIGHT = 1.0, 0.5, 0.9, 1e3
@@ -101,18 +101,18 @@ class AdaptiveMoments:
 
     def plan(self, problem: Problem, budget: Budget) -> AdaptiveMomentsPlan:
         """Choose what to release, then the least noise that fits."""
-        _refuse(problem, budget)
+        _reject(problem, budget)
         multiplier = calibrate(GaussianNoise, budget)
         neighbors, size = budget.neighbors, width(problem)
         changed = neighbors.rows_changed
         level = changed * multiplier / problem.n_rows
         moments = _rule(problem, level) if self.moments is None else self.moments
         counted = COUNT_WEIGHT if neighbors is Neighbors.ADD_OR_REMOVE_ONE else 0.0
-        center, target_weight, pulled = COUNT_SHARE if counted else 0.0, 0.0, 1.0
+        center, target_weight, pulled = COUNT_FRACTION if counted else 0.0, 0.0, 1.0
         if problem.constant is not None:
             lost = (min(size, FEW_OF * sqrt(size)) * level) ** 2
             more = MORE_CENTER * level + LOST_CENTER * lost / (1 + lost)
-            center = min(MOST_CENTER, CENTER_SHARE + more)
+            center = min(MOST_CENTER, CENTER_FRACTION + more)
             target_weight = TARGET_WEIGHT + min(lost, MOST_WEIGHT)
             pulled = sqrt(1 + CONSTANT**2)
         normed = sqrt(1 + NORM_WEIGHT**2)
@@ -175,15 +175,15 @@ def _computed(exact: float, row: float, problem: Problem) -> float:
     return exact + 2 * moment_roundoff(problem, row)
 
 
-def _refuse(problem: Problem, budget: Budget) -> None:
+def _reject(problem: Problem, budget: Budget) -> None:
     if not isinstance(problem.loss, Squared):
         raise PlanError(
             f"AdaptiveMoments solves least squares only, got {problem.loss!r}; use AMP "
             "or NoisyGD."
         )
-    problem.refuse_entries("AdaptiveMoments")
-    problem.refuse_regularizer("AdaptiveMoments", "AdaSSP for a ball, or NoisyGD")
-    refuse_pure(
+    problem.require_l2_rows("AdaptiveMoments")
+    problem.check_penalty("AdaptiveMoments", "AdaSSP for a ball, or NoisyGD")
+    require_delta(
         budget, "AdaptiveMoments", "OutputPerturbation with a set, or AMP with one"
     )
     if not 1 <= width(problem) <= MOST_VIEWED:

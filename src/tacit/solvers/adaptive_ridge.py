@@ -20,9 +20,9 @@ from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.solvers._base import Problem
 from tacit.solvers._least_squares_risk import (
-    LEAST_NOISE_SHARE,
+    MIN_NOISE_FRACTION,
 )
-from tacit.solvers._noise_distributions import choose_law
+from tacit.solvers._noise_distributions import choose_distribution
 from tacit.solvers._quadratic import (
     gradient_sensitivity,
     in_ball,
@@ -90,7 +90,7 @@ class _LiftedTilt(ObjectivePerturbationPlan):
     def event(self) -> Event:
         share = self.problem.smoothness / self.ridge
         offset = determinant_offset(self.neighbors, share)
-        law = self.noise_law
+        law = self.noise_distribution
         if law.law == "gaussian":
             # [adaptive:tilt] the mean of |K b|, in units of the noise
             matrix = turned(self.neighbors, self.problem)
@@ -174,7 +174,7 @@ class AdaptiveRidge:
             partial(_LiftedTilt, neighbors=neighbors),
             problem,
             budget,
-            choose_law(self.law, budget, problem.size, self.noise),
+            choose_distribution(self.law, budget, problem.size, self.noise),
             gradient_sensitivity(problem, neighbors, turn),
             default,
             _check_floor,
@@ -228,7 +228,7 @@ def _floors(problem: Problem, budget: Budget) -> tuple[float, float]:
 
     At the first the determinant leaves just enough of epsilon.
     """
-    most = (1 - LEAST_NOISE_SHARE) * budget.epsilon
+    most = (1 - MIN_NOISE_FRACTION) * budget.epsilon
     low, high = 0.0, 0.999
     for _ in range(60):
         share = (low + high) / 2

@@ -18,7 +18,7 @@ from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers._base import Problem, plan_assumptions
-from tacit.solvers._published import AMPSplit, refuse_unkept, refuse_wide
+from tacit.solvers._published import AMPSplit, check_saveable, check_width
 from tacit.solvers._rules import gradient_unit
 from tacit.solvers.objective_perturbation import (
     ObjectivePerturbation,
@@ -58,7 +58,7 @@ class CoveredTilt(PlainNumbers):
 
     @property
     def event(self) -> Event:
-        output = self.tilted.noise_law.event(self.output_multiplier)
+        output = self.tilted.noise_distribution.event(self.output_multiplier)
         return Composed((self.tilted.event, output))
 
     @property
@@ -73,12 +73,12 @@ class CoveredTilt(PlainNumbers):
     @property
     def mechanism(self) -> Gaussian | L2Laplace | Laplace:
         """What draws the final noise."""
-        law = self.tilted.noise_law
+        law = self.tilted.noise_distribution
         return law.mechanism(self.output_multiplier, self.output_sensitivity)
 
     def output_scale(self) -> float:
         """Return the scale of the final noise, or refuse what the grid cannot hold."""
-        law = self.tilted.noise_law
+        law = self.tilted.noise_distribution
         return law.scale(self.output_multiplier, self.output_sensitivity)
 
 
@@ -191,7 +191,7 @@ class AMP:
 
     def _published(self, problem: Problem, budget: Budget) -> AMPPlan:
         """Return the plan with published constants, where they keep the budget."""
-        refuse_wide(problem)
+        check_width(problem)
         if budget.delta == 0 or self.law not in (None, "gaussian"):
             raise PlanError(
                 "The published constants are for Gaussian noise and delta > 0; use "
@@ -204,14 +204,14 @@ class AMP:
         tolerance = max(1 / problem.n_rows, tilt.gradient_tolerance)
         tilt = replace(tilt, gradient_tolerance=tolerance)
         plan = AMPPlan(tilt, split.output_multiplier)
-        refuse_unkept(plan.event, budget)
+        check_saveable(plan.event, budget)
         return plan
 
     def run(self, plan: AMPPlan, rows: Rows, rng: Generator) -> NDArray[np.float64]:
         """Draw the tilt once, minimize to the tolerance, add the final noise."""
         W = tilted_minimum(plan.tilted, rows, rng)
         noisy = plan.mechanism(W, rng)
-        reach = plan.tilted.noise_law.furthest(plan.output_scale())
+        reach = plan.tilted.noise_distribution.furthest(plan.output_scale())
         return allowed(plan.tilted.problem, noisy, reach)
 
 

@@ -20,22 +20,22 @@ from tacit.data import Rows
 from tacit.data.rows import held
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.integer_noise import WholeGaussian
+from tacit.mechanisms.integer_noise import DiscreteGaussian
 from tacit.mechanisms.subsets import permutation, random_blocks
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
-from tacit.solvers._base import Problem, plan_assumptions, refuse_pure
+from tacit.solvers._base import Problem, plan_assumptions, require_delta
 from tacit.solvers._columns import Columns, Updates, weights_after
 from tacit.solvers._coordinate_rules import MOST_UPDATES, column_clips, coordinate_rule
 from tacit.solvers._published import (
     check_accounting,
+    check_saveable,
     coordinate_multiplier,
-    refuse_unkept,
 )
 from tacit.solvers._smoothness import (
     MeanSquares,
     check_smoothness,
     mean_squares,
-    refuse_coordinates,
+    reject_coordinate_penalty,
 )
 
 __all__ = ["CoordinateDescent", "CoordinateDescentPlan"]
@@ -68,9 +68,9 @@ class CoordinateDescentPlan(PlainNumbers):
         return self.n_passes * self.problem.n_features
 
     @property
-    def mechanism(self) -> WholeGaussian:
+    def mechanism(self) -> DiscreteGaussian:
         """What draws the noise of one update."""
-        return WholeGaussian(self.multiplier, self.sensitivity, self.noise)
+        return DiscreteGaussian(self.multiplier, self.sensitivity, self.noise)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -194,8 +194,8 @@ class CoordinateDescent:
 
     def plan(self, problem: Problem, budget: Budget) -> CoordinateDescentPlan:
         """Choose the updates, then the least noise that fits."""
-        refuse_coordinates(problem, "CoordinateDescent")
-        refuse_pure(budget, "CoordinateDescent", "GreedyCoordinateDescent")
+        reject_coordinate_penalty(problem, "CoordinateDescent")
+        require_delta(budget, "CoordinateDescent", "GreedyCoordinateDescent")
         rule = coordinate_rule(problem, budget)
         # as many as the rule says, and whole stretches
         n_passes = self.n_passes or ceil(rule.n_passes / self.n_restarts) * (
@@ -237,7 +237,7 @@ class CoordinateDescent:
                 coordinate_multiplier(budget, 1, share or 1.0),
                 coordinate_multiplier(budget, n_updates, 1 - share),
             )
-            refuse_unkept(plan.event, budget)
+            check_saveable(plan.event, budget)
         else:
             plan = split(calibrate(lambda noise: split(noise).event, budget))
         # noise too large for whole numbers is refused here, not after the charge

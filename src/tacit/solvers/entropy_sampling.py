@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit._validate import PlainNumbers, plain, positive
 from tacit.convex import Simplex
 from tacit.convex.objective import MOST_ADDITIONS
-from tacit.convex.roundoff import SLOPE_UNITS, UNIT
+from tacit.convex.roundoff import DERIVATIVE_UNITS, UNIT
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise, noise_assumptions
@@ -117,7 +117,7 @@ class EntropySampling:
 
     def plan(self, problem: Problem, budget: Budget) -> EntropySamplingPlan:
         """Choose the weight, then the largest number of samples that fits."""
-        _refuse(problem, budget)
+        _reject(problem, budget)
         tolerance = stationarity_tolerance(problem)
         paper = self.accounting == "paper"
         weight = self.weight
@@ -193,7 +193,7 @@ class EntropySampling:
         return (counts / plan.n_samples).reshape(problem.shape)
 
 
-def _refuse(problem: Problem, budget: Budget) -> None:
+def _reject(problem: Problem, budget: Budget) -> None:
     if not isinstance(problem.regularizer, Simplex):
         raise PlanError(
             "EntropySampling needs the weights in Simplex(), got "
@@ -209,8 +209,10 @@ def _refuse(problem: Problem, budget: Budget) -> None:
             f"EntropySampling needs a loss of one margin, got {problem.loss!r}; use "
             "Logistic() or Squared()."
         )
-    problem.refuse_rough("EntropySampling", "Logistic() or Huber()")
-    problem.refuse_steep("EntropySampling", slope(problem), "use Logistic() or Huber()")
+    problem.require_smooth("EntropySampling", "Logistic() or Huber()")
+    problem.require_bounded_derivative(
+        "EntropySampling", derivative(problem), "use Logistic() or Huber()"
+    )
     if problem.ridge > 0:
         raise PlanError(
             "EntropySampling takes no ridge beside the entropy; give weight=, or use "
@@ -223,14 +225,14 @@ def _refuse(problem: Problem, budget: Budget) -> None:
         )
 
 
-def slope(problem: Problem) -> float:
+def derivative(problem: Problem) -> float:
     """Return the largest slope of a row on the simplex, where margins are averages."""
-    return problem.loss.max_slope(problem.bounds.x_norm, problem.bounds.y_range)
+    return problem.loss.max_derivative(problem.bounds.x_norm, problem.bounds.y_range)
 
 
 def entry_bound(problem: Problem) -> float:
     """Return the largest entry of the gradient of a row's loss."""
-    return slope(problem) * problem.bounds.x_norm
+    return derivative(problem) * problem.bounds.x_norm
 
 
 def smoothness(problem: Problem) -> float:
@@ -243,7 +245,7 @@ def log_ratio(
 ) -> float:
     """Return how far neighbors move log-odds, or else log-probabilities."""
     # [entropy:tilt] each side may be the minimizer of an objective so much tilted
-    moved = 2 * slope(problem) * problem.bounds.x_norm + 2 * tolerance
+    moved = 2 * derivative(problem) * problem.bounds.x_norm + 2 * tolerance
     kappa = smoothness(problem) / weight
     if bounded_range:
         # [entropy:range]
@@ -260,17 +262,19 @@ def gradient_entry_roundoff(problem: Problem) -> float:
     below log p + 1, and from a sum of p of them.
     """
     p, n = problem.n_features, problem.n_rows
-    x_norm, steep = problem.bounds.x_norm, slope(problem)
+    x_norm, steep = problem.bounds.x_norm, derivative(problem)
     off_margin = (3 * p + 64) * UNIT * x_norm
-    off_slope = problem.loss.max_curvature() * off_margin + SLOPE_UNITS * UNIT * steep
+    derivative_error_bound = (
+        problem.loss.max_curvature() * off_margin + DERIVATIVE_UNITS * UNIT * steep
+    )
     # sums of gradients, then the residual, whose terms are below twice their sum
     summed = (MOST_ADDITIONS + 32) * UNIT * steep
-    return 1.01 * n * x_norm * (off_slope + summed)
+    return 1.01 * n * x_norm * (derivative_error_bound + summed)
 
 
 def stationarity_tolerance(problem: Problem) -> float:
     """Return the residual to certify: small beside a row, above round-off."""
-    wanted = TOLERANCE * slope(problem) * problem.bounds.x_norm
+    wanted = TOLERANCE * derivative(problem) * problem.bounds.x_norm
     return max(wanted, 4 * gradient_entry_roundoff(problem))
 
 
@@ -279,7 +283,7 @@ def mirror_steps(problem: Problem, weight: float, tolerance: float) -> int:
     kappa = smoothness(problem) / weight
     shrink = kappa / (1 + kappa)
     pinsker = sqrt(2 * log(max(2, problem.n_features)))
-    first = problem.n_rows * slope(problem) * problem.bounds.x_norm / weight
+    first = problem.n_rows * derivative(problem) * problem.bounds.x_norm / weight
     # one over 1 - sqrt(shrink), without cancellation
     settled = pinsker * (1 + kappa) * (1 + sqrt(shrink))
     start = first + settled + kappa * pinsker

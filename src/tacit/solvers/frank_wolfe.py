@@ -17,7 +17,7 @@ from tacit._validate import PlainNumbers, at_least, nonnegative, one_of, plain
 from tacit.convex import L1Ball, Loss, OneVsRest, Simplex, Softmax, gradient_roundoff
 from tacit.convex.objective import MOST_ADDITIONS, chunks
 from tacit.data import Rows
-from tacit.data.rows import HeldRows
+from tacit.data.rows import InMemoryRows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Exponential, NoisyMax
 from tacit.mechanisms.grid import check_noise
@@ -34,8 +34,8 @@ from tacit.privacy import (
 from tacit.solvers._base import Problem, plan_assumptions
 from tacit.solvers._published import (
     check_accounting,
+    check_saveable,
     published_epsilon,
-    refuse_unkept,
 )
 
 __all__ = ["FrankWolfe", "FrankWolfePlan"]
@@ -95,7 +95,7 @@ class FrankWolfePlan(PlainNumbers):
     def largest_score(self) -> float:
         """Bound on the score of a vertex, for as many rows as are provided for."""
         problem = self.problem
-        entry = problem.bounds.x_norm * entry_slope(problem) + self.quantum
+        entry = problem.bounds.x_norm * entry_derivative(problem) + self.quantum
         return problem.most_rows * problem.regularizer.radius * entry
 
     def shares(self) -> Array:
@@ -169,12 +169,12 @@ class FrankWolfe:
 
     def plan(self, problem: Problem, budget: Budget) -> FrankWolfePlan:
         """Choose the number of steps, then the least noise that fits."""
-        _refuse(problem)
+        _reject(problem)
         n_steps = self.n_steps or step_rule(problem, budget)
         kind = SELECTIONS[self.selection]
         if self.accounting == "paper":
             epsilon = published_epsilon(budget, n_steps)
-            refuse_unkept(Repeated(kind(epsilon), n_steps), budget)
+            check_saveable(Repeated(kind(epsilon), n_steps), budget)
         else:
             epsilon = 1 / calibrate(
                 lambda noise: Repeated(kind(1 / noise), n_steps), budget
@@ -200,23 +200,23 @@ class FrankWolfe:
     def run(self, plan: FrankWolfePlan, rows: Rows, rng: Generator) -> Array:
         """Choose the planned number of vertices and average them."""
         if plan.selection == "exponential" and _is_sparse(rows):
-            return _combined(plan, _sparse_walk(plan, rows, rng))
+            return _combined(plan, _sparse_pass(plan, rows, rng))
         return _combined(plan, _walk(plan, rows, rng))
 
 
-def _is_sparse(rows: Rows) -> TypeGuard[HeldRows]:
-    return isinstance(rows, HeldRows) and sparse.issparse(rows.held()[0])
+def _is_sparse(rows: Rows) -> TypeGuard[InMemoryRows]:
+    return isinstance(rows, InMemoryRows) and sparse.issparse(rows.held()[0])
 
 
 def _walk(plan: FrankWolfePlan, rows: Rows, rng: Generator) -> list[int]:
     """Return the vertices chosen when every step reads all rows."""
     problem = plan.problem
     vertices: Any = problem.regularizer
-    slope = entry_slope(problem)
+    derivative = entry_derivative(problem)
     choices: list[int] = []
     W = np.zeros(problem.shape)
     for t in steps(plan.n_steps, "FrankWolfe"):
-        total = rows.sum(BoundedGradient(problem.loss, W, slope))[0]
+        total = rows.sum(BoundedGradient(problem.loss, W, derivative))[0]
         choices.append(plan.mechanism(vertices.vertex_scores(total), rng))
         size = SCHEDULES[plan.schedule](t)
         W = (1 - size) * W
@@ -225,7 +225,7 @@ def _walk(plan: FrankWolfePlan, rows: Rows, rng: Generator) -> list[int]:
     return choices
 
 
-def _sparse_walk(plan: FrankWolfePlan, rows: HeldRows, rng: Generator) -> list[int]:
+def _sparse_pass(plan: FrankWolfePlan, rows: InMemoryRows, rng: Generator) -> list[int]:
     """Return the vertices chosen when a step visits what it changes."""
     from tacit.solvers._sparse_frank_wolfe import (  # noqa: PLC0415 - numba
         SparseGradient,
@@ -239,7 +239,7 @@ def _sparse_walk(plan: FrankWolfePlan, rows: HeldRows, rng: Generator) -> list[i
         X,
         y,
         loss=problem.loss,
-        slope=entry_slope(problem),
+        derivative=entry_derivative(problem),
         quantum=plan.quantum,
         # before the first step, a full one, there is nothing to shrink
         scales=np.cumprod(np.array([1.0, *(1 - size for size in sizes[1:])])),
@@ -286,24 +286,24 @@ class BoundedGradient:
 
     loss: Loss
     W: Array
-    slope: float
+    derivative: float
 
     def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
         total = np.zeros(self.W.shape)
         for part, targets in chunks(X, y):
-            slope = self.loss.slope(targets, part @ self.W)
-            total += part.T @ np.clip(slope, -self.slope, self.slope)
+            derivative = self.loss.derivative(targets, part @ self.W)
+            total += part.T @ np.clip(derivative, -self.derivative, self.derivative)
         return (total,)
 
 
-def entry_slope(problem: Problem) -> float:
+def entry_derivative(problem: Problem) -> float:
     """Return the largest absolute slope in one margin, at weights in the set."""
     if isinstance(problem.loss, Softmax):
         return 1.0  # a probability, or one less
     reach = problem.bounds.x_norm * problem.regularizer.radius * (1 + 1e-9)
     # of several classes each has a margin of its own
     loss = problem.loss.loss if isinstance(problem.loss, OneVsRest) else problem.loss
-    return loss.max_slope(reach, problem.bounds.y_range)
+    return loss.max_derivative(reach, problem.bounds.y_range)
 
 
 def gradient_quantum(problem: Problem) -> float:
@@ -311,19 +311,19 @@ def gradient_quantum(problem: Problem) -> float:
 
     It does not depend on the number of rows, whose sums are kept in two parts.
     """
-    return problem.bounds.x_norm * entry_slope(problem) * 2.0**-TERM_BITS
+    return problem.bounds.x_norm * entry_derivative(problem) * 2.0**-TERM_BITS
 
 
 def score_sensitivity(problem: Problem, n_steps: int, neighbors: Neighbors) -> float:
     """Return how far neighbors can move the computed score of a vertex."""
     x_norm, radius = problem.bounds.x_norm, problem.regularizer.radius
-    slope = entry_slope(problem)
+    derivative = entry_derivative(problem)
     roundoff = gradient_roundoff(
         n_rows=problem.most_rows,
         shape=problem.shape,
         additions=MOST_ADDITIONS,
         x_norm=x_norm,  # of entries, and so is all below: Hoelder for Cauchy-Schwarz
-        slope=slope,
+        derivative=derivative,
         curvature=problem.loss.max_curvature(),
         w_norm=radius,
         products=min(problem.n_features, n_steps),  # no more weights are nonzero
@@ -331,7 +331,7 @@ def score_sensitivity(problem: Problem, n_steps: int, neighbors: Neighbors) -> f
     # sparse rows: each term is rounded to a whole number of quanta
     roundoff += problem.most_rows * gradient_quantum(problem)
     # [frank-wolfe:sensitivity] the rows changed, and the round-off of both sums
-    moved = neighbors.rows_changed * slope * x_norm + 2 * roundoff
+    moved = neighbors.rows_changed * derivative * x_norm + 2 * roundoff
     return moved * radius * (1 + 1e-12)
 
 
@@ -341,11 +341,11 @@ def step_rule(problem: Problem, budget: Budget) -> int:
     The constants were fitted on synthetic problems only.
     """
     radius, x_norm = problem.regularizer.radius, problem.bounds.x_norm
-    slope = entry_slope(problem)
+    derivative = entry_derivative(problem)
     # what is left to gain after t steps is about this over t
     curved = problem.n_rows * problem.loss.max_curvature() * (x_norm * radius) ** 2
     # and one choice alone is off by about this
-    score = budget.neighbors.rows_changed * slope * x_norm * radius
+    score = budget.neighbors.rows_changed * derivative * x_norm * radius
     off = score * log(2 * problem.size) / budget.epsilon
     if budget.delta == 0:  # t choices are t times worse
         wanted = (curved / off) ** (1 / 2)
@@ -383,11 +383,11 @@ def staleness_rule(problem: Problem, epsilon: float, neighbors: Neighbors) -> fl
 
     Slopes of all rows together are then off by no more than the scale of that noise.
     """
-    noise = 2 * neighbors.rows_changed * entry_slope(problem) / epsilon
+    noise = 2 * neighbors.rows_changed * entry_derivative(problem) / epsilon
     return min(max(noise / (problem.loss.max_curvature() * problem.n_rows), 0.01), 0.2)
 
 
-def _refuse(problem: Problem) -> None:
+def _reject(problem: Problem) -> None:
     if not isinstance(problem.regularizer, L1Ball | Simplex):
         raise PlanError(
             "FrankWolfe keeps the weights in L1Ball(radius) or Simplex(), got "
@@ -409,4 +409,4 @@ def _refuse(problem: Problem) -> None:
             f"FrankWolfe provides for up to 2**31 rows, got {problem.n_rows}; plan for "
             "fewer."
         )
-    problem.refuse_rough("FrankWolfe", "HuberizedHinge() or Huber()")
+    problem.require_smooth("FrankWolfe", "HuberizedHinge() or Huber()")

@@ -30,12 +30,12 @@ from tacit.solvers._greedy_pass import Visit, Walk
 from tacit.solvers._greedy_plan import SELECTORS, GreedyCoordinateDescentPlan
 from tacit.solvers._greedy_rules import STEP, greedy_rule, settling, split_noise
 from tacit.solvers._greedy_scores import check_rule
-from tacit.solvers._published import check_accounting, greedy_epsilon, refuse_unkept
+from tacit.solvers._published import check_accounting, check_saveable, greedy_epsilon
 from tacit.solvers._smoothness import (
     MeanSquares,
     check_smoothness,
     mean_squares,
-    refuse_coordinates,
+    reject_coordinate_penalty,
 )
 
 __all__ = ["GreedyCoordinateDescent", "GreedyCoordinateDescentPlan"]
@@ -152,10 +152,10 @@ class GreedyCoordinateDescent:
 
     def plan(self, problem: Problem, budget: Budget) -> GreedyCoordinateDescentPlan:
         """Choose the steps, then the mechanism and the least noise that fits."""
-        refuse_coordinates(problem, NAME)
+        reject_coordinate_penalty(problem, NAME)
         kinds = self._kinds(budget)
         plans = [self._fitted(kind, problem, budget) for kind in kinds]
-        plan = min(plans, key=lambda p: p.relative_deviation / p.selection_epsilon)
+        plan = min(plans, key=lambda p: p.relative_std / p.selection_epsilon)
         if not len(plan.candidates):
             raise PlanError(
                 f"{NAME} has no weight to choose but the intercept; give features."
@@ -228,7 +228,7 @@ class GreedyCoordinateDescent:
 
         if self.accounting == "paper":
             plan = planned(1 / greedy_epsilon(budget, n_steps + n_updates))
-            refuse_unkept(plan.event, budget)
+            check_saveable(plan.event, budget)
         else:
             plan = planned(calibrate(lambda noise: planned(noise).event, budget))
         if self.clip is None:

@@ -24,7 +24,7 @@ from tacit.solvers._base import (
     LARGEST_MARGIN,
     Problem,
     plan_assumptions,
-    refuse_pure,
+    require_delta,
 )
 from tacit.solvers._row_clip import (
     REACH,
@@ -111,9 +111,9 @@ class NoisyGD:
 
     def plan(self, problem: Problem, budget: Budget) -> NoisyGDPlan:
         """Choose the steps, then the least noise that fits."""
-        refuse_pure(budget, "NoisyGD", "AMP")
-        problem.refuse_entries("NoisyGD")
-        problem.refuse_rough("NoisyGD")
+        require_delta(budget, "NoisyGD", "AMP")
+        problem.require_l2_rows("NoisyGD")
+        problem.require_smooth("NoisyGD")
         if self.clip is not None:
             positive(clip=self.clip)
         check_clip_norm(self.clip_norm, self.clip, problem.bounds.y_range)
@@ -123,7 +123,9 @@ class NoisyGD:
         step = rule.step if self.step is None else self.step
         momentum = rule.momentum if self.momentum is None else self.momentum
         clip = rule.clip if wanted is None else wanted
-        problem.refuse_steep("NoisyGD", clip, "give clip=, or use Huber()")
+        problem.require_bounded_derivative(
+            "NoisyGD", clip, "give clip=, or use Huber()"
+        )
         at_least(1, n_steps=n_steps)
         positive(step=step, clip=clip)
         fraction(momentum=momentum)
@@ -150,7 +152,7 @@ class NoisyGD:
         problem = plan.problem
 
         def noisy_gradient(W: Array) -> Array:
-            total = rows.sum(shortened_gradient(problem, W, plan.clip, plan.clip_norm))
+            total = rows.sum(clipped_gradient(problem, W, plan.clip, plan.clip_norm))
             return plan.mechanism(total[0], rng) + problem.ridge * W
 
         walk = descend(plan, "NoisyGD", noisy_gradient, reach_of(plan.clip_norm))
@@ -204,13 +206,19 @@ def clip_for(
     """
     if clip_norm is not None:
         return clip_norm / problem.bounds.x_norm
-    anywhere = problem.loss.max_slope(inf, problem.bounds.y_range)
-    return problem.slope if clip is None and problem.slope < anywhere else clip
+    anywhere = problem.loss.max_derivative(inf, problem.bounds.y_range)
+    return (
+        problem.max_derivative
+        if clip is None and problem.max_derivative < anywhere
+        else clip
+    )
 
 
 def clip_needed(problem: Problem, clip: float) -> float:
     """Return the clip, or infinity where the loss bounds its slope as tightly."""
-    return clip if clip < problem.loss.max_slope(inf, problem.bounds.y_range) else inf
+    return (
+        clip if clip < problem.loss.max_derivative(inf, problem.bounds.y_range) else inf
+    )
 
 
 def largest_margin(problem: Problem, reach: float = LARGEST_MARGIN) -> float:
@@ -227,7 +235,7 @@ def reach_of(clip_norm: float | None) -> float:
     return LARGEST_MARGIN if clip_norm is None else REACH
 
 
-def shortened_gradient(
+def clipped_gradient(
     problem: Problem, W: Array, clip: float, clip_norm: float | None
 ) -> ClippedGradient | RowClippedGradient:
     """Return what sums the gradients of rows, by slope or by norm cut short."""
@@ -268,7 +276,9 @@ def gradient_sensitivity(
         shape=problem.shape,
         additions=additions,
         x_norm=x_norm,
-        slope=max(clip, problem.loss.max_slope(reach, problem.bounds.y_range)),
+        derivative=max(
+            clip, problem.loss.max_derivative(reach, problem.bounds.y_range)
+        ),
         # clipping the slope to a ball does not make it steeper
         curvature=problem.loss.max_curvature(),
         w_norm=reach / x_norm,
@@ -288,16 +298,16 @@ class ClippedGradient:
     def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
         total = np.zeros(self.W.shape)
         for part, targets in chunks(X, y):
-            slope = self.loss.slope(targets, part @ self.W)
-            total += part.T @ shortened(slope, self.clip)
+            derivative = self.loss.derivative(targets, part @ self.W)
+            total += part.T @ norm_clipped(derivative, self.clip)
         return (total,)
 
 
-def shortened(slope: Array, clip: float) -> Array:
+def norm_clipped(derivative: Array, clip: float) -> Array:
     """Shorten slopes to ``clip`` in place, none where it is infinite."""
     if clip < inf:
-        norms = np.sqrt(np.einsum("ij,ij->i", slope, slope))
+        norms = np.sqrt(np.einsum("ij,ij->i", derivative, derivative))
         # a few units below the bound, as the norm is rounded
         limit = clip * (1 - 1e-14)
-        slope *= (limit / np.maximum(norms, limit))[:, None]
-    return slope
+        derivative *= (limit / np.maximum(norms, limit))[:, None]
+    return derivative

@@ -30,17 +30,17 @@ from tacit.privacy import (
 )
 from tacit.privacy.losses import FixedSizeLoss, PoissonLoss
 from tacit.privacy.profiles import ComposedProfile
-from tacit.solvers._base import Problem, plan_assumptions, refuse_pure
+from tacit.solvers._base import Problem, plan_assumptions, require_delta
 from tacit.solvers._row_clip import RowClippedGradient, check_clip_norm
 from tacit.solvers._rules import Descent, descent_rule
 from tacit.solvers._search import least_log_noise
 from tacit.solvers.noisy_gd import (
     ClippedGradient,
     clip_for,
+    clipped_gradient,
     descend,
+    norm_clipped,
     reach_of,
-    shortened,
-    shortened_gradient,
     sum_sensitivity,
 )
 
@@ -247,9 +247,9 @@ class NoisySGD:
 
     def plan(self, problem: Problem, budget: Budget) -> NoisySGDPlan:
         """Choose steps and samples, then the least noise that fits."""
-        refuse_pure(budget, "NoisySGD", "AMP")
-        problem.refuse_entries("NoisySGD")
-        problem.refuse_rough("NoisySGD")
+        require_delta(budget, "NoisySGD", "AMP")
+        problem.require_l2_rows("NoisySGD")
+        problem.require_smooth("NoisySGD")
         for name in ("n_steps", "batch"):
             if getattr(self, name) is not None:
                 at_least(1, **{name: getattr(self, name)})
@@ -257,8 +257,10 @@ class NoisySGD:
             positive(clip=self.clip)
         check_clip_norm(self.clip_norm, self.clip, problem.bounds.y_range)
         wanted = clip_for(problem, self.clip, self.clip_norm)
-        slope = problem.slope if wanted is None else wanted
-        problem.refuse_steep("NoisySGD", slope, "give clip=, or use Huber()")
+        derivative = problem.max_derivative if wanted is None else wanted
+        problem.require_bounded_derivative(
+            "NoisySGD", derivative, "give clip=, or use Huber()"
+        )
         rule = sgd_rule(problem, budget, wanted, self.n_steps)
         batch = rule.batch if self.batch is None else self.batch
         step = rule.step if self.step is None else self.step
@@ -296,9 +298,9 @@ class NoisySGD:
         sampler, noise = spawn(rng, 2)
 
         def noisy_gradient(W: Array) -> Array:
-            places = plan.sampling.draw(X.shape[0], sampler)
-            gradient = shortened_gradient(problem, W, plan.clip, plan.clip_norm)
-            total = sampled_sum(gradient, X, y, places)
+            positions = plan.sampling.draw(X.shape[0], sampler)
+            gradient = clipped_gradient(problem, W, plan.clip, plan.clip_norm)
+            total = sampled_sum(gradient, X, y, positions)
             return scale * plan.mechanism(total, noise) + problem.ridge * W
 
         mean = np.zeros(problem.shape)
@@ -330,36 +332,38 @@ def sampled_sum(
     gradient: ClippedGradient | RowClippedGradient,
     X: Any,
     y: NDArray[Any],
-    places: Indices | None,
+    positions: Indices | None,
 ) -> Array:
     """Return the sum of clipped gradients over some rows, all for None."""
-    if places is None:
+    if positions is None:
         return gradient(X, y)[0]
     if isinstance(gradient, RowClippedGradient):
-        return gradient.at(X, y, places)
+        return gradient.at(X, y, positions)
     total = np.zeros(gradient.W.shape)
-    for low in range(0, len(places), CHUNK):
-        some = places[low : low + CHUNK]
+    for low in range(0, len(positions), CHUNK):
+        some = positions[low : low + CHUNK]
         part = _csr_sum if sparse.issparse(X) else _dense_sum
         total += part(gradient, X, y[some], some)
     return total
 
 
 def _dense_sum(
-    gradient: ClippedGradient, X: Any, targets: NDArray[Any], places: Indices
+    gradient: ClippedGradient, X: Any, targets: NDArray[Any], positions: Indices
 ) -> Array:
-    return gradient(X[places], targets)[0]
+    return gradient(X[positions], targets)[0]
 
 
 def _csr_sum(
-    gradient: ClippedGradient, X: Any, targets: NDArray[Any], places: Indices
+    gradient: ClippedGradient, X: Any, targets: NDArray[Any], positions: Indices
 ) -> Array:
     """Read the rows where they lie: gathering them would cost more than the sums."""
     from tacit.solvers import _kernels  # noqa: PLC0415 - numba loads on first use
 
-    rows = (X.data, X.indices, X.indptr, places)
+    rows = (X.data, X.indices, X.indptr, positions)
     margins = _kernels.gathered_margins(*rows, gradient.W)
-    slopes = shortened(gradient.loss.slope(targets, margins), gradient.clip)
+    derivatives = norm_clipped(
+        gradient.loss.derivative(targets, margins), gradient.clip
+    )
     total = np.zeros(gradient.W.shape)
-    _kernels.gathered_sum(*rows, slopes, total)
+    _kernels.gathered_sum(*rows, derivatives, total)
     return total

@@ -24,17 +24,17 @@ from tacit.solvers._minimum import (
     largest_weights,
 )
 from tacit.solvers._noise_distributions import (
-    NoiseLaw,
+    NoiseDistribution,
     PlannedNoise,
-    check_law,
-    choose_law,
+    check_distribution,
+    choose_distribution,
 )
 from tacit.solvers._published import (
     check_accounting,
+    check_saveable,
+    check_width,
     objective_multiplier,
     objective_ridge,
-    refuse_unkept,
-    refuse_wide,
 )
 from tacit.solvers._rules import (
     cheap_ridge,
@@ -56,7 +56,7 @@ def tilt_offset(problem: Problem, ridge: float) -> float:
     ``log(1 + eigenvalue / ridge)`` is largest when the trace is spread evenly. Both
     data sets of a replacement lie between the common part and this much above it.
     """
-    rank = problem.loss.slope_rank()
+    rank = problem.loss.derivative_rank()
     trace = problem.loss.max_trace() * problem.bounds.x_norm**2
     # [tilted:offset]
     return rank * log1p(trace / (rank * ridge))
@@ -66,7 +66,7 @@ def check_choices(
     ridge: float | None, weight_norm: float | None, law: str | None, accounting: str
 ) -> None:
     """Refuse choices that no problem could make good."""
-    check_law(law)
+    check_distribution(law)
     check_accounting(accounting)
     if ridge is not None:
         positive(ridge=ridge)
@@ -87,7 +87,7 @@ def check_regularizer(problem: Problem) -> None:
         )
 
 
-def check_weight_norm(problem: Problem, law: NoiseLaw) -> None:
+def check_weight_norm(problem: Problem, law: NoiseDistribution) -> None:
     """Refuse the rule that no number of features enters where one would."""
     if law.law != "gaussian" or not isinstance(problem.regularizer, Free):
         raise PlanError(
@@ -96,13 +96,15 @@ def check_weight_norm(problem: Problem, law: NoiseLaw) -> None:
         )
 
 
-def tilt_noise(problem: Problem, budget: Budget, law: NoiseLaw, ridge: float) -> float:
+def tilt_noise(
+    problem: Problem, budget: Budget, law: NoiseDistribution, ridge: float
+) -> float:
     """Return roughly the multiplier of a tilt with this ridge, for rules."""
-    offset, rank = tilt_offset(problem, ridge), problem.loss.slope_rank()
+    offset, rank = tilt_offset(problem, ridge), problem.loss.derivative_rank()
     return calibrate(lambda noise: law.tilted(offset, noise, rank), budget, rtol=1e-3)
 
 
-def rule_ridge(problem: Problem, budget: Budget, law: NoiseLaw) -> float:
+def rule_ridge(problem: Problem, budget: Budget, law: NoiseDistribution) -> float:
     """Return the ridge when none is given, from public facts."""
     gaussian = law.law == "gaussian"
     if gaussian and isinstance(problem.regularizer, Free):
@@ -111,12 +113,12 @@ def rule_ridge(problem: Problem, budget: Budget, law: NoiseLaw) -> float:
         calibrate(GaussianNoise, budget, rtol=1e-3) if gaussian else 1 / budget.epsilon
     )
     sensitivity = problem.sensitivity(budget.neighbors)
-    noise = sensitivity * law.deviation(multiplier) * sqrt(problem.size)
+    noise = sensitivity * law.std(multiplier) * sqrt(problem.size)
     return general_ridge_rule(problem, noise, budget.epsilon)
 
 
 def weight_norm_ridge(
-    problem: Problem, budget: Budget, law: NoiseLaw, weight_norm: float
+    problem: Problem, budget: Budget, law: NoiseDistribution, weight_norm: float
 ) -> float:
     """Return the ridge for best weights of this norm, at any number of features."""
     check_weight_norm(problem, law)
@@ -124,7 +126,7 @@ def weight_norm_ridge(
     chosen = least
     # noise falls a little as the ridge grows: two rounds settle it
     for _ in range(2):
-        noise = law.deviation(tilt_noise(problem, budget, law, chosen))
+        noise = law.std(tilt_noise(problem, budget, law, chosen))
         wanted = ridge_for_weights(problem, budget.neighbors, weight_norm, noise)
         chosen = max(least, wanted)
     return chosen
@@ -163,8 +165,8 @@ class ObjectivePerturbationPlan(PlannedNoise):
     @property
     def event(self) -> Event:
         offset = tilt_offset(self.problem, self.ridge)
-        rank = self.problem.loss.slope_rank()
-        return self.noise_law.tilted(offset, self.multiplier, rank)
+        rank = self.problem.loss.derivative_rank()
+        return self.noise_distribution.tilted(offset, self.multiplier, rank)
 
 
 @dataclass(frozen=True)
@@ -222,12 +224,12 @@ class ObjectivePerturbation:
     def plan(self, problem: Problem, budget: Budget) -> ObjectivePerturbationPlan:
         """Choose the ridge, then the least tilt that fits."""
         if self.accounting == "paper":
-            refuse_wide(problem)
+            check_width(problem)
             least = objective_ridge(problem, budget.epsilon)
             planned = self.with_ridge(problem, budget, least)
-            law = choose_law(self.law, budget, problem.size, self.noise).law
+            law = choose_distribution(self.law, budget, problem.size, self.noise).law
             plan = planned(objective_multiplier(law, budget))
-            refuse_unkept(plan.event, budget)
+            check_saveable(plan.event, budget)
         else:
             planned = self.with_ridge(problem, budget)
             plan = planned(calibrate(lambda noise: planned(noise).event, budget))
@@ -245,8 +247,8 @@ class ObjectivePerturbation:
         """
         sensitivity = problem.sensitivity(budget.neighbors)
         check_regularizer(problem)
-        problem.refuse_rough("ObjectivePerturbation")
-        law = choose_law(self.law, budget, problem.size, self.noise)
+        problem.require_smooth("ObjectivePerturbation")
+        law = choose_distribution(self.law, budget, problem.size, self.noise)
         if self.ridge is not None:
             ridge = self.ridge
         elif self.weight_norm is not None:

@@ -21,8 +21,8 @@ from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.subsets import random_blocks
 from tacit.privacy import Budget, Neighbors, calibrate
 from tacit.solvers._base import Problem
-from tacit.solvers._noise_distributions import PlannedNoise, choose_law
-from tacit.solvers._row_pass import WALKED_SETS, RowWalk
+from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
+from tacit.solvers._row_pass import ROW_PASS_SETS, RowPass
 from tacit.solvers._rules import ridge_for_weights
 
 __all__ = ["OnlineToBatch", "OnlineToBatchPlan"]
@@ -58,10 +58,10 @@ class OnlineToBatchPlan(PlannedNoise):
     law: str = "gaussian"
 
     @cached_property
-    def walk(self) -> RowWalk:
+    def walk(self) -> RowPass:
         """What makes the steps."""
         reach = self.problem.lipschitz / self.strength
-        return RowWalk(self.problem, True, reach)
+        return RowPass(self.problem, True, reach)
 
     def shares(self) -> Array:
         """Return what part of the average each iterate is, the first one included."""
@@ -74,19 +74,19 @@ def averaging(average: str, n_iterates: int) -> Array:
         return np.append(np.zeros(n_iterates - 1), 1.0)
     if average == "uniform":
         return np.full(n_iterates, 1 / n_iterates)
-    places = np.arange(1, n_iterates + 1, dtype=np.float64)
+    positions = np.arange(1, n_iterates + 1, dtype=np.float64)
     # [batch:weights]
-    return places * (2 / (n_iterates * (n_iterates + 1.0)))
+    return positions * (2 / (n_iterates * (n_iterates + 1.0)))
 
 
 def average_sensitivity(plan: OnlineToBatchPlan, moved: float) -> float:
     """Return how far rows that move the gradient by ``moved`` bring the average."""
     walk, problem = plan.walk, plan.problem
     n_iterates, most_rows = problem.n_rows + 1, problem.most_rows
-    places = np.arange(1, n_iterates + 1, dtype=np.float64)
+    positions = np.arange(1, n_iterates + 1, dtype=np.float64)
     # [batch:influence] the first iterate is public, later ones move by 1 over place
-    influence = float((plan.shares()[1:] / places[1:]).sum()) / plan.strength
-    gradients = moved + 2 * most_rows * walk.slope_roundoff
+    influence = float((plan.shares()[1:] / positions[1:]).sum()) / plan.strength
+    gradients = moved + 2 * most_rows * walk.derivative_roundoff
     # [batch:roundoff] of the iterates, and of adding them up
     kept = most_rows * walk.row_roundoff + n_iterates * walk.leaf_roundoff
     additions = MOST_LEAVES + n_iterates / _block(plan) + 16
@@ -143,12 +143,12 @@ class OnlineToBatch:
         """Choose the strength, then the least noise that fits."""
         moved = problem.sensitivity(budget.neighbors)
         check_problem(problem)
-        law = choose_law(None, budget, problem.size, self.noise)
+        law = choose_distribution(None, budget, problem.size, self.noise)
         multiplier = calibrate(law.event, budget)
         strength = self.strong_convexity
         if strength is None:
-            deviation = law.deviation(multiplier)
-            strength = usual_strength(problem, budget, self.average, deviation)
+            std = law.std(multiplier)
+            strength = usual_strength(problem, budget, self.average, std)
         strength = max(strength, problem.ridge / problem.n_rows)
         evenly = budget.neighbors is Neighbors.REPLACE_ONE
 
@@ -184,8 +184,8 @@ class OnlineToBatch:
 
 def check_problem(problem: Problem) -> None:
     """Refuse what the proof does not cover, naming what can do it."""
-    problem.refuse_regularizer("OnlineToBatch", "NoisySGD or NoisyGD", *WALKED_SETS)
-    problem.refuse_rough("OnlineToBatch")
+    problem.check_penalty("OnlineToBatch", "NoisySGD or NoisyGD", *ROW_PASS_SETS)
+    problem.require_smooth("OnlineToBatch")
     if isinstance(problem.loss, Softmax):
         raise PlanError(
             "OnlineToBatch needs a loss of one margin, or of one for each class as "
@@ -193,9 +193,7 @@ def check_problem(problem: Problem) -> None:
         )
 
 
-def usual_strength(
-    problem: Problem, budget: Budget, average: str, deviation: float
-) -> float:
+def usual_strength(problem: Problem, budget: Budget, average: str, std: float) -> float:
     """Return the strength with the least bound on the expected risk.
 
     The bias is half of it times the squared norm of the weights worth finding. The
@@ -203,10 +201,10 @@ def usual_strength(
     sensitivity of the average is in units of that of the minimum.
     """
     n_iterates = problem.n_rows + 1
-    places = np.arange(1, n_iterates + 1, dtype=np.float64)
-    moves = (averaging(average, n_iterates)[1:] / places[1:]).sum() * problem.n_rows
+    positions = np.arange(1, n_iterates + 1, dtype=np.float64)
+    moves = (averaging(average, n_iterates)[1:] / positions[1:]).sum() * problem.n_rows
     norm = min(USUAL_MARGIN / problem.bounds.x_norm, problem.regularizer.radius)
-    noise = float(moves) * deviation
+    noise = float(moves) * std
     ridge = ridge_for_weights(problem, budget.neighbors, norm, noise)
     return ridge / problem.n_rows
 
@@ -249,11 +247,11 @@ def averaged_iterates(
     for first in range(0, len(ends), block):
         part = ends[first : first + block]
         t = np.arange(first + 1, first + 1 + len(part), dtype=np.float64)
-        places = order[low : part[-1]]
-        rows = X[places].toarray() if sparse.issparse(X) else X[places]
+        positions = order[low : part[-1]]
+        rows = X[positions].toarray() if sparse.issparse(X) else X[positions]
         steps = 1 / (plan.strength * (t + 1))
         factors = (t / (t + 1), steps, np.ones_like(t))
-        out = walk.leaves(V, rows, y[places], part - low, *factors)
+        out = walk.leaves(V, rows, y[positions], part - low, *factors)
         total = total + np.tensordot(shares[t.astype(np.intp)], out, axes=1)
         V, low = out[-1], int(part[-1])
     average: Array = total.T.copy()

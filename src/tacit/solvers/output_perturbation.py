@@ -20,8 +20,8 @@ from tacit.solvers._minimum import (
     gradient_tolerance,
     largest_weights,
 )
-from tacit.solvers._noise_distributions import PlannedNoise, choose_law
-from tacit.solvers._published import output_scale, refuse_unkept
+from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
+from tacit.solvers._published import check_saveable, output_scale
 from tacit.solvers._rules import ridge_for_weights
 from tacit.solvers.objective_perturbation import (
     check_choices,
@@ -105,15 +105,15 @@ class OutputPerturbation:
         neighbors = budget.neighbors
         moved = problem.sensitivity(neighbors)
         check_regularizer(problem)
-        problem.refuse_rough("OutputPerturbation")
-        law = choose_law(self.law, budget, problem.size, self.noise)
+        problem.require_smooth("OutputPerturbation")
+        law = choose_distribution(self.law, budget, problem.size, self.noise)
         if self.weight_norm is not None:
             check_weight_norm(problem, law)
         multiplier = calibrate(law.event, budget)
         ridge = self.ridge
         if ridge is None:
             weight_norm = self.weight_norm or USUAL_MARGIN / problem.bounds.x_norm
-            noise = law.deviation(multiplier)
+            noise = law.std(multiplier)
             ridge = ridge_for_weights(problem, neighbors, weight_norm, noise)
         ridge = max(problem.ridge, ridge)
         tolerance = gradient_tolerance(problem, neighbors, moved, ridge)
@@ -133,7 +133,7 @@ class OutputPerturbation:
             largest_weights(problem, neighbors, ridge),
         )
         if self.accounting == "paper":
-            refuse_unkept(plan.event, budget)
+            check_saveable(plan.event, budget)
         # noise too large for the grid is refused here, not after the charge
         plan.scale()
         return plan
@@ -166,9 +166,9 @@ def _added(plan: OutputPerturbationPlan) -> WeightNoise:
     """Return the noise as planned: nothing else moves the weights of given rows."""
     # a coordinate of the gamma law has the variance of size + 1 normals
     units = {"gaussian": 1.0, "laplace": sqrt(2), "gamma": sqrt(plan.problem.size + 1)}
-    deviation = plan.scale() * units[plan.law]
+    std = plan.scale() * units[plan.law]
     return WeightNoise(
-        np.full(plan.problem.shape, deviation),
+        np.full(plan.problem.shape, std),
         f"exact: the {plan.law} noise that was added to the weights",
         plan.law,
     )

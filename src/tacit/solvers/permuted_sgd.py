@@ -32,8 +32,8 @@ from tacit.mechanisms import permutation
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import LARGEST_MARGIN, Problem
-from tacit.solvers._noise_distributions import PlannedNoise, choose_law
-from tacit.solvers._published import check_accounting, paper_noise, refuse_unkept
+from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
+from tacit.solvers._published import check_accounting, check_saveable, paper_noise
 from tacit.solvers._rules import gradient_unit
 
 __all__ = ["PermutedSGD", "PermutedSGDPlan", "largest_influence"]
@@ -74,7 +74,7 @@ class PermutedSGDPlan(PlannedNoise):
     @property
     def reach(self) -> float:
         """Bound on the norm of the weights that needs no projection."""
-        lipschitz = largest_slope(self.problem) * self.problem.bounds.x_norm
+        lipschitz = largest_derivative(self.problem) * self.problem.bounds.x_norm
         total = float(self.steps().sum()) * lipschitz
         return min(total, lipschitz / self.strength) if self.strength > 0 else total
 
@@ -112,8 +112,8 @@ def largest_influence(steps: Array, strength: float, n_batches: int) -> float:
 def last_weights_sensitivity(plan: PermutedSGDPlan) -> float:
     """Return how far the replacement of a row can move the computed last weights."""
     problem, steps = plan.problem, plan.steps()
-    slope, radius = largest_slope(problem), plan.radius
-    lipschitz = slope * problem.bounds.x_norm
+    derivative, radius = largest_derivative(problem), plan.radius
+    lipschitz = derivative * problem.bounds.x_norm
     influence = largest_influence(steps, plan.strength, plan.n_batches)
     # [permuted:norm] no weights on the way are longer, their round-off included
     longest = 1.01 * min(plan.reach, radius + float(steps[0]) * lipschitz)
@@ -122,7 +122,7 @@ def last_weights_sensitivity(plan: PermutedSGDPlan) -> float:
         shape=problem.shape,
         additions=plan.batch + 8,
         x_norm=problem.bounds.x_norm,
-        slope=slope,
+        derivative=derivative,
         curvature=problem.loss.max_curvature(),
         w_norm=longest,
         products=problem.n_features + 8,
@@ -135,10 +135,10 @@ def last_weights_sensitivity(plan: PermutedSGDPlan) -> float:
     return 2 * lipschitz * influence / plan.batch + 2 * error
 
 
-def largest_slope(problem: Problem) -> float:
+def largest_derivative(problem: Problem) -> float:
     """Return the bound on slopes at weights in the ball, up to its round-off."""
     reach = problem.bounds.x_norm * problem.regularizer.radius * (1 + 1e-9)
-    return problem.loss.max_slope(reach, problem.bounds.y_range)
+    return problem.loss.max_derivative(reach, problem.bounds.y_range)
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def permuted_rule(problem: Problem, budget: Budget) -> Passes:
     else:
         hiding = sqrt(size) * calibrate(GaussianNoise, budget, rtol=1e-3)
     # time along the gradients of the average loss
-    duration = DURATION * n_rows / (2 * largest_slope(problem) * hiding)
+    duration = DURATION * n_rows / (2 * largest_derivative(problem) * hiding)
     duration *= gradient_unit(problem) / problem.bounds.x_norm**3
     batch = min(n_rows, max(8, n_rows // 2000))
     updates = duration * problem.smoothness * batch / n_rows
@@ -233,10 +233,10 @@ class PermutedSGD:
         if self.accounting == "paper":
             multiplier = paper_noise(budget, closed_form(chosen)) / sensitivity
         else:
-            multiplier = calibrate(chosen.noise_law.event, budget)
+            multiplier = calibrate(chosen.noise_distribution.event, budget)
         plan = replace(chosen, multiplier=multiplier, sensitivity=sensitivity)
         if self.accounting == "paper":
-            refuse_unkept(plan.event, budget)
+            check_saveable(plan.event, budget)
         # noise too large for the grid is refused here, not after the charge
         plan.scale()
         return plan
@@ -267,7 +267,7 @@ class PermutedSGD:
                     f"PermutedSGD needs a step of at most {longest:.4g} for this loss, "
                     f"got {step:.4g}; NoisySGD takes any."
                 )
-        law = choose_law(None, budget, problem.size, self.noise)
+        law = choose_distribution(None, budget, problem.size, self.noise)
         return PermutedSGDPlan(
             problem,
             n_passes,
@@ -296,19 +296,19 @@ def check_problem(problem: Problem, budget: Budget) -> None:
             "PermutedSGD holds under neighbors='replace_one' only; use NoisyGD or AMP "
             "for 'add_or_remove_one'."
         )
-    problem.refuse_entries("PermutedSGD")
-    problem.refuse_regularizer("PermutedSGD", "NoisySGD or NoisyGD", L2Ball)
-    problem.refuse_steep(
+    problem.require_l2_rows("PermutedSGD")
+    problem.check_penalty("PermutedSGD", "NoisySGD or NoisyGD", L2Ball)
+    problem.require_bounded_derivative(
         "PermutedSGD",
-        largest_slope(problem),
+        largest_derivative(problem),
         "use Huber(), or keep the weights in an L2Ball()",
     )
-    problem.refuse_rough("PermutedSGD")
+    problem.require_smooth("PermutedSGD")
 
 
 def closed_form(plan: PermutedSGDPlan) -> float:
     """Return the published sensitivity of the last weights, in exact arithmetic."""
-    lipschitz = largest_slope(plan.problem) * plan.problem.bounds.x_norm
+    lipschitz = largest_derivative(plan.problem) * plan.problem.bounds.x_norm
     if plan.step is None:
         return 2 * lipschitz / plan.ridge
     return 2 * plan.n_passes * lipschitz * plan.step / plan.batch
@@ -393,11 +393,11 @@ def any_loss_pass(
 ) -> Array:
     """Make one pass with any loss, a minibatch at a time."""
     problem, radius = plan.problem, plan.radius
-    shorten = L2Ball(radius) if radius < inf else Free()
+    clip_norm = L2Ball(radius) if radius < inf else Free()
     for t, (step, decay) in enumerate(zip(steps, decays, strict=True)):
-        places = order[t * plan.batch : (t + 1) * plan.batch]
-        part = X[places]
-        slope = problem.loss.slope(y[places], part @ W)
-        W = decay * W - (step / plan.batch) * (part.T @ slope)
-        W = shorten.prox(W, 1.0)
+        positions = order[t * plan.batch : (t + 1) * plan.batch]
+        part = X[positions]
+        derivative = problem.loss.derivative(y[positions], part @ W)
+        W = decay * W - (step / plan.batch) * (part.T @ derivative)
+        W = clip_norm.prox(W, 1.0)
     return W

@@ -16,7 +16,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
-from tacit.solvers._base import Problem, WeightNoise, plan_assumptions, refuse_pure
+from tacit.solvers._base import Problem, WeightNoise, plan_assumptions, require_delta
 from tacit.solvers._descent_noise import Landing, descent_noise
 from tacit.solvers._moments import Moments, moment_roundoff, moment_sensitivity
 from tacit.solvers._rules import at_zero, gradient_unit, noise_level, usual_clip
@@ -36,7 +36,7 @@ MOST_FEATURES = 2000
 
 # The rule: the best of a random search over problems like those of
 # benchmarks/synthetic_problems.py; fit_rule.py there prints what lies around it
-MOMENT_SHARE = 0.02  # of the squared privacy parameter
+MOMENT_FRACTION = 0.02  # of the squared privacy parameter
 STEP = 0.8  # of a Newton step at zero weights
 MOMENTUM = 0.8
 STEPS_ONE, STEPS_MANY = 30, 20  # for one output, for several
@@ -124,12 +124,14 @@ class PreconditionedGD:
 
     def plan(self, problem: Problem, budget: Budget) -> PreconditionedGDPlan:
         """Choose steps and damping, then the least noise that fits."""
-        self._refuse(problem, budget)
+        self._reject(problem, budget)
         if self.clip is not None:
             positive(clip=self.clip)
         start = at_zero(problem)
         clip = usual_clip(problem, budget) if self.clip is None else self.clip
-        problem.refuse_steep("PreconditionedGD", clip, "give clip=, or use Huber()")
+        problem.require_bounded_derivative(
+            "PreconditionedGD", clip, "give clip=, or use Huber()"
+        )
         many = problem.loss.n_outputs > 1
         n_steps = self.n_steps
         if n_steps is None:
@@ -155,9 +157,9 @@ class PreconditionedGD:
                 clip,
                 damping,
                 start.curvature,
-                multiplier / sqrt(MOMENT_SHARE),
+                multiplier / sqrt(MOMENT_FRACTION),
                 moved,
-                multiplier * sqrt(n_steps / (1 - MOMENT_SHARE)),
+                multiplier * sqrt(n_steps / (1 - MOMENT_FRACTION)),
                 gradient_sensitivity(problem, clip, budget.neighbors),
                 self.noise,
             )
@@ -168,11 +170,11 @@ class PreconditionedGD:
         plan.moments.scale(problem.n_features)
         return plan
 
-    def _refuse(self, problem: Problem, budget: Budget) -> None:
-        problem.refuse_regularizer("PreconditionedGD", "NoisyGD or AMP")
-        refuse_pure(budget, "PreconditionedGD", "AMP")
-        problem.refuse_entries("PreconditionedGD")
-        problem.refuse_rough("PreconditionedGD")
+    def _reject(self, problem: Problem, budget: Budget) -> None:
+        problem.check_penalty("PreconditionedGD", "NoisyGD or AMP")
+        require_delta(budget, "PreconditionedGD", "AMP")
+        problem.require_l2_rows("PreconditionedGD")
+        problem.require_smooth("PreconditionedGD")
         if problem.n_features > MOST_FEATURES:
             raise PlanError(
                 f"PreconditionedGD takes up to {MOST_FEATURES} columns, got "
@@ -226,7 +228,7 @@ def damping_rule(problem: Problem, budget: Budget, n_steps: int, clip: float) ->
     once = calibrate(GaussianNoise, budget, rtol=1e-3)
     # the norm that a symmetric noise matrix has
     rows_changed = budget.neighbors.rows_changed
-    moments = once / sqrt(MOMENT_SHARE) * sqrt(rows_changed) * squared
+    moments = once / sqrt(MOMENT_FRACTION) * sqrt(rows_changed) * squared
     moments *= sqrt(2 * problem.n_features) / problem.n_rows
     noise = noise_level(problem, budget, typical) / sqrt(problem.loss.n_outputs)
     share = noise / (problem.n_rows * gradient_unit(problem))

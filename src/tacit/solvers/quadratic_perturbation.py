@@ -26,13 +26,14 @@ from tacit.solvers._least_squares_risk import (
     ridge_range,
     rough_noise,
 )
-from tacit.solvers._noise_distributions import NoiseLaw, choose_law
+from tacit.solvers._noise_distributions import NoiseDistribution, choose_distribution
 from tacit.solvers._published import (
+    check_saveable,
     objective_multiplier,
     objective_ridge,
-    refuse_unkept,
 )
 from tacit.solvers._quadratic import (
+    check_problem,
     gradient_sensitivity,
     in_ball,
     least_squares_sums,
@@ -40,7 +41,6 @@ from tacit.solvers._quadratic import (
     minimum_in_box,
     quadratic_of,
     quadratic_tolerance,
-    refuse_other_problems,
 )
 from tacit.solvers.amp import OUTPUT_RATIO, PURE_OUTPUT_RATIO, CoveredTilt, allowed
 from tacit.solvers.objective_perturbation import (
@@ -85,16 +85,16 @@ class QuadraticPerturbationPlan(CoveredTilt):
         )
 
     @property
-    def output_deviation(self) -> float:
+    def output_std(self) -> float:
         """Standard deviation of the final noise on a weight."""
-        law = self.tilted.noise_law
-        return law.deviation(self.output_multiplier) * self.output_sensitivity
+        law = self.tilted.noise_distribution
+        return law.std(self.output_multiplier) * self.output_sensitivity
 
     @property
-    def tilt_deviation(self) -> float:
+    def tilt_std(self) -> float:
         """Standard deviation of the tilt in any one direction."""
         tilted = self.tilted
-        return tilted.noise_law.deviation(tilted.multiplier) * tilted.sensitivity
+        return tilted.noise_distribution.std(tilted.multiplier) * tilted.sensitivity
 
     def curvature(self, spectrum: Array) -> Array:
         """Return the eigenvalues of the Hessian, from those of the second moments."""
@@ -105,8 +105,8 @@ class QuadraticPerturbationPlan(CoveredTilt):
         problem = self.tilted.problem
         spectrum, weights = guess.spectrum(problem), guess.weights(problem)
         curvature = self.curvature(spectrum)
-        tilted = expected_excess(spectrum, weights, curvature, self.tilt_deviation)
-        return tilted + output_risk(spectrum, self.output_deviation)
+        tilted = expected_excess(spectrum, weights, curvature, self.tilt_std)
+        return tilted + output_risk(spectrum, self.output_std)
 
 
 P = TypeVar("P", bound=QuadraticPerturbationPlan)
@@ -116,15 +116,15 @@ def within_set(
     problem: Problem, solver: str, *sets: type, instead: str
 ) -> tuple[Problem, bool]:
     """Return the problem with weights in a set, and whether that is the default."""
-    refuse_other_problems(problem, solver)
-    problem.refuse_regularizer(solver, instead, *sets)
+    check_problem(problem, solver)
+    problem.check_penalty(solver, instead, *sets)
     if not isinstance(problem.regularizer, Free):
         return problem, False
     radius = DEFAULT_RADIUS * problem.largest_target / problem.bounds.x_norm
     return replace(problem, regularizer=L2Ball(radius)), True
 
 
-def output_ratio(law: NoiseLaw) -> float:
+def output_ratio(law: NoiseDistribution) -> float:
     """Return how many times weaker in privacy the final noise is than the tilt."""
     return OUTPUT_RATIO if law.law == "gaussian" else PURE_OUTPUT_RATIO
 
@@ -145,7 +145,7 @@ class TiltedPlans(Generic[P]):
         How far neighbors can move the gradient.
     default
         Whether weights are kept in a set that was not given.
-    refuse
+    reject
         Refuses a ridge that is too small for the budget.
     ridges
         Returns the least and the largest ridge worth trying.
@@ -155,16 +155,16 @@ class TiltedPlans(Generic[P]):
     tilt: Callable[..., ObjectivePerturbationPlan]
     problem: Problem
     budget: Budget
-    law: NoiseLaw
+    law: NoiseDistribution
     sensitivity: float
     default: bool
-    refuse: Callable[[Problem, Budget, float], None]
+    reject: Callable[[Problem, Budget, float], None]
     ridges: Callable[[Problem, Budget], tuple[float, float]]
 
     def at(self, ridge: float) -> Callable[[float], P]:
         """Return the plan with this ridge as a function of its noise."""
         problem, neighbors, law = self.problem, self.budget.neighbors, self.law
-        self.refuse(problem, self.budget, ridge)
+        self.reject(problem, self.budget, ridge)
         moved = self.sensitivity
 
         def planned(multiplier: float) -> P:
@@ -259,7 +259,7 @@ class QuadraticPerturbation:
         problem, default = within_set(
             problem, "QuadraticPerturbation", Box, L2Ball, instead="AMP"
         )
-        law = choose_law(self.law, budget, problem.size, self.noise)
+        law = choose_distribution(self.law, budget, problem.size, self.noise)
         paper = self.accounting == "paper"
         neighbors = budget.neighbors
         plans = TiltedPlans(
@@ -279,7 +279,7 @@ class QuadraticPerturbation:
             return plans.tight(self.ridge)
         ridge = self._published_ridge(problem, budget)
         plan = plans.at(ridge)(objective_multiplier(law.law, budget))
-        refuse_unkept(plan.event, budget)
+        check_saveable(plan.event, budget)
         # noise too large for the grid is refused here, not after the charge
         plan.output_scale()
         return plan

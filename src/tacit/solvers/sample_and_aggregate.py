@@ -23,7 +23,11 @@ from tacit.mechanisms import random_blocks
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import Problem
-from tacit.solvers._noise_distributions import PlannedNoise, check_law, choose_law
+from tacit.solvers._noise_distributions import (
+    PlannedNoise,
+    check_distribution,
+    choose_distribution,
+)
 
 __all__ = ["SampleAndAggregate", "SampleAndAggregatePlan"]
 
@@ -115,11 +119,11 @@ class SampleAndAggregate:
         for name in ("radius", "ridge"):
             if getattr(self, name) is not None:
                 positive(**{name: getattr(self, name)})
-        check_law(self.law)
+        check_distribution(self.law)
 
     def plan(self, problem: Problem, budget: Budget) -> SampleAndAggregatePlan:
         """Choose blocks and radius, then the least noise that fits."""
-        law = choose_law(self.law, budget, problem.size, self.noise)
+        law = choose_distribution(self.law, budget, problem.size, self.noise)
         if not (isinstance(problem.regularizer, Free) or is_set(problem.regularizer)):
             raise PlanError(
                 "SampleAndAggregate takes sets and a ridge, got "
@@ -183,7 +187,7 @@ class SampleAndAggregate:
             members = order[ends[block] : ends[block + 1]]
             # indexing copies, so an estimate cannot write into the rows
             estimate = _attempt(plan.estimate, X[members], y[members], problem)
-            total += shortened(estimate, plan.radius)
+            total += norm_clipped(estimate, plan.radius)
         noisy = plan.mechanism(total / k, rng)
         return problem.regularizer.prox(noisy, 1.0)
 
@@ -207,7 +211,7 @@ def block_rule(problem: Problem, multiplier: float) -> int:
     return max(1, round(min(max(balanced, sqrt(n)), float(n ** (2 / 3)))))
 
 
-def shortened(estimate: Array, radius: float) -> Array:
+def norm_clipped(estimate: Array, radius: float) -> Array:
     """Return an estimate of exact norm at most ``radius``."""
     with np.errstate(over="ignore"):  # an infinite norm shortens to zero
         norm = float(np.sqrt(np.sum(np.square(estimate))))
@@ -244,12 +248,12 @@ class BlockMinimizer:
     def __call__(self, X: Any, y: NDArray[Any]) -> Array:
         problem, x_norm = self.problem, _l2_norm(self.problem)
         reach = x_norm * self.radius if isfinite(self.radius) else inf
-        slope = problem.loss.max_slope(reach, problem.bounds.y_range)
+        derivative = problem.loss.max_derivative(reach, problem.bounds.y_range)
         found = minimize(
             Objective(problem.loss, self.ridge),
             ArrayRows(X, y),
             # far below what a row can move, above round-off in blocks of any size
-            tolerance=max(1e-7, 1e-11 * len(y)) * slope * x_norm,
+            tolerance=max(1e-7, 1e-11 * len(y)) * derivative * x_norm,
             x_norm=x_norm,
             y_range=problem.bounds.y_range,
         ).W

@@ -54,7 +54,7 @@ SLOPE_OF_QUANTILES = 2.5
 # Levels that a plan looks at
 LEVELS = 64
 # Share of the budget for the test, and its probability of refusing what was planned for
-TEST_SHARE, REFUSED = 0.5, 0.01
+TEST_FRACTION, REJECTED = 0.5, 0.01
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class TukeyRegression:
 
     def plan(self, problem: Problem, budget: Budget) -> TukeyRegressionPlan:
         """Choose blocks and level, from public facts."""
-        _refuse(problem)
+        _reject(problem)
         if self.tested and budget.delta == 0:
             raise PlanError(
                 "TukeyRegression needs delta > 0 for its test; give a delta, or "
@@ -175,15 +175,15 @@ class TukeyRegression:
     def _tested(self, problem: Problem, budget: Budget) -> TukeyRegressionPlan | None:
         """Return the plan of a test and a draw from what is deep, if one will do."""
         test, choice, failure = _split(budget)
-        changed = 1 + test.distance_needed(REFUSED)
+        changed = 1 + test.distance_needed(REJECTED)
 
         def level(n_blocks: int) -> int:
             levels = range(2, most_depth(n_blocks), max(1, n_blocks // LEVELS))
-            facts = n_blocks, problem.size, choice.slope
+            facts = n_blocks, problem.size, choice.derivative
             safe = (i for i in levels if stays_safe(*facts, i, changed, failure))
             return next(safe, 0)
 
-        found = self._blocks(problem, choice.slope, lambda m: level(m) > 0)
+        found = self._blocks(problem, choice.derivative, lambda m: level(m) > 0)
         if found is None:
             return None
         plan = self._plan(problem, budget, found, choice)
@@ -194,9 +194,9 @@ class TukeyRegression:
         choice = NestedExponential(budget.epsilon)
 
         def decisive(n_blocks: int) -> bool:
-            return is_decisive(n_blocks, problem.size, choice.slope)
+            return is_decisive(n_blocks, problem.size, choice.derivative)
 
-        found = self._blocks(problem, choice.slope, decisive)
+        found = self._blocks(problem, choice.derivative, decisive)
         if found is None:
             return None
         return self._plan(problem, budget, found, choice)
@@ -222,7 +222,7 @@ class TukeyRegression:
         return min(rule, problem.regularizer.radius)
 
     def _blocks(
-        self, problem: Problem, slope: float, fits: Callable[[int], bool]
+        self, problem: Problem, derivative: float, fits: Callable[[int], bool]
     ) -> int | None:
         """Return the number of blocks, or None where no number fits."""
         if self.n_blocks is not None:
@@ -231,7 +231,7 @@ class TukeyRegression:
         most = min(MOST_BLOCKS, n // (LEAST_ROWS * size))
         # the variance of a drawn point plus that of the middle of the models, which
         # grows as blocks have few rows
-        drawn = SLOPE_OF_QUANTILES * size / slope
+        drawn = SLOPE_OF_QUANTILES * size / derivative
         best = drawn / (drawn * size / n + sqrt(MEDIAN_VARIANCE * size / n))
         if most < 2:
             return None
@@ -264,7 +264,7 @@ class TukeyRegression:
         return problem.regularizer.prox(weights, 1.0)
 
 
-def _refuse(problem: Problem) -> None:
+def _reject(problem: Problem) -> None:
     if not isinstance(problem.loss, Squared):
         raise PlanError(
             f"TukeyRegression is for Squared(), got {problem.loss!r}; use NoisyGD."
@@ -283,7 +283,7 @@ def _evenness(problem: Problem) -> float:
 
 def _split(budget: Budget) -> tuple[StableRelease, NestedExponential, float]:
     """Return the test, the choice and what makes models safe."""
-    tested, drawn = budget.split(TEST_SHARE, 1 - TEST_SHARE)
+    tested, drawn = budget.split(TEST_FRACTION, 1 - TEST_FRACTION)
     # [tukey:split] a share of delta stays of the choice's epsilon too
     left = nextafter(drawn.epsilon - drawn.delta, 0.0)
     if not left > 0:

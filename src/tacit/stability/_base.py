@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy import sparse
 
-from tacit._estimators import is_untyped, planning_rows, promised_budget
+from tacit._estimators import guaranteed_budget, is_untyped, planning_rows
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit.data.cells import in_columns
@@ -18,15 +18,15 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 from tacit.solvers._base import Plan
-from tacit.stability._taken_rows import ListedRows, refuse_untakeable
+from tacit.stability._taken_rows import ListedRows, check_takeable
 
 __all__ = [
     "Answer",
     "Procedure",
     "as_table",
+    "check_function",
     "private_answer",
-    "refuse_no_delta",
-    "refuse_wrong_function",
+    "require_some_delta",
 ]
 
 
@@ -119,12 +119,12 @@ def private_answer(
     n_rows = int(table.shape[0])
     targets = None if y is None else as_table("y", y)
     for name, given, read in (("X", X, table), ("y", y, targets)):
-        _refuse_list(procedure, name, given, read)
+        _check_list(procedure, name, given, read)
     if targets is not None and targets.shape[0] != n_rows:
         raise ValueError("X and y must have as many rows as each other.")
     if n_rows == 0 and Neighbors.of(neighbors) is Neighbors.REPLACE_ONE:
         raise ValueError("X must hold rows to ask.")
-    budget = promised_budget(epsilon, delta, neighbors, n_rows)
+    budget = guaranteed_budget(epsilon, delta, neighbors, n_rows)
     plan = procedure.plan(budget, planning_rows(budget, n_rows, expected_rows))
     rng = noise_generator(random_state)
     release = Release(
@@ -143,7 +143,7 @@ def private_answer(
     return Answer(value, report)
 
 
-def _refuse_list(procedure: Any, name: str, values: Any, table: Any) -> None:
+def _check_list(procedure: Any, name: str, values: Any, table: Any) -> None:
     """Refuse a list where a function sees all rows together.
 
     Its type would be that of all cells, so that one row would change what the function
@@ -182,7 +182,7 @@ def as_table(name: str, values: Any) -> Any:
         raise ValueError(
             f"{name} must have one row a person, got {len(table.shape)} dimensions."
         )
-    refuse_untakeable(name, table)
+    check_takeable(name, table)
     return table
 
 
@@ -191,7 +191,7 @@ def _is_typed(values: Any) -> bool:
     return hasattr(values, "dtype") and hasattr(values, "__array__")
 
 
-def refuse_wrong_function(name: str, function: Any, *, seeded: bool = False) -> None:
+def check_function(name: str, function: Any, *, seeded: bool = False) -> None:
     """Refuse what cannot be called with features and targets.
 
     Parameters
@@ -229,7 +229,7 @@ def _called(thing: Any) -> str:
     return type(thing).__name__
 
 
-def refuse_no_delta(procedure: str, budget: Budget) -> None:
+def require_some_delta(procedure: str, budget: Budget) -> None:
     """Refuse a budget under which nothing exact can be released."""
     if budget.delta == 0:
         raise PlanError(

@@ -16,8 +16,8 @@ from tacit.mechanisms import NO_ANSWER, NoAnswer, StableRelease
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Composed, Event, calibrate
-from tacit.solvers._noise_distributions import NoiseLaw
-from tacit.stability._base import refuse_no_delta, refuse_wrong_function
+from tacit.solvers._noise_distributions import NoiseDistribution
+from tacit.stability._base import check_function, require_some_delta
 from tacit.stability._isolated_call import asked
 from tacit.stability._stable import as_distance
 from tacit.stability._taken_rows import every_row
@@ -27,7 +27,7 @@ __all__ = ["ProposeTestRelease", "ProposeTestReleasePlan"]
 # Share of epsilon for the test where no distance is expected
 HALF = 0.5
 # Probability of no answer at the distance that is expected
-REFUSED = 0.01
+REJECTED = 0.01
 # Share of delta for the test: Gaussian noise needs the rest, L2-Laplace hardly any
 TEST_DELTA = {"gaussian": 0.5, "gamma": 0.99}
 
@@ -37,7 +37,7 @@ class ProposeTestReleasePlan(PlainNumbers):
     """Test and noise, fixed without data."""
 
     stable: StableRelease
-    law: NoiseLaw
+    law: NoiseDistribution
     multiplier: float
     sensitivity: float
 
@@ -112,8 +112,8 @@ class ProposeTestRelease:
 
     def __post_init__(self) -> None:
         plain(self)
-        refuse_wrong_function("estimate", self.estimate)
-        refuse_wrong_function("distance", self.distance)
+        check_function("estimate", self.estimate)
+        check_function("distance", self.distance)
         positive(sensitivity=self.sensitivity)
         at_least(1, size=self.size)
         if self.test_share is not None:
@@ -126,15 +126,15 @@ class ProposeTestRelease:
 
     def plan(self, budget: Budget, n_rows: int) -> ProposeTestReleasePlan:
         """Split the budget between test and noise; rows play no part."""
-        refuse_no_delta("ProposeTestRelease", budget)
+        require_some_delta("ProposeTestRelease", budget)
         at_least(1, n_rows=n_rows)
         laws = TEST_DELTA if self.law is None else (self.law,)
         plans = [self._plan(law, budget) for law in laws]
         # noise too large for the grid is refused here, not after the charge
-        return min(plans, key=lambda plan: plan.law.deviation(plan.scale))
+        return min(plans, key=lambda plan: plan.law.std(plan.scale))
 
     def _plan(self, named: str, budget: Budget) -> ProposeTestReleasePlan:
-        law = NoiseLaw(named, self.size, self.noise)
+        law = NoiseDistribution(named, self.size, self.noise)
         stable = self._test(TEST_DELTA[named] * budget.delta, budget)
 
         def event(multiplier: float) -> Event:
@@ -154,7 +154,7 @@ class ProposeTestRelease:
         # in steps of a hundredth of epsilon, of which the noise needs one at least
         for percent in range(1, 100):
             test = StableRelease(percent / 100 * budget.epsilon, delta, self.rule)
-            if test.release_probability(likely) >= 1 - REFUSED:
+            if test.release_probability(likely) >= 1 - REJECTED:
                 return test
         raise PlanError(
             "ProposeTestRelease has too small a budget for "

@@ -14,7 +14,7 @@ from tacit._validate import at_least, one_of
 from tacit.mechanisms import NoAnswer, StableRelease
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Event
-from tacit.stability._base import refuse_no_delta, refuse_wrong_function
+from tacit.stability._base import check_function, require_some_delta
 from tacit.stability._isolated_call import asked
 from tacit.stability._taken_rows import every_row
 
@@ -73,13 +73,13 @@ class StableValue:
     rule: str = "optimal"
 
     def __post_init__(self) -> None:
-        refuse_wrong_function("function", self.function)
-        refuse_wrong_function("distance", self.distance)
+        check_function("function", self.function)
+        check_function("distance", self.distance)
         one_of(RULES, rule=self.rule)
 
     def plan(self, budget: Budget, n_rows: int) -> StableValuePlan:
         """Set the release; the number of rows plays no part."""
-        refuse_no_delta("StableValue", budget)
+        require_some_delta("StableValue", budget)
         at_least(1, n_rows=n_rows)
         return StableValuePlan(StableRelease(budget.epsilon, budget.delta, self.rule))
 

@@ -17,7 +17,7 @@ from tacit.mechanisms import NoAnswer, StableRelease, poisson_subset
 from tacit.mechanisms.subsets import RATE_CELLS
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Event
-from tacit.stability._base import refuse_no_delta, refuse_wrong_function
+from tacit.stability._base import check_function, require_some_delta
 from tacit.stability._isolated_call import seeds_for, votes_of
 from tacit.stability._planning import distance_needed
 from tacit.stability._votes import winner_and_distance
@@ -109,13 +109,13 @@ class SubsampleVote:
     takes_lists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        refuse_wrong_function("function", self.function, seeded=True)
+        check_function("function", self.function, seeded=True)
         one_of(("tight", "paper"), accounting=self.accounting)
         one_of(RULES, rule=self.rule)
 
     def plan(self, budget: Budget, n_rows: int) -> SubsampleVotePlan:
         """Choose size and number of the subsamples, from public facts."""
-        refuse_no_delta("SubsampleVote", budget)
+        require_some_delta("SubsampleVote", budget)
         at_least(1, n_rows=n_rows)
         epsilon, delta = budget.epsilon, budget.delta
         # logarithms of one over delta, and of the rows over delta

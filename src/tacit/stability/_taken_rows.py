@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.data.cells import plain_category
 
-__all__ = ["ListedRows", "every_row", "refuse_untakeable", "taken"]
+__all__ = ["ListedRows", "check_takeable", "every_row", "taken"]
 
 # In the names of types of Arrow that keep values of rows that were left out
 _DICTIONARY = "dictionary<"
@@ -50,8 +50,8 @@ class ListedRows:
             return np.array(own)
         except Exception:  # rows of several lengths, or a stranger's object
             objects = np.empty(len(own), dtype=object)
-            for place, row in enumerate(own):
-                objects[place] = row
+            for position, row in enumerate(own):
+                objects[position] = row
             return objects
 
 
@@ -85,9 +85,9 @@ def _unlabeled(part: Any) -> Any:
     part.attrs = {}
     if part.ndim == 1:
         return _own(part)
-    for place, kind in enumerate(part.dtypes):
+    for position, kind in enumerate(part.dtypes):
         if kind.name == "category" or _DICTIONARY in kind.name:
-            part.isetitem(place, _own(part.iloc[:, place]))
+            part.isetitem(position, _own(part.iloc[:, position]))
     return part
 
 
@@ -114,10 +114,10 @@ def _recategorized(column: Any) -> Any:
     own = list(dict.fromkeys(kinds))
     if not ordered:
         own = _in_order(own)
-    places = {kind: place for place, kind in enumerate(own)}
+    positions = {kind: position for position, kind in enumerate(own)}
     # the last is for what is missing, whose code is -1
     lookup = np.full(len(column.cat.categories) + 1, -1)
-    lookup[present] = [places[kind] for kind in kinds]
+    lookup[present] = [positions[kind] for kind in kinds]
     index = pandas.Index(own, tupleize_cols=False)
     made = pandas.Categorical.from_codes(lookup[codes], index, ordered=ordered)
     return type(column)(made, name=column.name)
@@ -191,7 +191,7 @@ def _without_dictionaries(kind: Any) -> Any:
     return kind
 
 
-def refuse_untakeable(name: str, table: Any) -> None:
+def check_takeable(name: str, table: Any) -> None:
     """Refuse columns of types of which rows cannot be taken, whatever they hold."""
     if not hasattr(table, "iloc"):
         return
@@ -203,10 +203,10 @@ def refuse_untakeable(name: str, table: Any) -> None:
         try:
             _rebuilt(column)
         except Exception:  # by the type alone, as there are no rows
-            refused = True
+            rejected = True
         else:
-            refused = False
-        if refused:  # raised out here, so that it carries no other's words
+            rejected = False
+        if rejected:  # raised out here, so that it carries no other's words
             raise TypeError(
                 f"{name} must have no column of type {column.dtype.name}, of which no "
                 "rows can be taken without others; store its values without a "

@@ -15,7 +15,7 @@ from tacit.mechanisms.subsets import block_members
 from tacit.mechanisms.threshold import RULES
 from tacit.mechanisms.votes import distance_of_lead
 from tacit.privacy import Budget, Event, Neighbors
-from tacit.stability._base import refuse_no_delta, refuse_wrong_function
+from tacit.stability._base import check_function, require_some_delta
 from tacit.stability._isolated_call import seeds_for, votes_of
 from tacit.stability._planning import blocks_needed
 
@@ -129,14 +129,14 @@ class BlockVote:
 
     def __post_init__(self) -> None:
         plain(self)
-        refuse_wrong_function("function", self.function, seeded=True)
+        check_function("function", self.function, seeded=True)
         one_of(RULES, rule=self.rule)
         if self.n_blocks is not None:
             at_least(1, n_blocks=self.n_blocks)
 
     def plan(self, budget: Budget, n_rows: int) -> BlockVotePlan:
         """Choose the number of blocks, from public facts."""
-        refuse_no_delta("BlockVote", budget)
+        require_some_delta("BlockVote", budget)
         at_least(1, n_rows=n_rows)
         n_blocks = self.n_blocks
         if n_blocks is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit import _json
 from tacit._exclusive import alone
-from tacit._resumable.folder import HeldFolder
+from tacit._resumable.folder import LockedFolder
 from tacit._resumable.record import RecordKind, public_parameters
 from tacit.privacy import Entry, Ledger
 from tacit.streaming._model import Progress, StreamModel
@@ -25,7 +25,7 @@ STREAM = RecordKind(
 )
 
 
-class DurableStream(HeldFolder):
+class DurableStream(LockedFolder):
     """A stream in a folder, to go on with after a restart.
 
     Parameters
@@ -118,7 +118,7 @@ class DurableStream(HeldFolder):
             Plain data that says up to where rows were taken, kept with the step.
         """
         with alone(self):
-            self._refuse_unless_ours()
+            self._require_own()
             position = _json.plain(position, "position")
             identity, key = self._drawn()
             entry = None if self.n_steps else self._standing_charge()
@@ -162,7 +162,7 @@ class DurableStream(HeldFolder):
         return planned
 
     def _restore(self, planned: PlannedStream, found: dict[str, Any]) -> None:
-        with self._damage_refused():
+        with self._damage_rejected():
             position = json.loads(found["position"])
             progress = Progress(
                 planned,

@@ -17,7 +17,7 @@ from tacit._estimators import (
 )
 from tacit._stream_values import (
     checked_classes,
-    class_places,
+    class_positions,
     dense_values,
     float_targets,
 )
@@ -28,10 +28,10 @@ from tacit.streaming._model import StreamModel
 __all__ = ["StreamClassifierMixin", "StreamLinearModel", "StreamRegressorMixin"]
 
 # The constant feature, in units of the bound on a row
-INTERCEPT_SHARE = 0.5
+INTERCEPT_FRACTION = 0.5
 # Targets over features: beyond, a sum of squared residuals with its noise may be
 # infinite
-MOST_SLOPE = 1e120
+MAX_DERIVATIVE = 1e120
 
 
 class StreamLinearModel(StreamModel):
@@ -43,7 +43,7 @@ class StreamLinearModel(StreamModel):
             raise ValueError(
                 f"fit_intercept must be True or False, got {self.fit_intercept!r}."
             )
-        return self.x_norm * INTERCEPT_SHARE if self.fit_intercept else None
+        return self.x_norm * INTERCEPT_FRACTION if self.fit_intercept else None
 
     def _problem(self, loss, terms, n_features):
         """Return the problem of a stream, without a penalty."""
@@ -63,7 +63,7 @@ class StreamLinearModel(StreamModel):
         norm = self._bounds().x_norm
         return (f"rows are shortened to norm {norm:g}, set without the data",)
 
-    def _whole_targets(self, X, y):
+    def _integer_targets(self, X, y):
         # a table is all there before the charge, so that bad values can be refused
         y = checked_targets(y, X.shape[0], labels=is_classifier(self))
         checked_values(X, accept_sparse=True)
@@ -110,7 +110,7 @@ class StreamRegressorMixin(RegressorMixin):
 
     def _bounds(self):
         bounds, (_, scale) = RowBounds(self.x_norm), self.target_unit()
-        if scale / min(bounds.x_norm, 1.0) > MOST_SLOPE:
+        if scale / min(bounds.x_norm, 1.0) > MAX_DERIVATIVE:
             raise ValueError(
                 f"y_range is too wide for x_norm={bounds.x_norm:g}: squared residuals "
                 f"would not be finite numbers, got {self.y_range!r}; rescale the "
@@ -118,8 +118,8 @@ class StreamRegressorMixin(RegressorMixin):
             )
         return bounds
 
-    def _whole_targets(self, X, y):
-        return numeric(super()._whole_targets(X, y))
+    def _integer_targets(self, X, y):
+        return numeric(super()._integer_targets(X, y))
 
     def _targets(self, y):
         """Return targets in [-1, 1], and which of them are numbers."""
@@ -193,17 +193,17 @@ class StreamClassifierMixin(ClassifierMixin):
         given = checked_classes(classes)
         begun = hasattr(self, "_n_steps")
         if self.classes is None and not begun:
-            self._told_classes = given
+            self._given_classes = given
         if not np.array_equal(self._classes(), given):
             raise ValueError(
                 "classes must be those of the estimator and of the first step."
             )
 
-    def _whole_targets(self, X, y):
-        y = super()._whole_targets(X, y)
-        vars(self).pop("_told_classes", None)
+    def _integer_targets(self, X, y):
+        y = super()._integer_targets(X, y)
+        vars(self).pop("_given_classes", None)
         if self.classes is None:
-            self._told_classes = labels_found(y)
+            self._given_classes = labels_found(y)
         return y
 
     def _classes(self):
@@ -213,7 +213,7 @@ class StreamClassifierMixin(ClassifierMixin):
     def _first_classes(self):
         classes = self.classes
         if classes is None:
-            classes = vars(self).get("_told_classes")
+            classes = vars(self).get("_given_classes")
         if classes is None:
             raise ValueError(
                 "classes must be given: the labels that can come, set without the data."
@@ -229,9 +229,9 @@ class StreamClassifierMixin(ClassifierMixin):
     def _targets(self, y):
         """Return labels as the loss wants them, and which of them are known."""
         classes = self._classes()
-        places = class_places(classes, y)
-        targets = 2.0 * places - 1.0 if len(classes) == 2 else places
-        return targets, places >= 0
+        positions = class_positions(classes, y)
+        targets = 2.0 * positions - 1.0 if len(classes) == 2 else positions
+        return targets, positions >= 0
 
     def _publish(self, weights):
         if "classes_" not in vars(self) or self._n_steps == 1:
@@ -259,8 +259,10 @@ class StreamClassifierMixin(ClassifierMixin):
             Features, shortened to ``x_norm``.
         """
         scores = self.decision_function(X)
-        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[places]
+        positions = (
+            (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        )
+        return self.classes_[positions]
 
     def __sklearn_tags__(self):
         """Tell scikit-learn that a small budget on few rows predicts little."""

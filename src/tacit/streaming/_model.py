@@ -18,8 +18,8 @@ from tacit._estimators import (
     all_or_nothing,
     array_of,
     checked_shape,
+    guaranteed_budget,
     listed,
-    promised_budget,
 )
 from tacit._exclusive import alone
 from tacit._random import is_seeded, keyed_generator, secret_key
@@ -113,7 +113,7 @@ class StreamModel(ExplicitSeed, BaseEstimator):
             X = canonical(X)
             for name in ("_private_stream", "_n_steps"):
                 vars(self).pop(name, None)
-            y = self._whole_targets(X, y)
+            y = self._integer_targets(X, y)
             if len(y) != n_rows:
                 raise ValueError("X and y must have as many rows as each other.")
             at_least(1, horizon=self.horizon)
@@ -147,9 +147,9 @@ class StreamModel(ExplicitSeed, BaseEstimator):
     def _budget(self, terms):
         """Return what the stream promises, delta by default from the rows expected."""
         usual = max(FEWEST_ROWS, terms.n_rows)
-        return promised_budget(self.epsilon, self.delta, self.neighbors, usual)
+        return guaranteed_budget(self.epsilon, self.delta, self.neighbors, usual)
 
-    def _whole_targets(self, X, y):
+    def _integer_targets(self, X, y):
         """Return the targets of a table, after refusing what no step should see."""
         return array_of(y)
 

@@ -28,7 +28,7 @@ MOST_STEPS = 2**26
 MOST_STREAM_ROWS = 2**40
 # How far a drawn normal is from its law, in total variation, and the part of delta
 # that this may take without a word
-NOT_THE_LAW, TRIFLE = 2.0**-120, 1e-3
+NOT_THE_DISTRIBUTION, TRIFLE = 2.0**-120, 1e-3
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class PlannedStream:
         n_weights = self.learner.weights(self.learner.init()).size
         n_draws = 2 * self.terms.horizon * (n_weights + 1) ** 2
         # [streams:drawn]
-        added = min(1.0, (1 + exp(epsilon)) * n_draws * NOT_THE_LAW)
+        added = min(1.0, (1 + exp(epsilon)) * n_draws * NOT_THE_DISTRIBUTION)
         if added <= TRIFLE * delta or delta == 0:
             return ()
         return (f"noise is drawn so near its law that delta grows by {added:.1g}",)

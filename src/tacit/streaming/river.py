@@ -220,8 +220,8 @@ class RiverClassifier(_RowByRow, base.Classifier):
     def _targets(labels):
         # as objects, so that no label changes how numpy reads another
         array = np.empty(len(labels), dtype=object)
-        for place, label in enumerate(labels):
-            array[place] = label
+        for position, label in enumerate(labels):
+            array[position] = label
         return array
 
 

@@ -13,7 +13,7 @@ from tacit.data._files.errors import TableError
 from tacit.preprocessing._columns import checked_pair
 from tacit.tables._text import canonical, labels, runs_as_formula
 
-__all__ = ["OTHER", "Column", "column_of", "refuse_unknown", "writable"]
+__all__ = ["OTHER", "Column", "check_known", "column_of", "writable"]
 
 KINDS = ("number", "category", "ignore")
 SOURCES = ("data", "public")
@@ -79,24 +79,24 @@ class Column:
     def __post_init__(self) -> None:
         self._check_texts()
         if self.kind not in KINDS:
-            self._refuse("kind", 'must be "number", "category" or "ignore"')
+            self._reject("kind", 'must be "number", "category" or "ignore"')
         if self.source not in SOURCES:
-            self._refuse("source", 'must be "data" or "public"')
+            self._reject("source", 'must be "data" or "public"')
         if self.unseen not in ("refuse", OTHER):
-            self._refuse("unseen", 'must be "refuse" or "other"')
+            self._reject("unseen", 'must be "refuse" or "other"')
         if self.range is not None:
             self._check_range(self.range)
         if self.zero is not None:
             self._check_zero(self.zero)
         if self.missing is not None and not _is_number(self.missing):
-            self._refuse("missing", 'must be "refuse" or a finite number')
+            self._reject("missing", 'must be "refuse" or a finite number')
         self._check_categories()
         if self.source == "public":
             object.__setattr__(self, "remark", "")
         else:
             object.__setattr__(self, "confirmed_by", "")
 
-    def _refuse(self, key: str, words: str) -> None:
+    def _reject(self, key: str, words: str) -> None:
         raise TableError(f"{key} of column {self.name!r} {words}.")
 
     def _check_texts(self) -> None:
@@ -110,7 +110,7 @@ class Column:
         for key in ("kind", "source", "unseen", "confirmed_by", "note", "remark"):
             value = getattr(self, key)
             if not isinstance(value, str) or not writable(value):
-                self._refuse(key, "must be text")
+                self._reject(key, "must be text")
 
     def _check_range(self, ends: Any) -> None:
         try:
@@ -118,7 +118,7 @@ class Column:
         except ValueError:
             low = high = 0.0
         if not low < high:
-            self._refuse(
+            self._reject(
                 "range",
                 "must be two finite numbers that differ, the lower first, such as "
                 "[0, 100]",
@@ -128,21 +128,21 @@ class Column:
     def _check_zero(self, zero: Any) -> None:
         low, high = self.range or (zero, zero)
         if not _is_number(zero) or not low <= zero <= high:
-            self._refuse("zero", "must be a number in its range")
+            self._reject("zero", "must be a number in its range")
         object.__setattr__(self, "zero", float(zero))
 
     def _check_categories(self) -> None:
         if isinstance(self.categories, str) or not isinstance(
             self.categories, list | tuple
         ):
-            self._refuse("categories", 'must be a list of texts, such as ["no", "yes"]')
+            self._reject("categories", 'must be a list of texts, such as ["no", "yes"]')
         found = tuple(map(_as_text, self.categories))
         if not all(found) or not all(map(writable, found)):
-            self._refuse("categories", "must be texts that are not empty")
+            self._reject("categories", "must be texts that are not empty")
         if len(set(map(canonical, found))) < len(found):
-            self._refuse("categories", "must differ from each other")
+            self._reject("categories", "must differ from each other")
         if any(map(runs_as_formula, found)):
-            self._refuse(
+            self._reject(
                 "categories",
                 "must not begin with =, +, -, @ or a tab unless they are numbers: a "
                 "spreadsheet that opens a report would run them as a formula; leave "
@@ -237,7 +237,7 @@ def column_of(name: str, table: Any) -> Column:
     kind = table.get("kind")
     if kind not in KINDS:
         raise TableError('kind must be "number", "category" or "ignore".')
-    refuse_unknown(table, KEYS[kind])
+    check_known(table, KEYS[kind])
     facts = {"source": "public" if kind == "ignore" else "data", **table}
     if "range" in facts:
         ends = facts["range"]
@@ -252,7 +252,7 @@ def column_of(name: str, table: Any) -> Column:
     return replace(column, confirmed_by="") if stale else column
 
 
-def refuse_unknown(table: Mapping[str, Any], known: Iterable[str]) -> None:
+def check_known(table: Mapping[str, Any], known: Iterable[str]) -> None:
     """Refuse keys that mean nothing, such as those with a typing error."""
     known = tuple(known)
     for key in table:

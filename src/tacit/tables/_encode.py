@@ -55,7 +55,7 @@ class Encoder:
         return len(self.schema.feature_names)
 
     @cached_property
-    def _places(self) -> dict[str, dict[str, int]]:
+    def _positions(self) -> dict[str, dict[str, int]]:
         """Return the place of each category by its text, of every column."""
         return {
             column.name: {canonical(c): i for i, c in enumerate(column.indicators)}
@@ -67,19 +67,19 @@ class Encoder:
         for start in range(0, batch.num_rows, PIECE):
             piece = batch.slice(start, PIECE)
             features = np.empty((self.n_features, piece.num_rows))
-            for column, places in self._slots:
+            for column, positions in self._slots:
                 values = piece.column(column.name)
                 if column.kind == "number":
-                    self._fill(column, values, features[places][0])
+                    self._fill(column, values, features[positions][0])
                 else:
-                    self._indicate(column, values, features[places])
-            for places, ends in self._scales:
-                _stretch(features[places], *ends)
+                    self._indicate(column, values, features[positions])
+            for positions, ends in self._scales:
+                _stretch(features[positions], *ends)
             rows = out[start : start + piece.num_rows]
             for low in range(0, piece.num_rows, PART):
                 part = rows[low : low + PART]
-                for place, values in enumerate(features[:, low : low + PART]):
-                    part[:, place] = values
+                for position, values in enumerate(features[:, low : low + PART]):
+                    part[:, position] = values
 
     @cached_property
     def _slots(self) -> list[tuple[Column, slice]]:
@@ -99,14 +99,14 @@ class Encoder:
         Those are the lowest and highest of the range, and what they become.
         """
         runs: list[tuple[int, list[tuple[float, ...]]]] = []
-        for column, places in self._slots:
+        for column, positions in self._slots:
             if column.kind != "number" or column.range is None:
                 continue
             ends = (*column.range, *column.scaled)
-            if runs and runs[-1][0] + len(runs[-1][1]) == places.start:
+            if runs and runs[-1][0] + len(runs[-1][1]) == positions.start:
                 runs[-1][1].append(ends)
             else:
-                runs.append((places.start, [ends]))
+                runs.append((positions.start, [ends]))
         return [
             (slice(start, start + len(ends)), np.array(ends).T[..., None])
             for start, ends in runs
@@ -148,16 +148,16 @@ class Encoder:
             kind = values.type
         if not types.is_float64(kind):
             if not _is_numeric(kind):
-                self._refuse(column, "holds no numbers, where the schema has some")
+                self._reject(column, "holds no numbers, where the schema has some")
             # whole numbers beyond 2^53 are rounded
             values = compute.cast(values, pa.float64(), safe=False)
         found: Floats = values.to_numpy(zero_copy_only=False)
         if np.isfinite(found).all():
             return found
         if np.isinf(found).any():
-            self._refuse(column, "holds infinite numbers; mend the file")
+            self._reject(column, "holds infinite numbers; mend the file")
         if column.missing is None:
-            self._refuse(
+            self._reject(
                 column,
                 "has missing values; set missing in the schema to a public number that "
                 "stands for them"
@@ -170,8 +170,8 @@ class Encoder:
     def _indicate(self, column: Column, values: Any, out: Floats) -> None:
         codes = self._codes(column, values)
         if len(out) <= FEW:
-            for place, row in enumerate(out):
-                np.equal(codes, place, out=row, casting="unsafe")
+            for position, row in enumerate(out):
+                np.equal(codes, position, out=row, casting="unsafe")
         else:
             out[:] = 0.0
             out[codes, np.arange(len(codes))] = 1.0
@@ -179,16 +179,16 @@ class Encoder:
     def _codes(self, column: Column, values: Any) -> NDArray[np.int32]:
         """Return the place of each value among the indicators."""
         texts, indices = self._listed(column, values)
-        places = self._places[column.name]
+        positions = self._positions[column.name]
         other = column.unseen == OTHER
-        unseen, missing = (places[OTHER],) * 2 if other else (UNSEEN, MISSING)
+        unseen, missing = (positions[OTHER],) * 2 if other else (UNSEEN, MISSING)
         lookup = [
-            missing if text == "" else places.get(canonical(text), unseen)
+            missing if text == "" else positions.get(canonical(text), unseen)
             for text in texts
         ]
         codes: NDArray[np.int32] = np.array(lookup, dtype=np.int32)[indices]
         if not other and codes.min(initial=0) < 0:
-            self._refuse_codes(column, codes)
+            self._check_codes(column, codes)
         return codes
 
     def _listed(self, column: Column, values: Any) -> tuple[list[str], NDArray[Any]]:
@@ -206,7 +206,7 @@ class Encoder:
                 return list(map(str, range(low, high + 1))), shifted
         listed = types.is_dictionary(kind)
         if not is_listable(kind.value_type if listed else kind):
-            self._refuse(column, "holds neither text nor numbers")
+            self._reject(column, "holds neither text nor numbers")
         if not listed:
             values = values.dictionary_encode()
         elif len(values.dictionary) > len(values):
@@ -216,16 +216,16 @@ class Encoder:
         indices = values.indices.fill_null(len(texts))
         return [*texts, ""], indices.to_numpy(zero_copy_only=False)
 
-    def _refuse_codes(self, column: Column, codes: NDArray[np.int32]) -> None:
+    def _check_codes(self, column: Column, codes: NDArray[np.int32]) -> None:
         if column is self.schema.target:
             words = "is the target and has {}; leave such rows out, or mend the schema"
         else:
             words = 'has {}; mend the schema, or set unseen = "other" in it'
         missing = MISSING in codes
         what = "missing values" if missing else "values outside its categories"
-        self._refuse(column, words.format(what))
+        self._reject(column, words.format(what))
 
-    def _refuse(self, column: Column, words: str) -> None:
+    def _reject(self, column: Column, words: str) -> None:
         raise TableError(f"{self.path}: column {column.name!r} {words}.")
 
 

@@ -147,7 +147,7 @@ class _Source(ABC):
         self, position: Position | None, rows: int
     ) -> tuple[list[Row], Position]: ...
 
-    def _refuse(self, words: str) -> NoReturn:
+    def _reject(self, words: str) -> NoReturn:
         raise TableError(
             f"{self.path}: {words}; put back what was there, or begin another stream."
         )
@@ -179,15 +179,15 @@ class _Lines(_Source):
     def _start(self, file: IO[bytes], position: Position | None) -> int:
         """Return where rows go on, after making sure that it is the same file."""
         if file.read(len(self.header)) != self.header:
-            self._refuse("the header is not the one that the stream was begun with")
+            self._reject("the header is not the one that the stream was begun with")
         if position is None:
             return len(self.header)
         offset: int = position["offset"]
         if os.fstat(file.fileno()).st_size < offset:
-            self._refuse("the file is shorter than what was taken of it")
+            self._reject("the file is shorter than what was taken of it")
         # [durable:source] rows that were taken are neither taken again nor passed over
         if _tail(file, offset) != position["tail"]:
-            self._refuse("the file is not the one that rows were taken of")
+            self._reject("the file is not the one that rows were taken of")
         return offset
 
 
@@ -218,13 +218,13 @@ class _CSVLines(_Lines):
         check_names(path, header or [], schema, names, ())
         assert header is not None  # it has the columns by now
         self._width = len(header)
-        self._places = [header.index(name) for name in names]
+        self._positions = [header.index(name) for name in names]
 
     def fields(self, line: bytes) -> Row:
         cells = self._cells(line)
         if cells is None or len(cells) != self._width:
             return None
-        return [cells[place] for place in self._places]
+        return [cells[position] for position in self._positions]
 
     def _cells(self, line: bytes) -> list[str] | None:
         try:
@@ -271,7 +271,7 @@ class _ParquetFolder(_Source):
                 files, row = position["files"], position["row"]
                 # [durable:source] the same for files
                 if self._digest(parts[:files]) != position["digest"]:
-                    self._refuse(
+                    self._reject(
                         "files that rows were taken of have changed or are gone, or a "
                         "new one sorts before them"
                     )
@@ -329,10 +329,10 @@ class _ParquetFolder(_Source):
             return None
         with reading(part), parquet.ParquetFile(part) as file:
             first = 0
-            for place in range(file.num_row_groups):
-                size = file.metadata.row_group(place).num_rows
+            for position in range(file.num_row_groups):
+                size = file.metadata.row_group(position).num_rows
                 if start < first + size:
-                    columns = group_columns(part, file, place, self._names)
+                    columns = group_columns(part, file, position, self._names)
                     return part, first, pa.table(columns)
                 first += size
         return None

@@ -11,7 +11,7 @@ from typing import Any
 from tacit._validate import positive
 from tacit.data._files.errors import TableError
 from tacit.tables import _toml
-from tacit.tables._column import Column, column_of, refuse_unknown, writable
+from tacit.tables._column import Column, check_known, column_of, writable
 
 __all__ = ["VERSION", "Schema"]
 
@@ -82,8 +82,8 @@ class Schema:
                 "The schema has no columns to learn from; give at least one of kind "
                 '"number" or "category".'
             )
-        _refuse_twice([column.name for column in self.columns], "column")
-        _refuse_twice(self.feature_names, "feature")
+        _check_unique([column.name for column in self.columns], "column")
+        _check_unique(self.feature_names, "feature")
         if self.target is not None:
             self._check_target(self.target)
 
@@ -252,7 +252,7 @@ class Schema:
                 f"version is that of a later tacit; this one reads {VERSION}. "
                 "Upgrade tacit."
             )
-        refuse_unknown(facts, ("version", "row_norm", "note", "target", "columns"))
+        check_known(facts, ("version", "row_norm", "note", "target", "columns"))
         tables = facts.get("columns", {})
         if not isinstance(tables, Mapping):
             raise TableError("columns must be tables, one [columns.name] a column.")
@@ -301,7 +301,7 @@ def _target(table: Any) -> Column:
         raise TableError(f"[target] {error}") from None
 
 
-def _refuse_twice(names: Iterable[str], what: str) -> None:
+def _check_unique(names: Iterable[str], what: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:

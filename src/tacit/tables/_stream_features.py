@@ -50,8 +50,8 @@ class LenientEncoder:
         """Return features, and labels or numbers, one for each row."""
         usable = np.array([row is not None for row in rows], dtype=bool)
         arrays = []
-        for place, column in enumerate(self.columns):
-            cells = [None if row is None else row[place] for row in rows]
+        for position, column in enumerate(self.columns):
+            cells = [None if row is None else row[position] for row in rows]
             numeric = column.kind == "number"
             read = _as_numbers if numeric else _as_texts
             values, known = read(column, cells)
@@ -99,11 +99,11 @@ def _as_texts(
     column: Column, cells: Sequence[Any]
 ) -> tuple[list[str], NDArray[np.bool_]]:
     """Return texts that the encoder has a place for, and which of them count."""
-    places = {canonical(category) for category in column.indicators}
+    positions = {canonical(category) for category in column.indicators}
     # an empty text goes where all others go, where there is such a place
     stand_in = "" if column.unseen == OTHER else column.categories[0]
     texts = [_text(cell) for cell in cells]
-    known = [canonical(text) in places for text in texts]
+    known = [canonical(text) in positions for text in texts]
     return (
         [text if k else stand_in for text, k in zip(texts, known, strict=True)],
         np.array(known, dtype=bool) | (column.unseen == OTHER),

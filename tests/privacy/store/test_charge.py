@@ -91,8 +91,8 @@ def test_what_was_given_back_counts_as_if_it_had_never_been(tmp_path_factory, st
 
 
 def test_a_charge_keeps_all_that_was_said(ledger):
-    promise = Budget(0.5, 1e-7)
-    entry = ledger.charge(PureDP(0.25), "mean ä", promise=promise, seeded=True)
+    guarantee = Budget(0.5, 1e-7)
+    entry = ledger.charge(PureDP(0.25), "mean ä", guarantee=guarantee, seeded=True)
     assert (entry.label, entry.event) == ("mean ä", PureDP(0.25))
     assert (entry.epsilon, entry.seeded) == (0.5, True)
     record = ledger.history()[1]
@@ -111,10 +111,10 @@ def test_a_charge_keeps_all_that_was_said(ledger):
 
 def test_a_promise_must_be_true_and_of_the_same_relation(ledger):
     with pytest.raises(ValueError, match="smaller than what the event spends"):
-        ledger.charge(GaussianNoise(1.0), "query", promise=Budget(0.1, 1e-7))
+        ledger.charge(GaussianNoise(1.0), "query", guarantee=Budget(0.1, 1e-7))
     other = Budget(1.0, 1e-6, "add_or_remove_one")
     with pytest.raises(ValueError, match="neighbors='add_or_remove_one'"):
-        ledger.charge(GaussianNoise(100.0), "query", promise=other)
+        ledger.charge(GaussianNoise(100.0), "query", guarantee=other)
     assert ledger.head[0] == 0
 
 

@@ -29,7 +29,7 @@ GUARDS = [
 def filled(url):
     """A ledger with a record of each kind."""
     ledger = Ledger.open(url, dataset="patients", budget=BUDGET)
-    ledger.charge(PureDP(0.1), "first", promise=Budget(0.2))
+    ledger.charge(PureDP(0.1), "first", guarantee=Budget(0.2))
     ledger.charge(PureDP(0.1), "second")
     ledger.void(2, "never ran")
     with ledger.reserve(PureDP(0.1), "third") as held:
@@ -229,7 +229,7 @@ FIELDS = {
 @pytest.mark.parametrize("name", FIELDS)
 def test_every_field_of_a_record_is_in_its_hash(sqlite_url, name):
     ledger = Ledger.open(sqlite_url, dataset="x", budget=BUDGET)
-    ledger.charge(PureDP(0.1), "first", promise=Budget(0.2))
+    ledger.charge(PureDP(0.1), "first", guarantee=Budget(0.2))
     export = ledger.export()
     first, second = export.rows
     body = canonical({**json.loads(second.body), name: FIELDS[name]})

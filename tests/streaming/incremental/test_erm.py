@@ -102,8 +102,8 @@ def test_a_fit_sees_the_rows_that_came_and_their_order(rng):
 
 def test_rows_are_kept_in_few_blocks():
     blocks = ()
-    for place in range(1000):
-        blocks = _with(blocks, np.full(1, place))
+    for position in range(1000):
+        blocks = _with(blocks, np.full(1, position))
         assert len(blocks) <= 10
     assert_array_equal(np.concatenate(blocks), np.arange(1000))
     assert len(_with(_with((), np.empty(0)), np.empty(0))) == 1
@@ -301,9 +301,9 @@ def test_a_stream_on_disk_goes_on_where_it_was(rng, tmp_path):
     whole = model()
     for X, y in taken:
         whole.partial_fit(X, y)
-    for place, (X, y) in enumerate(taken):
+    for position, (X, y) in enumerate(taken):
         with DurableStream(model(), tmp_path / "stream") as stream:
-            assert stream.n_steps == place
+            assert stream.n_steps == position
             stream.partial_fit(X, y)
             last = stream.model
     assert_array_equal(last.coef_, whole.coef_)

@@ -242,11 +242,11 @@ def test_the_event_fits_the_budget_and_nearly_fills_it(method):
 def test_joint_sums_have_the_noise_that_was_computed():
     # squared sensitivity 4.5 at weight 1, constant 3.27 over 1024 steps, mu 0.2367
     learner = MomentRegression(weight=1.0).plan(problem(), BUDGET, StreamTerms(1024))
-    assert learner.sums.deviations(1024)[1] == pytest.approx(29.3, rel=0.01)
+    assert learner.sums.stds(1024)[1] == pytest.approx(29.3, rel=0.01)
     tree = MomentRegression(weight=1.0, sums="tree").plan(
         problem(), BUDGET, StreamTerms(1024)
     )
-    assert max(tree.sums.deviations(t)[1] for t in range(1, 1025)) == pytest.approx(
+    assert max(tree.sums.stds(t)[1] for t in range(1, 1025)) == pytest.approx(
         94.0, rel=0.01
     )
 
@@ -276,8 +276,8 @@ def test_both_trees_cover_the_farthest_pairs_of_rows():
 def test_published_noise_is_the_printed_one():
     paper = planned(GradientRegression("paper"), L2Ball(1.0), horizon=1024)
     printed = log2(1024) * 2 * sqrt(2 * log(2 / 5e-7)) / 0.5
-    assert paper._deviations(1)[1] == pytest.approx(printed, rel=1e-4)
-    assert max(paper._deviations(t)[1] for t in range(1, 1025)) == pytest.approx(
+    assert paper._stds(1)[1] == pytest.approx(printed, rel=1e-4)
+    assert max(paper._stds(t)[1] for t in range(1, 1025)) == pytest.approx(
         697, rel=0.01
     )
     tight = planned(GradientRegression(), L2Ball(1.0), horizon=1024)

@@ -121,27 +121,27 @@ def test_descent_converges_to_the_minimum_without_noise(rng):
     second, first = problem(rng)
     quadratic, domain = NoisyQuadratic(second, first, 1e-12, 1e-12), L1Ball(0.6)
     best = risk(second, first, accelerated(quadratic, domain, np.zeros((6, 1))))
-    slope = 2 * (np.linalg.norm(second, 2) * 0.6 + np.linalg.norm(first))
+    derivative = 2 * (np.linalg.norm(second, 2) * 0.6 + np.linalg.norm(first))
     off = []
     for n_steps in (100, 10_000):
-        step = 1.2 / np.sqrt(n_steps) / slope
+        step = 1.2 / np.sqrt(n_steps) / derivative
         W = averaged_descent(quadratic, domain, np.zeros((6, 1)), n_steps, step)
         off.append(risk(second, first, W) - best)
-        assert off[-1] <= 1.2 * slope / np.sqrt(n_steps)
+        assert off[-1] <= 1.2 * derivative / np.sqrt(n_steps)
         assert domain.contains(W)
     assert off[1] < off[0] / 5
 
 
 def test_published_bound_of_descent_is_too_low_and_the_corrected_one_holds():
     # a f(w) = 0.99 w on [-1, 1] whose gradient is off by one, from zero
-    slope, error, n_steps = 0.99, 1.0, 20_000
-    pull = (error - slope) / 2  # the gradient is -2 pull = slope - error
+    derivative, error, n_steps = 0.99, 1.0, 20_000
+    pull = (error - derivative) / 2  # the gradient is -2 pull = slope - error
     quadratic = NoisyQuadratic(np.zeros((1, 1)), np.array([pull]), 1.0, 1.0)
-    corrected = 2.0 / (np.sqrt(n_steps) * (error + slope))
+    corrected = 2.0 / (np.sqrt(n_steps) * (error + derivative))
     W = averaged_descent(quadratic, L2Ball(1.0), np.zeros((1, 1)), n_steps, corrected)
-    excess = slope * (W[0, 0] + 1.0)
-    assert excess > (error + slope) / np.sqrt(n_steps) + error  # with the radius
-    assert excess <= 2 * (error + slope) / np.sqrt(n_steps) + 2 * error  # diameter
+    excess = derivative * (W[0, 0] + 1.0)
+    assert excess > (error + derivative) / np.sqrt(n_steps) + error  # with the radius
+    assert excess <= 2 * (error + derivative) / np.sqrt(n_steps) + 2 * error  # diameter
 
 
 def test_mean_excess_is_within_the_bounds_of_the_solvers(rng):
@@ -158,8 +158,10 @@ def test_mean_excess_is_within_the_bounds_of_the_solvers(rng):
     clipped = excess_of_clipped(scale, scale, p, 1.0)
     assert np.mean(excess["clipped"]) <= clipped
     raw = excess_of_descent(scale, scale, 1.0, absolute_width(domain, p))
-    slope = 2 * (np.linalg.norm(second, 2) + np.linalg.norm(first))
-    unfinished = 2 * (slope + 20 * scale * np.sqrt(p)) / np.sqrt(_solve.DESCENT_STEPS)
+    derivative = 2 * (np.linalg.norm(second, 2) + np.linalg.norm(first))
+    unfinished = (
+        2 * (derivative + 20 * scale * np.sqrt(p)) / np.sqrt(_solve.DESCENT_STEPS)
+    )
     assert np.mean(excess["raw"]) <= raw + unfinished
     assert raw < clipped
 
@@ -210,5 +212,5 @@ def test_an_intercept_is_bound_by_no_set(rng):
         assert inner.contains(W[:-1])
         assert abs(W[-1, 0]) > 1.0
         # at its best given the other weights
-        slope = second[-1] @ W[:, 0] - first[-1]
-        assert abs(slope) < 1e-6
+        derivative = second[-1] @ W[:, 0] - first[-1]
+        assert abs(derivative) < 1e-6

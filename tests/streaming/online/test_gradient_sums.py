@@ -60,9 +60,11 @@ def leader(loss, steps, rate, clip=np.inf, ridge=0.0, project=lambda W: W):
     found = []
     for X, y in steps:
         for row, target in zip(X, y, strict=True):
-            slope = loss.slope(np.array([target]), row[None] @ W)[0]
-            slope = slope * min(1, clip / max(np.linalg.norm(slope), 1e-300))
-            total = total + np.outer(row, slope)
+            derivative = loss.derivative(np.array([target]), row[None] @ W)[0]
+            derivative = derivative * min(
+                1, clip / max(np.linalg.norm(derivative), 1e-300)
+            )
+            total = total + np.outer(row, derivative)
         W = project(-total / (1 / rate + ridge))
         found.append(W)
     return np.array(found)
@@ -117,9 +119,9 @@ def test_the_noise_is_that_of_the_sums_and_of_no_smaller_ones(seed):
     wide = Problem(Logistic(), RowBounds(1.0), 4, 2000)
     learner = method.plan(wide, Budget(1.0, 1e-6), StreamTerms(4, 1))
     W = walk(learner, [(np.empty((0, 2000)), np.empty(0))] * 4, seed)[-1, :, 0]
-    deviation = 1e-3 * learner.mechanism.deviation_at(4, 2000)
-    assert_follows(W / deviation, stats.norm.cdf)
-    assert_detects(1.25 * W / deviation, stats.norm.cdf)
+    std = 1e-3 * learner.mechanism.std_at(4, 2000)
+    assert_follows(W / std, stats.norm.cdf)
+    assert_detects(1.25 * W / std, stats.norm.cdf)
 
 
 def opposite(loss, length=1.0):

@@ -168,9 +168,9 @@ def test_replayed_streams_differ_within_the_sensitivity(play, budget, seed):
 
     def run(stream):
         state = learner.init()
-        for place, row in enumerate(stream):
+        for position, row in enumerate(stream):
             X = EXPERTS.centered(row)
-            if budget is ADDED and stream is other and place == 0:
+            if budget is ADDED and stream is other and position == 0:
                 X = X[:0]
             state = learner.step(state, X, NOTHING, as_generator(0))
         return learner.weights(state)
@@ -273,7 +273,7 @@ def test_the_rate_of_weights_counts_the_noise():
     loud = Hedge("weights").plan(EXPERTS, Budget(0.1, 1e-6), terms)
     still = Hedge("weights").plan(EXPERTS, Budget(1e5, 1e-6), terms)
     assert still.temperature == pytest.approx(sqrt(999 / 8 / log(5)), rel=1e-3)
-    noise = loud.mechanism.deviation_at(1000, 5) / (2 * UNITS)
+    noise = loud.mechanism.std_at(1000, 5) / (2 * UNITS)
     expected = sqrt((999 / 8 + noise**2 / 2) / log(5))
     assert loud.temperature == pytest.approx(expected, rel=1e-9)
     assert loud.regret_bound == pytest.approx(

@@ -87,7 +87,7 @@ def test_squared_ratios_add_up_to_the_budget(learner, schedule, accounting):
     method = PerturbedIterates(learner, schedule, accounting)
     plan = planned(method, horizon=300)
     t = np.arange(1.0, 301.0)
-    ratios = plan.sensitivities(t) / plan.deviation()
+    ratios = plan.sensitivities(t) / plan.std()
     mu = 1 / plan.event.multiplier
     assert (ratios**2).sum() == pytest.approx(mu**2, rel=1e-12)
     assert (ratios**2).sum() <= mu**2
@@ -124,7 +124,7 @@ def test_any_budget_is_kept(data):
         1 + 1e-9
     )
     t = np.arange(1.0, horizon + 1)
-    ratios = plan.sensitivities(t) / plan.deviation()
+    ratios = plan.sensitivities(t) / plan.std()
     assert (ratios**2).sum() <= plan.event.multiplier**-2 * (1 + 1e-12)
 
 
@@ -143,9 +143,9 @@ def test_published_noise_is_twelve_to_fifteen_times_as_much(rounds, published, e
 def test_published_noise_falls_as_printed():
     plan = planned(PerturbedIterates(ImplicitGradient(0.5), accounting="paper"))
     beta = published_beta(2 * 1.0 / 0.5, 21, BUDGET)
-    np.testing.assert_allclose(plan.deviation(), beta / np.arange(1, 21))
+    np.testing.assert_allclose(plan.std(), beta / np.arange(1, 21))
     corrected = planned(PerturbedIterates(ProjectedGradient(0.5), accounting="paper"))
-    np.testing.assert_allclose(corrected.deviation(), 2 * plan.deviation())
+    np.testing.assert_allclose(corrected.std(), 2 * plan.std())
 
 
 @pytest.mark.parametrize(
@@ -154,10 +154,10 @@ def test_published_noise_falls_as_printed():
 def test_noise_falls_with_the_power_of_the_schedule(schedule, power):
     method = PerturbedIterates(ImplicitGradient(1.0), schedule)
     plan = planned(method, horizon=10_000)
-    deviation = plan.deviation()
+    std = plan.std()
     t = np.array([2.0, 10_001.0])
-    slope = np.log(deviation[-1] / deviation[0]) / np.log(t[1] / t[0])
-    assert slope == pytest.approx(-power, rel=1e-3)
+    derivative = np.log(std[-1] / std[0]) / np.log(t[1] / t[0])
+    assert derivative == pytest.approx(-power, rel=1e-3)
 
 
 def test_each_schedule_is_the_best_at_what_it_is_for():
@@ -166,8 +166,8 @@ def test_each_schedule_is_the_best_at_what_it_is_for():
         name: planned(PerturbedIterates(ImplicitGradient(1.0), name), horizon=horizon)
         for name in POWERS
     }
-    sums = {name: plan.deviation().sum() for name, plan in noise.items()}
-    squares = {name: (plan.deviation() ** 2).sum() for name, plan in noise.items()}
+    sums = {name: plan.std().sum() for name, plan in noise.items()}
+    squares = {name: (plan.std() ** 2).sum() for name, plan in noise.items()}
     assert min(sums, key=sums.get) == "two_thirds"
     assert min(squares, key=squares.get) == "root"
     # polylogarithmic: the squared sum of sensitivities over mu squared
@@ -187,7 +187,7 @@ def test_what_is_added_follows_the_planned_law(noise, seed):
     base = plan.base
     exact = base.path(base.init(), 1, X, y, np.arange(1, horizon + 1))[:, 0]
     added = run(plan, leaves_of(X, y), seed)[:, :, 0] - exact
-    unit = (added / plan.deviation()[:, None]).ravel()
+    unit = (added / plan.std()[:, None]).ravel()
     assert_follows(unit, norm.cdf)
     assert_detects(unit, norm(scale=0.75).cdf)
 
@@ -302,8 +302,8 @@ def test_averages_have_less_noise_and_the_same_events(seed):
         run(replace(plan, average=average), leaves_of(X, y), seed)
         for average in (False, True)
     )
-    places = np.arange(1, 401)
-    mean = np.tensordot(places / places.sum(), plain, 1)
+    positions = np.arange(1, 401)
+    mean = np.tensordot(positions / positions.sum(), plain, 1)
     np.testing.assert_allclose(shown[-1], mean, atol=1e-9)
 
 

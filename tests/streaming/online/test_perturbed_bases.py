@@ -28,7 +28,7 @@ from tacit.convex.implicit import implicit_step
 from tacit.data import RowBounds
 from tacit.privacy import Neighbors
 from tacit.solvers import Problem
-from tacit.solvers._row_pass import RowWalk
+from tacit.solvers._row_pass import RowPass
 from tacit.streaming import ImplicitGradient, Leader, ProjectedGradient
 from tacit.streaming._terms import StreamTerms
 from tacit.streaming.online._perturbed_bases import Facts
@@ -75,21 +75,23 @@ def random_leaves(loss, rng, horizon=12, rows_per_step=1, p=2):
     return [(x, targets(loss, c)) for x, c in zip(X, codes, strict=True)]
 
 
-def straight(horizon, place, target):
+def straight(horizon, position, target):
     """Return steps of zero rows, but for one whose slope is one, whatever happens."""
     leaves = [(np.zeros((1, 2)), np.zeros(1)) for _ in range(horizon)]
-    leaves[place] = (np.array([[1.0, 0.0]]), np.array([target]))
+    leaves[position] = (np.array([[1.0, 0.0]]), np.array([target]))
     return leaves
 
 
 @each_learner
 @pytest.mark.parametrize("place", [0, 4, 11])
-def test_straight_losses_attain_the_bound(learner, place):
+def test_straight_losses_attain_the_bound(learner, position):
     base = based(learner, Huber(1.0))
     t = np.arange(1.0, 13.0)
-    apart = moves(base, straight(12, place, 1e6), straight(12, place, -1e6))
-    assert (apart[:place] == 0).all()
-    np.testing.assert_allclose(apart[place:], 2 * base.influence(t)[place:], rtol=1e-4)
+    apart = moves(base, straight(12, position, 1e6), straight(12, position, -1e6))
+    assert (apart[:position] == 0).all()
+    np.testing.assert_allclose(
+        apart[position:], 2 * base.influence(t)[position:], rtol=1e-4
+    )
     # and the bound has next to nothing besides
     assert (apart <= base.sensitivity(t, 2.0)).all()
     assert (base.sensitivity(t, 2.0) <= 2 * base.influence(t) * 1.001).all()
@@ -116,9 +118,9 @@ def test_replaced_rows_stay_within_the_bound(learner, loss, rows_per_step, seed)
     for _ in range(5):
         first = random_leaves(loss, rng, rows_per_step=rows_per_step)
         second = [(X.copy(), y.copy()) for X, y in first]
-        place = rng.integers(0, 12)
+        position = rng.integers(0, 12)
         x, y = random_leaves(loss, rng)[0]
-        second[place][0][-1], second[place][1][-1] = x[0], y[0]
+        second[position][0][-1], second[position][1][-1] = x[0], y[0]
         bound = base.sensitivity(np.arange(1.0, 13.0), 2 * lipschitz)
         assert (moves(base, first, second) <= bound).all()
 
@@ -136,15 +138,15 @@ def test_rows_more_or_less_move_half_as_far(learner, data):
     pool = random_leaves(loss, rng, 1, sum(sizes) + 1)[0]
     cuts = np.cumsum([0, *sizes])
     first = [(pool[0][a:b], pool[1][a:b]) for a, b in pairwise(cuts)]
-    place = data.draw(st.integers(0, len(sizes) - 1))
-    inside = data.draw(st.integers(0, sizes[place]))
-    X, y = first[place]
+    position = data.draw(st.integers(0, len(sizes) - 1))
+    inside = data.draw(st.integers(0, sizes[position]))
+    X, y = first[position]
     second = list(first)
-    second[place] = (
+    second[position] = (
         np.insert(X, inside, pool[0][-1], axis=0),
         np.insert(y, inside, pool[1][-1]),
     )
-    lipschitz = loss.max_slope(np.inf, (-1.0, 1.0))
+    lipschitz = loss.max_derivative(np.inf, (-1.0, 1.0))
     bound = base.sensitivity(np.arange(1.0, len(sizes) + 1), lipschitz)
     assert (moves(base, first, second) <= bound).all()
 
@@ -192,8 +194,8 @@ def test_gradient_steps_are_those_of_the_offset_schedule(seed):
     for t, ((X, y), W) in enumerate(
         zip(leaves, iterates(base, leaves), strict=True), 1
     ):
-        slope = Logistic().slope(y, X @ w[:, None])[0, 0]
-        w = w - (slope * X[0] + 0.5 * w) / (0.5 * (t + kappa))
+        derivative = Logistic().derivative(y, X @ w[:, None])[0, 0]
+        w = w - (derivative * X[0] + 0.5 * w) / (0.5 * (t + kappa))
         np.testing.assert_allclose(W[:, 0], w, rtol=1e-10, atol=1e-14)
 
 
@@ -202,7 +204,7 @@ def test_the_leader_is_the_minimum_over_all_rows(seed):
     leaves = random_leaves(Logistic(), as_generator(seed), 10)
     W = iterates(base, leaves)[-1]
     X, y = (np.concatenate(part) for part in zip(*leaves, strict=True))
-    gradient = X.T @ Logistic().slope(y, X @ W) + 0.5 * 11 * W
+    gradient = X.T @ Logistic().derivative(y, X @ W) + 0.5 * 11 * W
     assert np.linalg.norm(gradient) <= base.tolerance
     assert base.tolerance < 1e-3
 
@@ -229,7 +231,7 @@ def test_round_off_is_within_what_the_sensitivity_allows(learner, seed):
         w = w * np.longdouble(after[t])
         w = w * min(np.longdouble(1), np.longdouble(0.2) / np.sqrt(w @ w))
         far.append(float(np.sqrt(((w - W[:, 0]) ** 2).sum())))
-        one = step * walk.slope_roundoff + walk.row_roundoff + walk.leaf_roundoff
+        one = step * walk.derivative_roundoff + walk.row_roundoff + walk.leaf_roundoff
         allowed.append(float(one))
     assert max(far) > 0
     assert (np.array(far) <= np.cumsum(allowed)).all()
@@ -239,7 +241,7 @@ def test_round_off_is_within_what_the_sensitivity_allows(learner, seed):
 @pytest.mark.parametrize("regularizer", [L1Ball(0.7), Simplex()], ids=repr)
 def test_rounding_of_projections_is_within_what_is_planned(regularizer, size, seed):
     rng = as_generator(seed)
-    walk = RowWalk(Problem(Logistic(), RowBounds(), 9, size, 0.0, regularizer), True)
+    walk = RowPass(Problem(Logistic(), RowBounds(), 9, size, 0.0, regularizer), True)
     for _ in range(50):
         w = rng.normal(size=size) * 10 ** rng.uniform(-6, 0)
         w *= min(1.0, regularizer.radius / np.linalg.norm(w))
@@ -267,19 +269,19 @@ def _exact_projection(regularizer, w):
 
 def test_published_gradient_steps_move_twice_as_far_as_their_lemma_says():
     # C = [-1, 1], costs 50 w and -50 w with half a square, at step 100 alone
-    strength, slope, t = 1.0, 50.0, 100
+    strength, derivative, t = 1.0, 50.0, 100
     base = based(
         ProjectedGradient(strength),
-        Huber(slope),
+        Huber(derivative),
         t,
         published=True,
         regularizer=L2Ball(1.0),
     )
-    printed = 2 * (slope + strength) / (strength * t)
+    printed = 2 * (derivative + strength) / (strength * t)
     apart = moves(base, straight(t, t - 1, 1e6), straight(t, t - 1, -1e6))[-1]
     assert apart == pytest.approx(2.0)
     assert printed == pytest.approx(1.02)
-    assert apart <= base.sensitivity(np.array([100.0]), 2 * slope)[0]
+    assert apart <= base.sensitivity(np.array([100.0]), 2 * derivative)[0]
     np.testing.assert_allclose(base.influence(np.array([100.0])), 2 / 100)
 
 
@@ -361,7 +363,7 @@ def test_bounds_are_planned_for_the_rows_that_can_come():
 def test_weights_are_brought_into_balls_of_any_size(radius):
     x_norm = min(1.0, 1 / sqrt(radius))
     problem = Problem(Logistic(), RowBounds(x_norm), 9, 2, 0.0, L2Ball(radius))
-    walk, one = RowWalk(problem, False), np.ones(1)
+    walk, one = RowPass(problem, False), np.ones(1)
     way, y, ends = np.array([[0.6, 0.8]]), np.ones(1), np.ones(1, dtype=np.int64)
     for length in (0.5, 1.5, 1e3, 1e6):
         # a slope of a half, so that the step alone is so many radii long

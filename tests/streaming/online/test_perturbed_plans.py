@@ -61,9 +61,9 @@ def test_what_cannot_be_planned_is_refused_with_a_cure(method, facts, cure):
     budget = facts.pop("budget", BUDGET) if "budget" in facts else BUDGET
     public = {"loss": Logistic(), "bounds": RowBounds(), "n_rows": 1, "n_features": 2}
     problem = Problem(**{**public, **facts})
-    with pytest.raises(PlanError, match=cure) as refusal:
+    with pytest.raises(PlanError, match=cure) as rejection:
         PerturbedIterates(**method).plan(problem, budget, StreamTerms(1000))
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 def test_bad_parameters_are_refused():

@@ -136,7 +136,7 @@ def test_the_quadratic_of_a_loss_touches_it_at_zero_and_is_above_it(loss):
         W = rng.normal(size=(4, loss.n_outputs)) * 3
         Z = X @ W
         zero = np.zeros_like(Z)
-        above = loss.value(y, zero) + (loss.slope(y, zero) * Z).sum(axis=1)
+        above = loss.value(y, zero) + (loss.derivative(y, zero) * Z).sum(axis=1)
         above = above + loss.max_curvature() / 2 * (Z**2).sum(axis=1)
         assert (above >= loss.value(y, Z) - 1e-12).all()
 
@@ -149,8 +149,8 @@ def test_without_noise_it_minimizes_that_quadratic(loss):
     W = walk(learner, stream(loss))[-1]
     G = 0.5 * W
     for X, y in stream(loss):
-        slope = loss.slope(y, np.zeros((len(y), loss.n_outputs)))
-        G = G + X.T @ (slope + loss.max_curvature() * X @ W)
+        derivative = loss.derivative(y, np.zeros((len(y), loss.n_outputs)))
+        G = G + X.T @ (derivative + loss.max_curvature() * X @ W)
     np.testing.assert_allclose(G, 0.0, atol=1e-5)
 
 
@@ -239,11 +239,11 @@ def test_noise_that_drowns_the_moments_raises_nothing(loss, epsilon):
 def test_the_ridge_follows_the_largest_noise_so_far(sums, horizon):
     terms = StreamTerms(horizon)
     learner = QuadraticLeader(sums).plan(problem(), Budget(1.0, 1e-6), terms)
-    deviation = learner.mechanism.deviation(learner.size)
+    std = learner.mechanism.std(learner.size)
     ridges = np.array([learner._ridge_at(t) for t in range(1, horizon + 1)])
-    largest = np.maximum.accumulate(deviation)
+    largest = np.maximum.accumulate(std)
     assert (ridges >= 0.7 * 3 * largest * (1 - 1e-12)).all()
-    assert (ridges <= 0.7 * 3 * deviation.max() * (1 + 1e-12)).all()
+    assert (ridges <= 0.7 * 3 * std.max() * (1 + 1e-12)).all()
     fixed = replace(learner, ridge=8.0)
     assert fixed._ridge_at(1) == fixed._ridge_at(horizon) == 2.0
 
@@ -251,8 +251,8 @@ def test_the_ridge_follows_the_largest_noise_so_far(sums, horizon):
 def test_sums_of_trees_have_less_noise_at_some_later_steps():
     # the control: the noise of the last step alone would be too low a ridge
     learner = QuadraticLeader("tree").plan(problem(), Budget(1.0, 1e-6), TERMS)
-    deviation = learner.mechanism.deviation(learner.size)
-    assert deviation[11] < 0.9 * deviation[10]
+    std = learner.mechanism.std(learner.size)
+    assert std[11] < 0.9 * std[10]
 
 
 @pytest.mark.parametrize(

@@ -149,8 +149,8 @@ def test_rows_that_cannot_be_used_count_as_zero_rows(x):
     # the same as a row of zeros with no label, at the first step and later
     def coefficients(odd, label):
         private = RiverClassifier(classifier(rows_per_step=2, horizon=3), NAMES)
-        for place, good in enumerate(named(rows(3)[0])):
-            private.learn_one(good, place % 2 == 0)
+        for position, good in enumerate(named(rows(3)[0])):
+            private.learn_one(good, position % 2 == 0)
             private.learn_one(odd, label)
         private.predict_one(odd)
         return private.stream.coef_

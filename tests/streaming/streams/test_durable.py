@@ -19,7 +19,7 @@ from tests.streaming.streams.folders import (
 )
 from tests.streaming.streams.tiny import Tiny
 
-from tacit._resumable import folder as _held
+from tacit._resumable import folder as _stored
 from tacit.privacy import Budget, Ledger
 from tacit.streaming import DurableStream
 
@@ -56,7 +56,7 @@ def test_a_state_that_skips_its_disk_would_be_caught(tmp_path, monkeypatch, seed
     expected = [values(text) for text in plain_run(rows)]
     folder_run(tmp_path / "a", rows[:2])
     with monkeypatch.context() as patch:  # a step is shown and never written
-        patch.setattr(_held, "placed", lambda *_: None)
+        patch.setattr(_stored, "placed", lambda *_: None)
         folder_run(tmp_path / "a", rows[:3])
     found = folder_run(tmp_path / "a", [*rows[:2], rows[3]])
     assert values(found[2]) == expected[1]
@@ -65,13 +65,13 @@ def test_a_state_that_skips_its_disk_would_be_caught(tmp_path, monkeypatch, seed
 
 def test_a_step_is_on_disk_before_the_model_shows_it(tmp_path, monkeypatch, seed):
     model, steps_shown = Tiny(random_state=7), []
-    write = _held.placed
+    write = _stored.placed
 
     def watched(path, content):
         steps_shown.append(getattr(model, "_n_steps", 0))
         write(path, content)
 
-    monkeypatch.setattr(_held, "placed", watched)
+    monkeypatch.setattr(_stored, "placed", watched)
     with DurableStream(model, tmp_path / "s") as stream:
         for X, y in rows_of(seed, steps=2):
             stream.partial_fit(X, y)
@@ -170,11 +170,11 @@ def test_a_folder_of_another_user_is_rejected(tmp_path, monkeypatch):
 
 
 def test_a_folder_whose_permissions_cannot_change_is_rejected(tmp_path, monkeypatch):
-    def refused(*_):
+    def rejected(*_):
         raise PermissionError
 
     tmp_path.chmod(0o755)
-    monkeypatch.setattr(os, "fchmod", refused)
+    monkeypatch.setattr(os, "fchmod", rejected)
     with pytest.raises(ValueError, match="permissions cannot be changed"):
         DurableStream(Tiny(), tmp_path)
     assert not list(tmp_path.iterdir())
@@ -239,7 +239,7 @@ def test_a_write_that_fails_takes_the_step_back(
             def full(*_, **__):
                 raise OSError(28, "No space left on device")
 
-            real = _held.placed
+            real = _stored.placed
 
             def placed(path, content):
                 # the identity, which comes before the charge, finds room
@@ -247,7 +247,7 @@ def test_a_write_that_fails_takes_the_step_back(
                     patch.setattr(os, where, full)
                 real(path, content)
 
-            patch.setattr(_held, "placed", placed)
+            patch.setattr(_stored, "placed", placed)
             with pytest.raises(OSError, match="No space"):
                 stream.partial_fit(*rows[step - 1])
         assert dict(vars(model)) == before

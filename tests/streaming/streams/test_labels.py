@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit._stream_values import class_places, column_of, label_of, labels_of
+from tacit._stream_values import class_positions, column_of, label_of, labels_of
 from tacit.linear_model import LogisticRegression
 from tacit.streaming import HedgeAggregator, IncrementalERM, OnlineLogisticRegression
 
@@ -106,6 +106,6 @@ def test_dates_are_no_predictions_of_labels():
 def test_places_are_those_of_the_classes():
     classes = np.array([0, 1, 7])
     labels = np.array([7, 0.0, True, "1", None, 3], dtype=object)
-    assert class_places(classes, labels).tolist() == [2, 0, 1, -1, -1, -1]
+    assert class_positions(classes, labels).tolist() == [2, 0, 1, -1, -1, -1]
     texts = np.array(["no", "yes"])
-    assert class_places(texts, np.array(["yes", "?", "no"])).tolist() == [1, -1, 0]
+    assert class_positions(texts, np.array(["yes", "?", "no"])).tolist() == [1, -1, 0]

@@ -156,14 +156,14 @@ def test_a_clone_is_a_new_stream_with_a_charge_of_its_own():
     assert len(ledger.report().entries) == 2
 
 
-def walked(seeds, random_state=3):
+def visited(seeds, random_state=3):
     model = linear(random_state=random_state)
     return [model.partial_fit(*rows(seed)).coef_ for seed in seeds]
 
 
 def test_the_same_rows_meet_the_same_noise():
-    np.testing.assert_array_equal(walked([1, 2, 3]), walked([1, 2, 3]))
-    assert not np.array_equal(walked([1, 2, 3]), walked([1, 2, 3], random_state=4))
+    np.testing.assert_array_equal(visited([1, 2, 3]), visited([1, 2, 3]))
+    assert not np.array_equal(visited([1, 2, 3]), visited([1, 2, 3], random_state=4))
 
 
 def noises(seeds):
@@ -211,7 +211,7 @@ def test_rows_of_another_shape_meet_other_noise_even_with_the_same_bytes():
 
 
 def test_no_seed_means_fresh_noise_for_every_stream():
-    assert not np.array_equal(walked([1], None), walked([1], None))
+    assert not np.array_equal(visited([1], None), visited([1], None))
 
 
 def test_fit_is_a_replay_in_order_and_can_be_repeated(seed):

@@ -208,7 +208,9 @@ def test_a_step_of_rows_of_another_width_is_a_step_of_missing_rows(kind, n_rows,
 def test_an_array_of_objects_with_a_row_of_another_width_costs_that_row_alone():
     X, y = good(seed=1)
     rows = np.empty(6, dtype=object)
-    rows[:] = [[0.1] if place == 2 else row for place, row in enumerate(X.tolist())]
+    rows[:] = [
+        [0.1] if position == 2 else row for position, row in enumerate(X.tolist())
+    ]
     X[2] = np.nan
     expected = started().partial_fit(X, y)
     np.testing.assert_array_equal(started().partial_fit(rows, y).coef_, expected.coef_)

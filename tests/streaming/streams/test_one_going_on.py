@@ -215,7 +215,7 @@ def in_a_fork(function):
     return said
 
 
-def refusal(step):
+def rejection(step):
     try:
         step()
     except ValueError as error:
@@ -225,14 +225,14 @@ def refusal(step):
 
 def test_a_forked_process_predicts_and_cannot_go_on(tmp_path):
     model = Tiny().partial_fit(*rows())
-    words = in_a_fork(lambda: refusal(lambda: model.partial_fit(*rows(1))))
+    words = in_a_fork(lambda: rejection(lambda: model.partial_fit(*rows(1))))
     assert "process that began it" in words
     assert in_a_fork(lambda: str(model.predict(rows()[0]).shape)) == "(3,)"
     assert in_a_fork(lambda: str(model.fit(*rows()).n_steps_)) == "3"
     assert model.partial_fit(*rows(2)).n_steps_ == 2
     with DurableStream(Tiny(), tmp_path / "s") as stream:
         stream.partial_fit(*rows())
-        held = in_a_fork(lambda: refusal(lambda: stream.model.partial_fit(*rows(1))))
+        held = in_a_fork(lambda: rejection(lambda: stream.model.partial_fit(*rows(1))))
         assert "held by a DurableStream" in held
 
 

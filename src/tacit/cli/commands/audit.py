@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from tacit._progress import bar
-from tacit.cli._console import REFUTED, Refused, clean, json_option, out
+from tacit.cli._console import REFUTED, Rejected, clean, json_option, out
 from tacit.cli._options import given_settings
 
 
@@ -124,7 +124,7 @@ def command(
     """
     _refuse_options_of_the_other(one_run)
     if (path is None) == (folder is None):
-        raise Refused("Either PACKAGE.MODULE:CLASS or --model FOLDER must be given.")
+        raise Rejected("Either PACKAGE.MODULE:CLASS or --model FOLDER must be given.")
     if folder is not None:
         estimator, features = _of_model(folder, features, one_run)
     else:
@@ -156,7 +156,7 @@ def command(
         )
     lines = [f"no noise     {leak}" for leak in found.leaks]
     lines.append(f"trainings    {runs} on each side, {found.result.method}")
-    _told(found, "runs", lines, as_json)
+    _released(found, "runs", lines, as_json)
 
 
 def _one_run(
@@ -175,10 +175,10 @@ def _one_run(
         f"guesses      {result.n_correct} right of {result.n_guesses}, by "
         f"{found.attribute}, {result.method}"
     )
-    _told(found, "canaries", [guesses], as_json)
+    _released(found, "canaries", [guesses], as_json)
 
 
-def _told(found: Any, counted: str, lines: list[str], as_json: bool) -> None:
+def _released(found: Any, counted: str, lines: list[str], as_json: bool) -> None:
     """Tell the outcome of an audit, and end with the code of a refutation."""
 
     def human(console: Console) -> None:
@@ -204,7 +204,7 @@ def _refuse_options_of_the_other(one_run: bool) -> None:
     for name in ("runs", "rows", "jobs") if one_run else ("canaries",):
         if context.get_parameter_source(name) is given:
             where = "without" if one_run else "with"
-            raise Refused(f"--{name} is for an audit {where} --one-run.")
+            raise Rejected(f"--{name} is for an audit {where} --one-run.")
 
 
 def _of_model(
@@ -220,13 +220,13 @@ def _of_model(
     for name in ("epsilon", "delta", "neighbors", "settings"):
         if context.get_parameter_source(name) is given:
             option = "set" if name == "settings" else name
-            raise Refused(f"--{option} is not for --model, which has its parameters.")
+            raise Rejected(f"--{option} is not for --model, which has its parameters.")
     saved = read(folder)
     if saved.privacy is None or isinstance(saved.estimator, SavedSide):
-        raise Refused(f"{folder} holds no estimator that can be fitted and audited.")
+        raise Rejected(f"{folder} holds no estimator that can be fitted and audited.")
     estimator = clone(saved.estimator)
     # a delta that was left out followed the number of rows, of which there are fewer
-    estimator.set_params(delta=saved.privacy.promise.delta)
+    estimator.set_params(delta=saved.privacy.guarantee.delta)
     if features is None and (not one_run or hasattr(estimator, "feature_bounds")):
         features = int(saved.estimator.n_features_in_)
     return estimator, features
@@ -240,22 +240,22 @@ def _estimator(path: str, settings: dict[str, Any], options: dict[str, Any]) -> 
 
     module, colon, name = path.partition(":")
     if not (module and colon and name):
-        raise Refused(f"The estimator must have the form MODULE:CLASS, got {path!r}.")
+        raise Rejected(f"The estimator must have the form MODULE:CLASS, got {path!r}.")
     # also what lies in this folder, but nothing there hides what is installed
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
         kind = getattr(import_module(module), name)
     except ImportError as error:
-        raise Refused(f"{module} cannot be imported: {error}.") from error
+        raise Rejected(f"{module} cannot be imported: {error}.") from error
     except AttributeError:
-        raise Refused(f"{module} has no class {name!r}.") from None
+        raise Rejected(f"{module} has no class {name!r}.") from None
     if not isinstance(kind, type):
-        raise Refused(f"{path} is not a class.")
+        raise Rejected(f"{path} is not a class.")
     given = {key: restored_parameter(key, value) for key, value in settings.items()}
     for option in options:
         if option in given:
-            raise Refused(f"--set {option} is not for that; use --{option}.")
+            raise Rejected(f"--set {option} is not for that; use --{option}.")
     try:
         estimator = kind(**given)
         known = estimator.get_params(deep=False)
@@ -263,7 +263,7 @@ def _estimator(path: str, settings: dict[str, Any], options: dict[str, Any]) -> 
         # a foreign estimator may have no delta and no neighbors to set
         estimator.set_params(**{k: v for k, v in chosen.items() if k in known})
     except (AttributeError, TypeError) as error:
-        raise Refused(
+        raise Rejected(
             f"{name} cannot be made with these parameters: {error}."
         ) from error
     return estimator

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from tacit.cli._console import Refused, json_option, out
+from tacit.cli._console import Rejected, json_option, out
 
 SUFFIXES = (".csv", ".parquet", ".arrow")
 # Ratings of a user, and items
@@ -38,9 +38,9 @@ def command(
     is high_income. Ratings are 1 or 5, in the columns user, item and rating.
     """
     if path.suffix not in SUFFIXES:
-        raise Refused(f"PATH must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
+        raise Rejected(f"PATH must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
     if path.exists() and not force:
-        raise Refused(f"{path} is there already; give another PATH, or --force.")
+        raise Rejected(f"{path} is there already; give another PATH, or --force.")
     import pyarrow as pa
     from pyarrow import csv, feather, parquet
 

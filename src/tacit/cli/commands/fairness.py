@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from tacit.cli._accounts import show_account
-from tacit.cli._console import Refused, clean, json_option, out, warn_of_budget
+from tacit.cli._console import Rejected, clean, json_option, out, warn_of_budget
 from tacit.cli._options import (
     csv_options,
     given_settings,
@@ -17,7 +17,7 @@ from tacit.cli._options import (
     ledger_for,
     ledger_options,
     no_ledger_option,
-    refuse_no_ledger,
+    require_ledger,
 )
 
 # As in `tacit.fairness.NOTIONS`, which is not loaded for a help text
@@ -128,13 +128,15 @@ def command(
     the ledger before they are drawn, and may be published.
     """
     if epsilon is None and (delta or label is not None):
-        raise Refused("--delta and --label go with --epsilon; leave them out.")
+        raise Rejected("--delta and --label go with --epsilon; leave them out.")
     if epsilon is not None:
-        refuse_no_ledger(ledger_url, no_ledger)
+        require_ledger(ledger_url, no_ledger)
         if sampling is not None:
-            raise Refused("--sampling is for outcomes without --epsilon; leave it out.")
+            raise Rejected(
+                "--sampling is for outcomes without --epsilon; leave it out."
+            )
     from tacit.cli import _certifying as certifying
-    from tacit.cli._output_paths import refuse_label
+    from tacit.cli._output_paths import check_label
     from tacit.persistence import read
     from tacit.privacy import Budget
 
@@ -147,7 +149,7 @@ def command(
     payment = None
     if epsilon is not None:
         label = "fairness" if label is None else label
-        refuse_label(label)
+        check_label(label)
         ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
         payment = certifying.Payment(epsilon, delta, ledger, label)
         warn_of_budget(Budget(epsilon, delta))
@@ -161,30 +163,30 @@ def command(
 
 def _refuse_page(page: Path | None, force: bool, used: list[Path]) -> None:
     """Refuse a page that cannot be written, while nothing is charged yet."""
-    from tacit.cli._output_paths import refuse_file, try_writing
+    from tacit.cli._output_paths import check_file, try_writing
 
     if page is None:
         return
-    refuse_file(page, used, "--html")
+    check_file(page, used, "--html")
     if page.exists() and not force:
-        raise Refused(f"{page} is there already; give another --html, or --force.")
+        raise Rejected(f"{page} is there already; give another --html, or --force.")
     try_writing(page, "--html")
 
 
 def _listed(groups: tuple[str, ...], sensitive: tuple[str, ...]) -> dict[str, Any]:
     """Return the public values that ``--groups`` lists, by column."""
     if len(set(sensitive)) < len(sensitive):
-        raise Refused("--sensitive names a column twice.")
+        raise Rejected("--sensitive names a column twice.")
     found = {}
     for name, values in given_settings(groups, "--groups").items():
         if name not in sensitive:
-            raise Refused(f"--groups names {name!r}, which is not among --sensitive.")
+            raise Rejected(f"--groups names {name!r}, which is not among --sensitive.")
         listed = values if isinstance(values, list) else str(values).split(",")
         texts = [
             part.strip() if isinstance(part, str) else str(part) for part in listed
         ]
         if not all(texts) or len(set(texts)) < len(texts):
-            raise Refused(f"--groups must list different values for {name!r}.")
+            raise Rejected(f"--groups must list different values for {name!r}.")
         found[name] = texts
     return found
 

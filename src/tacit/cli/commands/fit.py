@@ -19,7 +19,7 @@ from tacit.cli._options import (
     ledger_for,
     ledger_options,
     no_ledger_option,
-    refuse_no_ledger,
+    require_ledger,
     schema_for,
 )
 
@@ -95,19 +95,19 @@ def command(
     Charges the ledger first and fits then. What is wrong with the files, the schema or
     the budget is said before anything is charged.
     """
-    refuse_no_ledger(ledger_url, no_ledger)
+    require_ledger(ledger_url, no_ledger)
     from tacit.cli import _fitting as fitting
-    from tacit.cli._output_paths import refuse_folder, refuse_label
+    from tacit.cli._output_paths import check_folder, check_label
 
     used = [data, Path(schema_path), *ledger_files(ledger_url)]
-    refuse_folder(folder, force, used, "--out")
+    check_folder(folder, force, used, "--out")
     schema = schema_for(schema_path, target)
     model = estimator_for(schema, settings=given_settings(settings), **parameters)
     ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
     extras = fitting.Extras(measure, set_aside, intervals)
     shown = not (quiet or as_json)
     label = schema.target.name if label is None else label
-    refuse_label(label)
+    check_label(label)
     rows = fitting.read(
         data,
         schema,
@@ -118,7 +118,7 @@ def command(
         scratch=scratch,
         progress=shown,
     )
-    fitting.refuse_early(model, rows, extras, ledger, label)
+    fitting.check_early(model, rows, extras, ledger, label)
     fitted = fitting.fitted(model, rows, extras, ledger, label, shown)
     written = fitting.write(folder, fitted, schema, ledger, label, force)
     out(as_json, written, lambda console: _show(console, fitted, written))

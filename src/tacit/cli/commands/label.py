@@ -9,8 +9,8 @@ import click
 from rich.console import Console
 
 from tacit.cli._accounts import account_facts, show_account
-from tacit.cli._console import Refused, json_option, out, warn_of_budget
-from tacit.cli._learners import LEARNERS, learner, rehearsed
+from tacit.cli._console import Rejected, json_option, out, warn_of_budget
+from tacit.cli._learners import LEARNERS, dry_run_checked, learner
 from tacit.cli._options import (
     csv_options,
     given_settings,
@@ -19,7 +19,7 @@ from tacit.cli._options import (
     ledger_options,
     neighbors_options,
     no_ledger_option,
-    refuse_no_ledger,
+    require_ledger,
     schema_for,
     schema_options,
     settings_option,
@@ -177,7 +177,7 @@ def command(
     was killed goes on where it stopped. The student is an ordinary model that learnt
     from the answers, and as private as they are.
     """
-    refuse_no_ledger(ledger_url, no_ledger or only_plan)
+    require_ledger(ledger_url, no_ledger or only_plan)
     _refuse_together(public, labels_only, ids, parameters["neighbors"])
     from tacit.cli import _labeling as labeling
     from tacit.cli import _students as students
@@ -191,16 +191,16 @@ def command(
     teacher_learner = learner(schema, teacher, set_teacher, "--teacher")
     student_learner = students.student_learner(schema, student, set_student, output)
 
-    def rehearse(teacher_rows: float, student_rows: int) -> Any:
+    def dry_run(teacher_rows: float, student_rows: int) -> Any:
         """Set both for so many rows; refuse what cannot learn, before the charge."""
         labeler.set_params(
-            estimator=rehearsed(
+            estimator=dry_run_checked(
                 teacher_learner, set_teacher, schema, int(teacher_rows), "--teacher"
             )
         )
         if student_learner is None:
             return None
-        return rehearsed(
+        return dry_run_checked(
             student_learner, set_student, schema, student_rows, "--student"
         )
 
@@ -217,31 +217,31 @@ def command(
     ledger = ledger_for(ledger_url, no_ledger, dataset, analyst)
     if only_plan:
         facts = labeling.plan_facts(labeler, queries, ledger)
-        rehearse(facts["plan"]["rows_per_teacher"], labeler.n_queries)
+        dry_run(facts["plan"]["rows_per_teacher"], labeler.n_queries)
         out(as_json, facts, lambda console: _show_plan(console, facts))
         return
     label = schema.target.name if label is None else label
     used = [p for p in (private, public) if p is not None]
     used += [Path(schema_path), *ledger_files(ledger_url)]
-    places = labeling.Places(state, labels, output, force)
-    places.refuse(used, label)
+    positions = labeling.Positions(state, labels, output, force)
+    positions.reject(used, label)
     reading = {"encoding": encoding, "delimiter": delimiter}
     pool = read_pool(
         public or private, schema, queries, features_only=labels_only, **reading
     )
-    labeling.refuse_outputs(pool, places)
+    labeling.check_outputs(pool, positions)
     rows = read_private(private, schema, ids, shown, **reading)
     labeler.set_params(n_queries=pool.n_queries)
     planned = labeler.plan(len(rows.X))
     if votes:
-        labeling.refuse_votes(labeler, planned, schema, pool)
-    ready_student = rehearse(planned.rows_per_teacher, pool.n_queries)
+        labeling.check_votes(labeler, planned, schema, pool)
+    ready_student = dry_run(planned.rows_per_teacher, pool.n_queries)
     counted = parameters["neighbors"] == "replace_one"
     warn_of_budget(planned.budget, len(rows.X) if counted else labeler.expected_rows)
-    if ledger is not None and not places.begun:
+    if ledger is not None and not positions.begun:
         with labelled(label):
-            ledger.require(planned.event, "tacit label", promise=planned.budget)
-    with labeling.opened(labeler, places, pool, ledger) as durable:
+            ledger.require(planned.event, "tacit label", guarantee=planned.budget)
+    with labeling.opened(labeler, positions, pool, ledger) as durable:
         students.refuse_other(output, force, durable.identity)
         before = durable.n_asked
         with labelled(label):
@@ -251,7 +251,7 @@ def command(
             named = labeling.vote_columns(labeler, schema) if votes else None
             table = labeling.labelled_table(pool, answers, schema, named)
             labeling.put_table(labels, table, force)
-        data = _facts(durable, planned, pool, before, places)
+        data = _facts(durable, planned, pool, before, positions)
         data["private_rows"] = len(rows.X) if counted else None
         if output is not None:
             learnt = students.fitted(durable, ready_student, pool.X, answers)
@@ -264,22 +264,22 @@ def _refuse_together(
 ) -> None:
     """Refuse options that do not go together."""
     if labels_only and public is not None:
-        raise Refused(
+        raise Rejected(
             "--labels-only labels PRIVATE itself, whose features are public then; "
             "leave PUBLIC out."
         )
     if not labels_only and public is None:
-        raise Refused(
+        raise Rejected(
             "PUBLIC must name the table to label, or --labels-only say that the "
             "features of PRIVATE are public."
         )
     if labels_only and neighbors != "replace_one":
-        raise Refused(
+        raise Rejected(
             "--labels-only must go with --neighbors replace_one, as features and the "
             "number of rows are public."
         )
     if ids is not None and neighbors != "add_or_remove_one":
-        raise Refused(
+        raise Rejected(
             "--ids must go with --neighbors add_or_remove_one: a row that is replaced "
             "may have another name, and would change two teachers."
         )
@@ -291,11 +291,11 @@ def _number_of_teachers(text: str) -> int | str:
     try:
         return int(text)
     except ValueError:
-        raise Refused(f"--teachers must be a number or auto, got {text!r}.") from None
+        raise Rejected(f"--teachers must be a number or auto, got {text!r}.") from None
 
 
 def _facts(
-    durable: Any, planned: Any, pool: Any, before: int, places: Any
+    durable: Any, planned: Any, pool: Any, before: int, positions: Any
 ) -> dict[str, Any]:
     """Return what a run did, as plain data; all of it is public."""
     labeler, answers = durable.labeler, durable.labels
@@ -308,9 +308,9 @@ def _facts(
         "answered": int(answers.answered.sum()),
         "ended": durable.remaining.ended,
         "privacy": labeler.privacy_.to_dict(),
-        "labels": None if places.labels is None else str(places.labels),
-        "output": None if places.output is None else str(places.output),
-        "state": str(places.state),
+        "labels": None if positions.labels is None else str(positions.labels),
+        "output": None if positions.output is None else str(positions.output),
+        "state": str(positions.state),
         "ledger": account_facts(durable.ledger),
     }
 

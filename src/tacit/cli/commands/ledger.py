@@ -13,7 +13,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tacit.cli._console import UNSOUND, Refused, clean, json_option, out, warn_of_budget
+from tacit.cli._console import (
+    UNSOUND,
+    Rejected,
+    clean,
+    json_option,
+    out,
+    warn_of_budget,
+)
 from tacit.cli._options import opened_ledger
 
 if TYPE_CHECKING:
@@ -49,7 +56,7 @@ def _which(function: Any) -> Any:
 
 def _opened(url: str | None, dataset: str | None) -> StoredLedger:
     if url is None:
-        raise Refused("--ledger must name the ledger, or TACIT_LEDGER.")
+        raise Rejected("--ledger must name the ledger, or TACIT_LEDGER.")
     ledger: StoredLedger = opened_ledger(url, dataset, None)
     return ledger
 
@@ -87,7 +94,7 @@ def init(
     from tacit.privacy import Budget, Ledger, Neighbors
 
     if url is None or dataset is None:
-        raise Refused("--ledger and --dataset must be given.")
+        raise Rejected("--ledger and --dataset must be given.")
     budget = Budget(epsilon, delta, Neighbors.of(neighbors))
     warn_of_budget(budget)
     ledger = Ledger.open(url, dataset=dataset, budget=budget)
@@ -313,7 +320,7 @@ def allow(
     from tacit.privacy import Budget
 
     if nothing == (epsilon is not None):
-        raise Refused("--epsilon must be given, or --nothing, and not both.")
+        raise Rejected("--epsilon must be given, or --nothing, and not both.")
     ledger = _opened(url, dataset)
     budget, limit = None, "nothing"
     if epsilon is not None:

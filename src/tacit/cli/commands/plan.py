@@ -239,8 +239,8 @@ def _show(console: Console, data: dict[str, Any]) -> None:
         )
     for assumption in data["assumptions"]:
         console.print(f"assumes      {assumption}", markup=False)
-    telling = data["telling"]
-    where = "" if telling is None else f", of which {telling} columns tell something"
+    message = data["telling"]
+    where = "" if message is None else f", of which {message} columns tell something"
     console.print(f"{data['measure']} on made-up rows like these{where}")
     table = Table(box=None)
     table.add_column("the columns tell")

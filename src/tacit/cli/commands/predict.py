@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from tacit.cli._console import Refused, json_option, out
+from tacit.cli._console import Rejected, json_option, out
 from tacit.cli._options import csv_options
 
 
@@ -47,22 +47,22 @@ def command(
     from tacit.persistence import SavedSide, read
 
     if path.suffix not in SUFFIXES:
-        raise Refused(f"--out must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
+        raise Rejected(f"--out must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
     if path.exists() and not force:
-        raise Refused(f"{path} is there already; give another --out, or --force.")
+        raise Rejected(f"{path} is there already; give another --out, or --force.")
     saved = read(folder)
     if isinstance(saved.estimator, SavedSide):
-        raise Refused(
+        raise Rejected(
             f"{folder} is the item side of a recommender; use 'tacit recommend row'."
         )
     if saved.schema is None:
-        raise Refused(
+        raise Rejected(
             f"{folder} has no schema: it was not written by 'tacit fit', 'stream' or "
             "'label'."
         )
     if probabilities and not hasattr(saved.estimator, "predict_proba"):
         name = type(saved.estimator).__name__
-        raise Refused(f"--probabilities are not known to a model of {name}.")
+        raise Rejected(f"--probabilities are not known to a model of {name}.")
     blocks = predictions(
         saved, data, keep, probabilities, encoding=encoding, delimiter=delimiter
     )

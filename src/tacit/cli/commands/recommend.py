@@ -11,14 +11,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from tacit.cli._accounts import show_account
-from tacit.cli._console import Refused, clean, json_option, out
+from tacit.cli._console import Rejected, clean, json_option, out
 from tacit.cli._options import (
     given_settings,
     ledger_files,
     ledger_for,
     ledger_options,
     no_ledger_option,
-    refuse_no_ledger,
+    require_ledger,
     settings_option,
 )
 
@@ -150,9 +150,9 @@ def fit(
     protected together. What is wrong with files, options or the budget is said before
     anything is charged.
     """
-    refuse_no_ledger(ledger_url, no_ledger or only_plan)
+    require_ledger(ledger_url, no_ledger or only_plan)
     from tacit.cli import _recommending as recommending
-    from tacit.cli._output_paths import refuse_folder, refuse_label
+    from tacit.cli._output_paths import check_folder, check_label
 
     shown = not (quiet or as_json)
     catalogue = recommending.catalogue(items, columns[1], ratings)
@@ -170,13 +170,13 @@ def fit(
         out(as_json, facts, lambda console: _show_plan(console, facts))
         return
     if ratings is None:
-        raise Refused("RATINGS must be given; --plan alone does without.")
+        raise Rejected("RATINGS must be given; --plan alone does without.")
     if folder is None:
-        raise Refused("--out must name the folder for the item side.")
+        raise Rejected("--out must name the folder for the item side.")
     label = "recommend" if label is None else label
-    refuse_label(label)
+    check_label(label)
     used = [ratings, *recommending.item_files(items), *ledger_files(ledger_url)]
-    refuse_folder(folder, force, used, "--out", "side")
+    check_folder(folder, force, used, "--out", "side")
     recommending.fitted(model, ratings, columns, ledger, label, shown)
     written = recommending.write(folder, model, ledger, label, force)
     out(as_json, written, lambda console: _show(console, model, written))
@@ -211,7 +211,7 @@ def row(
     from tacit.cli import _recommending as recommending
 
     if path is not None:
-        recommending.refuse_table(path, force, [side, mine])
+        recommending.check_table(path, force, [side, mine])
     own = recommending.own_row(side, mine, columns)
     if path is not None:
         recommending.write_row(path, own)
@@ -271,7 +271,7 @@ def _show(console: Console, model: Any, written: dict[str, Any]) -> None:
         f"items        {side['items']:,}, each with an offset and a vector of "
         f"{side['vectors']:,}, by {written['solver']}"
     )
-    if written["rows"] is not None and model.privacy_.promise.delta > (
+    if written["rows"] is not None and model.privacy_.guarantee.delta > (
         1 / written["rows"]
     ):
         console.print(

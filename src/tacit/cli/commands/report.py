@@ -52,8 +52,8 @@ def command(
     from tacit.cli._reporting import (
         audit_of,
         certificate_of,
+        check_sound,
         kept_account,
-        refuse_unsound,
         write_reports,
     )
     from tacit.persistence import digest, read
@@ -63,7 +63,7 @@ def command(
     if ledger_url is not None:
         dataset = dataset or kept_account(saved).get("dataset")
         ledger = opened_ledger(ledger_url, dataset, analyst)
-        refuse_unsound(saved, ledger)
+        check_sound(saved, ledger)
     attacks = [audit_of(path, saved) for path in audits]
     certificates = []
     if fairness is not None:

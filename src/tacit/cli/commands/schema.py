@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tacit.cli._console import Refused, clean, json_option, out
+from tacit.cli._console import Rejected, clean, json_option, out
 from tacit.cli._options import csv_options
 
 FILE = click.Path(path_type=Path)
@@ -52,7 +52,7 @@ def init(
     """
     path = data.with_suffix(".toml") if path is None else path
     if path.exists() and not force:
-        raise Refused(f"{path} is there already; give another --out, or --force.")
+        raise Rejected(f"{path} is there already; give another --out, or --force.")
     from tacit.tables import draft
 
     schema = draft(
@@ -160,10 +160,10 @@ def confirm(
     them. Confirm what you would have written down without seeing the rows.
     """
     if everything == bool(columns):
-        raise Refused("Name the COLUMNS to confirm, or give --all, and not both.")
+        raise Rejected("Name the COLUMNS to confirm, or give --all, and not both.")
     facts = _given(ends, categories, missing, unseen)
     if (facts or kind or target) and len(columns) != 1:
-        raise Refused(
+        raise Rejected(
             "--range, --categories, --missing, --unseen, --kind and --target are for "
             "one column; name it."
         )
@@ -200,7 +200,7 @@ def _given(
         try:
             found["missing"] = None if missing == "refuse" else float(missing)
         except ValueError:
-            raise Refused("--missing must be a number, or refuse.") from None
+            raise Rejected("--missing must be a number, or refuse.") from None
     if unseen is not None:
         found["unseen"] = unseen
     return found
@@ -215,7 +215,7 @@ def _changed(column: Any, kind: str | None, facts: dict[str, Any]) -> Any:
     for key in facts:
         wanted = "number" if key in ("range", "missing") else "category"
         if column.kind != wanted:
-            raise Refused(
+            raise Rejected(
                 f"--{key} is for a column of kind {wanted!r}, and {column.name!r} is "
                 f"of kind {column.kind!r}; give --kind to change it."
             )

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from tacit.cli._accounts import account_facts, cost_facts, show_account
-from tacit.cli._console import Refused, clean, json_option, out, warn_of_budget
+from tacit.cli._console import Rejected, clean, json_option, out, warn_of_budget
 from tacit.cli._options import (
     csv_options,
     given_settings,
@@ -17,7 +17,7 @@ from tacit.cli._options import (
     ledger_for,
     ledger_options,
     no_ledger_option,
-    refuse_no_ledger,
+    require_ledger,
     schema_for,
     schema_options,
     settings_option,
@@ -140,23 +140,23 @@ def command(
     step charges the whole horizon; later ones, and later runs, charge nothing. Rows
     that cannot be used count as rows and add nothing.
     """
-    refuse_no_ledger(ledger_url, no_ledger or only_plan)
+    require_ledger(ledger_url, no_ledger or only_plan)
     if neighbors != "replace_one":
-        raise Refused(
+        raise Rejected(
             "--neighbors must be replace_one: rows are grouped by their number, so "
             "that one more or less would move all later ones to other steps; call "
             "partial_fit in Python, with steps by time."
         )
     if not SHORTEST <= poll <= LONGEST:  # NaN neither
-        raise Refused(
+        raise Rejected(
             f"--poll must be {SHORTEST:g} to {LONGEST:g} seconds, got {poll:g}."
         )
     from tacit.cli import _streaming as streaming
     from tacit.cli._output_paths import (
-        refuse_file,
-        refuse_folder,
-        refuse_label,
-        refuse_state,
+        check_file,
+        check_folder,
+        check_label,
+        check_state,
     )
     from tacit.privacy import labelled
     from tacit.streaming import DurableStream
@@ -176,27 +176,27 @@ def command(
         out(as_json, facts, lambda console: _show_plan(console, facts))
         return
     if state is None:
-        raise Refused("--state must name the folder to keep the stream in.")
+        raise Rejected("--state must name the folder to keep the stream in.")
     label = schema.target.name if label is None else label
-    refuse_label(label)
+    check_label(label)
     table = GrowingTable(source, schema, encoding=encoding, delimiter=delimiter)
-    places = {"--releases": releases, "--output": output}
-    refuse_state(state, streaming.OWN_FILES, "a stream", places)
+    positions = {"--releases": releases, "--output": output}
+    check_state(state, streaming.OWN_FILES, "a stream", positions)
     used = [source, Path(schema_path), *ledger_files(ledger_url)]
     if releases is not None:
-        refuse_file(releases, used, "--releases")
+        check_file(releases, used, "--releases")
     if output is not None:
         used = [*used, state, *([releases] if releases else [])]
-        refuse_folder(output, True, used, "--output")
+        check_folder(output, True, used, "--output")
     outputs = streaming.Outputs(releases, output, schema, label)
     if not DurableStream.exists(state):  # refused while there is no folder yet
-        outputs.refuse(None)
+        outputs.reject(None)
         if ledger is not None:
             name = type(model).__name__
             with labelled(label):
-                ledger.require(planned.event, name, promise=planned.budget)
+                ledger.require(planned.event, name, guarantee=planned.budget)
     with streaming.opened_stream(model, state, ledger) as stream:
-        outputs.refuse(stream)
+        outputs.reject(stream)
         before = stream.n_steps
         if before == 0 and not (quiet or as_json):
             _warn(idle)

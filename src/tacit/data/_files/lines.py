@@ -15,7 +15,7 @@ from tacit.data._files.errors import TableError
 __all__ = ["NEWLINE", "Lines", "wrong_encoding"]
 
 Bytes = NDArray[np.uint8]
-Places = NDArray[np.intp]
+Positions = NDArray[np.intp]
 
 QUOTE, NEWLINE = b'"\n'
 QUOTES = (
@@ -84,7 +84,7 @@ class Lines:
     def _whole_lines(self, file: IO[bytes], size: int) -> bytes:
         """Read on, and leave the beginning of a line for the next time."""
         if len(self._rest) >= size:
-            self._refuse(LONG)
+            self._reject(LONG)
         raw = file.read(size - len(self._rest))
         self._ended = not raw
         if self._encoding != "utf8":
@@ -92,7 +92,7 @@ class Lines:
         text = self._rest + raw
         if self._ended and text:
             if self._begun:
-                self._refuse(UNENDED)
+                self._reject(UNENDED)
             text += b"\n"  # a header without rows
         end = text.rfind(b"\n") + 1
         self._rest = text[end:]
@@ -104,29 +104,29 @@ class Lines:
     def _checked(self, lines: bytes, size: int) -> bytes:
         """Return lines that all end in a line feed alone, or refuse them."""
         if b"\0" in lines:
-            self._refuse(wrong_encoding(self._encoding))
+            self._reject(wrong_encoding(self._encoding))
         if b"\r" in lines:
             bare = lines.replace(b"\r\n", b"\n")
             if b"\r" in bare:
-                self._refuse(BREAKS)
+                self._reject(BREAKS)
             lines = bare
         # numpy finds two letters in a row several times faster than bytes do
         letters = np.frombuffer(lines, dtype=np.uint8)
         ends = np.flatnonzero(letters == NEWLINE)
         lengths = np.diff(ends, prepend=-1)
         if lengths.min() == 1:
-            self._refuse(BLANK)
+            self._reject(BLANK)
         # other encodings take fewer bytes, so that one may have come in as a whole
         if lengths.max() > size:
-            self._refuse(LONG)
+            self._reject(LONG)
         if b'"' in lines:
             self._check_quotes(letters, ends)
         return lines
 
-    def _check_quotes(self, letters: Bytes, ends: Places) -> None:
+    def _check_quotes(self, letters: Bytes, ends: Positions) -> None:
         quotes = np.flatnonzero(letters == QUOTE)
         if (np.searchsorted(quotes, ends) % 2).any():
-            self._refuse(QUOTES)
+            self._reject(QUOTES)
         # every line has an even number by now, so that they open and close in turn
         opens, closes = quotes[::2], quotes[1::2]
         apart = closes[:-1] + 1 != opens[1:]  # else a quote inside a text
@@ -135,7 +135,7 @@ class Lines:
         # the last letter ends a line, and so does what comes before the first
         around = np.concatenate([letters[opens - 1], letters[closes + 1]])
         if ((around != self._delimiter) & (around != NEWLINE)).any():
-            self._refuse(QUOTES)
+            self._reject(QUOTES)
 
-    def _refuse(self, words: str) -> NoReturn:
+    def _reject(self, words: str) -> NoReturn:
         raise TableError(f"{self._path}: {words}")

@@ -76,7 +76,7 @@ class PrefixSums(Drawable):
         """Return the state before the first element."""
 
     @abstractmethod
-    def deviation(self, size: int) -> Array:
+    def std(self, size: int) -> Array:
         """Return the deviation of each number of the sum, at each step.
 
         Parameters
@@ -86,7 +86,7 @@ class PrefixSums(Drawable):
         """
 
     @abstractmethod
-    def deviation_at(self, t: int, size: int) -> float:
+    def std_at(self, t: int, size: int) -> float:
         """Return the deviation of each number of the sum at step ``t``."""
 
     def step(self, state: Any, value: Array, rng: Generator) -> tuple[Any, Array]:
@@ -163,7 +163,10 @@ def as_cells(values: Array, cell: float, most: float, noise: str) -> Any:
     from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
 
     cells = np.empty(values.shape, dtype=np.int64)
-    if noise == "grid" and _kernels.whole_cells(values, most, cell, cells) < FLOAT_SAFE:
+    if (
+        noise == "grid"
+        and _kernels.integer_cells(values, most, cell, cells) < FLOAT_SAFE
+    ):
         return cells
     cut = np.clip(np.nan_to_num(values, posinf=most, neginf=-most), -most, most)
     if noise == "float":

@@ -86,7 +86,7 @@ class BLTSum(CorrelatedSums):
     >>> state = mechanism.init((3,))
     >>> for _ in range(1000):
     ...     state, noisy_sum = mechanism.step(state, np.full(3, 0.5), rng)
-    >>> noisy_sum.round(), round(mechanism.deviation_at(1000, 3), 2)
+    >>> noisy_sum.round(), round(mechanism.std_at(1000, 3), 2)
     (array([505., 508., 493.]), 6.53)
     """
 
@@ -138,14 +138,14 @@ class BLTSum(CorrelatedSums):
             off += weight * (self._memory(gap) * halves + floats)
         return 1.01 * off
 
-    def deviation(self, size: int) -> Array:
+    def std(self, size: int) -> Array:
         from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
 
         squares = np.empty(self.horizon)
         _kernels.rows_of_b(*self._arrays(), self.horizon, squares)
         return np.asarray(np.sqrt(squares) * self.scale(size))
 
-    def deviation_at(self, t: int, size: int) -> float:
+    def std_at(self, t: int, size: int) -> float:
         from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
 
         squares, _ = _kernels.rows_of_b(*self._arrays(), t, NONE)

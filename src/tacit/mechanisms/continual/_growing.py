@@ -41,7 +41,7 @@ KINDS: dict[str, type[PrefixSums]] = {
 }
 # Shares that make the worst ratio to a known end least; trees have larger errors, so
 # that totals matter less
-USUAL_SHARE = 0.25
+DEFAULT_FRACTION = 0.25
 SHARES = {"tree": 0.1, "honaker": 0.1}
 
 
@@ -135,7 +135,7 @@ class GrowingSum(Drawable):
     def _share(self) -> float:
         if self.share is not None:
             return self.share
-        return SHARES.get(self.kind, USUAL_SHARE)
+        return SHARES.get(self.kind, DEFAULT_FRACTION)
 
     def inner(self, epoch: int) -> PrefixSums:
         """Return the prefix sums of an epoch."""
@@ -150,7 +150,7 @@ class GrowingSum(Drawable):
         multiplier = self.multiplier / sqrt(self._share()) * (1 + 1e-12)
         return Gaussian(multiplier, self.sensitivity, self.noise)
 
-    def deviation_at(self, t: int, size: int) -> float:
+    def std_at(self, t: int, size: int) -> float:
         """Return the deviation of each number of the sum at step ``t``.
 
         Parameters
@@ -164,7 +164,7 @@ class GrowingSum(Drawable):
         while t > self.length(epoch):
             t -= self.length(epoch)
             epoch += 1
-        own = self.inner(epoch).deviation_at(t, size)
+        own = self.inner(epoch).std_at(t, size)
         return sqrt(own**2 + epoch * self.total().scale(size) ** 2)
 
     def init(self, shape: tuple[int, ...]) -> GrowingState:
@@ -192,13 +192,13 @@ class GrowingSum(Drawable):
         values = np.asarray(values, dtype=np.float64)
         check_block(self, state, values, rng)
         sums = np.empty(values.shape)
-        place = 0
-        while place < len(values):
+        position = 0
+        while position < len(values):
             inner = self.inner(state.epoch)
             left = inner.horizon - state._private_inner.n_steps
-            part = slice(place, min(place + left, len(values)))
+            part = slice(position, min(position + left, len(values)))
             state, sums[part] = self._within(state, inner, values[part], rng)
-            place = part.stop
+            position = part.stop
         return state, sums
 
     def _within(

@@ -78,14 +78,14 @@ class HonakerTree(PrefixSums):
         sizes = 2.0 ** np.arange(self.levels)
         return np.asarray(sizes / (2 * sizes - 1))
 
-    def deviation(self, size: int) -> Array:
+    def std(self, size: int) -> Array:
         steps = np.arange(1, self.horizon + 1)
         squares = np.zeros(self.horizon)
         for level, variance in enumerate(self._variances()):
             squares += variance * (steps >> level & 1)
         return np.asarray(np.sqrt(squares) * self.scale(size))
 
-    def deviation_at(self, t: int, size: int) -> float:
+    def std_at(self, t: int, size: int) -> float:
         parts = (v for level, v in enumerate(self._variances()) if t >> level & 1)
         return sqrt(sum(parts)) * self.scale(size)
 

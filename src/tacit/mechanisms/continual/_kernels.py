@@ -9,7 +9,7 @@ Whole = NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
-def whole_cells(values: Array, most: float, cell: float, out: Whole) -> float:
+def integer_cells(values: Array, most: float, cell: float, out: Whole) -> float:
     """Fill ``out`` with numbers in whole cells; return the largest before rounding.
 
     What is no number is zero, and what is beyond ``most`` is cut.
@@ -92,18 +92,18 @@ def close_spines(
 
     ``t`` steps came before. ``exact`` holds the open node of each level, and is kept.
     """
-    place = 0
+    position = 0
     for i in range(len(values)):
         level = _level(t + i + 1)
         for d in range(values.shape[1]):
             total = values[i, d]
             for below in range(level):
-                nodes[place + below, d] += total
+                nodes[position + below, d] += total
                 total += exact[below, d]
                 exact[below, d] = 0
-            nodes[place + level, d] += total
+            nodes[position + level, d] += total
             exact[level, d] = total
-        place += level + 1
+        position += level + 1
 
 
 @njit(cache=True, nogil=True)
@@ -120,22 +120,22 @@ def add_estimates(
     A node is estimated by itself, with the weight that ``own`` has for its level, and
     by the estimates of its two halves. ``estimates`` is kept.
     """
-    place = 0
+    position = 0
     for i in range(len(sums)):
         level = _level(t + i + 1)
         for d in range(sums.shape[1]):
-            found = cell * float(nodes[place, d])
+            found = cell * float(nodes[position, d])
             for height in range(1, level + 1):
                 halves = estimates[height - 1, d] + found
                 estimates[height - 1, d] = 0.0
-                itself = cell * float(nodes[place + height, d])
+                itself = cell * float(nodes[position + height, d])
                 found = own[height] * itself + (1.0 - own[height]) * halves
             estimates[level, d] = found
             for higher in range(level + 1, len(estimates)):
                 if (t + i + 1) >> higher & 1:
                     found += estimates[higher, d]
             sums[i, d] = found
-        place += level + 1
+        position += level + 1
 
 
 @njit(cache=True, nogil=True)

@@ -100,10 +100,10 @@ class SquareRootSum(CorrelatedSums):
         """Return how many blocks the past can be in."""
         return (self.horizon // LEAF).bit_length()
 
-    def deviation(self, size: int) -> Array:
+    def std(self, size: int) -> Array:
         return np.asarray(np.sqrt(_squares(self.horizon)) * self.scale(size))
 
-    def deviation_at(self, t: int, size: int) -> float:
+    def std_at(self, t: int, size: int) -> float:
         return sqrt(_squares(self.horizon)[t - 1]) * self.scale(size)
 
     def init(self, shape: tuple[int, ...]) -> SquareRootState:
@@ -119,11 +119,11 @@ class SquareRootSum(CorrelatedSums):
         numbers = numbers.copy()
         said = np.empty_like(numbers)
         recent, past = state._private_recent, state._private_past
-        place, t = 0, state.n_steps
+        position, t = 0, state.n_steps
         first = _coefficients(LEAF)
-        while place < len(numbers):
-            n = min(LEAF - len(recent), len(numbers) - place)
-            part = slice(place, place + n)
+        while position < len(numbers):
+            n = min(LEAF - len(recent), len(numbers) - position)
+            part = slice(position, position + n)
             from_past = self._from_past(past, t, n, numbers.shape[1])
             leaf = np.concatenate([recent, numbers[part]])
             start, whole = len(recent), self.noise == "grid"
@@ -131,7 +131,7 @@ class SquareRootSum(CorrelatedSums):
                 first, from_past, leaf, start, said[part], whole, given_fresh
             )
             numbers[part] = leaf[len(recent) :]
-            recent, place, t = leaf, place + n, t + n
+            recent, position, t = leaf, position + n, t + n
             if len(leaf) == LEAF:
                 recent, past = leaf[:0].copy(), self._with_leaf(past, leaf, t)
         return numbers, said, {"_private_recent": recent, "_private_past": past}

@@ -72,11 +72,11 @@ class TreeSum(PrefixSums):
             return multiplier * self.sensitivity
         return enlarged(multiplier, self.sensitivity, sqrt(size))
 
-    def deviation(self, size: int) -> Array:
+    def std(self, size: int) -> Array:
         digits = np.bitwise_count(np.arange(1, self.horizon + 1)).astype(np.float64)
         return np.asarray(np.sqrt(digits) * self.scale(size))
 
-    def deviation_at(self, t: int, size: int) -> float:
+    def std_at(self, t: int, size: int) -> float:
         return sqrt(t.bit_count()) * self.scale(size)
 
     def init(self, shape: tuple[int, ...]) -> TreeState:

@@ -91,7 +91,7 @@ class WindowSum(Drawable):
     def event(self) -> Event:
         return self.inner().event
 
-    def deviation(self, size: int) -> Array:
+    def std(self, size: int) -> Array:
         """Return the deviation at each place of a block, from the second block on.
 
         Parameters
@@ -110,15 +110,15 @@ class WindowSum(Drawable):
         variances = np.maximum(rest, 0.0) + squares
         return np.asarray(np.sqrt(variances) * inner.scale(size))
 
-    def deviation_at(self, t: int, size: int) -> float:
+    def std_at(self, t: int, size: int) -> float:
         """Return the deviation of each number of the sum at step ``t``."""
-        inner, place = self.inner(), (t - 1) % self.window + 1
+        inner, position = self.inner(), (t - 1) % self.window + 1
         row = inner.coefficients()
-        own = float(row[:place] @ row[:place])
+        own = float(row[:position] @ row[:position])
         if t <= self.window:
             return sqrt(own) * inner.scale(size)
         lagged = row.copy()
-        lagged[self.window - place :] -= row[:place]
+        lagged[self.window - position :] -= row[:position]
         return sqrt(own + float(lagged @ lagged)) * inner.scale(size)
 
     def init(self, shape: tuple[int, ...]) -> WindowState:
@@ -142,11 +142,11 @@ class WindowSum(Drawable):
         values = np.asarray(values, dtype=np.float64)
         check_block(self, state, values, rng)
         sums = np.empty(values.shape)
-        inner, place = self.inner(), 0
-        while place < len(values):
+        inner, position = self.inner(), 0
+        while position < len(values):
             start = state.n_steps % self.window
-            n = min(self.window - start, len(values) - place)
-            part = slice(place, place + n)
+            n = min(self.window - start, len(values) - position)
+            part = slice(position, position + n)
             held, found = inner.steps(state._private_inner, values[part], rng)
             before = state.before
             sums[part] = before[-1] - before[start : start + n] + found
@@ -155,7 +155,7 @@ class WindowSum(Drawable):
                 before, now = np.concatenate(now), ()
                 held = inner.init(state.shape)
             state = WindowState(state.n_steps + n, before, now, held)
-            place += n
+            position += n
         return state, sums
 
 

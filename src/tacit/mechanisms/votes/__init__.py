@@ -26,7 +26,7 @@ from tacit.mechanisms.votes._terms import (
     VoteTerms,
     vote_mechanism,
 )
-from tacit.mechanisms.votes._vote_distribution import Told, VoteLaw
+from tacit.mechanisms.votes._vote_distribution import Told, VoteDistribution
 
 __all__ = [
     "CLASS_VOTES",
@@ -46,8 +46,8 @@ __all__ = [
     "StableVotes",
     "Told",
     "VoteAnswer",
+    "VoteDistribution",
     "VoteKind",
-    "VoteLaw",
     "VoteMean",
     "VoteMechanism",
     "VoteMedian",

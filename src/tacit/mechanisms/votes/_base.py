@@ -14,7 +14,11 @@ from tacit._state import kept
 from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import noise_assumptions
 from tacit.mechanisms.threshold import NoAnswer
-from tacit.mechanisms.votes._vote_distribution import Laws, Told, VoteLaw
+from tacit.mechanisms.votes._vote_distribution import (
+    Distributions,
+    Told,
+    VoteDistribution,
+)
 from tacit.privacy import Event
 
 __all__ = ["AskedState", "ClassVotes", "Remaining", "VoteAnswer", "VoteMechanism"]
@@ -137,14 +141,14 @@ class ClassVotes(VoteMechanism):
         """What must be passed for an answer, after noise; None for nothing."""
         return None
 
-    def told(self, laws: Laws) -> Told:
+    def told(self, laws: Distributions) -> Told:
         """Return what to expect of a question whose law is drawn by its share."""
-        each = [(share, *self._told(law)) for share, law in laws]
+        each = [(share, *self._released(law)) for share, law in laws]
         answered = sum(share * told for share, told, _ in each)
         right = sum(share * told for share, _, told in each)
         return Told(min(1.0, answered), min(answered, right))
 
-    def share_answered(self, laws: Laws, n_queries: int) -> float:
+    def fraction_answered(self, laws: Distributions, n_queries: int) -> float:
         """Return the expected share of questions that are answered before the end."""
         return self.told(laws).answered
 
@@ -153,5 +157,5 @@ class ClassVotes(VoteMechanism):
         """Return the votes ahead with which a label is told but for this."""
 
     @abstractmethod
-    def _told(self, law: VoteLaw) -> tuple[float, float]:
+    def _released(self, law: VoteDistribution) -> tuple[float, float]:
         """Return the probabilities of an answer and of the right one."""

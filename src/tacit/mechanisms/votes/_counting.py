@@ -34,8 +34,8 @@ def counts_of(votes: NDArray[Any], n_classes: int) -> NDArray[np.int64]:
         raise ValueError(
             f"votes must be whole numbers, places of classes, got dtype {array.dtype}."
         )
-    places = np.clip(array, 0, n_classes - 1).astype(np.int64)
-    return np.bincount(places, minlength=n_classes).astype(np.int64)
+    positions = np.clip(array, 0, n_classes - 1).astype(np.int64)
+    return np.bincount(positions, minlength=n_classes).astype(np.int64)
 
 
 def lead_of(counts: NDArray[np.int64]) -> int:

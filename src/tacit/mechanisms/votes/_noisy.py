@@ -16,7 +16,7 @@ from tacit._release_log import release
 from tacit._state import kept
 from tacit._validate import at_least, fraction, nonnegative, plain, positive
 from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.integer_noise import WholeGaussian
+from tacit.mechanisms.integer_noise import DiscreteGaussian
 from tacit.mechanisms.noise import GRID
 from tacit.mechanisms.threshold import NO_ANSWER
 from tacit.mechanisms.votes._base import (
@@ -27,7 +27,7 @@ from tacit.mechanisms.votes._base import (
     VoteAnswer,
 )
 from tacit.mechanisms.votes._counting import counts_of
-from tacit.mechanisms.votes._vote_distribution import Laws, VoteLaw
+from tacit.mechanisms.votes._vote_distribution import Distributions, VoteDistribution
 from tacit.privacy import Event, GaussianNoise
 
 __all__ = ["ConfidentState", "ConfidentVotes", "NoisyVotes"]
@@ -83,9 +83,9 @@ class NoisyVotes(ClassVotes):
         return GaussianNoise(self.multiplier)
 
     @property
-    def _gaussian(self) -> WholeGaussian:
+    def _gaussian(self) -> DiscreteGaussian:
         # [votes:histogram] of all questions together
-        return WholeGaussian(self.multiplier, sqrt(2 * self.n_queries), self.noise)
+        return DiscreteGaussian(self.multiplier, sqrt(2 * self.n_queries), self.noise)
 
     @property
     def scale(self) -> float:
@@ -113,7 +113,7 @@ class NoisyVotes(ClassVotes):
         """Return the votes ahead with which a label is told but for this."""
         return _lead_over_noise(self.scale, failure)
 
-    def _told(self, law: VoteLaw) -> tuple[float, float]:
+    def _released(self, law: VoteDistribution) -> tuple[float, float]:
         return 1.0, law.expected(law.right(self.scale))
 
 
@@ -182,15 +182,15 @@ class ConfidentVotes(ClassVotes):
         return GaussianNoise(self.multiplier)
 
     @property
-    def _test(self) -> WholeGaussian:
+    def _test(self) -> DiscreteGaussian:
         # [votes:confident] shares of the squared inverse multiplier
         spread = self.multiplier / sqrt(self.test_share) * ROUNDED_UP
-        return WholeGaussian(spread, sqrt(self.n_queries), self.noise)
+        return DiscreteGaussian(spread, sqrt(self.n_queries), self.noise)
 
     @property
-    def _answer(self) -> WholeGaussian:
+    def _answer(self) -> DiscreteGaussian:
         spread = self.multiplier / sqrt(1 - self.test_share) * ROUNDED_UP
-        return WholeGaussian(spread, sqrt(2 * self.max_answers), self.noise)
+        return DiscreteGaussian(spread, sqrt(2 * self.max_answers), self.noise)
 
     @property
     def test_scale(self) -> float:
@@ -240,7 +240,7 @@ class ConfidentVotes(ClassVotes):
             answers=self.max_answers - state.n_answered,
         )
 
-    def share_answered(self, laws: Laws, n_queries: int) -> float:
+    def fraction_answered(self, laws: Distributions, n_queries: int) -> float:
         """Return the expected share of questions that are answered before the end."""
         passed = self.told(laws).answered
         return float(bdtrc(np.arange(self.max_answers), n_queries, passed).sum()) / (
@@ -251,14 +251,14 @@ class ConfidentVotes(ClassVotes):
         """Return the votes ahead with which a label is told, where the test passes."""
         return _lead_over_noise(self.scale, failure)
 
-    def _told(self, law: VoteLaw) -> tuple[float, float]:
+    def _released(self, law: VoteDistribution) -> tuple[float, float]:
         ahead = (law.tops - self.least_votes) / self.test_scale
         passed = ndtr(ahead).mean(axis=1)
         return law.expected(passed), law.expected(passed * law.right(self.scale))
 
 
 def _histogram(
-    label: str, gaussian: WholeGaussian, counts: Integers, rng: Generator
+    label: str, gaussian: DiscreteGaussian, counts: Integers, rng: Generator
 ) -> VoteAnswer:
     """Release counts with noise in whole numbers, and the place of the largest."""
     value = counts * gaussian.units

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from tacit._release_log import release
 from tacit._validate import at_least, plain, positive
 from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.integer_noise import WholeGaussian
+from tacit.mechanisms.integer_noise import DiscreteGaussian
 from tacit.mechanisms.noise import GRID
 from tacit.mechanisms.ranks import PARTS, rank_scores, rank_sensitivity
 from tacit.mechanisms.selection import Exponential
@@ -67,11 +67,11 @@ class NumberVotes(VoteMechanism):
     ) -> tuple[AskedState, VoteAnswer]:
         """Answer one question, which may depend on all earlier answers."""
         self.refuse_after_end(state)
-        place = self._answer(self._shares(one_vote_each(votes)), rng)
+        position = self._answer(self._shares(one_vote_each(votes)), rng)
         width = self.high - self.low
-        value = min(self.high, self.low + width * min(1.0, max(0.0, place)))
+        value = min(self.high, self.low + width * min(1.0, max(0.0, position)))
         # cutting to the range is post-processing, and so is leaving it
-        before = np.array([self.low + width * place]) if self.tells_votes else None
+        before = np.array([self.low + width * position]) if self.tells_votes else None
         return AskedState(state.n_asked + 1), VoteAnswer(value, before)
 
     def remaining(self, state: AskedState) -> Remaining:
@@ -119,7 +119,7 @@ class VoteMean(NumberVotes):
     Notes
     -----
     **Guarantee.** One Gaussian mechanism of this multiplier for all questions: each
-    vote is a whole number from zero to `tacit.mechanisms.WholeGaussian.units`, so one
+    vote is a whole number from zero to `tacit.mechanisms.DiscreteGaussian.units`, so one
     that changes moves a sum by at most so many, and all sums together by the root of
     the number of questions times that. Sums are exact. The number of teachers, by
     which they are divided, is public. An answer is cut to the range; the noisy mean
@@ -145,9 +145,9 @@ class VoteMean(NumberVotes):
         return GaussianNoise(self.multiplier)
 
     @property
-    def _gaussian(self) -> WholeGaussian:
+    def _gaussian(self) -> DiscreteGaussian:
         # [votes:mean] of all questions together
-        return WholeGaussian(self.multiplier, sqrt(self.n_queries), self.noise)
+        return DiscreteGaussian(self.multiplier, sqrt(self.n_queries), self.noise)
 
     def mean_scale(self, n_teachers: int) -> float:
         """Return the deviation of the noise on a mean, before it is cut."""
@@ -241,6 +241,6 @@ class VoteMedian(NumberVotes):
         return self._choice(self._scores(shares), rng) / (self.n_values - 1)
 
     def _scores(self, shares: Array) -> Array:
-        places = np.rint(shares * (self.n_values - 1)).astype(np.int64)
-        counts = np.bincount(places, minlength=self.n_values).astype(np.int64)
+        positions = np.rint(shares * (self.n_values - 1)).astype(np.int64)
+        counts = np.bincount(positions, minlength=self.n_values).astype(np.int64)
         return rank_scores(counts, PARTS // 2)

@@ -26,7 +26,7 @@ from tacit.mechanisms.threshold import NO_ANSWER
 from tacit.mechanisms.votes._base import FAILURE, ClassVotes, Remaining, VoteAnswer
 from tacit.mechanisms.votes._counting import counts_of, distance_of_lead, lead_of
 from tacit.mechanisms.votes._tail import difference_tail, laplace_tail, tail_point
-from tacit.mechanisms.votes._vote_distribution import Laws, VoteLaw
+from tacit.mechanisms.votes._vote_distribution import Distributions, VoteDistribution
 from tacit.privacy import ApproxDP, Event, Repeated
 
 __all__ = ["SparseVotes", "StableState", "StableVotes"]
@@ -118,23 +118,23 @@ class SparseVotes(ClassVotes):
         distance = self.distance_needed(failure)
         return bisect_left(range(4 * distance + 4), distance, key=self.distance)
 
-    def refusals_by_level(self, laws: Laws) -> Array:
+    def refusals_by_level(self, laws: Distributions) -> Array:
         """Return how likely a question is refused, for equally likely thresholds."""
         half = np.log((2 * np.arange(LEVELS // 2) + 1) / LEVELS)
         levels = np.concatenate([half, -half[::-1]])
         thresholds = self.threshold + levels * self.threshold_scale
-        refused = np.zeros(LEVELS)
+        rejected = np.zeros(LEVELS)
         for share, law in laws:
-            distances, places = self._distances(law)
+            distances, positions = self._distances(law)
             columns = law.leads.shape[1]
             weights = np.bincount(
-                places.ravel(), np.repeat(law.probabilities / columns, columns)
+                positions.ravel(), np.repeat(law.probabilities / columns, columns)
             )
             above = (distances - thresholds[:, None]) / self.query_scale
-            refused += share * (laplace_tail(above) @ weights)
-        return refused
+            rejected += share * (laplace_tail(above) @ weights)
+        return rejected
 
-    def share_answered(self, laws: Laws, n_queries: int) -> float:
+    def fraction_answered(self, laws: Distributions, n_queries: int) -> float:
         """Return the expected share of questions that are answered before the end.
 
         Given the noise of a threshold refusals are independent. So many questions are
@@ -148,21 +148,21 @@ class SparseVotes(ClassVotes):
             rates = 1 / np.mean(1 / rates, keepdims=True)
         ends = min(self.max_refusals + 1, n_queries)
         # the mean of a binomial number that is cut at the end
-        refused = ends * bdtrc(ends - 1, n_queries, rates)
+        rejected = ends * bdtrc(ends - 1, n_queries, rates)
         if ends > 1:
-            refused += n_queries * rates * bdtr(ends - 2, n_queries - 1, rates)
-        return float(np.mean((1 - rates) / rates * refused)) / n_queries
+            rejected += n_queries * rates * bdtr(ends - 2, n_queries - 1, rates)
+        return float(np.mean((1 - rates) / rates * rejected)) / n_queries
 
-    def _told(self, law: VoteLaw) -> tuple[float, float]:
-        distances, places = self._distances(law)
-        told = np.array([self.release_probability(d) for d in distances])[places]
+    def _released(self, law: VoteDistribution) -> tuple[float, float]:
+        distances, positions = self._distances(law)
+        told = np.array([self.release_probability(d) for d in distances])[positions]
         return law.expected(told), law.expected(told * (law.leads > 0))
 
-    def _distances(self, law: VoteLaw) -> tuple[Array, NDArray[np.intp]]:
+    def _distances(self, law: VoteDistribution) -> tuple[Array, NDArray[np.intp]]:
         """Return the distances that occur, and which of them each lead has."""
-        leads, places = np.unique(np.abs(law.leads), return_inverse=True)
+        leads, positions = np.unique(np.abs(law.leads), return_inverse=True)
         found = [self.distance(lead) for lead in leads.tolist()]
-        return np.array(found, dtype=np.float64), places.reshape(law.leads.shape)
+        return np.array(found, dtype=np.float64), positions.reshape(law.leads.shape)
 
     def init(self, rng: Generator) -> StableState:
         """Return the state before the first question."""
@@ -192,11 +192,11 @@ class SparseVotes(ClassVotes):
             # ties go to the smallest place
             answer = VoteAnswer(int(np.argmax(counts)))
             return StableState(asked, state.n_refused, limit), answer
-        refused = state.n_refused + 1
+        rejected = state.n_refused + 1
         # [votes:groups] noise of a threshold is shared by so many refusals
-        if refused % self.per_group == 0:
+        if rejected % self.per_group == 0:
             limit = self._drawn_threshold(rng)
-        return StableState(asked, refused, limit), VoteAnswer(NO_ANSWER)
+        return StableState(asked, rejected, limit), VoteAnswer(NO_ANSWER)
 
     def remaining(self, state: StableState) -> Remaining:
         """Return how much may still be asked."""

@@ -75,10 +75,10 @@ def _best_split(budget: Budget, max_refusals: int) -> tuple[float, float, float,
         each = group.delta / (group.n_groups * group.per_group)
         # [votes:split]
         needed = tail_points(log(each), *scales) + tail_points(log(FAILURE), *scales)
-        place = int(np.argmin(needed))
-        if best is None or needed[place] < best[0]:
-            split = float(threshold[place]), float(query[place])
-            best = float(needed[place]), (*split, group.delta, group.per_group)
+        position = int(np.argmin(needed))
+        if best is None or needed[position] < best[0]:
+            split = float(threshold[position]), float(query[position])
+            best = float(needed[position]), (*split, group.delta, group.per_group)
     assert best is not None  # one group is always a candidate
     return best[1]
 

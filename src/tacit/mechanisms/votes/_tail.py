@@ -71,8 +71,8 @@ def tail_points(log_probability: float, first: Array, second: Array) -> Array:
         safe = np.where(small, 1.0, x)
         part = np.where(small, 1.0, -np.expm1(-safe) / safe)
         inside = 0.5 + at * weight * part
-        slope = -1 / p + weight * np.exp(-x) / inside
-        step = (log_probability + at / p - np.log(inside)) / slope
+        derivative = -1 / p + weight * np.exp(-x) / inside
+        step = (log_probability + at / p - np.log(inside)) / derivative
         at = np.maximum(at + step, 0.0)
         if np.all(np.abs(step) <= 1e-14 * at):
             break

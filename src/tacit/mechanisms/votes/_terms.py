@@ -10,7 +10,7 @@ from math import ceil, floor, sqrt
 from tacit._validate import at_least, at_most, one_of, plain
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.selection import refuse_small_choice
+from tacit.mechanisms.selection import check_choice_size
 from tacit.mechanisms.votes._base import ClassVotes, VoteMechanism
 from tacit.mechanisms.votes._counting import distance_of_lead
 from tacit.mechanisms.votes._noisy import ConfidentVotes, NoisyVotes
@@ -34,8 +34,8 @@ __all__ = [
 MOST, MOST_EPSILON = 10**9, 1e6
 # Deviations of the noise of a test by which the weakest winner that passes it lacks
 # votes, and those of the noise of an answer that its lead is to be
-TEST_DEVIATIONS = 1.0
-ANSWER_DEVIATIONS = 2.33
+TEST_STDS = 1.0
+ANSWER_STDS = 2.33
 
 # Refusals that are tried where none are given: a tenth more each time, so that plans
 # for many numbers of teachers share them
@@ -173,8 +173,8 @@ def _confident(budget: Budget, terms: VoteTerms) -> ConfidentVotes:
     if answers is None:
         answers = ceil(terms.n_queries / 2)
     answers = min(answers, terms.n_queries)
-    test = 2 * TEST_DEVIATIONS * sqrt(terms.n_queries)
-    answer = ANSWER_DEVIATIONS * sqrt(2) * sqrt(2 * answers)
+    test = 2 * TEST_STDS * sqrt(terms.n_queries)
+    answer = ANSWER_STDS * sqrt(2) * sqrt(2 * answers)
     share = 1 / (1 + (answer / test) ** (2 / 3))
     least = terms.agreement * terms.n_teachers
     return ConfidentVotes(
@@ -244,7 +244,7 @@ def _median(budget: Budget, terms: VoteTerms) -> VoteMedian:
     epsilon = 1 / calibrate(
         lambda noise: Repeated(BoundedRange(1 / noise), terms.n_queries), budget
     )
-    refuse_small_choice(epsilon, budget, "ask fewer questions")
+    check_choice_size(epsilon, budget, "ask fewer questions")
     return VoteMedian(epsilon, low, high, terms.n_queries, noise=terms.noise)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr, ndtri, xlog1py, xlogy
 
-__all__ = ["Laws", "Told", "VoteLaw"]
+__all__ = ["Distributions", "Told", "VoteDistribution"]
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class VoteLaw:
+class VoteDistribution:
     """Independent votes on one question.
 
     Parameters
@@ -92,11 +92,11 @@ class VoteLaw:
 
         Below zero where another label is ahead.
         """
-        mean, deviation = self._others(0.0)
+        mean, std = self._others(0.0)
         # with two classes the other has all votes that are left
         quantiles = QUANTILES if self.n_classes > 2 else np.array([0.5])
-        places = ndtri(quantiles ** (1 / (self.n_classes - 1)))
-        others = np.rint(mean[:, None] + deviation[:, None] * places)
+        positions = ndtri(quantiles ** (1 / (self.n_classes - 1)))
+        others = np.rint(mean[:, None] + std[:, None] * positions)
         rest = self.n_teachers - self.counts
         most: NDArray[np.int64] = np.clip(others, 0, rest[:, None]).astype(np.int64)
         return np.asarray(self.counts[:, None] - most)
@@ -109,9 +109,9 @@ class VoteLaw:
 
     def right(self, scale: float) -> Array:
         """Return how likely each count wins, with Gaussian noise on all counts."""
-        mean, deviation = self._others(scale)
+        mean, std = self._others(scale)
         ahead = self.counts[:, None] + scale * NODES - mean[:, None]
-        each = ndtr(ahead / deviation[:, None])
+        each = ndtr(ahead / std[:, None])
         return np.asarray(each ** (self.n_classes - 1) @ WEIGHTS)
 
     def expected(self, values: Array) -> float:
@@ -130,4 +130,4 @@ class VoteLaw:
 
 
 # Shares of the questions, each with the law of the votes on them
-Laws = tuple[tuple[float, VoteLaw], ...]
+Distributions = tuple[tuple[float, VoteDistribution], ...]

@@ -37,7 +37,7 @@ class Counted:
     record: Record
     entry: Entry
     curve: PrivacyCurve
-    promise: Budget | None
+    guarantee: Budget | None
     alone: float  # epsilon it promises by itself
 
     @property
@@ -48,13 +48,13 @@ class Counted:
 
 @lru_cache(maxsize=4096)
 def _checked(
-    text: str, promise: Budget | None, rule: Filter
+    text: str, guarantee: Budget | None, rule: Filter
 ) -> tuple[Event, PrivacyCurve, Budget | None, float]:
     """Return event, curve, true promise, epsilon; long series repeat few events."""
     event: Event = restore(json.loads(text))
     try:
-        curve, promise = rule.checked(event.curve(rule.budget.neighbors), promise)
-        return event, curve, promise, rule.alone(curve, promise)
+        curve, guarantee = rule.checked(event.curve(rule.budget.neighbors), guarantee)
+        return event, curve, guarantee, rule.alone(curve, guarantee)
     except (ArithmeticError, MemoryError):
         raise ValueError(
             f"event must have numbers that can be counted with, got {event}."
@@ -82,7 +82,7 @@ class Account:
         self._totals: dict[str, Total] = {}
         # in the order in which room was taken; a reservation keeps its place
         self._counted: dict[int, Counted] = {}
-        self._place: dict[int, int] = {}  # of a charge that was reserved before
+        self._position: dict[int, int] = {}  # of a charge that was reserved before
 
     @property
     def seq(self) -> int:
@@ -130,21 +130,21 @@ class Account:
         # nothing below can fail, but Ctrl-C can come at any line
         self.torn = True
         if record.kind == "charge" and record.refers_to is not None:
-            place = record.refers_to
-            held = self._counted[place]
+            position = record.refers_to
+            held = self._counted[position]
             entry = replace(held.entry, seeded=record.seeded)
-            self._counted[place] = replace(held, record=record, entry=entry)
-            self._place[record.seq] = place
+            self._counted[position] = replace(held, record=record, entry=entry)
+            self._position[record.seq] = position
         elif item is not None:
             self._counted[record.seq] = item
-            self.total = self.total.plus(item.curve, item.promise)
+            self.total = self.total.plus(item.curve, item.guarantee)
             if record.analyst in self._totals:
-                own = self._totals[record.analyst].plus(item.curve, item.promise)
+                own = self._totals[record.analyst].plus(item.curve, item.guarantee)
                 self._totals[record.analyst] = own
         elif record.kind in ("cancel", "void"):
             assert record.refers_to is not None
-            place = self._place.get(record.refers_to, record.refers_to)
-            self._recount(without=place)
+            position = self._position.get(record.refers_to, record.refers_to)
+            self._recount(without=position)
             ended = self.voided if record.kind == "void" else self._cancelled
             ended.append(record.refers_to)
         elif record.kind == "allow":
@@ -159,7 +159,7 @@ class Account:
         self._totals.pop(self._counted.pop(without).record.analyst, None)
         self.total = NOTHING
         for item in self._counted.values():
-            self.total = self.total.plus(item.curve, item.promise)
+            self.total = self.total.plus(item.curve, item.guarantee)
 
     def _total_of(self, analyst: str) -> Total:
         """Return what counts of one analyst; kept once it was asked for."""
@@ -167,7 +167,7 @@ class Account:
             own = NOTHING
             for item in self._counted.values():
                 if item.record.analyst == analyst:
-                    own = own.plus(item.curve, item.promise)
+                    own = own.plus(item.curve, item.guarantee)
             self._totals[analyst] = own
         return self._totals[analyst]
 
@@ -176,11 +176,11 @@ class Account:
         if record.event is None or record.epsilon is None:
             raise ValueError(f"a {record.kind} must have an event and an epsilon")
         given = None if record.promise is None else Budget.from_dict(record.promise)
-        event, curve, promise, alone = _checked(
+        event, curve, guarantee, alone = _checked(
             canonical(record.event), given, self.filter
         )
         entry = Entry(record.label, event, record.epsilon, record.seeded)
-        return Counted(record, entry, curve, promise, alone)
+        return Counted(record, entry, curve, guarantee, alone)
 
     def permit(self, record: Record) -> None:
         """Refuse what refers to the wrong record, or is for others to do."""
@@ -224,8 +224,8 @@ class Account:
             raise ValueError(f"a {kind} refers to no other record")
 
     def _standing(self, seq: int | None, *, held: bool) -> Counted:
-        place = -1 if seq is None else self._place.get(seq, seq)
-        found = self._counted.get(place)
+        position = -1 if seq is None else self._position.get(seq, seq)
+        found = self._counted.get(position)
         if found is not None and found.record.seq == seq and found.held == held:
             return found
         what = "reservation" if held else "charge"
@@ -241,9 +241,9 @@ class Account:
             why = f"record {seq} is not a {what}"
         raise ValueError(f"seq must be a {what} that stands, and {why}.")
 
-    def refuse_released(self, seq: int) -> None:
+    def check_unreleased(self, seq: int) -> None:
         """Refuse if a note says what came of a charge."""
-        if seq in self._noted or self._place.get(seq) in self._noted:
+        if seq in self._noted or self._position.get(seq) in self._noted:
             raise ValueError(
                 f"A model or another result was noted for record {seq}, so it released "
                 "something and must count; give even_if_released=True only if that "
@@ -257,12 +257,14 @@ class Account:
             if record.kind not in ("charge", "reserve") or record.refers_to is not None:
                 continue  # what was reserved has its room
             item = self.item(record)
-            more = total.plus(item.curve, item.promise)
+            more = total.plus(item.curve, item.guarantee)
             if not self.filter.admits(more):
                 held = self.held
                 also = f", with {held} reservation(s) that stand" if held else ""
                 raise BudgetExceeded(
-                    self.filter.refusal(record.label, item.promise, total, also=also)
+                    self.filter.rejection(
+                        record.label, item.guarantee, total, also=also
+                    )
                 )
             total = more
             rule = self.allowance(record.analyst)
@@ -275,12 +277,12 @@ class Account:
         analyst = item.record.analyst
         if isinstance(rule, str):
             raise BudgetExceeded(rule)
-        more = own.plus(item.curve, item.promise)
+        more = own.plus(item.curve, item.guarantee)
         if not rule.admits(more):
             raise BudgetExceeded(
-                rule.refusal(
+                rule.rejection(
                     item.record.label,
-                    item.promise,
+                    item.guarantee,
                     own,
                     f"the allowance of {analyst!r}",
                 )
@@ -290,7 +292,7 @@ class Account:
     def spent_with(self, record: Record) -> float:
         """Return the least epsilon that admits what counts and this charge."""
         item = self.item(record)
-        return self.filter.spent(self.total.plus(item.curve, item.promise))
+        return self.filter.spent(self.total.plus(item.curve, item.guarantee))
 
     def spent_by_analyst(self) -> dict[str, float]:
         """Return what counts of each analyst, at the data set's delta."""

@@ -96,7 +96,7 @@ class StoredLedger(Ledger):
         self,
         event: Event,
         label: str,
-        promise: Budget | None = None,
+        guarantee: Budget | None = None,
         *,
         seeded: bool = False,
     ) -> Entry:
@@ -108,7 +108,7 @@ class StoredLedger(Ledger):
             What is about to be done to the data.
         label
             Name under which the report lists it.
-        promise
+        guarantee
             Budget the event was planned for, if any: lets epsilons simply add up.
         seeded
             Whether the randomness comes from a fixed seed, for the report.
@@ -123,13 +123,13 @@ class StoredLedger(Ledger):
         LedgerDamaged
             When the records were changed outside of the ledger.
         """
-        draft = self._draft("charge", event, label, promise, seeded=bool(seeded))
+        draft = self._draft("charge", event, label, guarantee, seeded=bool(seeded))
         record = self._chain.append(draft)
         self._made.append(record.seq)
         return self._chain.account.item(record).entry
 
     def reserve(
-        self, event: Event, label: str, promise: Budget | None = None
+        self, event: Event, label: str, guarantee: Budget | None = None
     ) -> Reservation:
         """Hold room for a charge that comes later, for a long run.
 
@@ -144,13 +144,13 @@ class StoredLedger(Ledger):
         event, label, promise
             As for `charge`.
         """
-        record = self._chain.append(self._draft("reserve", event, label, promise))
+        record = self._chain.append(self._draft("reserve", event, label, guarantee))
         return Reservation(self, record)
 
-    def admits(self, event: Event, promise: Budget | None = None) -> bool:
+    def admits(self, event: Event, guarantee: Budget | None = None) -> bool:
         """Whether `charge` would take this now; charges nothing."""
         try:
-            self.require(event, "", promise)
+            self.require(event, "", guarantee)
         except BudgetExceeded:
             return False
         return True
@@ -160,9 +160,9 @@ class StoredLedger(Ledger):
         drafts = [self._draft("charge", *charge) for charge in charges]
         self._chain.known(lambda account: account.room(*drafts))
 
-    def spent_with(self, event: Event, promise: Budget | None = None) -> float:
+    def spent_with(self, event: Event, guarantee: Budget | None = None) -> float:
         """Return what `spent` would say after this charge; charges nothing."""
-        draft = self._draft("charge", event, "", promise)
+        draft = self._draft("charge", event, "", guarantee)
         return self._chain.known(lambda account: account.spent_with(draft))
 
     def spent(self) -> float:
@@ -252,7 +252,7 @@ class StoredLedger(Ledger):
         draft = self._plain("void", refers_to=seq, reason=reason)
         return self._chain.append(
             draft,
-            None if even_if_released else lambda account: account.refuse_released(seq),
+            None if even_if_released else lambda account: account.check_unreleased(seq),
         )
 
     def allow(self, analyst: str, budget: Budget | None) -> Record:
@@ -272,9 +272,9 @@ class StoredLedger(Ledger):
             raise TypeError(
                 f"budget must be a Budget or None, got {type(budget).__name__}."
             )
-        promise = None if budget is None else budget.to_dict()
+        guarantee = None if budget is None else budget.to_dict()
         return self._chain.append(
-            self._plain("allow", analyst=analyst, promise=promise)
+            self._plain("allow", analyst=analyst, promise=guarantee)
         )
 
     def note(self, text: str, refers_to: int | None = None) -> Record:
@@ -357,7 +357,7 @@ class StoredLedger(Ledger):
         kind: str,
         event: Event,
         label: str,
-        promise: Budget | None,
+        guarantee: Budget | None,
         seeded: bool = False,
     ) -> Record:
         label = full_label(label)
@@ -366,7 +366,7 @@ class StoredLedger(Ledger):
             kind,
             label=label,
             event=json.loads(event_text(event, self.budget.neighbors)),
-            promise=None if promise is None else promise.to_dict(),
+            promise=None if guarantee is None else guarantee.to_dict(),
             seeded=seeded,
             epsilon=0.0,
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit._validate import at_least
 
-__all__ = ["Catalogue", "whole_number"]
+__all__ = ["Catalogue", "integer_id"]
 
 # places of items are kept in 32 bits
 MOST_ITEMS = 2**31 - 1
@@ -29,7 +29,7 @@ class Catalogue:
     """
 
     labels: Sequence[int] | Sequence[str]
-    _places: Mapping[int | str, int] | None = field(default=None, compare=False)
+    _positions: Mapping[int | str, int] | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"Catalogue of {len(self)} items"
@@ -68,26 +68,26 @@ class Catalogue:
                 "items must be labels that can be written: texts in UTF-8 without "
                 "zeros, or whole numbers of 64 bits."
             )
-        places = {label: place for place, label in enumerate(labels)}
-        if len(places) < len(labels):
+        positions = {label: position for position, label in enumerate(labels)}
+        if len(positions) < len(labels):
             raise ValueError("items must be labels of which none is there twice.")
-        return cls(tuple(labels), places)
+        return cls(tuple(labels), positions)
 
     def in_words(self) -> str:
         """Return what labels are, for those who have others in their ratings."""
-        if self._places is None:
+        if self._positions is None:
             return f"whole numbers from 0 to {len(self) - 1}"
         kind = "texts" if isinstance(self.labels[0], str) else "whole numbers"
         return f"{len(self)} {kind}"
 
-    def place(self, label: Any) -> int:
+    def position(self, label: Any) -> int:
         """Return the place of a label, or -1 for what is not in the catalogue."""
-        if self._places is not None:
+        if self._positions is not None:
             try:
-                return self._places.get(label, -1)
+                return self._positions.get(label, -1)
             except Exception:  # what cannot be hashed is no label
                 return -1
-        number = whole_number(label)
+        number = integer_id(label)
         return -1 if number is None or not 0 <= number < len(self) else number
 
     def of_texts(self) -> Catalogue:
@@ -95,7 +95,7 @@ class Catalogue:
         return Catalogue.of([str(label) for label in self.labels])
 
 
-def whole_number(label: Any) -> int | None:
+def integer_id(label: Any) -> int | None:
     """Return a number that is whole, of whatever type, or None for other things."""
     if isinstance(label, np.timedelta64):  # an integer to numpy
         return None

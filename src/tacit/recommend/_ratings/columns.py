@@ -22,20 +22,20 @@ class UserCodes:
     """
 
     def __init__(self) -> None:
-        self._private_places: dict[Hashable, int] = {}
+        self._private_positions: dict[Hashable, int] = {}
 
     def of(self, column: Any) -> NDArray[np.int64]:
         """Return the place of the user of each cell, new ones after the others."""
-        places = self._private_places
+        positions = self._private_positions
         labels, codes = listed(column)
-        found = list(map(places.get, labels))
-        for k in [k for k, place in enumerate(found) if place is None]:
+        found = list(map(positions.get, labels))
+        for k in [k for k, position in enumerate(found) if position is None]:
             if _is_missing(labels[k]):
                 raise ValueError(
                     "ratings must have a user in each row, a whole number or a text; "
                     "leave out rows without one."
                 ) from None
-            found[k] = places.setdefault(labels[k], len(places))
+            found[k] = positions.setdefault(labels[k], len(positions))
         return np.array(found, dtype=np.int64)[codes]
 
 
@@ -61,9 +61,9 @@ def listed(column: Any) -> tuple[list[Any], NDArray[np.int64]]:
 
 
 def _told_apart(cells: list[Any]) -> tuple[list[Any], NDArray[np.int64]]:
-    places: dict[Hashable, int] = {}
-    codes = [places.setdefault(cell, len(places)) for cell in cells]
-    return list(places), np.array(codes, dtype=np.int64)
+    positions: dict[Hashable, int] = {}
+    codes = [positions.setdefault(cell, len(positions)) for cell in cells]
+    return list(positions), np.array(codes, dtype=np.int64)
 
 
 def as_numbers(column: Any) -> NDArray[np.float64]:

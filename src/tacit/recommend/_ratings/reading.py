@@ -92,11 +92,11 @@ def read_ratings(
     spool = Spool(scratch)
     try:
         for owners, labels, ratings in batches(source, columns):
-            codes, places = users.of(owners), _places(labels, known)
+            codes, positions = users.of(owners), _positions(labels, known)
             values = clipped(as_numbers(ratings), low, high)
-            there = places >= 0
-            spool.add(codes[there], places[there], values[there])
-        labels = list(users._private_places)
+            there = positions >= 0
+            spool.add(codes[there], positions[there], values[there])
+        labels = list(users._private_positions)
         indptr, rated, values = _shelved(
             _groups(spool, len(labels)), len(labels), spool.n_ratings, scratch
         )
@@ -109,7 +109,7 @@ def read_ratings(
         len(catalogue),
         catalogue=catalogue,
         _private_users=labels,
-        _private_places=users._private_places,
+        _private_positions=users._private_positions,
         as_written=is_csv(source),
     )
 
@@ -160,10 +160,10 @@ def _refuse_names(columns: Any) -> None:
         )
 
 
-def _places(column: Any, catalogue: Catalogue) -> NDArray[np.int32]:
+def _positions(column: Any, catalogue: Catalogue) -> NDArray[np.int32]:
     """Return the place of the item of each cell, -1 for unknown ones."""
     labels, codes = listed(column)
-    found = [catalogue.place(label) for label in labels]
+    found = [catalogue.position(label) for label in labels]
     return np.array(found, dtype=np.int32)[codes]
 
 
@@ -211,7 +211,7 @@ def _read_matrix(
             "which also stores zeros where nothing was rated; make it of entries, as "
             "a coo_array."
         )
-    _refuse_strays(matrix)
+    _reject_extra(matrix)
     n_users = matrix.shape[0]
     spool = Spool(scratch)
     try:
@@ -234,7 +234,7 @@ def _read_matrix(
     )
 
 
-def _refuse_strays(matrix: Any) -> None:
+def _reject_extra(matrix: Any) -> None:
     """Refuse entries that are stored at places the matrix does not have."""
     try:
         if hasattr(matrix, "check_format"):
@@ -242,8 +242,8 @@ def _refuse_strays(matrix: Any) -> None:
         elif matrix.format != "coo":
             matrix.tocoo()  # which refuses them, in words that quote a place
         strays = matrix.format == "coo" and any(
-            len(places) and (places.min() < 0 or places.max() >= size)
-            for places, size in zip(matrix.coords, matrix.shape, strict=True)
+            len(positions) and (positions.min() < 0 or positions.max() >= size)
+            for positions, size in zip(matrix.coords, matrix.shape, strict=True)
         )
     except ValueError:
         strays = True

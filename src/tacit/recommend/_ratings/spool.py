@@ -89,10 +89,10 @@ class Spool:
                 held.write(column.data)
             return held, n
         with explained():
-            place = self._file.seek(0, os.SEEK_END)
+            position = self._file.seek(0, os.SEEK_END)
             for column in part:
                 self._file.write(column.data)
-        return place, n
+        return position, n
 
     def _got(self, put: Any) -> Any:
         held, n = put
@@ -130,12 +130,12 @@ class Shelf:
     def add(self, items: NDArray[np.int32], values: NDArray[np.float32]) -> None:
         """Append the ratings of a group."""
         end = self._filled + len(items)
-        for place, column in enumerate((items, values)):
+        for position, column in enumerate((items, values)):
             if self._files:
                 with explained():
-                    self._files[place].write(column.data)
+                    self._files[position].write(column.data)
             else:
-                self._private_arrays[place][self._filled : end] = column
+                self._private_arrays[position][self._filled : end] = column
         self._filled = end
 
     def finish(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit._validate import at_least
-from tacit.recommend._ratings.catalogue import Catalogue, whole_number
+from tacit.recommend._ratings.catalogue import Catalogue, integer_id
 
 __all__ = ["RatingTable", "Ratings", "clipped", "settled"]
 
@@ -86,16 +86,16 @@ class Ratings:
 
         Items come in any order, and of one that is there twice the mean is taken.
         """
-        places = np.asarray(items, dtype=np.int64)
+        positions = np.asarray(items, dtype=np.int64)
         found = np.asarray(values, dtype=np.float32)
-        if places.ndim != 1 or places.shape != found.shape:
+        if positions.ndim != 1 or positions.shape != found.shape:
             raise ValueError("items and values must be as many as each other.")
-        if not ((places >= 0) & (places < n_items)).all():
+        if not ((positions >= 0) & (positions < n_items)).all():
             raise ValueError(f"items must be places of items, from 0 to {n_items - 1}.")
         if not np.isfinite(found).all():
             raise ValueError("values must be finite numbers.")
-        users = np.zeros(len(places), dtype=np.uint16)
-        return cls(*settled(users, places.astype(np.int32), found, 1), n_items)
+        users = np.zeros(len(positions), dtype=np.uint16)
+        return cls(*settled(users, positions.astype(np.int32), found, 1), n_items)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +108,7 @@ class RatingTable(Ratings):
         The public items.
     _private_users
         Label of each row. A range where rows are known by their numbers.
-    _private_places
+    _private_positions
         Place of each label, or None for a range.
     as_written
         Whether all labels are texts, as those of a CSV file are.
@@ -116,22 +116,24 @@ class RatingTable(Ratings):
 
     catalogue: Catalogue = field(kw_only=True)
     _private_users: Sequence[Hashable] = field(kw_only=True)
-    _private_places: Mapping[Hashable, int] | None = field(kw_only=True, default=None)
+    _private_positions: Mapping[Hashable, int] | None = field(
+        kw_only=True, default=None
+    )
     as_written: bool = field(kw_only=True, default=False)
 
-    def place(self, user: Any) -> int:
+    def position(self, user: Any) -> int:
         """Return the place of a user's row, or -1 where there is none.
 
         Where ratings come from a CSV file, a whole number, of whatever type, is also
         looked for as it is written. Elsewhere the text would be another user.
         """
-        number = whole_number(user)
-        if self._private_places is None:
+        number = integer_id(user)
+        if self._private_positions is None:
             return -1 if number is None or number not in self._private_users else number
         try:
-            found = self._private_places.get(user, -1)
+            found = self._private_positions.get(user, -1)
             if found < 0 and number is not None and self.as_written:
-                found = self._private_places.get(str(number), -1)
+                found = self._private_positions.get(str(number), -1)
         except (TypeError, ValueError):  # cannot be hashed, or written in digits
             return -1
         return found

@@ -15,7 +15,7 @@ from tacit.exceptions import PlanError
 if TYPE_CHECKING:
     from tacit.recommend._ratings.table import Ratings
 
-__all__ = ["MOST_NUMBERS", "ItemSide", "UserSide", "refuse_large"]
+__all__ = ["MOST_NUMBERS", "ItemSide", "UserSide", "check_size"]
 
 Array = NDArray[np.float64]
 
@@ -156,7 +156,7 @@ class ItemSide(ABC):
         return np.clip(rows, self.low, self.high)
 
 
-def refuse_large(n_items: int, each: int, less: str) -> None:
+def check_size(n_items: int, each: int, less: str) -> None:
     """Refuse a side that could not be saved once it is paid for.
 
     Parameters

@@ -37,13 +37,13 @@ def interpolate(
                 if found == n_neighbors and not likeness > similar[found - 1]:
                     continue
                 found = min(found + 1, n_neighbors)
-                place = found - 1
-                while place > 0 and likeness > similar[place - 1]:
-                    similar[place] = similar[place - 1]
-                    near[place] = near[place - 1]
-                    place -= 1
-                similar[place] = likeness
-                near[place] = at
+                position = found - 1
+                while position > 0 and likeness > similar[position - 1]:
+                    similar[position] = similar[position - 1]
+                    near[position] = near[position - 1]
+                    position -= 1
+                similar[position] = likeness
+                near[position] = at
             for a in range(found):
                 right[a] = values[near[a]]
                 for b in range(found):

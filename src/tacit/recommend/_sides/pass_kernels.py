@@ -37,14 +37,14 @@ def walk(
     n_items, with_others = vectors.shape[1], len(others) > 0
     residuals, alongs = np.empty(n_items), np.empty(n_items)
     # unsigned, for which no code is made that looks for places from the end
-    places = np.empty(n_items, np.uint64)
+    positions = np.empty(n_items, np.uint64)
     for u in range(len(indptr) - 1):
         start, n = indptr[u], indptr[u + 1] - indptr[u]
         rating, said = values[start : start + n], predicted[start : start + n]
         by_others = others[start : start + n]
-        place, along, residual = places[:n], alongs[:n], residuals[:n]
+        position, along, residual = positions[:n], alongs[:n], residuals[:n]
         for p in range(n):
-            place[p] = items[start + p]
+            position[p] = items[start + p]
         own = np.sqrt(dot(rating, rating))
         if own > row_norm:
             for p in range(n):
@@ -56,7 +56,7 @@ def walk(
         for t in range(len(keeps)):
             vector = vectors[t]
             for p in range(n):
-                along[p] = vector[place[p]]
+                along[p] = vector[position[p]]
                 residual[p] = said[p] - rating[p]
             product = dot(residual, along)
             keep, length = keeps[t], weight * lengths[t]
@@ -148,8 +148,10 @@ def add_lengths(
             rest = product - residual[p] * along[p]
             along[p] = -weight * rest * along[p] - others[start + p] / reach
             residual[p] = values[start + p] - others[start + p]
-        slope, curvature = dot(residual[:n], along[:n]), dot(along[:n], along[:n])
+        derivative, curvature = dot(residual[:n], along[:n]), dot(along[:n], along[:n])
         # [completion:length] both together within one
-        longest = max(np.sqrt(slope * slope + curvature * curvature), bound * bound)
-        sums[0] += np.int64(factor * (slope / longest))
+        longest = max(
+            np.sqrt(derivative * derivative + curvature * curvature), bound * bound
+        )
+        sums[0] += np.int64(factor * (derivative / longest))
         sums[1] += np.int64(factor * (curvature / longest))

@@ -15,12 +15,12 @@ from tacit.recommend._sides.local import Block, centered
 if TYPE_CHECKING:
     from tacit.recommend._ratings.table import Ratings
 
-__all__ = ["WalkItems", "Walked"]
+__all__ = ["Visited", "WalkItems"]
 
 Array = NDArray[np.float64]
 
 
-class Walked(NamedTuple):
+class Visited(NamedTuple):
     """Where the steps took some users; it is secret.
 
     ``values`` are ratings less the level and the offsets, ``predicted`` what the steps
@@ -115,10 +115,10 @@ class WalkItems(ItemSide):
         )
 
     def _at_home(self, ratings: Ratings) -> tuple[Array, Array]:
-        at = self.walked(ratings, with_others=False)
+        at = self.visited(ratings, with_others=False)
         return at.levels, at.coefficients
 
-    def walked(self, ratings: Ratings, *, with_others: bool = True) -> Walked:
+    def visited(self, ratings: Ratings, *, with_others: bool = True) -> Visited:
         """Return where all steps take some users."""
         from tacit.recommend._sides import pass_kernels  # noqa: PLC0415 - Numba
 
@@ -140,12 +140,12 @@ class WalkItems(ItemSide):
             others,
             coefficients,
         )
-        return Walked(levels, indptr, items, values, predicted, others, coefficients)
+        return Visited(levels, indptr, items, values, predicted, others, coefficients)
 
     def unit_residuals(self, ratings: Ratings, bound: float) -> Block:
         """Return the residuals of some users over ``bound``, within the unit ball."""
         from tacit.recommend._sides import pass_kernels  # noqa: PLC0415 - Numba
 
-        at = self.walked(ratings, with_others=False)
+        at = self.visited(ratings, with_others=False)
         pass_kernels.unit_residuals(at.indptr, at.values, at.predicted, bound)
         return at.indptr, at.items, at.predicted

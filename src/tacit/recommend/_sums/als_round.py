@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import at_least, plain
-from tacit.mechanisms import WholeGaussian
+from tacit.mechanisms import DiscreteGaussian
 from tacit.mechanisms.continual import to_matrix
 from tacit.privacy import Composed, Event, Neighbors
 from tacit.recommend._als_items import RoundSums
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # Share of the squared Gaussian parameter of a round for second moments, which are few
-MOMENT_SHARE = 0.1
+MOMENT_FRACTION = 0.1
 # Part of the squared error of a user, where that of her second moments is one
 ERROR_WEIGHT = 0.5
 # Largest mean squared error that counts, in squares of the usual size of a rating
@@ -82,20 +82,20 @@ class ItemRound:
         self._moment_units(self.most)
 
     @property
-    def products(self) -> WholeGaussian:
+    def products(self) -> DiscreteGaussian:
         """Noise on products with items."""
         # [als:products] one user's part is within one, and of two each
         sensitivity = float(self.neighbors.rows_changed)
-        multiplier = self.multiplier / sqrt(1 - MOMENT_SHARE)
-        return WholeGaussian(multiplier, sensitivity, self.noise)
+        multiplier = self.multiplier / sqrt(1 - MOMENT_FRACTION)
+        return DiscreteGaussian(multiplier, sensitivity, self.noise)
 
     @property
-    def moments(self) -> WholeGaussian:
+    def moments(self) -> DiscreteGaussian:
         """Noise on second moments and errors."""
         # [als:moments] second moments at right angles, and errors between 0 and 1
         sensitivity = sqrt(self.neighbors.rows_changed + ERROR_WEIGHT**2)
-        multiplier = self.multiplier / sqrt(MOMENT_SHARE)
-        return WholeGaussian(multiplier, sensitivity, self.noise)
+        multiplier = self.multiplier / sqrt(MOMENT_FRACTION)
+        return DiscreteGaussian(multiplier, sensitivity, self.noise)
 
     @property
     def event(self) -> Event:

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import plain
-from tacit.mechanisms import WholeGaussian
+from tacit.mechanisms import DiscreteGaussian
 from tacit.privacy import Event, Neighbors
 from tacit.recommend._sides.local import USUAL_PRIOR_COUNT, Block
 from tacit.recommend._sums.integer_sums import MARGIN, summed
@@ -63,11 +63,11 @@ class CandidateGains:
         self.mechanism  # noqa: B018 - what integers cannot do is rejected here
 
     @property
-    def mechanism(self) -> WholeGaussian:
+    def mechanism(self) -> DiscreteGaussian:
         """Noise on all gains."""
         # [als:gains] one user's gains are within one, and two users' each
         sensitivity = float(self.neighbors.rows_changed)
-        return WholeGaussian(self.multiplier, sensitivity, self.noise)
+        return DiscreteGaussian(self.multiplier, sensitivity, self.noise)
 
     @property
     def event(self) -> Event:

@@ -26,7 +26,7 @@ def factor_with_room(units: int, room: float, what: str, remedy: str) -> float:
     Parameters
     ----------
     units
-        Units of the `WholeGaussian` that adds the noise.
+        Units of the `DiscreteGaussian` that adds the noise.
     room
         How far cutting towards zero takes two parts apart, in whole numbers.
     what, remedy

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import plain
-from tacit.mechanisms import WholeGaussian
+from tacit.mechanisms import DiscreteGaussian
 from tacit.privacy import Event, Neighbors
 from tacit.recommend._facts import RatingFacts
 from tacit.recommend._sides.local import plain_arrays
@@ -137,9 +137,9 @@ class ItemMeans:
         return sqrt(counts * (1 + level) + 1 + 0.75 * level)
 
     @property
-    def mechanism(self) -> WholeGaussian:
+    def mechanism(self) -> DiscreteGaussian:
         """Noise on all counts and sums."""
-        return WholeGaussian(self.multiplier, self.sensitivity, self.noise)
+        return DiscreteGaussian(self.multiplier, self.sensitivity, self.noise)
 
     @property
     def event(self) -> Event:

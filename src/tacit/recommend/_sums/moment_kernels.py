@@ -26,7 +26,7 @@ def add_outer(
     off = factor * np.sqrt(2.0)
     dense = np.zeros(n_items)
     # unsigned, for which no code is made that looks for places from the end
-    places = np.empty(n_items, np.uint64)
+    positions = np.empty(n_items, np.uint64)
     for u in range(len(indptr) - 1):
         start, end = indptr[u] - indptr[0], indptr[u + 1] - indptr[0]
         rated, row = items[start:end], parts[start:end]
@@ -38,7 +38,7 @@ def add_outer(
         if 4 * len(row) >= n_items:
             _add_dense(rated, row, off, dense, sums)
         else:
-            _add_sparse(rated, row, off, n_items, places, sums)
+            _add_sparse(rated, row, off, n_items, positions, sums)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -71,22 +71,22 @@ def _add_sparse(
     row: Array,
     off: float,
     n_items: int,
-    places: NDArray[np.uint64],
+    positions: NDArray[np.uint64],
     sums: Integers,
 ) -> None:
     """Add the entries off the diagonal, of items that are rated."""
     n = len(row)
     for p in range(n):
-        places[p] = rated[p]
+        positions[p] = rated[p]
     # two rows of the triangle at once, which read the same numbers
     for p in range(0, n - 1, 2):
         first = sums[_row(np.int64(rated[p]), n_items) :]
         second = sums[_row(np.int64(rated[p + 1]), n_items) :]
         one, two = off * row[p], off * row[p + 1]
-        first[places[p + 1]] += np.int64(one * row[p + 1])
+        first[positions[p + 1]] += np.int64(one * row[p + 1])
         for q in range(p + 2, n):
-            first[places[q]] += np.int64(one * row[q])
-            second[places[q]] += np.int64(two * row[q])
+            first[positions[q]] += np.int64(one * row[q])
+            second[positions[q]] += np.int64(two * row[q])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

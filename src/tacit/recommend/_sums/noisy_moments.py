@@ -10,13 +10,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import plain
-from tacit.mechanisms import WholeGaussian
+from tacit.mechanisms import DiscreteGaussian
 from tacit.privacy import Event, Neighbors
 from tacit.recommend._sums.second_moments import (
     Blocks,
+    integer_factor,
     second_moments,
     unpacked,
-    whole_factor,
 )
 
 __all__ = ["NoisyMoments"]
@@ -56,7 +56,7 @@ class NoisyMoments:
     def __post_init__(self) -> None:
         plain(self)
         # what whole numbers or memory cannot do is refused before the charge
-        whole_factor(self.mechanism.units, self.n_items)
+        integer_factor(self.mechanism.units, self.n_items)
 
     @property
     def sensitivity(self) -> float:
@@ -65,9 +65,9 @@ class NoisyMoments:
         return sqrt(self.neighbors.rows_changed)
 
     @property
-    def mechanism(self) -> WholeGaussian:
+    def mechanism(self) -> DiscreteGaussian:
         """Noise on the upper triangle."""
-        return WholeGaussian(self.multiplier, self.sensitivity, self.noise)
+        return DiscreteGaussian(self.multiplier, self.sensitivity, self.noise)
 
     @property
     def event(self) -> Event:
@@ -78,7 +78,7 @@ class NoisyMoments:
     def scale(self) -> float:
         """Deviation of the noise on the diagonal; its square is twice that beside."""
         mechanism = self.mechanism
-        return mechanism.scale / whole_factor(mechanism.units, self.n_items)
+        return mechanism.scale / integer_factor(mechanism.units, self.n_items)
 
     def run(self, blocks: Blocks, rng: Generator) -> Array:
         """Sum over users in blocks, add the noise, and return the symmetric matrix."""

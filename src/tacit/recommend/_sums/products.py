@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import at_least, one_of, plain
-from tacit.mechanisms import WholeGaussian
+from tacit.mechanisms import DiscreteGaussian
 from tacit.mechanisms.noise import float_normal
 from tacit.privacy import Event, Repeated
 from tacit.recommend._sums.integer_sums import factor_with_room, summed
@@ -73,10 +73,10 @@ class NoisyProducts:
         self.factor  # noqa: B018
 
     @property
-    def mechanism(self) -> WholeGaussian:
+    def mechanism(self) -> DiscreteGaussian:
         """Noise on a product, and on the eigenvalue."""
         # [completion:product] one for either relation
-        return WholeGaussian(self.multiplier, 1.0, self.noise)
+        return DiscreteGaussian(self.multiplier, 1.0, self.noise)
 
     @property
     def event(self) -> Event:

@@ -19,10 +19,10 @@ from tacit.recommend._sums.integer_sums import factor_with_room, summed
 
 __all__ = [
     "MOST_MATRIX_ITEMS",
+    "integer_factor",
     "packed_size",
     "second_moments",
     "unpacked",
-    "whole_factor",
 ]
 
 Array = NDArray[np.float64]
@@ -40,13 +40,13 @@ def packed_size(n_items: int) -> int:
     return n_items * (n_items + 1) // 2
 
 
-def whole_factor(units: int, n_items: int) -> float:
+def integer_factor(units: int, n_items: int) -> float:
     """Return by what outer products of rows within the unit ball are multiplied.
 
     Parameters
     ----------
     units
-        Units of the `WholeGaussian` that adds the noise.
+        Units of the `DiscreteGaussian` that adds the noise.
     n_items
         Number of items in the public catalogue.
 
@@ -76,7 +76,7 @@ def second_moments(blocks: Blocks, n_items: int, units: int) -> Integers:
 
     Entries off the diagonal are times the square root of two, so that the triangle is
     as long as the matrix; rows of the triangle follow each other, as in
-    ``numpy.triu_indices``. It is private: `WholeGaussian` adds the noise, with a
+    ``numpy.triu_indices``. It is private: `DiscreteGaussian` adds the noise, with a
     sensitivity of the square root of two, or of one if neighbors add or remove a user.
 
     Parameters
@@ -93,7 +93,7 @@ def second_moments(blocks: Blocks, n_items: int, units: int) -> Integers:
     """
     from tacit.recommend._sums import moment_kernels as kernels  # noqa: PLC0415 - numba
 
-    factor = whole_factor(units, n_items)
+    factor = integer_factor(units, n_items)
     return summed(kernels.add_outer, blocks, packed_size(n_items), n_items, factor)
 
 
@@ -102,7 +102,7 @@ def unpacked(noisy: Integers, n_items: int, units: int) -> Array:
 
     It undoes the factor, and the square root of two off the diagonal.
     """
-    factor = whole_factor(units, n_items)
+    factor = integer_factor(units, n_items)
     matrix = np.empty((n_items, n_items))
     begin = 0
     # row by row, as the matrix may be all that memory holds

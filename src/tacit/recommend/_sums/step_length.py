@@ -10,9 +10,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit.mechanisms import WholeGaussian
+from tacit.mechanisms import DiscreteGaussian
 from tacit.privacy import Event, Neighbors
-from tacit.recommend._sides.passes import Walked
+from tacit.recommend._sides.passes import Visited
 from tacit.recommend._sums.integer_sums import MARGIN, summed
 
 __all__ = ["NOISES", "StepLength"]
@@ -53,10 +53,10 @@ class StepLength:
     noise: str = "grid"
 
     @property
-    def mechanism(self) -> WholeGaussian:
+    def mechanism(self) -> DiscreteGaussian:
         """Noise on slope and curvature."""
         # [completion:length-sensitivity] two points of a disk, or one
-        return WholeGaussian(
+        return DiscreteGaussian(
             self.multiplier, float(self.neighbors.rows_changed), self.noise
         )
 
@@ -67,7 +67,7 @@ class StepLength:
 
     def run(
         self,
-        blocks: Iterable[Callable[[], Walked]],
+        blocks: Iterable[Callable[[], Visited]],
         vector: Array,
         reach: float,
         max_ratings: int,
@@ -104,12 +104,12 @@ class StepLength:
             bound,
             mechanism.units * (1 - MARGIN),
         )
-        slope, curvature = mechanism(total, rng).tolist()
+        derivative, curvature = mechanism(total, rng).tolist()
         # a curvature below its noise would make any length of it
-        share = slope / max(curvature, NOISES * mechanism.scale) / reach
+        share = derivative / max(curvature, NOISES * mechanism.scale) / reach
         return min(max(share, 0.0), 1.0)
 
 
-def _lengthened(block: Callable[[], Walked]) -> tuple[Array, ...]:
+def _lengthened(block: Callable[[], Visited]) -> tuple[Array, ...]:
     at = block()
     return at.indptr, at.items, at.values, at.predicted, at.others

@@ -15,7 +15,7 @@ from tacit._estimators import (
     checked_values,
     numeric,
 )
-from tacit._stream_values import class_places, dense_values, float_targets
+from tacit._stream_values import class_positions, dense_values, float_targets
 from tacit._validate import one_of
 from tacit.exceptions import PlanError
 from tacit.privacy import Neighbors
@@ -29,7 +29,7 @@ from tacit.streaming.incremental._refits import (
     paper_refits,
     planned_refits,
     refit_steps,
-    split_shares,
+    split_fractions,
     useful_step,
 )
 from tacit.streaming.incremental._refitting import (
@@ -256,12 +256,12 @@ class IncrementalERM(StreamModel):
             event_for,
             steps,
             terms.rows_per_step,
-            split_shares(split, steps),
+            split_fractions(split, steps),
             budget,
             rows_per_person=per_person,
         )
 
-    def _whole_targets(self, X, y):
+    def _integer_targets(self, X, y):
         # a table is all there before the charge, so that bad values can be refused
         labels = is_classifier(self.estimator)
         y = checked_targets(y, X.shape[0], labels=labels)
@@ -276,7 +276,7 @@ class IncrementalERM(StreamModel):
             estimator = self._private_stream.planned.learner.estimator
         X = dense_values(X, first=first)
         if is_classifier(estimator):
-            targets = class_places(estimator._public_classes(), y)
+            targets = class_positions(estimator._public_classes(), y)
             usable = targets != NO_LABEL
         else:
             targets = float_targets(y, first=first)

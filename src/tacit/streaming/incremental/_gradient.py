@@ -118,11 +118,11 @@ class TwoTreeLearner:
 
     def descended(self, second: Array, first: Array, step: int) -> Array:
         """Return the mean of the descent from the sums of a step, in units inside."""
-        quadratic = NoisyQuadratic(second, first, *self._deviations(step))
-        error, slope, diameter = self._sizes(step)
-        n_iterations = descent_steps(error, slope, self.most_iterations)
+        quadratic = NoisyQuadratic(second, first, *self._stds(step))
+        error, derivative, diameter = self._sizes(step)
+        n_iterations = descent_steps(error, derivative, self.most_iterations)
         # the diameter, where the paper has the radius: two members can be that far
-        size = diameter / (sqrt(n_iterations) * (error + slope))
+        size = diameter / (sqrt(n_iterations) * (error + derivative))
         start = self.domain.prox(np.zeros(self.problem.shape), 1.0)
         return averaged_descent(quadratic, self.domain, start, n_iterations, size)
 
@@ -138,22 +138,22 @@ class TwoTreeLearner:
 
         It is a sum of squared residuals over all rows so far.
         """
-        error, slope, diameter = self._sizes(step)
-        n_iterations = descent_steps(error, slope, self.most_iterations)
-        excess = diameter * ((error + slope) / sqrt(n_iterations) + error)
+        error, derivative, diameter = self._sizes(step)
+        n_iterations = descent_steps(error, derivative, self.most_iterations)
+        excess = diameter * ((error + derivative) / sqrt(n_iterations) + error)
         return excess * self.problem.largest_target**2
 
-    def _deviations(self, step: int) -> tuple[float, float]:
+    def _stds(self, step: int) -> tuple[float, float]:
         p = self.problem.n_features
         return (
-            float(self.second_sums.deviation_at(step, packed_size(p))),
-            float(self.first_sums.deviation_at(step, p)),
+            float(self.second_sums.std_at(step, packed_size(p))),
+            float(self.first_sums.std_at(step, p)),
         )
 
     def _sizes(self, step: int) -> tuple[float, float, float]:
         """Return the error of gradients, their size, and the diameter of the set."""
         domain, p = self.domain, self.problem.n_features
-        error = gradient_error(*self._deviations(step), p, domain.radius)
+        error = gradient_error(*self._stds(step), p, domain.radius)
         n_rows = self.terms.rows_per_step * step
         return error, 2 * n_rows * (1 + domain.radius), domain.diameter(p)
 

@@ -24,8 +24,8 @@ from tacit.streaming.incremental._moments import (
     Moments,
     MomentSums,
     best_weight,
+    check_problem,
     most_step_rows,
-    refuse_other_problems,
 )
 from tacit.streaming.incremental._projection import Projection
 from tacit.streaming.incremental._sets import absolute_width, stretched
@@ -100,7 +100,7 @@ class MomentLearner:
         n_steps = state.n_steps + 1
         weights = weights_of(
             NoisyQuadratic(
-                moments.second, moments.first, *self.sums.deviations(n_steps), lift
+                moments.second, moments.first, *self.sums.stds(n_steps), lift
             ),
             self.domain,
             constant=self.problem.constant is not None,
@@ -135,8 +135,8 @@ class MomentLearner:
         """
         domain, p = _bounded(self.domain), self.problem.n_features
         radius = domain.radius
-        deviations, size = self.sums.deviations(step), self.sums.n_features
-        excess = excess_of_clipped(*deviations, size, radius)
+        stds, size = self.sums.stds(step), self.sums.n_features
+        excess = excess_of_clipped(*stds, size, radius)
         if self.projection is not None:
             # each prediction is off by twice this part of the radius
             n_rows = self.terms.rows_per_step * step
@@ -158,7 +158,7 @@ def step_assumptions(terms: StreamTerms, noise: str) -> tuple[str, ...]:
 
 def checked_domain(problem: Problem, budget: Budget, method: str) -> None:
     """Refuse what is no least squares in a set."""
-    refuse_other_problems(problem, budget, method)
+    check_problem(problem, budget, method)
     domain = problem.regularizer
     if not isinstance(domain, Free) and not is_set(domain):
         raise PlanError(

@@ -18,7 +18,7 @@ from tacit.mechanisms.continual import prefix_sums, to_matrix, to_vector
 from tacit.mechanisms.continual._symmetric import packed_size
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem
-from tacit.solvers._base import MOST_ROWS, refuse_pure
+from tacit.solvers._base import MOST_ROWS, require_delta
 from tacit.streaming._terms import StreamTerms
 
 __all__ = [
@@ -26,10 +26,10 @@ __all__ = [
     "MomentSums",
     "Moments",
     "best_weight",
+    "check_problem",
     "joint_sensitivity",
     "longest_step",
     "most_step_rows",
-    "refuse_other_problems",
     "row_moments",
     "row_norm",
     "step_roundoff",
@@ -88,15 +88,15 @@ def most_step_rows(rows_per_step: int) -> int:
     return max(MOST_ROWS, rows_per_step)
 
 
-def refuse_other_problems(problem: Problem, budget: Budget, method: str) -> None:
+def check_problem(problem: Problem, budget: Budget, method: str) -> None:
     """Refuse what is not least squares with Gaussian noise."""
     if not isinstance(problem.loss, Squared):
         raise PlanError(
             f"{method} solves least squares only, got {problem.loss!r}; use "
             "IncrementalERM."
         )
-    problem.refuse_entries(method)
-    refuse_pure(budget, method, "IncrementalERM with a solver of pure privacy")
+    problem.require_l2_rows(method)
+    require_delta(budget, method, "IncrementalERM with a solver of pure privacy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ class MomentSums:
         x_norm, y_max = problem.bounds.x_norm, problem.largest_target
         sums = cls(mechanism, x_norm, y_max, n_features, weight, squares)
         # noise too large for the grid is refused here, not after the charge
-        mechanism.deviation_at(1, sums.size)
+        mechanism.std_at(1, sums.size)
         return sums
 
     @property
@@ -198,10 +198,10 @@ class MomentSums:
         first = released[end : end + p] / self.weight
         return Moments(to_matrix(released[:end]), first, total)
 
-    def deviations(self, step: int) -> tuple[float, float]:
+    def stds(self, step: int) -> tuple[float, float]:
         """Return the deviations of a diagonal second moment and of a product."""
-        deviation = float(self.mechanism.deviation_at(step, self.size))
-        return deviation, deviation / self.weight
+        std = float(self.mechanism.std_at(step, self.size))
+        return std, std / self.weight
 
 
 def longest_step(rows_per_step: int) -> int:

@@ -35,7 +35,7 @@ __all__ = [
     "paper_refits",
     "planned_refits",
     "refit_steps",
-    "split_shares",
+    "split_fractions",
     "useful_step",
 ]
 
@@ -132,8 +132,8 @@ def balanced_interval(problem: Problem, n_rows: int, epsilon: float) -> int:
     """
     radius, size = problem.regularizer.radius, problem.size
     reach = problem.bounds.x_norm * radius
-    slope = problem.loss.max_slope(reach, problem.bounds.y_range)
-    steepness = slope * problem.bounds.x_norm
+    derivative = problem.loss.max_derivative(reach, problem.bounds.y_range)
+    steepness = derivative * problem.bounds.x_norm
     if isinstance(problem.regularizer, L1Ball | Simplex):
         width = problem.regularizer.width(*problem.shape) / radius
         curved = problem.loss.max_curvature() * (2 * reach) ** 2
@@ -149,7 +149,7 @@ def balanced_interval(problem: Problem, n_rows: int, epsilon: float) -> int:
     return ceil(min(balance, float(n_rows)))
 
 
-def split_shares(split: str, steps: tuple[int, ...]) -> tuple[float, ...]:
+def split_fractions(split: str, steps: tuple[int, ...]) -> tuple[float, ...]:
     """Return the part of the squared privacy parameter that each fit gets."""
     parts = [1.0 if split == "even" else 1 / step for step in steps]
     return tuple(part / sum(parts) for part in parts)
@@ -358,7 +358,7 @@ def _largest(
     choose otherwise at another budget; so the line is followed inside a bracket.
     """
     best: Any = None
-    low, high, x, slope = -inf, inf, log(level), 1.2
+    low, high, x, derivative = -inf, inf, log(level), 1.2
     known: tuple[float, float] | None = None
     for _ in range(MOST_TRIES):
         refits, event, spent = at(exp(x))
@@ -372,9 +372,9 @@ def _largest(
         if high - low < UNSPENT / 10:
             break
         if known is not None and x != known[0]:
-            slope = min(3.0, max(0.4, (gap - known[1]) / (x - known[0])))
+            derivative = min(3.0, max(0.4, (gap - known[1]) / (x - known[0])))
         known = x, gap
-        x = x - (gap + UNSPENT / 3) / slope
+        x = x - (gap + UNSPENT / 3) / derivative
         if not low < x < high:
             x = (low + high) / 2
     if best is None:

@@ -59,11 +59,11 @@ class _Paid(Ledger):
         super().__init__(refit.budget)
         self._planned = refit.event
 
-    def _checked(self, event, promise):
+    def _checked(self, event, guarantee):
         # [incremental-erm:planned] anything else was not paid for
         if event != self._planned:
             raise RuntimeError("The fit would do other than it was planned to.")
-        return super()._checked(event, promise)
+        return super()._checked(event, guarantee)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class RefitLearner:
         past = [refit for refit in self.refits if refit.step <= n_steps]
         return past[-1] if past else None
 
-    def shown(self, weights: Array, n_steps: int, promise: Budget) -> Any:
+    def shown(self, weights: Array, n_steps: int, guarantee: Budget) -> Any:
         """Return the estimator with these weights, as if it had been fitted to them."""
         refit = self.last_refit(n_steps) or self.refits[0]
         model = clone(self.estimator)
@@ -138,7 +138,7 @@ class RefitLearner:
         shape = max(refit.n_rows, 2), self.n_features
         model.loss_ = model.plan(*shape).problem.loss
         model.bounds_ = model._setting(*shape, False).row_bounds
-        model.set_params(**spending(promise, refit.n_rows))
+        model.set_params(**spending(guarantee, refit.n_rows))
         coef, intercept = weights[:-1].T.copy(), weights[-1].copy()
         if is_classifier(model):
             model.classes_ = model._public_classes()

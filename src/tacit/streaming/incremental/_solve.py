@@ -54,7 +54,7 @@ class NoisyQuadratic:
     ----------
     second, first
         Released S and f.
-    second_deviation, first_deviation
+    second_std, first_std
         Of the noise of a diagonal entry of S, and of an entry of f.
     lift
         Public matrix that weights are multiplied by before they meet S and f, or None.
@@ -62,8 +62,8 @@ class NoisyQuadratic:
 
     second: Array
     first: Array
-    second_deviation: float
-    first_deviation: float
+    second_std: float
+    first_std: float
     lift: Array | None = None
 
     @property
@@ -98,8 +98,8 @@ class NoisyQuadratic:
         return NoisyQuadratic(
             (second + second.T) / 2,
             triangle @ self.first,
-            self.second_deviation,
-            self.first_deviation,
+            self.second_std,
+            self.first_std,
         ), base
 
 
@@ -142,41 +142,41 @@ def weights_of(
     if solver == "auto":
         solver = _better(quadratic, domain)
     if solver == "raw":
-        slope = _steepest(quadratic, domain)
-        step = _step_size(quadratic, domain, slope, DESCENT_STEPS)
+        derivative = _steepest(quadratic, domain)
+        step = _step_size(quadratic, domain, derivative, DESCENT_STEPS)
         first = domain.prox(np.zeros((p, 1)), 1.0)
         return averaged_descent(quadratic, domain, first, DESCENT_STEPS, step)
     return accelerated(quadratic, domain, start)
 
 
 def gradient_error(
-    second_deviation: float, first_deviation: float, size: int, radius: float
+    second_std: float, first_std: float, size: int, radius: float
 ) -> float:
     """Return a bound on the mean of the largest error of a gradient in a radius."""
     # the noise of S has half its variance off the diagonal: its norm is sqrt(2 p) of
     # its deviations at most, on average
-    spectral = second_deviation * sqrt(2 * size)
-    return 2 * radius * spectral + 2 * first_deviation * sqrt(size)
+    spectral = second_std * sqrt(2 * size)
+    return 2 * radius * spectral + 2 * first_std * sqrt(size)
 
 
 def excess_of_clipped(
-    second_deviation: float, first_deviation: float, size: int, radius: float
+    second_std: float, first_std: float, size: int, radius: float
 ) -> float:
     """Return a bound on the mean excess of a minimizer with clipped moments."""
-    spectral = second_deviation * sqrt(2 * size)
-    return 3 * radius**2 * spectral + 4 * radius * first_deviation * sqrt(size)
+    spectral = second_std * sqrt(2 * size)
+    return 3 * radius**2 * spectral + 4 * radius * first_std * sqrt(size)
 
 
 def excess_of_descent(
-    second_deviation: float, first_deviation: float, radius: float, width: float
+    second_std: float, first_std: float, radius: float, width: float
 ) -> float:
     """Return a bound on the mean excess of long enough descent on raw moments."""
-    return 4 * width * (2 * radius * second_deviation + first_deviation)
+    return 4 * width * (2 * radius * second_std + first_std)
 
 
-def descent_steps(error: float, slope: float, most: int) -> int:
+def descent_steps(error: float, derivative: float, most: int) -> int:
     """Return the steps after which descent is as good as its gradient, or ``most``."""
-    return int(min(most, ceil((1 + slope / error) ** 2)))
+    return int(min(most, ceil((1 + derivative / error) ** 2)))
 
 
 def averaged_descent(
@@ -242,10 +242,10 @@ def _ridge_weights(quadratic: NoisyQuadratic, ridge: float, constant: bool) -> A
     Along the constant alone the noise is that of one number.
     """
     second, _ = _positive_part(quadratic.second)
-    p, deviation = len(second), quadratic.second_deviation
-    lifts = np.full(p, RIDGE_FACTOR * (1 + sqrt(p)) * deviation)
+    p, std = len(second), quadratic.second_std
+    lifts = np.full(p, RIDGE_FACTOR * (1 + sqrt(p)) * std)
     if constant:
-        lifts[-1] = RIDGE_FACTOR * 2 * deviation
+        lifts[-1] = RIDGE_FACTOR * 2 * std
     curved = second + np.diag(np.maximum(lifts, ridge))
     values, axes = np.linalg.eigh(curved)
     values = np.maximum(values, FLAT * float(values[-1]) + TINY)
@@ -269,18 +269,18 @@ def _in_ball(quadratic: NoisyQuadratic, domain: ConvexSet) -> Array:
     def inside(constant: float) -> Array:
         return in_ball(along - constant * shared, curvature, domain.inner.radius)
 
-    def slope(constant: float) -> float:
+    def derivative(constant: float) -> float:
         shared_pull = float(shared @ inside(constant))
         return float(second[-1, -1]) * constant + shared_pull - float(first[-1])
 
     # the risk of the best weights is convex in the intercept, with this slope
     most = domain.most
-    if slope(-most) >= 0:
+    if derivative(-most) >= 0:
         best = -most
-    elif slope(most) <= 0:
+    elif derivative(most) <= 0:
         best = most
     else:
-        best = brentq(slope, -most, most, xtol=CLOSE * most)
+        best = brentq(derivative, -most, most, xtol=CLOSE * most)
     return np.append(axes @ inside(best), best)
 
 
@@ -293,17 +293,17 @@ def _steepest(quadratic: NoisyQuadratic, domain: ConvexSet) -> float:
 
 
 def _step_size(
-    quadratic: NoisyQuadratic, domain: ConvexSet, slope: float, n_steps: int
+    quadratic: NoisyQuadratic, domain: ConvexSet, derivative: float, n_steps: int
 ) -> float:
-    return domain.diameter(quadratic.size) / (sqrt(n_steps) * (slope + TINY))
+    return domain.diameter(quadratic.size) / (sqrt(n_steps) * (derivative + TINY))
 
 
 def _better(quadratic: NoisyQuadratic, domain: ConvexSet) -> str:
     """Return the solver with the lower bound on its excess, by released numbers."""
     p, radius = quadratic.size, domain.radius
-    noise = quadratic.second_deviation, quadratic.first_deviation
+    noise = quadratic.second_std, quadratic.first_std
     clipped = excess_of_clipped(*noise, len(quadratic.first), radius)
     raw = excess_of_descent(*noise, radius, absolute_width(domain, p))
-    slope = _steepest(quadratic, domain)
-    unfinished = domain.diameter(p) * slope / sqrt(DESCENT_STEPS)
+    derivative = _steepest(quadratic, domain)
+    unfinished = domain.diameter(p) * derivative / sqrt(DESCENT_STEPS)
     return "raw" if DOUBT * raw + unfinished < clipped else "clipped"

@@ -20,7 +20,7 @@ from tacit.mechanisms.continual._growing import check_sums
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
-from tacit.solvers._base import MOST_ROWS, refuse_pure
+from tacit.solvers._base import MOST_ROWS, require_delta
 from tacit.solvers.noisy_gd import (
     ClippedGradient,
     clip_needed,
@@ -207,10 +207,10 @@ class GradientSums:
         self, problem: Problem, budget: Budget, terms: StreamTerms
     ) -> GradientLearner:
         """Return the learner of a problem with the least noise that fits."""
-        refuse_pure(budget, "GradientSums", "epsilon alone with Hedge")
-        problem.refuse_entries("GradientSums")
-        problem.refuse_rough("GradientSums")
-        clip = self._slope(problem)
+        require_delta(budget, "GradientSums", "epsilon alone with Hedge")
+        problem.require_l2_rows("GradientSums")
+        problem.require_smooth("GradientSums")
+        clip = self._derivative(problem)
         sensitivity = gradient_sensitivity(
             problem, clip, budget.neighbors, MOST_ROWS, LEAF_ADDITIONS
         )
@@ -223,18 +223,18 @@ class GradientSums:
             self.noise,
         )
         # noise too large for the grid is refused here, not after the charge
-        deviation = mechanism.deviation_at(terms.horizon, problem.size)
+        std = mechanism.std_at(terms.horizon, problem.size)
         rate = self.learning_rate
         if isinstance(rate, str):
-            rate = usual_rate(problem, terms, clip, deviation, self.recent)
+            rate = usual_rate(problem, terms, clip, std, self.recent)
         return GradientLearner(problem, mechanism, rate, clip, self.recent)
 
-    def _slope(self, problem: Problem) -> float:
+    def _derivative(self, problem: Problem) -> float:
         """Return the bound on slopes: that asked for, of the loss, or of targets."""
         if self.clip is not None:
             return self.clip / problem.bounds.x_norm
-        if problem.slope < inf:
-            return problem.slope
+        if problem.max_derivative < inf:
+            return problem.max_derivative
         if has_residuals(problem.loss):
             return problem.largest_target
         raise PlanError(
@@ -244,7 +244,7 @@ class GradientSums:
 
 
 def usual_rate(
-    problem: Problem, terms: StreamTerms, clip: float, deviation: float, recent: float
+    problem: Problem, terms: StreamTerms, clip: float, std: float, recent: float
 ) -> float:
     """Return the rate with the least modeled regret, from public facts alone."""
     x_norm, loss = problem.bounds.x_norm, problem.loss
@@ -252,16 +252,16 @@ def usual_rate(
     row = x_norm**2 / 2
     margin = problem.largest_target if has_residuals(loss) else USUAL_MARGIN
     far = min(margin * sqrt(problem.size / row), problem.regularizer.radius)
-    noise = deviation**2 * row * loss.max_trace() / 2
+    noise = std**2 * row * loss.max_trace() / 2
     noise *= AVERAGED_NOISE if recent else 1.0
-    slopes = row * clip**2 / 4
+    derivatives = row * clip**2 / 4
     steep = terms.rows_per_step * problem.smoothness
     n_rows = terms.n_rows
     # rising in the rate: the derivative of the model, times its square
     low, high = 0.0, 2 / steep
     for _ in range(60):
         rate = (low + high) / 2
-        rises = n_rows * (2 * noise * rate**3 + slopes * rate**2 / 2) > far**2 / 2
+        rises = n_rows * (2 * noise * rate**3 + derivatives * rate**2 / 2) > far**2 / 2
         low, high = (low, rate) if rises else (rate, high)
     return high
 

@@ -8,7 +8,7 @@ from math import ceil, inf, log, nextafter, sqrt
 from tacit._validate import at_least, one_of, plain, positive
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.selection import refuse_small_choice
+from tacit.mechanisms.selection import check_choice_size
 from tacit.privacy import BoundedRange, Budget, GaussianNoise, Repeated, calibrate
 from tacit.streaming._terms import StreamTerms
 from tacit.streaming.online._hedge_plays import (
@@ -113,12 +113,12 @@ class Hedge:
             holds = [least]
             while 2 * holds[-1] <= terms.horizon:
                 holds.append(2 * holds[-1])
-        plans = [self._held(hold, experts, budget, terms) for hold in holds]
+        plans = [self._stored(hold, experts, budget, terms) for hold in holds]
         best = min(plans, key=lambda plan: plan.regret_bound)
-        refuse_small_choice(best.epsilon, budget, "take a shorter horizon")
+        check_choice_size(best.epsilon, budget, "take a shorter horizon")
         return best
 
-    def _held(
+    def _stored(
         self, hold: int, experts: Experts, budget: Budget, terms: StreamTerms
     ) -> SampledHedge:
         rows_moved = budget.neighbors.rows_changed * terms.rows_per_person
@@ -174,19 +174,19 @@ class Hedge:
             noise=self.noise,
         )
         unit = experts.width / 2 / UNITS
-        deviation = planned.mechanism.deviation_at(T, p) * unit
+        std = planned.mechanism.std_at(T, p) * unit
         width = experts.width
         # [hedge:noisy-regret] noise of the last sum counts like so much cost
         if terms.rows_per_step == 1:
-            spread = ((T - 1) * width**2 / 4 + deviation**2) / 2
+            spread = ((T - 1) * width**2 / 4 + std**2) / 2
         else:
-            spread = _played(terms) * width**2 / 2 + deviation**2
+            spread = _played(terms) * width**2 / 2 + std**2
         temperature = self.temperature or sqrt(spread / experts.log_experts)
         if terms.rows_per_step == 1:
             bound = temperature * experts.log_experts
-            bound += T * _slip(width, temperature) + deviation**2 / (2 * temperature)
+            bound += T * _slip(width, temperature) + std**2 / (2 * temperature)
         else:
-            bound = _even_regret(experts, terms, 1, temperature, deviation)
+            bound = _even_regret(experts, terms, 1, temperature, std)
         return replace(planned, temperature=temperature, regret_bound=bound)
 
 
@@ -200,13 +200,13 @@ def _even_regret(
     terms: StreamTerms,
     hold: int,
     temperature: float,
-    deviation: float,
+    std: float,
 ) -> float:
     """Return the bound on the regret where rows are independent and alike."""
     width, T = experts.width, terms.horizon
     # steps before a play that has seen as many as it is held for
     late = (hold + T % hold) * terms.rows_per_step * width
-    kept = temperature * experts.log_experts + deviation**2 / temperature
+    kept = temperature * experts.log_experts + std**2 / temperature
     # [hedge:even-regret]
     return (
         late + kept * (1 + log(T / hold)) + terms.n_rows * width**2 / (2 * temperature)

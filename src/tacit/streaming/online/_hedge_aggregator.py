@@ -203,7 +203,7 @@ class HedgeAggregator(StreamModel):
             )
         return np.zeros(X.shape[0] if hasattr(X, "shape") else len(X))
 
-    def _whole_targets(self, X, y):
+    def _integer_targets(self, X, y):
         labels = self.loss == "zero_one"
         if not labels or dense(X).dtype.kind in NUMBERS:
             checked_values(X, accept_sparse=True)
@@ -310,8 +310,8 @@ def _vote(X, weights):
     codes = _codes(X, known) + 1  # zero for none
     # labels of different rows are told apart by the row
     rows = np.arange(len(X))[:, None] * (len(known) + 1)
-    _, places = np.unique((rows + codes).ravel(), return_inverse=True)
-    votes = np.bincount(places, weights=np.tile(weights, len(X)))
-    behind = votes[places].reshape(X.shape)
+    _, positions = np.unique((rows + codes).ravel(), return_inverse=True)
+    votes = np.bincount(positions, weights=np.tile(weights, len(X)))
+    behind = votes[positions].reshape(X.shape)
     best = np.where(codes > 0, behind, -1.0).argmax(axis=1)
     return X[np.arange(len(X)), best]

@@ -17,16 +17,16 @@ from tacit.mechanisms import Gaussian
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
-from tacit.solvers._base import MOST_ROWS, refuse_pure
-from tacit.solvers._published import refuse_unkept
+from tacit.solvers._base import MOST_ROWS, require_delta
+from tacit.solvers._published import check_saveable
 from tacit.streaming._terms import StreamTerms
 from tacit.streaming.online._perturbed_bases import (
     Facts,
     ImplicitGradient,
     Leader,
     LeaderBase,
+    PassBase,
     ProjectedGradient,
-    WalkBase,
     check_set,
 )
 from tacit.streaming.online._schedules import (
@@ -86,7 +86,7 @@ class PerturbedLearner:
     """
 
     problem: Problem
-    base: WalkBase | LeaderBase
+    base: PassBase | LeaderBase
     schedule: PowerSchedule | PaperSchedule
     moved: float
     horizon: int
@@ -126,7 +126,7 @@ class PerturbedLearner:
         multiplier = self.schedule.multiplier_at(np.array(t), np.array(sensitivity))
         return Gaussian(float(multiplier), sensitivity, self.noise)
 
-    def deviation(self) -> Array:
+    def std(self) -> Array:
         """Return the standard deviation of the noise on each weight, step by step.
 
         That of the normal law, before weights are moved into their set.
@@ -235,7 +235,9 @@ class PerturbedIterates:
         self, problem: Problem, budget: Budget, terms: StreamTerms
     ) -> PerturbedLearner:
         """Return the learner of a problem with the least noise that fits."""
-        refuse_pure(budget, "PerturbedIterates", "Hedge over experts, which needs none")
+        require_delta(
+            budget, "PerturbedIterates", "Hedge over experts, which needs none"
+        )
         check_set(problem)
         problem = replace(problem, n_rows=terms.n_rows)
         # [iterates:person] all rows of one person, wherever they are
@@ -256,7 +258,7 @@ class PerturbedIterates:
             reach = moved * base.published_influence
             beta = published_beta(reach, terms.horizon + 1, budget)
             schedule = PaperSchedule.over(beta, sensitivities, terms.horizon)
-            refuse_unkept(GaussianNoise(schedule.multiplier), budget)
+            check_saveable(GaussianNoise(schedule.multiplier), budget)
         else:
             multiplier = calibrate(GaussianNoise, budget)
             schedule = PowerSchedule.over(

@@ -26,10 +26,10 @@ from tacit.solvers._minimum import (
     gradient_tolerance,
     largest_weights,
 )
-from tacit.solvers._row_pass import WALKED_SETS, RowWalk
+from tacit.solvers._row_pass import ROW_PASS_SETS, RowPass
 from tacit.streaming._terms import StreamTerms
 
-__all__ = ["ImplicitGradient", "Leader", "LeaderBase", "ProjectedGradient", "WalkBase"]
+__all__ = ["ImplicitGradient", "Leader", "LeaderBase", "PassBase", "ProjectedGradient"]
 
 Array = NDArray[np.float64]
 
@@ -95,7 +95,7 @@ class ImplicitGradient:
     def __post_init__(self) -> None:
         _checked(self)
 
-    def based(self, facts: Facts) -> WalkBase:
+    def based(self, facts: Facts) -> PassBase:
         """Return the learner for a problem, or refuse it."""
         if isinstance(facts.problem.loss, Softmax):
             raise PlanError(
@@ -135,9 +135,9 @@ class ProjectedGradient:
     def __post_init__(self) -> None:
         _checked(self)
 
-    def based(self, facts: Facts) -> WalkBase:
+    def based(self, facts: Facts) -> PassBase:
         """Return the learner for a problem, or refuse it."""
-        facts.problem.refuse_rough("ProjectedGradient")
+        facts.problem.require_smooth("ProjectedGradient")
         # [iterates:kappa] no row's step is longer than one over its smoothness
         kappa = 1.0 + facts.problem.smoothness / facts.unit
         if facts.published:
@@ -170,7 +170,7 @@ class Leader:
 
     def based(self, facts: Facts) -> LeaderBase:
         """Return the learner for a problem, or refuse it."""
-        facts.problem.refuse_rough("Leader")
+        facts.problem.require_smooth("Leader")
         problem = replace(facts.problem, n_rows=facts.most_rows)
         first, last = 2 * facts.unit, (facts.terms.horizon + 1) * facts.unit
         moved = problem.sensitivity(facts.neighbors)
@@ -183,7 +183,7 @@ class Leader:
 
 
 @dataclass(frozen=True)
-class WalkBase:
+class PassBase:
     """Steps along rows, for `ImplicitGradient` and `ProjectedGradient`.
 
     Parameters
@@ -201,7 +201,7 @@ class WalkBase:
         Rows up to which bounds on round-off hold.
     """
 
-    walk: RowWalk
+    walk: RowPass
     kind: str
     unit: float
     offset: float
@@ -222,7 +222,7 @@ class WalkBase:
     def sensitivity(self, t: Array, moved: float) -> Array:
         """Return how far rows with gradients that differ by ``moved`` can bring it."""
         # [iterates:roundoff] errors in a gradient fade as rows do, others may not
-        gradients = moved + 2 * self.most_rows * self.walk.slope_roundoff
+        gradients = moved + 2 * self.most_rows * self.walk.derivative_roundoff
         others = self.most_rows * self.walk.row_roundoff + t * self.walk.leaf_roundoff
         return DRIFT * gradients * self.influence(t) + 2 * others
 
@@ -306,7 +306,7 @@ class LeaderBase:
 
     def start(self) -> Array:
         """Return the public weights before the first step, shape (p, k)."""
-        return RowWalk(self.problem, True).start().T.copy()
+        return RowPass(self.problem, True).start().T.copy()
 
     def advance(
         self, private: KeptRows, t: int, X: Array, y: NDArray[Any]
@@ -330,12 +330,12 @@ def _checked(learner: Any) -> None:
         positive(strong_convexity=learner.strong_convexity)
 
 
-def _walk(facts: Facts, kind: str, offset: float) -> WalkBase:
-    walk = RowWalk(facts.problem, kind == "implicit", facts.reach)
+def _walk(facts: Facts, kind: str, offset: float) -> PassBase:
+    walk = RowPass(facts.problem, kind == "implicit", facts.reach)
     _ = walk.kernel  # a loss that it does not know is refused now
-    return WalkBase(walk, kind, facts.unit, offset, facts.most_rows)
+    return PassBase(walk, kind, facts.unit, offset, facts.most_rows)
 
 
 def check_set(problem: Problem) -> None:
     """Refuse penalties, and sets whose projection rounds in an unknown way."""
-    problem.refuse_regularizer("PerturbedIterates", "GradientSums", *WALKED_SETS)
+    problem.check_penalty("PerturbedIterates", "GradientSums", *ROW_PASS_SETS)

@@ -15,18 +15,18 @@ from tacit._state import kept
 from tacit._validate import nonnegative, plain, positive
 from tacit.convex import Free, L2Ball, Softmax, has_residuals
 from tacit.convex.objective import chunks
-from tacit.convex.roundoff import SLOPE_UNITS, UNIT
+from tacit.convex.roundoff import DERIVATIVE_UNITS, UNIT
 from tacit.mechanisms.continual import prefix_sums, to_matrix, to_vector
 from tacit.mechanisms.continual._growing import check_sums
 from tacit.mechanisms.continual._symmetric import packed_size
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
-from tacit.solvers._base import MOST_ROWS, refuse_pure
+from tacit.solvers._base import MOST_ROWS, require_delta
 from tacit.solvers._moments import joint_sensitivity
 from tacit.solvers._quadratic import in_ball
 from tacit.solvers.ada_ssp import RIDGE_FACTOR
-from tacit.solvers.noisy_gd import shortened
+from tacit.solvers.noisy_gd import norm_clipped
 from tacit.streaming._terms import StreamTerms
 from tacit.streaming.online._gradient_sums import (
     LEAF_ADDITIONS,
@@ -139,7 +139,7 @@ class QuadraticLearner:
         # end before the second is all binary ones; few of them are asked for
         ones = 2 ** (t.bit_length() - 1) - 1
         steps = max(1, ones), min(self.mechanism.horizon, 2 * ones + 1)
-        noise = max(_deviation(self.mechanism, step, self.size) for step in steps)
+        noise = max(_std(self.mechanism, step, self.size) for step in steps)
         return max(ridge, RIDGE_FACTOR * (1 + sqrt(self.problem.n_features)) * noise)
 
     def _solved(self, moments: Array, ridge: float, start: Array) -> Array:
@@ -247,9 +247,9 @@ class QuadraticLeader:
         self, problem: Problem, budget: Budget, terms: StreamTerms
     ) -> QuadraticLearner:
         """Return the learner of a problem with the least noise that fits."""
-        refuse_pure(budget, "QuadraticLeader", "epsilon alone with Hedge")
-        problem.refuse_entries("QuadraticLeader")
-        problem.refuse_rough("QuadraticLeader")
+        require_delta(budget, "QuadraticLeader", "epsilon alone with Hedge")
+        problem.require_l2_rows("QuadraticLeader")
+        problem.require_smooth("QuadraticLeader")
         # [quadratic-leader:moments] moments of one row, and the round-off of both sums
         sensitivity = joint_sensitivity(budget.neighbors) + 2 * leaf_roundoff(problem)
         mechanism = prefix_sums(
@@ -265,7 +265,7 @@ class QuadraticLeader:
             problem, mechanism, given, self.half_life, self.recent
         )
         # noise too large for the grid is refused here, not after the charge
-        mechanism.deviation_at(terms.horizon, learner.size)
+        mechanism.std_at(terms.horizon, learner.size)
         return learner
 
 
@@ -279,10 +279,12 @@ def joint_moments(problem: Problem, X: Array, y: NDArray[Any]) -> Array:
     steepest = steepest_at_zero(problem)
     for part, targets in chunks(X, y):
         unit = part / problem.bounds.x_norm
-        slope = -problem.loss.slope(targets, np.zeros((len(targets), k))) / steepest
+        derivative = (
+            -problem.loss.derivative(targets, np.zeros((len(targets), k))) / steepest
+        )
         second += unit.T @ unit
         # targets beyond the public bound would break the promise
-        first += unit.T @ shortened(slope, 1.0)
+        first += unit.T @ norm_clipped(derivative, 1.0)
     return np.concatenate([to_vector(second), first.ravel()])
 
 
@@ -293,22 +295,24 @@ def steepest_at_zero(problem: Problem) -> float:
     else:
         residuals = has_residuals(problem.loss)
         ends = np.array(problem.bounds.y_range if residuals else (-1.0, 1.0))
-    slopes = problem.loss.slope(ends, np.zeros((len(ends), problem.loss.n_outputs)))
-    return float(np.linalg.norm(slopes, axis=1).max())
+    derivatives = problem.loss.derivative(
+        ends, np.zeros((len(ends), problem.loss.n_outputs))
+    )
+    return float(np.linalg.norm(derivatives, axis=1).max())
 
 
 def leaf_roundoff(problem: Problem) -> float:
     """Return a bound on the error of computed moments of one step, in L2 norm."""
     # each number goes through the evaluation of a slope, two scalings, a product, the
     # weight of an entry off the diagonal and the additions
-    operations = LEAF_ADDITIONS + SLOPE_UNITS + 4 * problem.loss.n_outputs + 16
+    operations = LEAF_ADDITIONS + DERIVATIVE_UNITS + 4 * problem.loss.n_outputs + 16
     return 1.01 * operations * UNIT * sqrt(2.0) * MOST_ROWS
 
 
 @lru_cache(maxsize=1024)
-def _deviation(mechanism: Any, t: int, size: int) -> float:
-    deviation: float = mechanism.deviation_at(t, size)
-    return deviation
+def _std(mechanism: Any, t: int, size: int) -> float:
+    std: float = mechanism.std_at(t, size)
+    return std
 
 
 def _in_set(gradient: Any, steepest: float, start: Array, regularizer: Any) -> Array:
