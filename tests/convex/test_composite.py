@@ -70,7 +70,7 @@ def labels(X, rng, k=1):
 
 
 def exact_gradient(objective, X, y, W):
-    """Gradient in extended precision, with its own formulas for the slopes."""
+    """Gradient in extended precision, with its own formulas for the derivatives."""
     X = X.toarray() if sparse.issparse(X) else X
     X, W = X.astype(np.longdouble), W.astype(np.longdouble)
     Z, loss = X @ W, objective.loss
@@ -225,9 +225,9 @@ def test_penalties_in_a_ball_have_the_minimum_in_it(penalty, loss, radius, rng):
     objective, options = Objective(loss, 0.5), {"y_range": y_range}
     inside = InBall(penalty, radius)
     found = assert_certified(objective, inside, X, y, **options).W
-    free = assert_certified(objective, penalty, X, y, **options).W
-    if norm(free) <= radius:
-        np.testing.assert_allclose(found, free, rtol=0, atol=1e-7)
+    unpenalized = assert_certified(objective, penalty, X, y, **options).W
+    if norm(unpenalized) <= radius:
+        np.testing.assert_allclose(found, unpenalized, rtol=0, atol=1e-7)
         return
     assert norm(found) == pytest.approx(radius, rel=1e-12)
 
@@ -393,9 +393,9 @@ def test_free_is_the_smooth_path_to_the_bit(rng):
     rows, objective = ArrayRows(X, labels(X, rng)), Objective(Logistic(), 0.5)
     options = {"tolerance": TOLERANCE, "x_norm": 1.0, "y_range": (-1.0, 1.0)}
     plain = minimize(objective, rows, **options)
-    free = minimize(objective, rows, regularizer=Free(), **options)
-    assert np.array_equal(plain.W, free.W)
-    assert plain.gradient_norm == free.gradient_norm
+    unpenalized = minimize(objective, rows, regularizer=Free(), **options)
+    assert np.array_equal(plain.W, unpenalized.W)
+    assert plain.gradient_norm == unpenalized.gradient_norm
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -1,4 +1,4 @@
-"""Implicit steps: the slope is that at their end, whatever the numbers."""
+"""Implicit steps: the derivative is that at their end, whatever the numbers."""
 
 import numpy as np
 import pytest
@@ -43,13 +43,13 @@ numbers = st.floats(-1e4, 1e4)
 weights = st.floats(0, 1e-3) | st.floats(0, 1e8)
 
 
-def slope_at(loss, y, z):
+def derivative_at(loss, y, z):
     return loss.derivative(np.array([y]), np.array([[z]]))[0, 0]
 
 
 def exact_pull(y, z, weight, knee=-np.inf):
-    """Return minus the implicit slope of the logistic loss times the label, in more
-    digits than floats have, by halving alone."""
+    """Return minus the implicit derivative of the logistic loss times the label, in
+    more digits than floats have, by bisection."""
     t, weight = (np.longdouble(y) * np.longdouble(z), np.longdouble(weight))
     low, high = np.longdouble(0), np.longdouble(1)
     for _ in range(80):
@@ -68,7 +68,7 @@ def test_the_slope_is_that_at_the_end_of_the_step(loss, sign, z, weight):
     end = z - weight * s
     curvature, size = loss.max_curvature(), 1 + abs(z) + weight * abs(s)
     rounded = 1e-15 * (1 + curvature * size)
-    assert abs(s - slope_at(loss, sign, end)) <= 100 * rounded * (1 + abs(s))
+    assert abs(s - derivative_at(loss, sign, end)) <= 100 * rounded * (1 + abs(s))
 
 
 @pytest.mark.parametrize("cap", [1.0, 0.7, 0.5])
@@ -135,7 +135,7 @@ def test_a_step_minimizes_what_it_says(seed):
     w, x = rng.normal(size=3), rng.normal(size=3)
     for loss in LOSSES:
         v = implicit_step(loss, w, x, 1.0, 0.7, 0.3)
-        gradient = v - w + 0.7 * (slope_at(loss, 1.0, x @ v) * x + 0.3 * v)
+        gradient = v - w + 0.7 * (derivative_at(loss, 1.0, x @ v) * x + 0.3 * v)
         assert np.abs(gradient).max() < 1e-11
 
 

@@ -1,17 +1,10 @@
-"""What every loss promises, over LOSSES."""
+"""Guarantees of every loss in LOSSES."""
 
 import numpy as np
 import pytest
 
-from tacit.convex import (
-    Huber,
-    HuberizedHinge,
-    Logistic,
-    OneVsRest,
-    Softmax,
-    Squared,
-    has_residuals,
-)
+from tacit.convex import Huber, HuberizedHinge, Logistic, OneVsRest, Softmax, Squared
+from tacit.convex.losses import has_residuals
 
 LOSSES = [
     Logistic(),
@@ -137,12 +130,12 @@ def test_constants_bound_slope_and_curvature_and_are_reached(loss, rng):
     y, Z = probing_margins(loss, rng)
     H = hessians(loss, y, Z)
     measured = {
-        "slope": np.linalg.norm(loss.derivative(y, Z), axis=1).max(),
+        "derivative": np.linalg.norm(loss.derivative(y, Z), axis=1).max(),
         "curvature": np.linalg.eigvalsh(H).max(),
         "trace": np.trace(H, axis1=1, axis2=2).max(),
     }
     claimed = {
-        "slope": loss.max_derivative(REACH, Y_RANGE),
+        "derivative": loss.max_derivative(REACH, Y_RANGE),
         "curvature": loss.max_curvature(),
         "trace": loss.max_trace(),
     }

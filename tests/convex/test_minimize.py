@@ -14,10 +14,10 @@ from tacit.convex import (
     Objective,
     Softmax,
     Squared,
-    gradient_roundoff,
     minimize,
 )
 from tacit.convex.objective import DENSE_ROWS
+from tacit.convex.roundoff import gradient_roundoff
 from tacit.data.rows import ArrayRows
 
 module = sys.modules["tacit.convex.minimize"]
@@ -35,7 +35,7 @@ def labels(X, rng, k=1):
 
 
 def exact_norm(objective, X, y, W):
-    """Gradient norm in extended precision, with its own formulas for the slopes."""
+    """Gradient norm in extended precision, with separate formulas for derivatives."""
     X = X.toarray() if sparse.issparse(X) else X
     X, W = X.astype(np.longdouble), W.astype(np.longdouble)
     Z = X @ W

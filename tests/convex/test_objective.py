@@ -76,13 +76,13 @@ def test_hessian_product_is_the_hessian_times_the_vector(loss, rng):
 def test_sparse_rows_give_what_dense_rows_give(loss, convert, rng):
     objective, X, y, W = problem(loss, rng)
     dense, thin = ArrayRows(X, y), ArrayRows(convert(X), y)
-    for ask in (
+    for method in (
         lambda rows: objective.value_and_gradient(rows, W)[0],
         lambda rows: objective.gradient(rows, W),
         lambda rows: objective.hessian(rows, W),
         lambda rows: objective.hessian_product(rows, W, W),
     ):
-        assert np.allclose(ask(dense), ask(thin), rtol=1e-11)
+        assert np.allclose(method(dense), method(thin), rtol=1e-11)
 
 
 @every_loss

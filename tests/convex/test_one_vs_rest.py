@@ -33,15 +33,15 @@ def test_joint_minimum_is_that_of_each_class_alone(loss, rng):
     joint = minimize(Objective(OneVsRest(loss, K), 0.5), ArrayRows(X, y), **settings).W
     for c in range(K):
         labels = np.where(y == c, 1.0, -1.0)
-        alone = minimize(Objective(loss, 0.5), ArrayRows(X, labels), **settings).W
-        assert_allclose(joint[:, [c]], alone, rtol=0, atol=1e-8)
+        separate = minimize(Objective(loss, 0.5), ArrayRows(X, labels), **settings).W
+        assert_allclose(joint[:, [c]], separate, rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_joint_slope_costs_the_root_of_the_number_of_classes(loss):
     joint = OneVsRest(loss, 25)
-    alone = loss.max_derivative(1.0, (-1.0, 1.0))
-    assert joint.max_derivative(1.0, (-1.0, 1.0)) == sqrt(25) * alone
+    separate = loss.max_derivative(1.0, (-1.0, 1.0))
+    assert joint.max_derivative(1.0, (-1.0, 1.0)) == sqrt(25) * separate
     assert joint.max_trace() == 25 * joint.max_curvature()
 
 

@@ -1,10 +1,9 @@
-"""What every regularizer promises, over REGULARIZERS."""
+"""Guarantees of every regularizer in REGULARIZERS."""
 
 import numpy as np
 import pytest
 
 from tacit.convex import (
-    CERTIFIED,
     L1,
     Box,
     CoordinatePenalty,
@@ -16,10 +15,10 @@ from tacit.convex import (
     L2Ball,
     NuclearBall,
     Simplex,
-    coordinate_parts,
-    is_set,
-    makes_zeros,
 )
+from tacit.convex._protocols import is_set
+from tacit.convex.proximal import CERTIFIED
+from tacit.convex.regularizers import coordinate_parts, makes_zeros
 from tacit.exceptions import PlanError
 
 REGULARIZERS = [
@@ -231,7 +230,7 @@ def test_penalties_that_are_sums_fall_into_coordinates(regularizer, same, rng):
     "regularizer", [GroupL1(), L1Ball(), Simplex(), Entropy(), Box(1.0, 2.0)], ids=repr
 )
 def test_other_penalties_do_not_fall_into_coordinates(regularizer):
-    with pytest.raises(PlanError, match="one by one"):
+    with pytest.raises(PlanError, match="needs a separable penalty"):
         coordinate_parts(regularizer, 0.0, 3)
 
 
@@ -259,6 +258,8 @@ def test_bad_penalties_of_coordinates_are_refused(parts, match):
 
 
 def test_penalty_of_many_coordinates_is_told_in_a_line():
-    many = CoordinatePenalty(*([1.0] * 1000,) * 2, [-1.0] * 1000, [1.0] * 1000)
-    assert repr(many) == "CoordinatePenalty(1000 weights)"
-    assert many == CoordinatePenalty(many.l1, many.l2, many.low, many.high)
+    penalty = CoordinatePenalty(*([1.0] * 1000,) * 2, [-1.0] * 1000, [1.0] * 1000)
+    assert repr(penalty) == "CoordinatePenalty(1000 weights)"
+    assert penalty == CoordinatePenalty(
+        penalty.l1, penalty.l2, penalty.low, penalty.high
+    )

@@ -1,4 +1,4 @@
-"""What every set promises, over SETS."""
+"""Guarantees of every set in SETS."""
 
 import numpy as np
 import pytest
@@ -181,9 +181,9 @@ def test_group_ball_projects_norms_of_groups_wherever_their_features_are(rng):
 def test_groups_of_one_feature_are_the_l1_ball_and_one_group_the_l2_ball(rng):
     W = 3 * rng.standard_normal((6, 1))
     assert np.allclose(GroupBall(1.3).prox(W, 1.0), L1Ball(1.3).prox(W, 1.0))
-    alone = GroupBall(1.3, group_size=6)
-    assert np.allclose(alone.prox(W, 1.0), L2Ball(1.3).prox(W, 1.0))
-    assert np.array_equal(alone.lmo(W), L2Ball(1.3).lmo(W))
+    separate = GroupBall(1.3, group_size=6)
+    assert np.allclose(separate.prox(W, 1.0), L2Ball(1.3).prox(W, 1.0))
+    assert np.array_equal(separate.lmo(W), L2Ball(1.3).lmo(W))
 
 
 def test_groups_of_other_features_are_refused():

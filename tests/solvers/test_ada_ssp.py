@@ -22,8 +22,8 @@ from tacit.convex import (
     Logistic,
     Simplex,
     Squared,
-    makes_zeros,
 )
+from tacit.convex.regularizers import makes_zeros
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors

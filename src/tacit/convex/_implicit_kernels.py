@@ -1,4 +1,4 @@
-"""Slopes at the end of a step that is yet to be made, and steps row by row.
+"""Derivatives at the end of an implicit step, and passes over rows.
 
 Plain arrays in, plain arrays out: no noise is drawn here and nothing is accounted.
 """
@@ -14,7 +14,7 @@ LOGISTIC, HINGE, HUBER, ABSOLUTE, SOFTMAX = 0, 1, 2, 3, 4
 
 # Steps of Newton's method that bring an error of a quarter below all rounding
 NEWTON = 6
-# Share of the radius below which a norm that was summed up plainly is surely inside
+# Relative margin of the radius below which a plainly summed norm is surely inside
 SURE = 1e-9
 # Squares of norms below this, or above one over it, are not computed plainly
 SMALL = 1e-280
@@ -54,7 +54,7 @@ def _logistic_pull(t: float, weight: float, knee: float) -> float:
 def implicit_derivative(
     kind: int, shape: float, target: float, z: float, weight: float
 ) -> float:
-    """Return the slope s of the loss at the margin ``z - weight * s``.
+    """Return the derivative s of the loss at the margin ``z - weight * s``.
 
     ``shape`` is the knee of the logistic loss, the half-width of the hinge (zero for
     a corner) or the threshold of Huber's loss.
@@ -79,7 +79,7 @@ def implicit_derivative(
 def implicit_derivatives(
     kind: int, shape: float, targets: Floats, z: Floats, weights: Floats, out: Floats
 ) -> None:
-    """Fill ``out`` with the slope of each margin."""
+    """Fill ``out`` with the derivative of each margin."""
     for i in range(len(z)):
         out[i] = implicit_derivative(kind, shape, targets[i], z[i], weights[i])
 
@@ -166,7 +166,7 @@ def walk(
                 move = step * z[c]
                 for j in range(X.shape[1]):
                     V[c, j] -= move * X[i, j]
-            # the same as shortening to the radius after the factor
+            # the same as projecting to the radius after the factor
             _norm_clipped(V, radius / after[t])
         low = ends[t]
         V *= after[t]

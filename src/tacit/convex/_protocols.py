@@ -1,4 +1,4 @@
-"""What a loss, a regularizer and a set promise to the rest of the library."""
+"""Protocols of losses, regularizers and sets."""
 
 from typing import Any, Protocol, TypeGuard
 
@@ -47,7 +47,7 @@ class Loss(Protocol):
         ...
 
     def max_derivative(self, reach: float, y_range: tuple[float, float]) -> float:
-        """Return the largest L2 norm of a row's slope over ``|z| <= reach``."""
+        """Return the largest L2 norm of a row's gradient over ``|z| <= reach``."""
         ...
 
     def max_curvature(self) -> float:
@@ -59,7 +59,7 @@ class Loss(Protocol):
         ...
 
     def derivative_rank(self) -> int:
-        """Return the dimension of the space in which slopes live."""
+        """Return the dimension of the span of the gradients in the margins."""
         ...
 
 
@@ -116,7 +116,7 @@ class Polytope(Protocol):
         ...
 
     def vertex(self, index: int, shape: tuple[int, int]) -> Array:
-        """Return the vertex with this place in `vertex_scores`."""
+        """Return the vertex with this index in `vertex_scores`."""
         ...
 
 
@@ -124,5 +124,5 @@ class Separable(Protocol):
     """A regularizer that is a sum over entries of the weights."""
 
     def prox_coordinate(self, value: float, step: float, j: int) -> float:
-        """Return the proximal map of entry ``j`` of ``W.ravel()`` alone."""
+        """Return the proximal map of the one entry ``j`` of ``W.ravel()``."""
         ...

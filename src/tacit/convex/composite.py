@@ -7,7 +7,7 @@ from math import inf, sqrt
 import numpy as np
 
 from tacit.convex._protocols import Array, Regularizer
-from tacit.convex.descent import (
+from tacit.convex.certificate import (
     NEWTON_STEPS,
     Certificate,
     Minimum,
@@ -31,7 +31,7 @@ __all__ = [
 # Rounds of the quadratic model, and the most accelerated steps in one of them
 MODEL_ROUNDS = 80
 MODEL_BURST = 640
-# Slopes tried along one of Newton's steps in the model
+# Evaluations of the derivative along one Newton step in the model
 DERIVATIVES = 20
 POWER_STEPS = 30
 
@@ -87,7 +87,7 @@ class Composite:
         To this ``ridge |V - V'|`` is added, so that V' as well as V is within the
         bound over the ridge of the minimizer.
 
-        The step is first shortened to ``1 / M``, from V' along ``U - V'``, which in
+        The step is first reduced to ``1 / M``, from V' along ``U - V'``, which in
         exact numbers leads back to V': rounding grows with U, hence with the step.
         """
         smooth, most_curved = self.smooth, self.most_curved()
@@ -131,8 +131,8 @@ class _Model:
     def step(self, Y: Array) -> Step:
         return self.problem.step(Y, self.gradient(Y), self.size)
 
-    def solve(self, Y: Array, share: float, least: float) -> tuple[Step, float]:
-        """Minimize until the subgradient is a share of what it was, or the least.
+    def solve(self, Y: Array, fraction: float, least: float) -> tuple[Step, float]:
+        """Minimize until the subgradient is a fraction of its first norm, or ``least``.
 
         Also returns the norm of ``Y - prox(Y - size * gradient(Y))`` over the size at
         the start. For a step below the inverse of the largest curvature that is,
@@ -151,7 +151,7 @@ class _Model:
         F, step = self._miss(Y)
         miss = float(np.linalg.norm(F))
         first = miss / self.size
-        goal = max(share * first, least)
+        goal = max(fraction * first, least)
         floor = 4 * UNIT * float(np.linalg.norm(step.U))
         for _ in range(MODEL_ROUNDS):
             if np.linalg.norm(F / self.size - self.apply(F)) <= goal or miss <= floor:
@@ -175,10 +175,11 @@ class _Model:
         return Y - step.V, step
 
     def _along(self, Y: Array, D: Array, derivative: float, miss: float) -> float:
-        """Return about the best part of the step D, from slopes of the envelope.
+        """Return nearly the best step size along D, from derivatives of the envelope.
 
-        They grow along the step, in straight pieces: false position, halving the
-        slope at an end that stays (the Illinois rule). Zero if none is downhill.
+        They are increasing and piecewise linear along the step: false position, halving
+        the derivative at an end that stays (the Illinois rule). Zero where D is not a
+        descent direction.
         """
         if not derivative < 0:
             return 0.0

@@ -1,4 +1,4 @@
-"""The set of weights of which few groups of features are used."""
+"""The group ball, for weights with few groups of features."""
 
 from dataclasses import dataclass
 from math import inf, isfinite, log, sqrt
@@ -20,8 +20,8 @@ class GroupBall:
     Parameters
     ----------
     radius
-        Largest sum of norms; also the largest Frobenius norm, reached where one group
-        alone has weights.
+        Largest sum of norms; also the largest Frobenius norm, reached where a single
+        group has weights.
     group_size
         Number of consecutive features in a group; the last group may have fewer.
     groups
@@ -89,13 +89,13 @@ class GroupBall:
         return self.radius * min(longest, normal_length(dim * k))
 
     def _positions(self, dim: int) -> NDArray[np.intp]:
-        """Return the group of each of so many features."""
+        """Return the group of each of ``dim`` features."""
         if self.groups is None:
             return np.arange(dim) // self.group_size
         if len(self.groups) != dim:
             raise ValueError(
-                f"groups must name one group for each of {dim} features, got "
-                f"{len(self.groups)} of them."
+                f"groups must have one entry for each of {dim} features, got "
+                f"{len(self.groups)} entries."
             )
         return np.array(self.groups, dtype=np.intp)
 

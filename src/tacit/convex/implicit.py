@@ -1,9 +1,9 @@
-"""Implicit gradient steps: the slope is that at the end of the step.
+"""Implicit gradient steps: the derivative is taken at the end of the step.
 
 A step of length a from ``w`` along one row x solves
 ``min_v |v - w|^2 / 2 + a loss(y, <x, v>) + a strength / 2 |v|^2``. With
 ``c = 1 / (1 + a strength)`` it ends at ``c (w - a s x)``, where the number s is the
-slope of the loss there: one equation in one unknown.
+derivative of the loss there: one equation in one unknown.
 """
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ __all__ = [
     "kernel_loss",
 ]
 
-# Units of round-off of a computed slope, in units of the largest: see `implicit_derivatives`
+# Units of round-off of a computed derivative, in units of the largest: see
+# `implicit_derivatives`
 DERIVATIVE_UNITS = 64
 
 
 def kernel_loss(loss: Any, derivative: float = inf) -> tuple[bool, int, float] | None:
-    """Return what the compiled loops know a loss by, None for losses of others.
+    """Return the code of a loss in the compiled loops, None for other losses.
 
-    That is whether each class has a margin against the rest, the kind of a margin's
-    loss, and its shape. Beyond a ``slope`` the squared loss goes on in a straight line.
+    It is whether each class has a margin against the rest, the kind of the loss of one
+    margin, and its shape parameter. The squared loss is linear where its derivative
+    would exceed ``derivative``.
     """
     from tacit.convex import _implicit_kernels as kernels  # noqa: PLC0415 - numba
 
-    # a subclass may have another slope
+    # exact types, as a subclass may override the derivative
     if type(loss) is OneVsRest:
         one = kernel_loss(loss.loss)
         return None if one is None else (True, *one[1:])
@@ -60,14 +62,14 @@ def kernel_loss(loss: Any, derivative: float = inf) -> tuple[bool, int, float] |
 def implicit_derivatives(
     loss: Loss | str, y: NDArray[Any], z: Array, weight: Array | float
 ) -> Array:
-    """Return the slope s of each row's loss at the margin ``z - weight * s``.
+    """Return the derivative s of each row's loss at the margin ``z - weight * s``.
 
     Parameters
     ----------
     loss
         `Logistic`, `HuberizedHinge`, `Huber` or `Squared`, or ``"hinge"`` or
-        ``"absolute"`` for the losses with a corner, whose slope there is the one that
-        the step ends with.
+        ``"absolute"`` for the losses with a corner, whose derivative there is the one
+        that the step ends with.
     y
         Targets or labels, as the loss wants them.
     z
@@ -77,13 +79,13 @@ def implicit_derivatives(
 
     Notes
     -----
-    **Bound.** The answer is off by at most 64 units of round-off of the largest slope,
-    plus the curvature of the loss times 8 units of ``1 + |y| + |z|``, for all inputs.
-    The equation has one root, as its left side ``s - slope(z - weight s)`` rises by at
-    least one for one; Huber's losses, hinges and absolute values are straight in
-    pieces, which gives it in closed form. For the logistic loss an interval around it
-    is halved down to a quarter in units of the margin, and six of Newton's steps then
-    square the error, as the second derivative is below the first.
+    **Bound.** The answer is off by at most 64 units of round-off of the largest
+    derivative, plus the curvature of the loss times 8 units of ``1 + |y| + |z|``, for
+    all inputs. The equation has one root, as its left side ``s - derivative(z - weight
+    s)`` rises by at least one for one; Huber's losses, hinges and absolute values are
+    straight in pieces, which gives it in closed form. For the logistic loss an interval
+    around it is halved down to a quarter in units of the margin, and six of Newton's
+    steps then square the error, as the second derivative is below the first.
     """
     from tacit.convex import _implicit_kernels as kernels  # noqa: PLC0415 - numba
 
@@ -151,7 +153,8 @@ def implicit_step(
     Examples
     --------
     >>> import numpy as np
-    >>> from tacit.convex import Squared, implicit_step
+    >>> from tacit.convex import Squared
+    >>> from tacit.convex.implicit import implicit_step
     >>> implicit_step(Squared(), np.zeros(2), np.array([1.0, 0.0]), 1.0, step=1.0)
     array([0.5, 0. ])
     """
@@ -175,7 +178,7 @@ def derivative_error(
     derivative: float,
     curvature: float,
 ) -> float:
-    """Return a bound on the error of a row's slopes, computed from weights and row.
+    """Return a bound on the error of a row's derivatives, as computed in float64.
 
     Parameters
     ----------
@@ -186,17 +189,17 @@ def derivative_error(
     largest_target
         Largest absolute target.
     derivative
-        Largest norm of a row's slopes.
+        Largest norm of a row's derivatives.
     curvature
         Largest curvature of the loss.
 
     Notes
     -----
     **Bound.** Margins are off by p + 1 units of ``x_norm * w_norm``, and what is made
-    of them and of targets before the slope by 8 units of their size. An implicit slope
-    moves by at most the curvature times as much. The weight ``step |x|^2`` has a
-    relative error of p + 2 units, and with it the slope one of no more. The rest is
-    that of `implicit_derivatives`, or of a slope of softmax.
+    of them and of targets before the derivative by 8 units of their size. An implicit
+    derivative moves by at most the curvature times as much. The weight ``step |x|^2``
+    has a relative error of p + 2 units, and with it the derivative one of no more. The
+    rest is that of `implicit_derivatives`, or of a derivative of softmax.
     """
     sizes = x_norm * w_norm + n_outputs * (largest_target + 1.0)
     margins = (n_features + 10) * sizes * UNIT

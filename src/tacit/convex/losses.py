@@ -1,4 +1,4 @@
-"""Losses of the margins, with bounds on their slope and curvature."""
+"""Losses of the margins, with bounds on their derivatives and curvature."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class _OneMargin(ABC):
-    """What losses of a single margin share: their Hessian is a number."""
+    """Base of losses of a single margin, whose Hessian is a number."""
 
     @property
     def n_outputs(self) -> int:
@@ -49,19 +49,19 @@ class _OneMargin(ABC):
 
 @dataclass(frozen=True)
 class Logistic(_OneMargin):
-    """Logistic loss ``log(1 + exp(-y z))`` of labels -1 and 1, slope capped.
+    """Logistic loss ``log(1 + exp(-y z))`` of labels -1 and 1, derivative capped.
 
     Parameters
     ----------
     cap
-        Largest slope, in [1/2, 1]. Below one the loss goes on in a straight line
-        where it would be steeper, which is on the wrong side of the margin.
+        Largest absolute derivative, in [1/2, 1]. Below one the loss is linear where its
+        derivative would exceed the cap, which is on the wrong side of the margin.
 
     Notes
     -----
-    **Bound.** ``|slope| <= cap`` and ``curvature <= 1 / 4`` everywhere: they are
+    **Bound.** ``|derivative| <= cap`` and ``curvature <= 1 / 4`` everywhere: they are
     ``s`` and ``s (1 - s)`` for a probability ``s`` [1]_, Section 3.4. For cap below
-    one the curvature jumps to zero at one point; the slope stays Lipschitz.
+    one the curvature jumps to zero at one point; the derivative stays Lipschitz.
 
     References
     ----------
@@ -78,7 +78,7 @@ class Logistic(_OneMargin):
 
     @property
     def _knee(self) -> float:
-        """Margin below which the loss is straight."""
+        """Margin below which the loss is linear."""
         return -inf if self.cap == 1 else log(1 - self.cap) - log(self.cap)
 
     def value(self, y: NDArray[Any], Z: Array) -> Array:
@@ -99,7 +99,7 @@ class Logistic(_OneMargin):
         t: Array = y * Z[:, 0]
         if self.cap < 1:
             np.maximum(t, self._knee, out=t)
-        with np.errstate(over="ignore"):  # exp gives inf, and the slope 0 is right
+        with np.errstate(over="ignore"):  # exp overflows to inf: the derivative is 0
             np.exp(t, out=t)
         t += 1.0
         np.divide(y, t, out=t)
@@ -140,7 +140,7 @@ class Softmax:
 
     Notes
     -----
-    **Bound.** For class probabilities P, the slope ``P - e_y`` has norm below
+    **Bound.** For class probabilities P, the gradient ``P - e_y`` has norm below
     ``sqrt(2)`` and sums to zero, so it lives in k - 1 dimensions. The Hessian
     ``diag(P) - P P^T`` has eigenvalues at most 1 / 2 [1]_ and trace
     ``1 - sum P^2 <= 1 - 1 / k``.
@@ -216,7 +216,7 @@ class Squared(_OneMargin):
 
     Notes
     -----
-    **Bound.** ``|slope| <= reach + max |y|``, unbounded without a reach, and
+    **Bound.** ``|derivative| <= reach + max |y|``, unbounded without a reach, and
     ``curvature = 1``: both by differentiation.
     """
 
@@ -248,12 +248,12 @@ class Huber(_OneMargin):
     Parameters
     ----------
     threshold
-        Residual at which the loss turns linear; also its largest slope.
+        Residual at which the loss turns linear; also its largest derivative.
 
     Notes
     -----
-    **Bound.** ``|slope| <= threshold`` everywhere, less where the reach keeps every
-    residual below it, and ``curvature <= 1`` [1]_, Section 2.
+    **Bound.** ``|derivative| <= threshold`` everywhere, less where the reach keeps
+    every residual below it, and ``curvature <= 1`` [1]_, Section 2.
 
     References
     ----------
@@ -269,10 +269,10 @@ class Huber(_OneMargin):
 
     def value(self, y: NDArray[Any], Z: Array) -> Array:
         r: Array = Z[:, 0] - y
-        cut = np.clip(r, -self.threshold, self.threshold)
-        # cut * (r - cut / 2) is both branches at once, and squares nothing large
-        r -= 0.5 * cut
-        r *= cut
+        clipped = np.clip(r, -self.threshold, self.threshold)
+        # clipped * (r - clipped / 2) is both branches, and squares nothing large
+        r -= 0.5 * clipped
+        r *= clipped
         return r
 
     def derivative(self, y: NDArray[Any], Z: Array) -> Array:
@@ -306,7 +306,7 @@ class HuberizedHinge(_OneMargin):
 
     Notes
     -----
-    **Bound.** ``|slope| <= 1`` and ``curvature <= 1 / (2 h)`` everywhere [1]_,
+    **Bound.** ``|derivative| <= 1`` and ``curvature <= 1 / (2 h)`` everywhere [1]_,
     Section 3.4.2.
 
     References

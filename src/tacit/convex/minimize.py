@@ -1,4 +1,4 @@
-"""A minimizer whose answer carries a certificate that holds in floating point."""
+"""A minimizer with a certificate that holds in floating-point arithmetic."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,8 +10,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 from tacit._validate import positive
 from tacit.convex._protocols import Array, Regularizer
-from tacit.convex.composite import newton_composite
-from tacit.convex.descent import (
+from tacit.convex.certificate import (
     NEWTON_STEPS,
     Certificate,
     Minimum,
@@ -20,11 +19,12 @@ from tacit.convex.descent import (
     line_search,
     worth_reusing,
 )
+from tacit.convex.composite import newton_composite
+from tacit.convex.large_scale import search_composite
 from tacit.convex.objective import Objective
 from tacit.convex.proximal import check_rounding_bound, scaled
 from tacit.convex.regularizers import Free
 from tacit.convex.roundoff import norm_roundoff
-from tacit.convex.wide import search_composite
 from tacit.data.rows import Rows
 
 __all__ = ["Minimum", "minimize"]
@@ -50,7 +50,7 @@ def minimize(
     start: Array | None = None,
     regularizer: Regularizer = FREE,
 ) -> Minimum:
-    """Return weights where the gradient of the objective is certified to be small.
+    """Return weights with a certified bound on the norm of the gradient.
 
     With a regularizer the gradient is a subgradient of the objective plus it.
 
@@ -65,7 +65,7 @@ def minimize(
     x_norm
         Public bound on the L2 norm of every row.
     y_range
-        Public bound on the targets; only losses with a slope that grows need it.
+        Public bound on the targets; only losses with unbounded derivatives need it.
     start
         Weights to start from, zero by default. Must not depend on the rows.
     regularizer
@@ -93,8 +93,8 @@ def minimize(
        composite functions", SIAM Journal on Optimization 24, 2014.
     """
     positive(tolerance=tolerance, x_norm=x_norm, ridge=objective.ridge)
-    free = isinstance(regularizer, Free)
-    if not free:
+    smooth = isinstance(regularizer, Free)
+    if not smooth:
         check_rounding_bound(regularizer)
     certify = Certificate(objective, rows, x_norm, y_range)
     certify.check_possible(tolerance)
@@ -103,7 +103,7 @@ def minimize(
     if W.shape != (p, k):
         raise ValueError(f"start must have shape {(p, k)}, got {W.shape}.")
     if p * k > DENSE_SIZE:
-        if not free:
+        if not smooth:
             return search_composite(certify, regularizer, W, tolerance, DENSE_SIZE // 2)
         W = _lbfgs(objective, rows, W, tolerance)
         newton = _ConjugateGradients(objective, rows, tolerance)
@@ -113,7 +113,7 @@ def minimize(
         W = _warm_start(certify, W, stride, regularizer)
     # a pass for the Hessian costs about this many passes for the gradient
     chords = min(8, max(1, p * k // 16))
-    if not free:
+    if not smooth:
         return newton_composite(certify, regularizer, W, tolerance, chords)
     return _descend(certify, W, tolerance, _Cholesky(objective, rows), chords)
 
@@ -241,7 +241,7 @@ class _CGSolve:
 
 
 def _lbfgs(objective: Objective, rows: Rows, W: Array, tolerance: float) -> Array:
-    """Return a point near the minimum, without any promise."""
+    """Return a point near the minimum, without a certificate."""
 
     def value_and_gradient(w: Array) -> tuple[float, Array]:
         value, G = objective.value_and_gradient(rows, w.reshape(W.shape))
@@ -267,7 +267,7 @@ def _lbfgs(objective: Objective, rows: Rows, W: Array, tolerance: float) -> Arra
 def _warm_start(
     certify: Certificate, W: Array, stride: int, regularizer: Regularizer
 ) -> Array:
-    """Return the minimizer over some of the rows, to what so few rows can tell."""
+    """Return the minimizer over a subset of the rows, to its statistical precision."""
     whole = certify.objective
     tilt = None if whole.tilt is None else whole.tilt / stride
     objective = replace(whole, ridge=whole.ridge / stride, tilt=tilt)

@@ -19,8 +19,8 @@ from tacit.data.rows import MOST_BLOCK_ROWS, Rows, cut
 
 __all__ = ["Objective", "chunks"]
 
-# Rows summed at once: enough for the speed of BLAS, few enough that the bound on
-# round-off, which grows with the longest sum, stays small
+# Rows of one chunk: enough for the speed of BLAS, and not so many that the bound on
+# round-off, which grows with the longest sum, becomes large
 DENSE_ROWS = 2048
 SPARSE_ROWS = 4096
 # Entries of the scaled copy of a chunk in a Hessian
@@ -37,7 +37,7 @@ def _is_sparse(X: Any) -> bool:
 def chunks(
     X: Any, y: NDArray[Any], dense_rows: int = DENSE_ROWS
 ) -> Iterator[tuple[Any, NDArray[Any]]]:
-    """Cut a block in float64 chunks that stay in cache."""
+    """Split a block into float64 chunks that stay in cache."""
     n = X.shape[0]
     rows = SPARSE_ROWS if _is_sparse(X) else dense_rows
     for low in range(0, n, rows):

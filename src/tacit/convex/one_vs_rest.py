@@ -1,4 +1,4 @@
-"""Several classes as one problem of binary losses."""
+"""One-vs-rest losses: several classes as one problem of binary losses."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -31,9 +31,9 @@ class OneVsRest:
     -----
     **Bound.** Each margin has its own term, so the Hessian in the margins is diagonal:
     its eigenvalues are those of the binary loss and its trace at most k times theirs.
-    The slope has k entries bounded one by one, hence a norm of at most ``sqrt(k)``
-    times theirs: noise on all weights together grows with ``sqrt(k)``, where k fits
-    that split a budget would each take k times the noise [1]_, Section 3.
+    The gradient has k entries, each bounded, hence a norm of at most ``sqrt(k)`` times
+    that bound: the noise on all weights grows with ``sqrt(k)``, where k fits that split
+    a budget would each take k times the noise [1]_, Section 3.
 
     References
     ----------
@@ -84,7 +84,7 @@ class OneVsRest:
         return C
 
     def probability(self, Z: Array) -> Array:
-        """Return class probabilities: those of each class alone, scaled to sum to one.
+        """Return class probabilities: those of the binary problems, normalized.
 
         Only the logistic loss has them.
         """

@@ -1,4 +1,4 @@
-"""What the certified minimizer needs to know of a proximal map beside its value."""
+"""Rounding bounds and derivatives of proximal maps, for the certified minimizer."""
 
 from dataclasses import dataclass, replace
 from math import fsum, inf, sqrt
@@ -51,7 +51,7 @@ CERTIFIED = (L1, ElasticNet, GroupL1, L2Ball, L1Ball, Box, Simplex)
 
 
 def check_rounding_bound(regularizer: Regularizer) -> None:
-    """Refuse a regularizer whose proximal map has no stated bound on its rounding."""
+    """Reject a regularizer whose proximal map has no stated bound on its rounding."""
     if not isinstance(regularizer, (*CERTIFIED, InBall)):
         names = ", ".join(kind.__name__ for kind in CERTIFIED)
         raise ValueError(f"regularizer must be one of {names}, got {regularizer!r}.")
@@ -92,7 +92,7 @@ def prox_roundoff(regularizer: Regularizer, U: Array, V: Array) -> float:
     Frobenius norm. Each figure below is more than what the argument gives, which pays
     for terms in u^2 and for the rounding of this formula.
 
-    - Box: comparisons are exact, so none.
+    - Box: comparisons are exact, so the distance is zero.
     - L1: the threshold is off by ``u t`` and the difference by u times itself; an
       entry is moved at all only if ``|U_j| > t (1 - u)``, so it is off by at most
       ``2 u |U_j|``. ElasticNet divides by a sum: three more relative errors of u.

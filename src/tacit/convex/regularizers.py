@@ -140,7 +140,7 @@ class ElasticNet:
 
 @dataclass(frozen=True, repr=False)
 class CoordinatePenalty:
-    """An elastic net with factors of its own for each weight, each in an interval.
+    """An elastic net with separate factors and an interval for each weight.
 
     The value is ``sum_j l1_j |w_j| + l2_j / 2 w_j^2`` where every weight lies between
     ``low_j`` and ``high_j``, and infinite elsewhere.
@@ -159,9 +159,9 @@ class CoordinatePenalty:
     Notes
     -----
     **Bound.** The radius is the norm of the farthest corner, infinite where an end is.
-    The proximal map of a weight thresholds, shrinks and then cuts to the interval: in
-    one dimension the minimizer over an interval is the free one, cut to it, as the
-    function is convex [1]_, Section 6.5.
+    The proximal map of a weight thresholds, shrinks and then clips to the interval: in
+    one dimension the minimizer over an interval is the unconstrained one, clipped to
+    it, as the function is convex [1]_, Section 6.5.
 
     References
     ----------
@@ -321,7 +321,7 @@ class Entropy:
             return Simplex().prox(W, step)
         # subtracting the largest entry changes nothing and keeps all within range
         v = W.ravel() - W.max()
-        tau = -1.0  # the largest entry alone has weight 1 here, so the sum is >= 1
+        tau = -1.0  # the largest entry by itself has weight 1 here, so the sum is >= 1
         for _ in range(200):
             omega = wrightomega((v - tau) / c - log(c))
             excess = c * float(omega.sum()) - 1.0
@@ -344,7 +344,7 @@ def makes_zeros(regularizer: Regularizer) -> bool:
 def coordinate_parts(
     regularizer: Regularizer, ridge: float, size: int
 ) -> tuple[Array, Array, Array, Array]:
-    """Return a penalty and a ridge as a `CoordinatePenalty` has them, one by one.
+    """Return the factors and bounds of a separable penalty plus a ridge.
 
     Parameters
     ----------
@@ -382,8 +382,8 @@ def coordinate_parts(
             low[:], high[:] = least, largest
         case _:
             raise PlanError(
-                "Coordinates are moved one by one, which needs L1(), ElasticNet(), "
-                "a Box() that holds 0, CoordinatePenalty() or no penalty, got "
-                f"{regularizer!r}; use one of these."
+                "Coordinate descent needs a separable penalty: L1(), ElasticNet(), "
+                "a Box() that contains 0, CoordinatePenalty() or no penalty, got "
+                f"{regularizer!r}."
             )
     return l1, l2, low, high

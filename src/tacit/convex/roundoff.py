@@ -1,16 +1,16 @@
-"""How far a computed gradient can be from the exact one."""
+"""Bounds on the round-off of computed gradients."""
 
 __all__ = ["gradient_roundoff", "norm_roundoff"]
 
 # Unit round-off of float64
 UNIT = 2.0**-53
-# Operations of the slopes of one row, each of relative error within four units: exp,
-# a division and a few sums, for softmax a sum over the outputs as well
+# Operations in the derivatives of one row, each of relative error within four units:
+# exp, a division and a few sums, for softmax a sum over the outputs as well
 DERIVATIVE_UNITS = 32
 
 
 def _gamma(operations: float) -> float:
-    """Bound the relative error of so many rounded operations in a row.
+    """Return a bound on the relative error of a chain of rounded operations.
 
     Higham's ``m u / (1 - m u)`` is at most this while ``m u <= 0.009``, and this,
     unlike that, is linear, so it may be averaged over rows.
@@ -54,7 +54,7 @@ def gradient_roundoff(
     x_norm
         Bound on the L2 norm of a row.
     derivative
-        Bound on the L2 norm of a row's slope.
+        Bound on the L2 norm of a row's derivative.
     curvature
         Bound on the curvature of the loss.
     w_norm
@@ -79,14 +79,14 @@ def gradient_roundoff(
     """
     p, k = shape
     # Margins: p products and their sum, so |fl(x W) - x W| <= gamma_p |x| |W|
-    # (Cauchy-Schwarz in each column). The slope there differs by the curvature times
-    # that, and its own evaluation adds a few units of the largest slope.
-    # In softmax, exp(z - max) has a relative error of |z - max| units, but is itself
+    # (Cauchy-Schwarz in each column). The derivative there differs by the curvature
+    # times that, and its own evaluation adds a few units of the largest derivative. In
+    # softmax, exp(z - max) has a relative error of |z - max| units, but is itself
     # exp(-|z - max|), and t exp(-t) < 1: the constant covers it.
     products = p if products is None else products
     derivative_error_bound = curvature * _gamma(products) * x_norm * w_norm
     derivative_error_bound += _gamma(DERIVATIVE_UNITS + 4 * k) * derivative
-    # Each computed term is x_i times a slope of at most this norm.
+    # Each computed term is x_i times a derivative of at most this norm.
     terms = n_rows * x_norm * (derivative + derivative_error_bound)
     # Sum: one product, the additions, then ridge * W (a product, an addition) and the
     # tilt (an addition). Entry by entry the error is gamma times the sum of absolute

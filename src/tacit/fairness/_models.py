@@ -10,7 +10,8 @@ import numpy as np
 from scipy import special
 
 from tacit._validate import fraction
-from tacit.convex import GroupL1, makes_zeros
+from tacit.convex import GroupL1
+from tacit.convex.regularizers import makes_zeros
 from tacit.fairness._certificate import FairnessCertificate, certify
 from tacit.fairness._distances import Distance, output_perturbation_distance
 from tacit.fairness._margins import linear_margins

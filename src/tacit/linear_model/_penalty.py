@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.convex import (
-    CERTIFIED,
     L1,
     Box,
     ElasticNet,
@@ -16,6 +15,7 @@ from tacit.convex import (
     Regularizer,
     Simplex,
 )
+from tacit.convex.proximal import CERTIFIED
 
 __all__ = ["checked_penalty", "rescaled_penalty"]
 

@@ -11,7 +11,8 @@ from sklearn.base import RegressorMixin
 
 from tacit._estimators import numeric, public_range
 from tacit._validate import one_of
-from tacit.convex import Squared, is_set
+from tacit.convex import Squared
+from tacit.convex._protocols import is_set
 from tacit.data import RowBounds
 from tacit.linear_model._base import bounds_in_words
 from tacit.linear_model._erm import Setting

@@ -13,8 +13,8 @@ from tacit.convex import (
     L2Ball,
     Simplex,
     Squared,
-    has_residuals,
 )
+from tacit.convex.losses import has_residuals
 from tacit.exceptions import PlanError
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import Budget, GaussianNoise, calibrate

@@ -10,14 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit.convex import (
-    Huber,
-    HuberizedHinge,
-    Logistic,
-    Loss,
-    Squared,
-    has_residuals,
-)
+from tacit.convex import Huber, HuberizedHinge, Logistic, Loss, Squared
+from tacit.convex.losses import has_residuals
 from tacit.exceptions import PlanError
 
 __all__ = ["Columns", "Updates", "check_loss", "weight_after", "weights_after"]

@@ -11,7 +11,7 @@ from math import ceil, inf, isfinite, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.convex import has_residuals
+from tacit.convex.losses import has_residuals
 from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers._base import Problem
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import PlainNumbers, fraction
-from tacit.convex import coordinate_parts
+from tacit.convex.regularizers import coordinate_parts
 from tacit.mechanisms import Exponential, NoisyMax, PermuteAndFlip
 from tacit.mechanisms.integer_noise import FEW_ROWS, DiscreteGaussian, DiscreteLaplace
 from tacit.privacy import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, isfinite, log, sqrt
 
-from tacit.convex import has_residuals
+from tacit.convex.losses import has_residuals
 from tacit.privacy import Budget
 from tacit.solvers._base import Problem
 from tacit.solvers.frank_wolfe import root_spread

@@ -18,13 +18,13 @@ from tacit.convex import (
     L2Ball,
     Objective,
     Regularizer,
-    gradient_roundoff,
-    is_set,
     minimize,
 )
-from tacit.convex.descent import Minimum, NotCertified
+from tacit.convex._protocols import is_set
+from tacit.convex.certificate import Minimum, NotCertified
 from tacit.convex.objective import MOST_ADDITIONS
 from tacit.convex.proximal import InBall
+from tacit.convex.roundoff import gradient_roundoff
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Neighbors

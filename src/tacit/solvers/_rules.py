@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import exp, expm1, inf, isfinite, lgamma, sqrt
 
-from tacit.convex import Logistic, Loss, OneVsRest, Softmax, has_residuals
+from tacit.convex import Logistic, Loss, OneVsRest, Softmax
+from tacit.convex.losses import has_residuals
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import Problem
 

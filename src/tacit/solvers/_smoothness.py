@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import fraction, one_of
-from tacit.convex import coordinate_parts
+from tacit.convex.regularizers import coordinate_parts
 from tacit.exceptions import PlanError
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS, DiscreteGaussian
 from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, calibrate

@@ -10,7 +10,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import PlainNumbers, plain
-from tacit.convex import GroupL1, is_set, makes_zeros
+from tacit.convex import GroupL1
+from tacit.convex._protocols import is_set
+from tacit.convex.regularizers import makes_zeros
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace

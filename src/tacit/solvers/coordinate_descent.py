@@ -15,7 +15,7 @@ from tacit._progress import steps
 from tacit._random import spawn
 from tacit._release_log import release
 from tacit._validate import PlainNumbers, at_least, moderate, one_of, plain
-from tacit.convex import coordinate_parts
+from tacit.convex.regularizers import coordinate_parts
 from tacit.data import Rows
 from tacit.data.rows import held
 from tacit.exceptions import PlanError

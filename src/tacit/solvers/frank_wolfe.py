@@ -14,8 +14,9 @@ from scipy import sparse
 
 from tacit._progress import steps
 from tacit._validate import PlainNumbers, at_least, nonnegative, one_of, plain
-from tacit.convex import L1Ball, Loss, OneVsRest, Simplex, Softmax, gradient_roundoff
+from tacit.convex import L1Ball, Loss, OneVsRest, Simplex, Softmax
 from tacit.convex.objective import MOST_ADDITIONS, chunks
+from tacit.convex.roundoff import gradient_roundoff
 from tacit.data import Rows
 from tacit.data.rows import InMemoryRows
 from tacit.exceptions import PlanError

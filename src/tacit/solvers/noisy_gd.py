@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from tacit._progress import steps
 from tacit._validate import PlainNumbers, at_least, fraction, plain, positive
-from tacit.convex import L2Ball, Loss, gradient_roundoff
+from tacit.convex import L2Ball, Loss
 from tacit.convex.objective import MOST_ADDITIONS, chunks
+from tacit.convex.roundoff import gradient_roundoff
 from tacit.data import Rows
 from tacit.mechanisms import Gaussian
 from tacit.mechanisms.grid import check_noise

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tacit._release_log import release
 from tacit._validate import plain, positive
-from tacit.convex import CERTIFIED, Free, Objective
+from tacit.convex import Free, Objective
+from tacit.convex.proximal import CERTIFIED
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._validate import one_of, plain, positive
-from tacit.convex import Softmax, is_set
+from tacit.convex import Softmax
+from tacit.convex._protocols import is_set
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows, held
 from tacit.exceptions import PlanError

@@ -10,7 +10,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import plain
-from tacit.convex import Objective, is_set
+from tacit.convex import Objective
+from tacit.convex._protocols import is_set
 from tacit.data import Rows
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate

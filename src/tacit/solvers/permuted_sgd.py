@@ -23,9 +23,8 @@ from tacit.convex import (
     Loss,
     Softmax,
     Squared,
-    gradient_roundoff,
 )
-from tacit.convex.roundoff import UNIT
+from tacit.convex.roundoff import UNIT, gradient_roundoff
 from tacit.data import Rows, held
 from tacit.exceptions import PlanError
 from tacit.mechanisms import permutation

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from tacit._progress import steps
 from tacit._suppress_output import attempt
 from tacit._validate import at_least, plain, positive
-from tacit.convex import Free, Objective, is_set, minimize
+from tacit.convex import Free, Objective, minimize
+from tacit.convex._protocols import is_set
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows
 from tacit.data.rows import ArrayRows, held

@@ -14,7 +14,8 @@ from scipy import sparse
 
 from tacit._progress import steps
 from tacit._validate import PlainNumbers, at_least, moderate, one_of, plain
-from tacit.convex import Free, Squared, is_set
+from tacit.convex import Free, Squared
+from tacit.convex._protocols import is_set
 from tacit.data import Rows
 from tacit.data.rows import held
 from tacit.exceptions import PlanError

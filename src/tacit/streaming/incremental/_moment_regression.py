@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tacit._state import kept
 from tacit._validate import one_of, plain, positive
-from tacit.convex import ConvexSet, Free, L2Ball, Regularizer, is_set
+from tacit.convex import ConvexSet, Free, L2Ball, Regularizer
+from tacit.convex._protocols import is_set
 from tacit.exceptions import PlanError
 from tacit.mechanisms.continual._growing import check_sums
 from tacit.mechanisms.grid import check_noise, noise_assumptions

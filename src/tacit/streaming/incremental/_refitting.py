@@ -14,7 +14,7 @@ from sklearn.base import clone, is_classifier
 from tacit._estimators import public_range
 from tacit._state import kept
 from tacit._suppress_output import attempt
-from tacit.convex import is_set
+from tacit.convex._protocols import is_set
 from tacit.data import FeatureBounds
 from tacit.mechanisms import NO_ANSWER
 from tacit.privacy import Budget, Event, Ledger, Neighbors

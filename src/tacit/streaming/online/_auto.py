@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit.convex import has_residuals
+from tacit.convex.losses import has_residuals
 from tacit.solvers import Problem
 from tacit.streaming._terms import StreamMethod, StreamTerms, is_method
 from tacit.streaming.online._gradient_sums import GradientSums

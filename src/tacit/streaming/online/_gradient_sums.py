@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tacit._state import kept
 from tacit._validate import fraction, plain, positive
-from tacit.convex import L2Ball, has_residuals
+from tacit.convex import L2Ball
+from tacit.convex.losses import has_residuals
 from tacit.convex.objective import DENSE_ROWS
 from tacit.exceptions import PlanError
 from tacit.mechanisms.continual import prefix_sums

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tacit._state import kept
 from tacit._validate import one_of, plain
-from tacit.convex import Free, L2Ball, has_residuals
+from tacit.convex import Free, L2Ball
+from tacit.convex.losses import has_residuals
 from tacit.mechanisms import Gaussian
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from tacit._state import kept
 from tacit._validate import nonnegative, plain, positive
-from tacit.convex import Free, L2Ball, Softmax, has_residuals
+from tacit.convex import Free, L2Ball, Softmax
+from tacit.convex.losses import has_residuals
 from tacit.convex.objective import chunks
 from tacit.convex.roundoff import DERIVATIVE_UNITS, UNIT
 from tacit.mechanisms.continual import prefix_sums, to_matrix, to_vector

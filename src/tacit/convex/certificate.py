@@ -1,4 +1,4 @@
-"""What the certified minimizers share: the certificate, and a line search."""
+"""The certificate of a minimizer, and the line search of both Newton methods."""
 
 from dataclasses import dataclass
 from math import ceil, log
@@ -21,7 +21,7 @@ __all__ = [
     "worth_reusing",
 ]
 
-# Losses with kinks a millionth wide take up to about 200 steps, all others a few dozen
+# Losses with kinks of width 1e-6 take up to about 200 steps, all others a few dozen
 NEWTON_STEPS = 2000
 # Trial steps of the line search, all tried in one pass, and those of the next pass
 HALVINGS = tuple(0.5**i for i in range(1, 50))
@@ -53,7 +53,7 @@ class Minimum:
 class NotCertified(RuntimeError):
     """The tolerance was not reached; ``nearest`` is the best point that was found.
 
-    The text says nothing of the rows, and the caller decides whether to raise.
+    The message contains nothing from the rows; the caller decides whether to raise.
     """
 
     def __init__(self, nearest: Minimum) -> None:
@@ -107,9 +107,9 @@ class Certificate:
         )
 
     def check_possible(self, tolerance: float) -> None:
-        """Refuse a tolerance below the round-off of adding the rows once."""
+        """Reject a tolerance below the round-off of one sum over the rows."""
         zero = np.zeros((self.rows.n_features, self.objective.loss.n_outputs))
-        # no tilt: it is noise, and what is refused must follow from public facts
+        # no tilt: it is noise, and what is rejected must follow from public facts
         if self._roundoff(zero, 1.0, 1.0, None) >= tolerance:
             raise ValueError(
                 "tolerance must be above the round-off of float64 sums of this many "
@@ -118,7 +118,7 @@ class Certificate:
 
 
 def worth_reusing(rate: float, norm: float, goal: float, chords: int) -> bool:
-    """Return whether so few steps at this rate are left that no Hessian pays."""
+    """Return whether reusing the Hessian needs at most ``chords`` more steps."""
     if goal <= 0 or rate >= 0.5 or not norm > goal:
         return False
     return ceil(log(norm / goal) / -log(max(rate, 1e-16))) <= chords

@@ -1,4 +1,4 @@
-"""The same as `composite`, for more weights than a dense Hessian takes."""
+"""The composite minimizer for more weights than a dense Hessian allows."""
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.convex._protocols import Array, Regularizer
+from tacit.convex.certificate import Certificate, Minimum, NotCertified
 from tacit.convex.composite import (
     Composite,
     Step,
@@ -16,7 +17,6 @@ from tacit.convex.composite import (
     descend,
     power,
 )
-from tacit.convex.descent import Certificate, Minimum, NotCertified
 from tacit.convex.objective import chunks
 from tacit.convex.regularizers import makes_zeros
 from tacit.data.rows import BlockFunction, Rows
@@ -57,7 +57,7 @@ class _OnColumns:
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """Rows of which only some columns show."""
+    """Rows restricted to some of their columns."""
 
     rows: Rows
     columns: NDArray[np.int64]
@@ -88,8 +88,8 @@ def search_composite(
     """Return the certified minimum without a Hessian of all the weights.
 
     Bursts of accelerated proximal steps on the rows. Between them, where the
-    regularizer has left at most ``most_dense`` weights that are not zero, Newton's
-    method on those features alone, which a step on all of them then checks.
+    regularizer has left at most ``most_dense`` nonzero weights, Newton's method on
+    those features only, which a step on all of them then checks.
     """
     problem = Composite(certify, regularizer)
     objective, rows = certify.objective, certify.rows
@@ -129,7 +129,7 @@ def _on_support(
     """Minimize over the features that are not zero, adding those that should not be.
 
     Returns the last verdict over all features; the given one where r leaves too many
-    features or does not look for few.
+    features or does not induce sparsity.
     """
     if not makes_zeros(problem.regularizer):
         return verdict
