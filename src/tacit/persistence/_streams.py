@@ -14,7 +14,7 @@ from tacit.persistence._json import checked_keys
 from tacit.persistence._linear import capture_linear, restore_linear
 from tacit.persistence._values import array_from, array_to, decode, encode
 from tacit.streaming._terms import StreamTerms
-from tacit.streaming.incremental._refitting import prepared_estimator, spending
+from tacit.streaming.incremental._refit_learner import prepared_estimator, spending
 
 __all__ = [
     "EXPERTS",

@@ -4,22 +4,26 @@ from tacit._state import StateDamaged
 from tacit.streaming._durable import DurableStream
 from tacit.streaming.incremental._erm import IncrementalERM
 from tacit.streaming.incremental._gradient import GradientRegression
-from tacit.streaming.incremental._kept_rows import SparseRows
 from tacit.streaming.incremental._moment_regression import MomentRegression
 from tacit.streaming.incremental._projected import ProjectedRegression
-from tacit.streaming.incremental._regression import IncrementalLinearRegression
+from tacit.streaming.incremental._regression import (
+    IncrementalLinearRegression,
+    SparseRows,
+)
+from tacit.streaming.online._estimators import (
+    OnlineLinearRegression,
+    OnlineLogisticRegression,
+)
 from tacit.streaming.online._gradient_sums import GradientSums
 from tacit.streaming.online._hedge import Hedge
 from tacit.streaming.online._hedge_aggregator import HedgeAggregator
-from tacit.streaming.online._hedge_plays import Experts
-from tacit.streaming.online._linear import OnlineLinearRegression
-from tacit.streaming.online._logistic import OnlineLogisticRegression
-from tacit.streaming.online._perturbed import PerturbedIterates
-from tacit.streaming.online._perturbed_bases import (
+from tacit.streaming.online._hedge_learners import Experts
+from tacit.streaming.online._iterates import (
     ImplicitGradient,
     Leader,
     ProjectedGradient,
 )
+from tacit.streaming.online._perturbed import PerturbedIterates
 from tacit.streaming.online._quadratic_leader import QuadraticLeader
 
 __all__ = [

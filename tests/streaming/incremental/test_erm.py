@@ -23,7 +23,7 @@ from tacit.linear_model import (
 )
 from tacit.privacy import Budget, GaussianNoise, Ledger
 from tacit.streaming import DurableStream, IncrementalERM
-from tacit.streaming.incremental._refitting import _Paid, _with
+from tacit.streaming.incremental._refit_learner import _Paid, _with
 
 TWO, Y = ["no", "yes"], (-1.0, 1.0)
 

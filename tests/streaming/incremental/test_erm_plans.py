@@ -36,14 +36,14 @@ from tacit.privacy import (
 )
 from tacit.solvers import Problem
 from tacit.streaming import IncrementalERM
-from tacit.streaming.incremental._refits import (
+from tacit.streaming.incremental._refit_learner import spending
+from tacit.streaming.incremental._refit_plan import (
     MOST_REFITS,
     balanced_interval,
     doubling_steps,
     grouped,
     refit_steps,
 )
-from tacit.streaming.incremental._refitting import spending
 
 Y, TWO = (-2.0, 3.0), ["no", "yes"]
 ESTIMATORS = {

@@ -22,9 +22,8 @@ from tacit.streaming import (
     SparseRows,
 )
 from tacit.streaming._terms import StreamTerms
-from tacit.streaming.incremental._moments import row_moments
+from tacit.streaming.incremental._moments import Projection, row_moments
 from tacit.streaming.incremental._projected import published_components
-from tacit.streaming.incremental._projection import Projection
 from tacit.streaming.incremental._sets import WithConstant
 
 BUDGET = Budget(1.0, 1e-6)

@@ -16,7 +16,7 @@ from tacit.streaming import (
     PerturbedIterates,
     QuadraticLeader,
 )
-from tacit.streaming.online._auto import METHODS
+from tacit.streaming.online._estimators import METHODS
 
 ESTIMATORS = [
     OnlineLogisticRegression(horizon=40),

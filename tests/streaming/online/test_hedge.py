@@ -23,7 +23,7 @@ from tacit.privacy import (
 )
 from tacit.streaming import Experts, Hedge
 from tacit.streaming._terms import StreamTerms
-from tacit.streaming.online._hedge_plays import UNITS, whole_costs
+from tacit.streaming.online._hedge_learners import UNITS, whole_costs
 
 BUDGET = Budget(1.0, 1e-6)
 ADDED = Budget(1.0, 1e-6, Neighbors.ADD_OR_REMOVE_ONE)

@@ -34,7 +34,7 @@ from tacit.streaming import (
     ProjectedGradient,
 )
 from tacit.streaming._terms import StreamTerms
-from tacit.streaming.online._schedules import POWERS, published_beta
+from tacit.streaming.online._perturbed import POWERS, published_beta
 
 BUDGET = Budget(1.0, 1e-6)
 LEARNERS = [ImplicitGradient(0.5), ProjectedGradient(0.5), Leader(0.5)]

@@ -31,7 +31,7 @@ from tacit.solvers import Problem
 from tacit.solvers._row_pass import RowPass
 from tacit.streaming import ImplicitGradient, Leader, ProjectedGradient
 from tacit.streaming._terms import StreamTerms
-from tacit.streaming.online._perturbed_bases import Facts
+from tacit.streaming.online._iterates import Facts
 
 LEARNERS = [ImplicitGradient(0.5), ProjectedGradient(0.5), Leader(0.5)]
 WALKERS = LEARNERS[:2]

@@ -22,7 +22,15 @@ from tacit.privacy import Neighbors
 from tacit.solvers import EntropySampling
 from tacit.streaming._model import StreamModel
 from tacit.streaming._terms import PlannedStream
-from tacit.streaming.incremental._refits import (
+from tacit.streaming.incremental._refit_learner import (
+    NO_LABEL,
+    RefitLearner,
+    described,
+    prepared_estimator,
+    spending,
+    unusable_target,
+)
+from tacit.streaming.incremental._refit_plan import (
     MOST_REFITS,
     balanced_interval,
     doubling_steps,
@@ -31,14 +39,6 @@ from tacit.streaming.incremental._refits import (
     refit_steps,
     split_fractions,
     useful_step,
-)
-from tacit.streaming.incremental._refitting import (
-    NO_LABEL,
-    RefitLearner,
-    described,
-    prepared_estimator,
-    spending,
-    unusable_target,
 )
 
 __all__ = ["IncrementalERM"]

@@ -24,11 +24,11 @@ from tacit.streaming.incremental._moments import (
     FULL_WEIGHT,
     Moments,
     MomentSums,
+    Projection,
     best_weight,
     check_problem,
     most_step_rows,
 )
-from tacit.streaming.incremental._projection import Projection
 from tacit.streaming.incremental._sets import absolute_width, stretched
 from tacit.streaming.incremental._solve import (
     SOLVERS,

@@ -16,7 +16,7 @@ from tacit.streaming.incremental._moment_regression import (
     MomentRegression,
     checked_domain,
 )
-from tacit.streaming.incremental._projection import Projection
+from tacit.streaming.incremental._moments import Projection
 from tacit.streaming.incremental._sets import absolute_width, stretched
 
 __all__ = ["ProjectedRegression", "published_components"]

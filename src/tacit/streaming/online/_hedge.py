@@ -11,7 +11,7 @@ from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.selection import check_choice_size
 from tacit.privacy import BoundedRange, Budget, GaussianNoise, Repeated, calibrate
 from tacit.streaming._terms import StreamTerms
-from tacit.streaming.online._hedge_plays import (
+from tacit.streaming.online._hedge_learners import (
     UNITS,
     Experts,
     SampledHedge,

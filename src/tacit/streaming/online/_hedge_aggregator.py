@@ -25,7 +25,7 @@ from tacit._validate import one_of
 from tacit.streaming._model import StreamModel
 from tacit.streaming._terms import PlannedStream
 from tacit.streaming.online._hedge import Hedge
-from tacit.streaming.online._hedge_plays import Experts, SampledHedge
+from tacit.streaming.online._hedge_learners import Experts, SampledHedge
 
 __all__ = ["HedgeAggregator"]
 

@@ -18,7 +18,7 @@ from tacit.convex._protocols import is_set
 from tacit.data import FeatureBounds
 from tacit.mechanisms import NO_ANSWER
 from tacit.privacy import Budget, Event, Ledger, Neighbors
-from tacit.streaming.incremental._refits import Refit
+from tacit.streaming.incremental._refit_plan import Refit
 
 __all__ = [
     "NO_LABEL",
