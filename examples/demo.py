@@ -1,7 +1,7 @@
-"""The whole story on a made-up census, with the commands a person would type.
+"""The whole story on a synthetic census, with the commands a person would type.
 
 A table, a schema of public facts, a ledger, a plan, a private model with its report, a
-second fit that the ledger refuses, and predictions. Under 60 seconds. Everything is
+second fit that the ledger rejects, and predictions. Under 60 seconds. Everything is
 written to the folder ``demo`` beside where it is run, which is made anew.
 """
 
@@ -27,12 +27,12 @@ def tacit(*arguments, expected=0):
         sys.exit(f"expected exit code {expected}, got {done.returncode}")
 
 
-def tell(text):
+def explain(text):
     print(f"\n# {text}", flush=True)
 
 
 def split_of(table):
-    """Set the last fifth of the made-up persons aside, to look at the model with."""
+    """Set the last fifth of the synthetic persons aside, to look at the model with."""
     kept = len(table) * 4 // 5
     pyarrow.csv.write_csv(table[:kept], FOLDER / "train.csv")
     pyarrow.csv.write_csv(table[kept:], FOLDER / "new.csv")
@@ -49,35 +49,41 @@ def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
 
-    tell("Nobody in this table exists; yours would be rows of real people.")
+    explain("Nobody in this table exists; yours would be rows of real people.")
     tacit("example", "census.csv", "--rows", "40000")
     split_of(pyarrow.csv.read_csv(FOLDER / "census.csv"))
 
-    tell("A draft of what is public. A person has to confirm what was read off rows.")
+    explain(
+        "A draft of what is public. A person has to confirm what was read off rows."
+    )
     tacit(
         "schema", "init", "train.csv", "--target", "high_income", "--out", "census.toml"
     )
     tacit("plan", *FIT, "--rows", "32000", expected=2)
     tacit("schema", "confirm", "census.toml", "--all")
 
-    tell("What all models on this table may spend together.")
+    explain("What all models on this table may spend together.")
     tacit("ledger", "init", *LEDGER, "--dataset", "census", "--epsilon", "1.5",
           "--delta", "1e-6")  # fmt: skip
 
-    tell("What to expect of a fit, before it reads a row or charges anything.")
+    explain("What to expect of a fit, before it reads a row or charges anything.")
     tacit("plan", *FIT, "--rows", "32000", *LEDGER)
 
-    tell("The fit, charged first, with a tenth more for a private measure of accuracy.")
+    explain(
+        "The fit, charged first, with a tenth more for a private measure of accuracy."
+    )
     tacit("fit", "train.csv", *FIT, *LEDGER, "--measure", "0.1", "--out", "model")
 
-    tell("The same again would pass the budget. It is refused and releases nothing.")
+    explain(
+        "The same again would pass the budget. It is rejected and releases nothing."
+    )
     tacit("fit", "train.csv", *FIT, *LEDGER, "--out", "model2", expected=REJECTED)
 
-    tell("The account, and whether anyone changed it.")
+    explain("The account, and whether anyone changed it.")
     tacit("ledger", "history", *LEDGER)
     tacit("ledger", "verify", *LEDGER)
 
-    tell("Predictions for persons the model never saw.")
+    explain("Predictions for persons the model never saw.")
     tacit("predict", "model", "new.csv", "--out", "predictions.csv")
     print(f"\n{right_answers():.1%} of 8000 answers are right.")
     print(f"Open {FOLDER / 'model' / 'report.html'} in a browser.")

@@ -1,9 +1,9 @@
 """Check that names and prose use the field's words.
 
-``python -m tools.words`` reads the source, its templates, the docs, the examples and the
-README, and exits with 1 where a word is used that readers would have to learn. What to
-write instead is printed beside it. ``tools/words.toml`` lists the lines that may keep such a
-word, each with its reason; an entry that no line needs is an error too.
+``python -m tools.words`` reads the source, its templates, the docs, the examples and
+the README, and exits with 1 where a word is used that readers would have to learn. What
+to write instead is printed beside it. ``tools/words.toml`` lists the lines that may
+keep such a word, each with its reason; an entry that no line needs is an error too.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ WORDS = {
     r"(?<!standard )(?<!absolute )deviations?": "standard deviation, std, error",
     r"places?": "index, position",
     r"refus\w*": "reject, check, require",
-    r"ask(?:s|ed|ing)?": "query, request",
+    r"asked|asking": "query, request",
     r"walk\w*": "pass, iteration",
     r"on the disks?": "on disk, saved",
     r"(?:go|goes|going|gone|went) on with": "resume, continue",
     r"stray\w*": "invalid, unexpected",
     r"known mistakes?": "mutation, planted bug",
-    r"held": "stored, in memory",
+    r"held(?! out)": "stored, in memory",
     r"laws?": "distribution",
     r"(?:privacy|budget) shares?|share of (?:the|its|a) budget": "fraction",
     r"what (?:is|are) none": "invalid",
@@ -134,7 +134,7 @@ def main() -> int:
         use
         for path in files()
         for use in uses(path.read_text("utf-8"), path.relative_to(ROOT).as_posix())
-        if not any([entry.covers(use) for entry in exceptions])
+        if not any(entry.covers(use) for entry in exceptions)
     ]
     for use in left:
         print(f"{use.file}:{use.line}: '{use.word}' -> {use.instead}: {use.text}")

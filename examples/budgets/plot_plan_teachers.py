@@ -28,7 +28,7 @@ for plan in compare_mechanisms(
 
 # %%
 # Noisy votes answer every question, and a few labels are wrong. Stable votes answer
-# with the very label that most teachers give, and nothing else; they pay for refusals
+# with the very label that most teachers give, and nothing else; they pay for rejections
 # alone, and end when these are used up. With the constants as they were published they
 # need far more teachers.
 #

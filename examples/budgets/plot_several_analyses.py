@@ -5,10 +5,10 @@ How many analyses does a budget last for?
 A team shares one data set and one budget, and every week someone runs another analysis.
 If epsilons simply added up, ten analyses of 0.1 would use up a budget of 1. A
 :class:`tacit.privacy.Ledger` is a privacy filter: it adds up what is known about the
-noise of each analysis, and admits more of them with the same promise. How many more?
+noise of each analysis, and admits more of them with the same guarantee. How many more?
 
 No rows are needed for the answer, since a ledger never sees any. At the end a few
-models are fitted to made-up rows. Seeds are fixed for reproduction only.
+models are fitted to synthetic rows. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ from tacit.privacy import GaussianNoise, Shares, calibrate
 TOTAL = Budget(epsilon=1.0, delta=1e-6)
 
 # %%
-# Each analysis has Gaussian noise that is just enough for a promise of its own.
+# Each analysis has Gaussian noise that is just enough for a guarantee of its own.
 
 
 def admitted(each, shares=None):
@@ -64,13 +64,13 @@ plt.show()
 
 # %%
 # Dotted lines are the sums of the epsilons, and the dashed one is the budget. Each
-# analysis promises a delta of 1e-9 of its own, so its noise is a little larger than
+# analysis guarantees a delta of 1e-9 of its own, so its noise is a little larger than
 # what the ledger's delta would ask for, and that is part of the gain.
 #
-# The promise holds also when each analysis is chosen after seeing the results of all
+# The guarantee holds also when each analysis is chosen after seeing the results of all
 # earlier ones, which is what people do. Here is a series of models on different
-# columns. Three of them add up to 1.2, and are admitted; a refusal charges nothing and
-# releases nothing.
+# columns. Three of them add up to 1.2, and are admitted; a rejection charges nothing
+# and releases nothing.
 
 census = make_census(n_rows=5_000)
 ledger = Ledger(TOTAL)

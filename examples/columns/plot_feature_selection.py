@@ -1,13 +1,13 @@
 """
-Which columns matter, told privately
+Which columns matter, released privately
 ====================================
 
 A survey has 300 questions, and a score that four of them explain. Which four is worth
 telling, and so is a model of those alone: but whoever names columns after looking at
-the answers has told something of the people who gave them. How many people does it
-take to name the right columns with a budget of 1, and what does the model then lose?
+the answers has revealed something about the people who gave them. How many people does
+it take to name the right columns with a budget of 1, and what does the model then lose?
 
-The survey is made up. Seeds are fixed for reproduction only.
+The survey is synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -60,9 +60,9 @@ print(selector.privacy_)
 
 # %%
 # :class:`tacit.feature_selection.BlockVoteSelector` asks any selector on blocks of
-# people, and tells what most of them say: by default which questions enter the path of
-# the lasso first. With too few people for the blocks it gives no answer, rather than a
-# wrong one. So it does where the selector is not up to its task: scikit-learn's
+# people, and releases what most of them say: by default which questions enter the path
+# of the lasso first. With too few people for the blocks it gives no answer, rather than
+# a wrong one. So it does where the selector is not up to its task: scikit-learn's
 # ``SelectKBest`` looks at one question at a time.
 
 votes = BlockVoteSelector(1.0, DELTA, n_features_to_select=4, random_state=Seed(0))
@@ -113,7 +113,7 @@ plt.legend()
 plt.show()
 
 # %%
-# The alike questions 80 and 81 are what tells the methods apart. They have opposite
+# The alike questions 80 and 81 are where the methods differ. They have opposite
 # weights, so that each hides the other: pursuit takes out of the scores what the first
 # of them explains, and then sees the second.
 #
@@ -141,4 +141,4 @@ plain = PlainLinearRegression().fit(X, y)
 print(f"all, not private   R2 {plain.score(X_test, y_test):.3f}")
 
 # %%
-# Naming four questions first leaves the model four weights to hide in place of 300.
+# Naming four questions first leaves the model four weights to hide instead of 300.

@@ -1,13 +1,13 @@
 """
-Which columns matter, told exactly or not at all
+Which columns matter, released exactly or not at all
 ================================================
 
 A lasso keeps a few of many columns. Which ones it keeps says something about the rows,
 but if hundreds of rows would have to change before the answer did, it says next to
-nothing about any one of them. How many rows does it take until the answer can be told,
-and what can be had with fewer?
+nothing about any one of them. How many rows does it take until the answer can be
+released, and what can be had with fewer?
 
-The measurements are made up. Seeds are fixed for reproduction only.
+The measurements are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -54,7 +54,7 @@ print(selector.privacy_)
 # %%
 # What decides is how many rows would have to change. Behind the scenes the lasso is
 # solved exactly, and the number is a lower bound that one row moves by at most one. The
-# bound is private: only the answer, or that there is none, leaves the fit. On made-up
+# bound is private: only the answer, or that there is none, leaves the fit. On synthetic
 # rows we may look.
 
 ROWS = [2_000, 3_000, 5_000, 7_000, 10_000, 15_000, 20_000]
@@ -76,8 +76,8 @@ plt.show()
 
 # %%
 # With too few rows for the penalty that an answer needs, no column is strong enough,
-# and the default tells that. With a smaller penalty there is no answer, which costs as
-# much. A ``fallback`` says what to use then.
+# and the default releases that. With a smaller penalty there is no answer, which costs
+# as much. A ``fallback`` says what to use then.
 
 X, wear = measurements(3_000, 1)
 short = LassoStabilitySelector(

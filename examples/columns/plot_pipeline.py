@@ -102,7 +102,7 @@ with sklearn.config_context(enable_metadata_routing=True):
         "public ranges": make_pipeline(
             columns(PublicScaler(RANGES), words), private_model(1.0, 2.5)
         ),
-        "private mean, deviation": make_pipeline(
+        "private mean, standard deviation": make_pipeline(
             columns(private_step(PrivateStandardScaler, 0.1), words),
             private_model(0.9, 3.0),
         ),
@@ -136,8 +136,8 @@ print(ledger.report())
 # %%
 # What if the same pipeline is fitted again? Steps are charged one after the other. The
 # scaler is small enough to be admitted, is charged, and reads the rows; the model is
-# refused before it reads any. The first charge stays, because something was released
-# for it. So divide the budget before the first fit, and do not count on a refusal to
+# rejected before it reads any. The first charge stays, because something was released
+# for it. So divide the budget before the first fit, and do not count on a rejection to
 # undo it.
 
 with sklearn.config_context(enable_metadata_routing=True):

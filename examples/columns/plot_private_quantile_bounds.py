@@ -7,7 +7,7 @@ scaled by it nearly everyone is at zero.
 :class:`tacit.preprocessing.PrivateQuantileBounds` finds two quantiles with noise and
 scales by them. How wide may the public range be, and what does the noise do?
 
-The incomes are made up. Seeds are fixed for reproduction only.
+The incomes are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ QUANTILES = (0.05, 0.95)
 truth = np.quantile(incomes, QUANTILES)
 
 # %%
-# The range of 0 to 10 million is cut into cells, and bounds are ends of cells. A wider
-# range needs more cells for the same fineness, which costs a few rows in rank.
+# The range of 0 to 10 million is clipped into cells, and bounds are ends of cells. A
+# wider range needs more cells for the same fineness, which costs a few rows in rank.
 
 
 def bounds(epsilon, top, n_cells, seed):
@@ -74,7 +74,7 @@ plt.show()
 # bounds fall anywhere in the range, the upper one mostly far out where no one is. Five
 # percent of 5,000 are 250 rows. The error in ranks must be well below that.
 #
-# After that, incomes between the bounds become -1 to 1, and others are cut.
+# After that, incomes between the bounds become -1 to 1, and others are clipped.
 
 scaler = PrivateQuantileBounds(
     0.5, quantiles=QUANTILES, ranges=(0, 1_000_000), n_cells=4_096, random_state=Seed(0)

@@ -1,14 +1,14 @@
 """
-When a private mean and deviation are worth their price
+When a private mean and standard deviation are worth their price
 =======================================================
 
 A sensor reports temperatures of -40 to 85 degrees, and rooms are mostly at 21. Scaled
 by the public range, all rooms look alike.
-:class:`tacit.preprocessing.PrivateStandardScaler` learns a mean and a standard
+:class:`tacit.preprocessing.PrivateStandardScaler` learns a mean and a standard standard
 deviation with noise, and charges for it. How much of a budget of 1 should go to the
 scaler, and does it pay?
 
-The rooms are made up. Seeds are fixed for reproduction only.
+The rooms are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -35,20 +35,20 @@ X, y = rooms(5_000, 0)
 X_test, y_test = rooms(10_000, 1)
 
 # %%
-# What is learned, for three budgets. The truth is 21 and 1.5; the deviations are much
-# the harder part, being small against the range.
+# What is learned, for three budgets. The truth is 21 and 1.5; the standard deviations
+# are much the harder part, being small against the range.
 
 for epsilon in (0.01, 0.1, 1.0):
     scaler = PrivateStandardScaler(
         epsilon, 1e-8, ranges=RANGE, random_state=Seed(0)
     ).fit(X)
     print(f"epsilon {epsilon:4}: means {scaler.mean_.round(1)}", end=", ")
-    print(f"deviations {scaler.scale_.round(1)}")
+    print(f"standard deviations {scaler.scale_.round(1)}")
 
 # %%
 # Now the whole budget is 1, kept by a ledger, and a part of it goes to the scaler. The
 # model gets the rest. ``x_norm=3`` is the length of a row of three columns that are
-# mostly within two deviations.
+# mostly within two standard deviations.
 
 shares = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.7])
 CLASSES = [False, True]
@@ -101,7 +101,7 @@ print(f"private, by part of the budget {found.mean(axis=1).round(3)}")
 # %%
 # Columns that are mostly zero are not centered, which would fill them. With
 # ``with_mean=False`` they are divided by their private root mean square about zero and
-# stay sparse. One number a column is released in place of two. How far off the roots
+# stay sparse. One number a column is released instead of two. How far off the roots
 # are follows from public facts: the multiplier of the noise, times the root of the
 # number of columns, over the number of rows and twice the squared root itself.
 
@@ -114,7 +114,9 @@ for epsilon in (0.3, 1.0, 3.0):
     ).fit(words)
     off = np.sqrt(np.mean((scaler.scale_ / truth - 1) ** 2))
     multiplier = scaler.privacy_.entries[0].event.multiplier
-    told = np.mean(multiplier * 200**0.5 / 20_000 / (2 * truth**2))
-    print(f"epsilon {epsilon}: root mean squares off by {off:.1%}, foretold {told:.1%}")
+    planned = np.mean(multiplier * 200**0.5 / 20_000 / (2 * truth**2))
+    print(
+        f"epsilon {epsilon}: root mean squares off by {off:.1%}, planned {planned:.1%}"
+    )
 kept = scaler.transform(words)
 print(f"{kept.nnz} of {words.nnz} entries, within {scaler.feature_bounds_.max():.1f}")

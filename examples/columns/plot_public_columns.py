@@ -1,12 +1,12 @@
 """
-Scaling and encoding that tell on no one
+Scaling and encoding without reading the rows
 ========================================
 
 Usual preprocessing learns from the rows: a scaler keeps the largest value, an encoder
 the list of categories. Both are released with the model, without noise. What does that
 give away, and what does it cost to use public facts instead?
 
-The answers of a club survey are made up. Seeds are fixed for reproduction only.
+The answers of a club survey are synthetic. Seeds are fixed for reproduction only.
 """
 
 import numpy as np
@@ -63,8 +63,8 @@ for name, rows in (("before", table), ("after", joined)):
     print(name, ages.ranges_, list(sports.get_feature_names_out()))
 
 # %%
-# Values beyond a range are cut to it, and a category that is not on the list counts as
-# other.
+# Values beyond a range are clipped to it, and a category that is not on the list counts
+# as other.
 
 print(ages.transform(pd.DataFrame({"age": [59, 97, 120], "visits": [10, 0, 25]})))
 print(sports.transform(pd.DataFrame({"sport": ["yoga", "judo"]})))

@@ -22,7 +22,7 @@ from tacit.tables import draft
 
 @dataclass(frozen=True)
 class Shell:
-    """A place to type ``tacit`` commands in, with a folder of its own."""
+    """A shell to type ``tacit`` commands in, with a folder of its own."""
 
     folder: Path = field(default_factory=lambda: Path(mkdtemp()))
 

@@ -51,13 +51,13 @@ tacit(f"label {LABEL} {LEDGER} {OUT}")
 
 # %%
 # The public rows are as they were, with one column more, which is empty where no
-# question was asked. How many labels are right is known here alone, where the table was
-# made up.
+# query was made. How many labels are right is known here alone, where the table was
+# synthetic.
 
 found = csv.read_csv(tacit.folder / "labelled.csv")["high_income"].to_pylist()
 truth = table.slice(9_000)["high_income"].to_pylist()
-told = [a == b for a, b in zip(found, truth, strict=True) if a]
-print(len(told), "labels,", f"{sum(told) / len(told):.0%}", "right")
+released = [a == b for a, b in zip(found, truth, strict=True) if a]
+print(len(released), "labels,", f"{sum(released) / len(released):.0%}", "right")
 
 # %%
 # The student saw these rows and labels alone. It is an ordinary model, with a report

@@ -15,7 +15,7 @@ from tacit.mechanisms import as_generator
 tacit = Shell()
 
 # %%
-# The ratings are made up: half of the customers like the first half of the books, the
+# The ratings are synthetic: half of the customers like the first half of the books, the
 # others the rest. The list of books is public, and so is the range of ratings.
 
 BOOKS = [f"book {j}" for j in range(40)]
@@ -30,7 +30,7 @@ csv.write_csv(table(columns), tacit.folder / "ratings.csv")
 (tacit.folder / "books.txt").write_text("\n".join(BOOKS))
 
 # %%
-# First the plan: what is spent, and what the promise rests on. No rating is read and
+# First the plan: what is spent, and what the guarantee rests on. No rating is read and
 # nothing is charged.
 
 FIT = "ratings.csv --items books.txt --range 1 5 --epsilon 1 --delta 1e-6"

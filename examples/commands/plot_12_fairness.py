@@ -26,7 +26,7 @@ tacit(
 
 # %%
 # Figures and certificate for those who may see the rows. Nothing is charged, and what
-# is told is private data. An interval that is wide says that noise may have changed
+# is printed is private data. An interval that is wide says that noise may have changed
 # much, and not that it did.
 
 tacit("fairness model census.csv --sensitive female --notion accuracy_parity")
@@ -46,7 +46,7 @@ FEW = "--sensitive region --groups region=north,south --notion accuracy_parity"
 tacit(f"fairness model census.csv {FEW} --epsilon 0.2 {LEDGER}")
 
 # %%
-# A certificate that does not fit in the budget is refused with exit code 3, before any
+# A certificate that does not fit in the budget is rejected with exit code 3, before any
 # noise is drawn.
 
 tacit(f"fairness model census.csv --sensitive female --epsilon 9 {LEDGER}", exit_code=3)

@@ -14,7 +14,7 @@ from _shell import Shell
 tacit = Shell()
 
 # %%
-# Any CSV, Parquet or Arrow file will do. This one is made up.
+# Any CSV, Parquet or Arrow file will do. This one is synthetic.
 
 tacit("example census.csv --rows 10000")
 
@@ -34,7 +34,7 @@ tacit("schema confirm census.toml --all --by 'the survey team'")
 
 # %%
 # ``check`` says whether all is confirmed and whether a file agrees with it. A file that
-# does not agree is refused in one sentence that names the column and no value.
+# does not agree is rejected in one sentence that names the column and no value.
 
 (tacit.folder / "other.csv").write_text("age,sector\n44,finance\n")
 tacit("schema check census.toml other.csv", exit_code=2)

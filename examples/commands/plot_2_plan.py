@@ -18,7 +18,7 @@ tacit = Shell()
 census_files(tacit.folder)
 
 # %%
-# The scores are of private fits on made-up rows with the same columns. What carries
+# The scores are of private fits on synthetic rows with the same columns. What carries
 # over to real rows is the distance to the fits without privacy, and not the score
 # itself.
 

@@ -2,7 +2,7 @@
 A model from a file, charged first: tacit fit
 =============================================
 
-A model is to be fitted to a file and its budget kept in one place, so that the next
+A model is to be fitted to a file and its budget kept in one file, so that the next
 model on the same rows is counted as well. What does a fit write, and what happens when
 the budget is used up?
 """
@@ -39,8 +39,8 @@ for path in sorted((tacit.folder / "model").iterdir()):
     print(f"{path.name:20} {path.stat().st_size:8} bytes")
 
 # %%
-# A second fit of the same size does not fit in the budget. It is refused with exit code
-# 3 before any noise is drawn, charges nothing, and writes nothing.
+# A second fit of the same size does not fit in the budget. It is rejected with exit
+# code 3 before any noise is drawn, charges nothing, and writes nothing.
 
 tacit(f"fit {FIT} {LEDGER} --out model2", exit_code=3)
 print("written:", (tacit.folder / "model2").exists())

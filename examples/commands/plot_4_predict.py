@@ -22,7 +22,8 @@ tacit = Shell()
 census_files(tacit.folder)
 
 # %%
-# The model. A fit without a ledger keeps its own promise, and no one adds it to others.
+# The model. A fit without a ledger keeps its own guarantee, and no one adds it to
+# others.
 
 tacit("fit census.csv --schema census.toml --epsilon 1 --no-ledger --quiet --out model")
 
@@ -37,7 +38,7 @@ tacit("predict model new.csv --out answers.csv --keep person --probabilities")
 
 # %%
 # The answers are private towards the rows of the fit, and exact about the new ones:
-# they are what the model makes of what it was told.
+# they are what the model makes of the facts it was given.
 
 answers = read_csv(tacit.folder / "answers.csv")
 print(answers.slice(0, 4).to_pandas())

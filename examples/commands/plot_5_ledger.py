@@ -27,7 +27,7 @@ tacit(f"ledger allow ann --epsilon 0.5 --delta 1e-7 {LEDGER}")
 # %%
 # Charges come from ``tacit fit --ledger``, or from Python, where the same account is a
 # ledger like any other. Here two analysts are about to release counts with noise. A
-# charge beyond what an analyst may spend is refused.
+# charge beyond what an analyst may spend is rejected.
 
 url = f"sqlite:///{tacit.folder / 'budget.db'}"
 for analyst, label, multiplier in (

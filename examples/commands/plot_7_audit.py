@@ -2,7 +2,7 @@
 An attack on an estimator: tacit audit
 ======================================
 
-The promise of a model is proved on paper. Does the code keep it? ``tacit audit`` fits
+The guarantee of a model is proved on paper. Does the code keep it? ``tacit audit`` fits
 many times to pairs of tables that differ in one row, tries to tell them apart, and
 prints a lower bound on epsilon. The rows are its own, so nothing is charged.
 """
@@ -18,5 +18,5 @@ tacit = Shell()
 tacit("audit tacit.linear_model:LinearSVC --epsilon 1 --runs 200 --jobs 1 --quiet")
 
 # %%
-# A bound below the promise refutes nothing, and proves nothing either. A bound above it
-# would end with exit code 5, for use in tests of your own.
+# A bound below the guarantee refutes nothing, and proves nothing either. A bound above
+# it would end with exit code 5, for use in tests of your own.

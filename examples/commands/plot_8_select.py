@@ -18,7 +18,7 @@ tacit = Shell()
 census_files(tacit.folder)
 
 # %%
-# First a plan. It reads no row: scores are of made-up rows in which as many columns
+# First a plan. It reads no row: scores are of synthetic rows in which as many columns
 # tell something as are selected, and it says how many rows it takes to find them.
 
 HOURS = "--schema census.toml --target hours_per_week --epsilon 1 --select 3 --quiet"

@@ -22,7 +22,7 @@ growing = tacit.folder / "people.csv"
 growing.write_text("".join(whole[:4_001]))
 
 # %%
-# First the plan: how many steps will be paid for, and what noise they meet. No row is
+# First the plan: how many steps will be charged, and what noise they meet. No row is
 # read and nothing is charged.
 
 STREAM = (
@@ -43,7 +43,7 @@ tacit(f"ledger init {LEDGER} --dataset census --epsilon 1.5 --delta 1e-6")
 tacit(f"stream {STREAM} {LEDGER} {OUT}")
 
 # %%
-# The next day the file is longer. The same command goes on where it ended, also after
+# The next day the file is longer. The same command continues where it ended, also after
 # the process was killed, and charges nothing more.
 
 with growing.open("a") as file:

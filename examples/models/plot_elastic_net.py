@@ -8,7 +8,7 @@ decides. The other part of the penalty of :class:`tacit.linear_model.ElasticNet`
 squares, prefers that they share. Does that make the weights steadier from one draw of
 the noise to the next?
 
-The patients are made up. Seeds are fixed for reproduction only.
+The patients are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -63,8 +63,8 @@ again.set_params(feature_bounds=pairs).fit(table.to_numpy(), risk)
 print("the same:", np.allclose(again.coef_, model.coef_))
 
 # %%
-# A row outside of the ranges is cut to them, at fit and at prediction alike. And a name
-# that is missing is refused before anything is charged.
+# A row outside of the ranges is clipped to them, at fit and at prediction alike. And a
+# name that is missing is rejected before anything is charged.
 
 try:
     ElasticNet(1.0, feature_bounds={"age": (18, 100)}, y_range=(0, 80)).fit(table, risk)
@@ -92,7 +92,7 @@ for ax, ratio in zip(axes, ratios, strict=True):
     ax.set(title=f"l1_ratio {ratio:g}", xlabel="weight of sitting")
     apart, total = draws[:, 0] - draws[:, 1], draws[:, 0] + draws[:, 1]
     print(
-        f"l1_ratio {ratio:<5g} deviation of the sum {total.std():.3f}, of the "
+        f"l1_ratio {ratio:<5g} standard deviation of the sum {total.std():.3f}, of the "
         f"difference {apart.std():.3f}"
     )
 axes[0].set_ylabel("weight of standing")
@@ -102,9 +102,9 @@ plt.show()
 
 # %%
 # What the two say together is steady at any ratio. How it is divided is not: away from
-# the dotted line rows tell little, and noise has its way. A penalty on squares keeps
-# the two weights close to each other. How a private lasso divides a weight between such
-# columns means nothing; the sum of the two does.
+# the dotted line rows carry little information, and noise has its way. A penalty on
+# squares keeps the two weights close to each other. How a private lasso divides a
+# weight between such columns means nothing; the sum of the two does.
 #
 # The budget and ``alpha`` were chosen so that this shows. In trials at 0.3 of the
 # budget and less, ``solver="auto"`` took the greedy descent, which moves few weights

@@ -7,7 +7,7 @@ large ones. :class:`tacit.linear_model.HuberRegressor` counts a residual in a st
 line beyond a ``threshold``, which also limits what one row can do and so the noise. How
 do the two compare as outliers get more common?
 
-The rents are made up. Seeds are fixed for reproduction only.
+The rents are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt

@@ -59,7 +59,7 @@ print(f"{right:.0%} of the answers are right, and {student.score(X_new, y_new):.
 print("what the student says of new images")
 
 # %%
-# A forest learns from the labels as they are told, and does not know that they are
+# A forest learns from the labels as they are released, and does not know that they are
 # noisy. It costs nothing to try it on the same answers.
 
 epsilons = [2.0, 4.0, 8.0, 16.0]

@@ -8,7 +8,7 @@ has two ways to: ``"cd"`` moves every weight again and again with a little noise
 ``"gcd"`` spends its budget on choosing a few weights. Which measurements come out, and
 how far are the predictions from those without privacy?
 
-The patients are made up. Seeds are fixed for reproduction only.
+The patients are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt

@@ -6,7 +6,7 @@ A hospital group wants to know how many more days a patient stays for each ten y
 age, and for smoking. What is published are the weights of a regression, with noise in
 them. How many patients does it take until the noise is smaller than the effect?
 
-The patients are made up with a known truth, so that the error can be seen. Seeds are
+The patients are synthetic with a known truth, so that the error can be seen. Seeds are
 fixed for reproduction only.
 """
 

@@ -74,7 +74,7 @@ plt.show()
 # A corner that is nearly sharp costs accuracy at small budgets. Between the other two
 # there is nothing to choose.
 #
-# Choosing ``h`` by such a table is fine on rows that were made up, as here. On real
+# Choosing ``h`` by such a table is fine on synthetic rows, as here. On real
 # rows it would be a release that no ledger has seen; leave the default.
 #
 # There are no probabilities. ``decision_function`` gives margins, and

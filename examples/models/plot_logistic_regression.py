@@ -5,7 +5,7 @@ What does privacy cost a classifier?
 A statistics office wants to publish a model that tells high incomes from others, and
 asks how small ``epsilon`` may be before the model is of no use. The answer depends on
 the number of rows, so it is measured here on a synthetic census of the same kind, where
-trying costs nothing. On the real rows every fit would have to be paid for.
+trying costs nothing. On the real rows every fit would have to be charged.
 
 Seeds are fixed so that the figures repeat. A fit that protects anyone must not have
 one.
@@ -72,7 +72,7 @@ plt.show()
 # same accuracy is reached at about a tenth of the budget, since noise is a fixed amount
 # that more rows outweigh.
 #
-# The report of a fit says what is promised, and on what it rests. The last line tells
+# The report of a fit says what is guaranteed, and on what it rests. The last line tells
 # that a seed was used.
 
 model = LogisticRegression(

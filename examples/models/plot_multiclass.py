@@ -2,7 +2,7 @@
 Ten classes in one private fit
 ==============================
 
-Can handwritten digits be told apart by a private model, and does it matter how ten
+Can handwritten digits be distinguished by a private model, and does it matter how ten
 classes are put together? A joint softmax and ten models of one class against the rest
 get the same budget here. Either way it is one fit and one charge: the noise is
 accounted for all classes together, and the budget is not cut in ten.
@@ -29,7 +29,7 @@ X_train, X_test, y_train, y_test = train_test_split(
 # %%
 # Sixty-four pixels of 0 to 1 have a norm of 8 at most. No digit is all ink; images of
 # pen strokes on paper are half that long, which is a guess about handwriting and not a
-# figure taken from these rows. Longer rows would be shortened.
+# figure taken from these rows. Longer rows would be clipped.
 
 epsilons = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
 found = {}
@@ -81,6 +81,6 @@ plt.show()
 
 # %%
 # ``classes`` is given although ``y`` has all ten digits. Left out, the labels would be
-# read off ``y``, and a label that one person alone has would tell of that person.
+# read off ``y``, and a label that one person alone has would reveal that person.
 
 print(model.privacy_)

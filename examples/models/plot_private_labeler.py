@@ -4,9 +4,9 @@ A service that answers one question at a time
 
 A clinic has trained models on its patients and lets others ask them, one case at a
 time. Which answers can be given as they are, when must the service say nothing, how
-long may it go on, and what if its machine is restarted in between?
+long may it continue, and what if its machine is restarted in between?
 
-Rows are made up. Seeds are fixed for reproduction only.
+Rows are synthetic. Seeds are fixed for reproduction only.
 """
 
 from pathlib import Path
@@ -66,11 +66,13 @@ votes = planned.mechanism
 print(f"{planned.rows_per_teacher:.0f} rows a teacher")
 for chance in (0.5, 0.99):
     distance = votes.distance_needed(1 - chance)
-    print(f"told with probability {chance} from a lead of {2 * distance + 1} votes on")
+    print(
+        f"released with probability {chance} from a lead of {2 * distance + 1} votes on"
+    )
 
 # %%
 # A charge is made once, before the teachers are trained. Then come the questions. A
-# refusal is an answer too: it says that the vote was close.
+# rejection is an answer too: it says that the vote was close.
 
 position = Path(mkdtemp())
 ledger = Ledger.open(
@@ -79,14 +81,14 @@ ledger = Ledger.open(
 with DurableLabeler(labeler(), position / "service", ledger=ledger) as service:
     service.fit(X, y)
     for x in questions[:5]:
-        told = service.answer(x)
-        print(np.round(x, 2), "no answer" if told is NO_ANSWER else told)
+        released = service.answer(x)
+        print(np.round(x, 2), "no answer" if released is NO_ANSWER else released)
     print(service.remaining)
 
 # %%
-# The machine is restarted. The folder holds the teachers, the count of refusals and the
-# secret threshold, so that nothing is trained, charged or drawn anew, and the rows of
-# the clinic are not needed any more.
+# The machine is restarted. The folder holds the teachers, the count of rejections and
+# the secret threshold, so that nothing is trained, charged or drawn anew, and the rows
+# of the clinic are not needed any more.
 
 ledger = Ledger.open(f"sqlite:///{position / 'budget.db'}", dataset="clinic")
 with DurableLabeler(labeler(), position / "service", ledger=ledger) as service:
@@ -94,36 +96,38 @@ with DurableLabeler(labeler(), position / "service", ledger=ledger) as service:
         "goes on after", service.n_asked, "questions, spent", round(ledger.spent(), 3)
     )
     rest = service.label(questions[5:])
-    told = service.labels
+    released = service.labels
     print(rest.n_asked, "more were asked,", service.remaining)
 
 # %%
-# Refusals are where labels change. Everything else was told as it is, and answers cost
-# nothing: with fewer hard questions there would have been more of them. The refusal
-# after the five that were allowed was the last answer, and what came later was not
-# asked.
+# Rejections are where labels change. Everything else was released as it is, and answers
+# cost nothing: with fewer hard questions there would have been more of them. The
+# rejection after the five that were allowed was the last answer, and what came later
+# was not asked.
 
-asked = questions[: told.n_asked]
+asked = questions[: released.n_asked]
 fig, ax = plt.subplots(figsize=(5, 5))
 for label, color in (("send home", "tab:green"), ("watch", "tab:red")):
-    chosen = told.answered & (told.values == label)
+    chosen = released.answered & (released.values == label)
     ax.plot(*asked[chosen].T, ".", ms=5, c=color, label=label)
-ax.plot(*asked[~told.answered].T, "x", ms=8, c="k", label="no answer")
-ax.set(title=f"{told.answered.sum()} answers, {(~told.answered).sum()} refusals")
+ax.plot(*asked[~released.answered].T, "x", ms=8, c="k", label="no answer")
+ax.set(
+    title=f"{released.answered.sum()} answers, {(~released.answered).sum()} refusals"
+)
 ax.set_aspect("equal")
 ax.legend(loc="upper right", fontsize=8)
 plt.show()
 
 # %%
-# How good are the answers? The truth is known here, as the people are made up.
+# How good are the answers? The truth is known here, as the people are synthetic.
 
-right = told.values == truth[: told.n_asked]
-print(f"{right[told.answered].mean():.1%} of the answers are right")
+right = released.values == truth[: released.n_asked]
+print(f"{right[released.answered].mean():.1%} of the answers are right")
 
 # %%
 # Who wants a label for every question, and for a number of them that is known, takes
-# noisy votes in place of exact ones. Here they do as well; harder questions are where
-# the two differ, as nothing is refused and close votes are decided by noise.
+# noisy votes instead of exact ones. Here they do as well; harder questions are where
+# the two differ, as nothing is rejected and close votes are decided by noise.
 
 noisy = labeler().set_params(mechanism="gnmax", n_queries=1_000).fit(X, y)
 labels = noisy.label(questions)
@@ -131,8 +135,8 @@ print(f"{np.mean(labels.values == truth):.1%} of all {len(labels)} labels are ri
 print(noisy.remaining_)
 
 # %%
-# The noisy numbers of votes were told too. A model of them needs no more questions, and
-# may be given away: it was made from what was told.
+# The noisy numbers of votes were released too. A model of them needs no more questions,
+# and may be given away: it was made from what was released.
 
 shares = labels.votes / noisy.n_teachers_
 model = VoteClassifier(KNeighborsRegressor(20), noisy.classes_).fit(questions, shares)

@@ -1,5 +1,5 @@
 """
-A search that is paid for
+A search that is charged
 =========================
 
 Which penalty, which bound, with or without an intercept? Trying them all and keeping
@@ -76,8 +76,8 @@ ax.set(xlabel="candidate, from worst to best", ylabel="test accuracy")
 ax.legend()
 
 # %%
-# The model is an ordinary one, and promises what the search has spent: not the smaller
-# epsilon of its own fit, which would be a false claim for the best of many.
+# The model is an ordinary one, and guarantees what the search has spent: not the
+# smaller epsilon of its own fit, which would be a false claim for the best of many.
 
 print(search.best_estimator_)
 print(search.best_estimator_.privacy_.guarantee)

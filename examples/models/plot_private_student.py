@@ -5,7 +5,7 @@ Any model, taught by private votes
 The best model for a table is often no linear one. Can a gradient boosting be used on
 private rows, and what does the privacy cost in accuracy?
 
-Rows are made up. Seeds are fixed for reproduction only.
+Rows are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt

@@ -6,7 +6,7 @@ Nearest neighbors repeat rows, so no model of that kind can be published as it i
 three hundred of them, each with rows of its own, teach one that can? Their numbers are
 averaged with noise, or a number near their median is drawn. Which is better, and when?
 
-Rows are made up. Seeds are fixed for reproduction only.
+Rows are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -54,7 +54,7 @@ for mechanism in ("mean", "median"):
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
 for ax, (mechanism, model) in zip(axes, found.items(), strict=True):
-    ax.plot(X_public[:, 0], model.labels_.values, ".", c="0.7", label="told")
+    ax.plot(X_public[:, 0], model.labels_.values, ".", c="0.7", label="released")
     ax.plot(X_test[:, 0], rent(X_test), "k--", lw=1, label="truth")
     ax.plot(X_test[:, 0], model.predict(X_test), c="tab:red", label="student")
     ax.set(title=f"{mechanism}, epsilon 4", xlabel="distance")
@@ -64,17 +64,19 @@ plt.show()
 
 # %%
 # The student never saw a private row. It averages the noise of the answers out, which
-# costs nothing, as it is computed from what was told.
+# costs nothing, as it is computed from what was released.
 
 for mechanism, model in found.items():
     off = np.mean(np.abs(model.predict(X_test) - rent(X_test)))
-    told = np.mean(np.abs(model.labels_.values - rent(X_public)))
-    print(f"{mechanism}: answers off by {told:.2f}, student by {off:.2f} on average")
+    released = np.mean(np.abs(model.labels_.values - rent(X_public)))
+    print(
+        f"{mechanism}: answers off by {released:.2f}, student by {off:.2f} on average"
+    )
 
 # %%
 # **Outliers.** Now one home in six is a typing error, a rent a thousand times too high,
-# which the range cuts to its end. Teachers that ask one neighbor each repeat such rows,
-# and the mean follows them. The median does not mind.
+# which the range clips to its end. Teachers that ask one neighbor each repeat such
+# rows, and the mean follows them. The median does not mind.
 
 spoilt = np.where(rng.uniform(0, 1, 20_000) < 1 / 6, 1000 * y, y)
 for mechanism in ("mean", "median"):

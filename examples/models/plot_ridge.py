@@ -6,7 +6,7 @@ Five questions of a survey ask nearly the same thing. Least squares can then tra
 weight for another, and noise sends the weights far apart. Does a ridge penalty help a
 private fit, as it helps one that is not?
 
-The answers are made up. Seeds are fixed for reproduction only.
+The answers are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -78,6 +78,6 @@ for epsilon, (none, some) in found.items():
     )
 
 # %%
-# The best penalty was looked up on rows that were made up. Looked up on real rows it
-# would be a choice that no one paid for. Take a penalty from a table like this one,
+# The best penalty was looked up on synthetic rows. Looked up on real rows it
+# would be a choice that no one charged. Take a penalty from a table like this one,
 # made for as many rows as yours, or leave ``alpha=1``.

@@ -8,7 +8,7 @@ learned from the meters of private households.
 :class:`tacit.linear_model.SimplexRegressor` does that, and its noise hardly grows with
 the number of forecasts. Does it find the good ones?
 
-The households are made up. Seeds are fixed for reproduction only.
+The households are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt

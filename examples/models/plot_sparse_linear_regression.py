@@ -9,7 +9,7 @@ A doctor will ask four of the questions only. Which four, and how do they add up
 choosing the questions, and the rest on weights for these alone. Does that find them,
 and what is it worth beside a private fit of all two hundred?
 
-The people are made up. Seeds are fixed for reproduction only.
+The people are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -109,8 +109,8 @@ print(f"without privacy {limit:.2f}, one answer for all {mean:.2f}")
 # %%
 # With too small a budget some of the four are chosen by chance, and the model says
 # nothing of that: it always has an answer. Other selectors would rather say nothing.
-# With ``"votes"``, blocks of people are asked for their four questions, and what most
-# of them say is told only where one person could not have turned the vote.
+# With ``"votes"``, blocks of people vote for their four questions, and what most
+# of them say is released only where one person could not have turned the vote.
 
 for epsilon in (0.3, 3.0):
     careful = SparseLinearRegression(

@@ -7,7 +7,7 @@ coming back within a month. :class:`tacit.linear_model.SparseLogisticRegression`
 a few codes, privately. How sure may one be of those that it selected, and of those that
 it did not?
 
-The patients are made up: five codes matter. Seeds are fixed for reproduction only.
+The patients are synthetic: five codes matter. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -61,10 +61,10 @@ print("selected:", *model.selected_names_)
 # What is certain
 # ---------------
 # ``path_`` has what each update on the way released: the code that was moved, the noisy
-# derivative that moved it, and the deviation of the noise in it. The deviation is
-# public and exact, since we drew the noise ourselves. ``signal`` is the ratio of the
-# two. Each chosen code is moved several times; the first time it still has no weight,
-# so this is when its derivative says most.
+# derivative that moved it, and the standard deviation of the noise in it. The standard
+# deviation is public and exact, since we drew the noise ourselves. ``signal`` is the
+# ratio of the two. Each chosen code is moved several times; the first time it still has
+# no weight, so this is when its derivative says most.
 
 
 def first_signals(model):
@@ -83,10 +83,10 @@ for j in sorted(signals, key=lambda j: -abs(signals[j])):
     print(f"{NAMES[j]:15}{signals[j]:8.1f}{model.coef_[0, j]:8.2f}")
 
 # %%
-# All of this is part of what was paid for, so looking costs nothing. A signal of ten
-# deviations is not noise: at the weights of that moment, these patients do pull on the
-# code. A signal of one or two may be nothing else but noise. And a weight can be zero
-# although the code was chosen, when ``alpha`` held it back.
+# All of this is part of what was charged, so looking costs nothing. A signal of ten
+# standard deviations is not noise: at the weights of that moment, these patients do
+# pull on the code. A signal of one or two may be nothing else but noise. And a weight
+# can be zero although the code was chosen, when ``alpha`` held it back.
 #
 # What is not certain
 # -------------------
@@ -98,7 +98,7 @@ for j in sorted(signals, key=lambda j: -abs(signals[j])):
 
 
 def repeated(weights, n_fits=25):
-    """Fit made-up patients again and again; return the fitted models."""
+    """Fit synthetic patients again and again; return the fitted models."""
     synthetic = SparseLogisticRegression(**model.get_params())
     for seed in range(n_fits):
         rows, labels = patients(as_generator(1_000 + seed), weights)
@@ -116,7 +116,7 @@ print(f"no code matters: {wrong:.1f} of {N_CODES} codes are selected all the sam
 print(f"largest signal in a fit, in 95 of 100 fits: below {largest:.1f}")
 
 fig, ax = plt.subplots(figsize=(7, 3.6))
-ax.hist(by_chance, bins=30, density=True, alpha=0.6, label="made-up, no code matters")
+ax.hist(by_chance, bins=30, density=True, alpha=0.6, label="synthetic, no code matters")
 for k, (j, signal) in enumerate(signals.items()):
     color = "C1" if NAMES[j] in TRUTH else "C3"
     ax.plot(abs(signal), 0.03 + 0.03 * (k % 3), "v", c=color)
@@ -156,10 +156,10 @@ print("to speak of:", *sure)
 # %%
 # These are the codes to speak of. The others are no findings, though they are selected.
 #
-# The made-up patients have codes that are independent of each other and about as
+# The synthetic patients have codes that are independent of each other and about as
 # frequent as the real ones. Real codes come together, and then a code may stand for
 # another one that was not chosen; a larger budget does not help with that. And half of
-# the patients came back here, the made-up ones too. Where few do, the intercept takes
+# the patients came back here, the synthetic ones too. Where few do, the intercept takes
 # several updates to settle, and codes are chosen in its place meanwhile, so the share
 # must be alike.
 #
@@ -189,7 +189,7 @@ for name, weight in planted.items():
     )
 
 # %%
-# This tells the hospital what it may write: an effect as large as the last would most
+# The hospital then knows what it may write: an effect as large as the last would most
 # likely have been selected, one as small as the first would not. To be sure of an
 # effect takes more than to select it.
 #
@@ -214,7 +214,7 @@ for name, weight in zip(sure, again.coef_[0], strict=True):
 print(ledger.report())
 
 # %%
-# Four sentences to take along. Report the codes whose signals are beyond what made-up
+# Four sentences to take along. Report the codes whose signals are beyond what synthetic
 # patients without any effect give, and not all that were selected. Say with them how
 # large an effect would have been found, as a code that is missing may only have been
 # lost to noise. Do not fit again and again until the list looks right: each fit is

@@ -1,5 +1,5 @@
 """
-Recommend films without telling who likes what
+Recommend films without revealing who likes what
 ==============================================
 
 A film club has ratings of its members and wants to recommend films to each of them.
@@ -7,7 +7,7 @@ What members like is their own business: nobody, not even all other members toge
 should learn what one of them has rated, or how. What can be published, what does each
 member make of it, and how large must a club be?
 
-Ratings are made up. Seeds are fixed for reproduction only.
+Ratings are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -70,7 +70,7 @@ print(f"offsets against quality: {np.corrcoef(side.offsets, quality)[0, 1]:.2f}"
 
 # %%
 # Each member completes her own row from the item side and her own ratings. Her row
-# tells what she likes, so it is for her alone; this is called joint privacy.
+# reveals what she likes, so it is for her alone; this is called joint privacy.
 
 mine = completion.rows_["member 7"]
 print("I have rated", len(mine.ratings), "films. Next I should see:")
@@ -79,7 +79,7 @@ for film, score in zip(*mine.top(3), strict=True):
 
 # %%
 # Somebody who joins later does the same at home. Nothing is charged for her: she reads
-# what is published, and tells nobody what she likes.
+# what is published, and reveals to nobody what she likes.
 
 newcomer = {"film 3": 5.0, "film 11": 1.0, "film 20": 4.0}
 row = completion.complete_row(newcomer)
@@ -119,7 +119,7 @@ plt.legend()
 plt.show()
 
 # %%
-# A larger club hides each member in more others, so that the same promise costs less.
+# A larger club hides each member in more others, so that the same guarantee costs less.
 # Nothing about ratings is in what may be passed on: a copy of the model has the item
 # side, and completes the row of whoever brings her own ratings.
 

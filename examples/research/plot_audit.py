@@ -1,10 +1,10 @@
 """
-Attacking a mechanism: what is promised, and what can be shown
+Attacking a mechanism: what is guaranteed, and what can be shown
 ==============================================================
 
 A mechanism claims ``epsilon = 1``. An attacker who knows everything but one row runs it
 many times on two neighboring data sets and tries to tell them apart. How close does the
-best such attack come to the promise, and would it catch a mechanism with too little
+best such attack come to the guarantee, and would it catch a mechanism with too little
 noise?
 
 Seeds are fixed for reproduction only.
@@ -73,7 +73,7 @@ for name, mechanism in (("as planned", honest), ("a quarter", careless)):
     print(f"  refutes epsilon {EPSILON:g}: {found.refutes(EPSILON)}")
 
 # %%
-# The same for a whole fit, on a pair of data sets made to be told apart.
+# The same for a whole fit, on a pair of data sets made to be distinguished.
 
 
 def train(data, seed):
@@ -94,8 +94,8 @@ print(found)
 
 # %%
 # A bound of zero or little more is what an honest fit and few runs give. It proves
-# nothing: a better attack may exist. The promise comes from the proof, and an audit can
-# only ever refute it.
+# nothing: a better attack may exist. The guarantee comes from the proof, and an audit
+# can only ever refute it.
 #
 # Noise can also fail in its last digits. Floating-point noise leaves gaps between its
 # outputs that depend on the value it hides; noise on a public grid does not.

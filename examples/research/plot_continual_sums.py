@@ -7,7 +7,7 @@ adds up: after a year the total has the noise of 365 days. A continual mechanism
 each person once for the whole year instead. How large is its error, how fast does it
 grow with the horizon, and how close is that to the best there is?
 
-The counts are made up. Seeds are fixed for reproduction only.
+The counts are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +25,8 @@ KINDS = {
 MULTIPLIER = 1.0  # of the whole stream: noise in units of one person's mark
 
 # %%
-# **What is known before any row.** The deviation of every sum follows from the plan. It
-# is public, and so a running total can be published with its error bar.
+# **What is known before any row.** The standard deviation of every sum follows from the
+# plan. It is public, and so a running total can be published with its error bar.
 
 horizon = 1024
 days = np.arange(1, horizon + 1)
@@ -35,7 +35,7 @@ ax.plot(days, np.sqrt(days), ":", c="0.5", label="noise on each day")
 for kind, words in KINDS.items():
     mechanism = prefix_sums(kind, horizon, MULTIPLIER, 1.0, largest=1_000.0)
     ax.plot(days, mechanism.std(1), lw=1, label=words)
-ax.set(xlabel="day", ylabel="deviation of the sum so far", ylim=(0, 16))
+ax.set(xlabel="day", ylabel="standard deviation of the sum", ylim=(0, 16))
 ax.legend(loc="upper left", ncols=2)
 plt.show()
 
@@ -45,7 +45,7 @@ plt.show()
 # part of earlier noise.
 #
 # **Is it true?** The same sums are released 200 times, and their errors measured. This
-# is for this page: each release of real counts would have to be paid for.
+# is for this page: each release of real counts would have to be charged.
 
 
 def measured(kind, runs=200):
@@ -64,18 +64,18 @@ def measured(kind, runs=200):
 fig, axes = plt.subplots(1, 4, figsize=(11, 2.8), sharey=True, layout="constrained")
 for ax, (kind, words) in zip(axes, KINDS.items(), strict=True):
     mechanism = prefix_sums(kind, horizon, MULTIPLIER, 1.0, largest=1_000.0)
-    found, told = measured(kind), mechanism.std(1)
+    found, planned = measured(kind), mechanism.std(1)
     ax.plot(days, found, lw=0.7, label="measured")
-    ax.plot(days, told, c="k", lw=1, label="planned")
+    ax.plot(days, planned, c="k", lw=1, label="planned")
     ax.set(title=words, xlabel="day")
-    print(f"{words:28} measured / planned {np.mean(found**2 / told**2) ** 0.5:.3f}")
+    print(f"{words:28} measured / planned {np.mean(found**2 / planned**2) ** 0.5:.3f}")
 axes[0].legend()
 plt.show()
 
 # %%
-# **How it grows.** The largest deviation over the stream, against the horizon. The
-# square root is the best of its family, and its constant is known: the dashed line is
-# :math:`(\ln T + 0.577 + \ln 16) / \pi`. For a tree it is the root of the number of
+# **How it grows.** The largest standard deviation over the stream, against the horizon.
+# The square root is the best of its family, and its constant is known: the dashed line
+# is :math:`(\ln T + 0.577 + \ln 16) / \pi`. For a tree it is the root of the number of
 # levels times the largest number of nodes in a sum. A million steps cost little more
 # than a thousand.
 
@@ -98,7 +98,7 @@ ax.loglog(
     lw=1,
     label="theory of the square root",
 )
-ax.set(xlabel="horizon", ylabel="largest deviation", ylim=(1, 100))
+ax.set(xlabel="horizon", ylabel="largest standard deviation", ylim=(1, 100))
 ax.legend()
 plt.show()
 

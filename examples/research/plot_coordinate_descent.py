@@ -4,10 +4,11 @@ Coordinates one by one, the best coordinate, or all at once?
 
 Noisy gradient descent moves all weights along one noisy gradient, with one step and one
 clip for all. Coordinate descent has a step and a clip for each column. Greedy
-coordinate descent moves only the column that promises most, chosen with noise. Which is
-best when columns are of unequal spread, and which when few of many weights matter?
+coordinate descent moves only the column with the largest noisy score, chosen with
+noise. Which is best when columns are of unequal spread, and which when few of many
+weights matter?
 
-Problems and seeds are fixed for reproduction only; the rows are made up.
+Problems and seeds are fixed for reproduction only; the rows are synthetic.
 """
 
 from dataclasses import replace
@@ -43,7 +44,7 @@ def unbalanced(rng, p=20):
 
 
 def quasi_sparse(rng, p=300):
-    """Return rows of which a few columns tell nearly everything."""
+    """Return rows of which a few columns explain nearly everything."""
     X = rng.uniform(-1, 1, (N, p))
     weights = rng.choice([-1.0, 1.0], p) * np.exp(-np.arange(p) / 2.0) / 3
     y = X @ weights + rng.normal(0, 0.05, N)
@@ -53,7 +54,7 @@ def quasi_sparse(rng, p=300):
 # %%
 # A solver works on a :class:`tacit.solvers.Problem`, which has all that is public. The
 # coordinate solvers take rows that are bounded entry by entry, gradient descent takes
-# rows bounded in length. ``clip_norm`` shortens each row's gradient, as DP-SGD does.
+# rows bounded in length. ``clip_norm`` clips each row's gradient, as DP-SGD does.
 # With squared losses there is no other bound on it.
 
 
@@ -95,7 +96,7 @@ def error(X, y, penalty, solver, norm):
 # %%
 # Each point is a plan of its own for the whole budget: more passes come with more noise
 # in each. Rows are read once a pass and about once a choice. The step is the best of
-# three for each point, which only made-up rows allow; all else follows the rules.
+# three for each point, which only synthetic rows allow; all else follows the rules.
 
 fig, axes = plt.subplots(1, 2, figsize=(9.5, 4))
 for ax, draw in zip(axes, (unbalanced, quasi_sparse), strict=True):
@@ -138,7 +139,7 @@ plt.show()
 # Where few weights matter, greedy descent leaves the others at zero, noise included. It
 # needs about as many choices as there are weights to find, and further choices add
 # noise. The published mechanism gets less out of the same budget: noisy max with
-# Laplace noise in place of the exponential mechanism, and no second update of a weight
+# Laplace noise instead of the exponential mechanism, and no second update of a weight
 # without another choice. On the left, where all weights matter, choosing is a waste for
 # both.
 #

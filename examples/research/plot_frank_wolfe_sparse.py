@@ -7,7 +7,7 @@ every column would drown them all. Frank-Wolfe moves along one column at a time,
 by a private mechanism, so that its error grows with the logarithm of the number of
 columns. What does it find, and does it make use of the empty entries?
 
-The texts are made up: ten words decide. Seeds are fixed for reproduction only.
+The texts are synthetic: ten words decide. Seeds are fixed for reproduction only.
 """
 
 from time import perf_counter
@@ -45,7 +45,7 @@ print(
 
 # %%
 # A word occurs or not, so entries are at most 1: ``bound_norm="linf"`` bounds entries
-# in place of lengths. The weights stay in an L1 ball, whose radius is a public choice.
+# instead of lengths. The weights stay in an L1 ball, whose radius is a public choice.
 
 fig, ax = plt.subplots(figsize=(6.5, 4))
 epsilons = (0.3, 1.0, 3.0)

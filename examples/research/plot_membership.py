@@ -6,7 +6,7 @@ A membership attack takes a fitted model and a row, and says whether the model w
 trained on it. It is what people fear of a published model. How well does it work on a
 model without privacy, and on one with it?
 
-The rows are made up, and a coin for each of them settled whether it is a member.
+The rows are synthetic, and a coin for each of them settled whether it is a member.
 
 Seeds are fixed for reproduction only.
 """

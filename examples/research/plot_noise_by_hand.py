@@ -7,7 +7,7 @@ how many of them come on each day of the week, and which branch is the most used
 parts that models are made of do that: bound, budget, noise, ledger. How large is the
 error?
 
-The users are made up. Seeds are fixed for reproduction only.
+The users are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ branch = rng.choice(4, N, p=[0.3, 0.28, 0.22, 0.2])
 
 # %%
 # **How far can one person move it?** That is the sensitivity, from public facts alone.
-# Replacing a user moves the sum of ages by at most 95, if ages are cut to 5 to 100;
+# Replacing a user moves the sum of ages by at most 95, if ages are clipped to 5 to 100;
 # moves one user from one day to another, which is a length of the root of two; and
 # moves the count of a branch by at most 1.
 #
@@ -37,7 +37,7 @@ for_age, for_days, for_branch = whole.split(1, 2, 1)
 ledger = Ledger(whole)
 
 # %%
-# **Charge, then draw.** In this order, so that an answer that is not paid for is never
+# **Charge, then draw.** In this order, so that an answer that is not charged is never
 # computed.
 
 mean_age = Gaussian(calibrate(GaussianNoise, for_age), sensitivity=95.0)
@@ -56,7 +56,7 @@ print("most used branch:", choice(np.bincount(branch, minlength=4).astype(float)
 
 # %%
 # The size of the noise is public, so bars of two standard deviations can be published
-# along with the counts. They cover the noise and not the chance of who was asked.
+# along with the counts. They cover the noise and not the chance of who took part.
 
 fig, ax = plt.subplots(figsize=(6.5, 3.8))
 at = range(6)

@@ -3,10 +3,10 @@ An audit by one training
 ========================
 
 Many trainings on two data sets show much of what a mechanism gives away, and cost many
-trainings. One training on many canaries shows less and costs one. A canary is a made-up
-row of which a fair coin settles the label. After the training, the coins are guessed
-from what was published. How many of the guesses can be right under a promise, and what
-does that show of an estimator?
+trainings. One training on many canaries shows less and costs one. A canary is a
+synthetic row of which a fair coin settles the label. After the training, the coins are
+guessed from what was published. How many of the guesses can be right under a guarantee,
+and what does that show of an estimator?
 
 Seeds are fixed for reproduction only.
 """
@@ -19,7 +19,7 @@ from tacit.linear_model import LinearSVC
 
 # %%
 # First the rule. Say that 200 canaries were guessed. How many of the guesses may be
-# right, at most, before a promise is refuted with confidence 0.95?
+# right, at most, before a guarantee is refuted with confidence 0.95?
 
 guesses = np.arange(100, 201)
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
@@ -32,7 +32,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# Where a curve is below the dashed line, that promise is refuted. Any guesser can be
+# Where a curve is below the dashed line, that guarantee is refuted. Any guesser can be
 # judged in this way:
 
 truth = np.array([1, -1] * 100)
@@ -51,13 +51,13 @@ honest.plot()
 plt.show()
 
 # %%
-# The attack stays out of the forbidden region, and the bound stays below the promise. A
-# model that adds almost no noise does not. Here it promises an epsilon of 4 and runs
-# with that of 40:
+# The attack stays out of the forbidden region, and the bound stays below the guarantee.
+# A model that adds almost no noise does not. Here it guarantees an epsilon of 4 and
+# runs with that of 40:
 
 
 class Careless(LinearSVC):
-    """Promises one thing and does another."""
+    """Guarantees one thing and does another."""
 
     def fit(self, X, y):
         inner = LinearSVC(10 * self.epsilon, self.delta, classes=self.classes)

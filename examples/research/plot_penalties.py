@@ -6,7 +6,8 @@ A penalty says what weights should look like: few of them, or none too large. It
 known before the rows are read, so it costs nothing, and it can keep noise out. What do
 lasso, an L1 ball, an L2 ball and a box make of the same rows?
 
-Five of 40 columns matter in these made-up rows. Seeds are fixed for reproduction only.
+Five of 40 columns matter in these synthetic rows. Seeds are fixed for reproduction
+only.
 """
 
 import matplotlib.pyplot as plt

@@ -5,7 +5,7 @@ Least squares with a random linear term: the risk before the rows
 Two ways to perturb the exact quadratic of least squares, next to noise on its moments.
 How good are they, and how much of that is known before any row is read?
 
-Rows are made up. Seeds are fixed for reproduction only.
+Rows are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,7 @@ def synthetic(n, seed):
 rows = np.array([1_000, 4_000, 16_000, 64_000])
 fig, ax = plt.subplots(figsize=(6.2, 4))
 for name in NAMES:
-    told = [
+    predicted = [
         regression_risk(n, P, epsilon=EPSILON, delta=DELTA, solver=name) for n in rows
     ]
     found = []
@@ -54,9 +54,11 @@ for name in NAMES:
             for s in range(12)
         ]
         found.append(np.mean(errors) - best)
-    (line,) = ax.loglog(rows, told, label=name)
+    (line,) = ax.loglog(rows, predicted, label=name)
     ax.loglog(rows, found, "o", c=line.get_color())
-    print(f"{name:24}", "told", np.round(told, 6), "found", np.round(found, 6))
+    print(
+        f"{name:24}", "predicted", np.round(predicted, 6), "found", np.round(found, 6)
+    )
 ax.axhline(0.3**2, ls=":", c="k", lw=1, label="weights of zero")
 ax.set(xlabel="rows", ylabel="squared error added by privacy")
 ax.legend()

@@ -3,7 +3,7 @@ Solvers side by side
 ====================
 
 ``solver="auto"`` chooses from public facts. What would the others have done, with the
-same rows and the same promise, and how long do they take?
+same rows and the same guarantee, and how long do they take?
 
 The census is synthetic. Seeds are fixed for reproduction only, and times depend on the
 machine.
@@ -27,7 +27,7 @@ X_train, X_test, y_train, y_test = train_test_split(
 
 # %%
 # Most solvers take the same problem. Permuted descent needs weights in a ball, and
-# Frank-Wolfe bounds each entry of a row in place of its length, which suits other data.
+# Frank-Wolfe bounds each entry of a row instead of its length, which suits other data.
 
 settings = {
     "auto": {},

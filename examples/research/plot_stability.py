@@ -2,11 +2,11 @@
 A private answer by vote
 ========================
 
-How many clusters do these customers form? The answer is a whole number, and no noise
-can be added to it. Blocks of rows vote instead, each asked by ordinary scikit-learn. If
-the vote is so clear that no row can turn it, the number is told as it is.
+How many clusters do these customers form? The answer is an integer, and no noise can be
+added to it. Blocks of rows vote instead, each computed by ordinary scikit-learn. If the
+vote is so clear that no row can turn it, the number is released exactly.
 
-Rows are made up, and seeds are fixed for reproduction only.
+Rows are synthetic, and seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -68,8 +68,8 @@ print(answers["clear"].privacy)
 
 # %%
 # What decides is the distance: how many rows would have to change before another answer
-# could win. The optimal rule tells more than one with Laplace noise at every distance,
-# most of all at small budgets.
+# could win. The optimal rule releases more than one with Laplace noise at every
+# distance, most of all at small budgets.
 
 distances = np.arange(0, 200, 2)
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
@@ -82,7 +82,7 @@ left.legend(fontsize=8)
 
 # %%
 # Under the cover: votes of the blocks, which nobody gets to see. Here they are drawn
-# from other made-up rows.
+# from other synthetic rows.
 
 for position, (name, spread) in enumerate({"clear": 0.7, "blurred": 2.2}.items()):
     blocks = np.array_split(draw(spread, seed=1), 79)

@@ -6,7 +6,7 @@ A stream is charged once and lasts for months. Processes do not: machines are up
 power fails, someone presses the wrong key. How does a stream go on without paying
 twice, without releasing a step twice with other noise, and without losing rows?
 
-The rows are made up. Seeds are fixed for reproduction only.
+The rows are synthetic. Seeds are fixed for reproduction only.
 """
 
 import subprocess

@@ -7,7 +7,7 @@ from the start, and another gets better than it. Households tell what they used,
 want to be protected. Can :class:`tacit.streaming.HedgeAggregator` follow the better
 forecasts, and what does it lose against one who reads the meters openly?
 
-The households are made up. Seeds are fixed for reproduction only.
+The households are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,7 @@ def meters(day, rng):
 
 
 def year(epsilon, seed=0, **given):
-    """Return the mean error of each day, told before the day, and the model."""
+    """Return the mean error of each day, predicted before the day, and the model."""
     rng, errors = as_generator(1), []
     model = HedgeAggregator(
         epsilon,
@@ -51,8 +51,8 @@ def year(epsilon, seed=0, **given):
     )
     for day in range(DAYS):
         said, used = meters(day, rng)
-        told = model.predict(said) if day else said.mean(axis=1)
-        errors.append(np.mean(np.abs(told - used)))
+        predicted = model.predict(said) if day else said.mean(axis=1)
+        errors.append(np.mean(np.abs(predicted - used)))
         model.partial_fit(said, used)
     return np.array(errors), model
 

@@ -7,7 +7,7 @@ anew to all rows so far after some of the steps, while the last model stands in 
 Each fit takes a share of one budget. How often is best, and how does it compare with a
 model that learns at every step?
 
-The census is made up. Seeds are fixed for reproduction only.
+The census is synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -65,7 +65,7 @@ for words, model in {"refitted": refitted, "online": online}.items():
     print(f"{words:9} mean accuracy {np.mean(scores):.3f}, last {scores[-1]:.3f}")
 
 # %%
-# One charge covers all fits of the horizon, and the last model carries the promise of
+# One charge covers all fits of the horizon, and the last model carries the guarantee of
 # the whole stream.
 
 print(refitted.last_refit_, refitted.estimator_.privacy_)

@@ -7,7 +7,7 @@ far is published after every hour. There are many columns and few of them matter
 constraint on the weights help, and how large is the error that is to be expected before
 any row is read?
 
-The homes are made up. Seeds are fixed for reproduction only.
+The homes are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -47,22 +47,22 @@ def excess(constraint):
         random_state=Seed(0),
     )
     rng, (others, answers) = as_generator(0), reports(2_000, as_generator(1))
-    found, told = [], []
+    found, bounds = [], []
     for hour in range(1, HOURS + 1):
         X, y = reports(AN_HOUR, rng)
         model.partial_fit(X, y + rng.normal(0, 0.5, AN_HOUR))
         found.append(np.mean((model.predict(others) - answers) ** 2))
-        told.append(model.expected_excess_risk_ / (AN_HOUR * hour))
-    return np.array(found), np.array(told), model
+        bounds.append(model.expected_excess_risk_ / (AN_HOUR * hour))
+    return np.array(found), np.array(bounds), model
 
 
 fig, ax = plt.subplots(figsize=(7, 4))
 hours = np.arange(1, HOURS + 1)
 for words, constraint in {"no constraint": None, "sum of 16": L1Ball(16.0)}.items():
-    found, told, model = excess(constraint)
+    found, bounds, model = excess(constraint)
     (line,) = ax.loglog(hours, found, label=words)
-    ax.loglog(hours, told, ls=":", c=line.get_color(), label=f"{words}, bound")
-    print(f"{words:14} excess at the end {found[-1]:.4f}, bound {told[-1]:.1f}")
+    ax.loglog(hours, bounds, ls=":", c=line.get_color(), label=f"{words}, bound")
+    print(f"{words:14} excess at the end {found[-1]:.4f}, bound {bounds[-1]:.1f}")
 ax.axhline(np.sum(truth**2) / (3 * COLUMNS), c="k", lw=1, ls="--", label="no columns")
 ax.set(xlabel="hour", ylabel="excess squared error")
 ax.legend()

@@ -6,7 +6,7 @@ Before each day a ward predicts how long the patients of the day will stay, and 
 it learns from what they did. What do predictions cost that tell no one how long any
 single patient stayed? And what if some patients come more than once?
 
-The patients are made up. Seeds are fixed for reproduction only.
+The patients are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -79,8 +79,8 @@ plt.show()
 print("weights", model.coef_.round(2), "smoking", round(2 * model.coef_[2], 2), "days")
 
 # %%
-# **People who come back.** The promise above is for one row. If a patient may be in the
-# year up to four times, say so: all four rows are then protected together, by four
+# **People who come back.** The guarantee above is for one row. If a patient may be in
+# the year up to four times, say so: all four rows are then protected together, by four
 # times the noise. What it costs is seen at once.
 
 for rows in (1, 2, 4):

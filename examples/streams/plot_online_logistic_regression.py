@@ -102,4 +102,4 @@ for steps in (10, 100, 1_000):
 
 # %%
 # What was published are all models in turn. Anyone may keep them, compare them, and
-# look what changed on the day after a person came: that is what the promise is about.
+# look what changed on the day after a person came: that is what the guarantee is about.

@@ -8,7 +8,7 @@ protects every row lose there against one that does not?
 :class:`tacit.streaming.river.RiverClassifier` lets river use the models of
 :mod:`tacit.streaming`.
 
-The rows are made up. Seeds are fixed for reproduction only.
+The rows are synthetic. Seeds are fixed for reproduction only.
 """
 
 import matplotlib.pyplot as plt
@@ -52,9 +52,9 @@ curves = {}
 for name, model in models.items():
     metric, curves[name] = metrics.Accuracy(), []
     for x, ill in stream():
-        told = model.predict_one(x)
-        if told is not None:
-            metric.update(ill, told)
+        predicted = model.predict_one(x)
+        if predicted is not None:
+            metric.update(ill, predicted)
         model.learn_one(x, ill)
         curves[name].append(metric.get())
     print(f"{name:20} {metric}")
