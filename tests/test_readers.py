@@ -17,12 +17,11 @@ from tacit._stream_values import column_of, dense_values, labels_of
 from tacit._stream_values import table_of as step_of
 from tacit.cli._pool import read_private
 from tacit.data._files import csv_file
-from tacit.ensemble._row_digests import row_digests
-from tacit.ensemble._tables import table_of
+from tacit.ensemble._chunks import row_digests
+from tacit.ensemble._rows import table_of
 from tacit.fairness._groups import column
 from tacit.recommend._ratings.reading import read_ratings
-from tacit.stability._base import as_table
-from tacit.stability._taken_rows import taken
+from tacit.stability._rows import as_table, taken
 from tacit.tables import Column, GrowingTable, Schema, batches, read_rows
 from tacit.tables._parquet_cells import cells_of
 

@@ -20,9 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from tacit._random import secret_key
-from tacit.ensemble import PrivateLabeler, _chunks
-from tacit.ensemble import _row_digests as _contents
-from tacit.ensemble import _worker as _work
+from tacit.ensemble import PrivateLabeler, _chunks, _worker
 
 VOTES = RESULTS / "votes"
 TEACHER_SEED = 0
@@ -30,7 +28,7 @@ TEACHER_SEED = 0
 ROWS_PER_TEACHER = (30, 100, 400)
 TREE_ROWS = 60
 # Code that votes follow from
-TEACHING = [Path(module.__file__) for module in (_chunks, _contents, _work)]
+TEACHING = [Path(module.__file__) for module in (_chunks, _worker)]
 
 
 def teacher_of(learner: str, problem: Problem) -> Any:

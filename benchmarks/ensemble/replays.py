@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from tacit._random import as_generator
 from tacit.ensemble import Labels, PrivateStudent
-from tacit.ensemble._labels import gathered
+from tacit.ensemble._answers import gathered
 from tacit.exceptions import PlanError
 from tacit.mechanisms.votes import VOTES, VoteTerms, vote_mechanism
 from tacit.privacy import Budget

@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits
 from tacit.datasets import load_adult
 from tacit.ensemble._chunks import chunk_members
 from tacit.ensemble._teachers import Teachers, train_teachers
-from tacit.ensemble._voting import ClassVoting
+from tacit.ensemble._worker import ClassVoting
 
 JOBS = 2
 REPEATS = 2

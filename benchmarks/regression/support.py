@@ -26,7 +26,7 @@ from tacit import feature_selection as selectors
 from tacit._random import as_generator
 from tacit.evaluation import rows_for_support
 from tacit.exceptions import PlanError
-from tacit.feature_selection._block_selection import first_columns
+from tacit.feature_selection._block_selectors import first_columns
 
 OUTPUTS = Path(__file__).resolve().parents[1] / "outputs" / "regression"
 FILE = OUTPUTS / "support.csv"

@@ -12,7 +12,7 @@ from tests.stat import P_FAIL
 from tacit._random import as_generator
 from tacit.audit import gaussian_bound
 from tacit.ensemble import PrivateLabeler
-from tacit.ensemble._labeler_state import started
+from tacit.ensemble._answers import started
 from tacit.mechanisms import votes
 from tacit.privacy import Neighbors
 

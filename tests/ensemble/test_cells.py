@@ -12,9 +12,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tacit.ensemble._cell_bytes import UnknownCell, written
-from tacit.ensemble._chunks import chunk_members
-from tacit.ensemble._row_digests import hasher, row_digests
+from tacit.ensemble._chunks import (
+    UnknownCell,
+    chunk_members,
+    hasher,
+    row_digests,
+    written,
+)
 
 KEY = bytes(range(16))
 PEOPLE = {"key": KEY, "neighbors": "add_or_remove_one"}
@@ -72,7 +76,7 @@ def test_a_row_of_objects_that_is_gone_moves_no_other(kind):
 
 
 def test_cells_that_share_how_they_print_would_be_moved(monkeypatch):
-    shown = "tacit.ensemble._row_digests.written"
+    shown = "tacit.ensemble._chunks.written"
     monkeypatch.setattr(shown, lambda cell, digest: repr(cell).encode())
     assert moved([images(position) for position in range(N)], 0) > 0
 

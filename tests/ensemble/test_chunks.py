@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from tacit.ensemble._chunks import chunk_members
-from tacit.ensemble._tables import table_of
+from tacit.ensemble._rows import table_of
 
 KEY = bytes(range(16))
 PEOPLE = {"key": KEY, "neighbors": "add_or_remove_one"}

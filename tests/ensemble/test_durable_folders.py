@@ -13,10 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from tests.ensemble.labeling import clouds, labeler, shown
 
+from tacit._resumable.record import described
 from tacit._state import StateDamaged
 from tacit.ensemble import DurableLabeler
-from tacit.ensemble._folder import TeacherFolder
-from tacit.ensemble._learner_description import described
+from tacit.ensemble._teachers import TeacherFolder
 from tacit.exceptions import BudgetExceeded
 from tacit.privacy import Budget, Ledger
 
@@ -151,7 +151,7 @@ def test_how_things_are_printed_changes_nothing(tmp_path, seed):
 
 CODE = """
 from sklearn.preprocessing import FunctionTransformer
-from tacit.ensemble._learner_description import described
+from tacit._resumable.record import described
 print(described(FunctionTransformer(kw_args={"skip": {"a", "b", "c", "dd", "ee"}})))
 """
 

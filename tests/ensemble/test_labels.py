@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacit.ensemble import Labels
-from tacit.ensemble._labels import gathered
+from tacit.ensemble._answers import gathered
 from tacit.mechanisms import NO_ANSWER
 from tacit.mechanisms.votes import VoteAnswer
 

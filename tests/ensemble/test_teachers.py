@@ -30,7 +30,7 @@ from tests.ensemble.learners import (
 from tacit._random import as_generator
 from tacit.ensemble._chunks import chunk_members
 from tacit.ensemble._teachers import Teachers, open_teachers, train_teachers
-from tacit.ensemble._voting import ClassVoting, NumberVoting
+from tacit.ensemble._worker import ClassVoting, NumberVoting
 
 TWO = ClassVoting([0, 1])
 N = 6

@@ -18,7 +18,7 @@ from tests.ensemble.learners import SECRET, Majority, Misbehaving
 from tacit._random import as_generator
 from tacit.ensemble._chunks import chunk_members
 from tacit.ensemble._teachers import train_teachers
-from tacit.ensemble._voting import ClassVoting
+from tacit.ensemble._worker import ClassVoting
 
 TWO = ClassVoting([0, 1])
 N = 6

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.ensemble._voting import ClassVoting, NumberVoting
+from tacit.ensemble._worker import ClassVoting, NumberVoting
 
 
 class Odd:

@@ -15,7 +15,7 @@ from tacit.feature_selection import (
     LassoStabilitySelector,
     PeelingSelector,
 )
-from tacit.feature_selection._block_selection import first_columns
+from tacit.feature_selection._block_selectors import first_columns
 
 PRIVATE = [method for method in SUPPORT_METHODS if method != "lasso"]
 each_method = pytest.mark.parametrize("method", SUPPORT_METHODS)

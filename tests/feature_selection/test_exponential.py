@@ -22,7 +22,7 @@ from tacit.feature_selection._exponential import (
     ExponentialPlan,
     subset_at,
 )
-from tacit.feature_selection._subset_kernels import least_value
+from tacit.feature_selection._kernels import least_value
 from tacit.feature_selection._sums import WHOLE
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import BoundedRange, Neighbors

@@ -7,7 +7,7 @@ import pytest
 from tests.feature_selection.lasso_pairs import about_to_enter, twins, violations
 
 from tacit._random import as_generator
-from tacit.feature_selection import _lasso_distance, _lasso_search
+from tacit.feature_selection import _exact_lasso, _lasso_distance
 from tacit.feature_selection._lasso_distance import (
     PaperFacts,
     SquaredFacts,
@@ -71,7 +71,7 @@ def given_up(sums, positions, start, *, penalty, ridge):
 @pytest.mark.parametrize("sweeps", [1, 20, 20_000])
 def test_columns_hard_to_tell_apart_do_not_hide_a_stable_support(sweeps, monkeypatch):
     """Some neighbors would be solved and others not if sweeps had to be enough."""
-    monkeypatch.setattr(_lasso_search, "SWEEPS", sweeps)
+    monkeypatch.setattr(_exact_lasso, "SWEEPS", sweeps)
     X, y = twins(20_000, 0.014)
     support, distance = TWINS.distance(X, y)
     assert support == (0, 8)
@@ -81,7 +81,7 @@ def test_columns_hard_to_tell_apart_do_not_hide_a_stable_support(sweeps, monkeyp
         assert other == support
         assert abs(far - distance) <= 1
     if sweeps < 20_000:
-        monkeypatch.setattr(_lasso_search, "ridged_derivatives", given_up)
+        monkeypatch.setattr(_exact_lasso, "ridged_derivatives", given_up)
         assert TWINS.distance(X, y)[1] == 0
 
 
@@ -100,8 +100,8 @@ def test_distances_are_the_same_however_few_sweeps_there_are(
     rows_changed, monkeypatch, seed
 ):
     usual = violations(squared(rows_changed), seed, n_sets=12)
-    monkeypatch.setattr(_lasso_search, "SWEEPS", 1)
-    monkeypatch.setattr(_lasso_search, "_polished", lambda *_: None)
+    monkeypatch.setattr(_exact_lasso, "SWEEPS", 1)
+    monkeypatch.setattr(_exact_lasso, "_polished", lambda *_: None)
     assert violations(squared(rows_changed), seed, n_sets=12) == usual
     assert usual[0] == []
 

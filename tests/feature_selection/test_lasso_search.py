@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Lasso
 
 from tacit._random import as_generator
-from tacit.feature_selection._lasso_integers import (
+from tacit.feature_selection._exact_lasso import (
+    exact_lasso,
     ridged_derivatives,
     solve_integer,
     stationary_point,
 )
-from tacit.feature_selection._lasso_search import exact_lasso
 from tacit.feature_selection._sums import WHOLE, ExactSums
 
 

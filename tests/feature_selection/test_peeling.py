@@ -15,8 +15,7 @@ from tacit._release_log import recording
 from tacit.audit import replay
 from tacit.exceptions import PlanError
 from tacit.feature_selection import PeelingSelector
-from tacit.feature_selection._peel import Peel, _whole_columns, centered_targets
-from tacit.feature_selection._peel_plan import SHARES
+from tacit.feature_selection._peel import SHARES, Peel, _whole_columns, centered_targets
 from tacit.feature_selection._sums import UNIT, WHOLE
 from tacit.privacy import Budget, Neighbors
 

@@ -16,11 +16,11 @@ from tacit._random import as_generator
 from tacit.audit import replay
 from tacit.exceptions import PlanError
 from tacit.feature_selection import BlockVoteSelector
-from tacit.feature_selection._block_selection import Ask, first_columns
-from tacit.feature_selection._votes import FeatureVote, votes_needed
+from tacit.feature_selection._block_selectors import Ask, first_columns
 from tacit.mechanisms import NO_ANSWER
 from tacit.privacy import Budget, Neighbors
 from tacit.stability import blocks_needed
+from tacit.stability._votes import FeatureVote, votes_needed
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 N, P = 3000, 8
@@ -255,7 +255,7 @@ def test_columns_are_chosen_by_the_law_of_their_votes(seed):
         return next(blocks)
 
     ballots = [[k for k in range(4) if votes[k] > b] for b in range(4)]
-    procedure = FeatureVote(Ask(said, 2), 4)
+    procedure = FeatureVote(Ask(said, 2), 2, 4)
     plan = procedure.plan(Budget(3.0), 40, 4)
     X, y = np.zeros((40, 4)), np.zeros(40)
     rng = as_generator(seed)

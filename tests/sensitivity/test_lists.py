@@ -20,8 +20,7 @@ from tacit._release_log import recording
 from tacit.fairness._groups import _sensitive, column
 from tacit.feature_selection import BlockVoteSelector
 from tacit.stability import StableValue, block_members, private_answer
-from tacit.stability._base import as_table
-from tacit.stability._isolated_call import votes_of
+from tacit.stability._rows import as_table, votes_of
 
 # Solvers take rows in arrays alone, and ratings are read by `tests.recommend`
 ARRAYS = {"solvers", "recommend"}

@@ -28,6 +28,7 @@ from tacit.stability import (
     ProposeTestRelease,
     StableValue,
     SubsampleVote,
+    _rows,
     block_members,
     blocks_needed,
     distance_needed,
@@ -35,11 +36,8 @@ from tacit.stability import (
     release_probability,
     winner_and_distance,
 )
-from tacit.stability import _isolated_call as _asking
-from tacit.stability._base import as_table
-from tacit.stability._isolated_call import as_vote, votes_of
+from tacit.stability._rows import ListedRows, as_table, as_vote, taken, votes_of
 from tacit.stability._subsamples import SubsampleVotePlan, subsample_members
-from tacit.stability._taken_rows import ListedRows, taken
 from tacit.stability._votes import BlockVotePlan
 
 relations = pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
@@ -745,7 +743,7 @@ def test_rows_that_cannot_be_taken_are_no_vote(monkeypatch):
     def full(table, rows):
         raise MemoryError("no room for Rosebud")
 
-    monkeypatch.setattr(_asking, "taken", full)
+    monkeypatch.setattr(_rows, "taken", full)
     X = np.zeros((2000, 1))
     assert run(BlockVote(number), X).value is None
     assert run(StableValue(number, lambda X, y: 5), X).value == NO_ANSWER

@@ -20,6 +20,7 @@ __all__ = [
     "OtherParameters",
     "RecordKind",
     "damaged",
+    "described",
     "fingerprint",
     "public_parameters",
     "understood",
@@ -146,3 +147,30 @@ def damaged(path: Path, kind: RecordKind) -> StateDamaged:
 def _holds(found: dict[str, Any], kinds: Parts) -> bool:
     # the type itself, as a truth value is an integer to Python
     return all(name in found and type(found[name]) in kinds[name] for name in kinds)
+
+
+def described(value: Any) -> str:
+    """Return an estimator with all its parameters, in words.
+
+    No setting of a process changes them, such as how scikit-learn and numpy print, or
+    the order in which a set is gone through.
+    """
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        given = value.get_params(deep=False)
+        parts = (f"{name}={described(given[name])}" for name in sorted(given))
+        return f"{type(value).__name__}({', '.join(parts)})"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(described, value))}]"
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(map(described, value)))}}}"
+    if isinstance(value, dict):
+        parts = (f"{described(key)}: {described(value[key])}" for key in value)
+        return f"{{{', '.join(sorted(parts))}}}"
+    if isinstance(value, np.generic):
+        return described(value.item())
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            return f"array{value.shape}{described(value.ravel().tolist())}"
+        content = sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"array{value.shape} {value.dtype.str} {content}"
+    return ADDRESS.sub("", repr(value))

@@ -28,8 +28,8 @@ from tacit.cli._output_paths import (
 from tacit.cli._pool import Pool
 from tacit.cli._predicting import SUFFIXES, fill_table
 from tacit.ensemble import DurableLabeler, LabelerPlan, Labels, PrivateLabeler
+from tacit.ensemble._labeler_plan import public_classes
 from tacit.ensemble._student import LEAST_POOL
-from tacit.ensemble._terms import public_classes
 from tacit.privacy.report import in_words
 from tacit.tables import Schema
 

@@ -14,17 +14,13 @@ from sklearn.base import clone
 from tacit._exclusive import alone
 from tacit._resumable.files import placed
 from tacit._resumable.folder import LockedFolder
-from tacit._resumable.record import RecordKind, damaged, public_parameters
+from tacit._resumable.record import RecordKind, damaged, described, public_parameters
 from tacit._state import StateDamaged, dumped, loaded
-from tacit.ensemble._folder import TeachersLost
+from tacit.ensemble._answers import FitStart, LabelerState, Labels
 from tacit.ensemble._labeler import PrivateLabeler
-from tacit.ensemble._labeler_state import FitStart, LabelerState
-from tacit.ensemble._labels import Labels
-from tacit.ensemble._learner_description import described
-from tacit.ensemble._rows import Rows, checked_rows, teacher_seeds
-from tacit.ensemble._tables import one_row, table_of
-from tacit.ensemble._teachers import LateTeachers
-from tacit.ensemble._terms import LabelerPlan, planned_labeler, voting_of
+from tacit.ensemble._labeler_plan import LabelerPlan, planned_labeler, voting_of
+from tacit.ensemble._rows import Rows, checked_rows, one_row, table_of, teacher_seeds
+from tacit.ensemble._teachers import LateTeachers, TeachersLost
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms.votes import Remaining, VoteAnswer
 from tacit.privacy import Entry, Ledger

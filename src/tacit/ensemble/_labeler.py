@@ -14,12 +14,8 @@ from tacit._exclusive import alone
 from tacit._random import is_seeded, secret_key
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
-from tacit.ensemble._folder import TeacherFolder
-from tacit.ensemble._labeler_state import FitStart, asked, started
-from tacit.ensemble._labels import Labels, gathered
-from tacit.ensemble._rows import checked_questions, checked_rows, trained
-from tacit.ensemble._tables import one_row, table_of
-from tacit.ensemble._terms import (
+from tacit.ensemble._answers import FitStart, Labels, asked, gathered, started
+from tacit.ensemble._labeler_plan import (
     LabelerPlan,
     check_parameters,
     declared_input,
@@ -29,6 +25,14 @@ from tacit.ensemble._terms import (
     public_classes,
     voting_of,
 )
+from tacit.ensemble._rows import (
+    checked_questions,
+    checked_rows,
+    one_row,
+    table_of,
+    trained,
+)
+from tacit.ensemble._teachers import TeacherFolder
 from tacit.privacy import Ledger
 
 __all__ = ["PrivateLabeler"]

@@ -7,42 +7,84 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_regressor
 
 from tacit._estimators import (
     checked_shape,
     checked_targets,
     checked_values,
+    listed,
     numeric,
     public_range,
 )
 from tacit._random import keyed_generator
-from tacit._resumable.record import fingerprint
+from tacit._resumable.record import described, fingerprint
 from tacit.data import RowBounds
-from tacit.ensemble._chunks import checked_ids, chunk_members, written_ids
-from tacit.ensemble._labeler_state import FitStart
-from tacit.ensemble._learner_description import described
-from tacit.ensemble._row_digests import row_digests
-from tacit.ensemble._tables import table_of
-from tacit.ensemble._teachers import train_teachers
-from tacit.ensemble._terms import (
+from tacit.data.bounds import canonical
+from tacit.data.cells import in_columns
+from tacit.ensemble._answers import FitStart
+from tacit.ensemble._chunks import checked_ids, chunk_members, row_digests, written_ids
+from tacit.ensemble._labeler_plan import (
     LabelerPlan,
     declared_input,
     least_rows,
     public_classes,
     voting_of,
 )
+from tacit.ensemble._teachers import train_teachers
 from tacit.mechanisms.subsets import random_seeds
 from tacit.privacy import Neighbors
+from tacit.stability._rows import check_takeable
 
 __all__ = [
     "Rows",
     "checked_questions",
     "checked_rows",
+    "one_row",
     "refuse_undeclared",
+    "table_of",
     "teacher_seeds",
     "trained",
 ]
+
+
+def table_of(X: Any) -> Any:
+    """Return rows that can be taken by their places, as an array, table or CSR.
+
+    Types of columns are the caller's. A list has none, and one text in it would make
+    texts of all other rows to numpy, so that lists must hold numbers.
+    """
+    if sparse.issparse(X):
+        return canonical(X)
+    X = in_columns(X)
+    if hasattr(X, "iloc"):
+        check_takeable("X", X)
+        return X
+    if hasattr(X, "shape"):
+        return np.asarray(X)
+    cells = listed(X)
+    # the shape is refused elsewhere, in words of its own
+    return checked_values(cells, finite=False) if cells.ndim == 2 else cells
+
+
+def one_row(x: Any) -> Any:
+    """Return one question as a table of one row, or refuse more."""
+    if hasattr(x, "iloc") and x.ndim == 1:
+        # a row of a data frame is a column of objects, and has lost their types
+        x = x.to_frame().T.infer_objects()
+    elif not hasattr(x, "shape"):
+        cells = np.asarray(x, dtype=object)
+        x = [x] if cells.ndim == 1 else x
+    elif len(x.shape) == 1 and not sparse.issparse(x):
+        x = np.asarray(x)[None]
+    table = table_of(x)
+    if len(table.shape) == 2 and table.shape[0] != 1:
+        raise ValueError(
+            f"x must be one row, got {table.shape[0]}; ask several with label."
+        )
+    return table
+
 
 # Where texts become numbers: each teacher learns how by its own rows
 WITHIN = "within estimator, such as by a Pipeline with a OneHotEncoder"

@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from tacit._estimators import all_or_nothing, checked_shape
 from tacit._random import public_generator
 from tacit._validate import at_least, one_of
+from tacit.ensemble._answers import Labels
 from tacit.ensemble._durable import DurableLabeler
 from tacit.ensemble._labeler import PrivateLabeler
-from tacit.ensemble._labels import Labels
-from tacit.ensemble._rows import checked_questions
+from tacit.ensemble._labeler_plan import check_parameters, is_counted, least_rows
+from tacit.ensemble._rows import checked_questions, table_of
 from tacit.ensemble._shares import VoteClassifier
 from tacit.ensemble._smoothing import SmoothedVotes
 from tacit.ensemble._student_checks import (
@@ -28,8 +29,6 @@ from tacit.ensemble._student_checks import (
     refuse_student,
     refuse_values,
 )
-from tacit.ensemble._tables import table_of
-from tacit.ensemble._terms import check_parameters, is_counted, least_rows
 from tacit.mechanisms.subsets import permutation
 from tacit.privacy import Ledger
 

@@ -12,10 +12,13 @@ from sklearn.base import is_regressor
 from tacit._estimators import checked_values, public_range
 from tacit._random import global_states_kept
 from tacit._validate import LARGEST
-from tacit.ensemble._labels import Labels
-from tacit.ensemble._plan import auto_mechanism
+from tacit.ensemble._answers import Labels
+from tacit.ensemble._labeler_plan import (
+    auto_mechanism,
+    public_classes,
+    refuse_no_learner,
+)
 from tacit.ensemble._rows import refuse_undeclared
-from tacit.ensemble._terms import public_classes, refuse_no_learner
 from tacit.mechanisms.votes import VOTES
 
 __all__ = ["dry_run", "not_taken", "refuse_student", "refuse_values"]

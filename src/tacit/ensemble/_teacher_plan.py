@@ -1,15 +1,63 @@
-"""A plan for teachers: their number, the noise, and what to expect of answers."""
+"""A plan for teachers: their number, the noise, and the expected accuracy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any
 
 from tacit._validate import PlainNumbers
-from tacit.ensemble._agreement import Group
+from tacit.mechanisms.votes import VoteDistribution
 from tacit.privacy import Budget
 
-__all__ = ["TeacherPlan"]
+__all__ = ["Agreement", "Group", "TeacherPlan", "agreement_groups", "expected_of"]
+
+Group = tuple[float, float]
+Agreement = float | Sequence[Group] | Callable[[float], float | Sequence[Group]]
+
+
+def agreement_groups(
+    agreement: Agreement, rows: float, n_classes: int
+) -> tuple[Group, ...]:
+    """Return shares of the questions with the agreement on them, which are checked.
+
+    What a function returns is raised to the agreement of guesses, one in ``n_classes``,
+    since a learner with few rows guesses; a number below that is refused.
+    """
+    least = 1 / n_classes
+    if callable(agreement):
+        return tuple(
+            (share, min(1.0, max(least, value)))
+            for share, value in _pairs(agreement(rows))
+        )
+    groups = _pairs(agreement)
+    if not all(least <= value <= 1 for _, value in groups):
+        raise ValueError(
+            f"agreement must be from {least:.3g}, one in n_classes, to 1, got "
+            f"{agreement!r}."
+        )
+    return groups
+
+
+def _pairs(agreement: float | Sequence[Group]) -> tuple[Group, ...]:
+    """Return groups whose shares add up to one."""
+    if isinstance(agreement, Real) and not isinstance(agreement, bool):
+        return ((1.0, float(agreement)),)
+    try:
+        groups = tuple((float(share), float(value)) for share, value in agreement)
+    except (TypeError, ValueError):
+        groups = ()
+    total = sum(share for share, _ in groups)
+    least = min((share for share, _ in groups), default=-1.0)
+    # written so that what is no number is refused
+    if not (least >= 0 and abs(total - 1) <= 1e-6):
+        raise ValueError(
+            "agreement must be a number, pairs (share of the questions, agreement) "
+            "whose shares add up to 1, or a function of the rows of a teacher that "
+            f"returns these, got {agreement!r}."
+        )
+    return groups
 
 
 @dataclass(frozen=True)
@@ -137,3 +185,50 @@ class TeacherPlan(PlainNumbers):
             return ""
         what = "votes" if self.mechanism == "confident_gnmax" else "distance"
         return f"; {what} to pass {self.threshold:,.4g}"
+
+
+# Deviation of teachers' numbers, as a part of their range, unless another is given
+SPREAD = 0.05
+
+
+def expected_of(
+    votes: Any, groups: tuple[Group, ...] | None, spread: float = SPREAD, **facts: Any
+) -> TeacherPlan:
+    """Return the plan of a mechanism whose noise is set, with what to expect of it.
+
+    ``groups`` are None for numbers, ``facts`` what a plan says of its setting.
+    """
+    n_teachers, n_queries = facts["n_teachers"], facts["n_queries"]
+    if groups is None:
+        return TeacherPlan(
+            **facts,
+            agreement=None,
+            max_queries=n_queries,
+            max_refusals=None,
+            max_answers=None,
+            threshold=None,
+            noise_scale=None,
+            least_lead=None,
+            fraction_answered=1.0,
+            label_accuracy=None,
+            error=votes.error(n_teachers, spread * (votes.high - votes.low)),
+        )
+    n_classes = max(2, votes.n_classes)
+    laws = tuple(
+        (share, VoteDistribution(n_teachers, value, n_classes))
+        for share, value in groups
+    )
+    return TeacherPlan(
+        **facts,
+        agreement=groups,
+        # limits that a mechanism lacks are none
+        max_queries=getattr(votes, "n_queries", None),
+        max_refusals=getattr(votes, "max_refusals", None),
+        max_answers=getattr(votes, "max_answers", None),
+        threshold=votes.threshold,
+        noise_scale=votes.scale,
+        least_lead=votes.lead_needed(),
+        fraction_answered=votes.fraction_answered(laws, n_queries),
+        label_accuracy=votes.told(laws).accuracy,
+        error=None,
+    )

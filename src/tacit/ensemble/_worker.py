@@ -1,36 +1,167 @@
-"""What a worker does for a teacher: train on its rows, and vote; it tells nothing."""
+"""What a worker process does for a teacher: it trains on its rows, and votes."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import cloudpickle
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from sklearn.base import clone
 
+from tacit._estimators import listed
+from tacit._progress import bar
 from tacit._random import Seed, global_states_kept, seed_globals
 from tacit._suppress_output import Shared, attempt
-from tacit.ensemble._voting import Voting
-from tacit.stability._taken_rows import taken
+from tacit.stability._rows import taken
 
 __all__ = [
+    "ClassVoting",
+    "NumberVoting",
     "Parcel",
     "Position",
+    "Voting",
     "cast_votes",
     "chunk_of",
+    "each",
     "packed",
     "seeded",
     "trained",
 ]
+
+NUMBERS, TEXTS = "biuf", "U"
+# Places of classes are kept in 16 bits
+MOST_CLASSES = 2**15
+
+
+class Voting:
+    """What teachers vote on. A vote is a function of one prediction alone.
+
+    Notes
+    -----
+    **Guarantee.** `cast` neither raises nor warns, whatever was predicted: what a
+    learner makes of its rows may be anything, and must not be told in another way
+    than by its votes.
+    """
+
+    dtype: type
+    default: int | float
+
+    def cast(self, predictions: Any, n: int) -> NDArray[Any]:
+        """Return n votes; the default for each prediction that is none.
+
+        Parameters
+        ----------
+        predictions
+            What a teacher said of n questions, or None where it failed.
+        n
+            Number of questions.
+        """
+        votes = attempt(self._cast, predictions, n)
+        return self.abstained(n) if votes is None else votes
+
+    def abstained(self, n: int) -> NDArray[Any]:
+        """Return the votes of a teacher that has nothing to say."""
+        return np.full(n, self.default, dtype=self.dtype)
+
+    def _cast(self, predictions: Any, n: int) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+class ClassVoting(Voting):
+    """Votes for one of public classes, by its place among them.
+
+    Parameters
+    ----------
+    classes
+        Public labels; the first is the default.
+    """
+
+    dtype = np.int16
+    default = 0
+
+    def __init__(self, classes: Sequence[Any] | NDArray[Any]) -> None:
+        found = np.asarray(classes)
+        self.classes = tuple(found.reshape(-1).tolist())
+        self._positions = {
+            label: position for position, label in enumerate(self.classes)
+        }
+        n_labels = len(self._positions)
+        if found.shape != (n_labels,) or not 0 < n_labels <= MOST_CLASSES:
+            raise ValueError(
+                f"classes must be 1 to {MOST_CLASSES} labels that differ from each "
+                "other."
+            )
+        self._order = np.argsort(found, kind="stable").astype(self.dtype)
+        self._sorted = found[self._order]
+
+    def _cast(self, predictions: Any, n: int) -> NDArray[np.int16]:
+        labels = _one_each(predictions, n)
+        kinds = {labels.dtype.kind, self._sorted.dtype.kind}
+        if kinds <= set(NUMBERS) or kinds <= set(TEXTS):
+            near = np.searchsorted(self._sorted, labels).clip(max=len(self.classes) - 1)
+            found = self._sorted[near] == labels
+            return np.where(found, self._order[near], self.dtype(self.default))
+        return np.array([self._position(label) for label in labels], dtype=self.dtype)
+
+    def _position(self, label: Any) -> int:
+        try:
+            return self._positions.get(label, self.default)
+        except TypeError:  # what has no hash is no label
+            return self.default
+
+
+class NumberVoting(Voting):
+    """Votes for numbers in a public range; the default is its middle.
+
+    Parameters
+    ----------
+    low, high
+        Ends of the range; numbers outside count as the nearer end.
+    """
+
+    dtype = np.float64
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = float(low), float(high)
+        self.default = self.low / 2 + self.high / 2
+
+    def _cast(self, predictions: Any, n: int) -> NDArray[np.float64]:
+        numbers = _one_each(predictions, n)
+        if numbers.dtype.kind not in NUMBERS:
+            numbers = np.array([_number(value) for value in numbers], dtype=np.float64)
+        numbers = numbers.astype(np.float64)
+        votes = numbers.clip(self.low, self.high)
+        return np.where(np.isnan(numbers), self.default, votes)
+
+
+def _one_each(predictions: Any, n: int) -> NDArray[Any]:
+    """Return n predictions as an array, or raise."""
+    found = np.asarray(listed(predictions))
+    # some learners predict one column
+    if found.shape == (n, 1):
+        found = found[:, 0]
+    if found.shape != (n,):
+        raise ValueError
+    return found
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
 
 
 class Parcel:
@@ -198,3 +329,97 @@ def _flush() -> None:
 
 
 _descriptors = Shared(_nowhere)
+
+
+# What joblib's back ends raise when a worker is gone, such as by a crash of native
+# code or for want of memory; dask's own error has no base that is imported here
+_GONE = "KilledWorker"
+
+
+def each(
+    function: Callable[..., Any],
+    arguments: Callable[[int], tuple[Any, ...]],
+    n: int,
+    *,
+    lost: Any,
+    n_jobs: int | None,
+    label: str,
+    verbose: int,
+) -> list[Any]:
+    """Return the function of each teacher, in their order.
+
+    Parameters
+    ----------
+    function
+        Called in a worker; it must not raise because of rows.
+    arguments
+        Makes the arguments for a teacher, when a worker is about to be free.
+    n
+        Number of teachers.
+    lost
+        What stands for a teacher whose worker ended without an answer, also when it
+        had no other work.
+    n_jobs
+        As for joblib, whose configured back end is used.
+    label, verbose
+        What the bar says, and whether there is one.
+    """
+    found: dict[int, Any] = {}
+    handed_out: set[int] = set()
+
+    def work(position: int) -> tuple[Any, ...]:
+        handed_out.add(position)
+        return arguments(position)
+
+    with bar(label, n, shown=bool(verbose)) as move, warnings.catch_warnings():
+        # joblib warns of workers that end, and it depends on rows whether they do
+        warnings.simplefilter("ignore")
+        waiting: list[Sequence[int]] = [range(n)]
+        while waiting:
+            positions = waiting.pop()
+            try:
+                for position, result in _results(function, work, positions, n_jobs):
+                    found[position] = result
+                    move(len(found))
+            except Exception as error:
+                if not _is_gone(error):
+                    raise
+                left = [position for position in positions if position not in found]
+                if len(positions) == 1:
+                    found.update(dict.fromkeys(left, lost))
+                    continue
+                # nobody knows whose work it was, so each that was begun is tried alone
+                waiting.append(
+                    [position for position in left if position not in handed_out]
+                )
+                waiting += [[position] for position in left if position in handed_out]
+    return [found[position] for position in range(n)]
+
+
+def _results(
+    function: Callable[..., Any],
+    arguments: Callable[[int], tuple[Any, ...]],
+    positions: Sequence[int],
+    n_jobs: int | None,
+) -> Iterator[tuple[int, Any]]:
+    tasks = (
+        delayed(_numbered)(position, function, *arguments(position))
+        for position in positions
+    )
+    try:
+        parallel = Parallel(n_jobs, return_as="generator_unordered")
+    except ValueError:  # a back end that gives all results at once
+        yield from Parallel(n_jobs)(tasks)
+        return
+    with closing(parallel(tasks)) as results:
+        yield from results
+
+
+def _numbered(
+    position: int, function: Callable[..., Any], *rest: Any
+) -> tuple[int, Any]:
+    return position, function(*rest)
+
+
+def _is_gone(error: Exception) -> bool:
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == _GONE

@@ -12,10 +12,10 @@ from tacit.exceptions import PlanError
 from tacit.feature_selection import LassoStabilitySelector
 from tacit.feature_selection._lasso_distance import safe_distance
 from tacit.feature_selection._peel import RESIDUAL_WIDTH, Peel
-from tacit.feature_selection._votes import epsilon_of_choice, votes_needed
 from tacit.privacy import Budget, Neighbors
 from tacit.stability import blocks_needed, distance_needed
 from tacit.stability._subsamples import tight_rate
+from tacit.stability._votes import epsilon_of_choice, votes_needed
 
 __all__ = ["SUPPORT_METHODS", "rows_for_support"]
 

@@ -86,7 +86,7 @@ class ExponentialPlan:
 
     def scores(self, X: Any, y: Array) -> Array:
         """Return the score of each set of columns, in lexicographic order."""
-        from tacit.feature_selection._subset_kernels import all_values  # noqa: PLC0415
+        from tacit.feature_selection._kernels import all_values  # noqa: PLC0415
 
         sums = ExactSums(X, y, intercept=self.intercept)
         linear, squares = sums.with_targets()

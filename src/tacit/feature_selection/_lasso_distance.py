@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import at_least, plain, positive
-from tacit.feature_selection._lasso_search import ExactLasso, exact_lasso
+from tacit.feature_selection._exact_lasso import ExactLasso, exact_lasso
 from tacit.feature_selection._sums import ExactSums
 
 __all__ = [

@@ -2,144 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import ceil, log
-from typing import Any
-
 import numpy as np
-from numpy.random import Generator
 
 from tacit._estimators import columns_with_bounds, numeric, public_range
 from tacit._validate import at_least, one_of
 from tacit.data import FeatureBounds, RowBounds
 from tacit.feature_selection._base import LABELED, RANGED, PrivateSelector, two_labels
-from tacit.feature_selection._block_selection import Ask
-from tacit.mechanisms import NO_ANSWER, Exponential
-from tacit.mechanisms.grid import noise_assumptions
-from tacit.mechanisms.selection import check_choice_size
-from tacit.privacy import (
-    BoundedRange,
-    Budget,
-    Event,
-    Neighbors,
-    Repeated,
-    calibrate,
-)
-from tacit.stability import BlockVote, SubsampleVote, block_members
+from tacit.feature_selection._block_selectors import Ask
+from tacit.mechanisms import NO_ANSWER
+from tacit.stability import BlockVote, SubsampleVote
 from tacit.stability._base import check_function
-from tacit.stability._isolated_call import seeds_for, votes_of
-from tacit.stability._taken_rows import ListedRows
+from tacit.stability._rows import ListedRows
+from tacit.stability._votes import FeatureVote
 
-__all__ = ["BlockVoteSelector", "FeatureVote", "FeatureVotePlan"]
+__all__ = ["BlockVoteSelector"]
 
 METHODS = ("blocks", "subsamples", "features")
-# Share of the blocks by which a column that matters leads one that does not, and the
-# probability with which noise may hide that, where the number of blocks is planned
-LEAD = 0.75
-HIDDEN = 0.05
-
-
-@dataclass(frozen=True)
-class FeatureVotePlan:
-    """Number of blocks and privacy of a choice, fixed without data."""
-
-    n_blocks: int
-    equal_blocks: bool
-    choice: Exponential
-    n_select: int
-
-    @property
-    def event(self) -> Event:
-        return Repeated(BoundedRange(self.choice.epsilon), self.n_select)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return (
-            "the selector keeps nothing from block to block",
-            f"{self.n_blocks} blocks vote",
-            *noise_assumptions(self.choice.noise),
-        )
-
-
-@dataclass(frozen=True)
-class FeatureVote:
-    """Blocks vote for columns, and the columns with most votes are chosen with noise.
-
-    Parameters
-    ----------
-    ask
-        What a block says.
-    n_blocks
-        Number of blocks; None to plan it.
-    noise
-        ``"grid"`` or ``"float"``.
-
-    Notes
-    -----
-    **Guarantee.** (epsilon, delta)-private under both relations, and pure where delta
-    is zero: neighbors differ in one block, which has one vote for each column, so that
-    every count of votes moves by at most one (Kifer, Smith and Thakurta 2012). Columns
-    are chosen one after another, each by an exponential mechanism on the counts
-    (Durfee and Rogers 2019, Section 4).
-    """
-
-    ask: Ask
-    n_blocks: int | None
-    noise: str = "grid"
-
-    def plan(self, budget: Budget, n_rows: int, n_features: int) -> FeatureVotePlan:
-        """Choose the number of blocks, from public facts."""
-        count = self.ask.n_select
-        epsilon = epsilon_of_choice(budget, count)
-        check_choice_size(epsilon, budget, "select fewer columns")
-        n_blocks = self.n_blocks
-        if n_blocks is None:
-            needed = votes_needed(epsilon, count, n_features)
-            n_blocks = min(needed, max(1, n_rows))
-        return FeatureVotePlan(
-            n_blocks,
-            budget.neighbors is Neighbors.REPLACE_ONE,
-            # [features:count] a block has one vote a column
-            Exponential(epsilon, 1.0, self.noise),
-            count,
-        )
-
-    def run(
-        self, plan: FeatureVotePlan, X: Any, y: Any, rng: Generator
-    ) -> tuple[int, ...]:
-        """Return the places of the chosen columns, in order."""
-        seeds = seeds_for(self.ask, plan.n_blocks, rng)
-        blocks = block_members(X.shape[0], plan.n_blocks, plan.equal_blocks, rng)
-        counts = np.zeros(X.shape[1])
-        for vote in votes_of(self.ask, X, y, blocks, seeds):
-            if vote is not None:
-                counts[list(vote)] += 1.0
-        free, chosen = np.arange(X.shape[1]), []
-        for _ in range(plan.n_select):
-            # [features:choice]
-            position = plan.choice(counts[free], rng)
-            chosen.append(int(free[position]))
-            free = np.delete(free, position)
-        return tuple(sorted(chosen))
-
-
-def epsilon_of_choice(budget: Budget, n_select: int) -> float:
-    """Return what each of so many choices may spend."""
-    return 1 / calibrate(
-        lambda spread: Repeated(BoundedRange(1 / spread), n_select), budget
-    )
-
-
-def votes_needed(epsilon: float, n_select: int, n_features: int) -> int:
-    """Return the blocks whose clear vote is not hidden by noise, but for ``HIDDEN``.
-
-    Notes
-    -----
-    **Bound.** A choice with odds ``exp(epsilon count / 2)`` falls on a column that
-    lags by ``g`` votes with probability at most ``n_features exp(-epsilon g / 2)``.
-    """
-    lag = 2 * log(max(2, n_features) * n_select / HIDDEN) / epsilon
-    return ceil(lag / LEAD)
 
 
 class BlockVoteSelector(PrivateSelector):
@@ -285,7 +163,7 @@ class BlockVoteSelector(PrivateSelector):
         if self.method == "blocks":
             return BlockVote(ask, self.n_blocks)
         if self.method == "features":
-            return FeatureVote(ask, self.n_blocks, self.noise)
+            return FeatureVote(ask, ask.n_select, self.n_blocks, self.noise)
         if self.n_blocks is not None:
             raise ValueError(
                 "n_blocks must be None for method='subsamples', which plans their "

@@ -3,15 +3,21 @@
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms.subsets import block_members
 from tacit.stability._base import Answer, Procedure, private_answer
-from tacit.stability._planning import (
+from tacit.stability._stable import (
+    ProposeTestRelease,
+    ProposeTestReleasePlan,
+    StableValue,
+    StableValuePlan,
+)
+from tacit.stability._subsamples import SubsampleVote, SubsampleVotePlan
+from tacit.stability._votes import (
+    BlockVote,
+    BlockVotePlan,
     blocks_needed,
     distance_needed,
     release_probability,
+    winner_and_distance,
 )
-from tacit.stability._propose import ProposeTestRelease, ProposeTestReleasePlan
-from tacit.stability._stable import StableValue, StableValuePlan
-from tacit.stability._subsamples import SubsampleVote, SubsampleVotePlan
-from tacit.stability._votes import BlockVote, BlockVotePlan, winner_and_distance
 
 __all__ = [
     "NO_ANSWER",

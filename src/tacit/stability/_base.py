@@ -6,24 +6,20 @@ import inspect
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
 from numpy.random import Generator
-from scipy import sparse
 
-from tacit._estimators import guaranteed_budget, is_untyped, planning_rows
+from tacit._estimators import guaranteed_budget, planning_rows
 from tacit._random import RandomSource, is_seeded, noise_generator
 from tacit._release import Release, charged_run
-from tacit.data.cells import in_columns
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer
 from tacit.privacy import Budget, Ledger, Neighbors, PrivacyReport
 from tacit.solvers._base import Plan
-from tacit.stability._taken_rows import ListedRows, check_takeable
+from tacit.stability._rows import ListedRows, as_table
 
 __all__ = [
     "Answer",
     "Procedure",
-    "as_table",
     "check_function",
     "private_answer",
     "require_some_delta",
@@ -156,39 +152,6 @@ def _check_list(procedure: Any, name: str, values: Any, table: Any) -> None:
             f"{type(procedure).__name__}, got a {type(values).__name__}; choose its "
             f"type without the data, as np.asarray({name}, dtype=float) does."
         )
-
-
-def as_table(name: str, values: Any) -> Any:
-    """Return rows that can be taken by their positions, each with its own cells.
-
-    What has a type, public as that of an array or of a column, keeps it. The rows of
-    any other sequence are listed as they are.
-    """
-    if sparse.issparse(values):
-        return values.tocsr()
-    table = in_columns(values)
-    if not hasattr(table, "iloc") and not isinstance(table, np.ndarray):
-        if _is_typed(table):
-            table = np.asarray(table)
-        elif is_untyped(table):
-            return ListedRows(table)
-        else:
-            raise TypeError(
-                f"{name} must be an array, a sparse matrix, a data frame or a list of "
-                f"rows, got {type(values).__name__}."
-            )
-    table = table if hasattr(table, "iloc") else np.asarray(table)
-    if len(table.shape) not in (1, 2):
-        raise ValueError(
-            f"{name} must have one row a person, got {len(table.shape)} dimensions."
-        )
-    check_takeable(name, table)
-    return table
-
-
-def _is_typed(values: Any) -> bool:
-    """Return whether this is an array of another library than NumPy."""
-    return hasattr(values, "dtype") and hasattr(values, "__array__")
 
 
 def check_function(name: str, function: Any, *, seeded: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""A value, told where the data are far from any that have another."""
+"""Values and estimates whose stability is tested before their release."""
 
 from __future__ import annotations
 
@@ -8,17 +8,27 @@ from math import isfinite
 from numbers import Real
 from typing import Any
 
+import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
-from tacit._validate import at_least, one_of
-from tacit.mechanisms import NoAnswer, StableRelease
+from tacit._validate import PlainNumbers, at_least, fraction, one_of, plain, positive
+from tacit.exceptions import PlanError
+from tacit.mechanisms import NO_ANSWER, NoAnswer, StableRelease
+from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.mechanisms.threshold import RULES
-from tacit.privacy import Budget, Event
+from tacit.privacy import Budget, Composed, Event, calibrate
+from tacit.solvers._noise_distributions import NoiseDistribution
 from tacit.stability._base import check_function, require_some_delta
-from tacit.stability._isolated_call import asked
-from tacit.stability._taken_rows import every_row
+from tacit.stability._rows import asked, every_row
 
-__all__ = ["StableValue", "StableValuePlan", "as_distance"]
+__all__ = [
+    "ProposeTestRelease",
+    "ProposeTestReleasePlan",
+    "StableValue",
+    "StableValuePlan",
+    "as_distance",
+]
 
 
 @dataclass(frozen=True)
@@ -102,3 +112,167 @@ def as_distance(found: Any) -> float:
     except Exception:  # a number of its own kind may fail in any way
         return 0.0
     return distance if isfinite(distance) and distance > 0 else 0.0
+
+
+# Share of epsilon for the test where no distance is expected
+HALF = 0.5
+# Probability of no answer at the distance that is expected
+REJECTED = 0.01
+# Share of delta for the test: Gaussian noise needs the rest, L2-Laplace hardly any
+TEST_DELTA = {"gaussian": 0.5, "gamma": 0.99}
+
+
+@dataclass(frozen=True)
+class ProposeTestReleasePlan(PlainNumbers):
+    """Test and noise, fixed without data."""
+
+    stable: StableRelease
+    law: NoiseDistribution
+    multiplier: float
+    sensitivity: float
+
+    @property
+    def event(self) -> Event:
+        return Composed((self.stable.event, self.law.event(self.multiplier)))
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise on each number."""
+        return self.law.scale(self.multiplier, self.sensitivity)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            "the distance moves by at most one between neighbors, and is zero where "
+            "one of them moves the estimate by more than the sensitivity",
+            *noise_assumptions(self.law.noise),
+        )
+
+
+@dataclass(frozen=True)
+class ProposeTestRelease:
+    """Tell an estimate with noise for a sensitivity that holds near most data.
+
+    Parameters
+    ----------
+    estimate
+        Maps features and targets to ``size`` numbers; where it fails they are zero.
+    distance
+        Maps features and targets to a lower bound on the number of rows to change
+        before a neighbor moves the estimate by more than ``sensitivity``. Where it
+        fails, or gives no finite number from zero on, it counts as zero.
+    sensitivity
+        How far, in L2, neighbors are proposed to move the estimate; public.
+    size
+        How many numbers the estimate has.
+    test_share
+        Share of epsilon for the test; None for the least at which ``likely_distance``
+        passes, or for one half without it.
+    likely_distance
+        Distance that usual data are expected to have; public.
+    law
+        ``"gaussian"``, or ``"gamma"`` for L2-Laplace noise; None for the one that
+        spreads less.
+    rule
+        Of the test: ``"optimal"`` or ``"laplace"``.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** The composition of the test and of the noise, for the relation under
+    which ``distance`` moves by at most one between neighbors and is zero wherever a
+    neighbor moves the estimate by more than the sensitivity (Dwork and Lei 2009 [1]_,
+    Section 3.3). Whoever gives the distance has to prove both.
+
+    References
+    ----------
+    .. [1] C. Dwork, J. Lei, "Differential privacy and robust statistics", STOC 2009.
+    """
+
+    estimate: Callable[..., Any]
+    distance: Callable[..., Any]
+    sensitivity: float
+    size: int = 1
+    test_share: float | None = None
+    likely_distance: int | None = None
+    law: str | None = None
+    rule: str = "optimal"
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        check_function("estimate", self.estimate)
+        check_function("distance", self.distance)
+        positive(sensitivity=self.sensitivity)
+        at_least(1, size=self.size)
+        if self.test_share is not None:
+            fraction(test_share=self.test_share, closed=False)
+        if self.likely_distance is not None:
+            at_least(1, likely_distance=self.likely_distance)
+        one_of((*TEST_DELTA, None), law=self.law)
+        one_of(RULES, rule=self.rule)
+        check_noise(self.noise)
+
+    def plan(self, budget: Budget, n_rows: int) -> ProposeTestReleasePlan:
+        """Split the budget between test and noise; rows play no part."""
+        require_some_delta("ProposeTestRelease", budget)
+        at_least(1, n_rows=n_rows)
+        laws = TEST_DELTA if self.law is None else (self.law,)
+        plans = [self._plan(law, budget) for law in laws]
+        # noise too large for the grid is refused here, not after the charge
+        return min(plans, key=lambda plan: plan.law.std(plan.scale))
+
+    def _plan(self, named: str, budget: Budget) -> ProposeTestReleasePlan:
+        law = NoiseDistribution(named, self.size, self.noise)
+        stable = self._test(TEST_DELTA[named] * budget.delta, budget)
+
+        def event(multiplier: float) -> Event:
+            return Composed((stable.event, law.event(multiplier)))
+
+        return ProposeTestReleasePlan(
+            stable, law, calibrate(event, budget), self.sensitivity
+        )
+
+    def _test(self, delta: float, budget: Budget) -> StableRelease:
+        share = self.test_share
+        if share is None and self.likely_distance is None:
+            share = HALF
+        if share is not None:
+            return StableRelease(share * budget.epsilon, delta, self.rule)
+        likely = float(self.likely_distance or 0)
+        # in steps of a hundredth of epsilon, of which the noise needs one at least
+        for percent in range(1, 100):
+            test = StableRelease(percent / 100 * budget.epsilon, delta, self.rule)
+            if test.release_probability(likely) >= 1 - REJECTED:
+                return test
+        raise PlanError(
+            "ProposeTestRelease has too small a budget for "
+            f"likely_distance={self.likely_distance!r}; raise epsilon or delta, or "
+            "give test_share."
+        )
+
+    def run(
+        self, plan: ProposeTestReleasePlan, X: Any, y: Any, rng: Generator
+    ) -> NDArray[np.float64] | NoAnswer:
+        """Return the noisy estimate, or `NoAnswer`."""
+        rows = every_row(X)
+        distance = as_distance(asked(self.distance, X, y, rows))
+        # [propose:test] noise is drawn only once the test is passed
+        if isinstance(plan.stable(True, distance, rng), NoAnswer):
+            return NO_ANSWER
+        found = _numbers(asked(self.estimate, X, y, rows), plan.law.size)
+        mechanism = plan.law.mechanism(plan.multiplier, plan.sensitivity)
+        return np.asarray(mechanism(found, rng), dtype=np.float64)
+
+
+def _numbers(found: Any, size: int) -> NDArray[np.float64]:
+    """Return an estimate as a vector, and zeros for whatever is none."""
+    nothing = np.zeros(size)
+    try:
+        numbers = np.array(found, dtype=np.float64).reshape(-1)
+    except Exception:  # an array of its own kind may fail in any way
+        return nothing
+    if numbers.shape != (size,) or not np.isfinite(numbers).all():
+        return nothing
+    return numbers

@@ -18,9 +18,8 @@ from tacit.mechanisms.subsets import RATE_CELLS
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Event
 from tacit.stability._base import check_function, require_some_delta
-from tacit.stability._isolated_call import seeds_for, votes_of
-from tacit.stability._planning import distance_needed
-from tacit.stability._votes import winner_and_distance
+from tacit.stability._rows import seeds_for, votes_of
+from tacit.stability._votes import distance_needed, winner_and_distance
 
 __all__ = ["SubsampleVote", "SubsampleVotePlan", "subsample_members"]
 

@@ -1,29 +1,99 @@
-"""Blocks of rows vote, and a vote that no row can turn is told."""
+"""Blocks of rows vote, and the winner is released where no row can change it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.random import Generator
 
 from tacit._validate import PlainNumbers, at_least, one_of, plain
-from tacit.mechanisms import NoAnswer, StableRelease
+from tacit.mechanisms import Exponential, NoAnswer, StableRelease
+from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.selection import check_choice_size
 from tacit.mechanisms.subsets import block_members
 from tacit.mechanisms.threshold import RULES
 from tacit.mechanisms.votes import distance_of_lead
-from tacit.privacy import Budget, Event, Neighbors
+from tacit.privacy import BoundedRange, Budget, Event, Neighbors, Repeated, calibrate
 from tacit.stability._base import check_function, require_some_delta
-from tacit.stability._isolated_call import seeds_for, votes_of
-from tacit.stability._planning import blocks_needed
+from tacit.stability._rows import seeds_for, votes_of
 
 __all__ = [
     "BlockVote",
     "BlockVotePlan",
+    "FeatureVote",
+    "FeatureVotePlan",
+    "blocks_needed",
+    "distance_needed",
+    "epsilon_of_choice",
+    "release_probability",
+    "votes_needed",
     "winner_and_distance",
 ]
+
+
+def release_probability(
+    epsilon: float, delta: float, distance: float, *, rule: str = "optimal"
+) -> float:
+    """Return how likely a value at this distance to instability is released."""
+    return StableRelease(epsilon, delta, rule).release_probability(distance)
+
+
+def distance_needed(
+    epsilon: float, delta: float, *, failure: float = 1e-3, rule: str = "optimal"
+) -> int:
+    """Return the least whole distance that is released but for this probability."""
+    return StableRelease(epsilon, delta, rule).distance_needed(failure)
+
+
+def blocks_needed(
+    epsilon: float,
+    delta: float,
+    *,
+    agreement: float = 0.75,
+    failure: float = 1e-3,
+    rule: str = "optimal",
+) -> int:
+    """Return the number of blocks whose vote is told, but for this probability.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy budget.
+    delta
+        Probability with which the bound may fail.
+    agreement
+        Share of the blocks that vote for the winner, above one half; all others are
+        taken to vote for one other value.
+    failure
+        Probability of no answer.
+    rule
+        ``"optimal"`` or ``"laplace"``.
+
+    Notes
+    -----
+    **Bound.** From that number on, ``floor(agreement * blocks)`` votes for the winner
+    put it at the distance that is released with probability ``1 - failure``, by the
+    law of `tacit.mechanisms.StableRelease`.
+    """
+    if not 0.5 < agreement <= 1:
+        raise ValueError(
+            f"agreement must be a number with 0.5 < agreement <= 1, got {agreement!r}."
+        )
+    distance = distance_needed(epsilon, delta, failure=failure, rule=rule)
+
+    def enough(blocks: int) -> bool:
+        # a lead that is there for this many and for all greater numbers
+        return 2 * floor(agreement * blocks) - blocks >= 2 * distance + 1
+
+    blocks = max(1, floor((2 * distance + 1) / (2 * agreement - 1)))
+    while not all(enough(blocks + more) for more in range(4)):
+        blocks += 1
+    return blocks
 
 
 def winner_and_distance(
@@ -156,3 +226,117 @@ class BlockVote:
         blocks = block_members(X.shape[0], plan.n_blocks, plan.equal_blocks, rng)
         votes = votes_of(self.function, X, y, blocks, seeds)
         return plan.stable(*winner_and_distance(votes), rng)
+
+
+# Share of the blocks by which a column that matters leads one that does not, and the
+# probability with which noise may hide that, where the number of blocks is planned
+LEAD = 0.75
+
+
+HIDDEN = 0.05
+
+
+@dataclass(frozen=True)
+class FeatureVotePlan:
+    """Number of blocks and privacy of a choice, fixed without data."""
+
+    n_blocks: int
+    equal_blocks: bool
+    choice: Exponential
+    n_select: int
+
+    @property
+    def event(self) -> Event:
+        return Repeated(BoundedRange(self.choice.epsilon), self.n_select)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            "the selector keeps nothing from block to block",
+            f"{self.n_blocks} blocks vote",
+            *noise_assumptions(self.choice.noise),
+        )
+
+
+@dataclass(frozen=True)
+class FeatureVote:
+    """Blocks vote for columns, and the columns with most votes are chosen with noise.
+
+    Parameters
+    ----------
+    function
+        Maps the features and targets of a block to positions of columns.
+    n_select
+        Number of columns to choose.
+    n_blocks
+        Number of blocks; None to plan it.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** (epsilon, delta)-private under both relations, and pure where delta
+    is zero: neighbors differ in one block, which has one vote for each column, so that
+    every count of votes moves by at most one (Kifer, Smith and Thakurta 2012). Columns
+    are chosen one after another, each by an exponential mechanism on the counts
+    (Durfee and Rogers 2019, Section 4).
+    """
+
+    function: Callable[..., Any]
+    n_select: int
+    n_blocks: int | None
+    noise: str = "grid"
+
+    def plan(self, budget: Budget, n_rows: int, n_features: int) -> FeatureVotePlan:
+        """Choose the number of blocks, from public facts."""
+        count = self.n_select
+        epsilon = epsilon_of_choice(budget, count)
+        check_choice_size(epsilon, budget, "select fewer columns")
+        n_blocks = self.n_blocks
+        if n_blocks is None:
+            needed = votes_needed(epsilon, count, n_features)
+            n_blocks = min(needed, max(1, n_rows))
+        return FeatureVotePlan(
+            n_blocks,
+            budget.neighbors is Neighbors.REPLACE_ONE,
+            # [features:count] a block has one vote a column
+            Exponential(epsilon, 1.0, self.noise),
+            count,
+        )
+
+    def run(
+        self, plan: FeatureVotePlan, X: Any, y: Any, rng: Generator
+    ) -> tuple[int, ...]:
+        """Return the places of the chosen columns, in order."""
+        seeds = seeds_for(self.function, plan.n_blocks, rng)
+        blocks = block_members(X.shape[0], plan.n_blocks, plan.equal_blocks, rng)
+        counts = np.zeros(X.shape[1])
+        for vote in votes_of(self.function, X, y, blocks, seeds):
+            if vote is not None:
+                counts[list(vote)] += 1.0
+        free, chosen = np.arange(X.shape[1]), []
+        for _ in range(plan.n_select):
+            # [features:choice]
+            position = plan.choice(counts[free], rng)
+            chosen.append(int(free[position]))
+            free = np.delete(free, position)
+        return tuple(sorted(chosen))
+
+
+def epsilon_of_choice(budget: Budget, n_select: int) -> float:
+    """Return what each of so many choices may spend."""
+    return 1 / calibrate(
+        lambda spread: Repeated(BoundedRange(1 / spread), n_select), budget
+    )
+
+
+def votes_needed(epsilon: float, n_select: int, n_features: int) -> int:
+    """Return the blocks whose clear vote is not hidden by noise, but for ``HIDDEN``.
+
+    Notes
+    -----
+    **Bound.** A choice with odds ``exp(epsilon count / 2)`` falls on a column that
+    lags by ``g`` votes with probability at most ``n_features exp(-epsilon g / 2)``.
+    """
+    lag = 2 * log(max(2, n_features) * n_select / HIDDEN) / epsilon
+    return ceil(lag / LEAD)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log
@@ -11,43 +10,36 @@ from typing import Any
 import numpy as np
 
 from tacit._validate import at_least, at_most, one_of, positive
-from tacit.ensemble._agreement import Agreement, Group, agreement_groups
-from tacit.ensemble._teacher_plan import TeacherPlan
+from tacit.ensemble._labeler_plan import (
+    MOST_TEACHERS,
+    auto_mechanism,
+    auto_teachers,
+    refuse_more_teachers,
+)
+from tacit.ensemble._teacher_plan import (
+    SPREAD,
+    Agreement,
+    TeacherPlan,
+    agreement_groups,
+    expected_of,
+)
 from tacit.exceptions import PlanError
 from tacit.mechanisms.votes import (
     CLASS_VOTES,
-    FAILURE,
     NUMBER_VOTES,
-    VOTES,
-    SparseVotes,
-    VoteDistribution,
     VoteTerms,
     vote_mechanism,
 )
 from tacit.privacy import Budget, Neighbors
 
-__all__ = [
-    "auto_mechanism",
-    "auto_teachers",
-    "compare_mechanisms",
-    "expected_of",
-    "plan_teachers",
-    "refuse_more_teachers",
-]
+__all__ = ["compare_mechanisms", "plan_teachers"]
 
-# Deviation of teachers' numbers, as a part of their range, unless another is given
-SPREAD = 0.05
+# What a plan is made for at most: more take long to plan for
+MOST_ROWS, MOST_QUERIES = 10**12, 10**7
 # Numbers of teachers that are compared in the end grow by this factor
 STEP = 1.1
 # The fewest teachers that come within this of the best are chosen
 CLOSE = 0.99
-# By the rule for n_teachers="auto": rows that a teacher has at least, of labels and of
-# numbers, and the error of numbers, as a part of their range
-AUTO_ROWS, AUTO_NUMBER_ROWS = 10, 5
-AUTO_ERROR = 0.03
-# What a plan is made for at most, and the most teachers that are compared: more take
-# long to plan for, and much longer to train
-MOST_ROWS, MOST_QUERIES, MOST_TEACHERS = 10**12, 10**7, 10**6
 # Only there to compare with, so that no comparison has it unless it is named
 NAMED_ALONE = ("published",)
 
@@ -182,24 +174,6 @@ def compare_mechanisms(
     return found
 
 
-def refuse_more_teachers(
-    n_teachers: int, n_rows: int, instead: str = "take fewer teachers"
-) -> None:
-    """Refuse more teachers than rows that are planned for, which are public."""
-    if n_teachers > n_rows:
-        raise PlanError(
-            f"n_teachers must be at most the {n_rows} rows that are planned for, got "
-            f"{n_teachers}; {instead}."
-        )
-
-
-def auto_mechanism(name: str, *, numbers: bool) -> str:
-    """Return the name of a mechanism, also where it is ``"auto"``."""
-    if name != "auto":
-        return name
-    return "mean" if numbers else "gnmax"
-
-
 @dataclass(frozen=True)
 class _Setting:
     """Public facts, for any mechanism and number of teachers."""
@@ -268,49 +242,6 @@ class _Setting:
         )
 
 
-def expected_of(
-    votes: Any, groups: tuple[Group, ...] | None, spread: float = SPREAD, **facts: Any
-) -> TeacherPlan:
-    """Return the plan of a mechanism whose noise is set, with what to expect of it.
-
-    ``groups`` are None for numbers, ``facts`` what a plan says of its setting.
-    """
-    n_teachers, n_queries = facts["n_teachers"], facts["n_queries"]
-    if groups is None:
-        return TeacherPlan(
-            **facts,
-            agreement=None,
-            max_queries=n_queries,
-            max_refusals=None,
-            max_answers=None,
-            threshold=None,
-            noise_scale=None,
-            least_lead=None,
-            fraction_answered=1.0,
-            label_accuracy=None,
-            error=votes.error(n_teachers, spread * (votes.high - votes.low)),
-        )
-    n_classes = max(2, votes.n_classes)
-    laws = tuple(
-        (share, VoteDistribution(n_teachers, value, n_classes))
-        for share, value in groups
-    )
-    return TeacherPlan(
-        **facts,
-        agreement=groups,
-        # limits that a mechanism lacks are none
-        max_queries=getattr(votes, "n_queries", None),
-        max_refusals=getattr(votes, "max_refusals", None),
-        max_answers=getattr(votes, "max_answers", None),
-        threshold=votes.threshold,
-        noise_scale=votes.scale,
-        least_lead=votes.lead_needed(),
-        fraction_answered=votes.fraction_answered(laws, n_queries),
-        label_accuracy=votes.told(laws).accuracy,
-        error=None,
-    )
-
-
 def _fewest(plans: dict[int, TeacherPlan]) -> TeacherPlan:
     """Return the plan with the fewest teachers that comes close to the best."""
     right = {n: plans[n].fraction_right or 0.0 for n in sorted(plans)}
@@ -322,48 +253,3 @@ def _numbers(low: int, high: int, factor: float) -> list[int]:
     """Return numbers from one to the other that grow by about a factor."""
     steps = ceil(log(high / low) / log(factor)) + 1
     return sorted({int(n) for n in np.rint(np.geomspace(low, high, steps))})
-
-
-def auto_teachers(n_rows: int, budget: Budget, mechanism: str, **facts: Any) -> int:
-    """Return the number of teachers for ``n_teachers="auto"``, from public facts.
-
-    Parameters
-    ----------
-    n_rows
-        Rows of all teachers, or a public guess.
-    budget
-        What all questions together may spend.
-    mechanism
-        Its name.
-    **facts
-        Those of `tacit.mechanisms.VoteTerms`, but for the number of teachers.
-
-    Notes
-    -----
-    **Bound.** A rule of thumb, on which no privacy rests: the fewest teachers whose
-    answers are hardly touched by noise. On a question with the agreement hoped for, 99
-    of 100 answers are right (of all questions, for stable votes, which answer rightly
-    or not at all); or the noise on a number is 3 percent of its range. Where that
-    leaves a teacher fewer than 10 rows, 5 for numbers, or where refusals are not
-    limited and more teachers allow for more of them, as many teachers as have so many.
-    """
-    at_least(1, n_rows=n_rows)
-    rows = AUTO_NUMBER_ROWS if mechanism in NUMBER_VOTES else AUTO_ROWS
-    most = max(1, min(n_rows // rows, MOST_TEACHERS))
-    sparse = issubclass(VOTES[mechanism].mechanism, SparseVotes)
-    if sparse and facts.get("max_refusals") is None:
-        return most
-
-    def enough(n_teachers: int) -> bool:
-        terms = VoteTerms(n_teachers, **facts)
-        votes = vote_mechanism(mechanism, budget, terms)
-        if terms.y_range is not None:
-            width = terms.y_range[1] - terms.y_range[0]
-            return votes.error(n_teachers, width / 20) <= AUTO_ERROR * width
-        law = VoteDistribution(
-            n_teachers, terms.agreement, max(2, terms.n_classes or 2)
-        )
-        one = votes.told(((1.0, law),))
-        return (one.right if sparse else one.accuracy) >= 1 - FAILURE
-
-    return 1 + bisect_left(range(1, most), True, key=enough)

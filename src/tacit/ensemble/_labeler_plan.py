@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -19,18 +20,21 @@ from tacit._estimators import (
 from tacit._resumable.files import folder_path
 from tacit._stream_values import checked_classes
 from tacit._validate import PlainNumbers, at_least, one_of
-from tacit.ensemble._agreement import Agreement, agreement_groups
-from tacit.ensemble._plan import (
-    auto_mechanism,
-    auto_teachers,
+from tacit.ensemble._teacher_plan import (
+    Agreement,
+    TeacherPlan,
+    agreement_groups,
     expected_of,
-    refuse_more_teachers,
 )
-from tacit.ensemble._teacher_plan import TeacherPlan
-from tacit.ensemble._voting import ClassVoting, NumberVoting
+from tacit.ensemble._worker import ClassVoting, NumberVoting
+from tacit.exceptions import PlanError
 from tacit.mechanisms.votes import (
     CLASS_VOTES,
+    FAILURE,
     NUMBER_VOTES,
+    VOTES,
+    SparseVotes,
+    VoteDistribution,
     VoteMechanism,
     VoteTerms,
     vote_mechanism,
@@ -40,6 +44,8 @@ from tacit.privacy.report import in_words
 
 __all__ = [
     "LabelerPlan",
+    "auto_mechanism",
+    "auto_teachers",
     "check_parameters",
     "declared_input",
     "is_counted",
@@ -47,6 +53,7 @@ __all__ = [
     "new_folder",
     "planned_labeler",
     "public_classes",
+    "refuse_more_teachers",
     "refuse_no_learner",
     "voting_of",
 ]
@@ -324,3 +331,79 @@ def _questions(mechanism: VoteMechanism) -> str:
     if answers is not None:
         return f"{limit} questions, of which {answers:,} are answered"
     return f"{limit} questions"
+
+
+# By the rule for n_teachers="auto": rows that a teacher has at least, of labels and of
+# numbers, and the error of numbers, as a part of their range
+AUTO_ROWS, AUTO_NUMBER_ROWS = 10, 5
+
+
+AUTO_ERROR = 0.03
+
+
+# The most teachers that are compared: more take long to plan for, and much longer to
+# train
+MOST_TEACHERS = 10**6
+
+
+def refuse_more_teachers(
+    n_teachers: int, n_rows: int, instead: str = "take fewer teachers"
+) -> None:
+    """Refuse more teachers than rows that are planned for, which are public."""
+    if n_teachers > n_rows:
+        raise PlanError(
+            f"n_teachers must be at most the {n_rows} rows that are planned for, got "
+            f"{n_teachers}; {instead}."
+        )
+
+
+def auto_mechanism(name: str, *, numbers: bool) -> str:
+    """Return the name of a mechanism, also where it is ``"auto"``."""
+    if name != "auto":
+        return name
+    return "mean" if numbers else "gnmax"
+
+
+def auto_teachers(n_rows: int, budget: Budget, mechanism: str, **facts: Any) -> int:
+    """Return the number of teachers for ``n_teachers="auto"``, from public facts.
+
+    Parameters
+    ----------
+    n_rows
+        Rows of all teachers, or a public guess.
+    budget
+        What all questions together may spend.
+    mechanism
+        Its name.
+    **facts
+        Those of `tacit.mechanisms.VoteTerms`, but for the number of teachers.
+
+    Notes
+    -----
+    **Bound.** A rule of thumb, on which no privacy rests: the fewest teachers whose
+    answers are hardly touched by noise. On a question with the agreement hoped for, 99
+    of 100 answers are right (of all questions, for stable votes, which answer rightly
+    or not at all); or the noise on a number is 3 percent of its range. Where that
+    leaves a teacher fewer than 10 rows, 5 for numbers, or where refusals are not
+    limited and more teachers allow for more of them, as many teachers as have so many.
+    """
+    at_least(1, n_rows=n_rows)
+    rows = AUTO_NUMBER_ROWS if mechanism in NUMBER_VOTES else AUTO_ROWS
+    most = max(1, min(n_rows // rows, MOST_TEACHERS))
+    sparse = issubclass(VOTES[mechanism].mechanism, SparseVotes)
+    if sparse and facts.get("max_refusals") is None:
+        return most
+
+    def enough(n_teachers: int) -> bool:
+        terms = VoteTerms(n_teachers, **facts)
+        votes = vote_mechanism(mechanism, budget, terms)
+        if terms.y_range is not None:
+            width = terms.y_range[1] - terms.y_range[0]
+            return votes.error(n_teachers, width / 20) <= AUTO_ERROR * width
+        law = VoteDistribution(
+            n_teachers, terms.agreement, max(2, terms.n_classes or 2)
+        )
+        one = votes.told(((1.0, law),))
+        return (one.right if sparse else one.accuracy) >= 1 - FAILURE
+
+    return 1 + bisect_left(range(1, most), True, key=enough)

@@ -1,16 +1,32 @@
-"""Sets of rows that tell nothing of the rows that were left out."""
+"""Sets of rows that leak nothing of other rows, and isolated calls on them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy import sparse
 
-from tacit.data.cells import plain_category
+from tacit._estimators import is_untyped
+from tacit._suppress_output import attempt
+from tacit.data.cells import in_columns, plain_category
+from tacit.mechanisms.subsets import random_seeds
 
-__all__ = ["ListedRows", "check_takeable", "every_row", "taken"]
+__all__ = [
+    "ListedRows",
+    "as_table",
+    "as_vote",
+    "asked",
+    "check_takeable",
+    "every_row",
+    "seeds_for",
+    "taken",
+    "votes_of",
+]
 
 # In the names of types of Arrow that keep values of rows that were left out
 _DICTIONARY = "dictionary<"
@@ -212,3 +228,106 @@ def check_takeable(name: str, table: Any) -> None:
                 "rows can be taken without others; store its values without a "
                 "dictionary."
             )
+
+
+Function = Callable[..., Any]
+
+# Types whose values are told apart by how they print
+_PLAIN = (bool, int, float, str, bytes, type(None))
+
+
+def seeds_for(function: Function, n: int, rng: Generator) -> list[int | None]:
+    """Return a seed for each of n calls, where the function has a use for it.
+
+    They are drawn before the rows are looked at or even counted.
+    """
+    try:
+        takes = "random_state" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some built-in functions do not say
+        takes = False
+    if not takes:
+        return [None] * n
+    return list(random_seeds(n, rng))
+
+
+def asked(
+    function: Function,
+    X: Any,
+    y: Any,
+    rows: NDArray[np.intp],
+    seed: int | None = None,
+) -> Any:
+    """Return what the function says of these rows, and None where it fails.
+
+    What it raises, warns of or prints is kept from view, as is what taking the rows
+    does. It must not log rows, nor write them anywhere.
+    """
+    given = {} if seed is None else {"random_state": seed}
+    # [vote:taking] indexing copies, so that a function cannot write into the rows
+    return attempt(lambda: function(taken(X, rows), taken(y, rows), **given))
+
+
+def as_vote(value: Any) -> Any:
+    """Return a plain value, or None for what is none or is not equal to itself."""
+    try:
+        return _plain(value)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if type(value) is tuple:
+        return tuple(_plain(part) for part in value)
+    if type(value) not in _PLAIN or value != value:
+        raise TypeError
+    repr(value)  # integers of thousands of digits do not print
+    return value
+
+
+def votes_of(
+    function: Function,
+    X: Any,
+    y: Any,
+    sets: Iterable[NDArray[np.intp]],
+    seeds: Iterable[int | None],
+) -> list[Any]:
+    """Return the vote of each set of rows: a plain value, or None for no vote."""
+    return [
+        as_vote(asked(function, X, y, rows, seed))
+        for rows, seed in zip(sets, seeds, strict=True)
+    ]
+
+
+def as_table(name: str, values: Any) -> Any:
+    """Return rows that can be taken by their positions, each with its own cells.
+
+    What has a type, public as that of an array or of a column, keeps it. The rows of
+    any other sequence are listed as they are.
+    """
+    if sparse.issparse(values):
+        return values.tocsr()
+    table = in_columns(values)
+    if not hasattr(table, "iloc") and not isinstance(table, np.ndarray):
+        if _is_typed(table):
+            table = np.asarray(table)
+        elif is_untyped(table):
+            return ListedRows(table)
+        else:
+            raise TypeError(
+                f"{name} must be an array, a sparse matrix, a data frame or a list of "
+                f"rows, got {type(values).__name__}."
+            )
+    table = table if hasattr(table, "iloc") else np.asarray(table)
+    if len(table.shape) not in (1, 2):
+        raise ValueError(
+            f"{name} must have one row a person, got {len(table.shape)} dimensions."
+        )
+    check_takeable(name, table)
+    return table
+
+
+def _is_typed(values: Any) -> bool:
+    """Return whether this is an array of another library than NumPy."""
+    return hasattr(values, "dtype") and hasattr(values, "__array__")
