@@ -33,9 +33,10 @@ RELEASED = """
     best_params_ best_score_ best_index_ best_estimator_ labels_ questions_ selection_
     n_steps_ last_refit_ remaining_ queries answers refusals values votes n_asked value
     low high intercept_low intercept_high lower upper change distance failure items
-    scores counts sums offsets level vectors privacy_ privacy spent promise epsilon
-    delta seeded
+    scores counts sums offsets level vectors privacy_ privacy
 """
+# What is compared of a report on privacy, as saved files have it
+REPORTED = ("promise", "spent", "seeded")
 # Asks each tree for its digests, after a look that it is the one that was meant
 WORKER = """
 import sys, tacit
@@ -59,6 +60,10 @@ def released(thing: Any) -> bytes:
         return float(thing).hex().encode()
     if thing is None or isinstance(thing, bool | int | str | np.generic):
         return repr(thing).encode()
+    if hasattr(thing, "entries"):
+        report = thing.to_dict()
+        events = [entry["event"] for entry in report["entries"]]
+        return released([events, *(report[name] for name in REPORTED)])
     found = {
         name: value
         for name in RELEASED.split()
