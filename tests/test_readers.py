@@ -20,7 +20,7 @@ from tacit.data._files import csv_file
 from tacit.ensemble._chunks import row_digests
 from tacit.ensemble._rows import table_of
 from tacit.fairness._groups import column
-from tacit.recommend._ratings.reading import read_ratings
+from tacit.recommend.ratings.reading import read_ratings
 from tacit.stability._rows import as_table, taken
 from tacit.tables import Column, GrowingTable, Schema, batches, read_rows
 from tacit.tables._parquet_cells import cells_of

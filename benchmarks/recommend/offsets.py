@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from tacit._random import as_generator
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.recommend import ItemMeans, ItemSide, PrivateALS
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sides.linear import LinearItems
+from tacit.recommend.items.linear import LinearItems
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings
 
 Array = NDArray[np.float64]
 

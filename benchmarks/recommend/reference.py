@@ -22,9 +22,9 @@ from scipy.special import log_ndtr, ndtr
 from tacit._random import as_generator
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.recommend import FrankWolfeCompletion
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._sums.noisy_moments import NoisyMoments
-from tacit.recommend._sums.products import NoisyProducts
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.solvers.frank_wolfe_sums import NoisyProducts
+from tacit.recommend.solvers.moments import NoisyMoments
 
 DELTA = 1e-6
 # Steps of algorithm 13 and products of algorithm 14

@@ -43,10 +43,10 @@ from tacit.recommend import (
     MatrixCompletion,
     PrivateALS,
 )
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings.reading import read_ratings
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sides.local import centered
+from tacit.recommend.items.side import centered
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.reading import read_ratings
+from tacit.recommend.ratings.table import Ratings
 
 ITEMS, RATINGS_EACH = 400, 80
 EPSILON, DELTA = 1.0, 1e-6

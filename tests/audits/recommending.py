@@ -16,13 +16,12 @@ from tacit._release_log import recording, replaying
 from tacit.mechanisms import DiscreteGaussian
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Neighbors
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sums.means import ItemMeans
-from tacit.recommend.als import PrivateALS
-from tacit.recommend.cleansed import CleansedSVD
-from tacit.recommend.frank_wolfe import FrankWolfeCompletion
-from tacit.recommend.gradient import ProjectedGradientCompletion
-from tacit.recommend.svd import SVDCompletion
+from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.solvers.als import PrivateALS
+from tacit.recommend.solvers.frank_wolfe import FrankWolfeCompletion
+from tacit.recommend.solvers.gradient import ProjectedGradientCompletion
+from tacit.recommend.solvers.item_means import ItemMeans
+from tacit.recommend.solvers.svd import CleansedSVD, SVDCompletion
 
 REPLACED, ADDED = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 each_relation = pytest.mark.parametrize("neighbors", Neighbors, ids=lambda r: r.name)

@@ -28,11 +28,10 @@ from tacit._release_log import recording, replaying
 from tacit.audit import audit, gaussian_bound
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend.als import PrivateALS
-from tacit.recommend.cleansed import CleansedSVD
-from tacit.recommend.gradient import ProjectedGradientCompletion
-from tacit.recommend.svd import SVDCompletion
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.solvers.als import PrivateALS
+from tacit.recommend.solvers.gradient import ProjectedGradientCompletion
+from tacit.recommend.solvers.svd import CleansedSVD, SVDCompletion
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,14 @@ from tests.recommend.doubles import MeansSolver
 from tacit._random import as_generator
 from tacit.audit import gaussian_epsilon
 from tacit.privacy import Budget, Neighbors
-from tacit.recommend import SOLVERS, cleansed, svd
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings import used
-from tacit.recommend._sides import local_kernels, replay_kernels
-from tacit.recommend._sides import pass_kernels as walk_kernels
-from tacit.recommend._sums import als_kernels, moment_kernels, products
-from tacit.recommend._sums.means import ItemMeans
-from tacit.recommend._sums.noisy_moments import NoisyMoments
+from tacit.recommend import SOLVERS
+from tacit.recommend.items import _kernels as user_kernels
+from tacit.recommend.ratings import table as used
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.solvers import _kernels as sum_kernels
+from tacit.recommend.solvers import frank_wolfe_sums, svd
+from tacit.recommend.solvers.item_means import ItemMeans
+from tacit.recommend.solvers.moments import NoisyMoments
 
 each_variant = pytest.mark.parametrize("name", VARIANTS)
 
@@ -121,69 +121,69 @@ def test_bounds_and_noise_of_all_releases_come_to_the_claim(name, neighbors, see
 PLANTED = {
     "rows of ratings": (
         "svd",
-        local_kernels,
+        user_kernels,
         "scale_rows",
         "max(radius, np.sqrt(square))",
         "radius",
     ),
     "rows of steps": (
         "gradient, inverse",
-        replay_kernels,
+        user_kernels,
         "descend",
         "row[j] / radius",
         "row[j] / step_sizes[n_done]",
     ),
     "residuals": (
         "walk",
-        walk_kernels,
+        user_kernels,
         "unit_residuals",
         "max(np.sqrt(dot(row, row)), bound)",
         "bound",
     ),
     "lengths": (
         "walk",
-        walk_kernels,
+        user_kernels,
         "add_lengths",
-        "max(np.sqrt(slope * slope + curvature * curvature), bound * bound)",
+        "max(np.sqrt(square), bound * bound)",
         "bound * bound / 4.0",
     ),
     "weights of ratings": (
         "item means",
-        moment_kernels,
+        sum_kernels,
         "add_means",
         "max(float(n), square)",
         "float(n)",
     ),
     "gains, als": (
         "als",
-        als_kernels,
+        sum_kernels,
         "add_gains",
         "max(1.0, np.sqrt(square))",
         "1.0",
     ),
     "ratings, als": (
         "als",
-        als_kernels,
+        sum_kernels,
         "add_user_parts",
         "max(float(n), square)",
         "float(n)",
     ),
     "coefficients, als": (
         "als",
-        als_kernels,
+        sum_kernels,
         "add_user_parts",
         "1.0 / max(reach, np.sqrt(length))",
         "1.0 / reach",
     ),
     "moments, als": (
         "als",
-        als_kernels,
+        sum_kernels,
         "add_user_parts",
         "max(reach * reach, length)",
         "reach",
     ),
-    "root of two": ("cleansed", moment_kernels, "add_outer", "np.sqrt(2.0)", "2.0"),
-    "start": ("walk, power", products, "_unit", "vector / norm", "vector"),
+    "root of two": ("cleansed", sum_kernels, "add_outer", "np.sqrt(2.0)", "2.0"),
+    "start": ("walk, power", frank_wolfe_sums, "_unit", "vector / norm", "vector"),
 }
 
 
@@ -215,7 +215,7 @@ def test_a_limit_on_ratings_that_is_not_kept_to_is_found(seed, monkeypatch):
     by_limit = f"np.sqrt({FACTS.max_ratings})"
     planted(
         monkeypatch,
-        cleansed,
+        svd,
         "_shares",
         "np.sqrt(np.repeat(lengths, lengths))",
         by_limit,

@@ -39,11 +39,9 @@ from tacit.persistence import (
 from tacit.persistence._side_kinds import KINDS
 from tacit.privacy import Budget, GaussianNoise, Ledger
 from tacit.recommend import SOLVERS, MatrixCompletion
-from tacit.recommend._sides.base import ItemSide
-from tacit.recommend._sides.linear import LinearItems
-from tacit.recommend._sides.neighbors import NeighborItems
-from tacit.recommend._sides.passes import WalkItems
-from tacit.recommend._sides.replayed import ReplayedItems
+from tacit.recommend.items.linear import LinearItems, NeighborItems
+from tacit.recommend.items.side import ItemSide
+from tacit.recommend.items.steps import ReplayedItems, WalkItems
 
 GOLDEN = Path(__file__).parent / "golden" / "sides"
 N_ITEMS, RANK = 7, 3

@@ -9,9 +9,9 @@ from tacit._random import as_generator
 from tacit.mechanisms.grid import noise_assumptions
 from tacit.privacy import GaussianNoise, calibrate
 from tacit.recommend import ItemSide
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sides.local import centered
-from tacit.recommend._sums.means import ItemMeans
+from tacit.recommend.items.side import centered
+from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.solvers.item_means import ItemMeans
 
 
 @dataclass(frozen=True, eq=False)

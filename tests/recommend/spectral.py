@@ -4,8 +4,8 @@ import numpy as np
 
 from tacit._random import as_generator
 from tacit.mechanisms import DiscreteGaussian
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sums.noisy_moments import NoisyMoments
+from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.solvers.moments import NoisyMoments
 
 # Of which noise is as small as whole numbers let it be
 HUGE = 1e7

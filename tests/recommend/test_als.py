@@ -11,14 +11,13 @@ from tacit._release_log import recording
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
-from tacit.recommend._als_items import ItemCounts, RoundSums, learned, tastes
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings import used
-from tacit.recommend._ratings.rating_limits import kept
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sides.linear import LinearItems
-from tacit.recommend._sums.means import ItemMeans, ReleasedMeans
-from tacit.recommend.als import PrivateALS
+from tacit.recommend.items.linear import LinearItems
+from tacit.recommend.ratings import table as used
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings, kept
+from tacit.recommend.solvers.als import PrivateALS
+from tacit.recommend.solvers.als_items import ItemCounts, RoundSums, learned, tastes
+from tacit.recommend.solvers.item_means import ItemMeans, ReleasedMeans
 
 LOW, HIGH = 1.0, 5.0
 

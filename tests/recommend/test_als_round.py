@@ -12,9 +12,9 @@ from tests.stat import assert_detects, assert_follows
 from tacit._random import as_generator
 from tacit.exceptions import PlanError
 from tacit.privacy import GaussianNoise, Neighbors
-from tacit.recommend._sides.local import USUAL_PRIOR_COUNT, plain_arrays
-from tacit.recommend._sums import integer_sums as whole
-from tacit.recommend._sums.als_round import ERROR_WEIGHT, ItemRound
+from tacit.recommend.items.side import USUAL_PRIOR_COUNT, plain_arrays
+from tacit.recommend.solvers import moments as whole
+from tacit.recommend.solvers.als_round import ERROR_WEIGHT, ItemRound
 
 PUBLIC = {"ridge": 0.7, "reach": 1e-6, "bound": 1.0}
 N_ITEMS = 6

@@ -6,10 +6,10 @@ from tests.recommend.doubles import some_ratings
 
 from tacit._random import as_generator
 from tacit.privacy import GaussianNoise, Neighbors
-from tacit.recommend._sides.linear import LinearItems
-from tacit.recommend._sides.local import plain_arrays
-from tacit.recommend._sums import als_kernels
-from tacit.recommend._sums.candidates import LARGEST_GAIN, CandidateGains
+from tacit.recommend.items.linear import LinearItems
+from tacit.recommend.items.side import plain_arrays
+from tacit.recommend.solvers import _kernels as sum_kernels
+from tacit.recommend.solvers.als_round import LARGEST_GAIN, CandidateGains
 
 FACTORS = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 0.0]])
 
@@ -18,7 +18,7 @@ def gains_of(row, vectors, factors, largest=1e6):
     """Return one user's gains, in squares of a rating."""
     total = np.zeros(len(factors), dtype=np.int64)
     block = plain_arrays(row)
-    als_kernels.add_gains(*block, vectors, factors, 0.7, 3.0, largest, 1e15, total)
+    sum_kernels.add_gains(*block, vectors, factors, 0.7, 3.0, largest, 1e15, total)
     return total / 1e15 * largest
 
 

@@ -12,11 +12,11 @@ from tacit._release_log import recording, replaying
 from tacit.exceptions import PlanError
 from tacit.persistence._side_kinds import KINDS
 from tacit.privacy import Budget, Neighbors
-from tacit.recommend import cleansed
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sides.neighbors import NeighborItems
-from tacit.recommend.cleansed import SHARES, CleansedSVD
+from tacit.recommend.items.linear import NeighborItems
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.solvers import svd as cleansed
+from tacit.recommend.solvers.svd import SHARES, CleansedSVD
 
 LOW, HIGH = 1.0, 5.0
 

@@ -14,9 +14,9 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
 from tacit.privacy import Budget, Neighbors
 from tacit.recommend import FrankWolfeCompletion, MatrixCompletion
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend.frank_wolfe import FrankWolfeCompletionPlan
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.solvers.frank_wolfe import FrankWolfeCompletionPlan
 
 BUDGET = Budget(1.0, 1e-6)
 # Whose noise is as small as whole numbers have it
@@ -257,7 +257,7 @@ def test_replayed_rows_are_those_of_the_fit(seed, monkeypatch):
     ratings = some_ratings(30, 6, seed)
     solver = FrankWolfeCompletion(n_iter=2, clip="row", step="standard")
     seen = []
-    from tacit.recommend._sides.passes import WalkItems  # noqa: PLC0415
+    from tacit.recommend.items.steps import WalkItems  # noqa: PLC0415
 
     visited = WalkItems.visited
 
@@ -266,7 +266,7 @@ def test_replayed_rows_are_those_of_the_fit(seed, monkeypatch):
         seen.append((len(side.keeps), at.coefficients))
         return at
 
-    monkeypatch.setattr(WalkItems, "walked", noted)
+    monkeypatch.setattr(WalkItems, "visited", noted)
     side = fitted(solver, ratings, Budget(50.0, 1e-6), seed)
     in_fit = next(found for n_steps, found in seen if n_steps == 1)
     monkeypatch.undo()

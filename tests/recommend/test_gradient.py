@@ -20,18 +20,18 @@ from tacit._release_log import recording, replaying
 from tacit.exceptions import PlanError
 from tacit.persistence._side_kinds import KINDS
 from tacit.privacy import Budget, Composed, GaussianNoise, Neighbors
-from tacit.recommend import gradient
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sides import replay_kernels
-from tacit.recommend._spectrum import strengths
-from tacit.recommend._sums import moment_kernels
-from tacit.recommend.gradient import (
+from tacit.recommend.items import _kernels as user_kernels
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.solvers import _kernels as sum_kernels
+from tacit.recommend.solvers import gradient
+from tacit.recommend.solvers.gradient import (
     LARGEST_RADIUS,
     ProjectedGradientCompletion,
     _projection,
     onto_simplex,
 )
+from tacit.recommend.solvers.moments import strengths
 
 LOW, HIGH = 1.0, 5.0
 BUDGET = Budget(1.0, 1e-6)
@@ -162,14 +162,14 @@ def test_no_user_moves_a_sum_further_than_declared(neighbors, seed):
 
 
 def test_rows_that_are_not_clipped_would_be_seen(monkeypatch, seed):
-    kernel = replay_kernels.descend
+    kernel = user_kernels.descend
 
     def loose(*arguments):
         *fixed, radii, rows, coefficients = arguments
         kernel(*fixed, 4 * radii, rows, coefficients)
         rows *= 4
 
-    monkeypatch.setattr(replay_kernels, "descend", loose)
+    monkeypatch.setattr(user_kernels, "descend", loose)
     # steps beyond one lead beyond the largest radius
     solver = ProjectedGradientCompletion(
         n_iter=3, step=3.0, row_norm=0.5, nuclear_norm=1e3
@@ -316,7 +316,7 @@ def test_sums_are_the_same_however_large_the_catalogue_is(seed):
     wide = {}
     for size in (5, 40):
         found = np.zeros(size * (size + 1) // 2, dtype=np.int64)
-        moment_kernels.add_outer(*block, size, 1e9, found)
+        sum_kernels.add_outer(*block, size, 1e9, found)
         wide[size] = np.zeros((size, size), dtype=np.int64)
         wide[size][np.triu_indices(size)] = found
     assert wide[5].any()

@@ -18,8 +18,8 @@ from tacit._random import as_generator
 from tacit._release_log import recording, replaying
 from tacit.privacy import Budget
 from tacit.recommend import SOLVERS, MatrixCompletion, UserRow, UserSide
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings.table import Ratings
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings
 
 N_ITEMS = 14
 FACTS = RatingFacts(N_ITEMS, 1.0, 5.0, 60, 8)

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from tests.stat import assert_counts_detect, assert_counts_follow
 
-from tacit.recommend._ratings.rating_limits import kept
-from tacit.recommend._ratings.table import Ratings
+from tacit.recommend.ratings.table import Ratings, kept
 
 N_ITEMS = 40
 

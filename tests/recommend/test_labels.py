@@ -12,8 +12,8 @@ from tests.recommend.doubles import MeansSolver
 
 from tacit._release_log import recording, replaying
 from tacit.recommend import MatrixCompletion
-from tacit.recommend._ratings.columns import as_numbers, listed
-from tacit.recommend._ratings.reading import read_ratings
+from tacit.recommend.ratings.columns import as_numbers, listed
+from tacit.recommend.ratings.reading import read_ratings
 
 DAY = dt.date(2020, 1, 1)
 HOURS = [dt.datetime(2020, 1, 1, hour) for hour in range(3)]

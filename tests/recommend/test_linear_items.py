@@ -8,9 +8,9 @@ from tests.recommend.doubles import some_ratings
 from tests.recommend.spectral import full, low_rank
 
 from tacit._random import as_generator
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sides.linear import LinearItems
-from tacit.recommend._spectrum import directions, leading, strengths
+from tacit.recommend.items.linear import LinearItems
+from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.solvers.moments import directions, leading, strengths
 
 N_ITEMS, RANK = 9, 3
 

@@ -3,9 +3,9 @@
 import numpy as np
 from tests.recommend.doubles import some_ratings
 
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sides.local import centered
+from tacit.recommend.items.side import centered
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings
 
 FACTS = RatingFacts(n_items=30, low=1.0, high=5.0, n_users=100, max_ratings=80)
 

@@ -13,10 +13,9 @@ from tacit._random import as_generator
 from tacit.exceptions import PlanError
 from tacit.privacy import GaussianNoise, Neighbors
 from tacit.recommend import ItemMeans
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sums.means import LEVEL_WEIGHT
-from tacit.recommend._sums.shrinkage import shrunk
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.solvers.item_means import LEVEL_WEIGHT, shrunk
 
 LOW, HIGH = 1.0, 5.0
 

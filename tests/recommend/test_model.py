@@ -17,8 +17,8 @@ from tacit._random import as_generator
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.privacy import Budget, GaussianNoise, Ledger, calibrate
 from tacit.recommend import SOLVERS, CompletionPlan, ItemSide, MatrixCompletion
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._solvers import SUMS
+from tacit.recommend._plan import SUMS
+from tacit.recommend.ratings.table import Ratings
 
 N_ITEMS = 6
 ROWS = triples(some_ratings(30, N_ITEMS, 0))

@@ -11,10 +11,10 @@ from tacit._random import as_generator
 from tacit._release_log import recording, replaying
 from tacit.exceptions import PlanError
 from tacit.privacy import GaussianNoise, Neighbors
-from tacit.recommend._spectrum import leading_pair
-from tacit.recommend._sums import products
-from tacit.recommend._sums.moment_kernels import add_product
-from tacit.recommend._sums.products import NoisyProducts
+from tacit.recommend.solvers import frank_wolfe_sums
+from tacit.recommend.solvers._kernels import add_product
+from tacit.recommend.solvers.frank_wolfe_sums import NoisyProducts
+from tacit.recommend.solvers.moments import leading_pair
 
 ALMOST_NONE = 1e-5
 
@@ -62,8 +62,8 @@ def test_every_product_is_with_a_unit_vector(method, seed, monkeypatch):
         norms.append(np.linalg.norm(vector))
         return summed(kernel, blocks, size, vector, factor)
 
-    summed = products.summed
-    monkeypatch.setattr(products, "summed", noted)
+    summed = frank_wolfe_sums.summed
+    monkeypatch.setattr(frank_wolfe_sums, "summed", noted)
     rows = spread_rows(20, 8, seed)
     NoisyProducts(8, 4, 2.0, method).run(lambda: [block_of(rows)], as_generator(seed))
     np.testing.assert_allclose(norms, np.ones(5), rtol=1e-12)

@@ -4,9 +4,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.recommend._ratings.catalogue import Catalogue
-from tacit.recommend._ratings.reading import read_ratings
-from tacit.recommend._ratings.table import Ratings, settled
+from tacit.recommend.ratings.facts import Catalogue
+from tacit.recommend.ratings.reading import read_ratings
+from tacit.recommend.ratings.table import Ratings, settled
 
 
 def some_ratings(seed, n_users=50, n_items=30, most=20):

@@ -10,8 +10,8 @@ from pyarrow import parquet
 from scipy import sparse
 
 from tacit.recommend import MatrixCompletion
-from tacit.recommend._ratings import sources, spool
-from tacit.recommend._ratings.reading import checked_range, read_ratings
+from tacit.recommend.ratings import columns, reading
+from tacit.recommend.ratings.reading import checked_range, read_ratings
 
 ROWS = [
     ("ann", "tea", 4),
@@ -68,7 +68,7 @@ SOURCES = {
 @pytest.mark.parametrize("batch", [2, 2**19])
 @pytest.mark.parametrize("name", SOURCES)
 def test_all_kinds_of_tables_are_read_alike(name, batch, monkeypatch):
-    monkeypatch.setattr(sources, "BATCH", batch)
+    monkeypatch.setattr(columns, "BATCH", batch)
     assert told(read_ratings(SOURCES[name], **TERMS)) == EXPECTED
 
 
@@ -177,9 +177,8 @@ def test_groups_of_users_make_no_difference(seed, monkeypatch, tmp_path):
     terms = {"items": 40, "rating_range": (-1.5, 1.5)}
     whole = read_ratings(rows, **terms)
     by_matrix = told(read_ratings(matrix, items=50, rating_range=(-1.5, 1.5)))
-    for module in ("spool", "reading"):
-        monkeypatch.setattr(f"tacit.recommend._ratings.{module}.GROUP_USERS", 7)
-    monkeypatch.setattr(sources, "BATCH", 333)
+    monkeypatch.setattr(reading, "GROUP_USERS", 7)
+    monkeypatch.setattr(columns, "BATCH", 333)
     for scratch in (None, tmp_path):
         few = read_ratings(rows, scratch=scratch, **terms)
         for name in ("indptr", "items", "values"):
@@ -362,14 +361,14 @@ def test_columns_are_three_names(columns):
 
 def test_scratch_files_have_no_name_and_are_the_owners(tmp_path, monkeypatch):
     seen = []
-    make = spool._nameless
+    make = reading._nameless
 
     def watched(scratch):
         file = make(scratch)
         seen.append(stat.S_IMODE(os.fstat(file.fileno()).st_mode))
         return file
 
-    monkeypatch.setattr(spool, "_nameless", watched)
+    monkeypatch.setattr(reading, "_nameless", watched)
     table = read_ratings(ROWS, scratch=tmp_path, **TERMS)
     assert seen == [0o600] * 3
     assert list(tmp_path.iterdir()) == []
@@ -384,7 +383,7 @@ def test_a_scratch_folder_that_is_none_is_refused(tmp_path, monkeypatch):
     def full(**terms):
         raise OSError
 
-    monkeypatch.setattr(spool.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(reading.tempfile, "TemporaryFile", full)
     with pytest.raises(ValueError, match=r"^scratch must be a folder with room"):
         read_ratings(ROWS, scratch=tmp_path, **TERMS)
 

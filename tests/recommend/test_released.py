@@ -11,7 +11,7 @@ from tests.recommend.doubles import matrix, some_ratings
 from tacit.persistence import read_side, write_side
 from tacit.privacy import PrivacyReport
 from tacit.recommend import SOLVERS, MatrixCompletion
-from tacit.recommend._sides.linear import LinearItems
+from tacit.recommend.items.linear import LinearItems
 
 NOTHING = "NOTHING about items was released beyond the noise"
 

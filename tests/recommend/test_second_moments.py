@@ -10,7 +10,7 @@ from tacit import Budget, Ledger, _threads
 from tacit._random import as_generator
 from tacit.exceptions import PlanError
 from tacit.recommend import MatrixCompletion
-from tacit.recommend._sums.second_moments import (
+from tacit.recommend.solvers.moments import (
     integer_factor,
     packed_size,
     second_moments,

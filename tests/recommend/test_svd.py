@@ -21,13 +21,13 @@ from tacit._random import as_generator
 from tacit._release_log import recording
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, Neighbors
-from tacit.recommend import _spectrum
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sides import local_kernels
-from tacit.recommend._sides.unit_rows import unit_rows
-from tacit.recommend._sums.noisy_moments import NoisyMoments
-from tacit.recommend.svd import SVDCompletion
+from tacit.recommend.items import _kernels as user_kernels
+from tacit.recommend.items.side import unit_rows
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.solvers import moments as _spectrum
+from tacit.recommend.solvers.moments import NoisyMoments
+from tacit.recommend.solvers.svd import SVDCompletion
 
 LOW, HIGH = 1.0, 5.0
 RELATIONS = list(Neighbors)
@@ -59,13 +59,13 @@ def test_no_user_moves_the_sum_further_than_declared(neighbors, seed):
 
 
 def test_rows_that_are_not_clipped_would_be_seen(monkeypatch, seed):
-    kernel = local_kernels.scale_rows
+    kernel = user_kernels.scale_rows
 
     def loose(indptr, values, radius, scales):
         kernel(indptr, values, radius, scales)
         values *= 1.01
 
-    monkeypatch.setattr(local_kernels, "scale_rows", loose)
+    monkeypatch.setattr(user_kernels, "scale_rows", loose)
     parts, declared = [], 0.0
     for row in rows_to_try(5, LOW, HIGH, seed, 10):
         part, declared = summed(SVDCompletion(row_norm=0.5), row)

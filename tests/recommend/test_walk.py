@@ -12,9 +12,9 @@ from tacit import _threads
 from tacit._random import as_generator
 from tacit._release_log import recording
 from tacit.privacy import Neighbors
-from tacit.recommend._ratings.table import Ratings
-from tacit.recommend._sides.passes import WalkItems
-from tacit.recommend._sums.step_length import StepLength
+from tacit.recommend.items.steps import WalkItems
+from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.solvers.frank_wolfe_sums import StepLength
 
 N_ITEMS = 12
 

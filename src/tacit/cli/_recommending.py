@@ -27,7 +27,7 @@ from tacit.persistence._sides import can_be_listed
 from tacit.privacy import Budget, Neighbors, labelled
 from tacit.recommend import SOLVERS, MatrixCompletion, UserRow
 from tacit.recommend._plan import planned_completion
-from tacit.recommend._ratings.catalogue import Catalogue
+from tacit.recommend.ratings.facts import Catalogue
 
 __all__ = [
     "OwnRow",

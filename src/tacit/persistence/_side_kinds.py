@@ -10,10 +10,8 @@ import numpy as np
 
 from tacit.persistence._arrays import FILE, Arrays
 from tacit.persistence._errors import ModelFileError
-from tacit.recommend._sides.linear import LOCAL_STEPS, LinearItems
-from tacit.recommend._sides.neighbors import NeighborItems
-from tacit.recommend._sides.passes import WalkItems
-from tacit.recommend._sides.replayed import ReplayedItems
+from tacit.recommend.items.linear import LOCAL_STEPS, LinearItems, NeighborItems
+from tacit.recommend.items.steps import ReplayedItems, WalkItems
 
 __all__ = ["KINDS", "SideKind"]
 

@@ -24,9 +24,9 @@ from tacit.persistence._files import (
 from tacit.persistence._side_kinds import KINDS, SideKind
 from tacit.privacy import PrivacyReport
 from tacit.recommend import MatrixCompletion
-from tacit.recommend._ratings.catalogue import Catalogue
 from tacit.recommend._rows import UserRow, own_ratings
-from tacit.recommend._sides.base import ItemSide
+from tacit.recommend.items.side import ItemSide
+from tacit.recommend.ratings.facts import Catalogue
 
 __all__ = [
     "SIDES",

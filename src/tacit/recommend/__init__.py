@@ -1,16 +1,14 @@
-"""Private recommendation: what users would rate, each row for its owner alone."""
+"""Private recommendation: predicted ratings, each user's row for its owner only."""
 
 from tacit.recommend._model import MatrixCompletion
-from tacit.recommend._plan import CompletionPlan
+from tacit.recommend._plan import SOLVERS, CompletionPlan
 from tacit.recommend._rows import Rows, Top, UserRow
-from tacit.recommend._sides.base import ItemSide, UserSide
-from tacit.recommend._solvers import SOLVERS
-from tacit.recommend._sums.means import ItemMeans, ReleasedMeans
-from tacit.recommend.als import PrivateALS
-from tacit.recommend.cleansed import CleansedSVD
-from tacit.recommend.frank_wolfe import FrankWolfeCompletion
-from tacit.recommend.gradient import ProjectedGradientCompletion
-from tacit.recommend.svd import SVDCompletion
+from tacit.recommend.items.side import ItemSide, UserSide
+from tacit.recommend.solvers.als import PrivateALS
+from tacit.recommend.solvers.frank_wolfe import FrankWolfeCompletion
+from tacit.recommend.solvers.gradient import ProjectedGradientCompletion
+from tacit.recommend.solvers.item_means import ItemMeans, ReleasedMeans
+from tacit.recommend.solvers.svd import CleansedSVD, SVDCompletion
 
 __all__ = [
     "SOLVERS",

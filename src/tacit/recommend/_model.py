@@ -17,19 +17,19 @@ from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.privacy import Ledger, Neighbors
-from tacit.recommend._pairs import paired, rated_pairs
 from tacit.recommend._plan import (
     CompletionPlan,
     check_parameters,
     chosen_solver,
     planned_completion,
 )
-from tacit.recommend._ratings.catalogue import Catalogue
-from tacit.recommend._ratings.columns import given_numbers
-from tacit.recommend._ratings.reading import checked_range, read_ratings
-from tacit.recommend._rows import Rows, Top, UserRow, own_ratings
+from tacit.recommend._rows import Rows, Top, UserRow, own_ratings, paired, rated_pairs
+from tacit.recommend.ratings.columns import given_numbers
+from tacit.recommend.ratings.facts import Catalogue, checked_range
+from tacit.recommend.ratings.reading import read_ratings
 
 __all__ = ["MatrixCompletion"]
+
 
 Array = NDArray[np.float64]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -12,14 +13,29 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.privacy.report import in_words
-from tacit.recommend._facts import RatingFacts
-from tacit.recommend._ratings.catalogue import Catalogue
-from tacit.recommend._ratings.reading import checked_range
-from tacit.recommend._solvers import SOLVERS, SUMS
-from tacit.recommend._sums.means import ItemMeans
+from tacit.recommend.ratings.facts import Catalogue, RatingFacts, checked_range
+from tacit.recommend.solvers.als import ALSPlan, PrivateALS
+from tacit.recommend.solvers.frank_wolfe import (
+    FrankWolfeCompletion,
+    FrankWolfeCompletionPlan,
+)
+from tacit.recommend.solvers.gradient import (
+    ProjectedGradientCompletion,
+    ProjectedGradientCompletionPlan,
+)
+from tacit.recommend.solvers.item_means import ItemMeans
+from tacit.recommend.solvers.moments import NoisyMoments
+from tacit.recommend.solvers.svd import CleansedSVD, SVDCompletion
 from tacit.solvers import Plan
 
-__all__ = ["CompletionPlan", "check_parameters", "planned_completion"]
+__all__ = [
+    "SOLVERS",
+    "SUMS",
+    "CompletionPlan",
+    "check_parameters",
+    "planned_completion",
+]
+
 
 # Most ratings of a user that are used, unless she or the catalogue has fewer. Noise
 # grows with it and so does what is learned of people who rate much; published figures
@@ -208,3 +224,72 @@ def chosen_solver(model: Any) -> Any:
             f"noise={noise!r} is for solvers given by name; set it on the solver."
         )
     return solver
+
+
+SOLVERS: dict[str, Any] = {
+    "als": PrivateALS,
+    "frank_wolfe": FrankWolfeCompletion,
+    "svd": SVDCompletion,
+    "gradient": ProjectedGradientCompletion,
+    "cleansed_svd": CleansedSVD,
+}
+
+
+def _of_als(solver: PrivateALS, plan: ALSPlan) -> str:
+    rounds = len(plan.rounds)
+    gains = "" if plan.choice is None else ", and how much candidate vectors gain users"
+    if not rounds:
+        return f"counts and means of items, once, and no direction (rank 0){gains}"
+    return (
+        f"counts and means of items, then in up to {_times(rounds, 'round')} products "
+        "of ratings with users' coefficients and second moments of these, for up to "
+        f"{_times(plan.rank, 'direction')} (rank), or counts and means again where "
+        f"these would be noise{gains}"
+    )
+
+
+def _of_frank_wolfe(
+    solver: FrankWolfeCompletion, plan: FrankWolfeCompletionPlan
+) -> str:
+    means = "" if plan.means is None else "counts and means of items, then "
+    many = any(isinstance(each, NoisyMoments) for each in plan.directions)
+    what = "second moments of" if many else f"{solver.n_products:,} products with"
+    lengths = len(plan.lengths)
+    length = f", and lengths of {lengths:,} of them" if lengths else ""
+    # the published walk pays for a step that it does not take
+    taken = plan.n_iter - (solver.step == "published")
+    return f"{means}in up to {_times(taken, 'step')} {what} users' residuals{length}"
+
+
+def _of_svd(solver: SVDCompletion, plan: Plan) -> str:
+    return (
+        "second moments of users' ratings, once, for up to "
+        f"{_times(solver.rank, 'direction')} (rank)"
+    )
+
+
+def _of_gradient(
+    solver: ProjectedGradientCompletion, plan: ProjectedGradientCompletionPlan
+) -> str:
+    return f"second moments of users' rows, in {_times(len(plan.step_sizes), 'step')}"
+
+
+def _of_cleansed(solver: CleansedSVD, plan: Plan) -> str:
+    return (
+        "counts and means of items, then second moments of what is left and their "
+        f"weights, once, for up to {_times(solver.rank, 'direction')} (rank)"
+    )
+
+
+def _times(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+# What a plan of each of them publishes of users, in words for plan and report
+SUMS: dict[str, Callable[[Any, Any], str]] = {
+    "als": _of_als,
+    "frank_wolfe": _of_frank_wolfe,
+    "svd": _of_svd,
+    "gradient": _of_gradient,
+    "cleansed_svd": _of_cleansed,
+}

@@ -1,1 +1,0 @@
-"""Ratings: read, checked, and kept in rows of users."""

@@ -1,1 +1,0 @@
-"""Item sides, and what users make of them at home."""

@@ -1,1 +1,0 @@
-"""Sums over users in whole numbers, released with noise."""

@@ -1,0 +1,1 @@
+"""Item sides, which are published, and the predictions that users make from them."""

@@ -1,0 +1,249 @@
+"""Item sides of iterative solvers: users repeat the public steps on their own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.recommend.items.side import Block, ItemSide, centered, unit_rows
+from tacit.recommend.ratings.table import Ratings, kept
+
+__all__ = ["ReplayedItems", "Visited", "WalkItems"]
+
+
+Array = NDArray[np.float64]
+
+
+class Visited(NamedTuple):
+    """Where the steps took some users; it is secret.
+
+    ``values`` are ratings less the level and the offsets, ``predicted`` what the steps
+    make of them, and ``others`` what they make of each from the user's other ratings,
+    or nothing.
+    """
+
+    levels: Array
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+    values: Array
+    predicted: Array
+    others: Array
+    coefficients: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WalkItems(ItemSide):
+    """Vectors and lengths of all steps, from which any user replays her own row.
+
+    In each step a user multiplies the residuals of her ratings with the vector of the
+    step, keeps a part of her row, and moves against the product along the vector.
+
+    Parameters
+    ----------
+    keeps
+        What is kept of a row in each step.
+    lengths
+        What the product is multiplied by in each step.
+    strengths
+        Eigenvalue of each step, less its noise, in units of the squared bound on rows.
+    prior_level
+        Level of a user of whom nothing is known.
+    max_ratings
+        Ratings of a user that the lengths are for. The product of one with more is
+        that of as many, on average.
+    row_norm
+        Norm to which ratings and predictions of a user are clipped; None where neither
+        is, and predictions are no longer than the user's ratings.
+
+    Notes
+    -----
+    **Guarantee.** The fields are public, and a user's row is a function of them and of
+    her own ratings, computed by herself: with the fields released privately, all users'
+    rows together are jointly private (Kearns, Pai, Roth and Ullman 2014). The fit takes
+    these very steps, so a row replayed from the ratings that the fit used is the same
+    to the last bit.
+    """
+
+    keeps: Array
+    lengths: Array
+    strengths: Array
+    prior_level: float
+    max_ratings: int
+    row_norm: float | None = None
+
+    @classmethod
+    def start(
+        cls,
+        offsets: Array,
+        low: float,
+        high: float,
+        prior_level: float,
+        max_ratings: int,
+        row_norm: float | None = None,
+    ) -> WalkItems:
+        """Return the side before the first step."""
+        none = np.empty(0)
+        return cls(
+            np.empty((len(offsets), 0)),
+            offsets,
+            low,
+            high,
+            none,
+            none,
+            none,
+            prior_level,
+            max_ratings,
+            row_norm,
+        )
+
+    def moved(
+        self, vector: Array, keep: float, length: float, strength: float
+    ) -> WalkItems:
+        """Return the side after one more step."""
+        return replace(
+            self,
+            vectors=np.column_stack([self.vectors, vector]),
+            keeps=np.append(self.keeps, keep),
+            lengths=np.append(self.lengths, length),
+            strengths=np.append(self.strengths, strength),
+        )
+
+    def _at_home(self, ratings: Ratings) -> tuple[Array, Array]:
+        at = self.visited(ratings, with_others=False)
+        return at.levels, at.coefficients
+
+    def visited(self, ratings: Ratings, *, with_others: bool = True) -> Visited:
+        """Return where all steps take some users."""
+        from tacit.recommend.items import _kernels as kernels  # noqa: PLC0415 - Numba
+
+        block, levels = centered(ratings, self.prior_level, offsets=self.offsets)
+        indptr, items, values = block
+        predicted = np.empty_like(values)
+        others = np.empty(len(values) if with_others else 0)
+        coefficients = np.zeros((len(levels), len(self.keeps)))
+        kernels.walk(
+            indptr,
+            items,
+            values,
+            np.ascontiguousarray(self.vectors.T),
+            self.keeps,
+            self.lengths,
+            inf if self.row_norm is None else self.row_norm,
+            float(self.max_ratings),
+            predicted,
+            others,
+            coefficients,
+        )
+        return Visited(levels, indptr, items, values, predicted, others, coefficients)
+
+    def unit_residuals(self, ratings: Ratings, bound: float) -> Block:
+        """Return the residuals of some users over ``bound``, within the unit ball."""
+        from tacit.recommend.items import _kernels as kernels  # noqa: PLC0415 - Numba
+
+        at = self.visited(ratings, with_others=False)
+        kernels.unit_residuals(at.indptr, at.values, at.predicted, bound)
+        return at.indptr, at.items, at.predicted
+
+
+# Numbers in the dense rows of a block, which is 32 megabytes
+BLOCK_NUMBERS = 2**22
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReplayedItems(ItemSide):
+    """Public projections, through which each user takes her own row.
+
+    A row starts from zero. Each step moves it towards the user's ratings, clips it,
+    and multiplies it by a public matrix ``V diag(shrink) V^T``.
+
+    Parameters
+    ----------
+    projections
+        Directions of all steps, one step's columns after the other's.
+    shrinks
+        What each direction is multiplied by.
+    ranks
+        Number of directions of each step that was made.
+    step_sizes, radii
+        Size of each step, and the norm a row is clipped to after it, where one is that
+        of the longest row of ratings.
+    row_norm
+        Norm that rows of ratings are clipped to, in ratings.
+    max_ratings
+        Most ratings of a user that are used.
+    key
+        What decides on these, the same for all users.
+
+    Notes
+    -----
+    **Guarantee.** Fields are public, and a user's row is a function of them and of her
+    own ratings: the very row of the fit, bit for bit, since the fit replays too.
+    """
+
+    projections: Array
+    shrinks: Array
+    ranks: NDArray[np.int64]
+    step_sizes: Array
+    radii: Array
+    row_norm: float
+    max_ratings: int
+    key: NDArray[np.uint8]
+
+    def stepped(self, vectors: Array, shrinks: Array) -> ReplayedItems:
+        """Return this side with one more projection."""
+        return replace(
+            self,
+            vectors=vectors,
+            projections=np.concatenate([self.projections, vectors], axis=1),
+            shrinks=np.concatenate([self.shrinks, shrinks]),
+            ranks=np.append(self.ranks, vectors.shape[1]),
+        )
+
+    def next_rows(self, ratings: Ratings) -> Iterator[Callable[[], Block]]:
+        """Yield what makes users' rows after another step, over its radius.
+
+        They are secret.
+        """
+        users = max(1, BLOCK_NUMBERS // self.n_items)
+        return (partial(self._next, block) for block in ratings.blocks(users))
+
+    def _next(self, block: Ratings) -> Block:
+        rows = np.empty((block.n_users, self.n_items))
+        self._descend(block, rows)
+        items = np.arange(self.n_items, dtype=np.int32)
+        indptr = np.arange(block.n_users + 1, dtype=np.int64) * self.n_items
+        return indptr, np.tile(items, block.n_users), rows.ravel()
+
+    def _at_home(self, block: Ratings) -> tuple[Array, Array]:
+        levels, scales, coefficients = self._descend(
+            block, np.empty((block.n_users, 0))
+        )
+        # rows that were clipped are made long again: that is up to each user
+        return levels, coefficients / scales[:, None]
+
+    def _descend(self, block: Ratings, rows: Array) -> tuple[Array, Array, Array]:
+        """Fill ``rows``; return levels, scales, and coefficients of scaled rows."""
+        from tacit.recommend.items import _kernels as kernels  # noqa: PLC0415 - numba
+
+        block = kept(block, self.max_ratings, self.key.tobytes())
+        middle = self.low / 2 + self.high / 2
+        parts, levels, scales = unit_rows(block, middle, self.row_norm)
+        last = int(self.ranks[-1]) if len(self.ranks) else 0
+        coefficients = np.empty((len(levels), last))
+        kernels.descend(
+            *parts,
+            np.ascontiguousarray(self.projections),
+            self.shrinks,
+            self.ranks,
+            self.step_sizes,
+            self.radii,
+            rows,
+            coefficients,
+        )
+        return levels, scales, coefficients

@@ -1,0 +1,1 @@
+"""Ratings: what is public about them, reading, and rows of users."""

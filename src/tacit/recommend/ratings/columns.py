@@ -1,0 +1,316 @@
+"""Columns of users, items and ratings, in batches, from any source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import compute
+from pyarrow.compute import run_end_decode
+
+from tacit.data._files.table_files import CSV, open_table
+
+__all__ = [
+    "BATCH",
+    "UserCodes",
+    "as_numbers",
+    "batches",
+    "given_numbers",
+    "is_csv",
+    "listed",
+]
+
+
+# Rows of a batch, some hundred bytes each while they are told apart
+BATCH = 2**19
+
+NO_RATINGS = (
+    "ratings must be a sparse matrix of users by items, rows of user, item and rating, "
+    "a data frame with these columns, or the path of a CSV, Parquet or Arrow file or "
+    "of a folder of Parquet files; of a dense matrix make a sparse one, such as "
+    "scipy.sparse.coo_array, that stores what was rated alone."
+)
+
+Batch = tuple[Any, Any, Any]
+
+
+def is_csv(source: Any) -> bool:
+    """Return whether this is the path of a file in which all labels are texts."""
+    if not isinstance(source, str | os.PathLike):
+        return False
+    # a folder may have any name
+    return Path(source).suffix.lower() in CSV and not Path(source).is_dir()
+
+
+def batches(source: Any, columns: Sequence[str]) -> Iterator[Batch]:
+    """Yield users, items and ratings of some rows at a time, as columns."""
+    if isinstance(source, str | os.PathLike):
+        return _of_path(Path(source), columns)
+    if hasattr(source, "iloc") and hasattr(source, "columns"):
+        return _of_pandas(source, columns)
+    if hasattr(source, "__arrow_c_stream__"):
+        try:
+            stream = pa.RecordBatchReader.from_stream(source)
+        except (pa.ArrowException, TypeError):  # one column, without a name
+            raise ValueError(NO_RATINGS) from None
+        _refuse_lacking(stream.schema.names, columns)
+        return _of_arrow(stream, columns)
+    return _of_triples(source)
+
+
+def _of_triples(source: Any) -> Iterator[Batch]:
+    if isinstance(source, np.ma.MaskedArray):
+        raise ValueError(
+            "ratings must not be a masked array; leave out the rows that are masked."
+        )
+    if isinstance(source, np.ndarray):
+        source = np.asarray(source)  # a column of a matrix would be a matrix
+        three = source.ndim == 2 and source.shape[1] == 3
+    else:
+        three = isinstance(source, Sequence) and all(
+            isinstance(row, Sequence | np.ndarray)
+            and not isinstance(row, str | bytes | bytearray)
+            and len(row) == 3
+            for row in source
+        )
+    if not three:
+        raise ValueError(NO_RATINGS)
+    for first in range(0, len(source), BATCH):
+        rows = source[first : first + BATCH]
+        if isinstance(rows, np.ndarray):
+            yield rows[:, 0], rows[:, 1], rows[:, 2]
+        else:
+            # [ratings:cells] one text would make texts of all numbers to numpy
+            users, items, ratings = map(list, zip(*rows, strict=True))
+            yield users, items, ratings
+
+
+def _of_pandas(frame: Any, columns: Sequence[str]) -> Iterator[Batch]:
+    _refuse_lacking(list(frame.columns), columns)
+    for first in range(0, len(frame), BATCH):
+        rows = frame.iloc[first : first + BATCH]
+        users, items, ratings = (_series(rows[name]) for name in columns)
+        yield users, items, ratings
+
+
+def _series(series: Any) -> Any:
+    """Return a column with a type of its own as Arrow has it, else a list of cells."""
+    # [ratings:cells] objects and categories may be of several kinds, and for those
+    # Arrow would guess one, by which a cell of one user changed those of all
+    if series.dtype != object and not hasattr(series.dtype, "categories"):
+        try:
+            column = pa.Array.from_pandas(series)
+        except (pa.ArrowException, TypeError, ValueError):
+            pass  # a type that Arrow has not
+        else:
+            if not isinstance(column.type, pa.BaseExtensionType):
+                return column
+    return series.astype(object).tolist()
+
+
+def _of_arrow(stream: Any, columns: Sequence[str]) -> Iterator[Batch]:
+    for whole in stream:
+        for first in range(0, len(whole), BATCH):
+            batch = whole.slice(first, BATCH)
+            users, items, ratings = (batch.column(name) for name in columns)
+            yield users, items, ratings
+
+
+def _of_path(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
+    # [ratings:lines] the reader of all tables, by which a line is a row whatever is in
+    # it: a reader of its own let the quotes of one user swallow the lines of others
+    table = open_table(path)
+    _refuse_lacking(table.names, columns)
+    user, item, rating = columns
+    for batch in table.read({user: "raw", item: "raw", rating: "number"}, BATCH):
+        users, items = batch.column(user), batch.column(item)
+        if is_csv(path):
+            users, items = _empty_as_missing(users), _empty_as_missing(items)
+        yield users, items, batch.column(rating)
+
+
+def _empty_as_missing(texts: Any) -> Any:
+    missing = pa.scalar(None, texts.type)
+    return compute.if_else(compute.equal(texts, ""), missing, texts)
+
+
+def _refuse_lacking(names: Sequence[Any], columns: Sequence[str]) -> None:
+    for name in columns:
+        if list(names).count(name) != 1:
+            raise ValueError(
+                f"ratings must have one column {name!r}; name the columns of user, "
+                "item and rating with columns, and melt a table that has a column for "
+                "each item into such rows."
+            )
+
+
+class UserCodes:
+    """Users by the order in which they come, as each batch adds some.
+
+    It holds each label, hence memory in proportion to the number of users.
+    """
+
+    def __init__(self) -> None:
+        self._private_positions: dict[Hashable, int] = {}
+
+    def of(self, column: Any) -> NDArray[np.int64]:
+        """Return the place of the user of each cell, new ones after the others."""
+        positions = self._private_positions
+        labels, codes = listed(column)
+        found = list(map(positions.get, labels))
+        for k in [k for k, position in enumerate(found) if position is None]:
+            if _is_missing(labels[k]):
+                raise ValueError(
+                    "ratings must have a user in each row, a whole number or a text; "
+                    "leave out rows without one."
+                ) from None
+            found[k] = positions.setdefault(labels[k], len(positions))
+        return np.array(found, dtype=np.int64)[codes]
+
+
+def listed(column: Any) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the different cells in the order they come, and which each cell is.
+
+    What can be no label, as a list, is None there. Other cells change nothing about
+    one: it is of the kind that it has itself, or that its column is declared to have.
+    """
+    cells = _plain(column)
+    if not isinstance(cells, list):
+        try:
+            encoded = cells.dictionary_encode(null_encoding="encode")
+        except pa.ArrowException:  # a type whose cells Arrow does not compare
+            cells = _values(cells)
+        else:
+            codes = encoded.indices.to_numpy().astype(np.int64)
+            return _values(encoded.dictionary), codes
+    try:
+        return _told_apart(cells)
+    except (TypeError, ValueError):
+        return _told_apart([_label(cell) for cell in cells])
+
+
+def _told_apart(cells: list[Any]) -> tuple[list[Any], NDArray[np.int64]]:
+    positions: dict[Hashable, int] = {}
+    codes = [positions.setdefault(cell, len(positions)) for cell in cells]
+    return list(positions), np.array(codes, dtype=np.int64)
+
+
+def as_numbers(column: Any) -> NDArray[np.float64]:
+    """Return ratings as numbers, or refuse what is no finite number."""
+    cells = _plain(column)
+    found = given_numbers(cells) if isinstance(cells, list) else _arrow_numbers(cells)
+    if found is None or not np.isfinite(found).all():
+        raise ValueError(
+            "ratings must be finite numbers, with none missing; leave out items that a "
+            "user did not rate."
+        ) from None
+    return found
+
+
+def given_numbers(values: Any) -> NDArray[np.float64] | None:
+    """Return the numbers of a list or a column, or None for what is no such thing."""
+    if isinstance(values, str | bytes | Mapping) or getattr(values, "ndim", 1) != 1:
+        return None
+    try:
+        cells = list(values)
+        if all(map(_is_number, cells)):
+            return np.array([float(cell) for cell in cells], dtype=np.float64)
+    except (TypeError, ValueError, ArithmeticError):  # none, or beyond all floats
+        pass
+    return None
+
+
+def _is_number(cell: Any) -> bool:
+    # a span of time is an integer to numpy
+    known = isinstance(cell, Real | Decimal | np.bool_)
+    return known and not isinstance(cell, np.timedelta64)
+
+
+def _plain(column: Any) -> Any:
+    """Return a column as an Arrow array of plain cells, or a list of cells."""
+    if isinstance(column, list):
+        return column
+    if isinstance(column, np.ndarray):
+        if column.dtype.kind == "O":
+            return column.tolist()
+        try:
+            column = pa.array(np.ascontiguousarray(column))
+        except (pa.ArrowException, ValueError):  # types that Arrow has not
+            return column.tolist()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    while pa.types.is_dictionary(column.type) or _is_run(column):
+        # categories that no row has are no users
+        runs = _is_run(column)
+        try:
+            column = run_end_decode(column) if runs else column.dictionary_decode()
+        except pa.ArrowException:  # of a type that Arrow does not do it for
+            return _values(column)
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if pa.types.is_binary_view(column.type):
+        return column.cast(pa.large_binary())
+    if pa.types.is_float16(column.type):
+        return column.cast(pa.float32())
+    return column
+
+
+def _is_run(column: Any) -> bool:
+    return pa.types.is_run_end_encoded(column.type)
+
+
+def _values(array: Any) -> list[Any]:
+    """Return cells as values of Python, None where it has no such value."""
+    if pa.types.is_integer(array.type) and not array.null_count:
+        return array.to_numpy().tolist()  # many times faster
+    try:
+        return array.to_pylist()
+    except (ValueError, ArithmeticError):
+        return [_value(cell) for cell in array]
+
+
+def _value(cell: Any) -> Any:
+    try:
+        return cell.as_py()
+    except (ValueError, ArithmeticError):  # a date after 9999, bytes that are no text
+        return None
+
+
+def _label(cell: Any) -> Hashable:
+    try:
+        hash(cell)
+    except (TypeError, ValueError):  # the latter from spans of time without a unit
+        return None
+    return cell
+
+
+def _is_missing(label: Hashable) -> bool:
+    try:
+        # what differs from itself is missing too
+        return label is None or bool(label != label)
+    except TypeError:  # as missing cells of pandas, which compare with nothing
+        return True
+
+
+def _arrow_numbers(array: Any) -> NDArray[np.float64] | None:
+    kind = array.type
+    if array.null_count:
+        return None
+    if pa.types.is_decimal(kind):
+        # by Arrow the last bits change with the digits that the column is declared with
+        return given_numbers(array.to_pylist())
+    number = (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+    )
+    if not (number or len(array) == 0):
+        return None
+    return array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)

@@ -1,0 +1,216 @@
+"""What is public about ratings before a fit: the catalogue of items and the range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from decimal import Decimal
+from math import isfinite, nan
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from tacit._validate import at_least, plain, shown
+
+__all__ = ["Catalogue", "RatingFacts", "checked_range", "integer_id"]
+
+
+# places of items are kept in 32 bits
+MOST_ITEMS = 2**31 - 1
+# Steps of 32-bit numbers that a range of ratings has at least
+LEAST_STEPS = 1000
+
+
+@dataclass(frozen=True, repr=False)
+class Catalogue:
+    """The items that may be rated, which are public.
+
+    Parameters
+    ----------
+    labels
+        Label of each item: whole numbers, or texts. A range has items 0 to n - 1.
+    """
+
+    labels: Sequence[int] | Sequence[str]
+    _positions: Mapping[int | str, int] | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return f"Catalogue of {len(self)} items"
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @classmethod
+    def of(cls, items: Any) -> Catalogue:
+        """Return the catalogue of a number of items, or of their labels."""
+        if isinstance(items, Catalogue):
+            return items
+        if isinstance(items, Integral):
+            at_least(1, items=items)
+            if items > MOST_ITEMS:
+                raise ValueError(f"items must be at most {MOST_ITEMS}, got {items!r}.")
+            return cls(range(int(items)))
+        if isinstance(items, Set):
+            raise ValueError(
+                "items must be in an order, in which item vectors are published, and a "
+                "set has none; give a list."
+            )
+        # of a table, parts are the names of its columns
+        table = hasattr(items, "columns")
+        if items is None or table or isinstance(items, str | bytes | Mapping):
+            labels = None
+        else:
+            labels = _plain_labels(items)
+        if not labels:
+            raise ValueError(
+                "items must be the number of items, or a list of their labels, all "
+                "whole numbers or all texts; it is the public catalogue."
+            )
+        if not all(map(_can_be_written, labels)):
+            raise ValueError(
+                "items must be labels that can be written: texts in UTF-8 without "
+                "zeros, or whole numbers of 64 bits."
+            )
+        positions = {label: position for position, label in enumerate(labels)}
+        if len(positions) < len(labels):
+            raise ValueError("items must be labels of which none is there twice.")
+        return cls(tuple(labels), positions)
+
+    def in_words(self) -> str:
+        """Return what labels are, for those who have others in their ratings."""
+        if self._positions is None:
+            return f"whole numbers from 0 to {len(self) - 1}"
+        kind = "texts" if isinstance(self.labels[0], str) else "whole numbers"
+        return f"{len(self)} {kind}"
+
+    def position(self, label: Any) -> int:
+        """Return the place of a label, or -1 for what is not in the catalogue."""
+        if self._positions is not None:
+            try:
+                return self._positions.get(label, -1)
+            except Exception:  # what cannot be hashed is no label
+                return -1
+        number = integer_id(label)
+        return -1 if number is None or not 0 <= number < len(self) else number
+
+    def of_texts(self) -> Catalogue:
+        """Return the same items with their labels as they are written in a file."""
+        return Catalogue.of([str(label) for label in self.labels])
+
+
+def integer_id(label: Any) -> int | None:
+    """Return a number that is whole, of whatever type, or None for other things."""
+    if isinstance(label, np.timedelta64):  # an integer to numpy
+        return None
+    if isinstance(label, Integral):
+        return int(label)
+    if not isinstance(label, Real | Decimal | np.bool_):
+        return None
+    try:
+        # by the float first: a Decimal of few letters may have a billion digits
+        number = int(label) if float(label).is_integer() else None
+    except (TypeError, ValueError, ArithmeticError):  # no finite number
+        return None
+    return number if number == label else None
+
+
+def _plain_labels(items: Iterable[Any]) -> list[int] | list[str] | None:
+    """Return labels as Python's own values, or None where they are none."""
+    try:
+        cells = items.tolist() if isinstance(items, np.ndarray) else list(items)
+    except TypeError:
+        return None
+    if all(isinstance(cell, str) for cell in cells):
+        return [str(cell) for cell in cells]
+    if all(isinstance(c, Integral) and not isinstance(c, bool) for c in cells):
+        return [int(cell) for cell in cells]
+    return None
+
+
+def _can_be_written(label: int | str) -> bool:
+    """Return whether a label can be saved, which is too late to ask after a charge."""
+    if isinstance(label, int):
+        return -(2**63) <= label < 2**63
+    try:
+        return b"\0" not in label.encode()  # which numpy takes for an end
+    except UnicodeEncodeError:  # half a character
+        return False
+
+
+@dataclass(frozen=True)
+class RatingFacts:
+    """Everything public about a table of ratings.
+
+    Parameters
+    ----------
+    n_items
+        Number of items in the public catalogue.
+    low, high
+        Ends of the range of ratings, into which all are clipped.
+    n_users
+        Number of users to plan for: the true number when neighbors replace a user, a
+        guess when they add or remove one. Only accuracy depends on it.
+    max_ratings
+        Most ratings of a user that are used for what is published.
+    """
+
+    n_items: int
+    low: float
+    high: float
+    n_users: int
+    max_ratings: int
+
+    def __post_init__(self) -> None:
+        plain(self)
+        at_least(
+            1, n_items=self.n_items, n_users=self.n_users, max_ratings=self.max_ratings
+        )
+
+    @property
+    def middle(self) -> float:
+        """Middle of the range, which stands for a rating nobody knows."""
+        return self.low / 2 + self.high / 2
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the range: no rating is further from the middle."""
+        return self.high / 2 - self.low / 2
+
+    @property
+    def width(self) -> float:
+        """Width of the range: no centered rating is larger."""
+        return self.high - self.low
+
+
+def checked_range(rating_range: Any) -> tuple[float, float]:
+    """Return the two ends, which the user must know without the data."""
+    if rating_range is None:
+        raise ValueError(
+            "rating_range must be given: the lowest and highest rating there can be, "
+            "set without the data."
+        )
+    try:
+        ends = tuple(rating_range)
+    except TypeError:
+        ends = ()
+    real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
+    try:
+        low, high = map(float, ends) if real and len(ends) == 2 else (nan, nan)
+    except OverflowError:
+        raise ValueError(
+            "rating_range must be within 1e30, got a whole number beyond all floats."
+        ) from None
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise ValueError(
+            "rating_range must be two finite numbers, the lower first, "
+            f"got {shown(rating_range)}."
+        )
+    largest = max(abs(low), abs(high))
+    step = float(np.spacing(np.float32(min(largest, 1e30))))
+    if largest > 1e30 or high - low < max(LEAST_STEPS * step, 1e-30):
+        raise ValueError(
+            "rating_range must be within 1e30 and wide enough for 32-bit numbers, got "
+            f"{shown(rating_range)}; take the lower end off all ratings, or scale them."
+        )
+    return low, high

@@ -1,0 +1,349 @@
+"""Private alternating least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from hashlib import shake_256
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._validate import at_least, one_of, plain
+from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.privacy import Budget, Composed, Event, GaussianNoise, Neighbors, calibrate
+from tacit.recommend.items.linear import LinearItems
+from tacit.recommend.items.side import Block, check_size, plain_arrays
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings, UsedRatings, public_key
+from tacit.recommend.solvers.als_items import ItemCounts, learned, tastes
+from tacit.recommend.solvers.als_round import CandidateGains, ItemRound
+from tacit.recommend.solvers.item_means import ItemMeans, ReleasedMeans
+from tacit.solvers._base import require_delta
+
+__all__ = ["ALSPlan", "PrivateALS"]
+
+
+Array = NDArray[np.float64]
+
+KEEPS = ("even", "adaptive")
+# Ratings of an average item over the noise on their sum, from which on item vectors are
+# more than noise; both as all of the budget would have them, in units of one rating of
+# the usual size. Chosen on synthetic tables, as all constants here
+CLEAR_MEANS = 15.0
+# Users a unit of noise, where items are as many as its square, from which on a third
+# round is worth its noise
+MANY_USERS = 500.0
+# Users, in the same units, that make one more direction worth a start
+USERS_PER_START = 15.0
+LEAST_STARTS, MOST_STARTS = 4, 32
+# Directions that later rounds keep where the rank is not given
+USUAL_RANK = 8
+# Standard deviation that the mean gain of a candidate should have, in squares of the
+# usual size of a rating, and limits of the fraction of the squared Gaussian parameter
+# that this takes. With more noise than the last, gains would not be seen, and the
+# budget is left to item means
+CHOICE_NOISE, LEAST_CHOICE, MOST_CHOICE, UNSEEN_GAIN = 0.004, 0.01, 0.05, 0.01
+# Fraction of item means where rounds are planned: this over the users above, in limits
+MEANS_USERS = 40.0
+MIN_FRACTION, MAX_FRACTION = 0.15, 0.5
+# Weight of the last round, where the others have one
+LAST_WEIGHT = 1.5
+# Coefficients of unit variance are clipped at this part of their usual norm: most users
+# then have as much of a say as they may
+REACH = 0.3
+# Room for the round-off of fractions that are added up, relatively
+ROUND_OFF = 1e-12
+# All are, where the item vectors were made up
+LEAST_REACH = 1e-6
+# Size of random vectors, against the usual size of a rating
+START_SIZE = 0.3
+# What candidates multiply the free vectors by: a half gains nearly as much as all of
+# them where users differ in these tastes, and costs a quarter where they do not
+FREE_PARTS = (0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class ALSPlan:
+    """Noise on item means, on the sums of each round and on the choice.
+
+    It is fixed without data. ``again`` has, for each round, the item means that are
+    released in place of this round and all later ones where vectors would be noise;
+    the cost is the same.
+    """
+
+    facts: RatingFacts
+    means: ItemMeans
+    rounds: tuple[ItemRound, ...]
+    again: tuple[ItemMeans, ...]
+    choice: CandidateGains | None
+    least_count: float
+    n_starts: int
+    rank: int
+
+    @property
+    def bound(self) -> float:
+        """Usual size of a rating less its user's level: half the half-width."""
+        return self.facts.half_width / 2
+
+    @property
+    def event(self) -> Event:
+        """What all releases cost together.
+
+        Item means in place of rounds have the Gaussian parameter of these.
+        """
+        last = () if self.choice is None else (self.choice,)
+        released = (self.means, *self.rounds, *last)
+        return Composed(tuple(each.event for each in released))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on besides the bounds."""
+        return noise_assumptions(self.means.noise)
+
+
+@dataclass(frozen=True)
+class PrivateALS:
+    """Complete ratings by alternating least squares, users at home and items in noise.
+
+    First, noisy counts and offsets of items are released. Then, in each round, users
+    fit their ratings to the item vectors so far, each at home; noisy sums of products
+    of their ratings and coefficients are released, and make better item vectors. These
+    are shrunk by the known noise, and directions that are no more than noise are
+    dropped. Where released counts are too small for rounds, or a round finds no
+    direction, the rest of the budget is spent on item offsets again. Two vectors an
+    item follow from its offset and its popularity at no cost, as users differ in how
+    much they go by either. Last, noisy leave-one-out errors of users decide which of
+    these vectors predict better than offsets alone; others are left out.
+
+    Parameters
+    ----------
+    rank
+        Most directions that are learned, or ``"auto"`` for up to 8; always fewer than
+        items.
+    n_iter
+        Most rounds. None is two, or three where users are many for the noise, and none
+        where they are too few, which released counts of items decide.
+    keep
+        Which ratings of a user the rounds use where ``max_ratings`` limits them:
+        ``"even"`` draws all with the same odds, ``"adaptive"`` with odds of one over
+        the root of an item's released count, for rare items, as [1]_ prefer them.
+        Item means are of an even choice either way. On MovieLens 1M an even choice
+        predicted better, and no limit best.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** The item side is a composition of Gaussian mechanisms, calibrated
+    exactly as one, for all ratings of a user; users' rows together are jointly private
+    (Kearns, Pai, Roth and Ullman 2014). Ratings of a user need no limit in number: her
+    part of each sum has norm one at most, whatever she rates. After [1]_, with weights
+    of ratings after [2]_ but one over the root of a user's own number, and without
+    second moments of coefficients for each item, which cost most: those of all items
+    together, times the item's count, stand for them. A user's coefficients for a rating
+    are found without this rating, so that the noise of one round does not feed the
+    next.
+
+    References
+    ----------
+    .. [1] S. Chien, P. Jain, W. Krichene, S. Rendle, S. Song, A. Thakurta and L. Zhang,
+       "Private alternating least squares", ICML 2021.
+    .. [2] W. Krichene et al., "Multi-task differential privacy under distribution
+       skew", ICML 2023.
+    """
+
+    rank: int | str = "auto"
+    n_iter: int | None = None
+    keep: str = "even"
+    noise: str = "grid"
+
+    # her part is bounded whatever a user rates, so all of it counts unless limited
+    usual_max_ratings: ClassVar[int | None] = None
+
+    def __post_init__(self) -> None:
+        plain(self)
+        if self.rank != "auto":
+            if isinstance(self.rank, str):
+                raise ValueError(
+                    f"rank must be 'auto' or a whole number, got {self.rank!r}."
+                )
+            at_least(1, rank=self.rank)
+        if self.n_iter is not None:
+            at_least(0, n_iter=self.n_iter)
+        one_of(KEEPS, keep=self.keep)
+        check_noise(self.noise)
+
+    def plan(self, facts: RatingFacts, budget: Budget) -> ALSPlan:
+        """Share the budget out; reads no rating."""
+        require_delta(budget, "PrivateALS", "a delta of 1 / users^2, which is usual")
+        multiplier = calibrate(GaussianNoise, budget)
+        neighbors = budget.neighbors
+        noise = multiplier * neighbors.rows_changed
+        users = facts.n_users / noise / sqrt(facts.n_items)
+        rank = USUAL_RANK if self.rank == "auto" else int(self.rank)
+        # as many directions as items would say of a rating what it says of itself
+        rank = max(1, min(rank, facts.n_items - 1))
+        n_iter = _usual_rounds(facts, users) if self.n_iter is None else self.n_iter
+        most = max(MOST_STARTS, 2 * rank)
+        starts = int(np.clip(users / USERS_PER_START, LEAST_STARTS, most))
+        # the sums of a round are as large as a side of so many directions
+        check_size(facts.n_items, max(starts, rank) + 2, "a lower rank")
+
+        choice, rest = self._choice(facts, multiplier, neighbors)
+        means, shares = _shares(rest, users, n_iter)
+
+        def item_means(share: float) -> ItemMeans:
+            # a share that was added up may be rounded up
+            part = multiplier / sqrt(share) * (1 + ROUND_OFF)
+            return ItemMeans(facts, part, neighbors, self.noise)
+
+        def item_round(share: float) -> ItemRound:
+            part, size = multiplier / sqrt(share), max(starts, rank)
+            return ItemRound(facts.n_items, size, part, neighbors, self.noise)
+
+        return ALSPlan(
+            facts,
+            item_means(means),
+            tuple(map(item_round, shares)),
+            tuple(item_means(sum(shares[i:])) for i in range(n_iter)),
+            choice,
+            CLEAR_MEANS * noise if self.n_iter is None else 0.0,
+            starts,
+            rank,
+        )
+
+    def _choice(
+        self, facts: RatingFacts, multiplier: float, neighbors: Neighbors
+    ) -> tuple[CandidateGains | None, float]:
+        """Return the choice among candidates, and the fraction that is left."""
+        whole = CandidateGains(multiplier, neighbors, self.noise)
+        wanted = (whole.scale(facts.n_users) / CHOICE_NOISE) ** 2
+        share = float(np.clip(wanted, LEAST_CHOICE, MOST_CHOICE))
+        if wanted > share * (UNSEEN_GAIN / CHOICE_NOISE) ** 2:
+            return None, 1.0
+        choice = CandidateGains(multiplier / sqrt(share), neighbors, self.noise)
+        return choice, 1 - share
+
+    def run(self, plan: ALSPlan, ratings: Ratings, rng: Generator) -> LinearItems:
+        """Release item means, then item vectors round by round, and compare them."""
+        facts = plan.facts
+        used = UsedRatings(ratings, facts.max_ratings, public_key(rng))
+        means = plan.means.run(used, rng)
+        exact = plan.means.neighbors is Neighbors.REPLACE_ONE
+        n_users = float(facts.n_users) if exact else means.n_users
+        found, error, n_made = np.empty((facts.n_items, 0)), plan.bound**2, 0
+        # [als:again] by released counts and vectors: means where rounds would be noise
+        if means.counts.mean() >= plan.least_count:
+            found, error, n_made = self._rounds(plan, used, means, n_users, rng)
+        if not found.shape[1] and n_made < len(plan.again):
+            means = plan.again[n_made].run(used, rng, means)
+        free = tastes(ItemCounts.of(means, n_users), plan.bound)
+        vectors = np.concatenate([found, free], axis=1)
+        # free ones are left out where it is not seen what they gain
+        factors = np.repeat([1.0, 0.0], [found.shape[1], 2])
+        if plan.choice is not None:
+            factors = plan.choice.best(
+                _rests(used, means),
+                vectors,
+                _candidates(found.shape[1]),
+                ridge=error,
+                bound=plan.bound,
+                n_users=n_users,
+                rng=rng,
+            )
+        vectors = (vectors * factors)[:, factors != 0]
+        return LinearItems(
+            vectors,
+            means.offsets,
+            facts.low,
+            facts.high,
+            np.full(vectors.shape[1], error),
+            means.level,
+        )
+
+    def _rounds(
+        self,
+        plan: ALSPlan,
+        used: UsedRatings,
+        means: ReleasedMeans,
+        n_users: float,
+        rng: Generator,
+    ) -> tuple[Array, float, int]:
+        """Return item vectors, the error of a rating, and the number of rounds made."""
+        items, bound = ItemCounts.of(means, n_users), plan.bound
+        if self.keep == "adaptive":
+            # [als:adaptive] by released counts, so still her own row and public numbers
+            used = replace(used, weights=1 / np.sqrt(items.counts))
+        free, error, n_made = tastes(items, bound), bound**2, 0
+        found, vectors = free[:, :0], _started(free, plan.n_starts, bound, used.key)
+        for each in plan.rounds:
+            first, n_made = n_made == 0, n_made + 1
+            sums = each.run(
+                _rests(used, means),
+                vectors,
+                ridge=error,
+                reach=LEAST_REACH if first else REACH * sqrt(vectors.shape[1]),
+                bound=bound,
+                n_users=n_users,
+                rng=rng,
+            )
+            error, width = sums.error, plan.facts.width
+            found = vectors = learned(sums, items, plan.rank, width, synthetic=first)
+            if not found.shape[1]:
+                break
+        return found, error, n_made
+
+
+def _shares(rest: float, users: float, n_iter: int) -> tuple[float, list[float]]:
+    """Return the fractions of item means and of rounds, which are ``rest`` together."""
+    if n_iter == 0:
+        return rest, []
+    means = float(np.clip(MEANS_USERS / users, MIN_FRACTION, MAX_FRACTION)) * rest
+    weights = np.ones(n_iter)
+    weights[1:][-1:] = LAST_WEIGHT
+    return means, ((rest - means) * weights / weights.sum()).tolist()
+
+
+def _candidates(n_found: int) -> Array:
+    """Return factors of learned vectors and of the two free ones, a row for each."""
+    rows = [(0.0, part) for part in FREE_PARTS]
+    if n_found:
+        rows += [(1.0, 0.0), (1.0, FREE_PARTS[0])]
+    return np.repeat(np.array(rows), (n_found, 2), axis=1)
+
+
+def _usual_rounds(facts: RatingFacts, users: float) -> int:
+    """Return the number of rounds for so many users a unit of noise."""
+    # no item can have more ratings, so that vectors would be noise in any case
+    if users * sqrt(facts.max_ratings / facts.n_items) < CLEAR_MEANS:
+        return 0
+    return 2 if users < MANY_USERS else 3
+
+
+def _started(free: Array, n_starts: int, bound: float, key: bytes) -> Array:
+    """Return signs from a hash of the key, with free vectors in place of the first."""
+    shape = (len(free), n_starts)
+    size = shape[0] * shape[1]
+    digest = shake_256(key).digest(size // 8 + 1)
+    bits = np.unpackbits(np.frombuffer(digest, dtype=np.uint8))
+    signs = 2.0 * bits[:size].reshape(shape) - 1.0
+    vectors = START_SIZE / sqrt(n_starts) * bound * signs
+    # but for those that are zero, as noise hid what they would follow from
+    for column in np.flatnonzero(free.any(axis=0)):
+        vectors[:, column] = free[:, column]
+    return vectors
+
+
+def _rests(used: UsedRatings, means: ReleasedMeans) -> Iterator[Callable[[], Block]]:
+    """Return functions that take public level and offsets off a block's ratings."""
+
+    def rest(block: Ratings) -> Block:
+        indptr, items, values = plain_arrays(block)
+        values -= means.level + means.offsets[items]
+        return indptr, items, values
+
+    return used.each(rest)

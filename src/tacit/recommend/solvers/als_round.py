@@ -1,0 +1,310 @@
+"""Noisy sums over users of one round of private ALS, and of the final choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._validate import at_least, plain
+from tacit.mechanisms import DiscreteGaussian
+from tacit.mechanisms.continual import to_matrix
+from tacit.privacy import Composed, Event, Neighbors
+from tacit.recommend.items.side import USUAL_PRIOR_COUNT, Block
+from tacit.recommend.solvers.als_items import RoundSums
+from tacit.recommend.solvers.moments import (
+    MARGIN,
+    factor_with_room,
+    packed_size,
+    summed,
+)
+
+__all__ = ["CandidateGains", "ItemRound"]
+
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Share of the squared Gaussian parameter of a round for second moments, which are few
+MOMENT_FRACTION = 0.1
+# Part of the squared error of a user, where that of her second moments is one
+ERROR_WEIGHT = 0.5
+# Largest mean squared error that counts, in squares of the usual size of a rating
+LARGEST_ERROR = 4.0
+# Errors are taken for no smaller than this, however small noise makes them
+LEAST_ERROR = 0.2
+
+
+@dataclass(frozen=True)
+class ItemRound:
+    """Release products of ratings and coefficients, and moments of coefficients.
+
+    A user fits her ratings to public item vectors. What is left of her ratings without
+    her level, as a vector of norm one at most, is multiplied by her coefficients, of
+    norm one at most, and added up. So are outer products of her coefficients with
+    themselves, and the mean squared error of her ratings from one another.
+
+    Parameters
+    ----------
+    n_items
+        Number of items.
+    most
+        Most coefficients of a user.
+    multiplier
+        Ratio of noise to sensitivity, of both releases together.
+    neighbors
+        Whether one user is replaced, or added or removed.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** Gaussian differential privacy of the multiplier for all ratings of a
+    user together, from two Gaussian releases (Dong, Roth and Su 2022, Theorem 2.7 and
+    Corollary 3.3). The part of a user in the products has rows ``a_j u_j`` with ``|a|``
+    and all ``|u_j|`` at most one, so its norm is at most one; two users move the sum by
+    at most two. Outer products within one have inner products of at least zero, so
+    that a replaced user moves second moments by at most the square root of two; with
+    errors between zero and their weight ``w`` it is the root of ``2 + w^2``, and that
+    of ``1 + w^2`` for a user more or less.
+    """
+
+    n_items: int
+    most: int
+    multiplier: float
+    neighbors: Neighbors
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        at_least(1, n_items=self.n_items, most=self.most)
+        # what whole numbers cannot do is refused before the charge
+        self.products  # noqa: B018
+        self._moment_units(self.most)
+
+    @property
+    def products(self) -> DiscreteGaussian:
+        """Noise on products with items."""
+        # [als:products] one user's part is within one, and of two each
+        sensitivity = float(self.neighbors.rows_changed)
+        multiplier = self.multiplier / sqrt(1 - MOMENT_FRACTION)
+        return DiscreteGaussian(multiplier, sensitivity, self.noise)
+
+    @property
+    def moments(self) -> DiscreteGaussian:
+        """Noise on second moments and errors."""
+        # [als:moments] second moments at right angles, and errors between 0 and 1
+        sensitivity = sqrt(self.neighbors.rows_changed + ERROR_WEIGHT**2)
+        multiplier = self.multiplier / sqrt(MOMENT_FRACTION)
+        return DiscreteGaussian(multiplier, sensitivity, self.noise)
+
+    @property
+    def event(self) -> Event:
+        """What it costs."""
+        return Composed((self.products.event, self.moments.event))
+
+    @property
+    def _product_units(self) -> float:
+        return self.products.units * (1 - MARGIN)
+
+    def _moment_units(self, size: int) -> float:
+        """Return the units of a second moment of one.
+
+        Cutting two parts towards zero leaves them up to one further apart in each
+        entry, which needs room. An added part is only made shorter.
+        """
+        # [als:room]
+        return factor_with_room(
+            self.moments.units,
+            sqrt(packed_size(size) + 1),
+            f"second moments of {size} coefficients",
+            "take a smaller rank",
+        )
+
+    def run(
+        self,
+        blocks: Iterable[Callable[[], Block]],
+        vectors: Array,
+        *,
+        ridge: float,
+        reach: float,
+        bound: float,
+        n_users: float,
+        rng: Generator,
+    ) -> RoundSums:
+        """Release the sums of one round.
+
+        Parameters
+        ----------
+        blocks
+            Functions that return ``indptr``, ``items`` and ratings less all that is
+            public, of some users.
+        vectors
+            Public vector of each item.
+        ridge
+            Ridge of users' coefficients, where a rating weighs one.
+        reach
+            Norm of coefficients from which on they are clipped.
+        bound
+            Usual size of what is left of a rating: a row of more is clipped.
+        n_users
+            Number of users that means are over.
+        rng
+            Source of the noise.
+        """
+        rank = vectors.shape[1]
+        n_products = self.n_items * rank
+        total = self._total(blocks, vectors, ridge, reach, bound)
+        products = self.products(total[:n_products], rng) / self._product_units
+        moments = self.moments(total[n_products:], rng) / self._moment_units(rank)
+        moments /= n_users
+        error = LARGEST_ERROR * moments[-1] / ERROR_WEIGHT
+        return RoundSums(
+            products=products.reshape(self.n_items, rank),
+            moments=to_matrix(moments[:-1]),
+            error=float(np.clip(error, LEAST_ERROR, 1.0)) * bound**2,
+            scale=self.products.scale / self._product_units,
+            reach=reach,
+            bound=bound,
+        )
+
+    def _total(
+        self,
+        blocks: Iterable[Callable[[], Block]],
+        vectors: Array,
+        ridge: float,
+        reach: float,
+        bound: float,
+    ) -> Integers:
+        """Return the exact sums over users: products, then moments, then the error."""
+        from tacit.recommend.solvers import _kernels as kernels  # noqa: PLC0415 - numba
+
+        rank = vectors.shape[1]
+        return summed(
+            kernels.add_user_parts,
+            blocks,
+            self.n_items * rank + packed_size(rank) + 1,
+            np.ascontiguousarray(vectors),
+            ridge,
+            USUAL_PRIOR_COUNT,
+            reach,
+            bound,
+            self._product_units,
+            self._moment_units(rank),
+            ERROR_WEIGHT,
+            LARGEST_ERROR,
+        )
+
+
+# Norm of a user's gains from which on they are clipped, in squares of the usual size of
+# a rating. In synthetic tables a good candidate gains an average user a third of it
+LARGEST_GAIN = 0.1
+# Least mean gain that is believed, in the same units: errors of users' own ratings are
+# smaller by so much at most for item means that these ratings are part of
+LEAST_GAIN = 0.003
+# and the standard deviations of the noise that it must be beyond that
+SURE = 1.0
+
+
+@dataclass(frozen=True)
+class CandidateGains:
+    """Release how much each candidate reduces the leave-one-out errors of users.
+
+    A candidate multiplies each column of the item vectors by a factor. A user predicts
+    each of her ratings from her others, with the candidate and by her level alone; the
+    difference of the mean squared errors is the candidate's gain. Her gains, as a
+    vector of norm one at most, are added up over users.
+
+    Parameters
+    ----------
+    multiplier
+        Ratio of noise to sensitivity.
+    neighbors
+        Whether one user is replaced, or added or removed.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** Gaussian differential privacy of the multiplier for all ratings of a
+    user together (Dong, Roth and Su 2022, Theorem 2.7): gains of a user have norm one
+    at most, so that one who is replaced moves the sum by two at most.
+    """
+
+    multiplier: float
+    neighbors: Neighbors
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        self.mechanism  # noqa: B018 - what integers cannot do is rejected here
+
+    @property
+    def mechanism(self) -> DiscreteGaussian:
+        """Noise on all gains."""
+        # [als:gains] one user's gains are within one, and two users' each
+        sensitivity = float(self.neighbors.rows_changed)
+        return DiscreteGaussian(self.multiplier, sensitivity, self.noise)
+
+    @property
+    def event(self) -> Event:
+        """What it costs."""
+        return self.mechanism.event
+
+    def scale(self, n_users: float) -> float:
+        """Return the standard deviation of a mean gain, in squares of the bound."""
+        return LARGEST_GAIN * self.mechanism.scale / self.mechanism.units / n_users
+
+    def best(
+        self,
+        blocks: Iterable[Callable[[], Block]],
+        vectors: Array,
+        factors: Array,
+        *,
+        ridge: float,
+        bound: float,
+        n_users: float,
+        rng: Generator,
+    ) -> Array:
+        """Return the factors of the best candidate, zeros where none is sure to gain.
+
+        Parameters
+        ----------
+        blocks
+            Functions that return ``indptr``, ``items`` and ratings less all that is
+            public, of some users.
+        vectors
+            Public vector of each item.
+        factors
+            Factors of the columns, a row for each candidate.
+        ridge
+            Ridge of users' coefficients, where a rating weighs one.
+        bound
+            Usual size of what is left of a rating.
+        n_users
+            Number of users that means are over.
+        rng
+            Source of the noise.
+        """
+        from tacit.recommend.solvers import _kernels as kernels  # noqa: PLC0415 - numba
+
+        total = summed(
+            kernels.add_gains,
+            blocks,
+            len(factors),
+            np.ascontiguousarray(vectors),
+            np.ascontiguousarray(factors),
+            ridge,
+            USUAL_PRIOR_COUNT,
+            LARGEST_GAIN * bound**2,
+            self.mechanism.units * (1 - MARGIN),
+        )
+        released = self.mechanism(total, rng)
+        gains = released / (self.mechanism.units * n_users) * LARGEST_GAIN
+        at = int(np.argmax(gains))
+        sure = gains[at] > LEAST_GAIN + SURE * self.scale(n_users)
+        return factors[at] if sure else np.zeros(factors.shape[1])

@@ -1,0 +1,381 @@
+"""Private Frank-Wolfe for matrix completion: one noisy direction a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import log, sqrt
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+
+from tacit._progress import steps
+from tacit._validate import at_least, moderate, one_of, plain
+from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
+from tacit.recommend.items.side import Block, check_size, usual_row_norm
+from tacit.recommend.items.steps import WalkItems
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings, UsedRatings, public_key
+from tacit.recommend.solvers.frank_wolfe_sums import (
+    NOISES,
+    PRODUCT_SOLVERS,
+    NoisyProducts,
+    StepLength,
+)
+from tacit.recommend.solvers.item_means import ItemMeans
+from tacit.recommend.solvers.moments import (
+    MATRIX_SOLVERS,
+    MOST_MATRIX_ITEMS,
+    NoisyMoments,
+    leading_pair,
+    strengths,
+)
+from tacit.solvers._base import require_delta
+
+__all__ = ["FrankWolfeCompletion", "FrankWolfeCompletionPlan"]
+
+
+Array = NDArray[np.float64]
+
+STEPS = ("search", "standard", "published")
+EIGENVECTORS = ("auto", *MATRIX_SOLVERS, *PRODUCT_SOLVERS)
+CLIPS = ("residual", "row")
+WEIGHTS = ("uniform", "increasing")
+# Catalogues up to which all entries of a matrix are taken at once
+MOST_DENSE = 3000
+# Shares of the squared Gaussian parameter for item means, and of a step for its length
+MEANS_FRACTION, LENGTH_FRACTION = 0.1, 0.05
+# Part of what all rows are that a direction must be, to be worth a step
+WORTH_A_STEP = 1 / 80
+MOST_STEPS = 20
+# Chance with which an inflated eigenvalue may still be too small
+INFLATION_FAILURE = 0.05
+# What published eigenvalues are at least, in units of one squared row
+TINY = 1e-6
+
+
+@dataclass(frozen=True)
+class FrankWolfeCompletionPlan:
+    """Bounds, steps and the noise of every release, fixed without data."""
+
+    facts: RatingFacts
+    solver: FrankWolfeCompletion
+    n_iter: int
+    row_norm: float
+    means: ItemMeans | None
+    directions: tuple[NoisyMoments | NoisyProducts, ...]
+    lengths: tuple[StepLength, ...]
+
+    @property
+    def bound(self) -> float:
+        """Largest norm of a row of residuals that sums are made of."""
+        # [completion:bound] ratings and predictions of a clipped row are each in it
+        return self.row_norm * (2 if self.solver.clip == "row" else 1)
+
+    @property
+    def event(self) -> Event:
+        """What all releases cost."""
+        first = () if self.means is None else (self.means,)
+        released = (*first, *self.directions, *self.lengths)
+        return Composed(tuple(each.event for each in released))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on besides the bounds."""
+        return noise_assumptions(self.solver.noise)
+
+    @property
+    def widest(self) -> float:
+        """Nuclear norm of a matrix of rank one in which all ratings are extreme."""
+        facts = self.facts
+        return facts.half_width * sqrt(facts.n_users * facts.n_items)
+
+
+@dataclass(frozen=True)
+class FrankWolfeCompletion:
+    """Complete ratings by steps along leading directions of the residuals.
+
+    In each step users' residuals are summed up to a noisy matrix of second moments. Its
+    leading eigenvector is public, and each user moves her own row along it.
+
+    Parameters
+    ----------
+    nuclear_norm
+        Bound on the nuclear norm of all predictions together. ``"auto"`` is that of a
+        matrix of rank one whose entries are all at the end of the range if steps are
+        searched, whose length then does not depend on it. Else it is the searched
+        length of the first step times the sum of the roots of the first matrix's
+        eigenvalues beyond the noise, over the root of the largest.
+    n_iter
+        Number of steps. None takes as many as leave the noise below an eightieth of
+        what all rows of residuals are, from 1 to 20.
+    row_norm
+        Norm to which rows are clipped. None is a quarter of the half-width of the
+        range times the square root of the most ratings of a user, and twice that for
+        ``clip="row"``.
+    step
+        ``"search"`` goes as far as predicts best, by a release of two numbers a step,
+        what users' other ratings say of each of their ratings; ``"standard"`` goes
+        ``2 / (t + 2)`` of the way in step t; ``"published"`` goes one over ``n_iter``
+        of the way, and pays for a step that it does not take.
+    eigenvector
+        ``"dense"`` or ``"lanczos"`` for a noisy matrix; ``"oja"`` or ``"power"`` for
+        noisy products, which need no matrix; ``"auto"`` for the first up to 3,000
+        items, the second up to 20,000 and the third beyond.
+    n_products
+        Products of a step for ``"oja"`` and ``"power"``.
+    clip
+        ``"residual"`` clips rows of residuals in the sums; ``"row"`` clips rows of
+        ratings and of predictions, for four times the noise with the same
+        ``row_norm``, and 16 times with the usual ones.
+    weights
+        Shares of the steps in the squared Gaussian parameter: ``"uniform"``, or
+        ``"increasing"`` for less noise later.
+    item_means
+        Whether to release mean ratings of items first, and take them off.
+    inflate
+        Whether to add what noise may do to each eigenvalue, as published.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** All releases are Gaussian mechanisms of sums over users of whole
+    numbers, calibrated together and exactly (Balle and Wang 2018; Dong, Roth and Su
+    2022); a user's row of residuals has the norm ``c``, so that she moves the matrix by
+    ``sqrt(2) c^2`` if she is replaced and by ``c^2`` if she is added or removed. ``c``
+    is ``row_norm``, or twice that for ``clip="row"``. Users' rows together are jointly
+    private (Kearns, Pai, Roth and Ullman 2014). After [1]_ and [2]_, Algorithm 13, with
+    the steps of [3]_, a symmetric noise matrix, and the sensitivity for a replaced
+    user, of which they have the part for an added one.
+
+    References
+    ----------
+    .. [1] P. Jain, O. Thakkar, A. Thakurta, "Differentially private matrix completion
+       revisited", ICML 2018.
+    .. [2] O. Thakkar, PhD thesis, Boston University 2019, chapter 6.
+    .. [3] M. Jaggi, "Revisiting Frank-Wolfe: projection-free sparse convex
+       optimization", ICML 2013.
+    """
+
+    nuclear_norm: float | str = "auto"
+    n_iter: int | None = None
+    row_norm: float | None = None
+    step: str = "search"
+    eigenvector: str = "auto"
+    n_products: int = 30
+    clip: str = "residual"
+    weights: str = "uniform"
+    item_means: bool = False
+    inflate: bool = False
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        if isinstance(self.nuclear_norm, str):
+            one_of(("auto",), nuclear_norm=self.nuclear_norm)
+        else:
+            moderate(nuclear_norm=self.nuclear_norm)
+        if self.n_iter is not None:
+            at_least(2 if self.step == "published" else 1, n_iter=self.n_iter)
+        if self.row_norm is not None:
+            moderate(row_norm=self.row_norm)
+        at_least(1, n_products=self.n_products)
+        one_of(STEPS, step=self.step)
+        one_of(EIGENVECTORS, eigenvector=self.eigenvector)
+        one_of(CLIPS, clip=self.clip)
+        one_of(WEIGHTS, weights=self.weights)
+        one_of((True, False), item_means=self.item_means)
+        one_of((True, False), inflate=self.inflate)
+        check_noise(self.noise)
+
+    def plan(self, facts: RatingFacts, budget: Budget) -> FrankWolfeCompletionPlan:
+        """Find the steps and the least noise that fits; reads no rating."""
+        require_delta(
+            budget, "FrankWolfeCompletion", "a delta of 1 / users^2, which is usual"
+        )
+        neighbors, noise = budget.neighbors, self.noise
+        n_iter = self.n_iter
+        if n_iter is None:
+            n_iter = self._usual_steps(facts, budget)
+        check_size(facts.n_items, n_iter + 5, "a lower n_iter")
+        first = MEANS_FRACTION if self.item_means else 0.0
+        weights = np.ones(n_iter)
+        if self.weights == "increasing":
+            weights = np.arange(1.0, n_iter + 1)
+        weights *= (1 - first) / weights.sum()
+        # the first step's length alone, where it is for the nuclear norm
+        searched = n_iter if self.step == "search" else int(self.nuclear_norm == "auto")
+        lengths = weights[:searched] * LENGTH_FRACTION
+        weights[:searched] *= 1 - LENGTH_FRACTION
+
+        def event(multiplier: float) -> Event:
+            # [completion:budget] squared inverses of the multipliers add up
+            shares = (first, *weights.tolist(), *lengths.tolist())
+            return Composed(
+                tuple(GaussianNoise(multiplier / sqrt(s)) for s in shares if s > 0)
+            )
+
+        multiplier = calibrate(event, budget)
+        return FrankWolfeCompletionPlan(
+            facts,
+            self,
+            n_iter,
+            self._row_norm(facts),
+            ItemMeans(facts, multiplier / sqrt(first), neighbors, noise)
+            if self.item_means
+            else None,
+            tuple(
+                self._direction(facts, budget, multiplier / sqrt(weight))
+                for weight in weights.tolist()
+            ),
+            tuple(
+                StepLength(multiplier / sqrt(weight), neighbors, noise)
+                for weight in lengths.tolist()
+            ),
+        )
+
+    def run(
+        self, plan: FrankWolfeCompletionPlan, ratings: Ratings, rng: Generator
+    ) -> WalkItems:
+        """Release a direction a step, and return all of them."""
+        facts = plan.facts
+        used = UsedRatings(ratings, facts.max_ratings, public_key(rng))
+        side = self._start(plan, used, rng)
+        k = self._nuclear_norm(plan)
+        published = self.step == "published"
+        # the published walk begins without a direction
+        for t in steps(plan.n_iter - published, "steps"):
+            rows = partial(side.unit_residuals, bound=plan.bound)
+            vector, values = self._released(
+                plan.directions[t],
+                lambda rows=rows: used.each(rows),
+                rng,
+                every=k is None,
+            )
+            # from here on nothing but what was released, until the length is
+            strength = float(values[0])
+            if strength <= 0:
+                continue  # a direction of noise alone
+            value = self._singular_value(plan, t, strength)
+            share = 1 / plan.n_iter if published else 2 / (len(side.keeps) + 2)
+            if self.step == "search" or k is None:
+                length = plan.lengths[t if self.step == "search" else 0]
+                reach = (plan.widest if k is None else k) / value
+                found = length.run(
+                    used.each(side.visited),
+                    vector,
+                    reach,
+                    facts.max_ratings,
+                    plan.bound,
+                    rng,
+                )
+                if k is None:
+                    k = found * plan.widest * float(np.sqrt(values / strength).sum())
+                else:
+                    share = found
+            side = side.moved(vector, 1 - share, share * k / value, strength)
+        return side
+
+    def _start(
+        self, plan: FrankWolfeCompletionPlan, used: UsedRatings, rng: Generator
+    ) -> WalkItems:
+        """Return the side before the first step, with item means if they are asked."""
+        facts = plan.facts
+        offsets, level = np.zeros(facts.n_items), facts.middle
+        if plan.means is not None:
+            means = plan.means.run(used, rng)
+            offsets, level = means.offsets, means.level
+        return WalkItems.start(
+            offsets,
+            facts.low,
+            facts.high,
+            level,
+            facts.max_ratings,
+            plan.row_norm if self.clip == "row" else None,
+        )
+
+    def _released(
+        self,
+        direction: NoisyMoments | NoisyProducts,
+        blocks: Callable[[], Iterator[Callable[[], Block]]],
+        rng: Generator,
+        *,
+        every: bool,
+    ) -> tuple[Array, Array]:
+        """Release a unit vector and its eigenvalue less noise, first of ``every``."""
+        if isinstance(direction, NoisyProducts):
+            value, vector = direction.run(blocks, rng)
+            return vector, self._seen(value, value > NOISES * direction.scale)
+        matrix = direction.run(blocks(), rng)
+        if self.step == "search":
+            # what rows say of themselves predicts no rating that is left out
+            np.fill_diagonal(matrix, 0.0)
+        solver = self._eigenvector(len(matrix))
+        value, vector = leading_pair(matrix, solver)
+        values = strengths(np.array([value]), direction.scale, len(matrix))
+        if every and solver == "dense":
+            found = strengths(eigvalsh(matrix)[::-1], direction.scale, len(matrix))
+            values = np.append(values, found[1:])
+        if self.step == "published":
+            values[0] = max(value, TINY)
+        return vector, values
+
+    def _seen(self, value: float, more_than_noise: bool) -> Array:
+        if self.step == "published":
+            return np.array([max(value, TINY)])
+        return np.array([value if more_than_noise else 0.0])
+
+    def _singular_value(
+        self, plan: FrankWolfeCompletionPlan, t: int, strength: float
+    ) -> float:
+        """Return the largest singular value of the residuals, from public numbers."""
+        value = sqrt(strength)
+        if self.inflate:
+            n_items = plan.facts.n_items
+            scale = plan.directions[t].scale
+            value += sqrt(scale * log(n_items / INFLATION_FAILURE)) * n_items**0.25
+        return plan.bound * value
+
+    def _nuclear_norm(self, plan: FrankWolfeCompletionPlan) -> float | None:
+        """Return the bound on the nuclear norm, or None if the first step finds it."""
+        if not isinstance(self.nuclear_norm, str):
+            return self.nuclear_norm
+        return plan.widest if self.step == "search" else None
+
+    def _row_norm(self, facts: RatingFacts) -> float:
+        if self.row_norm is not None:
+            return self.row_norm
+        return usual_row_norm(facts) / (1 if self.clip == "row" else 2)
+
+    def _eigenvector(self, n_items: int) -> str:
+        if self.eigenvector != "auto":
+            return self.eigenvector
+        if n_items <= MOST_DENSE:
+            return "dense"
+        return "lanczos" if n_items <= MOST_MATRIX_ITEMS else "oja"
+
+    def _direction(
+        self, facts: RatingFacts, budget: Budget, multiplier: float
+    ) -> NoisyMoments | NoisyProducts:
+        """Return what releases one direction with so much noise."""
+        method = self._eigenvector(facts.n_items)
+        if method in MATRIX_SOLVERS:
+            return NoisyMoments(facts.n_items, multiplier, budget.neighbors, self.noise)
+        # [completion:products] one for each product and one for the eigenvalue
+        each = multiplier * sqrt(self.n_products + 1)
+        return NoisyProducts(facts.n_items, self.n_products, each, method, self.noise)
+
+    def _usual_steps(self, facts: RatingFacts, budget: Budget) -> int:
+        """Return as many steps as leave the noise below what is worth a step."""
+        one = self._direction(facts, budget, calibrate(GaussianNoise, budget))
+        # twice the spectral norm that noise would have in a single step
+        noise = one.scale * sqrt(2 * facts.n_items)
+        if isinstance(one, NoisyProducts):
+            noise *= sqrt(2)
+        n_steps = int((WORTH_A_STEP * facts.n_users / noise) ** 2)
+        return min(max(n_steps, 2 if self.step == "published" else 1), MOST_STEPS)

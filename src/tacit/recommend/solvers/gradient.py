@@ -1,0 +1,253 @@
+"""Private completion by projected gradient descent on a nuclear ball."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._validate import at_least, at_most, moderate, plain
+from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.privacy import Budget, Event, GaussianNoise, Repeated, calibrate
+from tacit.recommend.items.side import MOST_NUMBERS, check_size, usual_row_norm
+from tacit.recommend.items.steps import ReplayedItems
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings, public_key
+from tacit.recommend.solvers.moments import NoisyMoments, leading, strengths
+from tacit.solvers._base import require_delta
+
+__all__ = [
+    "ProjectedGradientCompletion",
+    "ProjectedGradientCompletionPlan",
+    "onto_simplex",
+]
+
+
+Array = NDArray[np.float64]
+
+# Names of the step sizes that fall
+SCHEDULES = {"inverse_root": 0.5, "inverse": 1.0}
+# Largest step of the rule: descent on squares overshoots from two on
+LARGEST_STEP = 1.9
+# Rows are clipped to this many norms of the longest row of ratings
+LARGEST_RADIUS = 2.0
+# Steps that can be saved
+MOST_STEPS = 2**16
+
+
+@dataclass(frozen=True)
+class ProjectedGradientCompletionPlan:
+    """Noise and bounds of all steps, fixed without data."""
+
+    facts: RatingFacts
+    row_norm: float
+    nuclear_norm: float
+    step_sizes: tuple[float, ...]
+    moments: NoisyMoments
+
+    @property
+    def radii(self) -> tuple[float, ...]:
+        """Norms that rows are clipped to, where that of ratings is at most one.
+
+        No longer than rows can get, as projections shorten them: a step adds at most
+        its size, and where it is at most one, less, since it shortens what was there.
+        """
+        radii, reached = [], 0.0
+        for size in self.step_sizes:
+            longest = reached + size
+            if size <= 1:
+                longest = min(longest, sqrt(reached**2 + size / (2 - size)))
+            # [gradient:radius] clipped to it, so that it is a bound in any case
+            reached = min(longest, LARGEST_RADIUS)
+            radii.append(reached)
+        return tuple(radii)
+
+    @property
+    def most_directions(self) -> int:
+        """Directions of a step at most, so that those of all can be saved."""
+        n_items = self.facts.n_items
+        room = MOST_NUMBERS // n_items // (len(self.step_sizes) + 1) - 1
+        return min(n_items, room)
+
+    @property
+    def event(self) -> Event:
+        """What all releases cost together."""
+        return Repeated(self.moments.event, len(self.step_sizes))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on besides the bounds."""
+        return noise_assumptions(self.moments.noise)
+
+
+@dataclass(frozen=True)
+class ProjectedGradientCompletion:
+    """Complete ratings by descent on squared errors, projected onto a nuclear ball.
+
+    Every step moves each user's row towards her ratings, releases the noisy sum of
+    outer products of all rows, and projects rows by its eigenvectors, so that the
+    singular values of all rows together sum to at most ``nuclear_norm``. A user takes
+    her own row through the released projections.
+
+    Parameters
+    ----------
+    n_iter
+        Number of steps, each with a release of its own.
+    step
+        Size of all steps, or ``"inverse_root"`` for ``1 / sqrt(t)`` and ``"inverse"``
+        for ``1 / t`` in step ``t``. None is the square root of items over
+        ``max_ratings``, and 1.9 at most: the fewer of the items a user may rate, the
+        less of the way a step of one goes.
+    nuclear_norm
+        Bound on the sum of singular values, in ratings. None is that of a matrix of
+        rank one whose entries are half a half-width of the range.
+    row_norm
+        Norm that rows of ratings are clipped to. None is half the half-width of the
+        range for each of the most ratings of a user.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** The item side is a sequence of ``n_iter`` Gaussian mechanisms, and
+    composes exactly (Dong, Roth and Su 2022); users' rows together are jointly private
+    (Kearns, Pai, Roth and Ullman 2014). After [1]_, Algorithm 16, with what it lacks:
+    steps go downhill, rows are clipped before the sums so that these have a bounded
+    sensitivity, the noise is symmetric, and eigenvalues that the noise explains, all
+    negative ones among them, are dropped. Those that are left are told without the
+    spread of single ratings, which adds about the same to all of them.
+
+    Rows start from zero, and a step goes its size times the share of items that are
+    rated of the way. So a few steps stop short of what is there however large the
+    budget is: more of them pay where it is large. Where hardly any noise is left, the
+    spread of single ratings is kept as if it were taste, as in the algorithm that is
+    published, and a smaller ``nuclear_norm`` is better.
+
+    References
+    ----------
+    .. [1] O. Thakkar, PhD thesis, Boston University 2019, chapter 6; P. Jain, O.
+       Thakkar and A. Thakurta, "Differentially private matrix completion revisited",
+       ICML 2018.
+    """
+
+    n_iter: int = 3
+    step: float | str | None = None
+    nuclear_norm: float | None = None
+    row_norm: float | None = None
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        at_least(1, n_iter=self.n_iter)
+        at_most(MOST_STEPS, n_iter=self.n_iter)
+        if self.step is not None and self.step not in SCHEDULES:
+            if isinstance(self.step, str):
+                raise ValueError(
+                    "step must be a number, 'inverse_root' or 'inverse', got "
+                    f"{self.step!r}."
+                )
+            moderate(step=self.step)
+        if self.nuclear_norm is not None:
+            moderate(nuclear_norm=self.nuclear_norm)
+        if self.row_norm is not None:
+            moderate(row_norm=self.row_norm)
+        check_noise(self.noise)
+
+    def plan(
+        self, facts: RatingFacts, budget: Budget
+    ) -> ProjectedGradientCompletionPlan:
+        """Find the least noise that fits; reads no rating."""
+        require_delta(
+            budget,
+            "ProjectedGradientCompletion",
+            "a delta of 1 / users^2, which is usual",
+        )
+        # one direction a step at least, and as much for the last one again
+        check_size(facts.n_items, 2 * (self.n_iter + 1), "a lower n_iter")
+        multiplier = calibrate(
+            lambda noise: Repeated(GaussianNoise(noise), self.n_iter), budget
+        )
+        if isinstance(self.step, str):
+            power = SCHEDULES[self.step]
+            sizes = [t**-power for t in range(1, self.n_iter + 1)]
+        else:
+            step = self.step
+            if step is None:
+                step = min(sqrt(facts.n_items / facts.max_ratings), LARGEST_STEP)
+            sizes = [step] * self.n_iter
+        nuclear_norm = self.nuclear_norm
+        if nuclear_norm is None:
+            entries = sqrt(facts.n_users * facts.n_items)
+            nuclear_norm = facts.half_width / 2 * entries
+        return ProjectedGradientCompletionPlan(
+            facts,
+            usual_row_norm(facts) if self.row_norm is None else self.row_norm,
+            nuclear_norm,
+            tuple(sizes),
+            NoisyMoments(facts.n_items, multiplier, budget.neighbors, self.noise),
+        )
+
+    def run(
+        self, plan: ProjectedGradientCompletionPlan, ratings: Ratings, rng: Generator
+    ) -> ReplayedItems:
+        """Make all steps, of which each releases second moments of all rows."""
+        facts, n_items = plan.facts, plan.facts.n_items
+        side = ReplayedItems(
+            vectors=np.empty((n_items, 0)),
+            offsets=np.zeros(n_items),
+            low=facts.low,
+            high=facts.high,
+            projections=np.empty((n_items, 0)),
+            shrinks=np.empty(0),
+            ranks=np.empty(0, dtype=np.int64),
+            step_sizes=np.array(plan.step_sizes),
+            radii=np.array(plan.radii),
+            row_norm=plan.row_norm,
+            max_ratings=facts.max_ratings,
+            key=np.frombuffer(public_key(rng), dtype=np.uint8),
+        )
+        bound = plan.nuclear_norm / plan.row_norm
+        for radius in plan.radii:
+            noisy = plan.moments.run(side.next_rows(ratings), rng)
+            # from here on nothing but what was released
+            side = side.stepped(
+                *_projection(
+                    noisy, plan.moments.scale, bound / radius, plan.most_directions
+                )
+            )
+        return side
+
+
+def _projection(
+    noisy: Array, noise_scale: float, bound: float, most: int
+) -> tuple[Array, Array]:
+    """Return the directions that are kept, and what they are multiplied by."""
+    size = len(noisy)
+    values, vectors = leading(noisy, size)
+    # the spread of single ratings lifts all eigenvalues alike, while those of noise are
+    # around zero; no more of it is taken off than the noise would hide
+    lifted = min(max(float(np.median(values)), 0.0), noise_scale * sqrt(2 * size))
+    strong = strengths(values - lifted, noise_scale, size)
+    strong[most:] = 0.0
+    singular = np.sqrt(strong)
+    inside = onto_simplex(singular, bound)
+    left = inside > 0
+    return np.ascontiguousarray(vectors[:, left]), inside[left] / singular[left]
+
+
+def onto_simplex(values: Array, bound: float) -> Array:
+    """Return the nearest point to non-negative values that sums to at most ``bound``.
+
+    A constant is taken off all values, of which negative ones become zero (Duchi,
+    Shalev-Shwartz, Singer and Chandra 2008, Figure 1).
+    """
+    if values.sum() <= bound:
+        return values
+    ordered = np.sort(values)[::-1]
+    excess = (np.cumsum(ordered) - bound) / np.arange(1, len(values) + 1)
+    # the first always is, but for a bound that rounding loses
+    n_left = max(1, np.count_nonzero(ordered > excess))
+    return np.maximum(values - excess[n_left - 1], 0.0)

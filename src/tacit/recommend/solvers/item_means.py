@@ -1,0 +1,288 @@
+"""Private item means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._validate import plain
+from tacit.mechanisms import DiscreteGaussian
+from tacit.privacy import Event, Neighbors
+from tacit.recommend.items.side import plain_arrays
+from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import Ratings, UsedRatings
+from tacit.recommend.solvers.moments import MARGIN, summed
+
+__all__ = ["RARE", "ItemMeans", "ReleasedMeans", "shrunk"]
+
+
+Array = NDArray[np.float64]
+
+# Spreads of offsets to choose from, where no offset is beyond one
+_SPREADS = 2.0 ** -np.arange(0.0, 12.0, 0.25)
+# Items below this part of the mean count are as good as equally rare
+RARE = 0.3
+# Log-likelihood by which offsets must be likelier than none to be told from the noise:
+# what is less sure than that would gain next to nothing
+_CLEAR = 3.0
+# Usual mean of offsets, and usual slope, which noise is held against
+_USUAL_LINE = 0.07
+
+
+def shrunk(
+    counts: Array, sums: Array, count_scale: float, sum_scale: float, variance: float
+) -> Array:
+    """Return the offset of each item, shrunk to the trend by the known noise.
+
+    Offsets are taken as normal around a line in the logarithm of the count, as those
+    who rate much choose what is good; sums as count times offset plus noise, and the
+    noise of the counts as part of that of the sums. Line and spread are those of the
+    largest likelihood, offsets the expected ones, and zero where noise alone explains
+    the sums about as well. All of it is from released numbers and known noise.
+
+    Parameters
+    ----------
+    counts, sums
+        As released, an entry for each item, where no offset is beyond one.
+    count_scale, sum_scale
+        Deviation of their noise.
+    variance
+        Variance of a sum, noise apart, that one of its count is worth.
+    """
+    counts = np.maximum(counts, 0.0)
+    popularity = np.log(counts + count_scale + RARE * counts.mean())
+    popularity -= np.average(popularity, weights=counts + count_scale)
+    terms = np.stack([np.ones_like(counts), popularity], axis=1)
+    design = terms * counts[:, None]
+    known = sum_scale**2 + variance * counts
+
+    # what any line and spread must beat: sums that are noise and nothing else
+    best = _CLEAR - 0.5 * float(np.sum(sums**2 / known + np.log(known)))
+    offsets = np.zeros_like(counts)
+    for spread in _SPREADS:
+        # offsets are small against one, and their mean is left out of this noise
+        noise = known + (spread * count_scale) ** 2
+        marginal = noise + (spread * counts) ** 2
+        weighted = design.T / marginal
+        precision = weighted @ design + _USUAL_LINE**-2 * np.eye(2)
+        line = np.linalg.solve(precision, weighted @ sums)
+        errors = sums - design @ line
+        likelihood = -0.5 * float(np.sum(errors**2 / marginal + np.log(marginal)))
+        if likelihood > best:
+            best = likelihood
+            offsets = terms @ line + spread**2 * counts * errors / marginal
+    return np.clip(offsets, -1.0, 1.0)
+
+
+Integers = NDArray[np.int64]
+
+# Weight of a user's level in the release, where her ratings together have one
+LEVEL_WEIGHT = 0.4
+# Weight of a user's counts under each relation, where her sums have one. Offsets are
+# 0.4 of the usual size of a rating or so, and an error of a count moves an offset by
+# that fraction of an error of a sum; the variance of an offset is then least about here
+COUNT_WEIGHTS = {Neighbors.REPLACE_ONE: 1.0, Neighbors.ADD_OR_REMOVE_ONE: 0.6}
+# Variance of ratings of one user, where the largest difference is one
+USUAL_VARIANCE = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedMeans:
+    """What was released about items, and what follows from it; all of it is public.
+
+    Parameters
+    ----------
+    counts
+        Noisy weighted count of each item's ratings, at least zero. A rating weighs one
+        over the root of the number of its user's, or less in a clipped row.
+    sums
+        Noisy weighted sum of each item's ratings, less the means of their users.
+    offsets
+        Offset of each item from a user's level, shrunk by the known noise.
+    level
+        Mean level of users, in ratings: that of a user who has rated nothing.
+    n_users
+        Noisy number of users who have rated something, at least one.
+    count_scale, sum_scale
+        Standard deviation of the noise on a count and on a sum.
+    noisy, scale
+        The released counts and sums in units of one user, with the standard deviation
+        of their noise, for `ItemMeans.run` to average with another release.
+    """
+
+    counts: Array
+    sums: Array
+    offsets: Array
+    level: float
+    n_users: float
+    count_scale: float
+    sum_scale: float
+    noisy: Array
+    scale: float
+
+
+@dataclass(frozen=True)
+class ItemMeans:
+    """Release counts and mean ratings of all items, and the mean level of users.
+
+    A user with ``n`` ratings adds ``1 / sqrt(n)`` to the count of each item she rated,
+    and as much times her rating less her mean, over ``bound``, to its sum; so any
+    number of ratings weighs the same together. A row whose centered ratings are larger
+    than ``bound`` in root mean square is clipped to it, counts included, so that means
+    of items stay weighted means. Her mean itself is added likewise.
+
+    Parameters
+    ----------
+    facts
+        What is public about ratings.
+    multiplier
+        Ratio of noise to sensitivity.
+    neighbors
+        Relation between tables of ratings: one user is replaced, or added or removed.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** Gaussian differential privacy of the multiplier for all ratings of a
+    user together (Dong, Roth and Su 2022, Theorem 2.7). Counts of a user and sums of a
+    user have norm one at most, so that a replaced user moves counts by the root of two
+    and sums by two; see the page on item means of the guarantees. Users weigh the same
+    whatever the number of their ratings, as in F. McSherry and I. Mironov,
+    "Differentially private recommender systems", KDD 2009.
+    """
+
+    facts: RatingFacts
+    multiplier: float
+    neighbors: Neighbors = Neighbors.REPLACE_ONE
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        object.__setattr__(self, "neighbors", Neighbors.of(self.neighbors))
+        self.mechanism  # noqa: B018 - what whole numbers cannot do is refused here
+
+    @property
+    def bound(self) -> float:
+        """Root mean square of a user's centered ratings from which on she is clipped.
+
+        It is half the half-width of the range, one star of five.
+        """
+        return self.facts.half_width / 2
+
+    @property
+    def count_weight(self) -> float:
+        """Weight of counts, where that of sums is one."""
+        return COUNT_WEIGHTS[self.neighbors]
+
+    @property
+    def sensitivity(self) -> float:
+        """How far one user moves counts and sums together, in units and in L2."""
+        counts, level = self.count_weight**2, LEVEL_WEIGHT**2
+        if self.neighbors is Neighbors.REPLACE_ONE:
+            # [item-means:replaced] counts of both users, and opposite sums and levels
+            return sqrt(2 * counts + 4 + 3 * level)
+        # [item-means:added] counts with that of the level, and sums with the level
+        return sqrt(counts * (1 + level) + 1 + 0.75 * level)
+
+    @property
+    def mechanism(self) -> DiscreteGaussian:
+        """Noise on all counts and sums."""
+        return DiscreteGaussian(self.multiplier, self.sensitivity, self.noise)
+
+    @property
+    def event(self) -> Event:
+        """What it costs."""
+        return self.mechanism.event
+
+    def run(
+        self,
+        ratings: Ratings | UsedRatings,
+        rng: Generator,
+        before: ReleasedMeans | None = None,
+    ) -> ReleasedMeans:
+        """Release counts and means; ``ratings`` may hold any number a user.
+
+        Parameters
+        ----------
+        ratings
+            Ratings of all users, or those that are used of them.
+        rng
+            Source of the noise.
+        before
+            An earlier release of the same sums, which is averaged with this one, each
+            weighted by the inverse of its known variance.
+        """
+        noisy = self.mechanism(self._total(ratings), rng) / self.mechanism.units
+        scale = self.mechanism.scale / self.mechanism.units
+        if before is not None:
+            own, other = scale**-2, before.scale**-2
+            noisy = (own * noisy + other * before.noisy) / (own + other)
+            scale = 1 / sqrt(own + other)
+        return self._read(noisy, scale)
+
+    def _total(self, ratings: Ratings | UsedRatings) -> Integers:
+        """Return the exact counts and sums over users, in whole numbers."""
+        from tacit.recommend.solvers import _kernels as kernels  # noqa: PLC0415 - numba
+
+        total = summed(
+            kernels.add_means,
+            ratings.each(self._centered),
+            2 * (self.facts.n_items + 1),
+            self.mechanism.units * (1 - MARGIN),
+            self.count_weight,
+            LEVEL_WEIGHT,
+        )
+        return total.reshape(2, -1)
+
+    def _centered(self, ratings: Ratings) -> tuple[Any, ...]:
+        """Return the ratings of some users less their means, and the means."""
+        from tacit.recommend.items import _kernels as kernels  # noqa: PLC0415 - numba
+
+        facts = self.facts
+        if ratings.n_items != facts.n_items:
+            raise ValueError(
+                f"ratings must be of the {facts.n_items} items that were planned for."
+            )
+        indptr, items, values = plain_arrays(ratings)
+        values = np.clip((values - facts.middle) / facts.half_width, -1.0, 1.0)
+        # her own mean as it is: any shrinkage would shift all offsets alike
+        levels = np.empty(len(indptr) - 1)
+        kernels.center(indptr, values, 0.0, 0.0, levels)
+        values *= facts.half_width / self.bound
+        return indptr, items, values, np.clip(levels, -1.0, 1.0)
+
+    def _read(self, noisy: Array, scale: float) -> ReleasedMeans:
+        """Return what the released numbers say; from here on nothing is private."""
+        facts = self.facts
+        count_scale = scale / self.count_weight
+        counts = np.maximum(noisy[0] / self.count_weight, 0.0)
+        # in half-widths of the range, in which no offset is beyond one
+        part = self.bound / facts.half_width
+        sums, sum_scale = noisy[1, :-1] * part, scale * part
+        n_users = max(1.0, counts[-1] / LEVEL_WEIGHT)
+        # squares of a user's weights add up to one, so those of all to their number
+        share = n_users / max(1.0, counts[:-1].sum())
+        offsets = shrunk(
+            counts[:-1], sums, count_scale, sum_scale, USUAL_VARIANCE * share
+        )
+        # levels are half a half-width from the middle or so, held against the noise
+        noise = 2 * scale / LEVEL_WEIGHT
+        level = noisy[1, -1] / LEVEL_WEIGHT * n_users / (n_users**2 + noise**2)
+        level = float(np.clip(level, -1.0, 1.0))
+        return ReleasedMeans(
+            counts=counts[:-1],
+            sums=sums * facts.half_width,
+            offsets=offsets * facts.half_width,
+            level=facts.middle + level * facts.half_width,
+            n_users=float(n_users),
+            count_scale=count_scale,
+            sum_scale=sum_scale * facts.half_width,
+            noisy=noisy,
+            scale=scale,
+        )

@@ -1,0 +1,382 @@
+"""Second moments of users' rows: noisy sums, and the directions above the noise."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
+
+from tacit._threads import in_order
+from tacit._validate import one_of, plain
+from tacit.exceptions import PlanError
+from tacit.mechanisms import DiscreteGaussian
+from tacit.privacy import Event, Neighbors
+from tacit.recommend.items.side import Block
+
+__all__ = [
+    "MARGIN",
+    "MATRIX_SOLVERS",
+    "MOST_MATRIX_ITEMS",
+    "NoisyMoments",
+    "directions",
+    "factor_with_room",
+    "integer_factor",
+    "leading",
+    "leading_pair",
+    "packed_size",
+    "second_moments",
+    "strengths",
+    "summed",
+    "unpacked",
+]
+
+
+Integers = NDArray[np.int64]
+
+# What products in floating point may be off by, relative to their size, many times over
+MARGIN = 1e-9
+
+
+def factor_with_room(units: int, room: float, what: str, remedy: str) -> float:
+    """Return by what parts are multiplied, so that cutting them is paid for.
+
+    Parameters
+    ----------
+    units
+        Units of the `DiscreteGaussian` that adds the noise.
+    room
+        How far cutting towards zero takes two parts apart, in whole numbers.
+    what, remedy
+        What units are too few for, and what else may help, for the error.
+
+    Notes
+    -----
+    **Bound.** Parts within a norm of one, times the factor and cut, are no further
+    apart than ``units`` times what they were.
+    """
+    factor = units * (1 - MARGIN) - room
+    # with less, rounding would be seen
+    if factor < units / 2:
+        raise PlanError(
+            f"Noise of this budget leaves {units} units for {what}, which are too few; "
+            f"raise epsilon or delta, or {remedy}."
+        )
+    return factor
+
+
+def summed(
+    kernel: Callable[..., None],
+    blocks: Iterable[tuple[Any, ...] | Callable[[], tuple[Any, ...]]],
+    size: int,
+    *public: Any,
+) -> Integers:
+    """Return ``size`` sums over blocks of users, which a kernel adds to.
+
+    The kernel is called with the arrays of a block, the public numbers, and sums that
+    no other thread adds to meanwhile.
+    """
+    free: deque[Integers] = deque()
+
+    def add(block: tuple[Any, ...] | Callable[[], tuple[Any, ...]]) -> None:
+        arrays = block() if callable(block) else block
+        try:
+            sums = free.pop()
+        except IndexError:  # all are in use, so there are as many as threads
+            sums = np.zeros(size, dtype=np.int64)
+        kernel(*arrays, *public, sums)
+        free.append(sums)
+
+    for _ in in_order(add, blocks, side_by_side=True):
+        pass
+    return np.sum(free, axis=0) if free else np.zeros(size, dtype=np.int64)
+
+
+Array = NDArray[np.float64]
+# A block, or what makes it in the thread that adds it
+Blocks = Iterable[Block | Callable[[], Block]]
+
+# Items up to which a matrix of items by items is made: it has 3.2 GB there, and a sum
+# of each thread half as much
+MOST_MATRIX_ITEMS = 20_000
+
+
+def packed_size(n_items: int) -> int:
+    """Return the number of entries of an upper triangle."""
+    return n_items * (n_items + 1) // 2
+
+
+def integer_factor(units: int, n_items: int) -> float:
+    """Return by what outer products of rows within the unit ball are multiplied.
+
+    Parameters
+    ----------
+    units
+        Units of the `DiscreteGaussian` that adds the noise.
+    n_items
+        Number of items in the public catalogue.
+
+    Notes
+    -----
+    **Bound.** A product of at most ``units - room`` moves towards zero by less than one
+    in each entry, and two of them come apart by less than one more in each entry that
+    both have, hence by less than the root of the entries. So neighbors move the sums by
+    at most ``units`` times what they move exact sums by: the square root of two if a
+    row is replaced, and one if it is added or removed. Truncation keeps norms, but not
+    that inner products of outer products are at least zero, hence the room.
+    """
+    if n_items > MOST_MATRIX_ITEMS:
+        raise PlanError(
+            f"items must be at most {MOST_MATRIX_ITEMS:,}, got {n_items:,}: sums over "
+            "all pairs of more do not fit in memory; take fewer, or solver='als'."
+        )
+    # [completion:room] half the root, as the square root of two multiplies the factor
+    room = sqrt(packed_size(n_items) / 2)
+    return factor_with_room(
+        units, room, f"sums over {n_items} items", "take fewer items"
+    )
+
+
+def second_moments(blocks: Blocks, n_items: int, units: int) -> Integers:
+    """Return the upper triangle of the sum over users of ``a a^T``, in whole numbers.
+
+    Entries off the diagonal are times the square root of two, so that the triangle is
+    as long as the matrix; rows of the triangle follow each other, as in
+    ``numpy.triu_indices``. It is private: `DiscreteGaussian` adds the noise, with a
+    sensitivity of the square root of two, or of one if neighbors add or remove a user.
+
+    Parameters
+    ----------
+    blocks
+        Users in blocks of ``indptr``, ``items`` and ``parts``: each user's items
+        ascending without duplicates, and her row's numbers, of norm at most one. The
+        first entry of ``indptr`` need not be zero, and is where both arrays begin. A
+        function without arguments is called for its block, in the thread that adds it.
+    n_items
+        Number of items.
+    units
+        Units of the noise.
+    """
+    from tacit.recommend.solvers import _kernels as kernels  # noqa: PLC0415 - numba
+
+    factor = integer_factor(units, n_items)
+    return summed(kernels.add_outer, blocks, packed_size(n_items), n_items, factor)
+
+
+def unpacked(noisy: Integers, n_items: int, units: int) -> Array:
+    """Return the symmetric matrix of which this is the upper triangle, in whole parts.
+
+    It undoes the factor, and the square root of two off the diagonal.
+    """
+    factor = integer_factor(units, n_items)
+    matrix = np.empty((n_items, n_items))
+    begin = 0
+    # row by row, as the matrix may be all that memory holds
+    for i in range(n_items):
+        row = noisy[begin : begin + n_items - i] / factor
+        row[1:] /= sqrt(2)
+        matrix[i, i:] = matrix[i:, i] = row
+        begin += len(row)
+    return matrix
+
+
+@dataclass(frozen=True)
+class NoisyMoments:
+    """Release the sum over users of ``a a^T``, where rows ``a`` are at most one long.
+
+    Parameters
+    ----------
+    n_items
+        Number of items.
+    multiplier
+        Ratio of noise to sensitivity.
+    neighbors
+        Whether one user is replaced, or added or removed.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Notes
+    -----
+    **Guarantee.** A Gaussian mechanism of this multiplier, exactly. Outer products of
+    unit rows are within one, and their inner products are squares and hence at least
+    zero, so that a replaced row moves the sum by at most the square root of two and an
+    added one by one, in the Frobenius norm. Sums are of whole numbers, and the upper
+    triangle is as long as the matrix (Dwork, Talwar, Thakurta and Zhang 2014).
+    """
+
+    n_items: int
+    multiplier: float
+    neighbors: Neighbors
+    noise: str = "grid"
+
+    def __post_init__(self) -> None:
+        plain(self)
+        # what whole numbers or memory cannot do is refused before the charge
+        integer_factor(self.mechanism.units, self.n_items)
+
+    @property
+    def sensitivity(self) -> float:
+        """How far one user moves the sum, in the Frobenius norm."""
+        # [spectral:moments] the root of one row, or of two at right angles
+        return sqrt(self.neighbors.rows_changed)
+
+    @property
+    def mechanism(self) -> DiscreteGaussian:
+        """Noise on the upper triangle."""
+        return DiscreteGaussian(self.multiplier, self.sensitivity, self.noise)
+
+    @property
+    def event(self) -> Event:
+        """What it costs."""
+        return self.mechanism.event
+
+    @property
+    def scale(self) -> float:
+        """Deviation of the noise on the diagonal; its square is twice that beside."""
+        mechanism = self.mechanism
+        return mechanism.scale / integer_factor(mechanism.units, self.n_items)
+
+    def run(self, blocks: Blocks, rng: Generator) -> Array:
+        """Sum over users in blocks, add the noise, and return the symmetric matrix."""
+        units = self.mechanism.units
+        total = second_moments(blocks, self.n_items, units)
+        return unpacked(self.mechanism(total, rng), self.n_items, units)
+
+
+# How the one leading direction is found
+MATRIX_SOLVERS = ("dense", "lanczos")
+
+# How often the diagonal is replaced, at most
+DIAGONAL_ROUNDS = 10
+# and how far it may still have moved, over the largest eigenvalue, to be left there
+SETTLED = 1e-3
+# Rows from which directions that stand out are found faster without the others, and
+# from which any few are
+LARGE, VERY_LARGE = 500, 2000
+
+
+def leading(matrix: Array, rank: int) -> tuple[Array, Array]:
+    """Return the largest eigenvalues, descending, and their vectors in columns."""
+    size = len(matrix)
+    values, vectors = eigh(matrix, subset_by_index=[size - rank, size - 1])
+    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+
+
+def leading_pair(matrix: Array, solver: str) -> tuple[float, Array]:
+    """Return the largest eigenvalue of a symmetric matrix, and its unit vector.
+
+    Parameters
+    ----------
+    matrix
+        Symmetric matrix, which must be public: how long the search takes depends on it.
+    solver
+        ``"dense"`` for all of its entries at once, or ``"lanczos"`` for products with
+        vectors, which is faster from a few thousand rows on.
+    """
+    one_of(MATRIX_SOLVERS, solver=solver)
+    size = len(matrix)
+    if solver == "lanczos" and size > 2:
+        # the same start for all, so that a matrix always has the same answer
+        start = np.full(size, 1 / sqrt(size))
+        start[::2] *= -0.5
+        try:
+            values, vectors = eigsh(matrix, k=1, which="LA", v0=start)
+            return float(values[0]), vectors[:, 0].copy()
+        except ArpackError:  # no start or no end: then all entries at once
+            pass
+    values, vectors = leading(matrix, 1)
+    return float(values[0]), vectors[:, 0].copy()
+
+
+def _iterated(matrix: Array, rank: int, start: Array) -> tuple[Array, Array]:
+    """Return the same as `leading`, from products of the matrix with vectors."""
+    try:
+        values, vectors = eigsh(matrix, rank, which="LA", v0=start)
+    except ArpackNoConvergence:
+        return leading(matrix, rank)
+    order = np.argsort(-values)
+    return values[order], np.ascontiguousarray(vectors[:, order])
+
+
+def _few(matrix: Array, rank: int) -> tuple[Array, Array]:
+    """Return the same as `leading`, in the way that is fast for a few."""
+    size = len(matrix)
+    if size < VERY_LARGE or rank > size // 100:
+        return leading(matrix, rank)
+    return _iterated(matrix, rank, np.ones(size))
+
+
+def _followed(matrix: Array, vectors: Array) -> tuple[Array, Array]:
+    """Return as many leading values and vectors, which are near those given.
+
+    It is for directions that stand out, which products with vectors tell soon.
+    """
+    size, rank = vectors.shape
+    if size < LARGE or rank > size // 4:
+        return leading(matrix, rank)
+    return _iterated(matrix, rank, vectors.sum(axis=1) + 1 / sqrt(size))
+
+
+def strengths(values: Array, noise_scale: float, size: int) -> Array:
+    """Return what is left of eigenvalues without the noise: zero for noise alone.
+
+    Notes
+    -----
+    **Bound.** Symmetric noise of deviation ``s`` on the diagonal, and half its square
+    off it, has eigenvalues up to ``2 t`` with ``t = s sqrt(size / 2)``. One of ``x``
+    above ``t`` comes out as ``x + t^2 / x`` and its vector keeps ``1 - t^2 / x^2`` of
+    its square, in the limit (F. Benaych-Georges and R. R. Nadakuditi, "The eigenvalues
+    and eigenvectors of finite, low rank perturbations of large random matrices", 2011).
+    Returned is the product of ``x`` and what the vector keeps.
+    """
+    edge = noise_scale * sqrt(size / 2)
+    # the largest of noise alone is this far beyond its limit, once in a hundred
+    seen = values > max(edge * (2 + 2 * size ** (-2 / 3)), 0.0)
+    kept = np.where(seen, values, 1.0)
+    true = kept / 2 + np.sqrt(np.maximum(kept**2 / 4 - edge * edge, 0.0))
+    return np.where(seen, true - edge * edge / true, 0.0)
+
+
+def directions(matrix: Array, rank: int, noise_scale: float) -> tuple[Array, Array]:
+    """Return strengths and vectors of what is beside the diagonal.
+
+    The diagonal of second moments holds the spread of single ratings besides, most for
+    items that are rated most. It is replaced by that of the leading directions, and
+    these are found anew, a few times.
+
+    Parameters
+    ----------
+    matrix
+        Symmetric matrix with noise.
+    rank
+        Most directions.
+    noise_scale
+        Deviation of the noise on the diagonal.
+    """
+    matrix = matrix.copy()
+    size = len(matrix)
+    rank = min(rank, size)
+    values, vectors = _few(matrix, rank)
+    strong = strengths(values, noise_scale, size)
+    for _ in range(DIAGONAL_ROUNDS if rank < size else 0):
+        # by what noise alone does not explain, or it would feed on itself
+        diagonal = (vectors**2) @ strong
+        moved = np.abs(diagonal - np.diag(matrix)).max()
+        np.fill_diagonal(matrix, diagonal)
+        seen = int(np.count_nonzero(strong))
+        if seen:
+            values, vectors = _followed(matrix, vectors[:, :seen])
+            strong = strengths(values, noise_scale, size)
+        if not seen or moved <= SETTLED * np.abs(values).max():
+            break
+    # once more all of them: one may have been hidden by the first diagonal
+    values, vectors = _few(matrix, rank)
+    strong = strengths(values, noise_scale, size)
+    return strong[strong > 0], np.ascontiguousarray(vectors[:, strong > 0])
