@@ -110,38 +110,38 @@ def known(*audits):
     return facts(audits=list(audits), solver="AMP")
 
 
-def test_an_audit_is_told_with_what_it_could_have_shown():
-    told = words(page(MANY, ONE))
-    assert "epsilon of at least 0.6633" in told  # rounded down
-    assert "at most 4.732" in told
-    assert "1,000 on each of two tables" in told
-    assert "1,000 in one training" in told
-    assert "139 of 240" in told
-    assert "for neighbors that replace a row" in told
-    assert "never prove one" in told
-    assert "PRIVATE DATA" not in told
-    assert "REFUTES" not in told
+def test_an_audit_is_shown_with_its_largest_possible_result():
+    shown = words(page(MANY, ONE))
+    assert "epsilon is at least 0.6633" in shown  # rounded down
+    assert "epsilon 4.732" in shown
+    assert "1,000 on each of two tables" in shown
+    assert "1,000 in one training" in shown
+    assert "139 of 240" in shown
+    assert "for neighbors that replace a row" in shown
+    assert "never prove one" in shown
+    assert "PRIVATE DATA" not in shown
+    assert "REFUTES" not in shown
 
 
-def test_a_refuted_promise_has_a_banner():
-    assert "AN AUDIT REFUTES THE PROMISE" in page(ONE, REFUTED)
+def test_a_refuted_guarantee_has_a_banner():
+    assert "AN AUDIT REFUTES THE GUARANTEE" in page(ONE, REFUTED)
     for render in (report_html, card_html, card_markdown):
-        told = render(known(ONE, REFUTED))
-        assert told.count("AN AUDIT REFUTES THE PROMISE") == 1
-        assert told.index("AN AUDIT REFUTES THE PROMISE") < 15000  # at the top
-        assert "AN AUDIT REFUTES THE PROMISE" not in render(known(ONE))
+        shown = render(known(ONE, REFUTED))
+        assert shown.count("AN AUDIT REFUTES THE GUARANTEE") == 1
+        assert shown.index("AN AUDIT REFUTES THE GUARANTEE") < 15000  # at the top
+        assert "AN AUDIT REFUTES THE GUARANTEE" not in render(known(ONE))
 
 
 @pytest.mark.parametrize("render", [card_html, card_markdown])
 def test_a_card_has_one_line_for_each_audit(render):
-    told = words(render(known(MANY, REFUTED)))
+    shown = words(render(known(MANY, REFUTED)))
     for line in (
-        "An audit by 1,000 trainings on each of two neighbors does not refute epsilon "
-        "1, which proves nothing: epsilon is at least 0.6633",
-        "An audit by 1,000 trainings on each of two neighbors refutes epsilon 1: "
-        "epsilon is at least 1.696",
+        "An audit by 1,000 trainings on each of two neighboring tables does not refute "
+        "epsilon 1, which proves nothing: epsilon is at least 0.6633",
+        "An audit by 1,000 trainings on each of two neighboring tables refutes "
+        "epsilon 1: epsilon is at least 1.696",
     ):
-        assert told.count(line) == 1
+        assert shown.count(line) == 1
     assert "An audit by" not in words(render(known()))
 
 
@@ -193,12 +193,12 @@ def test_an_outcome_that_does_not_follow_from_its_counts_is_rejected(
 
 
 def test_the_verdict_is_written_anew():
-    told = words(page({**REFUTED, "verdict": "Nothing to see."}))
-    assert "Nothing to see" not in told
-    assert "Refuted: LogisticRegression promises epsilon 1 at delta 1e-06" in told
-    told = words(page({**ATTACK, "verdict": "Nothing to see."}))
-    assert "Nothing to see" not in told
-    assert "AUC 0.531 (0.510 to 0.552" in told
+    shown = words(page({**REFUTED, "verdict": "Nothing to see."}))
+    assert "Nothing to see" not in shown
+    assert "Refuted: LogisticRegression promises epsilon 1 at delta 1e-06" in shown
+    shown = words(page({**ATTACK, "verdict": "Nothing to see."}))
+    assert "Nothing to see" not in shown
+    assert "AUC 0.531 (0.510 to 0.552" in shown
 
 
 def test_an_audit_of_an_earlier_version_counts_for_the_side_that_shows_more():
@@ -209,8 +209,8 @@ def test_an_audit_of_an_earlier_version_counts_for_the_side_that_shows_more():
         page({**REFUTED, "hits": [20, 200]})
 
 
-def test_no_audit_is_left_out_of_a_page_without_a_word():
-    assert "AN AUDIT REFUTES THE PROMISE" in page(*[ONE] * 49, REFUTED)
+def test_no_audit_is_left_out_of_a_page_silently():
+    assert "AN AUDIT REFUTES THE GUARANTEE" in page(*[ONE] * 49, REFUTED)
     with pytest.raises(ValueError, match="at most 50 audits, got 51"):
         page(*[ONE] * 50, REFUTED)
     with pytest.raises(ValueError, match="at most 50 audits, got 51"):
@@ -218,21 +218,21 @@ def test_no_audit_is_left_out_of_a_page_without_a_word():
 
 
 def test_a_membership_attack_has_a_banner_and_outward_ends():
-    told = words(page(MANY, ATTACK))
-    assert "PRIVATE DATA: NOT FOR PUBLICATION" in told
-    assert "0.531, between 0.510 and 0.553" in told
-    assert "1,500 trained on, 1,400 not" in told
-    assert "0.1%" in told
-    assert "0.006" in told
-    assert "rows were not assigned at random" in told
+    shown = words(page(MANY, ATTACK))
+    assert "PRIVATE DATA: NOT FOR PUBLICATION" in shown
+    assert "0.531, between 0.510 and 0.553" in shown
+    assert "1,500 trained on, 1,400 not" in shown
+    assert "0.1%" in shown
+    assert "0.006" in shown
+    assert "rows were not assigned at random" in shown
     bounded = {**ATTACK, "assigned": "coins", "bound": BOUND.to_dict()}
-    assert "epsilon of at least 0.9" in words(page(bounded))
+    assert "epsilon is at least 0.9" in words(page(bounded))
 
 
-def test_a_report_has_a_section_of_audits_and_says_what_they_are_about():
-    told = words(report_html(known(MANY, ONE)))
-    assert "not about this very model" in told
-    assert "139 of 240" in told
+def test_a_report_has_a_section_of_audits_with_their_scope():
+    shown = words(report_html(known(MANY, ONE)))
+    assert "not about this particular model" in shown
+    assert "139 of 240" in shown
     assert "139 of 240" not in words(report_html(known()))
 
 
@@ -268,11 +268,15 @@ def test_an_audit_of_something_else_is_kept_out_of_a_report(render, changes, mat
         render(known(ONE, other))
 
 
-def test_an_audit_that_is_not_bound_is_shown_as_such_and_kept_out_of_reports():
+def test_an_audit_without_a_record_is_marked_and_kept_out_of_reports():
     old = {name: part for name, part in MANY.items() if name != "attacked"}
-    assert "this audit is not bound to parameters or a version" in words(page(old))
-    assert "not bound" not in words(page(MANY))
-    with pytest.raises(ValueError, match="does not say what it attacked"):
+    assert "this audit has no parameters or version of the estimator" in words(
+        page(old)
+    )
+    assert "not recorded" not in words(page(MANY))
+    with pytest.raises(
+        ValueError, match="an audit without a record of what it attacked"
+    ):
         report_html(known(old))
 
 
@@ -294,9 +298,9 @@ def test_results_of_the_library_make_a_page(seed):
         audit_estimator(model, runs=40, n_rows=4, random_state=seed),
         audit_one_run(model, n_canaries=40, random_state=seed),
     ]
-    told = words(page(*(found.to_dict() for found in (*audits, attack))))
+    shown = words(page(*(found.to_dict() for found in (*audits, attack))))
     for title in ("Many trainings", "One training", "Membership attack"):
-        assert title in told
+        assert title in shown
     own = facts(
         audits=[found.to_dict() for found in audits],
         privacy=fitted.privacy_.to_dict(),
@@ -304,7 +308,7 @@ def test_results_of_the_library_make_a_page(seed):
         parameters=readable_parameters(fitted),
         solver=audits[0].attacked["solver"],
     )
-    assert "Many trainings on neighbors" in words(report_html(own))
+    assert "Many trainings on neighboring tables" in words(report_html(own))
     more = audit_estimator(model.set_params(epsilon=1.0), runs=60, n_rows=4)
     with pytest.raises(ValueError, match="an audit of another promise: epsilon 1"):
         report_html({**own, "audits": [more.to_dict()]})
@@ -336,7 +340,7 @@ def test_a_page_has_the_same_skeleton_whatever_the_names(text):
     ],
     ids=repr,
 )
-def test_what_is_no_audit_is_refused_in_a_sentence(path, value):
+def test_other_facts_are_rejected_in_one_sentence(path, value):
     audit = copy.deepcopy(MANY)
     position = audit
     for key in path[:-1]:

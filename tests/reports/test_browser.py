@@ -39,7 +39,7 @@ def browse(folder, page, *options):
 def watched(folder, page):
     """Return the document, lines of the console, and addresses asked for."""
     log = folder / "net.json"
-    told = browse(
+    shown = browse(
         folder,
         page,
         "--dump-dom",
@@ -47,10 +47,10 @@ def watched(folder, page):
         "--v=0",
         f"--log-net-log={log}",
     )
-    console = [line for line in told.stderr.splitlines() if "CONSOLE" in line]
+    console = [line for line in shown.stderr.splitlines() if "CONSOLE" in line]
     events = json.loads(log.read_text("utf-8"))["events"]
     asked = {event.get("params", {}).get("url", "") for event in events}
-    return told.stdout, console, {url for url in asked if url and not is_own(url)}
+    return shown.stdout, console, {url for url in asked if url and not is_own(url)}
 
 
 def is_own(url):
@@ -64,7 +64,7 @@ def page():
     return report_html(facts())
 
 
-def test_the_page_renders_without_a_word_on_the_console(tmp_path, page):
+def test_the_page_renders_without_console_messages(tmp_path, page):
     document, console, asked = watched(tmp_path, page)
     assert document.count("<svg") == 8
     assert "How to verify" in document
@@ -74,11 +74,11 @@ def test_the_page_renders_without_a_word_on_the_console(tmp_path, page):
 
 def test_an_error_and_a_load_would_be_seen(tmp_path):
     noisy = (
-        "<script>console.error('told')</script>"
+        "<script>console.error('shown')</script>"
         "<img src='http://page-asks.invalid/x.png'>"
     )
     _, console, asked = watched(tmp_path, noisy)
-    assert any("told" in line for line in console)
+    assert any("shown" in line for line in console)
     assert asked == {"http://page-asks.invalid/x.png"}
 
 
@@ -94,7 +94,7 @@ def test_the_policy_of_the_page_forbids_scripts_and_loads(tmp_path, page):
     assert asked == set()
 
 
-def test_the_page_fits_a_telephone_and_a_desk(tmp_path, page):
+def test_the_page_fits_a_phone_and_a_desktop(tmp_path, page):
     # a copy without the policy, in frames that a script measures
     policy = page[page.index("<meta http-equiv") :].split("\n", 1)[0]
     inside = html.escape(page.replace(policy, ""))
@@ -108,8 +108,8 @@ def test_the_page_fits_a_telephone_and_a_desk(tmp_path, page):
         ".map(f => f.contentDocument.documentElement.scrollWidth).join()"
     )
     outer = f"<!doctype html><title>-</title>{frames}<script>{script}</script>"
-    told = browse(tmp_path, outer, "--dump-dom").stdout
-    assert f"<title>{','.join(map(str, WIDTHS))}</title>" in told
+    shown = browse(tmp_path, outer, "--dump-dom").stdout
+    assert f"<title>{','.join(map(str, WIDTHS))}</title>" in shown
 
 
 def test_the_page_is_neither_blank_nor_black(tmp_path, page):

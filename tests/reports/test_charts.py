@@ -7,9 +7,9 @@ import pytest
 from tests.reports.examples import ledger, privacy, record
 
 from tacit.privacy import Budget, GaussianNoise, PrivacyReport, TradeOff
-from tacit.reports._attacker_metrics import curve_points, odds_of, roc_points
 from tacit.reports._charts import coefficient_chart, curve_chart, spend_chart
 from tacit.reports._ledger import account_of, thinned
+from tacit.reports._pages import attacker_limits, curve_points, roc_points
 
 
 def drawn(chart, tag, **attributes):
@@ -45,7 +45,7 @@ def test_the_curve_is_that_of_the_composed_events():
     assert points[-1]["delta"] <= report.guarantee.delta / 50
 
 
-def test_the_promise_is_on_or_above_the_drawn_curve():
+def test_the_guarantee_is_on_or_above_the_drawn_curve():
     report = PrivacyReport.from_dict(privacy())
     points = curve_points(report)
     below = [point for point in points if point["epsilon"] >= 1.0]
@@ -67,10 +67,10 @@ def test_the_roc_ends_at_certainty_and_agrees_with_the_table():
     assert points[-1] == {"false": 1.0, "true": 1.0}
     found = {p["false"]: p["true"] for p in points}
     assert found[1.0] == 1.0
-    assert odds_of(bound).found[1] == pytest.approx(float(bound.power(0.01)))
+    assert attacker_limits(bound).found[1] == pytest.approx(float(bound.power(0.01)))
 
 
-def test_steps_carry_the_spend_over_records_that_say_none():
+def test_steps_carry_the_spend_over_records_without_one():
     rows = [record(0, "open"), record(1, "charge", spent_after=0.5), record(2, "note")]
     account = account_of(ledger() | {"records": rows})
     assert [step["spent"] for step in account.steps] == [0.0, 0.5, 0.5]
@@ -96,7 +96,7 @@ def test_thinning_keeps_ends_peaks_and_falls():
     assert thinned(steps[:300], 400) == steps[:300]
 
 
-def test_names_are_text_and_never_markup():
+def test_names_are_escaped():
     rows = [
         {"name": "<script>", "value": 1.0, "low": None, "high": None},
         {"name": "患" * 40, "value": -1.0, "low": -2.0, "high": 0.5},

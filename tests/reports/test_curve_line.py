@@ -20,8 +20,8 @@ from tacit.privacy import (
     TiltedMinimum,
     TradeOff,
 )
-from tacit.reports._attacker_metrics import curve_points
 from tacit.reports._facts import _together
+from tacit.reports._pages import curve_points
 
 SIMPLE = st.one_of(
     st.floats(1.0, 30.0).map(GaussianNoise),
@@ -81,7 +81,7 @@ def test_line_of_a_fit_and_its_score_is_at_or_below_what_is_printed(measure):
     assert_line_is_at_or_below_what_is_printed(_together((fit, score.report())))
 
 
-def test_line_of_charges_with_promises_is_at_or_below_what_was_spent():
+def test_line_of_charges_with_guarantees_is_at_or_below_what_was_spent():
     ledger = Ledger(Budget(3.0, 1e-5))
     event = RepeatAndSelect(PureDP(0.2), 1.0, 0.2)
     for name in ("one", "two"):

@@ -59,7 +59,7 @@ def outcome(**changed):
     }
 
 
-def unpaid(**changed):
+def uncharged(**changed):
     return outcome(certificate=certificate(charged=False, privacy="private", **changed))
 
 
@@ -69,56 +69,56 @@ def measured():
         {"label": None, "sensitive": ["a", "c"], "rows": 30, "value": -0.5},
     ]
     found = {"notion": "accuracy_parity", "groups": rows, "aggregate": 0.375}
-    why = "how far noise moved this model is not known."
+    why = "how much noise changed this model is not known."
     return outcome(
         certificate=None, measured=found, sensitive=["x", "y"], no_certificate=why
     )
 
 
 @pytest.mark.parametrize("render", PAGES)
-def test_report_and_card_tell_figures_intervals_and_what_they_do_not_say(render):
-    told = words(render(facts(fairness=outcome())))
-    assert "among all rows with that label" in told
-    assert "groups by sex" in told
-    assert "With probability 99%" in told
-    assert "No figure differs by more than 0.200" in told
-    assert "is not certified" in told
-    assert "sex male, label home" in told
+def test_report_and_card_show_figures_intervals_and_their_limits(render):
+    shown = words(render(facts(fairness=outcome())))
+    assert "minus the accuracy on all rows with that label" in shown
+    assert "groups by sex" in shown
+    assert "With probability 99%" in shown
+    assert "No figure differs by more than 0.200" in shown
+    assert "The certificate does not say that the model is fair" in shown
+    assert "sex male, label home" in shown
     assert "Fairness" not in words(render(facts()))
 
 
 @pytest.mark.parametrize("render", PAGES)
 def test_ends_are_rounded_outwards(render):
-    told = words(render(facts(fairness=outcome())))
+    shown = words(render(facts(fairness=outcome())))
     # of -0.1312 and 0.1688
-    assert "\N{MINUS SIGN}0.132" in told
-    assert "0.169" in told
+    assert "\N{MINUS SIGN}0.132" in shown
+    assert "0.169" in shown
 
 
 @pytest.mark.parametrize("render", PAGES)
-def test_what_the_certificate_cost_is_counted_with_the_fit(render):
+def test_the_cost_of_the_certificate_is_added_to_the_fit(render):
     alone, both = facts(), facts(fairness=outcome())
     assert "upper limit" not in words(render({**alone, "releases": None}))
-    told = words(render({**both, "releases": None}))
-    assert "upper limit" in told
-    assert "1.5" in told
+    shown = words(render({**both, "releases": None}))
+    assert "upper limit" in shown
+    assert "1.5" in shown
 
 
-def test_a_score_without_a_report_is_still_said_to_be_uncounted():
+def test_a_score_without_a_report_is_still_reported_as_uncounted():
     known = {**facts(fairness=outcome()), "releases": None}
     assert known["score"] is not None
     assert Facts.of(known).uncounted
 
 
 @pytest.mark.parametrize("render", PAGES)
-def test_what_was_not_charged_is_kept_out_of_reports(render):
-    for private in (unpaid(), measured()):
+def test_figures_without_a_charge_are_kept_out_of_reports(render):
+    for private in (uncharged(), measured()):
         with pytest.raises(ValueError, match="private data"):
             render(facts(fairness=private))
 
 
 def test_a_page_of_figures_that_were_not_charged_has_a_banner():
-    for private in (unpaid(), measured()):
+    for private in (uncharged(), measured()):
         assert "PRIVATE DATA: NOT FOR PUBLICATION" in fairness_html(private)
     assert "PRIVATE DATA" not in fairness_html(outcome())
     assert "ε = 0.5" in words(fairness_html(outcome())).replace(
@@ -127,20 +127,20 @@ def test_a_page_of_figures_that_were_not_charged_has_a_banner():
 
 
 def test_a_page_without_a_certificate_says_why():
-    told = words(fairness_html(measured()))
-    assert "no certificate" in told
-    assert "how far noise moved this model is not known" in told
-    assert "x a, y c" in told
-    assert "1,200" in told
-    assert "without noise, from" not in told
+    shown = words(fairness_html(measured()))
+    assert "no certificate" in shown
+    assert "how much noise changed this model is not known" in shown
+    assert "x a, y c" in shown
+    assert "1,200" in shown
+    assert "Without noise, from" not in shown
 
 
-def test_a_page_has_a_column_for_the_population_where_it_was_asked():
+def test_a_page_has_a_column_for_the_population_where_it_is_certified():
     wide = {"population_lower": -0.4, "population_upper": 0.6}
     groups = [group(None, "a", **wide), group(None, "b", **wide)]
-    told = words(fairness_html(unpaid(groups=groups, notion="accuracy_parity")))
-    assert "population, from" in told
-    assert "hold for rows that the model was not fitted on" in told
+    shown = words(fairness_html(uncharged(groups=groups, notion="accuracy_parity")))
+    assert "Population, from" in shown
+    assert "hold for rows that the model was not fitted on" in shown
 
 
 def test_noise_of_a_fixed_seed_has_a_banner():
@@ -195,7 +195,7 @@ def test_a_reason_is_shown_as_text(text):
     ids=repr,
 )
 @pytest.mark.parametrize("render", [fairness_html, report_html])
-def test_what_is_no_outcome_is_refused_in_a_sentence(render, path, value):
+def test_other_facts_are_rejected_in_one_sentence(render, path, value):
     known = copy.deepcopy(outcome())
     position = known
     for key in path[:-1]:
@@ -206,14 +206,14 @@ def test_what_is_no_outcome_is_refused_in_a_sentence(render, path, value):
         render(given)
 
 
-def test_many_groups_are_cut_and_the_page_says_so():
+def test_many_groups_are_truncated_and_the_page_says_so():
     groups = [group(None, f"g{k}") for k in range(250)]
-    told = words(fairness_html(unpaid(groups=groups, notion="accuracy_parity")))
-    assert "the first 200 of 250 groups" in told
-    assert "The first 30 of 250 groups are drawn" in told
+    shown = words(fairness_html(uncharged(groups=groups, notion="accuracy_parity")))
+    assert "the first 200 of 250 groups" in shown
+    assert "The first 30 of 250 groups are drawn" in shown
 
 
-def test_pages_have_words_for_the_notions_of_the_library():
+def test_pages_explain_all_notions_of_the_library():
     assert tuple(NOTIONS) == fairness.NOTIONS
 
 
@@ -221,9 +221,9 @@ def test_pages_have_words_for_the_notions_of_the_library():
 def test_every_certificate_is_counted_and_shown(render):
     first = outcome(certificate=certificate(notion="demographic_parity"))
     second = outcome(sensitive=["region"], certificate=certificate())
-    told = words(render(facts(fairness=[first, second])))
-    assert "groups by sex" in told
-    assert "groups by region" in told
+    shown = words(render(facts(fairness=[first, second])))
+    assert "groups by sex" in shown
+    assert "groups by region" in shown
     assert Facts.of(facts(fairness=[first, second])).privacy.guarantee.epsilon == 2.0
     page = report_html(facts(fairness=[first, second]))
     ids = re.findall(' id="([^"]*)"', page)

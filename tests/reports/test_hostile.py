@@ -9,7 +9,7 @@ from tests.reports.skeleton import Skeleton
 
 from tacit.reports import card_html, card_markdown, report_html
 from tacit.reports._charts import coefficient_chart
-from tacit.reports._markdown import markdown_text
+from tacit.reports._format import markdown_text
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -1,4 +1,4 @@
-"""What the pages say, and that they stay small."""
+"""Contents of the pages, and that they stay small."""
 
 import pytest
 from tests.reports.examples import facts, ledger, privacy, record, weights
@@ -17,7 +17,7 @@ from tacit.privacy import (
 )
 from tacit.reports import card_html, card_markdown, report_html
 from tacit.reports._facts import Facts
-from tacit.reports._words import NOTHING, TIMES, at_most
+from tacit.reports._format import NOTHING, TIMES, at_most
 from tacit.tables import Column, Schema
 
 CARDS = [card_html, card_markdown]
@@ -33,7 +33,7 @@ def page():
     return report_html(facts())
 
 
-def test_the_page_stands_alone(page):
+def test_the_page_loads_nothing(page):
     seen = Skeleton(page)
     assert all(link.startswith("#") for link in seen.links)
     targets = {link[1:] for link in seen.links}
@@ -55,25 +55,25 @@ def test_identifiers_are_unique_and_every_drawing_has_a_title(page):
     assert all("viewbox" in part and "width" not in part for part in drawings)
 
 
-def test_the_promise_is_told_in_words(page):
-    told = words(page)
-    assert "factor of at most 2.72 (ε = 1)" in told
-    assert "1 in 1 million" in told
-    assert "had that row been replaced by any other" in told
+def test_the_guarantee_is_explained_in_words(page):
+    shown = words(page)
+    assert "factor of at most 2.72 (ε = 1)" in shown
+    assert "1 in 1 million" in shown
+    assert "if that row had been replaced by any other" in shown
 
 
-def test_the_odds_are_those_of_the_exact_curve_and_of_the_budget(page):
-    told = words(page)
+def test_limits_on_an_attacker_are_those_of_the_exact_curve_and_of_the_budget(page):
+    shown = words(page)
     fit = TradeOff.of(PrivacyReport.from_dict(privacy()))
     whole = TradeOff.of(Budget(3.0, 1e-6))
     for bound in (fit, whole):
-        assert at_most(bound.accuracy()) in told
+        assert at_most(bound.accuracy()) in shown
         for rate in (0.001, 0.01, 0.1):
-            assert at_most(float(bound.power(rate))) in told
-            assert at_most(float(bound.precision(rate))) in told
+            assert at_most(float(bound.power(rate))) in shown
+            assert at_most(float(bound.precision(rate))) in shown
         for chance in (0.05, 0.001):
-            assert at_most(bound.posterior(chance)) in told
-    assert "Wasserman and Zhou" in told
+            assert at_most(bound.posterior(chance)) in shown
+    assert "Wasserman and Zhou" in shown
 
 
 SCORE = privacy(budget=Budget(0.5), event=PureDP(0.5), label="private score")
@@ -90,20 +90,20 @@ def test_figures_are_about_everything_released():
     alone = TradeOff.of(PrivacyReport.from_dict(fit))
     assert at_most(bound.accuracy()) != at_most(alone.accuracy())
     for render in (report_html, *CARDS):
-        told = words(render(given))
-        assert f"at most {at_most(bound.accuracy())}" in told
-        assert f"at most {at_most(float(bound.power(0.01)))}" in told
-        assert f"at most {at_most(alone.accuracy())}" not in told
-        assert f"1.1 {TIMES} 10⁻⁶" in told
-        assert "factor of at most 90.02" in told  # exp(4.5)
-        assert "upper limit" in told
+        shown = words(render(given))
+        assert f"at most {at_most(bound.accuracy())}" in shown
+        assert f"at most {at_most(float(bound.power(0.01)))}" in shown
+        assert f"at most {at_most(alone.accuracy())}" not in shown
+        assert f"1.1 {TIMES} 10⁻⁶" in shown
+        assert "factor of at most 90.02" in shown  # exp(4.5)
+        assert "upper limit" in shown
         for label in ("readmission", "intervals", "private score"):
-            assert label in told
+            assert label in shown
 
 
-def test_what_was_paid_for_without_a_report_is_said_to_be_uncounted():
+def test_a_charge_without_a_report_is_reported_as_uncounted():
     for render in (report_html, *CARDS):
-        assert "about the fit alone" in words(render(facts()))
+        assert "about the fit only" in words(render(facts()))
     sampled = facts()["noise"] | {"covers": "noise and sampling"}
     assert Facts.of(facts(score=None, noise=sampled)).uncounted
     assert not Facts.of(facts(score=None)).uncounted
@@ -121,28 +121,28 @@ def test_what_was_paid_for_without_a_report_is_said_to_be_uncounted():
         ),
         (
             [privacy(), SCORE | {"promise": SCORE["promise"] | {"epsilon": 0.1}}],
-            "less than its charges spend",
+            "charges that spend more than its guarantee",
         ),
     ],
 )
-def test_releases_that_do_not_fit_are_refused(releases, message):
+def test_releases_that_do_not_fit_are_rejected(releases, message):
     with pytest.raises(ValueError, match=message):
         report_html(facts(releases=releases))
 
 
-def test_the_owners_statement_and_the_time_of_the_account_are_told():
+def test_the_owners_statement_and_the_time_of_the_records_are_shown():
     account = ledger() | {
         "as_of": "2026-11-15T16:37:00+00:00",
         "assumptions": ["the owner 'eve' states that nothing was released"],
     }
     for render in (report_html, *CARDS):
-        told = words(render(facts(ledger=account)))
-        assert "as of 15 November 2026, 16:37 UTC" in told
-        assert "the owner 'eve' states" in told
+        shown = words(render(facts(ledger=account)))
+        assert "as of 15 November 2026, 16:37 UTC" in shown
+        assert "the owner 'eve' states" in shown
 
 
 @pytest.mark.parametrize("render", [report_html, *CARDS])
-def test_a_voided_charge_of_this_model_is_told_loudly(render):
+def test_a_voided_charge_of_this_model_has_a_banner(render):
     alarm = "THE CHARGE OF THIS MODEL WAS VOIDED"
     assert alarm in render(facts(charge=2))  # what record 7 voids
     for other in (6, 7, None):
@@ -154,16 +154,16 @@ def test_an_allowance_shows_its_amount_and_is_the_owners_work():
     own = {"epsilon": 0.25, "delta": 1e-8, "neighbors": "replace_one"}
     account["records"][1] |= {"who": "m.keller", "analyst": "newcomer", "promise": own}
     account["records"][8] |= {"kind": "allow", "analyst": "stranger", "promise": None}
-    told = words(report_html(facts(ledger=account)))
-    assert "newcomer may spend ε = 0.25, δ = 10⁻⁸" in told
-    assert "stranger may spend nothing" in told
-    people = told[told.index("Who did what") : told.index("Records of the ledger")]
+    shown = words(report_html(facts(ledger=account)))
+    assert "newcomer may spend ε = 0.25, δ = 10⁻⁸" in shown
+    assert "stranger may spend nothing" in shown
+    people = shown[shown.index("Who did what") : shown.index("Records of the ledger")]
     assert "newcomer" not in people
     assert "stranger" not in people
 
 
-def test_the_ledger_shows_who_did_what_and_what_was_undone(page):
-    told = words(page)
+def test_the_ledger_shows_people_records_and_cancellations(page):
+    shown = words(page)
     for part in (
         "m.keller",
         "quality",
@@ -173,7 +173,7 @@ def test_the_ledger_shows_who_did_what_and_what_was_undone(page):
         "52.7%",
         f"--head 8:{8:064x}",
     ):
-        assert part in told
+        assert part in shown
 
 
 @pytest.mark.parametrize("render", CARDS)
@@ -189,18 +189,18 @@ def test_only_a_hash_goes_into_a_command_line(digest):
         assert "--head" not in render(facts(ledger=account))
 
 
-def test_accuracy_is_told_only_if_it_was_paid_for(page):
-    assert "paid for with ε" in words(page)
-    told = words(report_html(facts(score=facts()["score"] | {"level": 0.95})))
-    assert "0.764 to 0.800, with 95% confidence" in told
-    assert "share of the most frequent answer, which was not measured" in told
+def test_accuracy_is_shown_only_if_it_was_charged(page):
+    assert "charged with ε" in words(page)
+    shown = words(report_html(facts(score=facts()["score"] | {"level": 0.95})))
+    assert "0.764 to 0.800, with 95% confidence" in shown
+    assert "always predicting the most frequent class, which was not measured" in shown
     without = words(report_html(facts(score=None)))
     assert "It was not measured." in without
     assert "private_score" in without
 
 
 @pytest.mark.parametrize("render", [report_html, *CARDS])
-def test_a_fixed_seed_is_told_loudly_and_its_value_not_at_all(render):
+def test_a_fixed_seed_has_a_banner_without_its_value(render):
     seeded = render(
         facts(privacy=privacy(seeded=True), parameters={"random_state": 987123})
     )
@@ -215,23 +215,23 @@ def test_without_a_fixed_seed_there_is_no_alarm(page):
 
 
 @pytest.mark.parametrize("render", [report_html, *CARDS])
-def test_a_seeded_charge_elsewhere_in_the_ledger_is_told_too(render):
+def test_a_seeded_charge_elsewhere_in_the_ledger_has_a_banner_too(render):
     account = ledger()
     account["records"][2]["seeded"] = True
-    told = render(facts(ledger=account))
-    assert "FIXED SEED: NOT PRIVATE" in told
-    assert "Some charges in the ledger" in told
+    shown = render(facts(ledger=account))
+    assert "FIXED SEED: NOT PRIVATE" in shown
+    assert "Some charges in the ledger" in shown
 
 
 @pytest.mark.parametrize("render", [report_html, *CARDS])
 def test_what_is_spent_never_looks_smaller_than_it_is(render):
     account = ledger() | {"spent": 1.58341}
     account["records"][2]["spent_after"] = 0.123412
-    told = words(render(facts(ledger=account)))
-    assert "1.584" in told
-    assert "1.583" not in told
-    assert "0.1234" not in told
-    assert ("0.1235" in told) == (render is report_html)
+    shown = words(render(facts(ledger=account)))
+    assert "1.584" in shown
+    assert "1.583" not in shown
+    assert "0.1234" not in shown
+    assert ("0.1235" in shown) == (render is report_html)
 
 
 @pytest.mark.parametrize("render", [report_html, *CARDS])
@@ -239,13 +239,13 @@ def test_the_number_of_rows_is_left_out_where_it_is_private(render):
     budget = Budget(1.0, 1e-6, "add_or_remove_one")
     report = privacy(budget=budget)
     report["assumptions"] = []
-    told = render(facts(privacy=report, rows=31337, ledger=None))
-    assert "31,337" not in told
-    assert "31337" not in told
-    assert "not been in the data" in told
+    shown = render(facts(privacy=report, rows=31337, ledger=None))
+    assert "31,337" not in shown
+    assert "31337" not in shown
+    assert "not been in the data" in shown
 
 
-def test_the_number_of_rows_is_told_where_it_is_public(page):
+def test_the_number_of_rows_is_shown_where_it_is_public(page):
     assert "48,211 rows" in words(page)
     for render in CARDS:
         assert "48,211 rows were used for the fit" in render(facts())
@@ -265,19 +265,19 @@ def test_the_number_of_rows_is_told_where_it_is_public(page):
     ],
     ids=["pure", "approximate", "huge", "tiny", "sampled"],
 )
-def test_unusual_promises_have_a_page(report):
-    told = words(report_html(facts(privacy=report, ledger=None)))
-    assert "Every point on or above the line holds." in told
-    assert "nan" not in told.lower().split()
-    assert "undefined" not in told
+def test_unusual_guarantees_have_a_page(report):
+    shown = words(report_html(facts(privacy=report, ledger=None)))
+    assert "Every point on or above the line holds." in shown
+    assert "nan" not in shown.lower().split()
+    assert "undefined" not in shown
 
 
-def test_facts_may_be_few():
+def test_optional_facts_may_be_missing():
     few = {key: facts()[key] for key in NEEDED}
-    told = words(report_html(few))
-    assert "No ledger was given" in told
-    assert "No bars are drawn, because" in told
-    assert "No schema was saved" in told
+    shown = words(report_html(few))
+    assert "No ledger was given" in shown
+    assert "No bars are drawn, because" in shown
+    assert "No schema was saved" in shown
     assert card_markdown(few).startswith("# Model card: Readmission")
 
 
@@ -310,30 +310,32 @@ def test_a_card_leaves_out_what_was_not_given(render, missing, left_out):
         ),
     ],
 )
-def test_facts_that_do_not_fit_are_refused(change, message):
+def test_facts_that_do_not_fit_are_rejected(change, message):
     with pytest.raises(ValueError, match=message):
         report_html(facts(**change))
 
 
 @pytest.mark.parametrize("entry", NEEDED)
-def test_facts_that_lack_an_entry_are_refused_by_its_name(entry):
+def test_a_missing_fact_is_named(entry):
     few = {key: value for key, value in facts().items() if key != entry}
     with pytest.raises(ValueError, match=f"must have the entry '{entry}'"):
         report_html(few)
 
 
 @pytest.mark.parametrize("render", [report_html, card_html, card_markdown])
-def test_selected_columns_are_told_and_that_they_are_noisy(render):
-    told = words(render(facts(selected=["age", "sodium"])))
-    assert "2 of 18 columns have a weight: age, sodium" in told
-    assert "is itself noisy" in told
-    told = words(render(facts(selected=["age"])))
-    assert "1 of 18 columns has a weight: age" in told
-    assert "0 of 18 columns have a weight" in words(render(facts(selected=[])))
-    assert "have a weight" not in words(render(facts()))
+def test_selected_columns_are_shown_with_a_note_on_their_noise(render):
+    shown = words(render(facts(selected=["age", "sodium"])))
+    assert "2 of 18 columns have a nonzero coefficient: age, sodium" in shown
+    assert "is itself noisy" in shown
+    shown = words(render(facts(selected=["age"])))
+    assert "1 of 18 columns has a nonzero coefficient: age" in shown
+    assert "0 of 18 columns have a nonzero coefficient" in words(
+        render(facts(selected=[]))
+    )
+    assert "have a nonzero coefficient" not in words(render(facts()))
 
 
-def test_many_selected_columns_stay_few():
+def test_a_long_list_of_selected_columns_is_truncated():
     p = 10_000
     names = [f"word {j}" for j in range(p)]
     given = {"features": names, "coef": [weights(p)], "noise": None, "selected": names}
@@ -348,10 +350,10 @@ def test_a_wide_model_stays_small():
         facts(features=[f"word {j}" for j in range(p)], coef=[weights(p)], noise=None)
     )
     assert len(page) < 200_000
-    told = words(page)
-    assert "The largest 30 of 10,000 columns" in told
-    assert "the largest 50 of 10,000 columns" in told
-    assert "weights.npz" in told
+    shown = words(page)
+    assert "The largest 30 of 10,000 coefficients" in shown
+    assert "the largest 50 of 10,000 coefficients" in shown
+    assert "weights.npz" in shown
     assert page.count('<td class="name">word ') == 50
 
 
@@ -367,16 +369,16 @@ def test_every_class_has_its_panel_and_many_classes_stay_small():
         )
     )
     assert len(page) < 500_000
-    told = words(page)
-    assert "digit 0" in told
-    assert "digit 19" in told
-    assert "10 more classes are not shown" in told
+    shown = words(page)
+    assert "digit 0" in shown
+    assert "digit 19" in shown
+    assert "10 more classes are not shown" in shown
 
 
 def test_every_coefficient_of_a_small_model_is_in_the_table(page):
-    told = words(page)
+    shown = words(page)
     for name in facts()["features"]:
-        assert name in told
+        assert name in shown
     assert page.count("<td>uncertain</td>") + page.count("<td>clear</td>") == 18
     low = facts()["noise"]["low"][0]
     high = facts()["noise"]["high"][0]
@@ -396,11 +398,11 @@ def test_a_long_ledger_stays_small_and_says_what_it_leaves_out():
     }
     page = report_html(facts(ledger=account))
     assert len(page) < 300_000
-    told = words(page)
-    assert "of 5,000 records" in told
-    assert "4,940 records are left out here" in told
-    assert f"charge {TIMES} 4,900" in told
-    assert "of these the last 80" in told
+    shown = words(page)
+    assert "of 5,000 records" in shown
+    assert "4,940 records are left out here" in shown
+    assert f"charge {TIMES} 4,900" in shown
+    assert "of the other marks, the last 80" in shown
 
 
 def test_a_ledger_without_records_has_a_page():
@@ -430,7 +432,7 @@ def test_a_markdown_card_has_a_table_of_columns():
     assert lines[start + 3].startswith("| sex | category | female, male | refuse |")
 
 
-def test_a_coefficient_is_also_told_for_one_unit_of_its_column():
+def test_a_coefficient_is_also_shown_per_unit_of_its_column():
     schema = Schema(
         (
             Column("age", "number", range=(20.0, 100.0)),
@@ -480,5 +482,5 @@ def test_a_weak_guarantee_has_a_banner(page):
 def test_a_weak_budget_of_the_data_set_has_a_banner_without_its_account(page):
     budget = {"epsilon": 50.0, "delta": 1e-6, "neighbors": "replace_one"}
     text = page(weak(ledger=None, budget=budget))
-    assert "In the budget of the data set, epsilon 50 is a weak guarantee" in text
+    assert "Budget of the data set: epsilon 50 is a weak guarantee" in text
     assert "WEAK GUARANTEE" not in page(weak(ledger=None))

@@ -26,8 +26,8 @@ from tacit.persistence import ModelFileError, SavedModel, SavedSide, digest
 from tacit.privacy.store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
 from tacit.reports._audits import audits_of
-from tacit.reports._fairness import paid_table
-from tacit.reports._words import truncated
+from tacit.reports._fairness import charged_table
+from tacit.reports._format import truncated
 
 __all__ = [
     "audit_of",
@@ -189,7 +189,7 @@ def certificate_of(path: Path, model: str) -> dict[str, Any]:
     found = _outcome_of(path, "--fairness")
     if found.get("model") != model:
         raise Rejected(f"{path} is about another model; give another --fairness.")
-    paid_table(found, str(path))
+    charged_table(found, str(path))
     return found
 
 

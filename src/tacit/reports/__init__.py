@@ -1,13 +1,18 @@
-"""Reports that people read: one HTML page, and a model card.
+"""Reports, model cards, and pages about fairness and audits.
 
-They are made from plain facts, read no rows and cost no budget. What a report or a card
-tells was released before. Figures of fairness that were not charged and attacks on rows
-are private data, and so are pages with them: a banner says so.
-A page holds its charts as SVG and loads nothing: no script, no font, no picture.
+Pages are functions of plain public facts: they read no rows and cost no budget. The
+facts of a report or a card were released before. Fairness figures that were not charged
+and attacks on rows are private data, and a banner on their pages says so. A page
+contains its charts as SVG and loads nothing: no script, no font, no image.
 """
 
-from tacit.reports._pages import card_html, card_markdown, report_html
-from tacit.reports._trust import audit_html, fairness_html
+from tacit.reports._pages import (
+    audit_html,
+    card_html,
+    card_markdown,
+    fairness_html,
+    report_html,
+)
 
 __all__ = [
     "audit_html",

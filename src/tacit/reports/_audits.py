@@ -1,4 +1,4 @@
-"""Outcomes of audits and of membership attacks for a page."""
+"""Results of audits and membership attacks for a page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tacit.audit._attacked import LEFT_OUT, digest_of
 from tacit.audit._promises import GuaranteeAudit
 from tacit.audit._restored import AuditDisagrees, restored, restored_membership
-from tacit.reports._words import (
+from tacit.reports._format import (
     clean,
     count,
     fixed,
@@ -25,7 +25,7 @@ from tacit.reports._words import (
 __all__ = ["AuditTable", "RateRow", "audits_of"]
 
 METHODS = {
-    "gaussian": "takes the noise to be Gaussian",
+    "gaussian": "assumes that the noise is Gaussian",
     "any": "holds for any mechanism",
     "clopper-pearson": "holds for any mechanism",
 }
@@ -36,20 +36,20 @@ MOST_LETTERS = 1000
 
 @dataclass(frozen=True)
 class RateRow:
-    """Members recognized at a false positive rate, in words."""
+    """Members recognized at a false-positive rate, as strings."""
 
-    asked: str
-    found: str
+    false_positive_rate: str
+    true_positive_rate: str
     low: str
     high: str
 
 
 @dataclass(frozen=True)
 class AuditTable:
-    """One audit: facts by name, and the verdict in words.
+    """One audit: facts by name, and its verdict.
 
-    ``private`` is true of an attack on rows of people, which is private data as they
-    are.
+    ``private`` is true of an attack on rows of people: its result is private data, like
+    the rows.
     """
 
     title: str
@@ -64,9 +64,10 @@ class AuditTable:
 def audits_of(
     given: Any, name: str, model: Mapping[str, Any] | None = None
 ) -> list[AuditTable]:
-    """Return tables of audits; where the facts of a model are given, all are about it.
+    """Return tables of audits.
 
-    What is private data has no place in the report of a model, and is refused there.
+    If the facts of a model are given, all audits must be of that model, and attacks on
+    rows are rejected: their results are private data.
     """
     try:
         audits = list(given)
@@ -89,8 +90,8 @@ def audits_of(
         return found
     if any(audit.private for audit in found):
         raise ValueError(
-            f"{name} must have no membership attack: it is private data, for a page of "
-            "its own."
+            f"{name} must have no membership attack: its result is private data, for "
+            "a page of its own."
         )
     for audit in audits:
         _require_same(audit, model, name)
@@ -100,11 +101,11 @@ def audits_of(
 def _require_same(
     audit: Mapping[str, Any], model: Mapping[str, Any], name: str
 ) -> None:
-    """Reject an audit of another class, version, promise, solver or parameter."""
+    """Reject an audit of another class, version, guarantee, solver or parameter."""
     parts = audit.get("attacked")
     if not isinstance(parts, Mapping):
         raise ValueError(
-            f"{name} has an audit that does not say what it attacked, as earlier "
+            f"{name} has an audit without a record of what it attacked, as earlier "
             "versions wrote it; run the audit again."
         )
     try:
@@ -132,26 +133,26 @@ def _require_same(
     ]
     for part, theirs, ours in pairs:
         if theirs != ours:
-            said = _said(theirs), _said(ours)
-            if said[0] == said[1]:  # they differ beyond three digits
-                said = truncated(theirs), truncated(ours)
+            shown = _shown(theirs), _shown(ours)
+            if shown[0] == shown[1]:  # they differ beyond three digits
+                shown = truncated(theirs), truncated(ours)
             raise ValueError(
-                f"{name} has an audit of another {part}: {said[0]}, and the "
-                f"model has {said[1]}; audit what the model was fitted with, as "
-                "'tacit audit --model FOLDER' does."
+                f"{name} has an audit of another {part}: {shown[0]}, and the "
+                f"model has {shown[1]}; audit the estimator that the model was fitted "
+                "with, as 'tacit audit --model FOLDER' does."
             )
 
 
-def _said(value: Any) -> str:
-    """Return one part of what was attacked in a few words."""
+def _shown(value: Any) -> str:
+    """Return one part of what was attacked as a short string."""
     if isinstance(value, Mapping):
         return truncated(
-            ", ".join(f"{key} {_few(part)}" for key, part in value.items())
+            ", ".join(f"{key} {_rounded(part)}" for key, part in value.items())
         )
-    return "nothing" if value is None else truncated(_few(value))
+    return "nothing" if value is None else truncated(_rounded(value))
 
 
-def _few(value: Any) -> Any:
+def _rounded(value: Any) -> Any:
     return f"{value:.3g}" if isinstance(value, float) else value
 
 
@@ -160,22 +161,24 @@ def _table(audit: Mapping[str, Any]) -> AuditTable:
         return _membership(audit)
     one_run, found = "canaries" in audit, restored(audit)
     if one_run:
-        tried = {
+        effort = {
             "canaries": f"{count(audit['canaries'])} in one training",
             "right guesses": f"{count(audit['correct'])} of {count(audit['guesses'])}",
         }
     else:
-        tried = {"trainings": f"{count(audit['runs'])} on each of two tables"}
+        effort = {"trainings": f"{count(audit['runs'])} on each of two tables"}
     return AuditTable(
-        "One training with canaries" if one_run else "Many trainings on neighbors",
+        "One training with canaries"
+        if one_run
+        else "Many trainings on neighboring tables",
         [
             ("estimator", clean(audit["estimator"])),
-            ("promised", _guaranteed(audit["promise"])),
-            ("shown", f"epsilon of at least {number_down(found.epsilon_lower)}"),
-            ("could have shown", f"at most {number_down(found.most_shown)}"),
+            ("guarantee", _guaranteed(audit["promise"])),
+            ("result", f"epsilon is at least {number_down(found.epsilon_lower)}"),
+            ("largest possible result", f"epsilon {number_down(found.most_shown)}"),
             ("confidence", _confidence(audit)),
-            *tried.items(),
-            ("bound", METHODS[audit["method"]]),
+            *effort.items(),
+            ("method of the bound", METHODS[audit["method"]]),
             ("attacked", _attacked(audit.get("attacked"))),
         ],
         [truncated(found.verdict, MOST_LETTERS)],
@@ -185,15 +188,15 @@ def _table(audit: Mapping[str, Any]) -> AuditTable:
 
 
 def _summary(audit: Mapping[str, Any], found: GuaranteeAudit) -> str:
-    """Return the outcome in a sentence, for a card."""
+    """Return the result in a sentence, for a card."""
     by = (
         f"one training with {count(audit['canaries'])} canaries"
         if "canaries" in audit
-        else f"{count(audit['runs'])} trainings on each of two neighbors"
+        else f"{count(audit['runs'])} trainings on each of two neighboring tables"
     )
     shown = (
         f"epsilon is at least {number_down(found.epsilon_lower)} with confidence "
-        f"{_confidence(audit)}, and so many could have shown "
+        f"{_confidence(audit)}; the largest possible result of this audit is "
         f"{number_down(found.most_shown)}"
     )
     guarantee = f"epsilon {number_up(found.epsilon)}"
@@ -206,7 +209,7 @@ def _summary(audit: Mapping[str, Any], found: GuaranteeAudit) -> str:
 
 def _attacked(parts: Any) -> str:
     if not isinstance(parts, Mapping):
-        return "not recorded: this audit is not bound to parameters or a version"
+        return "not recorded: this audit has no parameters or version of the estimator"
     solver = parts["solver"]
     by = "" if solver is None else f" by {clean(solver)}"
     return f"{clean(parts['version'])}{by}, digest {clean(parts['sha256'])[:16]}"
@@ -226,9 +229,9 @@ def _membership(audit: Mapping[str, Any]) -> AuditTable:
         restored_membership({**audit, "score": clean(audit["score"])}),
     )
     shown = (
-        "nothing, as rows were not assigned at random"
+        "no bound, as rows were not assigned at random"
         if bound is None
-        else f"epsilon of at least {number_down(bound['epsilon_lower'])} at delta "
+        else f"epsilon is at least {number_down(bound['epsilon_lower'])} at delta "
         f"{tiny_up(bound['delta'])}"
     )
     return AuditTable(
@@ -239,10 +242,10 @@ def _membership(audit: Mapping[str, Any]) -> AuditTable:
             (
                 "area under the curve",
                 f"{fixed(audit['auc'])}, between {fixed_down(low)} and "
-                f"{fixed_up(high)}; 0.5 is a coin",
+                f"{fixed_up(high)}; guessing gives 0.5",
             ),
-            ("confidence", f"{_confidence(audit)}, of each interval"),
-            ("shown", shown),
+            ("confidence", f"{_confidence(audit)} for each interval"),
+            ("result", shown),
         ],
         [truncated(line, MOST_LETTERS) for line in found.verdict.splitlines()],
         private=True,

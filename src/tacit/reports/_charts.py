@@ -5,7 +5,7 @@ All markup comes from `Markup.format`, which escapes what it is given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor, log10
@@ -14,9 +14,17 @@ from unicodedata import east_asian_width
 
 from markupsafe import Markup
 
-from tacit.reports._words import clean, number, percent, tiny
+from tacit.reports._format import clean, number, percent, tiny
 
-__all__ = ["Chart", "attacker_chart", "coefficient_chart", "curve_chart", "spend_chart"]
+__all__ = [
+    "BETWEEN",
+    "BOTH",
+    "attacker_chart",
+    "chart",
+    "coefficient_chart",
+    "curve_chart",
+    "spend_chart",
+]
 
 Points = Sequence[Mapping[str, Any]]
 Positions = Iterable[tuple[float, float]]
@@ -37,9 +45,29 @@ KINDS: dict[str, tuple[str, Sequence[tuple[float, float]]]] = {
     "allow": ("ink", [(0, -1.4), (1.2, 0), (0, 1.4), (-1.2, 0)]),
 }
 
+# Charts are drawn twice, for desktop and phone; style.css shows one of them.
+# The panels of many classes are drawn once, in between
+WIDE, NARROW, BETWEEN = 720, 340, 480
+BOTH = (WIDE, NARROW)
+
 _TOP, _RIGHT, _BOTTOM = 8, 18, 44
 _LETTER = 7.5  # width of a letter of a label in most fonts, in pixels
-_LARGEST = 8e307  # that is drawn: the difference of two is still a number
+_LARGEST = 8e307  # largest value drawn: the difference of two is still finite
+
+
+def chart(
+    name: str,
+    title: str,
+    text: str,
+    draw: Callable[[int], Chart],
+    widths: tuple[int, ...] = BOTH,
+) -> list[tuple[str, Markup]]:
+    """Return a chart at each width, with the class of the width in style.css."""
+    classes = {WIDE: "wide", NARROW: "narrow", BETWEEN: "between"}
+    return [
+        (classes[width], draw(width).svg(f"{name}-{width}", title, text))
+        for width in widths
+    ]
 
 
 def attacker_chart(fit: Points, budget: Points | None, width: int) -> Chart:
@@ -85,7 +113,7 @@ def curve_chart(points: Points, guarantee: Mapping[str, float], width: int) -> C
     # the curve falls, so the corner below on the left is empty
     across, down = chart.at(x, y)
     style = {"text_anchor": "end", "font_size": 13}
-    chart.text((across - 8, down + 18), "promise", "warn", **style)
+    chart.text((across - 8, down + 18), "guarantee", "warn", **style)
     return chart
 
 
@@ -94,7 +122,7 @@ def spend_chart(
 ) -> Chart:
     """Chart of the spend after each record, with the budget as a line."""
     right = last + max(1, last // 50)
-    # what was spent stays spent
+    # the spend stays until the next record
     ends = [(step["seq"], step["spent"]) for step in steps]
     ends.append((right, ends[-1][1]))
     stairs = [
@@ -138,9 +166,9 @@ def coefficient_chart(rows: Points, width: int, title: str = "coefficient") -> C
 
 @dataclass(frozen=True)
 class _Axis:
-    """The values at both ends of an axis, and the labels of values between them.
+    """An axis: its two ends and its labels by value.
 
-    An axis without a title is one of names: it has neither a line nor a grid.
+    An axis of names has no title, no line and no grid.
     """
 
     title: str
@@ -153,7 +181,7 @@ class _Axis:
 
 
 def _axis(title: str, low: float, high: float, most: int, least: float = 0) -> _Axis:
-    """Return an axis with at most so many round steps, each of at least this size."""
+    """Return an axis with at most ``most`` round steps of at least ``least``."""
     if high - low < 1 / _LARGEST:
         low, high = low - 1, high + 1
     power = 10.0 ** floor(log10((high - low) / most))
@@ -216,7 +244,7 @@ class Chart:
     def text(
         self, at: tuple[float, float], text: str, color: str, **style: Any
     ) -> None:
-        """Write a text that ends, starts or has its middle at a position in pixels."""
+        """Write text at a position in pixels: its start, middle or end."""
         style = {"font_size": 12, "fill": f"var(--{color})", **style}
         self._add("text", text, x=at[0], y=at[1], **style)
 
@@ -289,7 +317,7 @@ def _is_known(value: float | None) -> bool:
 
 
 def _columns(text: str) -> int:
-    """Return how wide a text is, in letters; some scripts take two each."""
+    """Return the width of a string in letters; wide scripts count twice."""
     return sum(1 + (east_asian_width(sign) in "WF") for sign in text)
 
 

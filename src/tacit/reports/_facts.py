@@ -1,4 +1,4 @@
-"""The facts a report is made of, checked once."""
+"""The facts of a report, checked once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacit.privacy import Budget, Neighbors, PrivacyReport
 from tacit.privacy.attacker import curve_of
 from tacit.privacy.budget import exactly
 from tacit.reports._audits import AuditTable, audits_of
-from tacit.reports._fairness import GroupTable, paid_table
+from tacit.reports._fairness import GroupTable, charged_table
 
 __all__ = ["Facts", "restored_report"]
 
@@ -30,8 +30,8 @@ _OPTIONAL = (
 class Facts:
     """What is public of a fitted model.
 
-    ``privacy`` is about everything released with it, of which ``parts`` are the fit and
-    what was paid for besides.
+    ``privacy`` is about everything released with it; ``parts`` are the fit and what was
+    charged separately.
     """
 
     plain: dict[str, Any]
@@ -49,7 +49,7 @@ class Facts:
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Facts:
         """Return the facts after checking that they fit together."""
-        # neither what a student learnt nor an item side is a table of weights
+        # neither a student nor an item side is a table of coefficients
         others = any(facts.get(name) is not None for name in ("student", "side"))
         without = _WEIGHTS if others else ()
         missing = [n for n in _NEEDED if n not in facts and n not in without]
@@ -57,52 +57,22 @@ class Facts:
             raise ValueError(f"facts must have the entry {missing[0]!r}.")
         plain = {name: facts.get(name) for name in (*_NEEDED, *_OPTIONAL)}
         features = [str(name) for name in facts["features"]]
-        given = np.zeros((0, len(features))) if without else facts["coef"]
-        coef = np.atleast_2d(np.asarray(given, dtype=np.float64))
-        if coef.ndim != 2 or coef.shape[1] != len(features):
-            raise ValueError(
-                f"facts['coef'] must have one column for each of the {len(features)} "
-                f"features, got shape {coef.shape}."
-            )
-        given = [] if without else facts["intercept"]
-        intercept = np.atleast_1d(np.asarray(given, dtype=np.float64))
-        if intercept.size == 1:
-            intercept = np.full(len(coef), intercept.ravel()[0])
-        if intercept.shape != (len(coef),):
-            raise ValueError(
-                f"facts['intercept'] must have {len(coef)} entries, got shape "
-                f"{intercept.shape}."
-            )
         chosen = plain["selected"]
         if chosen is not None and not set(map(str, chosen)) <= set(features):
             raise ValueError("facts['selected'] must be among facts['features'].")
-        _refuse_selection(plain["selection"])
-        _refuse_stream(plain["stream"])
-        _refuse_student(plain["student"])
-        _refuse_side(plain["side"])
-        low = high = None
-        if plain["noise"] is not None:
-            low, high = (
-                np.atleast_2d(np.asarray(plain["noise"][end], dtype=np.float64))
-                for end in ("low", "high")
-            )
-            if low.shape != coef.shape or high.shape != coef.shape:
-                raise ValueError(
-                    "facts['noise'] must have the shape of facts['coef'], "
-                    f"{coef.shape}, got {low.shape} and {high.shape}."
-                )
-        fit = restored_report(facts["privacy"], "privacy")
-        parts = tuple(
-            restored_report(part, "releases") for part in plain["releases"] or ()
-        )
-        if parts and parts[0] != fit:
-            raise ValueError("facts['releases'] must begin with facts['privacy'].")
-        parts = parts or (fit,)
+        _check_selection(plain["selection"])
+        _check_stream(plain["stream"])
+        _check_student(plain["student"])
+        _check_side(plain["side"])
+        coef, intercept = _coefficients({} if without else facts, len(features))
+        low, high = _noise_bounds(plain["noise"], coef.shape)
         given = plain["fairness"] or ()
         given = [given] if isinstance(given, Mapping) else given
-        fairness = tuple(paid_table(table, "facts['fairness']") for table in given)
-        parts += tuple(restored_report(part.charge, "fairness") for part in fairness)
-        audits = audits_of(plain["audits"] or (), "facts['audits']", plain)
+        fairness = tuple(charged_table(table, "facts['fairness']") for table in given)
+        parts = (
+            *_releases(plain),
+            *(restored_report(table.charge, "fairness") for table in fairness),
+        )
         return cls(
             plain,
             parts,
@@ -113,7 +83,7 @@ class Facts:
             low,
             high,
             fairness,
-            tuple(audits),
+            tuple(audits_of(plain["audits"] or (), "facts['audits']", plain)),
             None if plain["budget"] is None else Budget.from_dict(plain["budget"]),
         )
 
@@ -124,13 +94,13 @@ class Facts:
 
     @property
     def rows(self) -> int | None:
-        """Number of rows, where the promise lets it be said."""
-        # with rows added or removed their number is private, whoever put it in
+        """Number of rows, where the neighbors make it public."""
+        # if neighbors add or remove a row, the number is private wherever it came from
         return self.plain["rows"] if self.replaces else None
 
     @property
     def expected_rows(self) -> int | None:
-        """Public number of rows or users: that of the fit, or the one planned for."""
+        """Public number of rows or users: of the fit, or as planned."""
         if self.rows is not None:
             return self.rows
         given = self.plain["parameters"] or {}
@@ -147,7 +117,7 @@ class Facts:
 
     @property
     def voided(self) -> bool:
-        """Whether the ledger says that the charge of this very fit was voided."""
+        """Whether the ledger has a void of the charge of this fit."""
         ledger, charge = self.plain["ledger"] or {}, self.plain["charge"]
         return charge is not None and any(
             record.get("kind") == "void" and record.get("refers_to") == charge
@@ -156,73 +126,129 @@ class Facts:
 
     @property
     def uncounted(self) -> bool:
-        """Whether something was paid for of which no report was given."""
-        bars = self.plain["noise"] or {}
-        paid = self.plain["score"] or bars.get("covers") == "noise and sampling"
-        return bool(paid) and len(self.plain["releases"] or ()) < 2
-
-
-def _refuse_selection(how: Any) -> None:
-    """Refuse what does not say how columns were selected before the fit."""
-    if how is None:
-        return
-    told = isinstance(how, Mapping) and {"asked", "answered", "epsilon"} <= set(how)
-    if not told or not isinstance(how["epsilon"], int | float | None):
-        raise ValueError(
-            "facts['selection'] must say how many columns were 'asked' for, whether "
-            "that was 'answered' and for what 'epsilon', None where a search paid."
+        """Whether something was charged separately and its report was not given."""
+        intervals = self.plain["noise"] or {}
+        sampled = intervals.get("covers") == "noise and sampling"
+        return (
+            bool(self.plain["score"] or sampled)
+            and len(self.plain["releases"] or ()) < 2
         )
 
 
-def _refuse_stream(terms: Any) -> None:
-    """Refuse what does not say how far a stream was paid for and how far it went."""
+def _coefficients(
+    facts: Mapping[str, Any], n_features: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return coefficients and intercepts of each output; of no facts, empty arrays."""
+    given = facts.get("coef", np.zeros((0, n_features)))
+    coef = np.atleast_2d(np.asarray(given, dtype=np.float64))
+    if coef.ndim != 2 or coef.shape[1] != n_features:
+        raise ValueError(
+            f"facts['coef'] must have one column for each of the {n_features} "
+            f"features, got shape {coef.shape}."
+        )
+    given = facts.get("intercept", [])
+    intercept = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    if intercept.size == 1:
+        intercept = np.full(len(coef), intercept.ravel()[0])
+    if intercept.shape != (len(coef),):
+        raise ValueError(
+            f"facts['intercept'] must have {len(coef)} entries, got shape "
+            f"{intercept.shape}."
+        )
+    return coef, intercept
+
+
+def _noise_bounds(
+    noise: Mapping[str, Any] | None, shape: tuple[int, ...]
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Return the lower and upper ends of the intervals of coefficients, if given."""
+    if noise is None:
+        return None, None
+    low, high = (
+        np.atleast_2d(np.asarray(noise[end], dtype=np.float64))
+        for end in ("low", "high")
+    )
+    if low.shape != shape or high.shape != shape:
+        raise ValueError(
+            f"facts['noise'] must have the shape of facts['coef'], {shape}, got "
+            f"{low.shape} and {high.shape}."
+        )
+    return low, high
+
+
+def _releases(plain: Mapping[str, Any]) -> tuple[PrivacyReport, ...]:
+    """Return the reports of the fit and of what was charged separately."""
+    fit = restored_report(plain["privacy"], "privacy")
+    parts = tuple(restored_report(part, "releases") for part in plain["releases"] or ())
+    if parts and parts[0] != fit:
+        raise ValueError("facts['releases'] must begin with facts['privacy'].")
+    return parts or (fit,)
+
+
+def _check_selection(how: Any) -> None:
+    """Reject facts that do not say how columns were selected before the fit."""
+    if how is None:
+        return
+    complete = isinstance(how, Mapping) and {"asked", "answered", "epsilon"} <= set(how)
+    if not complete or not isinstance(how["epsilon"], int | float | None):
+        raise ValueError(
+            "facts['selection'] must have the number of columns requested ('asked'), "
+            "whether a selection was released ('answered'), and its 'epsilon', None "
+            "where the charge of a search covers it."
+        )
+
+
+def _check_stream(terms: Any) -> None:
+    """Reject facts that do not give the horizon and the steps of a stream."""
     if terms is None:
         return
     names = ("steps", "horizon", "rows_per_person")
-    told = isinstance(terms, Mapping) and set(names) <= set(terms)
-    known = told and isinstance(terms.get("last_refit"), int | None)
+    complete = isinstance(terms, Mapping) and set(names) <= set(terms)
+    known = complete and isinstance(terms.get("last_refit"), int | None)
     if not known or any(type(terms[name]) is not int for name in names):
         raise ValueError(
-            "facts['stream'] must say how many 'steps' were released, the 'horizon' "
-            "that was charged, and the most 'rows_per_person'; 'last_refit' is a step "
-            "or None."
+            "facts['stream'] must have the number of 'steps' released, the 'horizon' "
+            "that was charged, and the largest number of 'rows_per_person', as "
+            "integers; 'last_refit' is a step or None."
         )
 
 
-def _refuse_student(facts: Any) -> None:
-    """Refuse what does not say whose answers a student learnt from."""
+def _check_student(facts: Any) -> None:
+    """Reject facts that do not describe the teachers of a student."""
     if facts is None:
         return
     counts, flags = ("teachers", "asked", "answered"), ("labels_only", "by_person")
-    told = isinstance(facts, Mapping) and {*counts, *flags} <= set(facts)
-    known = told and all(type(facts[name]) is int for name in counts)
+    complete = isinstance(facts, Mapping) and {*counts, *flags} <= set(facts)
+    known = complete and all(type(facts[name]) is int for name in counts)
     if not known or any(type(facts[name]) is not bool for name in flags):
         raise ValueError(
-            "facts['student'] must say how many 'teachers' answered, how many "
-            "questions were 'asked' and 'answered', whether 'labels_only' are private "
-            "and whether rows of a person are protected together ('by_person')."
+            "facts['student'] must have the number of 'teachers', how many labels "
+            "were queried ('asked') and released ('answered'), whether only labels "
+            "are private ('labels_only') and whether rows of a person are protected "
+            "together ('by_person')."
         )
 
 
-def _refuse_side(facts: Any) -> None:
-    """Refuse what does not say which items a recommender is about."""
+def _check_side(facts: Any) -> None:
+    """Reject facts that do not describe the items of a recommender."""
     if facts is None:
         return
     counts, ends = ("items", "vectors"), ("low", "high")
-    told = isinstance(facts, Mapping) and {*counts, *ends, "max_ratings"} <= set(facts)
-    known = told and all(type(facts[name]) is int for name in counts)
+    needed = {*counts, *ends, "max_ratings"}
+    complete = isinstance(facts, Mapping) and needed <= set(facts)
+    known = complete and all(type(facts[name]) is int for name in counts)
     known = known and type(facts["max_ratings"]) in (int, type(None))
     known = known and isinstance(facts.get("released", ""), str)
     if not known or any(type(facts[name]) not in (int, float) for name in ends):
         raise ValueError(
-            "facts['side'] must say how many 'items' there are, the length of their "
-            "'vectors', the most ratings of a user that were used ('max_ratings', or "
-            "None), and between which 'low' and 'high' ratings lie."
+            "facts['side'] must have the number of 'items', the length of their "
+            "'vectors', the largest number of ratings used of one user "
+            "('max_ratings', or None), and the range of ratings ('low' and 'high')."
         )
 
 
 def restored_report(data: Any, name: str) -> PrivacyReport:
-    """Return a report from plain data, after checking what it promises."""
+    """Return a report from plain data, after checking its guarantee."""
     try:
         report = PrivacyReport.from_dict(data)
     except (KeyError, TypeError, AttributeError):
@@ -232,12 +258,14 @@ def restored_report(data: Any, name: str) -> PrivacyReport:
     guarantee = report.guarantee
     for entry in report.entries:
         if not entry.event.curve(guarantee.neighbors).fits(guarantee):
-            raise ValueError(f"facts[{name!r}] promises less than its charges spend.")
+            raise ValueError(
+                f"facts[{name!r}] has charges that spend more than its guarantee."
+            )
     return report
 
 
 def _together(parts: tuple[PrivacyReport, ...]) -> PrivacyReport:
-    """Return one report about all releases: promises and curves add up."""
+    """Return one report about all releases: guarantees and curves add up."""
     first, *others = parts
     if not others:
         return first
@@ -255,10 +283,10 @@ def _together(parts: tuple[PrivacyReport, ...]) -> PrivacyReport:
         (
             *first.assumptions,
             *dict.fromkeys(
-                words
+                assumption
                 for part in others
-                for words in part.assumptions
-                if words not in first.assumptions
+                for assumption in part.assumptions
+                if assumption not in first.assumptions
             ),
         ),
     )

@@ -1,4 +1,4 @@
-"""Figures of groups for a page: what was measured, and what is certified of it."""
+"""Fairness figures of groups for a page, measured and certified."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
-from tacit.reports._words import clean, truncated
+from tacit.reports._format import clean, truncated
 
-__all__ = ["GroupTable", "paid_table", "table_of"]
+__all__ = ["GroupTable", "charged_table", "table_of"]
 
-# What a figure of each notion compares, and with what
+# The figure of each notion of fairness
 NOTIONS = {
-    "equalized_odds": "how often answers are right among the rows of a group with one "
-    "label, less how often they are among all rows with that label",
-    "equal_opportunity": "how often answers are right among the rows of a group with a "
-    "desirable label, less how often they are among all rows with that label",
-    "accuracy_parity": "how often answers are right among the rows of a group, less "
-    "how often they are among all rows",
-    "demographic_parity": "how often a label is predicted among the rows of a group, "
-    "less how often it is among all rows",
-    "accuracy": "how often answers are right among all rows",
+    "equalized_odds": "the accuracy on the rows of a group with one label, minus the "
+    "accuracy on all rows with that label",
+    "equal_opportunity": "the accuracy on the rows of a group with a desirable label, "
+    "minus the accuracy on all rows with that label",
+    "accuracy_parity": "the accuracy on the rows of a group, minus the accuracy on all "
+    "rows",
+    "demographic_parity": "how often a label is predicted for the rows of a group, "
+    "minus how often it is predicted for all rows",
+    "accuracy": "the accuracy on all rows",
 }
 MOST_DRAWN = 30
 MOST_LISTED = 200
@@ -31,9 +31,9 @@ WRONG = "must be what 'tacit fairness --json' printed"
 
 @dataclass(frozen=True)
 class GroupTable:
-    """One row a group, and what holds for all of them together.
+    """Figures of the groups, one row each, and their certificate.
 
-    ``chance`` is None where there is no certificate, ``charge`` where nothing was
+    ``confidence`` is None if there is no certificate. ``charge`` is None if nothing was
     charged: then all of it is private data.
     """
 
@@ -44,7 +44,7 @@ class GroupTable:
     rows: list[dict[str, Any]]
     n_groups: int
     aggregate: float
-    chance: float | None = None
+    confidence: float | None = None
     change: float | None = None
     population: bool = False
     no_certificate: str | None = None
@@ -57,15 +57,15 @@ class GroupTable:
 
 
 def table_of(facts: Any, name: str) -> GroupTable:
-    """Return the table of an outcome of ``tacit fairness``, or refuse another thing."""
+    """Return the table of an outcome of ``tacit fairness``; reject anything else."""
     try:
         return _table(facts)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ValueError(f"{name} {WRONG}.") from None
 
 
-def paid_table(facts: Any, name: str) -> GroupTable:
-    """Return the table of a certificate that was paid for; no other is public."""
+def charged_table(facts: Any, name: str) -> GroupTable:
+    """Return the table of a charged certificate; no other is public."""
     found = table_of(facts, name)
     if found.charge is None:
         raise ValueError(
@@ -89,13 +89,13 @@ def _table(facts: Any) -> GroupTable:
         _number(found["aggregate"]),
     )
     if certificate is None:
-        why = facts.get("no_certificate")
-        return replace(table, no_certificate=None if why is None else clean(why))
+        reason = facts.get("no_certificate")
+        return replace(table, no_certificate=None if reason is None else clean(reason))
     return replace(
         table,
-        chance=1 - _number(found["failure"]),
+        confidence=1 - _number(found["failure"]),
         change=_optional(found["largest_change"]),
-        population=any(row["widest_low"] is not None for row in rows),
+        population=any(row["population_low"] is not None for row in rows),
         charge=found["privacy"] if found["charged"] is True else None,
     )
 
@@ -108,13 +108,13 @@ def _row(group: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:
         "value": _number(group["value"]),
         "low": _number(group["lower"]) if certified else None,
         "high": _number(group["upper"]) if certified else None,
-        "widest_low": _optional(group.get("population_lower")),
-        "widest_high": _optional(group.get("population_upper")),
+        "population_low": _optional(group.get("population_lower")),
+        "population_high": _optional(group.get("population_upper")),
     }
 
 
 def _name(label: Any, sensitive: Any, columns: list[str]) -> str:
-    """Return a group in words: ``female yes, label no``."""
+    """Return the name of a group, such as ``female yes, label no``."""
     values = sensitive if isinstance(sensitive, list) else [sensitive]
     pairs = [] if sensitive is None else zip(columns, values, strict=True)
     parts = [f"{column} {value}" for column, value in pairs]

@@ -1,4 +1,4 @@
-"""The account of a data set, for a page: steps, marks and a table that stay small."""
+"""The ledger of a data set for a page of limited size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.reports._words import (
+from tacit.reports._format import (
     NOTHING,
     TIMES,
     clean,
@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Account:
-    """What the page shows of a ledger."""
+    """The parts of a ledger that a page shows."""
 
     dataset: str
     budget: dict[str, Any]
@@ -93,14 +93,14 @@ def account_of(ledger: dict[str, Any] | None) -> Account | None:
         head=_head(records),
         last=max((step["seq"] for step in steps), default=0),
         as_of=ledger.get("as_of"),
-        assumptions=[clean(words) for words in ledger.get("assumptions") or ()],
+        assumptions=[clean(text) for text in ledger.get("assumptions") or ()],
     )
 
 
 def _head(records: list[Row]) -> str | None:
     """Return number and hash of the last record, as ``tacit ledger verify`` takes them.
 
-    What is copied into a command line must not be anything but a hash.
+    It is copied into a command line, so nothing but a hash is accepted.
     """
     if not records:
         return None
@@ -111,7 +111,7 @@ def _head(records: list[Row]) -> str | None:
 
 
 def _steps(records: list[Row]) -> list[Row]:
-    """Return the spend after each record; one that says none leaves it as it was."""
+    """Return the spend after each record; without one, the spend before it."""
     spent = 0.0
     steps = []
     for position, record in enumerate(records):
@@ -129,39 +129,40 @@ def _steps(records: list[Row]) -> list[Row]:
 
 
 def thinned(steps: list[Row], most: int = MOST_STEPS) -> list[Row]:
-    """Return at most ``most`` steps: of each run its first, lowest, highest and last.
+    """Return at most ``most`` steps: first, lowest, highest and last of each group.
 
-    No rise or fall of the spend is lost to the eye; only its place within a run is.
+    Every rise and fall of the spend stays visible; only its position in a group of
+    consecutive records is lost.
     """
     if len(steps) <= most:
         return steps
-    n_runs = most // 4
+    n_groups = most // 4
     kept: list[Row] = []
-    for run in range(n_runs):
-        part = steps[len(steps) * run // n_runs : len(steps) * (run + 1) // n_runs]
-        by_spend = sorted(range(len(part)), key=lambda i, part=part: part[i]["spent"])  # type: ignore[misc]
-        positions = {0, by_spend[0], by_spend[-1], len(part) - 1}
-        kept += [part[i] for i in sorted(positions)]
+    for group in range(n_groups):
+        start, stop = (len(steps) * k // n_groups for k in (group, group + 1))
+        by_spend = sorted(range(start, stop), key=lambda i: steps[i]["spent"])
+        positions = {start, by_spend[0], by_spend[-1], stop - 1}
+        kept += [steps[i] for i in sorted(positions)]
     return kept
 
 
 def _marks(steps: list[Row]) -> list[Row]:
-    """Return the records drawn as marks: without charges when there are many."""
+    """Return the records drawn as marks; without charges if there are too many."""
     marked = [step for step in steps if step["kind"] in _MARKED]
     if len(marked) <= MOST_MARKS:
         return marked
-    rare = [step for step in marked if step["kind"] != "charge"]
-    return rare[-MOST_MARKS:]
+    others = [step for step in marked if step["kind"] != "charge"]
+    return others[-MOST_MARKS:]
 
 
 def _people(records: list[Row]) -> list[Row]:
-    """Return who made how many charges, reservations and voids, busiest first."""
+    """Return the records of each person by kind, most records first."""
     found: dict[tuple[str, str], Row] = {}
     own: dict[str, str] = {}
     for record in records:
         writer = clean(record.get("who") or NOTHING)
         if record.get("kind") == "allow":
-            # it names who may spend, who had no part in it
+            # an allowance names the analyst who may spend, not the one who wrote it
             who = writer, own.get(writer, NOTHING)
         else:
             who = writer, clean(record.get("analyst") or NOTHING)

@@ -1,4 +1,4 @@
-"""Coefficients and schema of a model, for a page: readable and small at any width."""
+"""Coefficients, parameters and schema of a model for a page of limited size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tacit.reports._facts import Facts
-from tacit.reports._words import NOTHING, clean, number, truncated
+from tacit.reports._format import NOTHING, clean, number, truncated
 from tacit.tables import Schema, TableError
 
 __all__ = [
@@ -21,14 +21,15 @@ __all__ = [
     "target_of",
 ]
 
-# Of one output: drawn, listed when there are more than MOST_LISTED, and outputs shown
+# Coefficients drawn and listed of one output (FEWER_LISTED if there are more than
+# MOST_LISTED), and outputs and columns shown
 MOST_DRAWN = 30
 MOST_LISTED = 200
 FEWER_LISTED = 50
 MOST_PANELS = 20
 MOST_COLUMNS = 300
 
-# Keys of a schema as heads of a table. A column has one of those that share a head
+# Keys of a schema as heads of a table. A column has only one of the keys of a head
 HEADS = {
     "range": "values",
     "categories": "values",
@@ -36,10 +37,10 @@ HEADS = {
     "missing": "if missing or not listed",
     "unseen": "if missing or not listed",
     "confirmed_by": "confirmed by",
-    "row_norm": "longest row",
+    "row_norm": "largest row norm",
 }
 
-# What people cannot read, and what a table has no place for
+# Keys that people cannot read, or that have a table of their own
 UNSHOWN = ("columns", "seal", "version")
 
 Row = dict[str, Any]
@@ -61,17 +62,17 @@ class Panel:
         return self.rows[:MOST_DRAWN]
 
     @property
-    def is_cut(self) -> bool:
+    def is_truncated(self) -> bool:
         """Whether the table lists fewer columns than the model has."""
         return len(self.rows) < self.n_features
 
 
 def panels_of(facts: Facts) -> tuple[list[Panel], int]:
-    """Return panels of the outputs, and how many outputs have none."""
+    """Return panels of the outputs, and the number of outputs without one."""
     outputs, p = facts.coef.shape
     listed = p if p <= MOST_LISTED else FEWER_LISTED
     names = _output_names(facts)
-    derivatives = _derivatives(facts)
+    scales = _scales(facts)
     panels = []
     for k in range(min(outputs, MOST_PANELS)):
         sizes = np.nan_to_num(np.abs(facts.coef[k]), nan=-1.0)
@@ -95,17 +96,15 @@ def panels_of(facts: Facts) -> tuple[list[Panel], int]:
                     "low": low,
                     "high": high,
                     "covers_zero": covers_zero,
-                    "per_unit": value * derivatives[j] if j in derivatives else None,
+                    "per_unit": value * scales[j] if j in scales else None,
                 }
             )
-        panels.append(
-            Panel(names[k], float(facts.intercept[k]), rows, p, bool(derivatives))
-        )
+        panels.append(Panel(names[k], float(facts.intercept[k]), rows, p, bool(scales)))
     return panels, max(0, outputs - MOST_PANELS)
 
 
-def _derivatives(facts: Facts) -> dict[int, float]:
-    """Return by how much a feature grows with one unit of its column, for numbers."""
+def _scales(facts: Facts) -> dict[int, float]:
+    """Return the change of a feature for one unit of its column, for numbers."""
     try:
         schema = Schema.from_dict(facts.plain["schema"])
     except TableError:  # no schema, or one of another library
@@ -122,7 +121,7 @@ def _derivatives(facts: Facts) -> dict[int, float]:
 
 
 def selection_of(facts: Facts) -> dict[str, Any] | None:
-    """Return the columns with a weight, where the model leaves others out."""
+    """Return the columns with a nonzero coefficient, if the model leaves others out."""
     chosen = facts.plain["selected"]
     if chosen is None:
         return None
@@ -133,14 +132,14 @@ def selection_of(facts: Facts) -> dict[str, Any] | None:
         "count": len(chosen),
         "more": len(chosen) - len(names),
         "first": first,
-        # with as many asked for as there are, nothing is chosen or spent
+        # if all columns are requested, no selection is made or charged
         "all": first is not None and first["asked"] >= len(facts.features),
         "total": facts.parts[0].guarantee.epsilon,
     }
 
 
 def target_of(schema: dict[str, Any] | None) -> str | None:
-    """Return the name of what is predicted, where the schema tells it."""
+    """Return the name of the target, if the schema has one."""
     target = (schema or {}).get("target")
     name = target.get("name") if isinstance(target, dict) else None
     return None if name is None else truncated(name)
@@ -162,12 +161,12 @@ def _output_names(facts: Facts) -> list[str]:
 
 
 def parameters_of(facts: Facts) -> list[tuple[str, str]]:
-    """Return the public parameters as text; a seed is not shown."""
+    """Return the public parameters as strings; a seed is not shown."""
     shown = []
     for name, value in sorted((facts.plain["parameters"] or {}).items()):
         text = truncated(value if isinstance(value, str) else repr(value), 160)
         if name == "random_state" and value is not None:
-            # who has the seed can take the noise off again
+            # anyone with the seed can remove the noise
             text = "fixed; the seed is not shown"
         shown.append((clean(name), text))
     return shown
@@ -175,7 +174,7 @@ def parameters_of(facts: Facts) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class SchemaTable:
-    """What was public about the columns."""
+    """Public facts about the columns."""
 
     heads: list[str]
     rows: list[list[str]]
@@ -204,7 +203,7 @@ def schema_of(schema: dict[str, Any] | None) -> SchemaTable | None:
 
 
 def _in_words(facts: dict[str, Any]) -> dict[str, str]:
-    """Return keys and values as people read them, without those that say nothing."""
+    """Return keys and values for people, without empty values."""
     return {
         clean(HEADS.get(key, key)): _cell(value)
         for key, value in facts.items()

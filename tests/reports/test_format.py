@@ -1,4 +1,4 @@
-"""Numbers as people read them; bounds are rounded towards the safe side."""
+"""Formatting of numbers; bounds are rounded towards the safe side."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tacit.privacy.events import (
     Repeated,
     describe,
 )
-from tacit.reports._words import (
+from tacit.reports._format import (
     NOTHING,
     TIMES,
     at_most,
@@ -108,11 +108,11 @@ def test_bounds_are_rounded_up(share, text):
         (None, NOTHING),
     ],
 )
-def test_a_promise_never_looks_smaller_than_it_is(value, text):
+def test_guarantees_are_rounded_up(value, text):
     assert number_up(value) == text
 
 
-def test_deltas_are_rounded_up_and_their_odds_down():
+def test_deltas_are_rounded_up_and_one_in_n_down():
     assert tiny_up(1e-6) == "10⁻⁶"
     assert tiny_up(1.004e-6) == f"1.01 {TIMES} 10⁻⁶"
     assert one_in(1.0000001e-6) == "1 in 999,999"
@@ -145,7 +145,7 @@ def test_other_figures():
     assert tiny(0.0) == "0"
 
 
-def test_times_are_told_in_utc():
+def test_times_are_in_utc():
     assert moment("2026-11-15T14:03:22+02:00") == "15 November 2026, 12:03 UTC"
     assert moment("2026-11-05T14:03:22Z") == "5 November 2026, 14:03 UTC"
     assert moment("last week") == "last week"
@@ -153,7 +153,7 @@ def test_times_are_told_in_utc():
     assert stamp("last week") == "last week"
 
 
-def test_control_signs_and_changes_of_direction_are_made_visible():
+def test_control_and_bidirectional_characters_are_made_visible():
     assert clean("a\nb\tc") == "a b c"
     assert clean("evil\u202egpj.exe\x00\x1b[31m\u2028") == "evil�gpj.exe��[31m�"
     assert clean("Müller 患者 é") == "Müller 患者 é"

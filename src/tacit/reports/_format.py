@@ -1,12 +1,17 @@
-"""Numbers, dates and events as people read them."""
+"""Numbers, dates and events as strings, and the templates that use them."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from functools import lru_cache
 from math import ceil, exp, floor, isfinite, log10
 from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from tacit.privacy.events import restore
 from tacit.privacy.report import in_words
@@ -17,11 +22,13 @@ __all__ = [
     "at_most",
     "clean",
     "count",
+    "environment",
     "event_words",
     "factor",
     "fixed",
     "fixed_down",
     "fixed_up",
+    "markdown_text",
     "moment",
     "number",
     "number_down",
@@ -34,53 +41,62 @@ __all__ = [
     "truncated",
 ]
 
-# What stands for no value, and between a count and what is counted
+# Sign for a missing value, and the sign between a name and its count
 NOTHING, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SCALES = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+# characters with a meaning anywhere in a line, an underscore at the edge of a word; a
+# colon before a word, a dot after www and an at sign turn plain text into a link
+_SIGNS = re.compile(
+    r"[\\`*{}\[\]#|~$@]|(?<![^\W_])_|_(?![^\W_])|:(?![\s\d]|$)|(?<=www)\.",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"^(\s*\d+)([.)])(?=\s|$)")
+
 
 def clean(value: Any) -> str:
-    """Return text on one line, without control characters or changes of direction.
+    """Return a string on one line, without control or bidirectional characters.
 
-    They are not markup, so escaping leaves them in; XML forbids some, and others make a
-    name look like a different one.
+    Escaping markup leaves these characters in; XML forbids some, and others make a name
+    look like a different one.
     """
     text = str(value)
     if text.isascii() and text.isprintable():
         return text
     kept = []
-    for sign in text:
-        category = unicodedata.category(sign)
-        if sign in "\t\r\n":
+    for character in text:
+        category = unicodedata.category(character)
+        if character in "\t\r\n":
             kept.append(" ")
         elif category in ("Cc", "Cf", "Cs", "Cn", "Zl", "Zp"):
             kept.append("\N{REPLACEMENT CHARACTER}")
         else:
-            kept.append(sign)
+            kept.append(character)
     return "".join(kept)
 
 
 def truncated(value: Any, length: int = 120) -> str:
-    """Return clean text of at most this length."""
+    """Return a clean string of at most this length."""
     text = clean(value)
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def count(n: float) -> str:
-    """Return a whole number with separators."""
+    """Return an integer with thousands separators."""
     return f"{n:,.0f}"
 
 
 def _rounded(value: float, digits: int, rounding: str) -> float:
-    """Return the number with so many significant digits, as people read decimals."""
+    """Return the number rounded to significant digits, in decimal arithmetic."""
     context = Context(prec=digits, rounding=rounding)
     return float(context.create_decimal(repr(float(value))))
 
 
 def _placed(value: float, positions: int, rounding: str) -> Decimal:
-    """Return the number with so many decimals."""
+    """Return the number rounded to a number of decimals."""
     exact = Decimal(repr(float(value)))
     return exact.quantize(Decimal(1).scaleb(-positions), rounding=rounding)
 
@@ -88,7 +104,7 @@ def _placed(value: float, positions: int, rounding: str) -> Decimal:
 def number(
     value: float | None, digits: int = 4, rounding: str = ROUND_HALF_EVEN
 ) -> str:
-    """Return a few significant digits, without an exponent where people expect none."""
+    """Return significant digits, without an exponent for numbers of usual size."""
     if value is None:
         return NOTHING
     if not isfinite(value):
@@ -110,31 +126,31 @@ def number(
 
 
 def number_up(value: float | None) -> str:
-    """Return a promise or an upper limit, which must not look smaller than it is."""
+    """Return a guarantee or an upper limit, rounded up."""
     return number(value, rounding=ROUND_CEILING)
 
 
 def number_down(value: float | None) -> str:
-    """Return a lower limit, which must not look larger than it is."""
+    """Return a lower limit, rounded down."""
     return number(value, rounding=ROUND_FLOOR)
 
 
 def fixed(
     value: float | None, positions: int = 3, rounding: str = ROUND_HALF_EVEN
 ) -> str:
-    """Return a score with as many decimals as its neighbors."""
+    """Return a score with a fixed number of decimals."""
     if value is None or not isfinite(value):
         return NOTHING
     return f"{_placed(value, positions, rounding):,f}".replace("-", "\N{MINUS SIGN}")
 
 
 def fixed_up(value: float | None) -> str:
-    """Return the upper end of a score."""
+    """Return the upper end of a score, rounded up."""
     return fixed(value, rounding=ROUND_CEILING)
 
 
 def fixed_down(value: float | None) -> str:
-    """Return the lower end of a score."""
+    """Return the lower end of a score, rounded down."""
     return fixed(value, rounding=ROUND_FLOOR)
 
 
@@ -152,7 +168,7 @@ def tiny(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
 
 
 def tiny_up(value: float) -> str:
-    """Return a small promise, such as a delta, as a power of ten."""
+    """Return a small upper limit, such as a delta, as a power of ten, rounded up."""
     return tiny(value, ROUND_CEILING)
 
 
@@ -172,15 +188,15 @@ def one_in(probability: float) -> str:
     return f"1 in {floor(n):,}" if n >= 10 else f"1 in {floor(n * 10) / 10:g}"
 
 
-def percent(share: float, digits: int = 1) -> str:
-    """Return a share in percent, rounded."""
-    return f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") + "%"
+def percent(fraction: float, digits: int = 1) -> str:
+    """Return a fraction in percent, rounded."""
+    return f"{100 * fraction:.{digits}f}".rstrip("0").rstrip(".") + "%"
 
 
-def at_most(share: float) -> str:
-    """Return an upper bound on a share in percent, rounded up."""
-    positions = 3 if share >= 0.0095 else 4
-    figure = 100 * min(_placed(share, positions, ROUND_CEILING), Decimal(1))
+def at_most(fraction: float) -> str:
+    """Return an upper bound on a fraction in percent, rounded up."""
+    positions = 3 if fraction >= 0.0095 else 4
+    figure = 100 * min(_placed(fraction, positions, ROUND_CEILING), Decimal(1))
     return f"{figure:.{positions - 2}f}".removesuffix(".0") + "%"
 
 
@@ -194,13 +210,13 @@ def factor(epsilon: float) -> str:
 
 
 def moment(text: Any) -> str:
-    """Return an ISO time for reading, in UTC; other text as it is."""
+    """Return an ISO time with the name of the month, in UTC; other strings as is."""
     when = _utc(text)
     return clean(text) if when is None else f"{when.day} {when:%B %Y, %H:%M} UTC"
 
 
 def stamp(text: Any) -> str:
-    """Return an ISO time for a table, in UTC; other text as it is."""
+    """Return an ISO time for a table, in UTC; other strings as they are."""
     when = _utc(text)
     return clean(text) if when is None else f"{when:%Y-%m-%d %H:%M}"
 
@@ -216,3 +232,71 @@ def _utc(text: Any) -> datetime | None:
 def event_words(data: Any) -> str:
     """Return a described event as a phrase."""
     return clean(in_words(restore(data)))
+
+
+def markdown_text(value: Any) -> Markup:
+    """Return a value as Markdown that shows it literally, on one line.
+
+    Safe text of the templates is returned as it is.
+    """
+    if isinstance(value, Markup):
+        return value
+    text = clean(value)
+    text = "".join(_ENTITIES.get(c, c) for c in text)
+    text = _SIGNS.sub(lambda match: "\\" + match.group(), text)
+    text = _NUMBERED.sub(r"\1\\\2", text)
+    if text[:1] in ("-", "+", "="):  # a list or a heading, where a line begins
+        text = "\\" + text
+    return Markup(text)
+
+
+_FILTERS = {
+    "at_most": at_most,
+    "count": count,
+    "event": event_words,
+    "factor": factor,
+    "figure": str,
+    "fixed": fixed,
+    "fixed_down": fixed_down,
+    "fixed_up": fixed_up,
+    "moment": moment,
+    "number": number,
+    "number_down": number_down,
+    "number_up": number_up,
+    "one_in": one_in,
+    "percent": percent,
+    "text": clean,
+    "tiny_up": tiny_up,
+}
+
+
+@lru_cache(maxsize=2)
+def environment(html: bool) -> Environment:
+    """Return the templates, whose output is HTML or Markdown."""
+    environment = Environment(
+        loader=PackageLoader("tacit.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # applied to every expression, so that no template can forget it
+        finalize=None if html else markdown_text,
+    )
+    environment.filters |= _FILTERS if html else _safe(_FILTERS)
+    return environment
+
+
+def _safe(filters: dict[str, Any]) -> dict[str, Any]:
+    """Return filters whose results Markdown need not escape.
+
+    The results of the others contain strings of the facts.
+    """
+    figures = set(filters) - {"event", "moment", "text"}
+
+    def safe(function: Any) -> Any:
+        return lambda *args: Markup(function(*args))
+
+    return {
+        name: safe(function) if name in figures else function
+        for name, function in filters.items()
+    }
