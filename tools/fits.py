@@ -265,7 +265,8 @@ STREAMS: dict[str, Callable[[], Any]] = {
         method="gradient", constraint=convex("L2Ball", 2.0)
     ),
     "incremental projection": lambda: incremental(
-        method=make("streaming", "ProjectedRegression", n_components=2)
+        method=make("streaming", "ProjectedRegression", n_components=2),
+        constraint=convex("L1Ball", 2.0),
     ),
     "incremental constraint": lambda: incremental(constraint=convex("L1Ball", 2.0)),
     "incremental sparse rows": lambda: incremental(
@@ -354,7 +355,10 @@ def answered(name: str, *args: Any) -> Any:
     return seeded("stability", "private_answer", procedure, X, TARGETS, **facts)
 
 
-CERTIFICATE = {"groups": [0, 1], "sensitive_features": np.arange(240) % 2}
+CERTIFICATE: dict[str, Any] = {
+    "groups": [0, 1],
+    "sensitive_features": np.arange(240) % 2,
+}
 OTHERS: dict[str, Callable[[], Any]] = {
     "search": lambda: searched(4.0),
     "search of a small budget": lambda: searched(1.0),
