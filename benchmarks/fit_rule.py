@@ -108,7 +108,7 @@ def excess(drawn, solver, problem, budget, rows, rng):
         plan = solver.plan(problem, budget)
     except PlanError:  # too small a ridge for this epsilon
         return np.nan
-    return drawn.excess(solver.run(plan, rows, rng))
+    return drawn.excess(solver.run(plan, rows, rng).coefficients)
 
 
 def fit_constants(n_problems):
@@ -201,7 +201,11 @@ def fit_frank_wolfe(n_problems):
                 with mock.patch.object(frank_wolfe, "WORTH", worth):
                     plan = FrankWolfe(noise="float").plan(problem, budget)
                 rows = bounded_rows(X, y, bounds)
-                W = FrankWolfe(noise="float").run(plan, rows, as_generator(seed))
+                W = (
+                    FrankWolfe(noise="float")
+                    .run(plan, rows, as_generator(seed))
+                    .coefficients
+                )
                 right = np.where(X_test @ W[:, 0] > 0, P, 1 - P)
                 line.append(100 * np.mean(np.maximum(P, 1 - P) - right))
             lines.append(line)

@@ -57,7 +57,6 @@ EXCUSED = {
         "auto_norm": POLICY,
         "auto_solver": POLICY,
         "capped_where_noisy": POLICY,
-        "has_default_set": POLICY,
         "named_solver": POLICY,
     },
     "tacit.linear_model": {"SelectionPath": VALUES},

@@ -297,7 +297,9 @@ def test_a_row_of_any_length_stays_within_the_sensitivity(solver, neighbors):
     if neighbors is ADD:
         second = bounded_rows(X[1:], y[1:], bounds)
     assert_replays(
-        lambda rows: solver.run(plan, rows, as_generator(0)), (first,), (second,)
+        lambda rows: solver.run(plan, rows, as_generator(0)).coefficients,
+        (first,),
+        (second,),
     )
 
 
@@ -389,7 +391,11 @@ def test_coefficients_lie_on_the_public_grid():
     X, y = data()
     problem = Problem(Logistic(), RowBounds(), len(y), 2)
     plan = AMP().plan(problem, Budget(1.0, 1e-5))
-    W = AMP().run(plan, bounded_rows(X, 2.0 * y - 1, RowBounds()), as_generator(0))
+    W = (
+        AMP()
+        .run(plan, bounded_rows(X, 2.0 * y - 1, RowBounds()), as_generator(0))
+        .coefficients
+    )
     cells = W / (plan.mechanism.scale(W.size) / 2**32)
     np.testing.assert_allclose(cells, np.round(cells), rtol=1e-15)
 

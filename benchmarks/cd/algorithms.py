@@ -369,8 +369,14 @@ def main() -> int:
         }
         for which, solver in solvers.items():
             plan = solver.plan(problem, replace_one(found))
-            theirs = solver.run(plan, rows, as_generator(7))[:, 0] / found.bounds
-            ours = ALGORITHMS[which].prepare(found, 3).run(20.0, 0.7, as_generator(7))
+            theirs = solver.run(plan, rows, as_generator(7)).coefficients[:, 0]
+            theirs = theirs / found.bounds
+            ours = (
+                ALGORITHMS[which]
+                .prepare(found, 3)
+                .run(20.0, 0.7, as_generator(7))
+                .coefficients
+            )
             apart = np.abs(ours - theirs).max()
             # the calibrations may differ in the last places
             print(f"{name} {which}: {apart:.1e} apart")

@@ -94,7 +94,7 @@ def mean_left(cases):
             solver = GreedyCoordinateDescent(noise="float")
             plan = solver.plan(case.problem, Budget(epsilon, 1 / len(case.y) ** 2))
             found += [
-                case.left(solver.run(plan, rows, as_generator(run)))
+                case.left(solver.run(plan, rows, as_generator(run)).coefficients)
                 for run in range(N_RUNS)
             ]
     return float(np.mean(found))

@@ -110,7 +110,7 @@ def budget_of(case, epsilon, seed):
 def left(case, budget, seed, **settings):
     solver = CoordinateDescent(noise="float", **settings)
     plan = solver.plan(case.problem, budget)
-    return 100 * case.left(solver.run(plan, case.rows, as_generator(seed)))
+    return 100 * case.left(solver.run(plan, case.rows, as_generator(seed)).coefficients)
 
 
 def variants(case, budget, seed):

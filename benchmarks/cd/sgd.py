@@ -162,7 +162,7 @@ def _library(found, batch, passes, noise, clip, step, rng):
     )
     plan = replace(solver.plan(problem, budget), multiplier=max(noise, 1e-9))
     rows = bounded_rows(found.X, found.y, problem.bounds)
-    return solver.run(plan, rows, rng)[:, 0]
+    return solver.run(plan, rows, rng).coefficients[:, 0]
 
 
 def main() -> int:

@@ -57,7 +57,9 @@ def fit(solver, X, y, X_test, y_test, seed):
     problem = Problem(HuberizedHinge(0.5), bounds, X.shape[0], X.shape[1])
     start = process_time()
     plan = solver.plan(problem, BUDGET)
-    W = solver.run(plan, bounded_rows(X, 2.0 * y - 1.0, bounds), as_generator(seed))
+    W = solver.run(
+        plan, bounded_rows(X, 2.0 * y - 1.0, bounds), as_generator(seed)
+    ).coefficients
     took = process_time() - start
     found = (bounds.clip(X_test) @ W)[:, 0] >= 0
     return float(np.mean(found == y_test)), took

@@ -85,7 +85,9 @@ def solver_fit(
             ]
     W = np.hstack(
         [
-            solver.run(plan, bounded_rows(split.X, y, bounds, intercept), rng)
+            solver.run(
+                plan, bounded_rows(split.X, y, bounds, intercept), rng
+            ).coefficients
             for plan, y in plans
         ]
     )

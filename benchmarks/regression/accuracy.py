@@ -26,7 +26,8 @@ from sklearn.linear_model import LinearRegression as SklearnLinear
 from tacit.convex import L1Ball, L2Ball
 from tacit.exceptions import PlanError
 from tacit.linear_model import Lasso, LinearRegression
-from tacit.solvers import SOLVER_NAMES, AdaSSP, FrankWolfe
+from tacit.solvers import AdaSSP, FrankWolfe
+from tacit.solvers._auto import solver_names
 
 RESULTS = Path(__file__).resolve().parents[1] / "outputs" / "regression"
 FILE = RESULTS / "accuracy.csv"
@@ -59,7 +60,7 @@ WITHOUT = "without_privacy"
 
 def methods() -> tuple[str, ...]:
     """Return what is compared, as far as this version has it."""
-    named = tuple(n for n in (*FREE, *IN_A_BALL) if n in SOLVER_NAMES)
+    named = tuple(n for n in (*FREE, *IN_A_BALL) if n in solver_names())
     lasso = tuple(f"lasso_{name}" for name in LASSO)
     return (WITHOUT, *named, "ada_ssp_adaptive", "frank_wolfe", *lasso, *PEERS)
 

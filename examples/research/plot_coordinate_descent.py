@@ -88,7 +88,10 @@ def error(X, y, penalty, solver, norm):
     medians = []
     for factor in FACTORS:
         stepped = replace(plan, step=factor * plan.step)
-        fits = [solver.run(stepped, rows, as_generator(s))[:, 0] for s in range(3)]
+        fits = [
+            solver.run(stepped, rows, as_generator(s)).coefficients[:, 0]
+            for s in range(3)
+        ]
         medians.append(np.median([objective(X, y, w, penalty) for w in fits]))
     return min(medians)
 

@@ -24,7 +24,7 @@ def lower_bound(budget, n_runs, seed, noise=1.0):
     plan = SOLVER.plan(Problem(Squared(), RowBounds(), 2, 1), budget)
     plan = replace(plan, multiplier=noise * plan.multiplier)
     return audit(
-        lambda rows, seed: SOLVER.run(plan, rows, as_generator(seed)),
+        lambda rows, seed: SOLVER.run(plan, rows, as_generator(seed)).coefficients,
         [bounded_rows(X, y, RowBounds()) for X, y in pair],
         n_runs=n_runs,
         delta=budget.delta,

@@ -144,7 +144,10 @@ def weight_bound(solver, plan, sides, threshold, n, seed, delta):
     """Bound epsilon by how often the first weight is above a threshold."""
     rng = as_generator(seed)
     hits = [
-        sum(solver.run(plan, rows, rng)[0, 0] >= threshold for _ in range(n))
+        sum(
+            solver.run(plan, rows, rng).coefficients[0, 0] >= threshold
+            for _ in range(n)
+        )
         for rows in sides
     ]
     return gaussian_event_bound(*hits, n, delta)

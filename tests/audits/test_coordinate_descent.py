@@ -37,7 +37,7 @@ def epsilon(solver, budget, n_runs, seed, layout=np.asarray, noise=1.0, **settin
     plan = less_noise(solver.plan(problem, budget), noise)
     sides = [bounded_rows(layout(X), y, BOUNDS) for X, y in pair]
     return audit(
-        lambda rows, seed: solver.run(plan, rows, as_generator(seed)),
+        lambda rows, seed: solver.run(plan, rows, as_generator(seed)).coefficients,
         sides,
         n_runs=n_runs,
         delta=budget.delta,

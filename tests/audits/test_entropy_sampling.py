@@ -29,7 +29,7 @@ def lower_bound(budget, n_runs, seed, samples=1, method="gaussian"):
     plan = replace(plan, n_samples=samples * plan.n_samples)
     x, y = np.array([[1.0, -1.0]]), np.array([1.0])
     return audit(
-        lambda rows, seed: solver.run(plan, rows, as_generator(seed))[:1],
+        lambda rows, seed: solver.run(plan, rows, as_generator(seed)).coefficients[:1],
         [bounded_rows(X, y, bounds) for X in (x, -x)],
         n_runs=n_runs,
         delta=budget.delta,

@@ -47,7 +47,7 @@ def lower_bound(solver, budget, layout, n_runs, seed, noise=1.0):
     rng = as_generator(seed)
     first, second = (
         # most steps chose the first vertex
-        sum(solver.run(plan, rows, rng)[0, 0] > 0.5 for _ in range(n_runs))
+        sum(solver.run(plan, rows, rng).coefficients[0, 0] > 0.5 for _ in range(n_runs))
         for rows in both
     )
     return event_bound(first, second, n_runs, budget.delta)

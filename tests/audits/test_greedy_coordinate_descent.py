@@ -51,10 +51,7 @@ def choice_bound(solver, budget, n_runs, seed, layout, noise=1.0):
     plan = planned(solver, budget, n_features, noise)
     rng = as_generator(seed)
     first, second = (
-        sum(
-            solver.run_path(plan, rows, rng)[1][0].coordinate == 0
-            for _ in range(n_runs)
-        )
+        sum(solver.run(plan, rows, rng).path[0].coordinate == 0 for _ in range(n_runs))
         for rows in sides(budget.neighbors, layout, n_features)
     )
     return event_bound(first, second, n_runs, budget.delta)
@@ -70,7 +67,7 @@ def update_bound(solver, budget, n_runs, seed, layout, noise=1.0):
     rows = [bounded_rows(layout(X), np.ones(len(X)), BOUNDS) for X in data]
 
     def run(rows, seed):
-        path = solver.run_path(plan, rows, as_generator(seed))[1]
+        path = solver.run(plan, rows, as_generator(seed)).path
         return np.array([[sum(visit.gradient for visit in path)]])
 
     return audit(

@@ -121,7 +121,9 @@ def test_claim_on_the_average_of_a_pass_survives(average, seed):
     sides = [bounded_rows(*straight(sign, 1), RowBounds()) for sign in (1, -1)]
     bounds = [
         audit(
-            lambda rows, seed, plan=plan: solver.run(plan, rows, as_generator(seed)),
+            lambda rows, seed, plan=plan: (
+                solver.run(plan, rows, as_generator(seed)).coefficients
+            ),
             sides,
             n_runs=3000,
             delta=budget.delta,

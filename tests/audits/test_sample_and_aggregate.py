@@ -36,7 +36,7 @@ def lower_bound(budget, n_runs, seed, law, noise=1.0, method="gaussian"):
     plan = solver.plan(Problem(Squared(), RowBounds(), 6, 1), budget)
     plan = replace(plan, multiplier=noise * plan.multiplier)
     return audit(
-        lambda rows, seed: solver.run(plan, rows, as_generator(seed)),
+        lambda rows, seed: solver.run(plan, rows, as_generator(seed)).coefficients,
         [bounded_rows(X, y, RowBounds()) for X, y in sides(budget.neighbors)],
         n_runs=n_runs,
         delta=budget.delta,

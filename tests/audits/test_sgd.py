@@ -25,7 +25,7 @@ ADD = Neighbors.ADD_OR_REMOVE_ONE
 def lower_bound(solver, plan, pair, budget, n_runs, seed, method):
     sides = [bounded_rows(X, y, RowBounds()) for X, y in pair]
     return audit(
-        lambda rows, seed: solver.run(plan, rows, as_generator(seed)),
+        lambda rows, seed: solver.run(plan, rows, as_generator(seed)).coefficients,
         sides,
         n_runs=n_runs,
         delta=budget.delta,

@@ -63,7 +63,9 @@ class Attack:
         plan = quieter(self.solver.plan(problem, self.budget), noise)
         sides = [bounded_rows(X, y, bounds) for X, y in self.pair]
         return audit(
-            lambda rows, seed: self.solver.run(plan, rows, as_generator(seed)),
+            lambda rows, seed: (
+                self.solver.run(plan, rows, as_generator(seed)).coefficients
+            ),
             sides,
             n_runs=n_runs,
             delta=self.budget.delta,

@@ -196,7 +196,7 @@ def test_a_point_deep_among_models_keeps_its_claim(seed, monkeypatch):
     def run(factor, side, rng):
         choice = NestedExponential(2 * factor)
         plan = TukeyRegressionPlan(problem, 6, True, 1.0, 1e-9, choice)
-        W = TukeyRegression().run(plan, rows[side], rng)
+        W = TukeyRegression().run(plan, rows[side], rng).coefficients
         return tuple(np.rint(W[:, 0] * ENDS).astype(int)) in event
 
     check_events("TukeyRegression", 2.0, run, 4000, seed, 0.0, least=0.45)

@@ -77,7 +77,7 @@ def solver_lower(solver, budget, n_runs, seed, bound=gaussian_event_bound):
         n, plan = n_runs if part == 1.0 else n_runs // 5, quieter(planned, part)
         rng = as_generator(seed)
         hits = [
-            sum(solver.run(plan, rows, rng)[0, 0] >= 0 for _ in range(n))
+            sum(solver.run(plan, rows, rng).coefficients[0, 0] >= 0 for _ in range(n))
             for rows in sides
         ]
         return bound(*hits, n, budget.delta)

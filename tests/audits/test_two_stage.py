@@ -79,7 +79,7 @@ def selection_bound(budget, n_runs, seed, noise):
     rng = as_generator(seed)
     first, second = (
         sum(
-            stages.run_path(plan, bounded_rows(X, np.zeros(len(X)), BOUNDS), rng)[1]
+            stages.run(plan, bounded_rows(X, np.zeros(len(X)), BOUNDS), rng).path
             == (0,)
             for _ in range(n_runs)
         )
@@ -95,7 +95,7 @@ def weight_bound(budget, n_runs, seed, noise):
     plan = planned(stages, budget, 2, second=noise)
     pair = worst_case_pair("squared", 5, 1, neighbors=budget.neighbors)
     return audit(
-        lambda rows, seed: stages.run(plan, rows, as_generator(seed)).sum(
+        lambda rows, seed: stages.run(plan, rows, as_generator(seed)).coefficients.sum(
             keepdims=True
         ),
         # columns that are alike, so that it does not matter which is selected

@@ -41,7 +41,7 @@ def measured(solver, n, p, budget, guess, seed, runs):
     best = np.linalg.lstsq(X, y)[0]
     rng, added = as_generator(seed), []
     for _ in range(runs):
-        off = solver.run(plan, rows, rng)[:, 0] - best
+        off = solver.run(plan, rows, rng).coefficients[:, 0] - best
         added.append(np.mean((X @ off) ** 2))
     return np.mean(added)
 

@@ -35,8 +35,8 @@ from tacit.linear_model import (
     SimplexRegressor,
 )
 from tacit.privacy import Budget, Ledger
-from tacit.solvers import Problem, auto_solver, capped_where_noisy
-from tacit.solvers._auto import SOLVER_NAMES, named_solver
+from tacit.solvers import NoisyGD, Problem, Result, auto_solver, capped_where_noisy
+from tacit.solvers._auto import named_solver, solver_names
 
 N, P = 200, 3
 Y_RANGE = (-2.0, 4.0)
@@ -51,25 +51,25 @@ def data(n=N, seed=0):
 
 
 def test_names_are_the_ones_promised():
-    assert SOLVER_NAMES == (
+    assert solver_names() == (
         "auto",
-        "amp",
-        "preconditioned_gd",
-        "noisy_gd",
-        "noisy_sgd",
-        "permuted_sgd",
-        "online_to_batch",
-        "frank_wolfe",
-        "cd",
-        "gcd",
-        "output_perturbation",
-        "sample_and_aggregate",
-        "tukey",
-        "entropy_sampling",
         "ada_ssp",
         "adaptive_moments",
-        "quadratic_perturbation",
         "adaptive_ridge",
+        "amp",
+        "cd",
+        "entropy_sampling",
+        "frank_wolfe",
+        "gcd",
+        "noisy_gd",
+        "noisy_sgd",
+        "online_to_batch",
+        "output_perturbation",
+        "permuted_sgd",
+        "preconditioned_gd",
+        "quadratic_perturbation",
+        "sample_and_aggregate",
+        "tukey",
     )
 
 
@@ -345,3 +345,30 @@ def test_given_object_is_taken_as_it_is(seed):
         for solver in ("ada_ssp", named_solver("ada_ssp", None, None, "grid"))
     )
     assert_array_equal(by_name.coef_, by_object.coef_)
+
+
+class Plain:
+    """Own solver whose run returns an array."""
+
+    def plan(self, problem, budget):
+        return NoisyGD().plan(problem, budget)
+
+    def run(self, plan, rows, rng):
+        return NoisyGD().run(plan, rows, rng).coefficients
+
+
+class Wrapped(Plain):
+    """Own solver, not derived from the library's."""
+
+    def run(self, plan, rows, rng):
+        return Result(super().run(plan, rows, rng))
+
+
+def test_a_solver_of_ones_own_returns_a_result():
+    X, y = data()
+    model = LogisticRegression(1.0, 1e-6, classes=[0, 1])
+    labels = (y > 1.0).astype(int)
+    fitted = model.set_params(solver=Wrapped()).fit(X, labels)
+    assert fitted.coef_.shape == (1, P)
+    with pytest.raises(TypeError, match=r"run of Plain must return .*got ndarray"):
+        model.set_params(solver=Plain()).fit(X, labels)

@@ -71,7 +71,7 @@ def solved(solver, problem, neighbors, budget=BUDGET, plan_of=None):
 
     def train(X, y):
         rows = bounded_rows(X, targets_of(problem, y), problem.bounds)
-        return solver.run(plan, rows, as_generator(SEED))
+        return solver.run(plan, rows, as_generator(SEED)).coefficients
 
     return Planned(train, charged(plan.event))
 

@@ -71,7 +71,7 @@ def planned_for_shorter_rows(neighbors):
 
     def train(X, y):
         rows = bounded_rows(X, targets_of(problem, y), RowBounds(1.0))
-        return solver.run(plan, rows, as_generator(0))
+        return solver.run(plan, rows, as_generator(0)).coefficients
 
     return Planned(train)
 

@@ -274,17 +274,19 @@ def test_directions_with_rows_enough_get_no_ridge(seed):
     best = np.linalg.solve(second, first)
     floor = 0.9 * np.linalg.eigvalsh(second)[0]
     solver = AdaptiveRidge(ridge=floor)
-    W = solver.run(solver.plan(problem, Budget(1e7, 1e-5)), rows, as_generator(seed))
+    W = solver.run(
+        solver.plan(problem, Budget(1e7, 1e-5)), rows, as_generator(seed)
+    ).coefficients
     np.testing.assert_allclose(W[:, 0], best, rtol=0, atol=1e-4)
     # the plain ridge of the same size is off by what it shrinks
     plain = QuadraticPerturbation(ridge=floor)
     plan = plain.plan(problem, Budget(1e7, 1e-5))
-    away = plain.run(plan, rows, as_generator(seed))[:, 0] - best
+    away = plain.run(plan, rows, as_generator(seed)).coefficients[:, 0] - best
     assert np.abs(away).max() > 0.01
     # and so is the lift once it is above the least eigenvalue
     high = AdaptiveRidge(ridge=2 * floor)
     plan = high.plan(problem, Budget(1e7, 1e-5))
-    away = high.run(plan, rows, as_generator(seed))[:, 0] - best
+    away = high.run(plan, rows, as_generator(seed)).coefficients[:, 0] - best
     assert np.abs(away).max() > 0.01
 
 
@@ -298,7 +300,9 @@ def test_tends_to_least_squares_in_the_ball(seed):
         w = w - (second @ w - first) / np.linalg.norm(second, 2)
         w = w / max(1.0, np.linalg.norm(w) / 0.5)
     solver = AdaptiveRidge(ridge=20.0)
-    W = solver.run(solver.plan(problem, Budget(1e7, 1e-5)), rows, as_generator(seed))
+    W = solver.run(
+        solver.plan(problem, Budget(1e7, 1e-5)), rows, as_generator(seed)
+    ).coefficients
     assert np.linalg.norm(W) <= 0.5 * (1 + 1e-12)
     np.testing.assert_allclose(W[:, 0], w, rtol=0, atol=1e-4)
 

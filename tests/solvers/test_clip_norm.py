@@ -53,7 +53,11 @@ def judged(plan, pair, judge=assert_replays, seed=0):
         for X, y in (pair.first, pair.second)
     )
     solver = NoisySGD() if isinstance(plan, NoisySGDPlan) else NoisyGD()
-    return judge(lambda rows: solver.run(plan, rows, as_generator(seed)), first, second)
+    return judge(
+        lambda rows: solver.run(plan, rows, as_generator(seed)).coefficients,
+        first,
+        second,
+    )
 
 
 def pairs(loss, neighbors):
@@ -163,9 +167,11 @@ def test_the_plan_fits_and_needs_no_bounded_slope(kind, neighbors, seed):
     assert plan.sensitivity == pytest.approx(3.0 * neighbors.rows_changed, rel=1e-4)
     rng = as_generator(seed)
     rows = bounded_rows(10 * rng.normal(size=(60, 2)), rng.normal(size=60), FAR)
-    W = solver.run(plan, rows, as_generator(seed))
+    W = solver.run(plan, rows, as_generator(seed)).coefficients
     assert np.isfinite(W).all()
-    np.testing.assert_array_equal(W, solver.run(plan, rows, as_generator(seed)))
+    np.testing.assert_array_equal(
+        W, solver.run(plan, rows, as_generator(seed)).coefficients
+    )
 
 
 @pytest.mark.parametrize("kind", [NoisyGD, NoisySGD])
@@ -176,7 +182,7 @@ def test_weights_far_beyond_the_usual_margins_are_reached(kind):
     X, y = np.full((50, 1), 1e-2), np.ones(50)
     solver = kind(n_steps=60, step=150.0, momentum=0.0, clip_norm=1.0)
     plan = solver.plan(problem, Budget(1e12, 1e-5))
-    W = solver.run(plan, bounded_rows(X, y, bounds), as_generator(0))
+    W = solver.run(plan, bounded_rows(X, y, bounds), as_generator(0)).coefficients
     assert W[0, 0] == pytest.approx(100.0, rel=0.05)
 
 
@@ -186,7 +192,7 @@ def test_penalties_enter_as_before(kind, seed):
     solver = kind(n_steps=10, clip_norm=1.0)
     plan = solver.plan(problem, Budget(1.0, 1e-5, ADD))
     X, y = as_generator(seed).normal(size=(80, 6)), targets(Logistic(), np.arange(80))
-    W = solver.run(plan, bounded_rows(X, y, FAR), as_generator(seed))
+    W = solver.run(plan, bounded_rows(X, y, FAR), as_generator(seed)).coefficients
     assert (W == 0).any()
 
 

@@ -243,7 +243,8 @@ def test_same_seed_same_bits_and_another_seed_other_bits(solver, loss, seed):
     plan = solver.plan(problem_of(loss), Budget(1.0, 1e-5))
     rows = bounded_rows(*sample(loss, seed), RowBounds())
     first, again, other = (
-        solver.run(plan, rows, as_generator(s)) for s in (seed, seed, seed + 1)
+        solver.run(plan, rows, as_generator(s)).coefficients
+        for s in (seed, seed, seed + 1)
     )
     assert first.shape == (2, loss.n_outputs)
     assert first.dtype == np.float64
@@ -259,7 +260,9 @@ def test_sparse_rows_give_what_dense_rows_give(solver, loss, seed):
     X, y = sample(loss, seed)
     X[X < 0] = 0.0
     dense, thin = (
-        solver.run(plan, bounded_rows(Z, y, RowBounds()), as_generator(seed))
+        solver.run(
+            plan, bounded_rows(Z, y, RowBounds()), as_generator(seed)
+        ).coefficients
         for Z in (X, sparse.csr_array(X))
     )
     # minimizers agree to what their certificate leaves open
@@ -284,7 +287,7 @@ def test_tilted_minimum_tends_to_the_minimum_without_privacy(
     for epsilon in (1e2, 1e6, 1e12):
         solver = kind(ridge=5.0)
         plan = solver.plan(problem_of(loss, 200), Budget(epsilon, 1e-5, neighbors))
-        W = solver.run(plan, rows, as_generator(seed))
+        W = solver.run(plan, rows, as_generator(seed)).coefficients
         gaps.append(np.max(np.abs(W - exact)))
     assert gaps[0] > gaps[1] > gaps[2]
     # where the number of rows is private, the certificate provides for millions
@@ -298,7 +301,7 @@ def test_tilted_minimum_tends_to_the_fit_of_scikit_learn(kind, seed):
     bounds = RowBounds()
     solver = kind(ridge=2.0)
     plan = solver.plan(problem_of(Logistic(), 200), Budget(1e13, 1e-5))
-    W = solver.run(plan, bounded_rows(X, y, bounds), as_generator(seed))
+    W = solver.run(plan, bounded_rows(X, y, bounds), as_generator(seed)).coefficients
     peer = SklearnLogistic(C=0.5, fit_intercept=False, tol=1e-12, max_iter=10_000)
     peer.fit(bounds.clip(X), y)
     np.testing.assert_allclose(W[:, 0], peer.coef_[0], rtol=0, atol=1e-6)
@@ -318,7 +321,7 @@ def test_descent_tends_to_the_minimum_with_steps_and_budget(loss, seed):
     for n_steps in (5, 50, 1000):
         solver = NoisyGD(n_steps=n_steps, step=1 / (200 * loss.max_curvature() + 5))
         plan = solver.plan(problem_of(loss, 200, ridge=5.0), Budget(1e13, 1e-5))
-        W = solver.run(plan, rows, as_generator(seed))
+        W = solver.run(plan, rows, as_generator(seed)).coefficients
         gaps.append(np.max(np.abs(W - exact)))
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] <= 1e-4
@@ -370,7 +373,8 @@ def test_least_squares_are_found_again_as_the_budget_grows(solver, seed):
     for epsilon in (0.5, 1e3):
         plan = solver.plan(problem, Budget(epsilon, 1e-5))
         first, again, other = (
-            solver.run(plan, rows, as_generator(s)) for s in (seed, seed, seed + 1)
+            solver.run(plan, rows, as_generator(s)).coefficients
+            for s in (seed, seed, seed + 1)
         )
         assert first.shape == (2, 1)
         np.testing.assert_array_equal(first, again)
@@ -388,7 +392,11 @@ def assert_replayed(solver, plan, pair, judge=assert_replays, seed=0):
     first, second = (
         (bounded_rows(*data, bounds),) for data in (pair.first, pair.second)
     )
-    return judge(lambda rows: solver.run(plan, rows, as_generator(seed)), first, second)
+    return judge(
+        lambda rows: solver.run(plan, rows, as_generator(seed)).coefficients,
+        first,
+        second,
+    )
 
 
 @each_solver
@@ -448,7 +456,9 @@ def test_rows_used_before_clipping_are_reported(solver):
     X, y = np.array([[3.0, 0.0], [0.0, 0.5]]), np.array([1.0, -1.0])
 
     def train(y, bounds):
-        return solver.run(plan, bounded_rows(X, y, bounds), as_generator(0))
+        return solver.run(
+            plan, bounded_rows(X, y, bounds), as_generator(0)
+        ).coefficients
 
     other = np.array([-1.0, -1.0])
     assert replay(train, (y, bounds), (other, bounds)).ok

@@ -353,7 +353,7 @@ def test_a_huge_budget_leads_to_the_minimum_without_privacy(loss, layout, seed):
         solver = CoordinateDescent(n_passes, step=0.5, clip=5.0)
         problem = problem_of(loss, 2000, ridge=5.0)
         plan = solver.plan(problem, Budget(1e9, 1e-5))
-        W = solver.run(plan, rows, as_generator(seed))
+        W = solver.run(plan, rows, as_generator(seed)).coefficients
         gaps.append(np.max(np.abs(W - exact)))
     assert gaps[0] > gaps[1] > gaps[2]
     # noise of one part in sixteen of a clip is the least that whole numbers have
@@ -366,7 +366,7 @@ def test_a_penalty_makes_zeros(seed):
     solver = CoordinateDescent(20, step=1.0, clip=1.0)
     problem = problem_of(Squared(), 4000, 6, L1(60.0))
     plan = solver.plan(problem, Budget(20.0, 1e-6))
-    W = solver.run(plan, bounded_rows(X, y, BOUNDS), as_generator(seed))
+    W = solver.run(plan, bounded_rows(X, y, BOUNDS), as_generator(seed)).coefficients
     assert np.flatnonzero(W).tolist() == [0, 1]
 
 
@@ -382,7 +382,9 @@ def test_predictions_do_not_depend_on_the_scale_of_a_column(loss, average, seed)
         solver = CoordinateDescent(5, smoothness=roots * scales, average=average)
         plan = solver.plan(problem_of(loss), BUDGET)
         rows = bounded_rows(X * scales, y, BOUNDS)
-        found.append(solver.run(plan, rows, as_generator(seed))[:, 0] * scales)
+        found.append(
+            solver.run(plan, rows, as_generator(seed)).coefficients[:, 0] * scales
+        )
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
 
 
@@ -393,7 +395,8 @@ def test_same_seed_same_bits_and_another_seed_other_bits(loss, layout, seed):
     plan = solver.plan(problem_of(loss), BUDGET)
     rows = rows_of(loss, seed, layout)
     first, again, other = (
-        solver.run(plan, rows, as_generator(s)) for s in (seed, seed, seed + 1)
+        solver.run(plan, rows, as_generator(s)).coefficients
+        for s in (seed, seed, seed + 1)
     )
     assert first.shape == (4, 1)
     assert first.dtype == np.float64
@@ -408,7 +411,7 @@ def test_sparse_rows_give_what_dense_rows_give(loss, smoothness, seed):
     solver = CoordinateDescent(8, smoothness=smoothness, n_restarts=2)
     plan = solver.plan(problem_of(loss, ridge=1.0), BUDGET)
     dense, thin = (
-        solver.run(plan, rows_of(loss, seed, layout), as_generator(seed))
+        solver.run(plan, rows_of(loss, seed, layout), as_generator(seed)).coefficients
         for layout in (np.asarray, sparse.csr_array)
     )
     np.testing.assert_allclose(thin, dense, rtol=0, atol=1e-6)
@@ -424,7 +427,7 @@ def test_no_rows_or_one_row_are_rows(loss, layout, n, seed):
             solver = CoordinateDescent(smoothness="private", **settings_)
             plan = solver.plan(problem_of(loss, n_rows=1), budget)
             rows = ArrayRows(layout(X), y)
-            W = solver.run(plan, rows, as_generator(seed))
+            W = solver.run(plan, rows, as_generator(seed)).coefficients
             assert np.isfinite(W).all()
 
 
@@ -434,7 +437,7 @@ def test_steps_that_overshoot_end_in_numbers(loss, seed):
         2000, step=1e9, clip=1e9, smoothness=[1e-90, 1e-20, 1.0, 1e90]
     )
     plan = solver.plan(problem_of(loss), Budget(1e12, 1e-5))
-    W = solver.run(plan, rows_of(loss, seed), as_generator(seed))
+    W = solver.run(plan, rows_of(loss, seed), as_generator(seed)).coefficients
     assert np.isfinite(W).all()
 
 

@@ -32,7 +32,11 @@ def assert_replayed(
         (bounded_rows(layout(X), y, plan.problem.bounds),)
         for X, y in (pair.first, pair.second)
     )
-    return judge(lambda rows: solver.run(plan, rows, as_generator(seed)), first, second)
+    return judge(
+        lambda rows: solver.run(plan, rows, as_generator(seed)).coefficients,
+        first,
+        second,
+    )
 
 
 @each_loss
@@ -107,5 +111,7 @@ def test_rows_beyond_the_bounds_move_no_sum_further(neighbors):
     for pair in adversarial_pairs(Huber(), neighbors, x_norm=1e6):
         first, second = (ArrayRows(*side) for side in (pair.first, pair.second))
         assert_replays(
-            lambda rows: solver.run(plan, rows, as_generator(0)), (first,), (second,)
+            lambda rows: solver.run(plan, rows, as_generator(0)).coefficients,
+            (first,),
+            (second,),
         )

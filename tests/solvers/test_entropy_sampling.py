@@ -180,11 +180,16 @@ def test_same_seed_same_bits_on_the_simplex(loss, delta, noise, seed):
     solver = EntropySampling(noise=noise)
     plan = solver.plan(problem_of(loss), Budget(5.0, delta))
     rows = bounded_rows(X, y, plan.problem.bounds)
-    first, again = (solver.run(plan, rows, as_generator(seed)) for _ in range(2))
+    first, again = (
+        solver.run(plan, rows, as_generator(seed)).coefficients for _ in range(2)
+    )
     assert first.shape == (10, 1)
     assert Simplex().contains(first)
     np.testing.assert_array_equal(first, again)
-    others = [solver.run(plan, rows, as_generator(seed + i)) for i in range(1, 20)]
+    others = [
+        solver.run(plan, rows, as_generator(seed + i)).coefficients
+        for i in range(1, 20)
+    ]
     assert any(np.any(other != first) for other in others)
 
 
@@ -193,9 +198,9 @@ def test_sparse_rows_give_what_dense_rows_give(seed):
     X[X < 0] = 0.0
     plan = EntropySampling().plan(problem_of(Squared()), Budget(5.0, 1e-5))
     dense, thin = (
-        EntropySampling().run(
-            plan, bounded_rows(Z, y, plan.problem.bounds), as_generator(seed)
-        )
+        EntropySampling()
+        .run(plan, bounded_rows(Z, y, plan.problem.bounds), as_generator(seed))
+        .coefficients
         for Z in (X, sparse.csr_array(X))
     )
     np.testing.assert_array_equal(thin, dense)
@@ -210,7 +215,7 @@ def test_tends_to_the_minimizer(loss, seed):
         solver = EntropySampling(weight=50.0)
         plan = solver.plan(problem_of(loss), Budget(epsilon, 1e-5))
         rows = bounded_rows(X, y, plan.problem.bounds)
-        W = solver.run(plan, rows, as_generator(seed))
+        W = solver.run(plan, rows, as_generator(seed)).coefficients
         gaps.append(np.abs(W[:, 0] - exact).sum())
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] < 10 / 2**10  # a few deviations of the largest number of samples
@@ -224,7 +229,7 @@ def test_the_mean_is_the_minimizer_and_few_samples_cost_little(seed):
     rows = bounded_rows(X, y, plan.problem.bounds)
     draws = np.array(
         [
-            EntropySampling().run(plan, rows, as_generator(seed + i))[:, 0]
+            EntropySampling().run(plan, rows, as_generator(seed + i)).coefficients[:, 0]
             for i in range(300)
         ]
     )
@@ -345,7 +350,9 @@ def test_bounds_are_nearly_attained_by_a_steep_row():
 def replayed(plan, pair, judge=assert_replays):
     sides = [(bounded_rows(*data, plan.problem.bounds),) for data in pair]
     solver = EntropySampling()
-    return judge(lambda rows: solver.run(plan, rows, as_generator(0)), *sides)
+    return judge(
+        lambda rows: solver.run(plan, rows, as_generator(0)).coefficients, *sides
+    )
 
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic()], ids=repr)

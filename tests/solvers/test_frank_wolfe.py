@@ -205,7 +205,7 @@ def test_paper_accounting_needs_a_delta():
 def test_without_noise_it_is_the_textbook(loss, inside, schedule, layout, seed):
     solver = FrankWolfe(12, schedule=schedule, staleness=0.0)
     plan = solver.plan(problem_of(loss, inside), Budget(1e9, 1e-5))
-    W = solver.run(plan, rows_of(loss, seed, layout), as_generator(seed))
+    W = solver.run(plan, rows_of(loss, seed, layout), as_generator(seed)).coefficients
     shares = {"classic": lambda t: 2 / (t + 2), "average": lambda t: 1 / (t + 1)}
     share = shares[schedule]
     X, y = sample(loss, seed)
@@ -224,7 +224,7 @@ def test_without_noise_the_gap_falls_with_the_steps(layout, seed):
         solver = FrankWolfe(n_steps, staleness=1e-4)
         plan = solver.plan(problem_of(loss, inside, 300), Budget(1e9, 1e-5))
         rows = rows_of(loss, seed, layout, n=300)
-        W = solver.run(plan, rows, as_generator(seed))
+        W = solver.run(plan, rows, as_generator(seed)).coefficients
         gaps.append(risk(loss, X, y, W) - best)
         # Jaggi (2013): twice the curvature constant over the steps and two
         assert gaps[-1] <= 2 * (0.25 * 8**2) / (n_steps + 2)
@@ -239,9 +239,11 @@ def test_sparse_steps_see_the_scores_of_dense_steps(loss, inside, staleness, see
     solver = FrankWolfe(30, staleness=staleness)
     plan = solver.plan(problem_of(loss, inside), Budget(20.0, 1e-5))
     with recording() as dense:
-        W = solver.run(plan, rows_of(loss, seed), as_generator(seed))
+        W = solver.run(plan, rows_of(loss, seed), as_generator(seed)).coefficients
     with replaying(dense) as thin:
-        V = solver.run(plan, rows_of(loss, seed, sparse.csr_array), as_generator(seed))
+        V = solver.run(
+            plan, rows_of(loss, seed, sparse.csr_array), as_generator(seed)
+        ).coefficients
     np.testing.assert_array_equal(W, V)
     assert len(dense.releases) == len(thin.releases) == 30
     off = max(
@@ -266,7 +268,8 @@ def test_weights_are_exactly_in_the_set(
     plan = solver.plan(problem_of(loss, inside), Budget(0.5, 1e-5))
     rows = rows_of(loss, seed, layout)
     W, again, other = (
-        solver.run(plan, rows, as_generator(s)) for s in (seed, seed, seed + 1)
+        solver.run(plan, rows, as_generator(s)).coefficients
+        for s in (seed, seed, seed + 1)
     )
     assert W.shape == (8, loss.n_outputs)
     assert W.dtype == np.float64
@@ -288,7 +291,9 @@ def test_the_one_informative_feature_is_found(layout, seed):
     y = np.where(X[:, 7] != 0, -np.sign(X[:, 7]), rng.choice([-1.0, 1.0], size=n))
     solver = FrankWolfe(6)
     plan = solver.plan(problem_of(Logistic(), L1Ball(2.0), n, p), Budget(8.0, 1e-6))
-    W = solver.run(plan, bounded_rows(layout(X), y, BOUNDS), as_generator(seed))
+    W = solver.run(
+        plan, bounded_rows(layout(X), y, BOUNDS), as_generator(seed)
+    ).coefficients
     assert np.flatnonzero(W).tolist() == [7]
     assert W[7, 0] == pytest.approx(-2.0)
 
@@ -298,7 +303,7 @@ def test_float_noise_is_said_and_grid_noise_is_not(noise, seed):
     solver = FrankWolfe(5, noise=noise)
     plan = solver.plan(problem_of(Logistic()), BUDGET)
     assert (len(plan.assumptions) == 2) == (noise == "grid")
-    W = solver.run(plan, rows_of(Logistic(), seed), as_generator(seed))
+    W = solver.run(plan, rows_of(Logistic(), seed), as_generator(seed)).coefficients
     assert L1Ball(3.0).contains(W)
 
 
@@ -336,7 +341,7 @@ def train(solver, plan):
     def run(X, y, layout=np.asarray, seed=0):
         X = np.asarray(X)
         rows = bounded_rows(layout(X), y, plan.problem.bounds)
-        return solver.run(plan, rows, as_generator(seed))
+        return solver.run(plan, rows, as_generator(seed)).coefficients
 
     return run
 

@@ -401,7 +401,8 @@ def test_without_noise_it_is_the_textbook(loss, penalty, rule, layout, seed):
     problem = problem_of(loss, 4000, penalty=penalty, ridge=2.0)
     plan = solver.plan(problem, QUIET)
     rows = bounded_rows(layout(X), y, BOUNDS)
-    W, path = solver.run_path(plan, rows, as_generator(seed))
+    found = solver.run(plan, rows, as_generator(seed))
+    W, path = found.coefficients, found.path
     chosen, w, best = textbook(loss, penalty, 2.0, X, y, 8, rule)
     # what is left when all weights rest is smaller than the noise
     told = 8 if best[-1] > 0.01 else 7
@@ -416,7 +417,8 @@ def test_a_separable_quadratic_is_solved_in_as_many_steps_as_it_has_weights(seed
     y = as_generator(seed).normal(np.linspace(-0.5, 0.8, p)[np.arange(n) % p], 0.1)
     solver = exact_solver(p, X)
     plan = solver.plan(problem_of(Squared(), n, p, L1(10.0)), QUIET)
-    W, path = solver.run_path(plan, bounded_rows(X, y, BOUNDS), as_generator(seed))
+    found = solver.run(plan, bounded_rows(X, y, BOUNDS), as_generator(seed))
+    W, path = found.coefficients, found.path
     assert sorted(visit.coordinate for visit in path) == list(range(p))
     mean = X.T @ y / (n / p)
     exact = np.sign(mean) * np.maximum(np.abs(mean) - 10 * p / n, 0.0)
@@ -435,7 +437,9 @@ def test_it_tends_to_the_optimum_with_steps_and_budget(loss, seed):
     for n_steps in (2, 8, 100):
         solver = exact_solver(n_steps, X)
         plan = solver.plan(problem_of(loss, 4000, penalty=L1(40.0)), QUIET)
-        W = solver.run(plan, bounded_rows(X, y, BOUNDS), as_generator(seed))
+        W = solver.run(
+            plan, bounded_rows(X, y, BOUNDS), as_generator(seed)
+        ).coefficients
         left.append((value(W[:, 0]) - least) / (value(np.zeros(6)) - least))
     assert left[0] > left[1] > left[2] - 1e-6
     assert left[2] < 2e-3
@@ -454,7 +458,8 @@ def test_no_more_weights_than_steps_besides_the_intercept(
     X, y = sample(loss, seed)
     X[:, -1] = 0.2
     rows = bounded_rows(layout(X), y, BOUNDS)
-    W, path = solver.run_path(plan, rows, as_generator(seed))
+    found = solver.run(plan, rows, as_generator(seed))
+    W, path = found.coefficients, found.path
     assert W.shape == (6, 1)
     assert np.isfinite(W).all()
     assert np.count_nonzero(W[:-1]) <= 3
@@ -462,9 +467,9 @@ def test_no_more_weights_than_steps_besides_the_intercept(
     others = {visit.coordinate for visit in path if visit.coordinate != 5}
     assert len(others) == 3  # none competes twice
     assert len(path) == 3 + 5 + SETTLING
-    again = solver.run(plan, rows, as_generator(seed))
+    again = solver.run(plan, rows, as_generator(seed)).coefficients
     np.testing.assert_array_equal(W, again)
-    other = solver.run(plan, rows, as_generator(seed + 1))
+    other = solver.run(plan, rows, as_generator(seed + 1)).coefficients
     assert not np.array_equal(W, other)
 
 
@@ -475,7 +480,8 @@ def test_weights_follow_from_the_path_alone(mechanism, seed):
     )
     problem = problem_of(Squared(), penalty=L1(1.0))
     plan = solver.plan(problem, Budget(5.0, 1e-5))
-    W, path = solver.run_path(plan, rows_of(Squared(), seed), as_generator(seed))
+    found = solver.run(plan, rows_of(Squared(), seed), as_generator(seed))
+    W, path = found.coefficients, found.path
     updates = plan.updates(np.ones(6), plan.clip)  # squares are public here
     w, visits = np.zeros(6), np.zeros(6)
     for j, gradient, std in path:
@@ -503,9 +509,11 @@ def test_sparse_steps_see_the_scores_of_dense_steps(
         problem_of(loss, penalty=L1(1.0), constant=constant), Budget(20.0, 1e-5)
     )
     with recording() as dense:
-        W = solver.run(plan, rows_of(loss, seed), as_generator(seed))
+        W = solver.run(plan, rows_of(loss, seed), as_generator(seed)).coefficients
     with replaying(dense) as thin:
-        V = solver.run(plan, rows_of(loss, seed, sparse.csr_array), as_generator(seed))
+        V = solver.run(
+            plan, rows_of(loss, seed, sparse.csr_array), as_generator(seed)
+        ).coefficients
     np.testing.assert_array_equal(W, V)
     pairs = list(zip(dense.releases, thin.releases, strict=True))
     assert {a.label for a, _ in pairs} == {"Exponential", "DiscreteGaussian"}
@@ -520,9 +528,11 @@ def test_choices_see_slopes_as_stale_as_is_allowed_and_updates_true_ones(loss, s
     plan = solver.plan(problem_of(loss), Budget(20.0, 1e-5))
     rows = rows_of(loss, seed, sparse.csr_array)
     with recording() as stale:
-        W = solver.run(plan, rows, as_generator(seed))
+        W = solver.run(plan, rows, as_generator(seed)).coefficients
     with replaying(stale) as fresh:
-        V = solver.run(replace(plan, staleness=0.0), rows, as_generator(seed))
+        V = solver.run(
+            replace(plan, staleness=0.0), rows, as_generator(seed)
+        ).coefficients
     np.testing.assert_array_equal(W, V)
     apart = {"Exponential": 0.0, "DiscreteGaussian": 0.0}
     for a, b in zip(stale.releases, fresh.releases, strict=True):
@@ -570,14 +580,16 @@ def test_float_noise_is_said_and_grid_noise_is_not(noise, layout, seed):
     plan = solver.plan(problem_of(Logistic()), BUDGET)
     assert (len(plan.assumptions) == 2) == (noise == "grid")
     assert plan.assumptions[-1] == "there are at most 2^26 rows"
-    W = solver.run(plan, rows_of(Logistic(), seed, layout), as_generator(seed))
+    W = solver.run(
+        plan, rows_of(Logistic(), seed, layout), as_generator(seed)
+    ).coefficients
     assert np.isfinite(W).all()
 
 
 def train(solver, plan):
     def run(X, y, layout=np.asarray, seed=0):
         rows = bounded_rows(layout(np.asarray(X)), y, plan.problem.bounds)
-        return solver.run(plan, rows, as_generator(seed))
+        return solver.run(plan, rows, as_generator(seed)).coefficients
 
     return run
 

@@ -49,9 +49,13 @@ def test_weights_that_one_row_makes_enormous_are_kept_in_a_public_ball(penalty):
     plan = solver.plan(problem, BUDGET)
     assert plan.reach == LARGEST_MARGIN
     X, y = np.zeros((n, p)), np.zeros(n)
-    quiet = solver.run(plan, bounded_rows(X, y, problem.bounds), as_generator(0))
+    quiet = solver.run(
+        plan, bounded_rows(X, y, problem.bounds), as_generator(0)
+    ).coefficients
     X[0, 0], y[0] = 1.0, 1e6
-    loud = solver.run(plan, bounded_rows(X, y, problem.bounds), as_generator(0))
+    loud = solver.run(
+        plan, bounded_rows(X, y, problem.bounds), as_generator(0)
+    ).coefficients
     # the same noise, so what differs is the minimum itself
     assert np.linalg.norm(loud - quiet) <= plan.reach * (1 + 1e-6)
     assert np.linalg.norm(loud - quiet) > 0.99 * plan.reach
@@ -75,7 +79,7 @@ def test_a_heavy_ridge_on_the_simplex_is_certified(x_norm, n_rows, seed):
     plan = AMP().plan(problem, Budget(0.01, 1e-6))
     X = x_norm * as_generator(seed).normal(size=(n_rows, 2))
     rows = bounded_rows(X, np.sign(X[:, 0]), problem.bounds)
-    W = AMP().run(plan, rows, as_generator(seed))
+    W = AMP().run(plan, rows, as_generator(seed)).coefficients
     assert Simplex().contains(W)
 
 
@@ -90,7 +94,7 @@ def test_no_rows_at_all_are_like_one_row_less(solver):
     budget = Budget(1.0, 1e-6, Neighbors.ADD_OR_REMOVE_ONE)
     plan = solver.plan(problem, budget)
     empty = bounded_rows(np.zeros((0, 2)), np.zeros(0), bounds)
-    assert np.isfinite(solver.run(plan, empty, as_generator(0))).all()
+    assert np.isfinite(solver.run(plan, empty, as_generator(0)).coefficients).all()
 
 
 @pytest.mark.parametrize("dense_size", [100, 2])
@@ -120,7 +124,7 @@ def test_steps_that_run_out_raise_nothing(regularizer, dense_size, monkeypatch):
                 y_range=(-1.0, 1.0),
                 regularizer=regularizer,
             )
-        assert np.isfinite(solver.run(plan, rows, as_generator(0))).all()
+        assert np.isfinite(solver.run(plan, rows, as_generator(0)).coefficients).all()
 
 
 def test_sharp_bends_are_minimized(seed):

@@ -235,7 +235,8 @@ def test_same_seed_same_bits_and_sparse_as_dense(loss, neighbors, seed):
     X[X < 0] = 0.0
     rows = bounded_rows(X, y, RowBounds())
     first, again, other = (
-        solver.run(plan, rows, as_generator(s)) for s in (seed, seed, seed + 1)
+        solver.run(plan, rows, as_generator(s)).coefficients
+        for s in (seed, seed, seed + 1)
     )
     assert first.shape == (2, loss.n_outputs)
     assert first.dtype == np.float64
@@ -243,7 +244,10 @@ def test_same_seed_same_bits_and_sparse_as_dense(loss, neighbors, seed):
     assert not np.any(first == other)
     thin = bounded_rows(sparse.csr_array(X), y, RowBounds())
     np.testing.assert_allclose(
-        solver.run(plan, thin, as_generator(seed)), first, rtol=0, atol=1e-6
+        solver.run(plan, thin, as_generator(seed)).coefficients,
+        first,
+        rtol=0,
+        atol=1e-6,
     )
 
 
@@ -254,7 +258,11 @@ def assert_replayed(plan, pair, judge=assert_replays, seed=0):
         for X, y in (pair.first, pair.second)
     )
     solver = NoisySGD()
-    return judge(lambda rows: solver.run(plan, rows, as_generator(seed)), first, second)
+    return judge(
+        lambda rows: solver.run(plan, rows, as_generator(seed)).coefficients,
+        first,
+        second,
+    )
 
 
 @each_relation
@@ -301,7 +309,7 @@ def test_tends_to_the_minimum_with_steps_and_budget(neighbors, seed):
             Logistic(), neighbors, n_rows=n, batch=50, n_steps=n_steps, ridge=ridge
         )
         plan = replace(plan, step=step, momentum=0.0, average=True, multiplier=1e-6)
-        W = NoisySGD().run(plan, rows, as_generator(seed))
+        W = NoisySGD().run(plan, rows, as_generator(seed)).coefficients
         gaps.append(np.abs(W - exact).max())
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] <= 0.05
@@ -337,7 +345,7 @@ def test_descent_with_a_penalty_tends_to_the_composite_minimum(penalty, loss, se
     for epsilon in (1e2, 1e13):
         plan = solver.plan(problem, Budget(epsilon, 1e-5))
         rows = bounded_rows(X, y, RowBounds())
-        W = solver.run(plan, rows, as_generator(seed))
+        W = solver.run(plan, rows, as_generator(seed)).coefficients
         assert penalty.value(W) < np.inf
         gaps.append(np.abs(W - exact).max())
     assert gaps[0] >= gaps[1]
@@ -358,7 +366,7 @@ def test_steps_on_samples_take_penalties_too(penalty, seed):
     )  # fmt: skip
     plan = replace(plan, step=0.004, momentum=0.0)
     rows = bounded_rows(X, y, RowBounds())
-    W = NoisySGD().run(plan, rows, as_generator(seed))
+    W = NoisySGD().run(plan, rows, as_generator(seed)).coefficients
     assert penalty.value(W) < np.inf
     assert np.abs(W - exact).max() <= 0.2
 
@@ -369,7 +377,9 @@ def test_l1_gives_exact_zeros_under_noise(kind, seed):
     solver = kind(n_steps=20)
     plan = solver.plan(problem, Budget(1.0, 1e-5, ADD))
     X, y = sample(Logistic(), seed, n=200, p=10)
-    W = solver.run(plan, bounded_rows(X, y, RowBounds()), as_generator(seed))
+    W = solver.run(
+        plan, bounded_rows(X, y, RowBounds()), as_generator(seed)
+    ).coefficients
     assert (W == 0).any()
 
 
@@ -383,7 +393,9 @@ def test_a_set_bounds_the_slope_of_the_squared_loss(kind, seed):
             (bounded_rows(*data, problem.bounds),) for data in (pair.first, pair.second)
         )
         assert_replays(
-            lambda rows: kind().run(plan, rows, as_generator(seed)), first, second
+            lambda rows: kind().run(plan, rows, as_generator(seed)).coefficients,
+            first,
+            second,
         )
 
 
@@ -391,7 +403,11 @@ def test_a_set_beyond_the_usual_margins_is_not_cut_short(seed):
     problem = Problem(Huber(), RowBounds(1e3), 20, 2, regularizer=Simplex())
     plan = NoisyGD(n_steps=5).plan(problem, Budget(1.0, 1e-3))
     X, y = sample(Huber(), seed, n=20)
-    W = NoisyGD().run(plan, bounded_rows(X, y, problem.bounds), as_generator(seed))
+    W = (
+        NoisyGD()
+        .run(plan, bounded_rows(X, y, problem.bounds), as_generator(seed))
+        .coefficients
+    )
     assert Simplex().contains(W)
 
 

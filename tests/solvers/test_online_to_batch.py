@@ -156,7 +156,7 @@ def test_without_noise_it_is_averaged_implicit_descent(loss, average, seed):
     X, y = sample(loss, seed)
     rows = bounded_rows(X, y, RowBounds())
     X, y = rows.held()
-    found = solver.run(plan, rows, as_generator(seed))
+    found = solver.run(plan, rows, as_generator(seed)).coefficients
     order, _ = dealt(plan, 40, as_generator(seed))
     w, path = np.zeros(2), [np.zeros(2)]
     for t, i in enumerate(order, start=1):
@@ -193,7 +193,7 @@ def test_any_number_of_rows_runs(neighbors, seed):
     for n in (0, 1, 7, 50, 333):
         X, y = sample(Logistic(), seed, n)
         rows = ArrayRows(RowBounds().clip(X), y)
-        W = OnlineToBatch().run(plan, rows, as_generator(seed))
+        W = OnlineToBatch().run(plan, rows, as_generator(seed)).coefficients
         assert W.shape == (2, 1)
         assert np.isfinite(W).all()
 
@@ -204,9 +204,9 @@ def test_sparse_rows_give_the_same(average, seed):
     X[np.abs(X) < 0.5] = 0.0
     plan = OnlineToBatch(average).plan(problem_of(Logistic()), BUDGET)
     found = [
-        OnlineToBatch(average).run(
-            plan, bounded_rows(kind, y, RowBounds()), as_generator(seed)
-        )
+        OnlineToBatch(average)
+        .run(plan, bounded_rows(kind, y, RowBounds()), as_generator(seed))
+        .coefficients
         for kind in (X, sparse.csr_array(X))
     ]
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
@@ -240,7 +240,11 @@ def replayed(solver, plan, pair, judge=assert_replays, seed=0):
         (bounded_rows(*data, plan.problem.bounds),)
         for data in (pair.first, pair.second)
     )
-    return judge(lambda rows: solver.run(plan, rows, as_generator(seed)), first, second)
+    return judge(
+        lambda rows: solver.run(plan, rows, as_generator(seed)).coefficients,
+        first,
+        second,
+    )
 
 
 @each_loss
@@ -303,7 +307,9 @@ def test_without_delta_the_noise_is_pure(seed):
     plan = OnlineToBatch().plan(problem_of(Logistic()), budget)
     assert plan.event.curve(budget.neighbors).pure <= budget.epsilon
     rows = bounded_rows(*sample(Logistic(), seed), RowBounds())
-    assert np.isfinite(OnlineToBatch().run(plan, rows, as_generator(seed))).all()
+    assert np.isfinite(
+        OnlineToBatch().run(plan, rows, as_generator(seed)).coefficients
+    ).all()
 
 
 def test_several_classes_each_have_a_margin(seed):
@@ -313,7 +319,9 @@ def test_several_classes_each_have_a_margin(seed):
     solver = OnlineToBatch()
     problem = problem_of(OneVsRest(Logistic(), 3), 2000)
     plan = solver.plan(problem, Budget(1e6, 1e-6))
-    W = solver.run(plan, bounded_rows(X, y, RowBounds()), as_generator(seed))
+    W = solver.run(
+        plan, bounded_rows(X, y, RowBounds()), as_generator(seed)
+    ).coefficients
     assert np.mean(np.argmax(X @ W, axis=1) == y) > 0.8
 
 

@@ -92,7 +92,7 @@ def test_without_delta_the_noise_is_pure(seed):
     plan = solver.plan(problem_of(Logistic()), budget)
     assert plan.event.curve(budget.neighbors).pure <= budget.epsilon
     rows = bounded_rows(*sample(Logistic(), seed), RowBounds())
-    assert np.isfinite(solver.run(plan, rows, as_generator(seed))).all()
+    assert np.isfinite(solver.run(plan, rows, as_generator(seed)).coefficients).all()
     pair = next(iter(adversarial_pairs(Logistic(), Neighbors.REPLACE_ONE)))
     assert_replayed(solver, solver.plan(problem_of(Logistic(), 5), budget), pair)
 
@@ -269,7 +269,7 @@ def test_a_loss_of_somebody_else_is_taken(seed):
         plan = solver.plan(problem_of(loss), Budget(1e9, 1e-5))
         for Z in (X, sparse.csr_array(X)):
             rows = bounded_rows(Z, y, RowBounds())
-            outputs.append(solver.run(plan, rows, as_generator(seed)))
+            outputs.append(solver.run(plan, rows, as_generator(seed)).coefficients)
     for W in outputs[1:]:
         np.testing.assert_allclose(W, outputs[0], rtol=0, atol=1e-8)
 
@@ -287,7 +287,11 @@ def assert_replayed(solver, plan, pair, judge=assert_replays, seed=0):
         (bounded_rows(*data, plan.problem.bounds),)
         for data in (pair.first, pair.second)
     )
-    return judge(lambda rows: solver.run(plan, rows, as_generator(seed)), first, second)
+    return judge(
+        lambda rows: solver.run(plan, rows, as_generator(seed)).coefficients,
+        first,
+        second,
+    )
 
 
 @each_loss
@@ -336,7 +340,8 @@ def test_same_seed_same_bits_and_sparse_as_dense(loss, seed):
     X[X < 0] = 0.0
     rows = bounded_rows(X, y, RowBounds())
     first, again, other = (
-        solver.run(plan, rows, as_generator(s)) for s in (seed, seed, seed + 1)
+        solver.run(plan, rows, as_generator(s)).coefficients
+        for s in (seed, seed, seed + 1)
     )
     assert first.shape == (2, loss.n_outputs)
     assert first.dtype == np.float64
@@ -344,7 +349,10 @@ def test_same_seed_same_bits_and_sparse_as_dense(loss, seed):
     assert not np.any(first == other)
     thin = bounded_rows(sparse.csr_array(X), y, RowBounds())
     np.testing.assert_allclose(
-        solver.run(plan, thin, as_generator(seed)), first, rtol=0, atol=1e-7
+        solver.run(plan, thin, as_generator(seed)).coefficients,
+        first,
+        rtol=0,
+        atol=1e-7,
     )
 
 
@@ -362,7 +370,11 @@ def test_tends_to_the_minimum_with_passes_and_budget(loss, seed):
     for n_passes in (1, 20, 2000):
         solver = PermutedSGD(n_passes=n_passes, batch=10, ridge=20.0)
         plan = solver.plan(problem_of(loss, 200), Budget(1e12, 1e-5))
-        gaps.append(np.abs(solver.run(plan, rows, as_generator(seed)) - exact).max())
+        gaps.append(
+            np.abs(
+                solver.run(plan, rows, as_generator(seed)).coefficients - exact
+            ).max()
+        )
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] <= 1e-3
 
@@ -378,7 +390,7 @@ def test_whole_batches_reach_the_minimum_itself(seed):
     ).W
     solver = PermutedSGD(n_passes=300, batch=200, step=3.0, ridge=20.0)
     plan = solver.plan(problem_of(Logistic(), 200), Budget(1e13, 1e-5))
-    W = solver.run(plan, rows, as_generator(seed))
+    W = solver.run(plan, rows, as_generator(seed)).coefficients
     np.testing.assert_allclose(W, exact, rtol=0, atol=1e-6)
 
 

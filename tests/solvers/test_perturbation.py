@@ -90,7 +90,7 @@ def with_noise(plan, part):
 
 def run_on(solver, plan, data, seed=0):
     rows = bounded_rows(*data, tilt_of(plan).problem.bounds)
-    return solver.run(plan, rows, as_generator(seed))
+    return solver.run(plan, rows, as_generator(seed)).coefficients
 
 
 def replayed(judge, solver, plan, pair, seed=0):

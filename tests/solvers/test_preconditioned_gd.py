@@ -35,7 +35,7 @@ def test_the_unit_of_the_features_does_not_matter(x_norm, seed):
         solver = PreconditionedGD(noise="float")
         plan = solver.plan(problem_of(Logistic(), 400, x_norm=unit), BUDGET)
         rows = bounded_rows(unit * X, y, RowBounds(unit))
-        fitted.append(unit * solver.run(plan, rows, as_generator(seed)))
+        fitted.append(unit * solver.run(plan, rows, as_generator(seed)).coefficients)
     np.testing.assert_allclose(fitted[1], fitted[0], rtol=1e-6)
 
 
@@ -56,7 +56,7 @@ def test_tends_to_the_minimum_with_steps_and_budget(seed):
     for n_steps in (2, 20, 200):
         solver = PreconditionedGD(n_steps=n_steps, damping=1e-9)
         plan = solver.plan(problem, Budget(1e13, 1e-5))
-        W = solver.run(plan, rows, as_generator(seed))
+        W = solver.run(plan, rows, as_generator(seed)).coefficients
         gaps.append(np.linalg.norm(W - exact) / np.linalg.norm(exact))
     assert gaps[0] > 100 * gaps[1]
     assert max(gaps[1:]) <= 1e-4
@@ -89,11 +89,12 @@ def test_neighbors_stay_within_both_sensitivities(loss, neighbors, seed):
             (bounded_rows(*data, RowBounds()),) for data in (pair.first, pair.second)
         ]
         report = assert_replays(
-            lambda rows: solver.run(plan, rows, as_generator(seed)), *sides
+            lambda rows: solver.run(plan, rows, as_generator(seed)).coefficients, *sides
         )
         assert len(report.entries) == 4
         caught |= not replay(
-            lambda rows: solver.run(halved, rows, as_generator(seed)), *sides
+            lambda rows: solver.run(halved, rows, as_generator(seed)).coefficients,
+            *sides,
         ).ok
     assert caught
 

@@ -201,7 +201,7 @@ def test_tends_to_constrained_least_squares(within, neighbors, seed):
     gaps = []
     for epsilon in (1e2, 1e6):
         plan = QuadraticPerturbation().plan(problem, Budget(epsilon, 1e-5, neighbors))
-        W = QuadraticPerturbation().run(plan, rows, as_generator(seed))
+        W = QuadraticPerturbation().run(plan, rows, as_generator(seed)).coefficients
         gaps.append(np.abs(W[:, 0] - exact).max())
     # where the number of rows is private, round-off of millions is covered
     assert gaps[1] < min(gaps[0], 1e-3)
@@ -248,7 +248,7 @@ def test_wide_and_nearly_singular_boxes_are_solved(seed):
         X = 1e-4 * rng.normal(size=(500, p)) + rng.normal(size=(500, 1))
         X[:, p // 2 :] = 0.0
         y = rng.normal(size=500) * 1e4
-        W = solver.run(plan, rows_of(problem, X, y), as_generator(seed))
+        W = solver.run(plan, rows_of(problem, X, y), as_generator(seed)).coefficients
         assert np.isfinite(W).all()
 
 
@@ -264,7 +264,7 @@ def test_trace_identity_and_exact_excess_formula(seed):
     A = second + 6.0 * np.eye(4)
     ridged = np.linalg.solve(A, first)
     rng = as_generator(seed)
-    W = np.array([solver.run(plan, rows, rng)[:, 0] for _ in range(3000)])
+    W = np.array([solver.run(plan, rows, rng).coefficients[:, 0] for _ in range(3000)])
     off, away = W - best, W - ridged
     excess = 0.5 * np.einsum("ni,ij,nj->n", off, second, off)
     claimed = expected_excess(spectrum, axes.T @ best, spectrum + 6.0, plan.tilt_std)
@@ -341,7 +341,9 @@ def test_exact_densities_on_a_line_keep_the_claim(neighbors, law, delta):
 def replayed(solver, plan, pair, judge=assert_replays, seed=0):
     bounds = plan.tilted.problem.bounds
     sides = [(bounded_rows(*data, bounds),) for data in (pair.first, pair.second)]
-    return judge(lambda rows: solver.run(plan, rows, as_generator(seed)), *sides)
+    return judge(
+        lambda rows: solver.run(plan, rows, as_generator(seed)).coefficients, *sides
+    )
 
 
 @each_kind
@@ -391,7 +393,7 @@ def test_same_seed_same_bits_and_sparse_rows_as_dense(kind, seed):
     X, y = sample(seed, n=60, p=3)
     X[X < 0] = 0.0
     first, again, other, thin = (
-        kind().run(plan, rows_of(problem, Z, y), as_generator(s))
+        kind().run(plan, rows_of(problem, Z, y), as_generator(s)).coefficients
         for Z, s in ((X, 0), (X, 0), (X, 1), (sparse.csr_array(X), 0))
     )
     assert first.shape == (3, 1)

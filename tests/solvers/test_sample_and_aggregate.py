@@ -59,7 +59,9 @@ def sample(loss, seed, n=40, p=2):
 
 def run(solver, problem, budget, X, y, seed):
     plan = solver.plan(problem, budget)
-    return solver.run(plan, bounded_rows(X, y, problem.bounds), as_generator(seed))
+    return solver.run(
+        plan, bounded_rows(X, y, problem.bounds), as_generator(seed)
+    ).coefficients
 
 
 @each_loss
@@ -211,7 +213,7 @@ def test_failures_of_an_estimate_are_not_told(seed, caplog):
     before = rows.held()[0].copy()
     with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        W = solver.run(plan, rows, as_generator(seed))
+        W = solver.run(plan, rows, as_generator(seed)).coefficients
     assert not told
     assert not caplog.records
     np.testing.assert_array_equal(rows.held()[0], before)
@@ -252,7 +254,9 @@ def replayed(plan, pair, neighbors, judge=assert_replays, seed=0):
         first = changed_row_last([first])[0]
     sides = [(bounded_rows(*data, plan.problem.bounds),) for data in (first, second)]
     solver = SampleAndAggregate()
-    return judge(lambda rows: solver.run(plan, rows, as_generator(seed)), *sides)
+    return judge(
+        lambda rows: solver.run(plan, rows, as_generator(seed)).coefficients, *sides
+    )
 
 
 @each_loss

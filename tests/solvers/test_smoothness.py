@@ -239,7 +239,7 @@ def test_columns_that_fill_a_hundredth_of_their_range_are_learned(seed):
     for smoothness in ("private", "public"):
         solver = CoordinateDescent(20, step=1.0, smoothness=smoothness)
         plan = solver.plan(problem, Budget(8.0, 1e-6))
-        W = solver.run(plan, rows, as_generator(seed))
+        W = solver.run(plan, rows, as_generator(seed)).coefficients
         risk[smoothness] = Logistic().value(y, X @ W).mean()
     # zero weights have a risk of log 2
     assert risk["public"] > 0.68

@@ -228,7 +228,9 @@ def test_weights_are_near_least_squares(tested, neighbors, seed):
     budget = Budget(2.0, 1e-6, neighbors)
     plan = solver.plan(problem_of(), budget)
     assert (plan.test is not None) == tested
-    W = solver.run(plan, bounded_rows(X, y, RowBounds()), as_generator(seed))
+    W = solver.run(
+        plan, bounded_rows(X, y, RowBounds()), as_generator(seed)
+    ).coefficients
     exact = np.linalg.lstsq(X, y, rcond=None)[0]
     assert W.shape == (3, 1)
     np.testing.assert_allclose(W[:, 0], exact, atol=0.05)
@@ -241,8 +243,8 @@ def test_all_weights_are_zero_where_the_test_fails(seed):
     rows = bounded_rows(X, y, RowBounds())
     # so few models are never far from unsafe
     few = replace(plan, n_blocks=9, level=2)
-    assert not TukeyRegression().run(few, rows, as_generator(seed)).any()
-    assert TukeyRegression().run(plan, rows, as_generator(seed)).any()
+    assert not TukeyRegression().run(few, rows, as_generator(seed)).coefficients.any()
+    assert TukeyRegression().run(plan, rows, as_generator(seed)).coefficients.any()
 
 
 @pytest.mark.parametrize("tested", [True, False, None])
@@ -253,7 +255,7 @@ def test_same_seed_same_bits_and_sparse_rows_as_dense(tested, neighbors, seed):
     solver = TukeyRegression(tested=tested)
     plan = solver.plan(problem_of(), Budget(1.0, 1e-6, neighbors))
     runs = [
-        solver.run(plan, bounded_rows(Z, y, RowBounds()), as_generator(s))
+        solver.run(plan, bounded_rows(Z, y, RowBounds()), as_generator(s)).coefficients
         for Z, s in ((X, seed), (X, seed), (sparse.csr_array(X), seed), (X, seed + 1))
     ]
     np.testing.assert_array_equal(runs[0], runs[1])
@@ -283,7 +285,7 @@ def test_neighbors_move_the_distance_and_the_depth_by_one(tested, neighbors, see
         other = X[:-1], y[:-1]
 
     def train(rows):
-        return TukeyRegression().run(plan, rows, as_generator(seed))
+        return TukeyRegression().run(plan, rows, as_generator(seed)).coefficients
 
     first, second = (bounded_rows(*d, RowBounds()) for d in ((X, y), other))
     report = replay(train, (first,), (second,), redraw=True)
@@ -309,7 +311,7 @@ def test_a_row_in_every_block_is_caught(seed, monkeypatch):
     )
 
     def train(rows):
-        return TukeyRegression().run(plan, rows, as_generator(seed))
+        return TukeyRegression().run(plan, rows, as_generator(seed)).coefficients
 
     first, second = (bounded_rows(*d, RowBounds()) for d in ((X, y), other))
     assert not replay(train, (first,), (second,), redraw=True).ok
@@ -360,7 +362,7 @@ def test_a_set_bounds_the_weights(seed):
     plan = TukeyRegression().plan(problem, BUDGET)
     assert plan.bound == 0.5
     rows = bounded_rows(X, y, RowBounds())
-    W = TukeyRegression().run(plan, rows, as_generator(seed))
+    W = TukeyRegression().run(plan, rows, as_generator(seed)).coefficients
     assert np.linalg.norm(W) <= 0.5 + 1e-9
     assert TukeyRegression(bound=3.0).plan(problem_of(), BUDGET).bound == 3.0
 

@@ -28,7 +28,7 @@ from tacit.linear_model import (
     LogisticRegression,
     SimplexRegressor,
 )
-from tacit.solvers import SOLVER_NAMES
+from tacit.solvers import solver_names
 from tacit.tables import Column, Schema, TableError, _memory, _read, read_rows
 from tacit.tables._store import RowStore
 
@@ -282,7 +282,7 @@ REGRESSORS = {
 }
 
 
-@pytest.mark.parametrize("name", SOLVER_NAMES)
+@pytest.mark.parametrize("name", solver_names())
 def test_a_solver_reads_rows_on_disk_or_refuses_before_the_charge(tmp_path, name):
     X = as_generator(0).uniform(-1, 1, (500, 3))
     y = X[:, 0] if name in REGRESSORS else X[:, 0] > 0

@@ -5,25 +5,17 @@ from __future__ import annotations
 from math import log1p, sqrt
 from typing import Any
 
-import numpy as np
-
 from tacit._estimators import guaranteed_budget
 from tacit._validate import at_least, one_of, positive
 from tacit.convex import Free, L2Ball, Squared
 from tacit.data import RowBounds
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
-from tacit.solvers import AdaptiveRidge, AdaSSP, Problem, QuadraticPerturbation
-from tacit.solvers._least_squares_risk import GUESS, RowGuess, expected_excess
-from tacit.solvers.ada_ssp import RIDGE_FACTOR, AdaSSPPlan
+from tacit.solvers import Problem
+from tacit.solvers._auto import solvers_by_name
+from tacit.solvers._least_squares_risk import GUESS, RowGuess
 
 __all__ = ["noise_at", "regression_risk", "rows_for_risk"]
 
-# Solvers whose error has a formula, by name
-RISK_SOLVERS: dict[str, Any] = {
-    "quadratic_perturbation": QuadraticPerturbation,
-    "adaptive_ridge": AdaptiveRidge,
-    "ada_ssp": AdaSSP,
-}
 # Rows among which the least number is sought, and how exactly
 FEWEST, MOST = 8, 2**31
 CLOSE = 1.01
@@ -90,11 +82,7 @@ def regression_risk(
     plan = _planned(
         n_rows, n_features, epsilon, delta, solver, neighbors, ridge, radius
     )
-    if isinstance(plan, AdaSSPPlan):
-        risk = _moment_risk(plan, guess)
-    else:
-        risk = plan.expected_risk(guess)
-    return 2 * risk / n_rows
+    return 2 * plan.expected_risk(guess) / n_rows
 
 
 def rows_for_risk(
@@ -194,7 +182,8 @@ def _planned(
     """Return the plan for rows and targets in units of their bounds."""
     at_least(2, n_rows=n_rows)
     at_least(1, n_features=n_features)
-    one_of(tuple(RISK_SOLVERS), solver=solver)
+    known = {n: kind for n, kind in solvers_by_name().items() if kind.has_risk_formula}
+    one_of(tuple(known), solver=solver)
     if radius is not None:
         positive(radius=radius)
     problem = Problem(
@@ -205,22 +194,4 @@ def _planned(
         regularizer=Free() if radius is None else L2Ball(radius),
     )
     budget = guaranteed_budget(epsilon, delta, neighbors, n_rows)
-    return RISK_SOLVERS[solver](ridge=ridge).plan(problem, budget)
-
-
-def _moment_risk(plan: AdaSSPPlan, guess: RowGuess) -> float:
-    """Return the excess of the summed loss, to first order in the noise.
-
-    The solution without noise w is off by the inverse of the Hessian times
-    ``e - E w``: a normal vector whose variance along axis i is that of an entry times
-    ``1 + (|w|^2 + w_i^2) / 2``.
-    """
-    problem = plan.problem
-    spectrum, weights = guess.spectrum(problem), guess.weights(problem)
-    ridge = plan.ridge
-    if ridge is None:
-        ridge = RIDGE_FACTOR * (1 + sqrt(problem.n_features)) * plan.noise_level
-    curvature = spectrum + ridge
-    w = spectrum * weights / curvature
-    noise = plan.noise_level * np.sqrt(1 + (w @ w + w**2) / 2)
-    return expected_excess(spectrum, weights, curvature, noise)
+    return known[solver](ridge=ridge).plan(problem, budget)

@@ -14,15 +14,13 @@ from tacit.linear_model._base import bounds_in_words
 from tacit.linear_model._erm import Setting
 from tacit.linear_model._penalty import checked_penalty
 from tacit.solvers import auto_norm
+from tacit.solvers._auto import named_fact
 
 __all__ = ["PrivateClassifierMixin"]
 
 # Radius of the L1 ball for rows bounded entry by entry, by the bound on an entry; the
 # best of 1, 5 and 20 on synthetic problems with few features that matter
 RADIUS = 5.0
-# Solvers that bound entries, and those that then want weights in the ball
-BY_ENTRIES = ("frank_wolfe", "entropy_sampling", "cd", "gcd")
-BALL_SOLVERS = ("auto", "frank_wolfe")
 
 
 class PrivateClassifierMixin(ClassifierMixin):
@@ -76,7 +74,7 @@ class PrivateClassifierMixin(ClassifierMixin):
         if norm != "auto":
             return norm
         name = self.solver if isinstance(self.solver, str) else ""
-        if name in BY_ENTRIES:
+        if named_fact(name, "row_norm") == "linf":
             return "linf"
         if self.penalty is not None or name != "auto":
             return "l2"
@@ -86,8 +84,9 @@ class PrivateClassifierMixin(ClassifierMixin):
 
     def _penalty(self, bounds):
         """Return the penalty given, or the ball that bounded entries ask for."""
-        by_entries = isinstance(self.solver, str) and self.solver in BALL_SOLVERS
-        if self.penalty is None and bounds.norm == "linf" and by_entries:
+        name = self.solver if isinstance(self.solver, str) else ""
+        in_ball = name == "auto" or named_fact(name, "ball") is L1Ball
+        if self.penalty is None and bounds.norm == "linf" and in_ball:
             return L1Ball(RADIUS / bounds.x_norm)
         return checked_penalty(self.penalty, self.fit_intercept)
 

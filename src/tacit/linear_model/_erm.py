@@ -26,20 +26,12 @@ from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import (
-    SOLVER_NAMES,
-    CoordinateDescent,
-    EntropySampling,
-    GreedyCoordinateDescent,
-    NoisySGD,
-    OnlineToBatch,
-    PermutedSGD,
     Problem,
-    SampleAndAggregate,
-    TukeyRegression,
     capped_where_noisy,
     named_solver,
+    solver_names,
 )
-from tacit.solvers._base import WeightNoise
+from tacit.solvers._base import WeightNoise, result_of, solver_fact
 
 __all__ = [
     "FittedFacts",
@@ -52,11 +44,7 @@ __all__ = [
 ]
 
 
-# Solvers that walk through rows in an order of their own, so that they need them in
-# memory
-WALKERS = (NoisySGD, PermutedSGD, OnlineToBatch, SampleAndAggregate, TukeyRegression)
-# Solvers that copy rows into columns: a file of up to so many bytes is read for them
-COLUMN_SOLVERS = (CoordinateDescent, GreedyCoordinateDescent)
+# A file of up to so many bytes is read for solvers that copy rows into columns
 MOST_COPIED = 2**31
 # Rows on disk whose values are checked together
 CHECKED_ROWS = 2**14
@@ -181,7 +169,7 @@ def planned_fit(
     capped = replace(problem, loss=capped_where_noisy(problem, budget))
     chosen = chosen_solver(solver, noise, capped, budget)
     # coordinates have clips of their own, which leave the loss as it is
-    if not isinstance(chosen, COLUMN_SOLVERS):
+    if solver_fact(chosen, "reads") != "columns":
         problem = capped
     elif not counted and expected_rows is None and problem.n_rows > MAX_INTEGER_ROWS:
         raise PlanError(
@@ -190,10 +178,11 @@ def planned_fit(
             f"{type(chosen).__name__}."
         )
     plan = chosen.plan(problem, budget)
-    if isinstance(chosen, EntropySampling) and n_rows > problem.n_rows:
+    if solver_fact(chosen, "rows_are_bounded") and n_rows > problem.n_rows:
         raise ValueError(
-            "expected_rows must be at least the number of rows for EntropySampling, "
-            f"whose privacy rests on it, got {expected_rows!r}."
+            "expected_rows must be at least the number of rows for "
+            f"{type(chosen).__name__}, whose privacy rests on it, got "
+            f"{expected_rows!r}."
         )
     told = (*setting.assumptions, *getattr(plan, "assumptions", ()))
     return PlannedFit(budget, problem, chosen, plan, told)
@@ -221,15 +210,10 @@ def private_erm(
         rows = bounded_rows(
             X, y, setting.scaled_bounds, setting.intercept, setting.stretch
         )
-        solver, plan, noise, path = planned.solver, planned.plan, None, None
         with progress(bool(verbose)):
-            if _tells(solver, "run_with_noise"):
-                W, noise = solver.run_with_noise(plan, rows, rng)
-            elif _tells(solver, "run_path"):
-                W, path = solver.run_path(plan, rows, rng)
-            else:
-                W = solver.run(plan, rows, rng)
-        return W, FittedFacts(setting, planned, noise, path)
+            found = result_of(planned.solver, planned.plan, rows, rng)
+        facts = FittedFacts(setting, planned, found.noise, found.path)
+        return found.coefficients, facts
 
     release = Release(
         planned.plan.event,
@@ -244,24 +228,12 @@ def private_erm(
     return W, facts, report
 
 
-def _tells(solver: Any, method: str) -> bool:
-    """Return whether a method that tells more belongs to this ``run``.
-
-    A class that changes ``run`` alone means that to be what runs.
-    """
-    for kind in type(solver).__mro__:
-        if method in vars(kind):
-            return True
-        if "run" in vars(kind):
-            return False
-    return False
-
-
 def _readable(X: Any, solver: Any) -> Any:
     """Return rows of a file as a solver can read them, or refuse them."""
-    if isinstance(solver, COLUMN_SOLVERS) and X.nbytes <= MOST_COPIED:
+    needed = solver_fact(solver, "reads")
+    if needed == "columns" and X.nbytes <= MOST_COPIED:
         return np.array(X)
-    if isinstance(solver, (*WALKERS, *COLUMN_SOLVERS)):
+    if needed != "blocks":
         require_in_memory(type(solver).__name__)
     return X
 
@@ -283,7 +255,7 @@ def chosen_solver(solver: Any, noise: str, problem: Problem, budget: Budget) -> 
         return named_solver(solver, problem, budget, noise)
     usable = hasattr(solver, "plan") and hasattr(solver, "run")
     if isinstance(solver, type) or not usable:
-        names = ", ".join(repr(name) for name in SOLVER_NAMES)
+        names = ", ".join(repr(name) for name in solver_names())
         raise ValueError(
             f"solver must be one of {names}, or an object with plan and run, got "
             f"{type(solver).__name__}."

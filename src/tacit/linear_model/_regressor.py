@@ -17,7 +17,7 @@ from tacit.data import RowBounds
 from tacit.linear_model._base import bounds_in_words
 from tacit.linear_model._erm import Setting
 from tacit.linear_model._penalty import checked_penalty, rescaled_penalty
-from tacit.solvers import has_default_set
+from tacit.solvers._auto import named_fact
 
 __all__ = ["PrivateRegressorMixin", "nonnegative"]
 
@@ -71,7 +71,7 @@ class PrivateRegressorMixin(RegressorMixin):
             )
         penalty = checked_penalty(self.penalty, self.fit_intercept)
         loss = self._loss(low, high, scale)
-        bounded = is_set(penalty) or has_default_set(self.solver)
+        bounded = is_set(penalty) or named_fact(self.solver, "brings_set")
         if isinstance(loss, Squared) and self.delta == 0 and not bounded:
             raise ValueError(
                 "delta=0.0 needs weights in a set, such as penalty=L2Ball(radius) with "

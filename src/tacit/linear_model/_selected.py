@@ -22,7 +22,7 @@ from tacit.linear_model._base import PrivateLinearModel
 from tacit.linear_model._erm import MOST_COPIED, planned_fit
 from tacit.linear_model._lasso import SparseRegressorMixin
 from tacit.linear_model._sparse import SparseLinearModel
-from tacit.linear_model._two_stage import NAMES, TwoStage, Units
+from tacit.linear_model._two_stage import TwoStage, Units, second_stage_names
 from tacit.mechanisms import NoAnswer
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Composed
@@ -284,7 +284,7 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
 
     def _refuse_solver(self):
         if isinstance(self.solver, str):
-            one_of(NAMES, solver=self.solver)
+            one_of(second_stage_names(), solver=self.solver)
 
     def _setting(self, n_rows, n_features, is_sparse):
         if is_sparse and not self._selector(1).takes_sparse:

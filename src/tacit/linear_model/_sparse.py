@@ -16,12 +16,10 @@ from tacit.convex import CoordinatePenalty, L1Ball, Regularizer
 from tacit.data import FeatureBounds, RowBounds
 from tacit.linear_model._base import PrivateLinearModel
 from tacit.linear_model._erm import Setting
-from tacit.solvers import CoordinateDescent, FrankWolfe, GreedyCoordinateDescent
+from tacit.solvers._auto import named_fact, solvers_by_name
 
 __all__ = ["SelectionPath", "SparseLinearModel", "features_in_words"]
 
-NAMES = ("auto", "cd", "gcd", "frank_wolfe")
-KINDS = (CoordinateDescent, GreedyCoordinateDescent, FrankWolfe)
 # A factor of the penalty that no sum of slopes can reach: more changes nothing
 MOST_PENALTY = 1e100
 # Coefficients with their noise are finite up to this many targets over features
@@ -147,10 +145,10 @@ class SparseLinearModel(PrivateLinearModel):
 
     def _refuse_solver(self):
         solver = self.solver
-        named = isinstance(solver, str) and solver in NAMES
-        if not named and not isinstance(solver, KINDS):
-            names = ", ".join(map(repr, NAMES))
-            kinds = ", ".join(kind.__name__ for kind in KINDS)
+        if solver != "auto" and not named_fact(solver, "makes_zeros"):
+            usable = {n: k for n, k in solvers_by_name().items() if k.makes_zeros}
+            names = ", ".join(map(repr, ("auto", *usable)))
+            kinds = ", ".join(kind.__name__ for kind in usable.values())
             got = repr(solver) if isinstance(solver, str) else type(solver).__name__
             raise ValueError(
                 f"solver must be one of {names}, or an object of {kinds}, got {got}."
@@ -158,7 +156,7 @@ class SparseLinearModel(PrivateLinearModel):
 
     def _in_ball(self):
         """Return whether weights are kept in a ball in place of a penalty."""
-        return self.solver == "frank_wolfe" or isinstance(self.solver, FrankWolfe)
+        return named_fact(self.solver, "ball") is L1Ball
 
     def _weight_penalty(self, features, n_rows, with_constant) -> Regularizer:
         """Return the penalty of weights for features in units and scaled targets."""

@@ -18,34 +18,19 @@ from tacit.linear_model._erm import chosen_solver
 from tacit.mechanisms import NoAnswer
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers import (
-    AMP,
     INTERCEPT_FRACTION,
-    ObjectivePerturbation,
-    OnlineToBatch,
-    OutputPerturbation,
-    PermutedSGD,
     Problem,
+    Result,
 )
-from tacit.solvers._auto import SOLVERS, has_default_set
+from tacit.solvers._auto import named_fact, solvers_by_name
+from tacit.solvers._base import result_of
 
-__all__ = ["NAMES", "TwoStage", "TwoStagePlan", "Units"]
+__all__ = ["TwoStage", "TwoStagePlan", "Units", "second_stage_names"]
 
 Array = NDArray[np.float64]
 Selection = tuple[int, ...] | NoAnswer
 
-# Names of solvers that take least squares on rows bounded in L2
-NAMES = (
-    *("auto", "adaptive_moments", "ada_ssp", "adaptive_ridge"),
-    *("quadratic_perturbation", "preconditioned_gd", "noisy_gd", "noisy_sgd", "amp"),
-    *("output_perturbation", "permuted_sgd", "online_to_batch"),
-    *("sample_and_aggregate", "tukey"),
-)
-# Those that need weights in a set and bring none, as most do without a delta. In a ball
-# of this size a column alone can move the prediction through the range of targets
-IN_BALL = (
-    *(AMP, ObjectivePerturbation, OutputPerturbation, PermutedSGD),
-    OnlineToBatch,
-)
+# In a ball of this size one column can move the prediction through the range of targets
 RADIUS = 1.0
 
 # Share of epsilon for the selection: where columns are as many as are selected, more of
@@ -193,24 +178,16 @@ class TwoStage:
         return planned(level**0.25)
 
     def _wants_ball(self, budget: Budget) -> bool:
-        kind = type(self.solver)
-        if isinstance(self.solver, str):
-            kind = SOLVERS.get(self.solver, kind)
-        if has_default_set(self.solver):
+        if named_fact(self.solver, "brings_set"):
             return False
-        return budget.delta == 0 or issubclass(kind, IN_BALL)
+        # most solvers need a set without a delta
+        return budget.delta == 0 or named_fact(self.solver, "ball") is L2Ball
 
     def _chosen(self, block: Problem, budget: Budget) -> Any:
         return chosen_solver(self.solver, self.noise, block, budget)
 
-    def run(self, plan: TwoStagePlan, rows: Rows, rng: Generator) -> Array:
-        """Select, then fit."""
-        return self.run_path(plan, rows, rng)[0]
-
-    def run_path(
-        self, plan: TwoStagePlan, rows: Rows, rng: Generator
-    ) -> tuple[Array, Selection]:
-        """Return the weights of all columns, and which were selected."""
+    def run(self, plan: TwoStagePlan, rows: Rows, rng: Generator) -> Result:
+        """Select, then fit; the path of the result is the selection."""
         problem, constant = plan.problem, plan.block.constant
         X, y = held(rows, type(self.selector).__name__)
         if problem.constant is not None:
@@ -226,13 +203,13 @@ class TwoStage:
             selection = tuple(map(int, selection[: plan.n_selected]))
             chosen = list(selection)
         block = self._block_rows(plan, X, y, chosen)
-        w = plan.solver.run(plan.regression, block, rng)
+        w = result_of(plan.solver, plan.regression, block, rng).coefficients
         W = np.zeros(problem.shape)
         # what the columns of zeros got is dropped
         W[chosen] = w[: len(chosen)]
         if problem.constant is not None:
             W[-1] = w[-1] * constant / problem.constant
-        return W, selection
+        return Result(W, path=selection)
 
     def _block_rows(self, plan: TwoStagePlan, X: Any, y: Array, chosen: list[int]):
         """Return rows of the second stage, which are all that it sees."""
@@ -243,6 +220,12 @@ class TwoStage:
         # [two-stage:clip] by a bound that depends on the number of columns alone
         bounds = RowBounds(_reach(n_selected), "l2", plan.problem.bounds.y_range)
         return bounded_rows(columns, y, bounds, plan.block.constant)
+
+
+def second_stage_names() -> tuple[str, ...]:
+    """Return the names of solvers that take least squares on rows bounded in L2."""
+    found = solvers_by_name().items()
+    return ("auto", *(name for name, kind in found if kind.row_norm == "l2"))
 
 
 def planned_selection_fraction(n_columns: int, n_selected: int) -> float:

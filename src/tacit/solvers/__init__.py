@@ -2,13 +2,12 @@
 
 from tacit.solvers._adaptive_plan import AdaptiveMomentsPlan
 from tacit.solvers._auto import (
-    SOLVER_NAMES,
     auto_norm,
     auto_solver,
-    has_default_set,
     named_solver,
+    solver_names,
 )
-from tacit.solvers._base import Plan, Problem, Solver
+from tacit.solvers._base import Plan, Problem, Result, Solver
 from tacit.solvers._rules import INTERCEPT_FRACTION, capped_where_noisy
 from tacit.solvers.ada_ssp import AdaSSP, AdaSSPPlan
 from tacit.solvers.adaptive_moments import AdaptiveMoments
@@ -50,7 +49,6 @@ from tacit.solvers.tukey_regression import TukeyRegression, TukeyRegressionPlan
 __all__ = [
     "AMP",
     "INTERCEPT_FRACTION",
-    "SOLVER_NAMES",
     "AMPPlan",
     "AdaSSP",
     "AdaSSPPlan",
@@ -84,6 +82,7 @@ __all__ = [
     "Problem",
     "QuadraticPerturbation",
     "QuadraticPerturbationPlan",
+    "Result",
     "SampleAndAggregate",
     "SampleAndAggregatePlan",
     "Solver",
@@ -92,6 +91,6 @@ __all__ = [
     "auto_norm",
     "auto_solver",
     "capped_where_noisy",
-    "has_default_set",
     "named_solver",
+    "solver_names",
 ]

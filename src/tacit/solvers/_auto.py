@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf, isfinite, sqrt
 from typing import Any
 
+from tacit._discovery import classes_by
 from tacit.convex import (
     CoordinatePenalty,
     Free,
@@ -18,33 +19,25 @@ from tacit.convex.losses import has_residuals
 from tacit.exceptions import PlanError
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import Budget, GaussianNoise, calibrate
-from tacit.solvers._base import Problem
+from tacit.solvers._base import Problem, Solver, solver_fact
 from tacit.solvers._coordinate_rules import noise_fraction as coordinate_noise_fraction
 from tacit.solvers._rules import noise_fraction, noise_level
 from tacit.solvers.ada_ssp import AdaSSP
 from tacit.solvers.adaptive_moments import MOST_VIEWED, AdaptiveMoments
-from tacit.solvers.adaptive_ridge import AdaptiveRidge
 from tacit.solvers.amp import AMP
 from tacit.solvers.coordinate_descent import CoordinateDescent
-from tacit.solvers.entropy_sampling import EntropySampling
 from tacit.solvers.frank_wolfe import FrankWolfe
 from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
 from tacit.solvers.noisy_gd import NoisyGD
-from tacit.solvers.noisy_sgd import NoisySGD
-from tacit.solvers.online_to_batch import OnlineToBatch
-from tacit.solvers.output_perturbation import OutputPerturbation
-from tacit.solvers.permuted_sgd import PermutedSGD
 from tacit.solvers.preconditioned_gd import MOST_FEATURES, PreconditionedGD
-from tacit.solvers.quadratic_perturbation import QuadraticPerturbation
-from tacit.solvers.sample_and_aggregate import SampleAndAggregate
-from tacit.solvers.tukey_regression import TukeyRegression
 
 __all__ = [
-    "SOLVER_NAMES",
     "auto_norm",
     "auto_solver",
-    "has_default_set",
+    "named_fact",
     "named_solver",
+    "solver_names",
+    "solvers_by_name",
 ]
 
 # Noise, as a share of the largest gradient, up to which AMP is the more accurate, by
@@ -73,46 +66,36 @@ MOST_MOMENTS = 500
 # no choice can be told from noise. Fitted by benchmarks/cd/fit_auto.py
 CROWDED_TARGETS, CROWDED_LABELS = (0.01, 0.025), (0.3, 0.05)
 
-SOLVERS: dict[str, type[Any]] = {
-    "amp": AMP,
-    "preconditioned_gd": PreconditionedGD,
-    "noisy_gd": NoisyGD,
-    "noisy_sgd": NoisySGD,
-    "permuted_sgd": PermutedSGD,
-    "online_to_batch": OnlineToBatch,
-    "frank_wolfe": FrankWolfe,
-    "cd": CoordinateDescent,
-    "gcd": GreedyCoordinateDescent,
-    "output_perturbation": OutputPerturbation,
-    "sample_and_aggregate": SampleAndAggregate,
-    "tukey": TukeyRegression,
-    "entropy_sampling": EntropySampling,
-    "ada_ssp": AdaSSP,
-    "adaptive_moments": AdaptiveMoments,
-    "quadratic_perturbation": QuadraticPerturbation,
-    "adaptive_ridge": AdaptiveRidge,
-}
-SOLVER_NAMES = ("auto", *SOLVERS)
+
+def solvers_by_name() -> dict[str, type[Any]]:
+    """Return the solvers of the library by what ``solver=`` calls them."""
+    return classes_by("name", Solver, "tacit.solvers")
 
 
-def has_default_set(solver: Any) -> bool:
-    """Return whether a solver, or the one of this name, brings a set for weights."""
-    kind = SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
-    return kind in (QuadraticPerturbation, AdaptiveRidge, TukeyRegression)
+def solver_names() -> tuple[str, ...]:
+    """Return what ``solver=`` may be, ``"auto"`` first."""
+    return ("auto", *solvers_by_name())
+
+
+def named_fact(solver: Any, fact: str) -> Any:
+    """Return what a solver declares, or the one of this name."""
+    if isinstance(solver, str):
+        solver = solvers_by_name().get(solver)
+    return solver_fact(solver, fact)
 
 
 def named_solver(name: str, problem: Problem, budget: Budget, noise: str) -> Any:
     """Return the solver of this name, set for this problem and budget.
 
-    Descents get a clip where the loss does not bound its slope itself.
+    Those that clip gradients get a clip where the loss has no bound of its own.
     """
-    if name not in SOLVER_NAMES:
-        names = ", ".join(repr(known) for known in SOLVER_NAMES)
+    if name not in solver_names():
+        names = ", ".join(repr(known) for known in solver_names())
         raise ValueError(f"solver must be one of {names}, got {name!r}.")
     if name == "auto":
         return auto_solver(problem, budget, noise)
-    kind = SOLVERS[name]
-    if kind in (PreconditionedGD, NoisyGD, NoisySGD):
+    kind = solvers_by_name()[name]
+    if kind.clips:
         return kind(noise=noise, clip=_clip(problem))
     return kind(noise=noise)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
-from typing import Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import at_least, nonnegative, plain
-from tacit.convex import Box, Free, Loss, Regularizer
+from tacit.convex import Box, ConvexSet, Free, Loss, Regularizer
 from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import noise_assumptions
@@ -20,10 +20,13 @@ from tacit.privacy import Budget, Event, Neighbors
 __all__ = [
     "Plan",
     "Problem",
+    "Result",
     "Solver",
     "WeightNoise",
     "plan_assumptions",
     "require_delta",
+    "result_of",
+    "solver_fact",
 ]
 
 # Bounds on round-off hold up to this many rows, whatever number was planned for
@@ -245,16 +248,88 @@ class WeightNoise:
     pull: NDArray[np.float64] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Released coefficients, and what else a solver released or knows with them.
+
+    Parameters
+    ----------
+    coefficients
+        Coefficients of shape ``(n_features, n_outputs)``.
+    noise
+        How far noise moves them, where the solver knows.
+    path
+        What each update released, where the solver keeps it.
+    """
+
+    coefficients: NDArray[np.float64]
+    noise: WeightNoise | None = None
+    path: Any = None
+
+
 P = TypeVar("P", bound=Plan)
 
 
-class Solver(Protocol[P]):
-    """One private algorithm: ``plan`` never sees a row, ``run`` never sees a budget.
+class Solver(Generic[P]):
+    """Private algorithm: ``plan`` never sees a row, ``run`` never sees a budget.
 
-    A solver that knows how far its noise moves the weights also has
-    ``run_with_noise(plan, rows, rng)``, which returns the weights of ``run`` and a
-    `WeightNoise` or None, and draws nothing more.
+    Any object with these two methods is a solver. A subclass declares what estimators
+    need to know of it; an object of another class has the values below.
+
+    Attributes
+    ----------
+    name
+        What ``solver=`` and the command line call it; None for a class without a name.
+    reads
+        What ``run`` needs of the rows: ``"blocks"``, which may be on disk; ``"rows"``,
+        in memory, in an order of its own; or ``"columns"``, copied into memory, with a
+        clip for each, so that the loss is left as it is.
+    row_norm
+        Norm in which ``bound_norm="auto"`` bounds its rows: ``"l2"`` or ``"linf"``.
+    ball
+        Set that the coefficients need where nothing else bounds them, or None.
+    brings_set
+        Whether it sets such a ball itself.
+    clips
+        Whether it takes ``clip``, and needs one where the loss has no bound.
+    makes_zeros
+        Whether it leaves features out, as the sparse models need.
+    rows_are_bounded
+        Whether its guarantee needs ``expected_rows`` to be at least the number of rows.
+    has_risk_formula
+        Whether its plans have ``expected_risk``.
     """
 
-    def plan(self, problem: Problem, budget: Budget) -> P: ...
-    def run(self, plan: P, rows: Rows, rng: Generator) -> NDArray[np.float64]: ...
+    name: ClassVar[str | None] = None
+    reads: ClassVar[str] = "blocks"
+    row_norm: ClassVar[str] = "l2"
+    ball: ClassVar[type[ConvexSet] | None] = None
+    brings_set: ClassVar[bool] = False
+    clips: ClassVar[bool] = False
+    makes_zeros: ClassVar[bool] = False
+    rows_are_bounded: ClassVar[bool] = False
+    has_risk_formula: ClassVar[bool] = False
+
+    def plan(self, problem: Problem, budget: Budget) -> P:
+        """Return noise levels and steps, from public facts alone."""
+        raise NotImplementedError
+
+    def run(self, plan: P, rows: Rows, rng: Generator) -> Result:
+        """Return the released coefficients; all noise is the plan's."""
+        raise NotImplementedError
+
+
+def solver_fact(solver: Any, fact: str) -> Any:
+    """Return what the class of a solver declares, or what holds for other objects."""
+    return getattr(solver, fact, getattr(Solver, fact))
+
+
+def result_of(solver: Any, plan: Any, rows: Rows, rng: Generator) -> Result:
+    """Return what a solver releases, or reject a result of another form."""
+    found = solver.run(plan, rows, rng)
+    if not isinstance(found, Result):
+        raise TypeError(
+            f"run of {type(solver).__name__} must return a tacit.solvers.Result, got "
+            f"{type(found).__name__}; return Result(coefficients)."
+        )
+    return found

@@ -18,7 +18,15 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
-from tacit.solvers._base import Problem, WeightNoise, plan_assumptions, require_delta
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+    WeightNoise,
+    plan_assumptions,
+    require_delta,
+)
+from tacit.solvers._least_squares_risk import RowGuess, expected_excess
 from tacit.solvers._moments import JointMoments, joint_sensitivity, moment_roundoff
 from tacit.solvers._quadratic import in_ball
 
@@ -92,9 +100,26 @@ class AdaSSPPlan(PlainNumbers):
         """Weight that turns the longest row into the largest target."""
         return self.problem.largest_target / self.row_norm
 
+    def expected_risk(self, guess: RowGuess) -> float:
+        """Return the excess of the summed loss, to first order in the noise.
+
+        The solution without noise w is off by the inverse of the Hessian times
+        ``e - E w``: a normal vector whose variance along axis i is that of an entry
+        times ``1 + (|w|^2 + w_i^2) / 2``.
+        """
+        problem = self.problem
+        spectrum, weights = guess.spectrum(problem), guess.weights(problem)
+        ridge = self.ridge
+        if ridge is None:
+            ridge = RIDGE_FACTOR * (1 + sqrt(problem.n_features)) * self.noise_level
+        curvature = spectrum + ridge
+        w = spectrum * weights / curvature
+        noise = self.noise_level * np.sqrt(1 + (w @ w + w**2) / 2)
+        return expected_excess(spectrum, weights, curvature, noise)
+
 
 @dataclass(frozen=True)
-class AdaSSP:
+class AdaSSP(Solver[AdaSSPPlan]):
     """Least squares from noisy moments ``X^T X`` and ``X^T y``, with a ridge.
 
     Parameters
@@ -125,6 +150,9 @@ class AdaSSP:
     .. [1] Y.-X. Wang, "Revisiting differentially private linear regression", UAI 2018,
        Algorithm 2.
     """
+
+    name = "ada_ssp"
+    has_risk_formula = True
 
     ridge: float | None = None
     adaptive: bool = False
@@ -158,14 +186,8 @@ class AdaSSP:
         plan.eigenvalue_mechanism.scale(1)
         return plan
 
-    def run(self, plan: AdaSSPPlan, rows: Rows, rng: Generator) -> Array:
+    def run(self, plan: AdaSSPPlan, rows: Rows, rng: Generator) -> Result:
         """Sum the moments in one pass, add noise, and solve."""
-        return self.run_with_noise(plan, rows, rng)[0]
-
-    def run_with_noise(
-        self, plan: AdaSSPPlan, rows: Rows, rng: Generator
-    ) -> tuple[Array, WeightNoise | None]:
-        """Return the weights and the noise in them, to first order."""
         problem, p = plan.problem, plan.problem.n_features
         moments = rows.sum(JointMoments(plan.row_norm, problem.largest_target, p))[0]
         noisy = plan.mechanism(moments, rng)
@@ -181,14 +203,14 @@ class AdaSSP:
                 wanted = adapted(plan, moments[:p, :p], rng)
             ridge = max(ridge, wanted)
         if not isinstance(problem.regularizer, (Free, L2Ball)):
-            return penalized(plan, second, first, ridge), None
+            return Result(penalized(plan, second, first, ridge))
         radius = problem.regularizer.radius / plan.unit
         w = solve(second, first, ridge, radius)
         noise = None
         # on the surface of a ball, noise moves weights along it alone
         if float(np.linalg.norm(w)) < (1 - 1e-9) * radius:
             noise = _moment_noise(plan, second, ridge, w)
-        return plan.unit * w[:, None], noise
+        return Result(plan.unit * w[:, None], noise)
 
 
 def _reject(problem: Problem, budget: Budget) -> None:

@@ -24,7 +24,12 @@ from tacit.solvers._adaptive_plan import (
     width,
 )
 from tacit.solvers._adaptive_rounds import Rounds, final_weights
-from tacit.solvers._base import Problem, require_delta
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+    require_delta,
+)
 from tacit.solvers._moments import moment_roundoff
 
 __all__ = ["MOST_VIEWED", "AdaptiveMoments", "AdaptiveMomentsPlan"]
@@ -52,7 +57,7 @@ FEW_OF = 10.0
 
 
 @dataclass(frozen=True)
-class AdaptiveMoments:
+class AdaptiveMoments(Solver[AdaptiveMomentsPlan]):
     """Least squares from noisy moments in the units that the rows turn out to have.
 
     Bounds are wide and rows are not: noise in proportion to bounds hides features that
@@ -89,6 +94,8 @@ class AdaptiveMoments:
     .. [1] S. Biswas, Y. Dong, G. Kamath and J. Ullman, "CoinPress: practical private
        mean and covariance estimation", NeurIPS 2020.
     """
+
+    name = "adaptive_moments"
 
     moments: str | None = None
     noise: str = "grid"
@@ -146,7 +153,7 @@ class AdaptiveMoments:
             plan.sums().scale(size + 2)
         return plan
 
-    def run(self, plan: AdaptiveMomentsPlan, rows: Rows, rng: Generator) -> Array:
+    def run(self, plan: AdaptiveMomentsPlan, rows: Rows, rng: Generator) -> Result:
         """Release sums, spreads and moments, each in the units of those before."""
         rounds = Rounds(plan, rows, rng)
         center = rounds.center()
@@ -159,7 +166,7 @@ class AdaptiveMoments:
             if plan.moments == "twice":
                 frame = rounds.whitened(frame)
             found = rounds.fitted(frame)
-        return final_weights(plan.problem, found, center.count)
+        return Result(final_weights(plan.problem, found, center.count))
 
 
 def _rule(problem: Problem, level: float) -> str:

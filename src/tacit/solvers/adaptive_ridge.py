@@ -18,7 +18,11 @@ from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, Neighbors
-from tacit.solvers._base import Problem
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+)
 from tacit.solvers._least_squares_risk import (
     MIN_NOISE_FRACTION,
 )
@@ -112,7 +116,7 @@ class AdaptiveRidgePlan(QuadraticPerturbationPlan):
 
 
 @dataclass(frozen=True)
-class AdaptiveRidge:
+class AdaptiveRidge(Solver[AdaptiveRidgePlan]):
     """Lift small eigenvalues of ``X^T X`` to a floor, tilt, and minimize in a ball.
 
     Directions in which rows are plenty get no ridge at all, so that what is released
@@ -152,6 +156,10 @@ class AdaptiveRidge:
        Algorithm 4.2.
     """
 
+    name = "adaptive_ridge"
+    brings_set = True
+    has_risk_formula = True
+
     ridge: float | None = None
     law: str | None = None
     noise: str = "grid"
@@ -181,7 +189,7 @@ class AdaptiveRidge:
             _floors,
         ).tight(self.ridge)
 
-    def run(self, plan: AdaptiveRidgePlan, rows: Rows, rng: Generator) -> Array:
+    def run(self, plan: AdaptiveRidgePlan, rows: Rows, rng: Generator) -> Result:
         """Sum the moments in one pass, lift them, tilt, minimize, add final noise."""
         tilted, problem = plan.tilted, plan.tilted.problem
         second, first = least_squares_sums(problem, rows)
@@ -220,7 +228,7 @@ class AdaptiveRidge:
             norm="l2",
             draw=minimum,
         )
-        return allowed(problem, plan.mechanism(W, rng), 0.0)
+        return Result(allowed(problem, plan.mechanism(W, rng), 0.0))
 
 
 def _floors(problem: Problem, budget: Budget) -> tuple[float, float]:

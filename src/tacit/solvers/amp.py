@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import PlainNumbers, plain
-from tacit.convex import GroupL1
+from tacit.convex import GroupL1, L2Ball
 from tacit.convex._protocols import is_set
 from tacit.convex.regularizers import makes_zeros
 from tacit.data import Rows
@@ -19,7 +19,12 @@ from tacit.mechanisms import Gaussian, L2Laplace, Laplace
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget, Composed, Event, calibrate
-from tacit.solvers._base import Problem, plan_assumptions
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+    plan_assumptions,
+)
 from tacit.solvers._published import AMPSplit, check_saveable, check_width
 from tacit.solvers._rules import gradient_unit
 from tacit.solvers.objective_perturbation import (
@@ -93,7 +98,7 @@ class AMPPlan(CoveredTilt):
 
 
 @dataclass(frozen=True)
-class AMP:
+class AMP(Solver[AMPPlan]):
     """Minimize a tilted objective approximately, then add a little noise.
 
     Parameters
@@ -137,6 +142,9 @@ class AMP:
     .. [2] Thakkar, "Advances in privacy-preserving machine learning", dissertation,
        Boston University, 2019, Algorithm 1 and Section 4.6.
     """
+
+    name = "amp"
+    ball = L2Ball
 
     ridge: float | None = None
     law: str | None = None
@@ -209,12 +217,12 @@ class AMP:
         check_saveable(plan.event, budget)
         return plan
 
-    def run(self, plan: AMPPlan, rows: Rows, rng: Generator) -> NDArray[np.float64]:
+    def run(self, plan: AMPPlan, rows: Rows, rng: Generator) -> Result:
         """Draw the tilt once, minimize to the tolerance, add the final noise."""
         W = tilted_minimum(plan.tilted, rows, rng)
         noisy = plan.mechanism(W, rng)
         reach = plan.tilted.noise_distribution.furthest(plan.output_scale())
-        return allowed(plan.tilted.problem, noisy, reach)
+        return Result(allowed(plan.tilted.problem, noisy, reach))
 
 
 def wanted_ridge(plan: AMPPlan) -> float | None:

@@ -23,7 +23,13 @@ from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.integer_noise import DiscreteGaussian
 from tacit.mechanisms.subsets import permutation, random_blocks
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
-from tacit.solvers._base import Problem, plan_assumptions, require_delta
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+    plan_assumptions,
+    require_delta,
+)
 from tacit.solvers._columns import Columns, Updates, weights_after
 from tacit.solvers._coordinate_rules import MOST_UPDATES, column_clips, coordinate_rule
 from tacit.solvers._published import (
@@ -108,7 +114,7 @@ class CoordinateDescentPlan(PlainNumbers):
 
 
 @dataclass(frozen=True)
-class CoordinateDescent:
+class CoordinateDescent(Solver[CoordinateDescentPlan]):
     """Move one weight at a time, along its noisy partial derivative.
 
     Every coordinate has a step and a clip of its own, in proportion to how large its
@@ -160,6 +166,11 @@ class CoordinateDescent:
        coordinate descent for composite empirical risk minimization", ICML 2022.
     .. [2] P. Mangold, thesis, Université de Lille, 2023, Chapter 4.
     """
+
+    name = "cd"
+    reads = "columns"
+    row_norm = "linf"
+    makes_zeros = True
 
     n_passes: int | None = None
     step: float | None = None
@@ -250,7 +261,7 @@ class CoordinateDescent:
         kept = check_smoothness(self.smoothness, self.smoothness_share)
         return "public" if (kept, self.accounting) == ("auto", "paper") else kept
 
-    def run(self, plan: CoordinateDescentPlan, rows: Rows, rng: Generator) -> Array:
+    def run(self, plan: CoordinateDescentPlan, rows: Rows, rng: Generator) -> Result:
         """Release the squares, then all partial derivatives, and walk along them."""
         public, private = spawn(rng, 2)
         order = plan.coordinates(public)
@@ -263,7 +274,7 @@ class CoordinateDescent:
             norm="linf",
             draw=lambda: walk.draw(private),
         )
-        return walk.weights(released)[:, None]
+        return Result(walk.weights(released)[:, None])
 
 
 @dataclass(frozen=True, eq=False)

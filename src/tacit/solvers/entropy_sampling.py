@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, inf, log, log1p, sqrt
 
-import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from tacit._validate import PlainNumbers, plain, positive
 from tacit.convex import Simplex
@@ -18,7 +16,11 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.mechanisms.samples import SampleIndices
 from tacit.privacy import Budget, Event, Neighbors
-from tacit.solvers._base import Problem
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+)
 from tacit.solvers._entropy_minimum import entropy_minimum
 from tacit.solvers._published import check_accounting, paper_samples, paper_weight
 
@@ -71,7 +73,7 @@ class EntropySamplingPlan(PlainNumbers):
 
 
 @dataclass(frozen=True)
-class EntropySampling:
+class EntropySampling(Solver[EntropySamplingPlan]):
     """Minimize the risk plus negative entropy over the simplex, and draw from it.
 
     The weights are the frequencies of ``n_samples`` draws of a feature, each with the
@@ -103,6 +105,10 @@ class EntropySampling:
     .. [1] P. Jain, A. Thakurta, "(Near) dimension independent risk bounds for
        differentially private learning", ICML 2014, Theorems 3 and 4.
     """
+
+    name = "entropy_sampling"
+    row_norm = "linf"
+    rows_are_bounded = True
 
     weight: float | None = None
     accounting: str = "tight"
@@ -170,9 +176,7 @@ class EntropySampling:
             )
         return planned(count, bounded_range)
 
-    def run(
-        self, plan: EntropySamplingPlan, rows: Rows, rng: Generator
-    ) -> NDArray[np.float64]:
+    def run(self, plan: EntropySamplingPlan, rows: Rows, rng: Generator) -> Result:
         """Minimize to the tolerance and draw."""
         problem = plan.problem
         if rows.n_rows > problem.n_rows:
@@ -190,7 +194,7 @@ class EntropySampling:
             n_steps=plan.n_steps,
         )
         counts = plan.mechanism(log_weights, rng)
-        return (counts / plan.n_samples).reshape(problem.shape)
+        return Result((counts / plan.n_samples).reshape(problem.shape))
 
 
 def _reject(problem: Problem, budget: Budget) -> None:

@@ -32,7 +32,12 @@ from tacit.privacy import (
     Repeated,
     calibrate,
 )
-from tacit.solvers._base import Problem, plan_assumptions
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+    plan_assumptions,
+)
 from tacit.solvers._published import (
     check_accounting,
     check_saveable,
@@ -107,7 +112,7 @@ class FrankWolfePlan(PlainNumbers):
 
 
 @dataclass(frozen=True)
-class FrankWolfe:
+class FrankWolfe(Solver[FrankWolfePlan]):
     """Weights in the L1 ball or the simplex, one more nonzero a step at most.
 
     Parameters
@@ -145,6 +150,11 @@ class FrankWolfe:
     .. [3] Raff, Khanna and Lu, "Scaling up differentially private LASSO regularized
        logistic regression via faster Frank-Wolfe iterations", NeurIPS 2023.
     """
+
+    name = "frank_wolfe"
+    row_norm = "linf"
+    ball = L1Ball
+    makes_zeros = True
 
     n_steps: int | None = None
     selection: str = "exponential"
@@ -198,11 +208,11 @@ class FrankWolfe:
             self.noise,
         )
 
-    def run(self, plan: FrankWolfePlan, rows: Rows, rng: Generator) -> Array:
+    def run(self, plan: FrankWolfePlan, rows: Rows, rng: Generator) -> Result:
         """Choose the planned number of vertices and average them."""
         if plan.selection == "exponential" and _is_sparse(rows):
-            return _combined(plan, _sparse_pass(plan, rows, rng))
-        return _combined(plan, _walk(plan, rows, rng))
+            return Result(_combined(plan, _sparse_pass(plan, rows, rng)))
+        return Result(_combined(plan, _walk(plan, rows, rng)))
 
 
 def _is_sparse(rows: Rows) -> TypeGuard[InMemoryRows]:

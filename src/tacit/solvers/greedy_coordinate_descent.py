@@ -24,9 +24,13 @@ from tacit.data.rows import held
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate
-from tacit.solvers._base import Problem
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+)
 from tacit.solvers._columns import Columns
-from tacit.solvers._greedy_pass import Visit, Walk
+from tacit.solvers._greedy_pass import Walk
 from tacit.solvers._greedy_plan import SELECTORS, GreedyCoordinateDescentPlan
 from tacit.solvers._greedy_rules import STEP, greedy_rule, settling, split_noise
 from tacit.solvers._greedy_scores import check_rule
@@ -48,7 +52,7 @@ MOST_UPDATES = 10**5
 
 
 @dataclass(frozen=True)
-class GreedyCoordinateDescent:
+class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
     """Move the coordinate that promises most, one chosen privately at a time.
 
     A choice costs little even among very many features, so that a few weights are found
@@ -112,6 +116,11 @@ class GreedyCoordinateDescent:
     .. [2] P. Mangold, thesis, University of Lille, 2023, Chapter 5.
     .. [3] Cesar and Rogers, "Bounding, concentrating, and truncating", ALT 2021.
     """
+
+    name = "gcd"
+    reads = "columns"
+    row_norm = "linf"
+    makes_zeros = True
 
     n_steps: int | None = None
     step: float | None = None
@@ -250,17 +259,11 @@ class GreedyCoordinateDescent:
 
     def run(
         self, plan: GreedyCoordinateDescentPlan, rows: Rows, rng: Generator
-    ) -> Array:
+    ) -> Result:
         """Choose and move the planned number of coordinates."""
-        return self.run_path(plan, rows, rng)[0]
-
-    def run_path(
-        self, plan: GreedyCoordinateDescentPlan, rows: Rows, rng: Generator
-    ) -> tuple[Array, tuple[Visit, ...]]:
-        """Return the weights, and what each update on the way released."""
         columns = Columns(*held(rows, NAME), plan.problem.loss)
         walk = Walk(plan, columns, plan.squares(columns, rng), rng)
         walk.settle()
         for t in steps(plan.n_steps, NAME):
             walk.step(t)
-        return walk.w[:, None], tuple(walk.path)
+        return Result(walk.w[:, None], path=tuple(walk.path))

@@ -24,6 +24,8 @@ from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, Repeated, cal
 from tacit.solvers._base import (
     LARGEST_MARGIN,
     Problem,
+    Result,
+    Solver,
     plan_assumptions,
     require_delta,
 )
@@ -69,7 +71,7 @@ class NoisyGDPlan(PlainNumbers):
 
 
 @dataclass(frozen=True)
-class NoisyGD:
+class NoisyGD(Solver[NoisyGDPlan]):
     """Gradient descent with momentum, each gradient with Gaussian noise.
 
     A penalty or a set enters by its proximal map after each step.
@@ -98,6 +100,9 @@ class NoisyGD:
     clipped slope times its norm, or by ``clip_norm``; what floating-point sums can add
     to that is bounded and included.
     """
+
+    name = "noisy_gd"
+    clips = True
 
     n_steps: int | None = None
     step: float | None = None
@@ -148,7 +153,7 @@ class NoisyGD:
         plan.mechanism.scale(problem.size)
         return plan
 
-    def run(self, plan: NoisyGDPlan, rows: Rows, rng: Generator) -> Array:
+    def run(self, plan: NoisyGDPlan, rows: Rows, rng: Generator) -> Result:
         """Take the planned number of steps."""
         problem = plan.problem
 
@@ -159,7 +164,7 @@ class NoisyGD:
         walk = descend(plan, "NoisyGD", noisy_gradient, reach_of(plan.clip_norm))
         (W,) = deque(walk, maxlen=1)
         # once more for sets that the ball reaches out of
-        return problem.regularizer.prox(W, 0.0)
+        return Result(problem.regularizer.prox(W, 0.0))
 
 
 class DescentPlan(Protocol):

@@ -30,7 +30,13 @@ from tacit.privacy import (
 )
 from tacit.privacy.losses import FixedSizeLoss, PoissonLoss
 from tacit.privacy.profiles import ComposedProfile
-from tacit.solvers._base import Problem, plan_assumptions, require_delta
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+    plan_assumptions,
+    require_delta,
+)
 from tacit.solvers._row_clip import RowClippedGradient, check_clip_norm
 from tacit.solvers._rules import Descent, descent_rule
 from tacit.solvers._search import least_log_noise
@@ -186,7 +192,7 @@ def sgd_rule(
 
 
 @dataclass(frozen=True)
-class NoisySGD:
+class NoisySGD(Solver[NoisySGDPlan]):
     """Gradient descent with momentum on random samples, with Gaussian noise.
 
     A penalty or a set enters by its proximal map after each step.
@@ -231,6 +237,10 @@ class NoisySGD:
     .. [2] M. Abadi, A. Chu, I. Goodfellow, B. McMahan, I. Mironov, K. Talwar and
        L. Zhang, "Deep learning with differential privacy", CCS 2016, Theorem 1.
     """
+
+    name = "noisy_sgd"
+    reads = "rows"
+    clips = True
 
     n_steps: int | None = None
     batch: int | None = None
@@ -287,9 +297,7 @@ class NoisySGD:
         plan.mechanism.scale(problem.size)
         return plan
 
-    def run(
-        self, plan: NoisySGDPlan, rows: Rows, rng: Generator
-    ) -> NDArray[np.float64]:
+    def run(self, plan: NoisySGDPlan, rows: Rows, rng: Generator) -> Result:
         """Take the planned number of steps."""
         X, y = held(rows, "NoisySGD")
         problem = plan.problem
@@ -309,7 +317,7 @@ class NoisySGD:
             averaged = t + 1 - plan.n_steps // 2 if plan.average else 1
             mean = W if averaged <= 1 else mean + (W - mean) / averaged
         # once more for sets that the ball reaches out of
-        return problem.regularizer.prox(mean, 0.0)
+        return Result(problem.regularizer.prox(mean, 0.0))
 
 
 def sample_sensitivity(

@@ -12,13 +12,17 @@ from numpy.typing import NDArray
 
 from tacit._release_log import release
 from tacit._validate import plain, positive
-from tacit.convex import Free, Objective
+from tacit.convex import Free, L2Ball, Objective
 from tacit.convex.proximal import CERTIFIED
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
-from tacit.solvers._base import Problem
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+)
 from tacit.solvers._minimum import (
     certified_minimum,
     gradient_tolerance,
@@ -171,7 +175,7 @@ class ObjectivePerturbationPlan(PlannedNoise):
 
 
 @dataclass(frozen=True)
-class ObjectivePerturbation:
+class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
     """Minimize the loss plus a ridge plus a random linear term.
 
     Parameters
@@ -210,6 +214,8 @@ class ObjectivePerturbation:
        objective perturbation for differentially private linear learners", NeurIPS
        2023, Theorem 3.1.
     """
+
+    ball = L2Ball
 
     ridge: float | None = None
     law: str | None = None
@@ -285,9 +291,9 @@ class ObjectivePerturbation:
 
     def run(
         self, plan: ObjectivePerturbationPlan, rows: Rows, rng: Generator
-    ) -> NDArray[np.float64]:
+    ) -> Result:
         """Draw the tilt once and minimize."""
-        return tilted_minimum(plan, rows, rng)
+        return Result(tilted_minimum(plan, rows, rng))
 
 
 def tilted_minimum(

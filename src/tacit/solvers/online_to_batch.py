@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._validate import one_of, plain, positive
-from tacit.convex import Softmax
+from tacit.convex import L2Ball, Softmax
 from tacit.convex._protocols import is_set
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows, held
@@ -21,7 +21,11 @@ from tacit.mechanisms import permutation
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.subsets import random_blocks
 from tacit.privacy import Budget, Neighbors, calibrate
-from tacit.solvers._base import Problem
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+)
 from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
 from tacit.solvers._row_pass import ROW_PASS_SETS, RowPass
 from tacit.solvers._rules import ridge_for_weights
@@ -96,7 +100,7 @@ def average_sensitivity(plan: OnlineToBatchPlan, moved: float) -> float:
 
 
 @dataclass(frozen=True)
-class OnlineToBatch:
+class OnlineToBatch(Solver[OnlineToBatchPlan]):
     """Implicit steps along every row once, then noise on an average of the iterates.
 
     Parameters
@@ -128,6 +132,10 @@ class OnlineToBatch:
     ----------
     .. [1] A. Thakurta, PhD thesis, Pennsylvania State University, 2013, Section 5.8.
     """
+
+    name = "online_to_batch"
+    reads = "rows"
+    ball = L2Ball
 
     average: str = "weighted"
     strong_convexity: float | None = None
@@ -172,15 +180,13 @@ class OnlineToBatch:
         plan.scale()
         return plan
 
-    def run(
-        self, plan: OnlineToBatchPlan, rows: Rows, rng: Generator
-    ) -> NDArray[np.float64]:
+    def run(self, plan: OnlineToBatchPlan, rows: Rows, rng: Generator) -> Result:
         """Deal out the rows, make the pass, add the noise, move back into the set."""
         X, y = held(rows, "OnlineToBatch")
         order, ends = dealt(plan, X.shape[0], rng)
         noisy = plan.mechanism(averaged_iterates(plan, X, y, order, ends), rng)
         regularizer = plan.problem.regularizer
-        return regularizer.prox(noisy, 1.0) if is_set(regularizer) else noisy
+        return Result(regularizer.prox(noisy, 1.0) if is_set(regularizer) else noisy)
 
 
 def check_problem(problem: Problem) -> None:

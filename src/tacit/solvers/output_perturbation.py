@@ -7,15 +7,19 @@ from math import inf, sqrt
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from tacit._validate import plain
-from tacit.convex import Objective
+from tacit.convex import L2Ball, Objective
 from tacit.convex._protocols import is_set
 from tacit.data import Rows
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate
-from tacit.solvers._base import Problem, WeightNoise
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+    WeightNoise,
+)
 from tacit.solvers._minimum import (
     certified_minimum,
     gradient_tolerance,
@@ -52,7 +56,7 @@ class OutputPerturbationPlan(PlannedNoise):
 
 
 @dataclass(frozen=True)
-class OutputPerturbation:
+class OutputPerturbation(Solver[OutputPerturbationPlan]):
     """Minimize the loss plus a ridge, then add noise to the weights.
 
     Parameters
@@ -89,6 +93,9 @@ class OutputPerturbation:
     .. [2] Jain and Thakurta, "(Near) dimension independent risk bounds for
        differentially private learning", ICML 2014, Theorem 1.
     """
+
+    name = "output_perturbation"
+    ball = L2Ball
 
     ridge: float | None = None
     law: str | None = None
@@ -139,16 +146,8 @@ class OutputPerturbation:
         plan.scale()
         return plan
 
-    def run(
-        self, plan: OutputPerturbationPlan, rows: Rows, rng: Generator
-    ) -> NDArray[np.float64]:
+    def run(self, plan: OutputPerturbationPlan, rows: Rows, rng: Generator) -> Result:
         """Minimize, add the noise, and move back into the set if there is one."""
-        return self.run_with_noise(plan, rows, rng)[0]
-
-    def run_with_noise(
-        self, plan: OutputPerturbationPlan, rows: Rows, rng: Generator
-    ) -> tuple[NDArray[np.float64], WeightNoise | None]:
-        """Return the weights and the noise in them, known unless a set cuts it."""
         problem = plan.problem
         W = certified_minimum(
             problem,
@@ -159,8 +158,8 @@ class OutputPerturbation:
         )
         noisy = plan.mechanism(W, rng)
         if is_set(problem.regularizer):
-            return problem.regularizer.prox(noisy, 1.0), None
-        return noisy, _added(plan)
+            return Result(problem.regularizer.prox(noisy, 1.0))
+        return Result(noisy, _added(plan))
 
 
 def _added(plan: OutputPerturbationPlan) -> WeightNoise:

@@ -30,7 +30,12 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import permutation
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
-from tacit.solvers._base import LARGEST_MARGIN, Problem
+from tacit.solvers._base import (
+    LARGEST_MARGIN,
+    Problem,
+    Result,
+    Solver,
+)
 from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
 from tacit.solvers._published import check_accounting, check_saveable, paper_noise
 from tacit.solvers._rules import gradient_unit
@@ -172,7 +177,7 @@ def permuted_rule(problem: Problem, budget: Budget) -> Passes:
 
 
 @dataclass(frozen=True)
-class PermutedSGD:
+class PermutedSGD(Solver[PermutedSGDPlan]):
     """Minibatch gradient passes over one random order, noise on the last weights.
 
     Parameters
@@ -211,6 +216,10 @@ class PermutedSGD:
     .. [2] R. Iyengar, J. Near, D. Song, O. Thakkar, A. Thakurta and L. Wang, "Towards
        practical differentially private convex optimization", IEEE S&P 2019.
     """
+
+    name = "permuted_sgd"
+    reads = "rows"
+    ball = L2Ball
 
     n_passes: int | None = None
     batch: int | None = None
@@ -279,13 +288,11 @@ class PermutedSGD:
             law=law.law,
         )
 
-    def run(
-        self, plan: PermutedSGDPlan, rows: Rows, rng: Generator
-    ) -> NDArray[np.float64]:
+    def run(self, plan: PermutedSGDPlan, rows: Rows, rng: Generator) -> Result:
         """Draw the order, make the planned updates, add the noise."""
         X, y = held(rows, "PermutedSGD")
         order = permutation(X.shape[0], rng)
-        return plan.mechanism(last_weights(plan, X, y, order), rng)
+        return Result(plan.mechanism(last_weights(plan, X, y, order), rng))
 
 
 def check_problem(problem: Problem, budget: Budget) -> None:

@@ -16,7 +16,13 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
-from tacit.solvers._base import Problem, WeightNoise, plan_assumptions, require_delta
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+    plan_assumptions,
+    require_delta,
+)
 from tacit.solvers._descent_noise import Landing, descent_noise
 from tacit.solvers._moments import Moments, moment_roundoff, moment_sensitivity
 from tacit.solvers._rules import at_zero, gradient_unit, noise_level, usual_clip
@@ -86,7 +92,7 @@ class PreconditionedGDPlan(PlainNumbers):
 
 
 @dataclass(frozen=True)
-class PreconditionedGD:
+class PreconditionedGD(Solver[PreconditionedGDPlan]):
     """Release noisy second moments once, then descend along noisy Newton directions.
 
     A fiftieth of the budget buys ``X^T X`` with noise. Its inverse, damped as much as
@@ -112,6 +118,9 @@ class PreconditionedGD:
     Corollary 3.3); the inverse is post-processing. A row moves the moments by at most
     ``x_norm^2`` in Frobenius norm, a replacement by the root of two times that.
     """
+
+    name = "preconditioned_gd"
+    clips = True
 
     n_steps: int | None = None
     damping: float | None = None
@@ -181,14 +190,8 @@ class PreconditionedGD:
                 f"{problem.n_features}; use NoisyGD."
             )
 
-    def run(self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator) -> Array:
+    def run(self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator) -> Result:
         """Release the moments, then take the planned number of steps."""
-        return self.run_with_noise(plan, rows, rng)[0]
-
-    def run_with_noise(
-        self, plan: PreconditionedGDPlan, rows: Rows, rng: Generator
-    ) -> tuple[Array, WeightNoise | None]:
-        """Return the weights and about how much noise is in them, where that shows."""
         problem = plan.problem
         noisy = plan.moments(rows.sum(Moments(problem.n_features))[0], rng)
         direction = _preconditioner(plan, noisy)
@@ -207,7 +210,7 @@ class PreconditionedGD:
             plan.moments.scale(problem.n_features),
             plan.mechanism.scale(problem.size),
         )
-        return W, descent_noise(plan, landing)
+        return Result(W, descent_noise(plan, landing))
 
 
 def _preconditioner(plan: PreconditionedGDPlan, noisy: Array) -> Array:

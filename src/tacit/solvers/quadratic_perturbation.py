@@ -17,7 +17,11 @@ from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate
-from tacit.solvers._base import Problem
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+)
 from tacit.solvers._least_squares_risk import (
     RowGuess,
     expected_excess,
@@ -202,7 +206,7 @@ class TiltedPlans(Generic[P]):
 
 
 @dataclass(frozen=True)
-class QuadraticPerturbation:
+class QuadraticPerturbation(Solver[QuadraticPerturbationPlan]):
     """Minimize squared residuals plus a ridge plus a random linear term, in a set.
 
     The sums ``X^T X`` and ``X^T y`` are read off the rows once, without noise, and the
@@ -243,6 +247,10 @@ class QuadraticPerturbation:
     .. [2] Kifer, Smith and Thakurta, "Private convex empirical risk minimization and
        high-dimensional regression", COLT 2012, Theorem 2.
     """
+
+    name = "quadratic_perturbation"
+    brings_set = True
+    has_risk_formula = True
 
     ridge: float | None = None
     law: str | None = None
@@ -293,7 +301,9 @@ class QuadraticPerturbation:
             )
         return max(published, problem.ridge, self.ridge or 0.0)
 
-    def run(self, plan: QuadraticPerturbationPlan, rows: Rows, rng: Generator) -> Array:
+    def run(
+        self, plan: QuadraticPerturbationPlan, rows: Rows, rng: Generator
+    ) -> Result:
         """Sum the moments in one pass, draw the tilt, minimize, add the final noise."""
         tilted, problem = plan.tilted, plan.tilted.problem
         second, first = least_squares_sums(problem, rows)
@@ -329,4 +339,4 @@ class QuadraticPerturbation:
             draw=minimum,
         )
         noisy = plan.mechanism(W, rng)
-        return allowed(problem, noisy, 0.0)
+        return Result(allowed(problem, noisy, 0.0))

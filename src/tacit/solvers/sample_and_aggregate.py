@@ -23,7 +23,11 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import random_blocks
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate
-from tacit.solvers._base import Problem
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+)
 from tacit.solvers._noise_distributions import (
     PlannedNoise,
     check_distribution,
@@ -62,7 +66,7 @@ class SampleAndAggregatePlan(PlannedNoise):
 
 
 @dataclass(frozen=True)
-class SampleAndAggregate:
+class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
     """Average an estimate over random blocks of rows, and add noise.
 
     Parameters
@@ -104,6 +108,9 @@ class SampleAndAggregate:
     .. [2] A. Smith, "Privacy-preserving statistical estimation with optimal convergence
        rates", STOC 2011.
     """
+
+    name = "sample_and_aggregate"
+    reads = "rows"
 
     estimate: Estimate | None = None
     n_blocks: int | None = None
@@ -175,7 +182,7 @@ class SampleAndAggregate:
             ridge = curvature * _l2_norm(problem) ** 2
         return BlockMinimizer(problem, max(ridge, problem.ridge / n_blocks), radius)
 
-    def run(self, plan: SampleAndAggregatePlan, rows: Rows, rng: Generator) -> Array:
+    def run(self, plan: SampleAndAggregatePlan, rows: Rows, rng: Generator) -> Result:
         """Estimate on every block, shorten, average, and add noise."""
         problem, k = plan.problem, plan.n_blocks
         X, y = held(rows, "SampleAndAggregate")
@@ -190,7 +197,7 @@ class SampleAndAggregate:
             estimate = _attempt(plan.estimate, X[members], y[members], problem)
             total += norm_clipped(estimate, plan.radius)
         noisy = plan.mechanism(total / k, rng)
-        return problem.regularizer.prox(noisy, 1.0)
+        return Result(problem.regularizer.prox(noisy, 1.0))
 
 
 def average_sensitivity(n_blocks: int, radius: float) -> float:

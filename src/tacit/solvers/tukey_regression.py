@@ -24,7 +24,12 @@ from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.nested import NestedExponential
 from tacit.mechanisms.subsets import block_members
 from tacit.privacy import ApproxDP, Budget, Composed, Event, Neighbors
-from tacit.solvers._base import Problem, plan_assumptions
+from tacit.solvers._base import (
+    Problem,
+    Result,
+    Solver,
+    plan_assumptions,
+)
 from tacit.solvers._depth import (
     depth_boxes,
     distance_to_unsafe,
@@ -101,7 +106,7 @@ class TukeyRegressionPlan(PlainNumbers):
 
 
 @dataclass(frozen=True)
-class TukeyRegression:
+class TukeyRegression(Solver[TukeyRegressionPlan]):
     """Least squares on blocks of rows, and a random point deep among their weights.
 
     No row is cut for privacy's sake and no norm of rows enters the noise: only the
@@ -138,6 +143,10 @@ class TukeyRegression:
     .. [1] K. Amin, M. Joseph, M. Ribero, S. Vassilvitskii, "Easy differentially private
        linear regression", ICLR 2023.
     """
+
+    name = "tukey"
+    reads = "rows"
+    brings_set = True
 
     n_blocks: int | None = None
     bound: float | None = None
@@ -241,7 +250,7 @@ class TukeyRegression:
         found = fewest + least_that(lambda k: fits(fewest + k), most - fewest + 1)
         return found if found <= most else None
 
-    def run(self, plan: TukeyRegressionPlan, rows: Rows, rng: Generator) -> Array:
+    def run(self, plan: TukeyRegressionPlan, rows: Rows, rng: Generator) -> Result:
         """Fit every block, test, and draw a point deep among the weights."""
         problem = plan.problem
         X, y = held(rows, "TukeyRegression")
@@ -259,10 +268,10 @@ class TukeyRegression:
                 plan.failure,
             )
             if isinstance(plan.test(True, distance, rng), NoAnswer):
-                return np.zeros(problem.shape)
+                return Result(np.zeros(problem.shape))
         point = plan.choice(boxes.within(plan.level), rng)
         weights = (point.astype(np.float64) * plan.cell).reshape(problem.shape)
-        return problem.regularizer.prox(weights, 1.0)
+        return Result(problem.regularizer.prox(weights, 1.0))
 
 
 def _reject(problem: Problem) -> None:

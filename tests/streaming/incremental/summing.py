@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tacit.data.rows import held
 from tacit.mechanisms import Gaussian
 from tacit.privacy import GaussianNoise, calibrate
+from tacit.solvers import Result
 
 
 @dataclass(frozen=True)
@@ -35,4 +36,4 @@ class NoisySum:
         X, _ = held(rows, "NoisySum")
         moved = plan.rows_changed * plan.problem.bounds.x_norm
         total = X.sum(axis=0).reshape(plan.problem.shape)
-        return Gaussian(self.part * plan.multiplier, moved)(total, rng)
+        return Result(Gaussian(self.part * plan.multiplier, moved)(total, rng))

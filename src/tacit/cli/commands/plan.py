@@ -178,22 +178,22 @@ def _weight_bound(selector: Any) -> dict[str, float]:
 def _added_error(model: Any, planned: Any, rows: int) -> dict[str, Any] | None:
     """Return what privacy adds to the squared error, for solvers with a formula."""
     from tacit.evaluation import regression_risk
-    from tacit.evaluation._forecast_regression import RISK_SOLVERS
+    from tacit.solvers._base import solver_fact
 
-    names = {kind: name for name, kind in RISK_SOLVERS.items()}
-    solver, budget = names.get(type(planned.solver)), planned.budget
-    if solver is None or getattr(model, "penalty", None) is not None:
+    budget = planned.budget
+    known = solver_fact(planned.solver, "has_risk_formula")
+    if not known or getattr(model, "penalty", None) is not None:
         return None
     risk = regression_risk(
         rows,
         planned.problem.n_features,
         epsilon=budget.epsilon,
         delta=budget.delta,
-        solver=solver,
+        solver=planned.solver.name,
         neighbors=budget.neighbors,
     )
     _, unit = model.target_unit()
-    return {"solver": solver, "squared": risk * unit**2}
+    return {"solver": planned.solver.name, "squared": risk * unit**2}
 
 
 def _cost(ledger: Any, planned: Any) -> dict[str, Any]:

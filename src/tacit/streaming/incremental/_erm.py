@@ -19,7 +19,7 @@ from tacit._stream_values import class_positions, dense_values, float_targets
 from tacit._validate import one_of
 from tacit.exceptions import PlanError
 from tacit.privacy import Neighbors
-from tacit.solvers import EntropySampling
+from tacit.solvers._base import solver_fact
 from tacit.streaming._model import StreamModel
 from tacit.streaming._terms import PlannedStream
 from tacit.streaming.incremental._refit_learner import (
@@ -189,7 +189,7 @@ class IncrementalERM(StreamModel):
             fit = clone(estimator).set_params(**spending(part, n_rows))
             # with so many expected rows and a delta no number of rows changes the plan
             found = fit.plan(max(n_rows, 2), n_features)
-            if isinstance(found.solver, EntropySampling):
+            if solver_fact(found.solver, "rows_are_bounded"):
                 raise PlanError(
                     "EntropySampling rests on the number of rows, which a stream does "
                     "not fix; use solver='frank_wolfe'."
