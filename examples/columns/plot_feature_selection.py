@@ -1,6 +1,6 @@
 """
 Which columns matter, released privately
-====================================
+========================================
 
 A survey has 300 questions, and a score that four of them explain. Which four is worth
 telling, and so is a model of those alone: but whoever names columns after looking at

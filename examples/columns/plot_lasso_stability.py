@@ -1,6 +1,6 @@
 """
 Which columns matter, released exactly or not at all
-================================================
+====================================================
 
 A lasso keeps a few of many columns. Which ones it keeps says something about the rows,
 but if hundreds of rows would have to change before the answer did, it says next to

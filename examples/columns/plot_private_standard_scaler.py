@@ -1,6 +1,6 @@
 """
 When a private mean and standard deviation are worth their price
-=======================================================
+================================================================
 
 A sensor reports temperatures of -40 to 85 degrees, and rooms are mostly at 21. Scaled
 by the public range, all rooms look alike.

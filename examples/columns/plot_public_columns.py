@@ -1,6 +1,6 @@
 """
 Scaling and encoding without reading the rows
-========================================
+=============================================
 
 Usual preprocessing learns from the rows: a scaler keeps the largest value, an encoder
 the list of categories. Both are released with the model, without noise. What does that

@@ -1,6 +1,6 @@
 """
 A search that is charged
-=========================
+========================
 
 Which penalty, which bound, with or without an intercept? Trying them all and keeping
 the best is a release of its own. How much does an honest search cost, and does it find

@@ -1,6 +1,6 @@
 """
 Recommend films without revealing who likes what
-==============================================
+================================================
 
 A film club has ratings of its members and wants to recommend films to each of them.
 What members like is their own business: nobody, not even all other members together,

@@ -1,6 +1,6 @@
 """
 Attacking a mechanism: what is guaranteed, and what can be shown
-==============================================================
+================================================================
 
 A mechanism claims ``epsilon = 1``. An attacker who knows everything but one row runs it
 many times on two neighboring data sets and tries to tell them apart. How close does the
