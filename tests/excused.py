@@ -34,23 +34,12 @@ POLICY = "says for plans what is needed; releases nothing"
 EXCUSED = {
     "tacit.mechanisms": {
         "NoAnswer": VALUES,
-        "Remaining": VALUES,
-        "VoteAnswer": VALUES,
-        "VoteMechanism": "what the mechanisms for votes have in common",
-        "VoteTerms": VALUES,
         "as_generator": "makes a generator",
-        "fixed_subset": "draws rows, and releases nothing",
-        "permutation": "draws an order, and releases nothing",
-        "poisson_subset": "draws rows, and releases nothing",
-        "random_blocks": "draws blocks, and releases nothing",
         "spawn": "makes generators",
-        "vote_mechanism": POLICY,
     },
     "tacit.mechanisms.continual": {
         "PrefixSums": "what the sums have in common",
         "prefix_sums": "makes one of the sums by its name",
-        "to_matrix": PUBLIC,
-        "to_vector": "puts a matrix in other words, and releases nothing",
     },
     "tacit.solvers": {
         "Problem": VALUES,

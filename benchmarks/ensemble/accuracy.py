@@ -60,7 +60,7 @@ import tacit
 from tacit import Seed
 from tacit.ensemble import PrivateStudent
 from tacit.linear_model import LogisticRegression
-from tacit.mechanisms.votes import CLASS_VOTES
+from tacit.mechanisms._votes._plans import CLASS_VOTES
 
 EPSILONS, QUICK_EPSILONS = (0.3, 1.0, 3.0, 8.0), (1.0, 8.0)
 QUICK_SETS = ("mnist", "acs_income")

@@ -20,14 +20,10 @@ from numpy.random import Generator
 
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer, StableRelease, as_generator
-from tacit.mechanisms.votes import (
-    FAILURE,
-    StableVotes,
-    VoteDistribution,
-    VoteTerms,
-    stable_votes,
-    vote_mechanism,
-)
+from tacit.mechanisms._votes._base import FAILURE
+from tacit.mechanisms._votes._plans import VoteTerms, stable_votes, vote_mechanism
+from tacit.mechanisms._votes._probabilities import VoteDistribution
+from tacit.mechanisms._votes._stable import StableVotes
 from tacit.privacy import ApproxDP, Budget, Repeated
 
 PICTURE = DOCS / "figures/ensemble_factor.png"
@@ -143,7 +139,7 @@ def noisy_questions(n_teachers: int) -> int:
             votes = vote_mechanism("gnmax", BUDGET, terms)
         except PlanError:
             return False
-        return votes.told(easy).right >= 1 - FAILURE
+        return votes.outcome(easy).right >= 1 - FAILURE
 
     return largest(fits)
 

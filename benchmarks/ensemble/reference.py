@@ -14,14 +14,11 @@ from typing import Any
 
 from benchmarks.ensemble.common import arguments, markdown, save
 
-from tacit.mechanisms.votes import (
-    PublishedVotes,
-    StableVotes,
-    distance_of_lead,
-    published_distance,
-    stable_votes,
-)
-from tacit.mechanisms.votes._tail import difference_tail
+from tacit.mechanisms._votes._base import distance_of_lead, published_distance
+from tacit.mechanisms._votes._plans import stable_votes
+from tacit.mechanisms._votes._probabilities import difference_tail
+from tacit.mechanisms._votes._published import PublishedVotes
+from tacit.mechanisms._votes._stable import StableVotes
 from tacit.privacy import Budget
 
 AGREEMENTS = (0.95, 0.8)

@@ -20,7 +20,7 @@ from tacit._random import as_generator
 from tacit.ensemble import Labels, PrivateStudent
 from tacit.ensemble._answers import gathered
 from tacit.exceptions import PlanError
-from tacit.mechanisms.votes import VOTES, VoteTerms, vote_mechanism
+from tacit.mechanisms._votes._plans import VOTES, VoteTerms, vote_mechanism
 from tacit.privacy import Budget
 
 SEEDS = (0, 1)
@@ -69,7 +69,7 @@ def line(problem: Problem, learner: str, mechanism: str, **given: Any) -> dict:
 
 def targets_of(mechanism: str) -> str:
     """Return what students learn from: votes where they are told."""
-    return "votes" if VOTES[mechanism].mechanism.tells_votes else "labels"
+    return "votes" if VOTES[mechanism].mechanism.releases_votes else "labels"
 
 
 def students_of(mechanism: str) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ def released(
             break
         state, answer = asked.step(state, own, rng)
         answers.append(answer)
-    n_votes = n_classes if asked.tells_votes else None
+    n_votes = n_classes if asked.releases_votes else None
     return gathered(answers, np.array(problem.classes), n_queries, n_votes)
 
 

@@ -31,7 +31,7 @@ from tacit._random import as_generator, spawn
 from tacit.convex import L1Ball, L2Ball, Squared
 from tacit.data import RowBounds
 from tacit.linear_model import LinearRegression
-from tacit.mechanisms.continual import to_matrix, to_vector
+from tacit.mechanisms.continual._base import to_matrix, to_vector
 from tacit.privacy import Budget
 from tacit.solvers import Problem
 from tacit.streaming import (

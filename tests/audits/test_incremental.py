@@ -13,7 +13,7 @@ from tacit._release_log import recording
 from tacit.audit import gaussian_bound
 from tacit.convex import L2Ball, Squared
 from tacit.data import RowBounds
-from tacit.mechanisms.continual import to_vector
+from tacit.mechanisms.continual._base import to_vector
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem
 from tacit.streaming import (

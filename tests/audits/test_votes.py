@@ -22,7 +22,8 @@ from tacit.mechanisms import (
     VoteMean,
     VoteMedian,
 )
-from tacit.mechanisms.votes import _stable, published_distance
+from tacit.mechanisms._votes import _stable
+from tacit.mechanisms._votes._base import published_distance
 from tacit.privacy import Neighbors
 
 DELTA = 1e-5

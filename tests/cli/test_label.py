@@ -27,7 +27,7 @@ from tests.cli.labeling import (
 )
 from tests.cli.streaming import AGE, ILL, PAY, SEX, head_of
 
-from tacit.mechanisms.votes import VOTES
+from tacit.mechanisms._votes._plans import VOTES
 from tacit.persistence import _json
 from tacit.privacy import Budget, Ledger
 from tacit.tables import Column, Schema

@@ -23,7 +23,7 @@ from tests.ensemble.labeling import Odd, clouds, labeler, shown
 from tacit.ensemble import PrivateLabeler
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.mechanisms import NO_ANSWER
-from tacit.mechanisms.votes import CLASS_VOTES
+from tacit.mechanisms._votes._plans import CLASS_VOTES
 from tacit.privacy import Budget, Ledger
 
 ADDED = {"neighbors": "add_or_remove_one"}

@@ -17,7 +17,7 @@ from tests.ensemble.labeling import Odd, clouds, labeler
 
 from tacit.audit import assert_replays, replay
 from tacit.ensemble import _rows
-from tacit.mechanisms.votes import CLASS_VOTES
+from tacit.mechanisms._votes._plans import CLASS_VOTES
 from tacit.privacy import Budget, Ledger
 
 

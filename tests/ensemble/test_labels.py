@@ -10,7 +10,7 @@ import pytest
 from tacit.ensemble import Labels
 from tacit.ensemble._answers import gathered
 from tacit.mechanisms import NO_ANSWER
-from tacit.mechanisms.votes import VoteAnswer
+from tacit.mechanisms._votes._base import VoteAnswer
 
 ANSWERS = [
     VoteAnswer(1, np.array([2.0, 9.0])),

@@ -20,15 +20,15 @@ from tacit.ensemble._labeler_plan import AUTO_NUMBER_ROWS, AUTO_ROWS, auto_teach
 from tacit.ensemble._teacher_plan import agreement_groups
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer, as_generator
-from tacit.mechanisms.votes import (
+from tacit.mechanisms._votes._plans import (
     CLASS_VOTES,
     NUMBER_VOTES,
-    StableVotes,
-    VoteDistribution,
     VoteTerms,
     stable_votes,
     vote_mechanism,
 )
+from tacit.mechanisms._votes._probabilities import VoteDistribution
+from tacit.mechanisms._votes._stable import StableVotes
 from tacit.privacy import Budget
 
 BUDGET = Budget(4.0, 1e-6)
@@ -126,7 +126,7 @@ def test_a_question_meets_what_was_planned(name, n_teachers, n_classes, seed):
     )
     mechanism = vote_mechanism(name, BUDGET, terms)
     laws = laws_for(n_teachers, n_classes, [(0.8, 0.85), (0.2, 0.5)])
-    expected = mechanism.told(laws)
+    expected = mechanism.outcome(laws)
     # single questions, since those of one stream share a threshold
     n = 800
     answered, right = streams(mechanism, laws, 1, n, rng)
@@ -134,7 +134,7 @@ def test_a_question_meets_what_was_planned(name, n_teachers, n_classes, seed):
     low, high = stats.binomtest(int(right.sum()), n).proportion_ci(1 - 1e-6)
     assert low - 0.01 <= expected.right <= high + 0.01
     # control: with a quarter of the teachers it is another law
-    fewer = mechanism.told(laws_for(n_teachers // 4, n_classes))
+    fewer = mechanism.outcome(laws_for(n_teachers // 4, n_classes))
     assert not low - 0.01 <= fewer.right <= high + 0.01
 
 
@@ -151,7 +151,7 @@ def test_as_many_questions_are_answered_as_planned(name, seed):
     expected = mechanism.fraction_answered(laws, n_queries)
     assert near_mean(answered / n_queries, expected)
     # control: if no limit ended the streams, more would be answered
-    assert not near_mean(answered / n_queries, mechanism.told(laws).answered)
+    assert not near_mean(answered / n_queries, mechanism.outcome(laws).answered)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,9 @@ def test_thresholds_average_to_the_release_probability():
     mechanism = stable_votes(BUDGET, 2, 5)
     laws = laws_for(150, 2)
     rejected = mechanism.refusals_by_level(laws)
-    assert rejected.mean() == pytest.approx(1 - mechanism.told(laws).answered, abs=2e-3)
+    assert rejected.mean() == pytest.approx(
+        1 - mechanism.outcome(laws).answered, abs=2e-3
+    )
     # runs of questions that share a threshold are longer than independent ones
     assert np.mean(1 / rejected) > 1.02 / rejected.mean()
 
@@ -217,7 +219,7 @@ def test_medians_follow_the_law_that_their_error_is_of(seed):
     answers = [mechanism.step(state, votes, rng)[1].value for _ in range(500)]
     edges = [0, 4.8, 4.95, 5.05, 5.2, 10]
     found, _ = np.histogram(answers, edges)
-    values, chances = mechanism.law(votes)
+    values, chances = mechanism.distribution(votes)
     expected, _ = np.histogram(values, edges, weights=chances)
     assert_counts_follow(found, expected)
     wrong, chances = mechanism.law(votes + 0.1)
@@ -415,7 +417,9 @@ def test_auto_takes_the_fewest_teachers_that_noise_does_not_disturb():
 
     def accuracy(n_teachers):
         mechanism = vote_mechanism("gnmax", BUDGET, VoteTerms(n_teachers, **facts))
-        return mechanism.told(((1.0, VoteDistribution(n_teachers, 0.8, 2)),)).accuracy
+        return mechanism.outcome(
+            ((1.0, VoteDistribution(n_teachers, 0.8, 2)),)
+        ).accuracy
 
     assert accuracy(found) >= 0.99 > accuracy(found - 1)
     assert auto_teachers(10**7, BUDGET, "gnmax", **facts) == found

@@ -8,7 +8,7 @@ from tacit.feature_selection import (
     LassoStabilitySelector,
     PeelingSelector,
 )
-from tacit.mechanisms.integer_noise import FEW_ROWS, MAX_INTEGER_ROWS
+from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS, ROW_LIMIT_ASSUMPTION
 
 PUBLIC = {"n_features_to_select": 1, "feature_bounds": 1.0, "y_range": (-1, 1)}
 
@@ -22,4 +22,4 @@ def test_more_rows_than_sums_are_exact_for_are_refused_where_public(kind):
     with pytest.raises(PlanError, match=f"{kind.__name__} provides for"):
         selector.plan(MAX_INTEGER_ROWS + 1, 3)
     plan = selector.set_params(neighbors="add_or_remove_one").plan(2_000, 3)
-    assert FEW_ROWS in plan.assumptions
+    assert ROW_LIMIT_ASSUMPTION in plan.assumptions

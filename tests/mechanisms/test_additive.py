@@ -51,35 +51,37 @@ def along(draws, way):
 @pytest.mark.statistical
 def test_the_direction_is_isotropic(size, noise, seed):
     draws, rng = vectors(size, noise, seed), as_generator(seed)
-    law = stats.beta((size - 1) / 2, (size - 1) / 2).cdf
+    distribution = stats.beta((size - 1) / 2, (size - 1) / 2).cdf
     for way in (np.eye(size)[0], np.ones(size), rng.standard_normal(size)):
-        assert_follows(along(draws, way), law)
+        assert_follows(along(draws, way), distribution)
         # control: half as much again along that direction
         stretched = draws + 0.5 * np.outer(draws @ way, way) / (way @ way)
-        assert_detects(along(stretched, way), law)
+        assert_detects(along(stretched, way), distribution)
 
 
 @kinds
 @pytest.mark.statistical
 def test_the_norm_does_not_depend_on_the_direction(noise, seed):
     draws = vectors(2, noise, seed)
-    norms, law = np.linalg.norm(draws, axis=1), stats.gamma(2).cdf
+    norms, distribution = np.linalg.norm(draws, axis=1), stats.gamma(2).cdf
     cosines = np.abs(draws[:, 0]) / norms
     for part in (cosines < sqrt(0.5), cosines >= sqrt(0.5)):
-        assert_follows(norms[part], law)
+        assert_follows(norms[part], distribution)
     # control: independent Laplace coordinates reach further along the axes
     rng = as_generator(seed)
     draws = rng.laplace(size=(20_000, 2))
     norms = np.linalg.norm(draws, axis=1)
     cosines = np.abs(draws[:, 0]) / norms
     near = np.abs(cosines - sqrt(0.5)) < 0.2
-    assert_detects(norms[near], law)
+    assert_detects(norms[near], distribution)
 
 
 @kinds
 def test_a_vector_of_another_size_is_refused(noise):
     mechanism = L2Laplace(1.0, 1.0, 3, noise)
-    with pytest.raises(ValueError, match="planned for 3 numbers, got 4"):
+    with pytest.raises(
+        ValueError, match="value must have 3 entries, as planned, got 4"
+    ):
         mechanism(np.zeros(4), as_generator(0))
     assert mechanism(np.zeros((3, 1)), as_generator(0)).shape == (3, 1)
 

@@ -98,17 +98,17 @@ def test_the_column_norm_is_not_below_the_exact_one(horizon):
 
 
 def exact_memory(mechanism, numbers):
-    """Return what ``C - 1`` makes of noise, in whole numbers of 2**-400 cells."""
+    """Return what ``C - 1`` makes of noise, in integers of 2**-400 cells."""
     gaps = [Fraction(gap) for gap in mechanism._design.gaps]
     weights = [Fraction(weight) for weight in mechanism._design.weights]
-    buffers, said = [0] * len(gaps), []
+    buffers, correction = [0] * len(gaps), []
     for n in numbers:
-        said.append(sum(w * b for w, b in zip(weights, buffers, strict=True)))
+        correction.append(sum(w * b for w, b in zip(weights, buffers, strict=True)))
         buffers = [
             b - (b * gap.numerator) // gap.denominator + (int(n) << 400)
             for b, gap in zip(buffers, gaps, strict=True)
         ]
-    return [Fraction(s, 2**400) for s in said]
+    return [Fraction(s, 2**400) for s in correction]
 
 
 def extremes(name, n, reach):
@@ -128,11 +128,11 @@ def test_rounding_of_the_buffers_is_within_its_bound(name, horizon, multiplier):
     n = 1000
     noise = extremes(name, n, mechanism._reach(min(mechanism._design.gaps)) / 2)
     state = mechanism.init(())
-    _, said, _ = mechanism._run(state, noise[:, None], given_fresh=False)
+    _, correction, _ = mechanism._run(state, noise[:, None], given_fresh=False)
     exact = exact_memory(mechanism, noise)
     off = [
         abs(int(found) - value)
-        for found, value in zip(said.ravel().tolist(), exact, strict=True)
+        for found, value in zip(correction.ravel().tolist(), exact, strict=True)
     ]
     assert max(off) <= mechanism._rounding()
     # control: the bound is not so wide that a cell or two would go unnoticed
@@ -144,11 +144,15 @@ def test_buffers_without_fractions_would_be_noticed():
     mechanism = BLTSum(2**20, 1.0, 1.0)
     noise = extremes("normal", 1000, 0)
     buffers = np.zeros((4, 1), dtype=np.int64)
-    said = np.empty((1000, 1), dtype=np.int64)
+    correction = np.empty((1000, 1), dtype=np.int64)
     arrays = mechanism._arrays()
-    _kernels.run_whole(*arrays, 2.0**-6, buffers, noise[:, None].copy(), said, False)
+    _kernels.run_integer(
+        *arrays, 2.0**-6, buffers, noise[:, None].copy(), correction, False
+    )
     exact = exact_memory(mechanism, noise)
-    off = [abs(int(s) - e) for s, e in zip(said.ravel().tolist(), exact, strict=True)]
+    off = [
+        abs(int(s) - e) for s, e in zip(correction.ravel().tolist(), exact, strict=True)
+    ]
     assert max(off) > mechanism._rounding()
 
 
@@ -171,11 +175,11 @@ def test_fresh_noise_and_correlated_noise_lead_to_the_same_state():
     mechanism = BLTSum(100, 1.0, 1.0)
     fresh = as_generator(0).integers(-(2**34), 2**34, (100, 3))
     state = mechanism.init((3,))
-    noise, said, reached = mechanism._run(state, fresh, given_fresh=True)
-    assert np.array_equal(noise + said, fresh)
+    noise, correction, reached = mechanism._run(state, fresh, given_fresh=True)
+    assert np.array_equal(noise + correction, fresh)
     again, same, also = mechanism._run(state, noise, given_fresh=False)
     assert np.array_equal(again, noise)
-    assert np.array_equal(said, same)
+    assert np.array_equal(correction, same)
     assert np.array_equal(reached["_private_buffers"], also["_private_buffers"])
 
 

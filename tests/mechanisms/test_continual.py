@@ -1,4 +1,4 @@
-"""What all sums of streams have in common: contract, law, privacy by linear algebra."""
+"""Contract, distribution and privacy of all sums of streams, by linear algebra."""
 
 from fractions import Fraction
 from functools import partial
@@ -146,13 +146,13 @@ def test_two_threads_draw_what_one_would():
 def test_a_state_that_was_written_goes_on_as_if_it_were_not(kind, noise):
     mechanism = make(kind, 200, noise=noise)
     elements = as_generator(0).uniform(-1, 1, (200, 3))
-    for cut in (1, 4, 64, 128, 131):
+    for split in (1, 4, 64, 128, 131):
         state, _ = mechanism.steps(
-            mechanism.init((3,)), elements[:cut], as_generator(1)
+            mechanism.init((3,)), elements[:split], as_generator(1)
         )
         read = loaded(dumped(state))
-        _, sums = mechanism.steps(state, elements[cut:], as_generator(2))
-        _, again = mechanism.steps(read, elements[cut:], as_generator(2))
+        _, sums = mechanism.steps(state, elements[split:], as_generator(2))
+        _, again = mechanism.steps(read, elements[split:], as_generator(2))
         assert np.array_equal(sums, again)
         assert type(read) is type(state)
 
@@ -178,12 +178,12 @@ def test_a_step_beyond_the_horizon_is_refused_and_changes_nothing(kind, noise, h
     mechanism, rng = make(kind, horizon, noise=noise), as_generator(0)
     state, _ = mechanism.steps(mechanism.init((2,)), np.ones((horizon, 2)), rng)
     before = dumped(state)
-    message = f"planned for {horizon} steps; step {horizon + 1} was asked"
+    message = f"planned for {horizon} steps and cannot take step {horizon + 1}"
     with pytest.raises(ValueError, match=message):
         mechanism.step(state, np.ones(2), rng)
     with pytest.raises(ValueError, match=message):
         mechanism.steps(state, np.ones((3, 2)), rng)
-    # a block that starts within the horizon is refused as a whole
+    # a block that starts within the horizon is rejected as a whole
     with pytest.raises(ValueError, match=message):
         mechanism.steps(mechanism.init((2,)), np.ones((horizon + 1, 2)), rng)
     assert dumped(state) == before

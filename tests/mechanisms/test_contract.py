@@ -1,4 +1,4 @@
-"""What every additive mechanism promises, over MECHANISMS."""
+"""What every additive mechanism guarantees, over MECHANISMS."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,7 +30,7 @@ class Subject:
 
     kind: type
     noise: str
-    law: Any  # of the noise, at scale one
+    distribution: Any  # of the noise, at scale one
     n: int = 40_000
     norm: str = "l2"
     control: float = 1.1  # factor by which a wrong scale is off
@@ -74,8 +74,8 @@ class Subject:
 
 
 MECHANISMS = [
-    Subject(kind, noise, law, n, norm, control)
-    for kind, law, n, norm, control in [
+    Subject(kind, noise, distribution, n, norm, control)
+    for kind, distribution, n, norm, control in [
         (Gaussian, stats.norm, 40_000, "l2", 1.1),
         (Laplace, stats.laplace, 40_000, "l1", 1.1),
         # in one dimension, one call a draw
@@ -99,17 +99,17 @@ def standard_noise(subject, seed):
     return (out - VALUE) / scale
 
 
-def folded(law, wrong=1.0):
-    return lambda x: 2 * law.cdf(np.asarray(x) / wrong) - 1
+def folded(distribution, wrong=1.0):
+    return lambda x: 2 * distribution.cdf(np.asarray(x) / wrong) - 1
 
 
 @every
 @pytest.mark.statistical
 def test_the_noise_follows_its_law(subject, seed):
     sizes = np.abs(standard_noise(subject, seed))
-    assert_follows(sizes, folded(subject.law))
+    assert_follows(sizes, folded(subject.distribution))
     for wrong in (1 / subject.control, subject.control):
-        assert_detects(sizes, folded(subject.law, wrong))
+        assert_detects(sizes, folded(subject.distribution, wrong))
 
 
 @every
@@ -167,10 +167,10 @@ def test_the_shape_is_kept_and_the_value_left_alone(subject):
         assert np.all(value == VALUE)
 
 
-def divergence(law, shift, epsilons):
-    """Delta at each epsilon of a law and the same law moved, by quadrature."""
+def divergence(distribution, shift, epsilons):
+    """Delta at each epsilon of a distribution and its translation, by quadrature."""
     x = np.linspace(-25, 25 + shift, 200_001)
-    ours, other = law.pdf(x), law.pdf(x - shift)
+    ours, other = distribution.pdf(x), distribution.pdf(x - shift)
     deltas = []
     for epsilon in epsilons:
         gaps = [ours - np.exp(epsilon) * other, other - np.exp(epsilon) * ours]
@@ -185,15 +185,15 @@ def test_the_curve_is_nowhere_below_the_integrated_divergence(subject, multiplie
     epsilons = np.linspace(0, 2.5 / multiplier, 8)
     scale = subject.scale(mechanism)
     moved = SENSITIVITY + (ROUNDING * scale / GRID if subject.noise == "grid" else 0)
-    truth = divergence(subject.law, moved / scale, epsilons)
-    wrong = divergence(subject.law, 2 * moved / scale, epsilons)
+    truth = divergence(subject.distribution, moved / scale, epsilons)
+    wrong = divergence(subject.distribution, 2 * moved / scale, epsilons)
     for neighbors in Neighbors:
         curve = mechanism.curve(neighbors)
         claimed = np.array([curve.delta(e) for e in epsilons])
         assert np.all(claimed >= truth - 1e-7)
         # half the noise would be noticed
         assert np.any(claimed < wrong - 1e-3)
-        if subject.law is stats.norm:
+        if subject.distribution is stats.norm:
             assert np.allclose(claimed, truth, atol=1e-7)
 
 
@@ -241,7 +241,7 @@ def test_bad_numbers_are_refused_in_one_sentence(subject, name, bad):
 @every
 def test_an_unknown_noise_is_refused(subject):
     with pytest.raises(ValueError, match=r"^noise must be .*'exact'") as caught:
-        Subject(subject.kind, "exact", subject.law).make()
+        Subject(subject.kind, "exact", subject.distribution).make()
     assert_one_sentence(caught.value)
 
 
@@ -263,7 +263,7 @@ def assert_one_sentence(error):
 def test_noise_too_coarse_for_the_grid_is_refused(subject):
     with pytest.raises(PlanError, match="too large for the grid"):
         subject.make(multiplier=2.0**33)(subject.shaped([0.0]), as_generator(0))
-    free = Subject(subject.kind, "float", subject.law).make(multiplier=2.0**33)
+    free = Subject(subject.kind, "float", subject.distribution).make(multiplier=2.0**33)
     assert np.all(np.isfinite(free(subject.shaped([0.0]), as_generator(0))))
 
 
@@ -305,7 +305,7 @@ def test_the_scale_grows_with_the_size_as_documented(subject):
         expected = enlarged(MULTIPLIER, SENSITIVITY, ones)
         assert subject.scale(mechanism, size) == pytest.approx(expected, rel=2e-15)
         assert expected > MULTIPLIER * SENSITIVITY
-    exact = Subject(subject.kind, "float", subject.law)
+    exact = Subject(subject.kind, "float", subject.distribution)
     plain = MULTIPLIER * SENSITIVITY
     assert exact.scale(exact.make()) == pytest.approx(plain, rel=2e-15)
 

@@ -24,8 +24,8 @@ def test_epochs_grow_by_the_factor_up_to_the_longest():
 
 
 def test_the_parts_of_an_epoch_add_up_to_the_event():
-    for share in (None, 0.01, 0.5, 0.9):
-        mechanism = GrowingSum(1.5, 1.0, share=share)
+    for total_fraction in (None, 0.01, 0.5, 0.9):
+        mechanism = GrowingSum(1.5, 1.0, total_fraction=total_fraction)
         parts = mechanism.inner(2).multiplier, mechanism.total().multiplier
         spent = sum(1 / part**2 for part in parts)
         assert spent <= 1 / 1.5**2
@@ -57,11 +57,13 @@ def test_the_default_growth_and_share_are_better_than_doubling():
         return max([mechanism.std_at(int(t), 1) for t in steps] / known)
 
     assert worst() < worst(growth=2) < 1.8
-    assert worst() < min(worst(share=0.1), worst(share=0.5))
+    assert worst() < min(worst(total_fraction=0.1), worst(total_fraction=0.5))
 
 
 def test_the_variance_is_that_of_totals_and_of_the_epoch_under_way():
-    mechanism = GrowingSum(1.0, 1.0, "float", kind="tree", first=1, growth=2, share=0.5)
+    mechanism = GrowingSum(
+        1.0, 1.0, "float", kind="tree", first=1, growth=2, total_fraction=0.5
+    )
     # step 2^K - 1 + s is step s of epoch K, whose tree has K + 1 levels
     for epoch, s in ((0, 1), (1, 1), (3, 5), (6, 63)):
         t = 2**epoch - 1 + s
@@ -77,7 +79,7 @@ def test_the_total_of_an_epoch_is_carried_with_its_noise(noise, seed):
     state = mechanism.init((size,))
     state, _ = mechanism.steps(state, np.zeros((4, size)), as_generator(seed))
     assert state.epoch == 1
-    # the exact total is zero: what is carried is noise alone. The ratio is off by more
+    # the exact total is zero: what is carried is noise only. The ratio is off by more
     # than 10% with chance below 1e-9; half of the noise would be off by 50%
     ratio = state.carried.std() / mechanism.total().scale(size)
     assert abs(ratio - 1) < 0.1
@@ -95,7 +97,13 @@ def test_totals_have_room_beyond_64_bits():
 
 @pytest.mark.parametrize(
     "bad",
-    [{"share": 0.0}, {"share": 1.0}, {"kind": "root"}, {"first": 0}, {"growth": 0}],
+    [
+        {"total_fraction": 0.0},
+        {"total_fraction": 1.0},
+        {"kind": "root"},
+        {"first": 0},
+        {"growth": 0},
+    ],
 )
 def test_bad_epochs_are_refused(bad):
     with pytest.raises(ValueError, match=rf"^{next(iter(bad))} must .*\.$"):
@@ -149,5 +157,5 @@ def test_honakers_tree_has_the_expected_errors(exponent):
 def test_honakers_tree_keeps_two_arrays_a_level():
     mechanism = HonakerTree(1000, 1.0, 1.0)
     state, _ = mechanism.steps(mechanism.init((3,)), np.ones((100, 3)), as_generator(0))
-    held = state._private_exact, state._private_estimates
-    assert [part.shape for part in held] == [(10, 3), (10, 3)]
+    stored = state._private_exact, state._private_estimates
+    assert [part.shape for part in stored] == [(10, 3), (10, 3)]

@@ -1,4 +1,4 @@
-"""Points drawn from nested boxes, against the law point by point."""
+"""Points drawn from nested boxes, against the distribution point by point."""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -39,7 +39,7 @@ def test_no_weight_is_further_from_the_next_than_the_factor(epsilon):
     assert sum(NestedExponential(epsilon).steps(300)) == weights[-1]
 
 
-def law(boxes, epsilon):
+def distribution(boxes, epsilon):
     chances = np.array([exp(epsilon / 2 * boxes.depth(point)) for point in POINTS])
     return chances / chances.sum()
 
@@ -51,8 +51,8 @@ def test_points_are_drawn_by_their_depth(seed):
     counts = np.zeros(len(POINTS))
     for _ in range(4000):
         counts[positions[tuple(mechanism(BOXES, rng))]] += 1
-    assert_counts_follow(counts, law(BOXES, 2.0))
-    assert_counts_detect(counts, law(BOXES, 3.0))
+    assert_counts_follow(counts, distribution(BOXES, 2.0))
+    assert_counts_detect(counts, distribution(BOXES, 3.0))
 
 
 def test_a_change_of_one_in_every_depth_is_within_the_claim():
@@ -63,10 +63,12 @@ def test_a_change_of_one_in_every_depth_is_within_the_claim():
     )
     for point in POINTS:
         assert abs(BOXES.depth(point) - other.depth(point)) <= 1
-    ratios = np.log(law(BOXES, 1.0) / law(other, 1.0))
+    ratios = np.log(distribution(BOXES, 1.0) / distribution(other, 1.0))
     assert np.abs(ratios).max() <= 1.0
     assert np.ptp(ratios) <= 1.0 + 1e-12  # bounded range
-    assert np.abs(np.log(law(BOXES, 2.5) / law(other, 2.5))).max() > 1.0
+    assert (
+        np.abs(np.log(distribution(BOXES, 2.5) / distribution(other, 2.5))).max() > 1.0
+    )
     assert NestedExponential(1.0).event == BoundedRange(1.0)
 
 

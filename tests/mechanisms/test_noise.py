@@ -181,11 +181,11 @@ def test_rounded_normal_law(seed):
 def test_rounded_normal_tail(seed):
     n = 2_000_000
     x = np.abs(noise.rounded_normal(n, as_generator(seed))) / noise.GRID
-    for cut in (3.0, 4.0):
-        hits = int((x > cut).sum())
-        assert_probability(hits, n, 2 * stats.norm.sf(cut))
+    for split in (3.0, 4.0):
+        hits = int((x > split).sum())
+        assert_probability(hits, n, 2 * stats.norm.sf(split))
         with pytest.raises(AssertionError):
-            assert_probability(hits, n, 2 * stats.norm.sf(cut / 1.1))
+            assert_probability(hits, n, 2 * stats.norm.sf(split / 1.1))
     assert x.max() < 9
 
 
@@ -237,31 +237,31 @@ def exponential_law(scores, scale):
 
 def permute_and_flip_law(scores, scale):
     accept = np.exp((np.array(scores) - max(scores)) / scale)
-    law = np.zeros(len(scores))
+    distribution = np.zeros(len(scores))
     orders = list(permutations(range(len(scores))))
     for order in orders:
         reached = 1.0 / len(orders)
         for i in order:
-            law[i] += reached * accept[i]
+            distribution[i] += reached * accept[i]
             reached *= 1 - accept[i]
-    return law
+    return distribution
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("choose", "law", "other"),
+    ("choose", "distribution", "other"),
     [
         (noise.exponential_index, exponential_law, permute_and_flip_law),
         (noise.permute_and_flip_index, permute_and_flip_law, exponential_law),
     ],
 )
 @pytest.mark.parametrize("scale", [5, 12])
-def test_selection_laws(seed, choose, law, other, scale):
+def test_selection_laws(seed, choose, distribution, other, scale):
     rng = as_generator(seed)
     picks = [choose(SCORES, scale, rng) for _ in range(25_000)]
     counts = np.bincount(picks, minlength=len(SCORES))
-    assert_counts_follow(counts, law(SCORES, scale))
-    assert_counts_detect(counts, law(SCORES, 1.1 * scale))
+    assert_counts_follow(counts, distribution(SCORES, scale))
+    assert_counts_detect(counts, distribution(SCORES, 1.1 * scale))
     assert_counts_detect(counts, other(SCORES, scale))
 
 
@@ -333,18 +333,18 @@ def test_bad_scores_are_refused_by_name(choose, scores):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("draw", "law"),
+    ("draw", "distribution"),
     [
         (noise.float_normal, stats.norm),
         (noise.float_laplace, stats.laplace),
         (noise.float_gumbel, stats.gumbel_r),
     ],
 )
-def test_float_laws(seed, draw, law):
+def test_float_laws(seed, draw, distribution):
     x = draw((100, 500), as_generator(seed))
     assert x.shape == (100, 500)
-    assert_follows(x.ravel(), law.cdf)
-    assert_detects(x.ravel(), law(scale=1.1).cdf)
+    assert_follows(x.ravel(), distribution.cdf)
+    assert_detects(x.ravel(), distribution(scale=1.1).cdf)
 
 
 @pytest.mark.statistical

@@ -1,4 +1,4 @@
-"""The secret number of runs has exactly the law that is charged for."""
+"""The secret number of runs has exactly the distribution that is charged for."""
 
 from fractions import Fraction
 
@@ -26,13 +26,13 @@ DISTRIBUTIONS = [
 CELLS = 400
 
 
-def law(eta, gamma):
+def distribution(eta, gamma):
     """Probabilities of 1, 2, ..., and of all that is beyond in the last cell."""
-    odds = [1.0]
+    weights = [1.0]
     for k in range(1, 100 * CELLS):
-        odds.append(odds[-1] * (1 - gamma) * (k + eta) / (k + 1))
-    odds = np.array(odds) / sum(odds)
-    return np.append(odds[: CELLS - 1], odds[CELLS - 1 :].sum())
+        weights.append(weights[-1] * (1 - gamma) * (k + eta) / (k + 1))
+    weights = np.array(weights) / sum(weights)
+    return np.append(weights[: CELLS - 1], weights[CELLS - 1 :].sum())
 
 
 @pytest.mark.statistical
@@ -42,9 +42,9 @@ def test_numbers_of_runs_follow_the_law(eta, gamma, seed):
     found = [repeats(rng) for _ in range(4000)]
     assert min(found) >= 1
     counts = np.bincount(np.minimum(found, CELLS) - 1, minlength=CELLS)
-    assert_counts_follow(counts, law(eta, gamma))
-    assert_counts_detect(counts, law(eta, 1.3 * gamma))
-    assert_counts_detect(counts, law(eta + 0.5, gamma))
+    assert_counts_follow(counts, distribution(eta, gamma))
+    assert_counts_detect(counts, distribution(eta, 1.3 * gamma))
+    assert_counts_detect(counts, distribution(eta + 0.5, gamma))
 
 
 @pytest.mark.statistical

@@ -16,8 +16,8 @@ REPLACE = Neighbors.REPLACE_ONE
 
 
 def probabilities(log_weights):
-    odds = np.exp(log_weights - np.max(log_weights))
-    return odds / odds.sum()
+    weights = np.exp(log_weights - np.max(log_weights))
+    return weights / weights.sum()
 
 
 @pytest.mark.statistical

@@ -1,4 +1,4 @@
-"""Selections: exact odds, exact privacy, and what rounding costs."""
+"""Selections: exact probabilities, exact privacy, and what rounding costs."""
 
 from fractions import Fraction
 from itertools import permutations
@@ -28,27 +28,30 @@ def exponential_law(logits):
 def permute_and_flip_law(logits):
     """Average over all orders of the first candidate accepted."""
     accepted = np.exp(np.asarray(logits) - np.max(logits))
-    law, orders = np.zeros(len(accepted)), list(permutations(range(len(accepted))))
+    distribution, orders = (
+        np.zeros(len(accepted)),
+        list(permutations(range(len(accepted)))),
+    )
     for order in orders:
         left = 1.0
         for i in order:
-            law[i] += left * accepted[i]
+            distribution[i] += left * accepted[i]
             left *= 1 - accepted[i]
-    return law / len(orders)
+    return distribution / len(orders)
 
 
 def noisy_max_law(logits):
     """Probability that each candidate is the largest, by quadrature."""
     logits = np.asarray(logits) - np.max(logits)
     x = np.linspace(-30, 30, 12_001)
-    law = []
+    distribution = []
     for i in range(len(logits)):
         density = stats.laplace.pdf(x - logits[i])
         for j in range(len(logits)):
             if j != i:
                 density = density * stats.laplace.cdf(x - logits[j])
-        law.append(np.trapezoid(density, x))
-    return np.array(law)
+        distribution.append(np.trapezoid(density, x))
+    return np.array(distribution)
 
 
 DISTRIBUTIONS = {
@@ -78,9 +81,9 @@ def test_candidates_are_chosen_with_their_exact_odds(kind, noise, seed):
 
 
 def test_the_laws_are_laws():
-    for law in DISTRIBUTIONS.values():
-        assert law(logits(SCORES)).sum() == pytest.approx(1, abs=1e-5)
-        assert law([0.0, 0.0]) == pytest.approx([0.5, 0.5], abs=1e-5)
+    for distribution in DISTRIBUTIONS.values():
+        assert distribution(logits(SCORES)).sum() == pytest.approx(1, abs=1e-5)
+        assert distribution([0.0, 0.0]) == pytest.approx([0.5, 0.5], abs=1e-5)
     # permute-and-flip and noisy max with exponential noise agree on two candidates
     half = exp(-1.0) / 2
     assert permute_and_flip_law([0.0, -1.0]) == pytest.approx([1 - half, half])
@@ -205,7 +208,7 @@ def test_one_candidate_is_always_chosen(kind, noise):
 @kinds
 def test_no_candidates_are_refused(kind, noise):
     mechanism = kind(EPSILON, SENSITIVITY, noise)
-    with pytest.raises(ValueError, match="scores must name at least one candidate"):
+    with pytest.raises(ValueError, match="scores is empty; at least one candidate"):
         mechanism(np.array([]), as_generator(0))
 
 

@@ -50,15 +50,15 @@ def test_the_column_norm_is_not_below_the_exact_one(horizon):
 def test_blocks_convolve_as_the_definition_does(horizon):
     mechanism = SquareRootSum(horizon, 1.0, 1.0, "float")
     noise = as_generator(0).standard_normal((horizon, 3))
-    state, said = mechanism.init((3,)), []
+    state, correction = mechanism.init((3,)), []
     for part in np.array_split(noise, 7):
         if len(part):
             _, found, memory = mechanism._run(state, part, given_fresh=False)
             state = module.SquareRootState(
                 state.n_steps + len(part), state.sums, **memory
             )
-            said.append(found)
-    assert np.allclose(np.concatenate(said), convolved(noise), atol=1e-12)
+            correction.append(found)
+    assert np.allclose(np.concatenate(correction), convolved(noise), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["normal", "wild"])
@@ -68,12 +68,14 @@ def test_rounding_is_within_its_bound(name):
     noise = (rng.standard_normal(horizon) * GRID).astype(np.int64)
     if name == "wild":
         noise = np.where(noise > 0, 14 * GRID, -14 * GRID)
-    _, said, _ = mechanism._run(mechanism.init(()), noise[:, None], given_fresh=False)
+    _, correction, _ = mechanism._run(
+        mechanism.init(()), noise[:, None], given_fresh=False
+    )
     coefficients = [Fraction(c) for c in _coefficients(horizon).tolist()]
     for t in range(0, horizon, 41):
         exact = sum(coefficients[t - i] * int(noise[i]) for i in range(t))
-        assert abs(int(said[t, 0]) - exact) <= mechanism._rounding()
-        # control: a thousandth of a deviation would be noticed
+        assert abs(int(correction[t, 0]) - exact) <= mechanism._rounding()
+        # control: a thousandth of a standard deviation would be noticed
         assert mechanism._rounding() < GRID / 1000
 
 

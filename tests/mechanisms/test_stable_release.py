@@ -1,4 +1,4 @@
-"""The optimal rule of a stable release, held to its definition in rational numbers."""
+"""The optimal rule of a stable release, against rational arithmetic."""
 
 import pickle
 from copy import deepcopy
@@ -17,8 +17,8 @@ from tests.stat import assert_probability
 from tacit._random import as_generator
 from tacit.audit import replay
 from tacit.mechanisms import NO_ANSWER, NoAnswer, StableRelease
-from tacit.mechanisms._stable_distribution import BestRelease
 from tacit.mechanisms.noise import bernoulli, uniform_below
+from tacit.mechanisms.threshold import BestRelease
 
 RULES = ("optimal", "laplace")
 
@@ -39,10 +39,10 @@ NEEDED = {0.1: (108, 147), 0.5: (25, 33), 1.0: (13, 17), 2.0: (7, 9)}
 
 @pytest.mark.parametrize("epsilon", NEEDED)
 def test_distances_needed_are_the_known_ones(epsilon):
-    law = StableRelease(epsilon, 1e-6)
+    mechanism = StableRelease(epsilon, 1e-6)
     for distance, share in zip(NEEDED[epsilon], (0.5, 0.99), strict=True):
-        assert law.release_probability(distance) >= share
-        assert law.release_probability(distance - 1) < share
+        assert mechanism.release_probability(distance) >= share
+        assert mechanism.release_probability(distance - 1) < share
 
 
 @lru_cache
@@ -54,7 +54,7 @@ def least_exp(epsilon):
 
 
 def violations(cells, whole, epsilon, delta):
-    """Distances at which neighbors are told apart by more than the claim."""
+    """Distances at which neighbors are released apart by more than the claim."""
     p = [Fraction(c, whole) for c in cells]
     growth, delta = least_exp(epsilon), Fraction(delta)
     found = [] if p[0] <= delta else [0]
@@ -74,11 +74,11 @@ budgets = st.tuples(
 @settings(max_examples=25, deadline=None)
 @given(budget=budgets, start=st.integers(0, 5000))
 def test_neighboring_distances_are_within_the_claim_exactly(budget, start):
-    law = BestRelease(*budget)
-    whole = 1 << (64 * law.n_words)
-    cells = [law.cells(0), *(law.cells(start + d) for d in range(8))]
+    distribution = BestRelease(*budget)
+    whole = 1 << (64 * distribution.n_words)
+    cells = [distribution.cells(0), *(distribution.cells(start + d) for d in range(8))]
     assert violations([cells[0]], whole, *budget) == []
-    assert violations([law.cells(d) for d in range(4)], whole, *budget) == []
+    assert violations([distribution.cells(d) for d in range(4)], whole, *budget) == []
     tail = cells[1:]
     assert tail == sorted(tail)
     # the first of a later stretch is not at distance zero
@@ -87,11 +87,11 @@ def test_neighboring_distances_are_within_the_claim_exactly(budget, start):
 
 @pytest.mark.parametrize(("wrong", "right"), [((1.1, 1e-3), (1.0, 1e-3))])
 def test_a_law_for_more_than_the_claim_is_caught(wrong, right):
-    law = BestRelease(*wrong)
-    whole = 1 << (64 * law.n_words)
-    assert violations([law.cells(d) for d in range(20)], whole, *right)
-    law = BestRelease(1.0, 1.001e-3)
-    assert violations([law.cells(d) for d in range(20)], whole, *right)
+    distribution = BestRelease(*wrong)
+    whole = 1 << (64 * distribution.n_words)
+    assert violations([distribution.cells(d) for d in range(20)], whole, *right)
+    distribution = BestRelease(1.0, 1.001e-3)
+    assert violations([distribution.cells(d) for d in range(20)], whole, *right)
 
 
 def recursion(epsilon, delta, n):
@@ -109,9 +109,9 @@ def recursion(epsilon, delta, n):
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 8.0])
 @pytest.mark.parametrize("delta", [1e-30, 1e-6, 0.2, 0.7])
 def test_the_closed_form_is_the_recursion_but_for_what_is_kept_back(epsilon, delta):
-    law = BestRelease(epsilon, delta)
+    distribution = BestRelease(epsilon, delta)
     for d, p in enumerate(recursion(epsilon, delta, 400)):
-        found = Fraction(law.cells(d), 1 << (64 * law.n_words))
+        found = Fraction(distribution.cells(d), 1 << (64 * distribution.n_words))
         assert found <= Fraction(p)
         assert found >= Fraction(p) * (1 - Fraction(1, 10**9))
 
@@ -126,24 +126,24 @@ def test_no_distance_is_released_less_often_than_with_noise(epsilon, delta):
 
 
 def test_large_distances_take_no_longer():
-    law = StableRelease(1e-9, 1e-9)
-    assert law.release_probability(10**6) == pytest.approx(1.0005e-3, rel=1e-3)
-    assert law.release_probability(1e18) == 1.0
+    mechanism = StableRelease(1e-9, 1e-9)
+    assert mechanism.release_probability(10**6) == pytest.approx(1.0005e-3, rel=1e-3)
+    assert mechanism.release_probability(1e18) == 1.0
     assert StableRelease(1e4, 1e-300).release_probability(1.0) == 1.0
 
 
 def test_parts_of_a_row_count_for_nothing():
-    law = StableRelease(1.0, 1e-3)
-    assert law.release_probability(3.999) == law.release_probability(3.0)
-    assert law.release_probability(4.0) > law.release_probability(3.0)
+    mechanism = StableRelease(1.0, 1e-3)
+    assert mechanism.release_probability(3.999) == mechanism.release_probability(3.0)
+    assert mechanism.release_probability(4.0) > mechanism.release_probability(3.0)
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("distance", [nan, -inf, -3.0])
 def test_what_is_no_distance_counts_as_zero(rule, distance):
-    law = StableRelease(1.0, 1e-3, rule)
-    assert law.release_probability(distance) == law.release_probability(0.0)
-    assert law("value", distance, as_generator(0)) == NO_ANSWER
+    mechanism = StableRelease(1.0, 1e-3, rule)
+    assert mechanism.release_probability(distance) == mechanism.release_probability(0.0)
+    assert mechanism("value", distance, as_generator(0)) == NO_ANSWER
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -155,10 +155,14 @@ def test_an_endless_distance_is_released(rule):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("noise", ["grid", "float"])
 def test_values_are_released_as_often_as_is_stated(rule, noise, seed):
-    law, rng, n = StableRelease(0.5, 0.1, rule, noise), as_generator(seed), 1500
+    mechanism, rng, n = (
+        StableRelease(0.5, 0.1, rule, noise),
+        as_generator(seed),
+        1500,
+    )
     for distance in (0.0, 4.0):
-        stated = law.release_probability(distance)
-        hits = sum(law(1, distance, rng) != NO_ANSWER for _ in range(n))
+        stated = mechanism.release_probability(distance)
+        hits = sum(mechanism(1, distance, rng) != NO_ANSWER for _ in range(n))
         assert_probability(hits, n, stated)
         with pytest.raises(AssertionError):
             assert_probability(hits, n, 0.5 * stated)
@@ -178,12 +182,12 @@ def test_whole_numbers_of_many_words_are_even(seed):
     assert uniform_below(1, rng) == 0
 
 
-def output_law(law, count, limit):
-    """Law of telling whether a count is at its limit, from the count of the rows."""
+def output_distribution(mechanism, count, limit):
+    """Distribution of the release of whether a count is at its limit."""
     value = count >= limit
     # rows to add or remove before another neighbor differs
     distance = count - limit if value else limit - 1 - count
-    p = law.release_probability(distance)
+    p = mechanism.release_probability(distance)
     return {value: p, not value: 0.0, "none": 1 - p}
 
 
@@ -191,10 +195,10 @@ def output_law(law, count, limit):
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("delta", [1e-6, 0.05])
 def test_a_count_at_its_limit_is_told_within_the_claim(rule, epsilon, delta):
-    law = StableRelease(epsilon, delta, rule)
+    mechanism = StableRelease(epsilon, delta, rule)
     worst = 0.0
     for count in range(40):
-        pair = [output_law(law, c, 20) for c in (count, count + 1)]
+        pair = [output_distribution(mechanism, c, 20) for c in (count, count + 1)]
         for first, second in (pair, pair[::-1]):
             gaps = (first[o] - exp(epsilon) * second[o] for o in first)
             excess = sum(max(0.0, gap) for gap in gaps)
@@ -204,18 +208,18 @@ def test_a_count_at_its_limit_is_told_within_the_claim(rule, epsilon, delta):
 
 
 def test_a_distance_of_one_beside_another_value_is_caught():
-    law = StableRelease(1.0, 1e-3)
+    mechanism = StableRelease(1.0, 1e-3)
     # an error by one row in the distance releases where a neighbor differs
-    first, second = law.release_probability(1.0), 0.0
+    first, second = mechanism.release_probability(1.0), 0.0
     assert first - exp(1.0) * second > 1e-3
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_only_the_distance_enters(rule):
-    law = StableRelease(1.0, 0.1, rule)
+    mechanism = StableRelease(1.0, 0.1, rule)
 
     def train(distance):
-        return law("value", distance, as_generator(0))
+        return mechanism("value", distance, as_generator(0))
 
     assert replay(train, (3.0,), (4.0,)).ok
     assert not replay(train, (3.0,), (5.0,)).ok
@@ -228,11 +232,11 @@ def test_an_unknown_rule_is_refused(bad):
 
 
 def test_as_many_words_are_drawn_whether_or_not_there_is_an_answer():
-    law = StableRelease(1.0, 1e-6)
+    mechanism = StableRelease(1.0, 1e-6)
     after = []
     for distance in (0.0, 1e9):
         rng = as_generator(3)
-        law(1, distance, rng)
+        mechanism(1, distance, rng)
         after.append(rng.integers(0, 2**62))
     assert after[0] == after[1]
-    assert np.isclose(law.release_probability(0.0), 1e-6)
+    assert np.isclose(mechanism.release_probability(0.0), 1e-6)

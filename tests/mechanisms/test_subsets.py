@@ -13,19 +13,19 @@ from tests.stat import (
 )
 
 from tacit._random import as_generator
-from tacit.mechanisms import (
+from tacit.mechanisms.subsets import (
+    RATE_CELLS,
     fixed_subset,
     permutation,
     poisson_subset,
     random_blocks,
 )
-from tacit.mechanisms.subsets import RATE_CELLS
 
 N_DRAWS = 12_000
 
 
 class ScriptedWords:
-    """A generator whose whole numbers were written down beforehand."""
+    """A generator whose integers were written down beforehand."""
 
     def __init__(self, *arrays):
         self.arrays = list(arrays)
@@ -76,8 +76,8 @@ def test_rows_come_in_independently_at_their_rate(rate, seed):
     rng, n, cells = as_generator(seed), 20, round(rate * RATE_CELLS)
     drawn = [poisson_subset(n, cells, rng) for _ in range(N_DRAWS)]
     sizes = np.bincount([len(rows) for rows in drawn], minlength=n + 1)
-    law = stats.binom(n, rate).pmf(np.arange(n + 1))
-    assert_counts_follow(sizes, law)
+    distribution = stats.binom(n, rate).pmf(np.arange(n + 1))
+    assert_counts_follow(sizes, distribution)
     assert_counts_detect(sizes, stats.binom(n, 0.75 * rate).pmf(np.arange(n + 1)))
     every = np.bincount(np.concatenate(drawn), minlength=n)
     for hits in every[[0, 7, 8, n - 1]]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit._random import as_generator
-from tacit.mechanisms.continual import to_matrix, to_vector
+from tacit.mechanisms.continual._base import to_matrix, to_vector
 
 
 @pytest.mark.parametrize("p", [1, 2, 5])

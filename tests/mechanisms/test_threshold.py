@@ -1,4 +1,4 @@
-"""Sparse vector and stable release, against their laws by quadrature."""
+"""Sparse vector and stable release, against their distributions by quadrature."""
 
 from dataclasses import replace
 from itertools import product
@@ -22,7 +22,7 @@ from tacit.privacy import ApproxDP, Neighbors, PureDP, Repeated
 
 kinds = pytest.mark.parametrize("noise", ["grid", "float"])
 
-# midpoints of equal shares of a standard Laplace law
+# midpoints of equal shares of a standard Laplace distribution
 SHARES = stats.laplace.ppf((np.arange(4000) + 0.5) / 4000)
 
 
@@ -139,12 +139,12 @@ def test_sequences_of_answers_follow_the_law(noise, seed):
     counts = [found.count(outcome) for outcome in outcomes]
     assert sum(counts) == 3000
 
-    def law(factor):
+    def distribution(factor):
         scales = factor * 4 / 3, factor * 8 / 3
         return [probability(a, queries[: len(a)], 5.5, *scales) for a in outcomes]
 
-    assert_counts_follow(counts, law(1.0))
-    assert_counts_detect(counts, law(0.5))
+    assert_counts_follow(counts, distribution(1.0))
+    assert_counts_detect(counts, distribution(0.5))
 
 
 @kinds
@@ -161,11 +161,11 @@ def test_the_threshold_is_drawn_anew_after_a_positive(noise, seed):
         return probability(answers, [query] * len(answers), 0.0, 1.0, 2.0)
 
     def fresh(outcome):
-        law, negatives = 1.0, 0
+        distribution, negatives = 1.0, 0
         for above in outcome:
-            law *= one(negatives, True) if above else 1.0
+            distribution *= one(negatives, True) if above else 1.0
             negatives = 0 if above else negatives + 1
-        return law * one(negatives, False)
+        return distribution * one(negatives, False)
 
     assert_counts_follow(counts, [fresh(o) for o in outcomes])
     kept = [probability(o, [query] * 3, 0.0, 1.0, 2.0) for o in outcomes]
@@ -185,7 +185,7 @@ def test_a_stream_ends_after_its_positives(noise):
         state, above = mechanism.step(state, 1e6, rng)
         assert above
         assert state._private_threshold != before
-    with pytest.raises(ValueError, match="planned for 2 positive answers, all given"):
+    with pytest.raises(ValueError, match="given all the 2 positive answers"):
         mechanism.step(state, 0.0, rng)
 
 
@@ -249,7 +249,7 @@ def laplace(epsilon, delta, noise="grid"):
 
 
 def upper_tail(k):
-    """Return P(X >= k) of the discrete Laplace law on the grid."""
+    """Return P(X >= k) of the discrete Laplace distribution on the grid."""
     q = exp(-1 / GRID)
     return q**k / (1 + q) if k >= 1 else 1 - q ** (1 - k) / (1 + q)
 

@@ -1,4 +1,4 @@
-"""What all mechanisms for votes have in common, and the laws of those with noise."""
+"""The contract of all vote mechanisms, and the distributions of noisy ones."""
 
 from dataclasses import fields, is_dataclass, replace
 from math import log, sqrt
@@ -20,22 +20,22 @@ from tacit._state import dumped, loaded
 from tacit.audit import replay
 from tacit.exceptions import PlanError
 from tacit.mechanisms import (
-    CLASS_VOTES,
     NO_ANSWER,
-    NUMBER_VOTES,
-    VOTES,
     ConfidentVotes,
     NoisyVotes,
     PublishedVotes,
-    Remaining,
     StableVotes,
     VoteMean,
-    VoteMechanism,
     VoteMedian,
+)
+from tacit.mechanisms._votes._base import Remaining, VoteMechanism, counts_of
+from tacit.mechanisms._votes._plans import (
+    CLASS_VOTES,
+    NUMBER_VOTES,
+    VOTES,
     VoteTerms,
     vote_mechanism,
 )
-from tacit.mechanisms.votes._counting import counts_of
 from tacit.privacy import (
     BoundedRange,
     Budget,
@@ -92,9 +92,11 @@ def test_all_mechanisms_are_named_and_exported():
 def test_answers_come_with_votes_where_the_mechanism_says_so(name):
     votes = planned(name, budget=Budget(50.0, 1e-5))
     answers = run(votes, [panel(name)] * 3, 0)[1]
-    told = [answer for answer in answers if answer.value is not NO_ANSWER]
-    assert told or name == "published"  # whose threshold is beyond so few teachers
-    assert all((answer.votes is not None) == votes.tells_votes for answer in told)
+    released = [answer for answer in answers if answer.value is not NO_ANSWER]
+    assert released or name == "published"  # whose threshold is beyond so few teachers
+    assert all(
+        (answer.votes is not None) == votes.releases_votes for answer in released
+    )
 
 
 @every
@@ -104,7 +106,7 @@ def test_a_plan_fits_its_budget_and_is_a_frozen_value(name, noise, neighbors):
     for epsilon in (0.01, 2.0, 1000.0):
         budget = Budget(epsilon, 1e-5, neighbors)
         if name == "published" and epsilon == 1000.0:
-            continue  # refused, as its noise is too little
+            continue  # rejected, as its noise is too little
         votes = planned(name, noise, budget)
         assert type(votes) is VOTES[name].mechanism
         assert isinstance(votes, VoteMechanism)
@@ -234,10 +236,10 @@ def test_places_beyond_the_classes_are_taken_in(name):
     meant = np.array([0, 2, 2, 2, 1] * 40)
     assert shown(run(votes, [wild] * 3, 0)[1]) == shown(run(votes, [meant] * 3, 0)[1])
     other = np.array([0, 0, 2, 2, 1] * 40)
-    if votes.tells_votes:
+    if votes.releases_votes:
         seen = (shown(run(votes, [panel] * 3, 0)[1]) for panel in (wild, other))
         assert next(seen) != next(seen)
-    with pytest.raises(ValueError, match="votes must be whole numbers"):
+    with pytest.raises(ValueError, match="votes must be integers"):
         run(votes, [wild.astype(float)], 0)
 
 
@@ -289,7 +291,7 @@ def test_a_mechanism_that_does_not_suit_the_votes_is_refused():
     with pytest.raises(ValueError, match="mechanism must be 'gnmax'"):
         planned("majority")
     for name in CLASS_VOTES:
-        with pytest.raises(PlanError, match="name the classes"):
+        with pytest.raises(PlanError, match="give n_classes"):
             planned(name, n_classes=None)
     for name in NUMBER_VOTES:
         with pytest.raises(PlanError, match="give y_range"):
@@ -300,7 +302,7 @@ def test_a_mechanism_that_does_not_suit_the_votes_is_refused():
                 planned(name, budget=Budget(1.0))
     pure = planned("median", budget=Budget(1.0))
     assert pure.curve(Neighbors.REPLACE_ONE).epsilon(0.0) <= 1.0
-    with pytest.raises(PlanError, match="ask fewer questions"):
+    with pytest.raises(PlanError, match="make fewer queries"):
         planned("median", budget=Budget(1e-6), n_queries=1000)
 
 
@@ -334,7 +336,7 @@ def test_noisy_votes_are_whole_numbers_of_a_public_cell(seed):
 
 
 def test_the_smallest_place_wins_a_tie():
-    # with so large a delta, a tie is told now and then by the noise alone
+    # with so large a delta, a tie is released now and then by the noise only
     stable = StableVotes(1.0, 1.0, 0.4, 3, 0)
     for tie, winner in (([2, 1, 2, 1], 1), ([2, 0, 0, 2], 0), ([1, 0, 2], 0)):
         firsts = [run(stable, [np.array(tie)], k)[1][0].value for k in range(20)]
@@ -368,9 +370,9 @@ def test_tests_of_confident_votes_pass_as_often_as_their_law_says(noise, seed):
     panel = np.repeat([0, 1], [9, 3])
     _, answers = run(votes, [panel] * 1500, seed)
     passed = [a for a in answers if a.value is not NO_ANSWER]
-    law = stats.norm.sf((12 - 9) / votes.test_scale)
-    assert 0.1 < law < 0.9
-    assert_probability(len(passed), len(answers), law)
+    distribution = stats.norm.sf((12 - 9) / votes.test_scale)
+    assert 0.1 < distribution < 0.9
+    assert_probability(len(passed), len(answers), distribution)
     off = stats.norm.sf((12 - 9) / (2 * votes.test_scale))
     with pytest.raises(AssertionError):
         assert_probability(len(passed), len(answers), off)
@@ -390,7 +392,7 @@ def test_noise_on_a_mean_follows_its_law(noise, seed):
     values = np.array([a.value for a in answers])
     assert values.min() >= -2
     assert values.max() <= 6
-    # what was cut is told too, and has the law of the noise to its ends
+    # what was cut is released too, and has the distribution of the noise to its ends
     before = np.array([a.votes for a in answers])
     assert before.shape == (1500, 1)
     assert_follows(before[:, 0], stats.norm(2.0, scale).cdf)
@@ -398,8 +400,8 @@ def test_noise_on_a_mean_follows_its_law(noise, seed):
     assert before.max() > 6
     assert np.array_equal(values, np.clip(before[:, 0], -2, 6))
     inside = values[(values > -2) & (values < 6)]
-    law = stats.truncnorm((-2 - 2) / scale, (6 - 2) / scale, 2.0, scale)
-    assert_follows(inside, law.cdf)
+    distribution = stats.truncnorm((-2 - 2) / scale, (6 - 2) / scale, 2.0, scale)
+    assert_follows(inside, distribution.cdf)
     wrong = stats.truncnorm(-4 / scale / 1.6, 4 / scale / 1.6, 2.0, 1.6 * scale)
     assert_detects(inside, wrong.cdf)
 
@@ -420,16 +422,16 @@ def test_a_median_is_drawn_by_its_odds(seed):
     numbers = np.array([0.0, 1.0, 1.0, 3.0, 4.0])
     # votes that keep a value from being a median: half of five less those up to it
     missed = np.array([1.5, 0.0, 0.5, 0.5, 1.5])
-    law = np.exp(-missed) / np.exp(-missed).sum()
+    distribution = np.exp(-missed) / np.exp(-missed).sum()
     _, answers = run(votes, [numbers] * 2000, seed)
     counts = [sum(a.value == v for a in answers) for v in range(5)]
-    assert_counts_follow(counts, law)
+    assert_counts_follow(counts, distribution)
     wrong = np.exp(-2 * missed) / np.exp(-2 * missed).sum()
     assert_counts_detect(counts, wrong)
 
 
 def test_one_vote_moves_every_score_of_a_median_by_at_most_one():
-    from tacit.mechanisms.ranks import PARTS, rank_scores  # noqa: PLC0415
+    from tacit.mechanisms.selection import PARTS, rank_scores  # noqa: PLC0415
 
     rng, most = as_generator(0), 0.0
     for _ in range(300):

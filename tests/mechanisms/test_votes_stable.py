@@ -1,4 +1,4 @@
-"""Winners told by stability, against exact integrals and published numbers."""
+"""Stable votes, against exact integrals and published numbers."""
 
 from dataclasses import replace
 from itertools import product
@@ -17,22 +17,12 @@ from benchmarks.ensemble.reference import (
 from tacit._random import as_generator
 from tacit._state import dumped, loaded
 from tacit.exceptions import PlanError
-from tacit.mechanisms import (
-    NO_ANSWER,
-    PublishedVotes,
-    StableVotes,
-    VoteTerms,
-    vote_mechanism,
-)
+from tacit.mechanisms import NO_ANSWER, PublishedVotes, StableVotes
+from tacit.mechanisms._votes import _stable
+from tacit.mechanisms._votes._base import distance_of_lead, lead_of, published_distance
+from tacit.mechanisms._votes._plans import VoteTerms, stable_votes, vote_mechanism
+from tacit.mechanisms._votes._probabilities import difference_tail, tail_point
 from tacit.mechanisms.noise import GRID, MAX_SCALE
-from tacit.mechanisms.votes import (
-    _stable,
-    distance_of_lead,
-    lead_of,
-    published_distance,
-    stable_votes,
-)
-from tacit.mechanisms.votes._tail import difference_tail, tail_point
 from tacit.privacy import ApproxDP, Budget, Neighbors, Repeated
 
 
@@ -139,13 +129,13 @@ def discrete_tail(at, first, second):
     reach = 60 * max(first, second)
     whole = np.arange(-reach, reach + 1)
 
-    def law(scale):
+    def distribution(scale):
         weights = np.exp(-np.abs(whole) / scale)
         return weights / weights.sum()
 
-    below = np.cumsum(law(first)[::-1])[::-1]  # of this or more
+    below = np.cumsum(distribution(first)[::-1])[::-1]  # of this or more
     wanted = np.clip(whole + at + 1 + reach, 0, len(whole) - 1)
-    return float((law(second) * below[wanted]).sum())
+    return float((distribution(second) * below[wanted]).sum())
 
 
 @pytest.mark.parametrize("scales", [(1, 1), (2, 1), (1, 4), (7, 3), (20, 30)])
@@ -311,7 +301,7 @@ def test_the_printed_noise_costs_what_the_table_says(epsilon):
         run = votes.event.event.epsilon
         by_lemma = composed_by_lemma(run, refusals + 1, 5e-7)
         assert by_lemma == pytest.approx(expected, abs=6e-4)
-        # the curve knows better, with what is told wrongly included
+        # the curve knows better, with what is released wrongly included
         assert votes.curve(Neighbors.REPLACE_ONE).epsilon(1e-6) <= expected + 6e-4
 
 
@@ -329,7 +319,7 @@ def test_the_printed_noise_is_refused_where_its_promise_is_not_kept(
     if kept:
         assert vote_mechanism("published", budget, terms) == votes
         return
-    with pytest.raises(PlanError, match=rf"does not keep epsilon={epsilon}"):
+    with pytest.raises(PlanError, match=rf"exceeds epsilon={epsilon}"):
         vote_mechanism("published", budget, terms)
 
 
@@ -357,7 +347,7 @@ def test_without_refusals_the_first_one_ends_the_stream(noise, seed):
     state, answer = votes.step(state, TIE, rng)
     assert answer.value is NO_ANSWER
     assert votes.remaining(state).ended
-    with pytest.raises(ValueError, match="all that it was planned for") as caught:
+    with pytest.raises(ValueError, match="answered all queries of its plan") as caught:
         votes.step(state, AGREED, rng)
     assert str(caught.value).count(".") == 1
 
@@ -434,14 +424,16 @@ def test_winners_are_told_as_often_as_the_law_says(noise, seed):
     for agreeing in (7, 9, 11):
         panel = np.r_[np.ones(agreeing, dtype=int), np.zeros(3, dtype=int)]
         at = distance_of_lead(agreeing - 3)
-        told = sum(
+        released = sum(
             votes.step(votes.init(rng), panel, rng)[1].value == 1 for _ in range(n)
         )
-        law = votes.release_probability(at)
-        assert 0.03 < law < 0.99
-        assert told == pytest.approx(n * law, abs=5.5 * (n * law * (1 - law)) ** 0.5)
+        distribution = votes.release_probability(at)
+        assert 0.03 < distribution < 0.99
+        assert released == pytest.approx(
+            n * distribution, abs=5.5 * (n * distribution * (1 - distribution)) ** 0.5
+        )
         off = votes.release_probability(at - 1)
-        assert abs(told - n * off) > 5.5 * (n * off * (1 - off)) ** 0.5
+        assert abs(released - n * off) > 5.5 * (n * off * (1 - off)) ** 0.5
 
 
 def test_unknown_refusals_are_as_many_as_the_agreement_allows():
@@ -451,7 +443,7 @@ def test_unknown_refusals_are_as_many_as_the_agreement_allows():
     assert votes.distance_needed(0.01) <= terms.distance
     more = stable_votes(budget, 3, votes.max_refusals + 1)
     assert more.distance_needed(0.01) > terms.distance
-    # no more than questions, and none where nothing can be told
+    # no more than questions, and none where nothing can be released
     assert vote_mechanism("stable", Budget(900.0, 1e-6), terms).max_refusals == 60
     few = replace(terms, n_teachers=3)
     assert vote_mechanism("stable", budget, few).max_refusals == 0

@@ -1,4 +1,4 @@
-"""The sampler over many scores: exact odds, exact updates, exact privacy."""
+"""The sampler over many scores: exact probabilities, exact updates, exact privacy."""
 
 from fractions import Fraction
 from math import log
@@ -40,18 +40,18 @@ def slots(sampler):
     return slot
 
 
-def structure_law(sampler):
-    """Return the exact odds of every index, read off slots and acceptances."""
-    unit, odds = 1 << sampler.bits, []
+def structure_distribution(sampler):
+    """Return the exact probabilities of every index, read off slots and acceptances."""
+    unit, weights = 1 << sampler.bits, []
     for sign in (1, -1) if sampler.both_signs else (1,):
         for entry, slot in enumerate(slots(sampler)):
             exponent = sign * int(sampler._private_exponents[entry])
             gap = ((sampler._base + int(slot)) << sampler.bits) - exponent
             assert gap >= 0
             accepted = Fraction(power_of_half(gap % unit, sampler.bits), ONE)
-            odds.append(2 ** int(slot) * accepted / 2 ** (gap // unit))
-    total = sum(odds)
-    return [weight / total for weight in odds]
+            weights.append(2 ** int(slot) * accepted / 2 ** (gap // unit))
+    total = sum(weights)
+    return [weight / total for weight in weights]
 
 
 def softmax(exponents, bits):
@@ -107,8 +107,8 @@ def test_structure_has_the_odds_of_the_rounded_scores(both_signs, scores):
         rtol=1e-6,
     )
     signed = np.concatenate([exponents, -exponents]) if both_signs else exponents
-    law = np.array([float(p) for p in structure_law(sampler)])
-    np.testing.assert_allclose(law, softmax(signed, sampler.bits), rtol=1e-12)
+    distribution = np.array([float(p) for p in structure_distribution(sampler)])
+    np.testing.assert_allclose(distribution, softmax(signed, sampler.bits), rtol=1e-12)
 
 
 @signs
@@ -126,7 +126,7 @@ def test_updates_leave_what_a_fresh_structure_has(both_signs, spread, seed):
     fresh = make(scores, both_signs)
     np.testing.assert_array_equal(sampler._private_exponents, fresh._private_exponents)
     if spread == 1.0:  # elsewhere the fractions are long
-        assert structure_law(sampler) == structure_law(fresh)
+        assert structure_distribution(sampler) == structure_distribution(fresh)
 
 
 def test_a_fall_of_the_best_rebuilds_and_a_rise_moves_the_window():
@@ -152,8 +152,8 @@ def test_frequencies_are_those_of_the_dense_mechanism(both_signs, seed):
     all_scores = np.concatenate([scores, -scores]) if both_signs else scores
     counts = np.bincount(choices, minlength=len(all_scores))
     dense = Exponential(EPSILON, SENSITIVITY)._exponents(all_scores) / GRID
-    law = np.exp(dense) / np.exp(dense).sum()
-    assert_counts_follow(counts, law)
+    distribution = np.exp(dense) / np.exp(dense).sum()
+    assert_counts_follow(counts, distribution)
     for wrong in (0.7, 1.4):
         other = np.exp(wrong * dense) / np.exp(wrong * dense).sum()
         assert_counts_detect(counts, other)
@@ -169,11 +169,11 @@ def test_candidates_below_all_levels_keep_their_odds(seed):
     sampler._private_exponents[0] = 0
     sampler._base = 3
     counts = np.bincount([sampler._draw(rng) for _ in range(3000)], minlength=4)
-    law = np.array([float(p) for p in structure_law(sampler)])
+    distribution = np.array([float(p) for p in structure_distribution(sampler)])
     np.testing.assert_allclose(
-        law, softmax(sampler._private_exponents, sampler.bits), rtol=1e-12
+        distribution, softmax(sampler._private_exponents, sampler.bits), rtol=1e-12
     )
-    assert_counts_follow(counts, law)
+    assert_counts_follow(counts, distribution)
     assert_counts_detect(counts, np.full(4, 0.25))
 
 
@@ -243,5 +243,5 @@ def test_same_seed_same_draws(seed):
 def test_bad_parameters_are_refused():
     with pytest.raises(ValueError, match="epsilon"):
         make([0.0], epsilon=0.0)
-    with pytest.raises(ValueError, match="candidates"):
+    with pytest.raises(ValueError, match="scores must have 1 to 2"):
         make([])

@@ -12,7 +12,8 @@ from tests.sensitivity.pairs import ADD, REPLACE, numbers, pairs_of
 
 from tacit._random import as_generator
 from tacit.ensemble import PrivateLabeler
-from tacit.mechanisms import CLASS_VOTES, NUMBER_VOTES, StableRelease
+from tacit.mechanisms import StableRelease
+from tacit.mechanisms._votes._plans import CLASS_VOTES, NUMBER_VOTES
 from tacit.mechanisms.subsets import RATE_CELLS
 from tacit.recommend import (
     SOLVERS,

@@ -27,7 +27,7 @@ from tacit.convex import (
 )
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms import random_blocks
+from tacit.mechanisms.subsets import random_blocks
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers._base import Problem
 from tacit.solvers.sample_and_aggregate import (

@@ -225,7 +225,7 @@ def check_votes(
     labeler: PrivateLabeler, planned: LabelerPlan, schema: Schema, pool: Pool
 ) -> None:
     """Refuse votes where there will be none, or a table that has such columns."""
-    if not planned.mechanism.tells_votes:
+    if not planned.mechanism.releases_votes:
         raise Rejected(
             "--votes are released by --mechanism gnmax, confident_gnmax and mean "
             "alone; leave the option out."

@@ -15,7 +15,7 @@ from tacit._random import keyed_generator
 from tacit.ensemble._chunks import row_digests
 from tacit.ensemble._labeler_plan import LabelerPlan
 from tacit.mechanisms import NO_ANSWER, NoAnswer
-from tacit.mechanisms.votes import Remaining, VoteAnswer
+from tacit.mechanisms._votes._base import Remaining, VoteAnswer
 from tacit.privacy import Entry
 
 __all__ = ["FitStart", "LabelerState", "Labels", "asked", "gathered", "started"]

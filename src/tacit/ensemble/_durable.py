@@ -22,7 +22,7 @@ from tacit.ensemble._labeler_plan import LabelerPlan, planned_labeler, voting_of
 from tacit.ensemble._rows import Rows, checked_rows, one_row, table_of, teacher_seeds
 from tacit.ensemble._teachers import LateTeachers, TeachersLost
 from tacit.mechanisms import NO_ANSWER, NoAnswer
-from tacit.mechanisms.votes import Remaining, VoteAnswer
+from tacit.mechanisms._votes._base import Remaining, VoteAnswer
 from tacit.privacy import Entry, Ledger
 
 __all__ = ["DurableLabeler"]

@@ -28,17 +28,16 @@ from tacit.ensemble._teacher_plan import (
 )
 from tacit.ensemble._worker import ClassVoting, NumberVoting
 from tacit.exceptions import PlanError
-from tacit.mechanisms.votes import (
+from tacit.mechanisms._votes._base import FAILURE, VoteMechanism
+from tacit.mechanisms._votes._plans import (
     CLASS_VOTES,
-    FAILURE,
     NUMBER_VOTES,
     VOTES,
-    SparseVotes,
-    VoteDistribution,
-    VoteMechanism,
     VoteTerms,
     vote_mechanism,
 )
+from tacit.mechanisms._votes._probabilities import VoteDistribution
+from tacit.mechanisms._votes._stable import SparseVotes
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.privacy.report import in_words
 
@@ -104,7 +103,7 @@ class LabelerPlan(PlainNumbers):
     @property
     def n_votes(self) -> int | None:
         """Noisy numbers that come with an answer, as `Labels.votes`; None for none."""
-        told = self.mechanism.tells_votes
+        told = self.mechanism.releases_votes
         return getattr(self.mechanism, "n_classes", 1) if told else None
 
     def __str__(self) -> str:
@@ -403,7 +402,7 @@ def auto_teachers(n_rows: int, budget: Budget, mechanism: str, **facts: Any) -> 
         law = VoteDistribution(
             n_teachers, terms.agreement, max(2, terms.n_classes or 2)
         )
-        one = votes.told(((1.0, law),))
+        one = votes.outcome(((1.0, law),))
         return (one.right if sparse else one.accuracy) >= 1 - FAILURE
 
     return 1 + bisect_left(range(1, most), True, key=enough)

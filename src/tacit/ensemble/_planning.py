@@ -24,7 +24,7 @@ from tacit.ensemble._teacher_plan import (
     expected_of,
 )
 from tacit.exceptions import PlanError
-from tacit.mechanisms.votes import (
+from tacit.mechanisms._votes._plans import (
     CLASS_VOTES,
     NUMBER_VOTES,
     VoteTerms,

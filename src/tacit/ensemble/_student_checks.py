@@ -19,7 +19,7 @@ from tacit.ensemble._labeler_plan import (
     refuse_no_learner,
 )
 from tacit.ensemble._rows import refuse_undeclared
-from tacit.mechanisms.votes import VOTES
+from tacit.mechanisms._votes._plans import VOTES
 
 __all__ = ["dry_run", "not_taken", "refuse_student", "refuse_values"]
 
@@ -66,7 +66,7 @@ def refuse_student(student: Any, labeler: Any, targets: str, unanswered: str) ->
 
 def _tells_votes(labeler: Any) -> bool:
     name = auto_mechanism(labeler.mechanism, numbers=is_regressor(labeler.estimator))
-    return name in VOTES and VOTES[name].mechanism.tells_votes
+    return name in VOTES and VOTES[name].mechanism.releases_votes
 
 
 def not_taken(error: Exception, by: str) -> Exception:

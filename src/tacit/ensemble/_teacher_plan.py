@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from tacit._validate import PlainNumbers
-from tacit.mechanisms.votes import VoteDistribution
+from tacit.mechanisms._votes._probabilities import VoteDistribution
 from tacit.privacy import Budget
 
 __all__ = ["Agreement", "Group", "TeacherPlan", "agreement_groups", "expected_of"]
@@ -229,6 +229,6 @@ def expected_of(
         noise_scale=votes.scale,
         least_lead=votes.lead_needed(),
         fraction_answered=votes.fraction_answered(laws, n_queries),
-        label_accuracy=votes.told(laws).accuracy,
+        label_accuracy=votes.outcome(laws).accuracy,
         error=None,
     )

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tacit._random import RandomSource, public_generator
 from tacit._validate import at_least
 from tacit._validate import fraction as part_of_one
-from tacit.mechanisms import fixed_subset, random_blocks
+from tacit.mechanisms.subsets import fixed_subset, random_blocks
 from tacit.privacy import Neighbors
 
 __all__ = ["hold_out", "test_size_of"]

@@ -16,7 +16,7 @@ from tacit.feature_selection._base import PrivateSelector
 from tacit.feature_selection._sums import ExactSums, check_row_count
 from tacit.mechanisms import Exponential
 from tacit.mechanisms.grid import noise_assumptions
-from tacit.mechanisms.integer_noise import FEW_ROWS
+from tacit.mechanisms.integer_noise import ROW_LIMIT_ASSUMPTION
 from tacit.privacy import BoundedRange, Budget, Event, Neighbors, calibrate
 
 __all__ = ["ExponentialPlan", "ExponentialSelector", "subset_at"]
@@ -82,7 +82,7 @@ class ExponentialPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return (FEW_ROWS, *noise_assumptions(self.noise))
+        return (ROW_LIMIT_ASSUMPTION, *noise_assumptions(self.noise))
 
     def scores(self, X: Any, y: Array) -> Array:
         """Return the score of each set of columns, in lexicographic order."""

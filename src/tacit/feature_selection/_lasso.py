@@ -16,7 +16,7 @@ from tacit.feature_selection._lasso_distance import (
 )
 from tacit.feature_selection._sums import check_row_count
 from tacit.mechanisms import StableRelease
-from tacit.mechanisms.integer_noise import FEW_ROWS
+from tacit.mechanisms.integer_noise import ROW_LIMIT_ASSUMPTION
 from tacit.privacy import Event
 from tacit.solvers._base import require_delta
 
@@ -54,7 +54,7 @@ class LassoStabilityPlan:
     @property
     def assumptions(self) -> tuple[str, ...]:
         return (
-            FEW_ROWS,
+            ROW_LIMIT_ASSUMPTION,
             f"planned for {self.n_rows} rows; another number costs accuracy only",
         )
 

@@ -15,9 +15,13 @@ from scipy import sparse
 from tacit.feature_selection._sums import UNIT, WHOLE
 from tacit.mechanisms import Exponential, Gaussian, Laplace
 from tacit.mechanisms.grid import noise_assumptions
-from tacit.mechanisms.integer_noise import FEW_ROWS
-from tacit.mechanisms.ranks import PARTS, rank_scores, rank_sensitivity
-from tacit.mechanisms.selection import check_choice_size
+from tacit.mechanisms.integer_noise import ROW_LIMIT_ASSUMPTION
+from tacit.mechanisms.selection import (
+    PARTS,
+    check_choice_size,
+    rank_scores,
+    rank_sensitivity,
+)
 from tacit.privacy import (
     BoundedRange,
     Budget,
@@ -115,7 +119,7 @@ class PeelPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return (FEW_ROWS, *noise_assumptions(self.noise))
+        return (ROW_LIMIT_ASSUMPTION, *noise_assumptions(self.noise))
 
     @property
     def rows_changed(self) -> int:

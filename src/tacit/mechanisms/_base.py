@@ -1,4 +1,4 @@
-"""What every mechanism shares: it is an event that can be drawn."""
+"""The base class of mechanisms: an event that can be drawn."""
 
 from abc import ABC, abstractmethod
 

@@ -147,10 +147,10 @@ def rounded_normal(words: Words, out: NDArray[np.int64], done: int) -> tuple[int
     Notes
     -----
     **Bound.** Algorithm N of Karney (2016), "Sampling exactly from the normal
-    distribution", ACM TOMS 42(1), with its integer part k drawn from a table. The law
-    is within 2**-120 of the exact one in total variation, for independent uniform
-    words. Couple a draw with one on real deviates whose first 128 bits are our words
-    (127 for x, as one bit is the sign).
+    distribution", ACM TOMS 42(1), with its integer part k drawn from a table. The
+    distribution is within 2**-120 of the exact one in total variation, for independent
+    uniform words. Couple a draw with one on real deviates whose first 128 bits are our
+    words (127 for x, as one bit is the sign).
 
     The table moves each of 13 steps by at most 2**-128 and takes k >= 14, of
     probability below 2**-140, for 13: the two draws part at a proposal of k with
@@ -179,7 +179,7 @@ def wide_normal(words: Words, out: Words, done: int) -> tuple[int, int]:
     """Fill rows of ``out`` with k and the two words of x; return draws and words used.
 
     The draw is ``k + x`` with x in [0, 1) to 127 bits; the last bit of the second word
-    is the sign. Its law is as near the exact one as that of `rounded_normal`.
+    is the sign. Its distribution is as near the exact one as that of `rounded_normal`.
     """
     start = 0
     while done < len(out):

@@ -1,8 +1,8 @@
 """Loops that keep candidates sorted by the whole part of their exponent.
 
-Candidates stand in ``order``, slot by slot: slot s holds
+Candidates are in ``order``, slot by slot: slot s holds
 ``order[start[s]:start[s + 1]]``. Slot 0 is for all levels below ``base``, slot s >= 1
-for level ``base + s - 1``. ``place`` is the inverse of ``order``. One step between
+for level ``base + s - 1``. ``position`` is the inverse of ``order``. One step between
 slots is one swap and one boundary moved, so a small change of a score is cheap
 whatever the number of candidates.
 """
@@ -72,7 +72,7 @@ def update(
     changed: Indices,
     values: Exponents,
 ) -> int:
-    """Give some candidates new exponents; return base, which rises with the top."""
+    """Update some exponents in place; return base, which rises with the top."""
     last = len(start) - 2
     for i in range(len(changed)):
         j = changed[i]

@@ -45,7 +45,7 @@ class Gaussian(Drawable):
     **Guarantee.** The value is rounded to a grid of 2^-32 noise scales and the normal,
     drawn exactly, to the same grid: their sum is the rounding of a Gaussian mechanism,
     hence a post-processing of it. What rounding the value adds to the sensitivity, one
-    cell a coordinate, is made up for by more noise.
+    cell a coordinate, is compensated by more noise.
     """
 
     multiplier: float
@@ -90,7 +90,7 @@ class Laplace(Drawable):
     -----
     **Guarantee.** Pure privacy with epsilon ``1 / multiplier`` (Dwork, McSherry, Nissim
     and Smith 2006), for discrete Laplace noise on the grid too (Ghosh, Roughgarden and
-    Sundararajan 2012), whose law is drawn exactly.
+    Sundararajan 2012), whose distribution is drawn exactly.
     """
 
     multiplier: float
@@ -150,8 +150,8 @@ class L2Laplace(Drawable):
     **Guarantee.** Pure privacy with epsilon ``1 / multiplier``, by the triangle
     inequality (Chaudhuri, Monteleoni and Sarwate 2011). On the grid the noise is the
     product of the norm of ``size + 1`` exact normals and ``size`` others, computed in
-    integers with 127 fractional bits and rounded; the distance from the exact law is
-    stated in the event and enters the slack.
+    integers with 127 fractional bits and rounded; the distance from the exact
+    distribution is stated in the event and enters the slack.
     """
 
     multiplier: float
@@ -180,7 +180,7 @@ class L2Laplace(Drawable):
         value = np.asarray(value, dtype=np.float64)
         if value.size != self.size:
             raise ValueError(
-                f"L2Laplace was planned for {self.size} numbers, got {value.size}."
+                f"value must have {self.size} entries, as planned, got {value.size}."
             )
         scale = self.scale()
 
@@ -223,7 +223,7 @@ class SymmetricGaussian(Drawable):
         return GaussianNoise(self.multiplier)
 
     def scale(self, size: int) -> float:
-        """Return the deviation on the diagonal of a matrix of ``size`` columns."""
+        """Return the standard deviation on the diagonal, for ``size`` columns."""
         gaussian = Gaussian(self.multiplier, self.sensitivity, self.noise)
         return gaussian.scale(size * (size + 1) // 2)
 

@@ -37,15 +37,15 @@ MOST_SCORE = 1e300
 
 
 def check_noise(noise: str) -> None:
-    """Refuse an unknown kind of noise."""
+    """Check that ``noise`` is ``"grid"`` or ``"float"``."""
     one_of(("grid", "float"), noise=noise)
 
 
 def noise_assumptions(noise: str) -> tuple[str, ...]:
-    """Return what noise of this kind makes the guarantee assume."""
+    """Return the assumptions that this kind of noise adds to the guarantee."""
     if noise == "grid":
         return ()
-    return ("noise has no last digits: it was drawn in floating point, for research",)
+    return ("floating-point noise: its low-order bits may leak information",)
 
 
 def enlarged(multiplier: float, sensitivity: float, norm_of_ones: float) -> float:
@@ -55,13 +55,13 @@ def enlarged(multiplier: float, sensitivity: float, norm_of_ones: float) -> floa
     where ``norm_of_ones`` is the norm, in that of the sensitivity, of a vector of ones.
     """
     # [grid:rounding]
-    share = multiplier * ROUNDING * norm_of_ones / GRID
-    if share > 0.5:
+    rounding = multiplier * ROUNDING * norm_of_ones / GRID
+    if rounding > 0.5:
         raise PlanError(
             f"A noise multiplier of {multiplier:.3g} is too large for the grid; raise "
             "epsilon or delta, or use noise='float'."
         )
-    scale = multiplier * sensitivity / (1 - share)
+    scale = multiplier * sensitivity / (1 - rounding)
     if not 1e-250 < scale < 1e250:
         raise PlanError(
             f"Noise of scale {scale:.3g} is out of the range of the grid; rescale the "

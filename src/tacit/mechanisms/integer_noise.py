@@ -1,7 +1,7 @@
-"""Noise in whole numbers, for sums of whole numbers.
+"""Noise in integers, for sums of integers.
 
-A row's part of a sum is a whole number of at most `units`, so the sum has no round-off
-and its sensitivity is known exactly. Noise of `GRID` whole numbers is added: the scale
+A row's part of a sum is an integer of at most `units`, so the sum has no round-off
+and its sensitivity is known exactly. Noise of `GRID` integers is added: the scale
 of the noise is fixed, and the multiplier decides how many units a row has.
 """
 
@@ -28,37 +28,37 @@ from tacit.mechanisms.noise import GRID
 from tacit.privacy import Event, GaussianNoise, LaplaceNoise
 
 __all__ = [
-    "FEW_ROWS",
     "MAX_INTEGER_ROWS",
     "MOST_UNITS",
+    "ROW_LIMIT_ASSUMPTION",
     "DiscreteGaussian",
     "DiscreteLaplace",
 ]
 
 Integers = NDArray[np.int64]
 
-# Parts of so many units are exact in floating point, with 16 bits to spare
+# Parts of at most this many units are exact in floating point, with 16 bits to spare
 MOST_UNITS = 2**36
-# With fewer, rounding a row's part would be seen in the sum
+# With fewer, the rounding of a row's part would be visible in the sum
 LEAST_UNITS = 2**8
 # Up to this many rows a sum stays below 2^62; more wrap around, which is harmless to
 # privacy and useless
 MAX_INTEGER_ROWS = 2**26
-# What reports say of it
-FEW_ROWS = f"there are at most 2^{MAX_INTEGER_ROWS.bit_length() - 1} rows"
+# The assumption as reports print it
+ROW_LIMIT_ASSUMPTION = f"there are at most 2^{MAX_INTEGER_ROWS.bit_length() - 1} rows"
 
 
 @lru_cache
 def integer_units(multiplier: float, sensitivity: float) -> int:
     """Return the units that make noise of `GRID` at least ``multiplier`` times."""
-    # roots and other fractions may have been rounded down, by less than one place
+    # roots and other fractions may have been rounded down, by less than one ulp
     exact = sensitivity == int(sensitivity)
     bound = sensitivity if exact else nextafter(sensitivity, inf)
     # [whole:units] in rational numbers, so that the floor is on the safe side
     units = int(Fraction(GRID) / (Fraction(multiplier) * Fraction(bound)))
     if units < LEAST_UNITS:
         raise PlanError(
-            f"A noise multiplier of {multiplier:.3g} is too large for whole numbers; "
+            f"A noise multiplier of {multiplier:.3g} is too large for integers; "
             "raise epsilon or delta, or make fewer updates."
         )
     return min(MOST_UNITS, units)
@@ -66,7 +66,7 @@ def integer_units(multiplier: float, sensitivity: float) -> int:
 
 @dataclass(frozen=True)
 class _Discrete(Drawable):
-    """What both kinds of noise in whole numbers share."""
+    """Base of both kinds of integer noise."""
 
     multiplier: float
     sensitivity: float = 2.0
@@ -80,16 +80,16 @@ class _Discrete(Drawable):
 
     @property
     def units(self) -> int:
-        """Most whole numbers that a row may add to an entry of the sum."""
+        """Largest integer that a row may add to an entry of the sum."""
         return integer_units(self.multiplier, self.sensitivity)
 
     @property
     def scale(self) -> float:
-        """Scale of the noise, in whole numbers."""
+        """Scale of the noise, in integers."""
         return float(GRID)
 
     def draws(self, n: int, rng: Generator) -> Integers:
-        """Return ``n`` whole numbers to add, for a kernel that adds them itself."""
+        """Return ``n`` integers to add, for a kernel that adds them itself."""
         at_least(0, n=n)
         return self._noise((int(n),), rng)
 
@@ -120,10 +120,10 @@ class _Discrete(Drawable):
 
 @dataclass(frozen=True)
 class DiscreteGaussian(_Discrete):
-    """Add Gaussian noise in whole numbers to sums of whole numbers.
+    """Add Gaussian noise in integers to sums of integers.
 
-    The noise has a deviation of 2^32 whole numbers. A row may add up to `units` of them
-    to a sum, as many as make the noise ``multiplier`` times the sensitivity.
+    The noise has a standard deviation of 2^32 integers. A row may add up to `units` of
+    them to a sum, as many as make the noise ``multiplier`` times the sensitivity.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class DiscreteGaussian(_Discrete):
 
     Notes
     -----
-    **Guarantee.** A whole number plus a rounded normal is the rounding of their sum,
+    **Guarantee.** An integer plus a rounded normal is the rounding of their sum,
     hence a post-processing of the Gaussian mechanism of this multiplier (Dong, Roth and
     Su 2022, Theorem 2.7). Nothing is rounded that depends on other rows, so nothing is
     added to the sensitivity. Sums that leave 64 bits wrap around, which is
@@ -161,7 +161,7 @@ class DiscreteGaussian(_Discrete):
 
 @dataclass(frozen=True)
 class DiscreteLaplace(_Discrete):
-    """Add discrete Laplace noise to sums of whole numbers.
+    """Add discrete Laplace noise to sums of integers.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class DiscreteLaplace(_Discrete):
     -----
     **Guarantee.** Pure privacy with epsilon ``1 / multiplier``: probabilities are
     proportional to ``exp(-|i| / 2^32)`` and sums move by at most ``2^32 / multiplier``
-    whole numbers in L1 (Ghosh, Roughgarden and Sundararajan 2012).
+    integers in L1 (Ghosh, Roughgarden and Sundararajan 2012).
     """
 
     @property

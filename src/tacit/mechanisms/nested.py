@@ -1,4 +1,4 @@
-"""The exponential mechanism on a grid of any dimension, in whole numbers."""
+"""The exponential mechanism on a grid of any dimension, in integers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Integers = NDArray[np.int64]
 
 # Binary digits of the factor by which one box more makes a point likelier
 FACTOR_BITS = 96
-# A factor beyond e^20 changes nothing that is drawn
-MAX_DERIVATIVE = 20.0
+# A factor beyond e^20 changes no draw
+MAX_LOG_FACTOR = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class NestedBoxes:
         return [prod(side) for side in sides]
 
     def depth(self, point: Integers) -> int:
-        """Return how many of the boxes a point is in."""
+        """Return the number of boxes that contain a point."""
         inside = (self.lows <= point) & (point <= self.highs)
         return int(inside.all(axis=1).sum())
 
@@ -58,7 +58,7 @@ class NestedBoxes:
 
 @dataclass(frozen=True)
 class NestedExponential(Drawable):
-    """Draw a point of the outermost box, likelier the more boxes it is in.
+    """A draw of a point of the outermost box, weighted by the number of its boxes.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class NestedExponential(Drawable):
     outermost box and change by at most one the number of boxes that any point is in: it
     is the exponential mechanism with that number as the score (McSherry and Talwar
     2007, Theorem 6; Dong, Durfee and Rogers 2020, Lemma 3.2). Factors and volumes are
-    whole numbers, so the law is exact. How long a draw takes depends on the boxes.
+    integers, so the distribution is exact. How long a draw takes depends on the boxes.
     """
 
     epsilon: float
@@ -86,17 +86,17 @@ class NestedExponential(Drawable):
         return BoundedRange(self.epsilon)
 
     @property
-    def derivative(self) -> float:
+    def log_factor(self) -> float:
         """Logarithm of the factor of one box more."""
-        return min(self.epsilon / 2, MAX_DERIVATIVE)
+        return min(self.epsilon / 2, MAX_LOG_FACTOR)
 
     def weights(self, n_boxes: int) -> list[int]:
         """Return how likely points are that are in one box, in two, and so on."""
         # [nested:weights] rounded down at every step, so no ratio passes the factor
         with localcontext(Context(prec=60)):
-            # a few units of the last digit less make up for rounding
+            # less by a few units of the last digit, which exceeds the rounding
             factor = int(
-                Decimal(self.derivative).exp()
+                Decimal(self.log_factor).exp()
                 * (1 - Decimal("1e-57"))
                 * (1 << FACTOR_BITS)
             )
@@ -113,13 +113,13 @@ class NestedExponential(Drawable):
 
     def __call__(self, boxes: NestedBoxes, rng: Generator) -> Integers:
         def draw() -> Integers:
-            # [nested:draw] a box by its share of the total, then any of its points
+            # [nested:draw] a box by its part of the total, then any of its points
             steps = self.steps(len(boxes.lows))
-            shares = [a * v for a, v in zip(steps, boxes.volumes(), strict=True)]
-            left = draws.uniform_below(sum(shares), rng)
+            fractions = [a * v for a, v in zip(steps, boxes.volumes(), strict=True)]
+            left = draws.uniform_below(sum(fractions), rng)
             chosen = 0
-            while left >= shares[chosen]:
-                left -= shares[chosen]
+            while left >= fractions[chosen]:
+                left -= fractions[chosen]
                 chosen += 1
             low, high = boxes.lows[chosen], boxes.highs[chosen]
             return np.asarray(rng.integers(low, high + 1), dtype=np.int64)

@@ -1,10 +1,10 @@
 """Draws of noise: exact integers for releases, floats for research.
 
 The integer samplers compare uniform 64-bit words in integer arithmetic, so no
-floating-point rounding shapes the law (Mironov 2012 shows how that leaks). The same
-generator state gives the same draws however the words are cut into chunks, and a
-longer draw begins with the shorter one. How far a call moves the generator depends
-on its size and on the words it met, and on nothing else.
+floating-point rounding shapes the distribution (Mironov 2012 shows how that leaks). The
+same generator state gives the same draws however the words are split into chunks, and a
+longer draw begins with the shorter one. How far a call moves the generator depends on
+its size and on the words it met, and on nothing else.
 """
 
 from collections.abc import Callable
@@ -54,9 +54,9 @@ def rounded_normal(size: Size, rng: Generator) -> Integers:
 
     Notes
     -----
-    **Guarantee.** Each draw is within 2**-120 in total variation of the normal law
-    rounded to the nearest integer, for independent uniform words [1]_. Rounding is
-    post-processing of the Gaussian mechanism on the grid.
+    **Guarantee.** Each draw is within 2**-120 in total variation of the normal
+    distribution rounded to the nearest integer, for independent uniform words [1]_.
+    Rounding is post-processing of the Gaussian mechanism on the grid.
 
     References
     ----------
@@ -93,11 +93,11 @@ def rounded_gamma_norm(size: int, rng: Generator) -> Integers:
     -----
     **Guarantee.** v is the norm of ``size + 1`` standard normals times a vector of
     ``size`` others: given the norm it is Gaussian with a squared scale of chi-squared
-    law, and that mixture has the density wanted (Kotz, Kozubowski and Podgorski 2001,
-    Section 5.2.1). Normals carry 127 bits after the point and products are exact
-    integers, so a coordinate is rounded otherwise than in exact arithmetic with
-    probability below ``sqrt(size) 2**-92``: all of them are within ``size**1.5
-    2**-90`` of the exact law, the distance of the normals included.
+    distribution, and that mixture has the density wanted (Kotz, Kozubowski and
+    Podgorski 2001, Section 5.2.1). Normals carry 127 bits after the point and products
+    are exact integers, so a coordinate is rounded otherwise than in exact arithmetic
+    with probability below ``sqrt(size) 2**-92``: all of them are within ``size**1.5
+    2**-90`` of the exact distribution, the distance of the normals included.
     """
     from tacit.mechanisms import _kernels  # noqa: PLC0415 - numba loads on first use
 
@@ -125,7 +125,7 @@ def bernoulli(cells: int, n_words: int, rng: Generator) -> bool:
 
 
 def uniform_below(end: int, rng: Generator) -> int:
-    """Return each whole number from zero to below ``end`` as likely as any other.
+    """Return each integer from zero to below ``end`` as likely as any other.
 
     Notes
     -----
@@ -183,9 +183,9 @@ def permute_and_flip_index(scores: ArrayLike, scale: int, rng: Generator) -> int
 
     Notes
     -----
-    **Guarantee.** Exact for independent uniform words. The law is that of Algorithm 1
-    of [1]_, at least as good as the exponential mechanism for the same ``scale``. The
-    running time depends on the scores.
+    **Guarantee.** Exact for independent uniform words. The distribution is that of
+    Algorithm 1 of [1]_, at least as good as the exponential mechanism for the same
+    ``scale``. The running time depends on the scores.
 
     References
     ----------

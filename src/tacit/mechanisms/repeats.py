@@ -1,4 +1,4 @@
-"""How often a search repeats: exact draws of a secret number of runs."""
+"""The random number of runs of a private search, drawn exactly."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ WORD = 64
 
 @dataclass(frozen=True)
 class RandomRepeats:
-    """A number of runs with the truncated negative binomial law.
+    """A number of runs with the truncated negative binomial distribution.
 
-    The best of so many runs costs little more than one of them, as long as nobody
-    learns the number.
+    The best of this many runs costs little more than one of them, as long as the number
+    stays secret.
 
     Parameters
     ----------
     eta
-        Shape, above -1: 1 is the geometric law, 0 the logarithmic one.
+        Shape, above -1: 1 is the geometric distribution, 0 the logarithmic one.
     gamma
-        Chance of stopping, between 0 and 1.
+        Probability of stopping, between 0 and 1.
 
     Notes
     -----
-    **Guarantee.** `tacit.privacy.RepeatAndSelect` of one run. The law (Papernot and
-    Steinke 2022, Definition 1) is drawn exactly for the very numbers of the event:
-    fractions are compared with uniform integers. It has no largest value, since a cap
-    would be another law; beyond its mean it falls like ``(1 - gamma)^k``.
+    **Guarantee.** `tacit.privacy.RepeatAndSelect` of one run. The distribution
+    (Papernot and Steinke 2022, Definition 1) is drawn exactly for the very numbers of
+    the event: fractions are compared with uniform integers. It has no largest value,
+    since a cap would be another distribution; beyond its mean it falls like ``(1 -
+    gamma)^k``.
 
     References
     ----------
@@ -49,10 +50,10 @@ class RandomRepeats:
 
     def __post_init__(self) -> None:
         plain(self)
-        self.event(PureDP(1.0))  # which refuses what is no such law
+        self.event(PureDP(1.0))  # which checks the parameters
 
     def event(self, one: Event) -> RepeatAndSelect:
-        """Return the event of the best of so many runs of ``one``."""
+        """Return the event of the best of this many runs of ``one``."""
         return RepeatAndSelect(one, self.eta, self.gamma)
 
     @property
@@ -64,7 +65,7 @@ class RandomRepeats:
         """Return the number of runs, at least one. Private: do not publish."""
         eta, more = Fraction(self.eta), 1 - Fraction(self.gamma)
         if eta <= 1:
-            # [repeat:draw] odds (1 - gamma)^k (1 + eta)...(k - 1 + eta) / k!
+            # [repeat:draw] weights (1 - gamma)^k (1 + eta)...(k - 1 + eta) / k!
             while True:
                 k = 1 + _geometric(more, rng)
                 if _accepted(k, 1, eta, rng):
@@ -79,7 +80,7 @@ class RandomRepeats:
 
 
 def _below_geometric(more: Fraction, eta: Fraction, rng: Generator) -> int:
-    """Return k >= 0 with odds ``more^k eta (1 + eta)...(k - 1 + eta) / k!``."""
+    """Return k >= 0 with weight ``more^k eta (1 + eta)...(k - 1 + eta) / k!``."""
     while True:
         k = _geometric(more, rng)
         if _accepted(k, 0, eta, rng):
@@ -92,19 +93,19 @@ def _accepted(k: int, first: int, eta: Fraction, rng: Generator) -> bool:
 
 
 def _geometric(more: Fraction, rng: Generator) -> int:
-    """Return how many coins in a row say ``more``."""
+    """Return the number of successes with probability ``more`` before a failure."""
     k = 0
     while _coin(more, rng):
         k += 1
     return k
 
 
-def _coin(chance: Fraction, rng: Generator) -> bool:
-    """Return True with this chance, which a uniform number is below.
+def _coin(probability: Fraction, rng: Generator) -> bool:
+    """Return True with this probability, by comparison with a uniform number.
 
-    The number is read word by word, until its digits differ from those of the chance.
+    The number is read word by word, until its digits differ from the probability's.
     """
-    top, bottom = chance.numerator, chance.denominator
+    top, bottom = probability.numerator, probability.denominator
     while True:
         digit, top = divmod(top << WORD, bottom)
         word = int(rng.integers(0, 2**WORD, dtype=np.uint64))

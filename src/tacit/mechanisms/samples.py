@@ -1,4 +1,4 @@
-"""Many draws from one law over candidates, exactly."""
+"""Many draws from one distribution over candidates, exactly."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CELLS = 3
 WORD = 64
 # Bits below those that are compared, for the errors of the weights
 GUARD = 96
-# Up to this many candidates a tape looks at the log-odds of every pair
+# Up to this many candidates a release log records the log-odds of every pair
 ALL_PAIRS = 256
 
 
@@ -52,9 +52,10 @@ class SampleIndices(Drawable):
     -----
     **Guarantee.** Each draw is pure with the sensitivity, or has it as a bounded range
     (Dong, Durfee and Rogers 2020, Section 3), up to three cells of 2^-32 for rounding
-    log-weights to the grid, which are added. Given the rounded log-weights the law is
-    exact: uniform words are compared with bounds on the cumulative weights in integer
-    arithmetic, and more words are read where the bounds leave the index open.
+    log-weights to the grid, which are added. Given the rounded log-weights the
+    distribution is exact: uniform words are compared with bounds on the cumulative
+    weights in integer arithmetic, and more words are read where the bounds leave the
+    index open.
     """
 
     sensitivity: float
@@ -84,13 +85,14 @@ class SampleIndices(Drawable):
         """
         weights = finite_scores(log_weights).ravel()
         if weights.size == 0:
-            raise ValueError("log_weights must name at least one candidate, got none.")
+            raise ValueError("log_weights is empty; at least one candidate is needed.")
         below = np.maximum(weights - weights.max(), FLOOR)
 
         def draw() -> NDArray[np.int64]:
             if self.noise == "float":
-                odds = np.exp(below)
-                return rng.multinomial(self.n_samples, odds / odds.sum())
+                weights_of_all = np.exp(below)
+                total = weights_of_all.sum()
+                return rng.multinomial(self.n_samples, weights_of_all / total)
             # times a power of two, hence exact before it is rounded
             gaps = np.rint(-below * GRID).astype(np.int64)
             return _counts(gaps.tolist(), self.n_samples, rng)
@@ -104,7 +106,7 @@ class SampleIndices(Drawable):
         )
 
     def _protected(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what the sensitivity bounds: log-odds or log-probabilities."""
+        """Return the quantities that the sensitivity bounds."""
         if self.bounded_range:
             against = weights if weights.size <= ALL_PAIRS else weights[:1]
             return np.asarray(weights[:, None] - against[None, :])
@@ -136,7 +138,7 @@ def _counts(gaps: list[int], n_samples: int, rng: Generator) -> NDArray[np.int64
 
 
 def _resolve(word: int, gaps: list[int], rng: Generator) -> int:
-    """Read more words until one index alone is possible."""
+    """Read more words until a single index is possible."""
     bits = WORD
     while True:
         more = int(rng.integers(0, 2**WORD, dtype=np.uint64))

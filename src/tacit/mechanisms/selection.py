@@ -16,15 +16,23 @@ from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
 from tacit.mechanisms.grid import ROUNDING, check_noise, finite_scores
 from tacit.mechanisms.noise import GRID
-from tacit.privacy import BoundedRange, Budget, Event, PureDP
+from tacit.privacy import BoundedRange, Budget, Event, Neighbors, PureDP
 
-__all__ = ["Exponential", "NoisyMax", "PermuteAndFlip", "check_choice_size"]
+__all__ = [
+    "PARTS",
+    "Exponential",
+    "NoisyMax",
+    "PermuteAndFlip",
+    "check_choice_size",
+    "rank_scores",
+    "rank_sensitivity",
+]
 
 Array = NDArray[np.float64]
 
-# scores further than this below the best, e^(-2^18) as likely, count as so far
+# scores further below the best, e^(-2^18) as likely, are raised to this
 FLOOR = -(2**50)
-# of one choice: with less, rounding to the grid would be seen
+# of one choice: with less, rounding to the grid would be visible
 LEAST_EPSILON = 1e-8
 
 
@@ -69,7 +77,7 @@ class _Selection(Drawable):
     def __call__(self, scores: Array, rng: Generator) -> int:
         scores = finite_scores(scores).ravel()
         if scores.size == 0:
-            raise ValueError("scores must name at least one candidate, got none.")
+            raise ValueError("scores is empty; at least one candidate is needed.")
         return int(
             release(
                 type(self).__name__,
@@ -101,7 +109,7 @@ def _below_best(scores: Array, rate: float) -> Array:
 
 @dataclass(frozen=True)
 class Exponential(_Selection):
-    """The exponential mechanism: odds ``exp(epsilon score / (2 sensitivity))``.
+    """The exponential mechanism, with weights ``exp(epsilon score / 2 sensitivity)``.
 
     Notes
     -----
@@ -122,7 +130,7 @@ class Exponential(_Selection):
 
 
 def check_choice_size(epsilon: float, budget: Budget, instead: str) -> None:
-    """Refuse a plan that leaves one choice less than a mechanism takes."""
+    """Reject a plan that leaves one choice less than the least epsilon."""
     if epsilon < LEAST_EPSILON:
         raise PlanError(
             f"epsilon={budget.epsilon:g} leaves less than 1e-8 for a choice; raise "
@@ -138,7 +146,8 @@ class PermuteAndFlip(_Selection):
     -----
     **Guarantee.** Pure privacy with ``epsilon`` (McKenna and Sheldon 2020, Theorem 1).
     Its composition is that of pure mechanisms: it does not have the bounded range.
-    ``noise="float"`` uses exponential noise, which has the same law (Ding et al. 2021).
+    ``noise="float"`` uses exponential noise, which has the same distribution (Ding et
+    al. 2021).
     """
 
     def _choose(self, scores: Array, rng: Generator) -> int:
@@ -166,3 +175,35 @@ class NoisyMax(_Selection):
         # ties go to the first, which the shift argument of the proof allows
         waits = draws.discrete_laplace(scores.size, rng)
         return int(np.argmax(self._exponents(scores) + waits))
+
+
+# Levels are integers of these parts of one, so that scores are exact
+PARTS = 2**20
+
+
+def rank_scores(counts: NDArray[np.int64], level: int) -> NDArray[np.float64]:
+    """Return minus the rows that keep each grid point from being a quantile.
+
+    Parameters
+    ----------
+    counts
+        Rows at each grid point.
+    level
+        The quantile, in ``PARTS``.
+    """
+    # [quantiles:score] in whole parts of a row, which are exact as floats
+    up_to = np.cumsum(counts)
+    n = up_to[-1]
+    too_high = PARTS * (up_to - counts) - level * n
+    too_low = level * n - PARTS * up_to
+    missed = np.maximum(np.maximum(too_high, too_low), 0)
+    scores: NDArray[np.float64] = -missed.astype(np.float64) / PARTS
+    return scores
+
+
+def rank_sensitivity(level: int, neighbors: Neighbors) -> float:
+    """Return how far neighbors can move the score of a grid point."""
+    # [quantiles:sensitivity] a row moves from one side to the other, or to a side
+    if neighbors is Neighbors.REPLACE_ONE:
+        return 1.0
+    return max(level, PARTS - level) / PARTS

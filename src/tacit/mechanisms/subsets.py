@@ -25,7 +25,7 @@ __all__ = [
 
 Indices = NDArray[np.intp]
 
-# Sampling rates are whole numbers of this many cells: doubles below one are
+# Sampling rates are multiples of one over this: doubles in [1/2, 1) are
 RATE_CELLS = 2**53
 # A byte decides for most rows; these bits decide where it leaves the matter open
 _LOW_BITS = 45
@@ -86,15 +86,15 @@ def block_members(n: int, n_blocks: int, equal: bool, rng: Generator) -> list[In
     n_blocks
         Number of blocks.
     equal
-        Whether sizes differ by at most one, which tells the number of rows; otherwise
-        each row has its block by a draw of its own.
+        Whether sizes differ by at most one, which releases the number of rows;
+        otherwise the block of each row is drawn independently.
     rng
         Source of the words.
 
     Notes
     -----
     **Guarantee.** A row is in one block. Without ``equal``, the blocks of the others
-    have the same law whether it is there or not.
+    have the same distribution whether it is there or not.
     """
     # [vote:blocks]
     if equal:

@@ -1,9 +1,11 @@
-"""Mechanisms that test before they answer."""
+"""Sparse vector, and the release of stable values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import exp, floor, log
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from math import ceil, exp, floor, frexp, log, log10
 from typing import TypeVar
 
 import numpy as np
@@ -13,7 +15,6 @@ from tacit._release_log import release
 from tacit._validate import at_least, fraction, one_of, plain, positive, shown
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
-from tacit.mechanisms._stable_distribution import MOST_DISTANCE, BestRelease
 from tacit.mechanisms.grid import (
     MOST_SCORE,
     check_noise,
@@ -28,6 +29,7 @@ __all__ = [
     "NO_ANSWER",
     "AboveThreshold",
     "AboveThresholdState",
+    "BestRelease",
     "NoAnswer",
     "StableRelease",
 ]
@@ -37,7 +39,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class AboveThresholdState:
-    """Where a sparse vector stands. Private: do not publish."""
+    """State of a sparse vector. Private: do not publish."""
 
     _private_threshold: int | float = field(repr=False)
     n_positives: int
@@ -65,8 +67,8 @@ class AboveThreshold(Drawable):
     **Guarantee.** Each stretch is pure with ``epsilon``: the threshold gets Laplace
     noise of scale 2 sensitivity / epsilon, drawn anew after every positive answer, and
     each query gets twice that (Dwork and Roth 2014, Theorem 3.23; Lyu, Su and Li 2017,
-    Theorem 2). Negative answers are free. Only the answers are released, never a noisy
-    value, and the proof shifts integers, so it holds on the grid.
+    Theorem 2). Negative answers cost no budget. Only the answers are released, never a
+    noisy value, and the proof shifts integers, so it holds on the grid.
     """
 
     epsilon: float
@@ -119,8 +121,8 @@ class AboveThreshold(Drawable):
         value = float(finite_scores(value))
         if state.n_positives >= self.n_positives:
             raise ValueError(
-                f"AboveThreshold was planned for {self.n_positives} positive answers, "
-                "all given; plan a new one."
+                f"AboveThreshold has given all the {self.n_positives} positive answers "
+                "that it was planned for; plan a new one."
             )
 
         def draw() -> bool:
@@ -144,7 +146,7 @@ class AboveThreshold(Drawable):
 
 @dataclass(frozen=True)
 class NoAnswer:
-    """What is released where an answer would tell of a row; it counts as false."""
+    """The result where an answer would leak information of a row; it is falsy."""
 
     def __bool__(self) -> bool:
         return False
@@ -157,17 +159,17 @@ RULES = ("optimal", "laplace")
 
 @dataclass(frozen=True)
 class StableRelease(Drawable):
-    """Release a value as it is when no neighbor could have changed it.
+    """Release of the exact value where no neighbor could have changed it.
 
     Parameters
     ----------
     epsilon
         Privacy of the test.
     delta
-        Probability of releasing a value that a neighbor does not share.
+        Probability of releasing a value that a neighbor does not have.
     rule
-        ``"optimal"`` releases with the largest probability that privacy allows at a
-        whole distance; ``"laplace"`` compares a noisy distance with a threshold.
+        ``"optimal"`` releases with the largest probability that privacy allows at an
+        integer distance; ``"laplace"`` compares a noisy distance with a threshold.
     noise
         ``"grid"`` or ``"float"``, for the rule with noise; the other is always exact.
 
@@ -177,7 +179,7 @@ class StableRelease(Drawable):
     one between neighbors and is zero whenever some neighbor has another value (Smith
     and Thakurta 2013, Proposition 2). The optimal rule is that of Desfontaines, Voss,
     Gipson and Mandayam (2022, Theorem 1), drawn exactly. The threshold of the other,
-    ``log(1 / (2 delta)) / epsilon``, uses the exact tail of the Laplace law.
+    ``log(1 / (2 delta)) / epsilon``, uses the exact tail of the Laplace distribution.
     """
 
     epsilon: float
@@ -202,12 +204,12 @@ class StableRelease(Drawable):
 
     @property
     def threshold(self) -> float:
-        """Distance that must be passed, after Laplace noise."""
+        """Threshold of the distance with Laplace noise."""
         # [stable:threshold]
         return max(0.0, -log(2 * self.delta)) * self._scale
 
     def release_probability(self, distance: float) -> float:
-        """Return how likely a value at this distance is released; public."""
+        """Return the probability that a value at this distance is released; public."""
         at = _counted(distance)
         if self.rule == "optimal":
             return BestRelease(self.epsilon, self.delta)(floor(at))
@@ -221,15 +223,15 @@ class StableRelease(Drawable):
         return 1 - exp(needed - 1 / GRID) / (1 + exp(-1 / GRID))
 
     def distance_needed(self, failure: float) -> int:
-        """Return the least whole distance that is released but for this probability."""
+        """Return the least integer distance released except with this probability."""
         fraction(failure=failure, closed=False)
         low, high = -1, 1
         while self.release_probability(high) < 1 - failure:
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
-            told = self.release_probability(middle) >= 1 - failure
-            low, high = (low, middle) if told else (middle, high)
+            released = self.release_probability(middle) >= 1 - failure
+            low, high = (low, middle) if released else (middle, high)
         return high
 
     def __call__(
@@ -238,15 +240,15 @@ class StableRelease(Drawable):
         """Return ``value`` or `NoAnswer`.
 
         ``distance`` is the number of rows to change before some neighbor of the data
-        has another value. One that is below zero or no number counts as zero.
+        has another value. Negative numbers and NaN count as zero.
         """
         at = _counted(distance)
 
         def draw() -> bool:
             if self.rule == "optimal":
                 # rounded down, distances move by at most one still
-                law = BestRelease(self.epsilon, self.delta)
-                return draws.bernoulli(law.cells(floor(at)), law.n_words, rng)
+                best = BestRelease(self.epsilon, self.delta)
+                return draws.bernoulli(best.cells(floor(at)), best.n_words, rng)
             if self.noise == "float":
                 noisy = at + self._scale * float(draws.float_laplace(1, rng)[0])
                 return noisy > self.threshold
@@ -266,11 +268,87 @@ class StableRelease(Drawable):
         return int(to_cells(np.array([distance], dtype=np.float64), self._scale)[0])
 
     def _limit(self) -> int:
-        # a cell more makes up for rounding the threshold
+        # a cell more, which exceeds the rounding of the threshold
         return self._cells(self.threshold) + 1
 
 
 def _counted(distance: float) -> float:
-    """Return the distance as a number from zero on; this moves none further apart."""
+    """Return the distance clipped to a float >= 0, which moves no two further apart."""
     # in this order, as an integer may be beyond all floats
     return float(min(distance, MOST_DISTANCE)) if distance > 0 else 0.0
+
+
+# Beyond this epsilon no more is released: e^700 is about the largest double
+MOST_EPSILON = 700.0
+# The part of delta reserved for rounding is 2 to minus this
+KEPT_BITS = 40
+# Decimal digits beyond those of the numbers that enter
+GUARD_DIGITS = 40
+# Distances from here on count as this one
+MOST_DISTANCE = 2**60
+
+
+@dataclass(frozen=True)
+class BestRelease:
+    """The release probabilities of the optimal rule, for one epsilon and delta.
+
+    Notes
+    -----
+    **Guarantee.** With p(0) = delta and ``p(d + 1) = min(e^epsilon p(d) + delta, 1 -
+    e^-epsilon (1 - p(d) - delta), 1)``, no rule that is (epsilon, delta)-private
+    releases more often at any distance (Desfontaines, Voss, Gipson and Mandayam 2022,
+    Theorem 1).
+    """
+
+    epsilon: float
+    delta: float
+
+    @property
+    def n_words(self) -> int:
+        """Words of 64 bits in a uniform draw: cells are that fine."""
+        # [stable:cells] an error of two cells, times e^epsilon + 1, is within what is
+        # kept back of delta
+        bits = KEPT_BITS + 3 + ceil(1.4427 * self._epsilon + 1) - frexp(self.delta)[1]
+        return -(-(bits + 2) // 64)
+
+    @property
+    def _epsilon(self) -> float:
+        return min(self.epsilon, MOST_EPSILON)
+
+    def cells(self, distance: int) -> int:
+        """Return the probability at a distance, in cells of ``2**(-64 n_words)``."""
+        whole = 1 << (64 * self.n_words)
+        with localcontext(self._context()):
+            return min(whole, int(self._probability(distance) * whole))
+
+    def __call__(self, distance: int) -> float:
+        """Return the probability of release at a distance."""
+        return float(Fraction(self.cells(distance), 1 << (64 * self.n_words)))
+
+    def _context(self) -> Context:
+        # exponents are large enough for any power that is met
+        digits = 20 * self.n_words + GUARD_DIGITS
+        digits += 2 * ceil(max(0.0, -log10(self._epsilon)))
+        return Context(prec=digits, Emax=10**15, Emin=-(10**15))
+
+    def _probability(self, distance: int) -> Decimal:
+        one, epsilon = Decimal(1), Decimal(self._epsilon)
+        # [stable:recursion] what is kept back of delta pays for rounding
+        delta = Decimal(self.delta) * (1 - Decimal(2) ** -KEPT_BITS)
+        growth = epsilon.exp()
+
+        def rising(d: int) -> Decimal:
+            # p(d + 1) = growth p(d) + delta, from p(0) = delta
+            return delta * (((d + 1) * epsilon).exp() - 1) / (growth - 1)
+
+        # the second term is the least of the three once p passes this
+        bend = (1 - delta) / (1 + growth)
+        last = (bend * (growth - 1) / delta + 1).ln() / epsilon - 1
+        last_rising = max(0, int(last.to_integral_value(rounding="ROUND_FLOOR")) + 1)
+        if distance <= last_rising:
+            return min(one, rising(distance))
+        steps = distance - last_rising
+        shrunk = (-steps * epsilon).exp()
+        rejected = shrunk * (1 - rising(last_rising))
+        rejected -= delta * (1 - shrunk) / (growth - 1)
+        return min(one, one - rejected)

@@ -1,4 +1,4 @@
-"""The exponential mechanism over many candidates of which few change between draws."""
+"""The exponential mechanism with incremental updates of scores."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["WeightedSampler"]
 
 Array = NDArray[np.float64]
 
-# Levels kept apart, each of half the weight of the next; those below count as one
+# Separate levels, each of half the weight of the next; all below count as one level
 N_LEVELS = 128
-# Rebuild when the best candidate has come down to here: what is below all levels is
-# then still too light to be proposed
+# Rebuild when the best candidate has fallen to this slot: candidates below all levels
+# are then still too light to be proposed
 LOW_SLOT = 64
 # Exponents stay below this many units, so that floating point rounds a product by a
 # quarter of a unit at most
 LARGEST_EXPONENT = 2**51
-# and below this many powers of two, beyond which a finer choice shows nothing
+# and below this many powers of two, beyond which a finer choice makes no difference
 MOST_LEVELS = 2**43
 # A score is rounded by a quarter of a unit in its product and by half a unit to an
 # integer, on both data sets; the rest covers the rate itself and the last bits of the
@@ -36,8 +36,8 @@ KEPT_BACK = 2.0
 # 2^(-2^-i) for i = 1, 2, ... with this many bits after the point, rounded down
 ROOT_BITS = 192
 ONE = 1 << ROOT_BITS
-# A proposal reads 160 bits for the place, 1 for the sign, 192 for the fraction of a
-# halving and 64 for whole ones; four are needed in the mean, and words are cheap
+# A proposal reads 160 bits for the position, 1 for the sign, 192 for the fractional and
+# 64 for the whole halvings; four are needed in the mean, and words are cheap
 PROPOSAL_BYTES = 56
 PROPOSALS = 8
 
@@ -76,7 +76,7 @@ class WeightedSampler:
     sensitivity
         How far neighbors can move any one score.
     largest
-        Public bound on the absolute value of a score; what is far beyond is cut.
+        Public bound on the absolute value of a score; values far beyond are clipped.
     scores
         One score a candidate.
     both_signs
@@ -113,7 +113,7 @@ class WeightedSampler:
         positive(epsilon=epsilon, sensitivity=sensitivity, largest=largest)
         if not 0 < len(scores) < 2**31:
             raise ValueError(
-                f"scores must name 1 to 2^31 - 1 candidates, got {len(scores)}."
+                f"scores must have 1 to 2^31 - 1 entries, got {len(scores)}."
             )
         self.epsilon, self.sensitivity = epsilon, sensitivity
         self.both_signs = both_signs
@@ -131,7 +131,7 @@ class WeightedSampler:
         return BoundedRange(self.epsilon)
 
     def update(self, indices: NDArray[np.int32], scores: Array) -> None:
-        """Give the entries at ``indices``, all different, new scores."""
+        """Replace the scores of the entries at ``indices``, which must be distinct."""
         from tacit.mechanisms import _weighted_kernels as kernels  # noqa: PLC0415
 
         self._base = kernels.update(
@@ -198,7 +198,7 @@ class WeightedSampler:
     def _accepted(
         self, slots: list[tuple[int, int]], position: int, bits: int, rng: Generator
     ) -> int | None:
-        """Return the candidate at this place among all weights, or none."""
+        """Return the candidate at this position of all weights, None if rejected."""
         for slot, count in slots:
             if position < count << slot:
                 break
@@ -216,7 +216,7 @@ class WeightedSampler:
 
 
 def _all_heads(flips: int, bits: int, rng: Generator) -> bool:
-    """Flip so many fair coins, the first 64 of them from ``bits``."""
+    """Return whether all flips of a fair coin are heads, the first 64 from ``bits``."""
     while flips > 64:
         if bits & (2**64 - 1):
             return False

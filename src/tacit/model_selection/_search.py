@@ -27,7 +27,8 @@ from tacit.evaluation import hold_out
 from tacit.evaluation._measures import ACCURACY, ROOT, Measure, without_warnings
 from tacit.evaluation._score import assumptions_of
 from tacit.evaluation._split import test_size_of
-from tacit.mechanisms import NO_ANSWER, NoAnswer, random_blocks, spawn
+from tacit.mechanisms import NO_ANSWER, NoAnswer, spawn
+from tacit.mechanisms.subsets import random_blocks
 from tacit.model_selection._candidates import (
     candidates_of,
     checked_rows,

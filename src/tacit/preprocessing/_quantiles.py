@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 
 from tacit.mechanisms import Exponential
 from tacit.mechanisms.grid import noise_assumptions
-from tacit.mechanisms.ranks import PARTS, rank_scores, rank_sensitivity
-from tacit.mechanisms.selection import check_choice_size
+from tacit.mechanisms.selection import (
+    PARTS,
+    check_choice_size,
+    rank_scores,
+    rank_sensitivity,
+)
 from tacit.preprocessing._columns import Ranges
 from tacit.privacy import (
     BoundedRange,

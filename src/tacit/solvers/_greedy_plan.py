@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from tacit._validate import PlainNumbers, fraction
 from tacit.convex.regularizers import coordinate_parts
 from tacit.mechanisms import Exponential, NoisyMax, PermuteAndFlip
-from tacit.mechanisms.integer_noise import FEW_ROWS, DiscreteGaussian, DiscreteLaplace
+from tacit.mechanisms.integer_noise import (
+    ROW_LIMIT_ASSUMPTION,
+    DiscreteGaussian,
+    DiscreteLaplace,
+)
 from tacit.privacy import (
     BoundedRange,
     Composed,
@@ -120,7 +124,8 @@ class GreedyCoordinateDescentPlan(PlainNumbers):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return (*plan_assumptions(self.problem, self.noise, rounded=False), FEW_ROWS)
+        stated = plan_assumptions(self.problem, self.noise, rounded=False)
+        return (*stated, ROW_LIMIT_ASSUMPTION)
 
     @property
     def event(self) -> Event:

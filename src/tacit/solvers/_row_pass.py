@@ -48,11 +48,11 @@ class RowPass:
     Notes
     -----
     **Bound.** Implicit steps are proximal maps, and gradient steps of at most two over
-    the smoothness move no two weights apart either; nor do projections. A row moves
-    the weights by at most the step times the Lipschitz constant. A computed step is an
-    exact one plus an error within ``step * derivative_roundoff + row_roundoff``; a leaf has
-    one of ``leaf_roundoff`` besides. Losses that are not capped by themselves go on in
-    a straight line where they would be steeper than at any weights allowed.
+    the smoothness move no two weights apart either; nor do projections. A row moves the
+    weights by at most the step times the Lipschitz constant. A computed step is an
+    exact one plus an error within ``step * derivative_roundoff + row_roundoff``; a leaf
+    has one of ``leaf_roundoff`` besides. Losses that are not capped by themselves go on
+    in a straight line where they would be steeper than at any weights allowed.
     """
 
     problem: Problem

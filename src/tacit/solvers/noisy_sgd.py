@@ -15,9 +15,10 @@ from scipy import sparse
 
 from tacit._validate import PlainNumbers, at_least, fraction, plain, positive
 from tacit.data import Rows, held
-from tacit.mechanisms import Gaussian, fixed_subset, poisson_subset, spawn
+from tacit.mechanisms import Gaussian, spawn
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.subsets import RATE_CELLS as CELLS
+from tacit.mechanisms.subsets import fixed_subset, poisson_subset
 from tacit.privacy import (
     Budget,
     Event,

@@ -17,9 +17,8 @@ from tacit.convex._protocols import is_set
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows, held
 from tacit.exceptions import PlanError
-from tacit.mechanisms import permutation
 from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.subsets import random_blocks
+from tacit.mechanisms.subsets import permutation, random_blocks
 from tacit.privacy import Budget, Neighbors, calibrate
 from tacit.solvers._base import (
     Problem,

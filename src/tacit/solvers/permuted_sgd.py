@@ -27,8 +27,8 @@ from tacit.convex import (
 from tacit.convex.roundoff import UNIT, gradient_roundoff
 from tacit.data import Rows, held
 from tacit.exceptions import PlanError
-from tacit.mechanisms import permutation
 from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.subsets import permutation
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import (
     LARGEST_MARGIN,

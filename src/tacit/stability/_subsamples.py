@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tacit._validate import PlainNumbers, at_least, one_of
 from tacit.exceptions import PlanError
-from tacit.mechanisms import NoAnswer, StableRelease, poisson_subset
-from tacit.mechanisms.subsets import RATE_CELLS
+from tacit.mechanisms import NoAnswer, StableRelease
+from tacit.mechanisms.subsets import RATE_CELLS, poisson_subset
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Event
 from tacit.stability._base import check_function, require_some_delta

@@ -13,11 +13,11 @@ from numpy.random import Generator
 
 from tacit._validate import PlainNumbers, at_least, one_of, plain
 from tacit.mechanisms import Exponential, NoAnswer, StableRelease
+from tacit.mechanisms._votes._base import distance_of_lead
 from tacit.mechanisms.grid import noise_assumptions
 from tacit.mechanisms.selection import check_choice_size
 from tacit.mechanisms.subsets import block_members
 from tacit.mechanisms.threshold import RULES
-from tacit.mechanisms.votes import distance_of_lead
 from tacit.privacy import BoundedRange, Budget, Event, Neighbors, Repeated, calibrate
 from tacit.stability._base import check_function, require_some_delta
 from tacit.stability._rows import seeds_for, votes_of

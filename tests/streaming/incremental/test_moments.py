@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit.mechanisms.continual import to_vector
+from tacit.mechanisms.continual._base import to_vector
 from tacit.privacy import Neighbors
 from tacit.streaming.incremental._moments import (
     FULL_WEIGHT,

@@ -18,7 +18,7 @@ from tacit.convex import (
 )
 from tacit.data import RowBounds
 from tacit.exceptions import PlanError
-from tacit.mechanisms.continual import to_matrix
+from tacit.mechanisms.continual._base import to_matrix
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem
 from tacit.streaming import QuadraticLeader

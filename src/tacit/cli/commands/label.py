@@ -25,7 +25,7 @@ from tacit.cli._options import (
     settings_option,
 )
 
-# Names in `tacit.mechanisms.votes`, which help need not load
+# Names in `tacit.mechanisms._votes`, which help need not load
 MECHANISMS = ["gnmax", "confident_gnmax", "stable", "published", "mean", "median"]
 
 

@@ -1,10 +1,11 @@
-"""What all prefix sums of a stream share: the contract, checks and noise."""
+"""The base class of prefix sums of a stream: contract, checks and noise."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import isqrt, sqrt
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,19 @@ from tacit.mechanisms.grid import FLOAT_SAFE, check_noise, to_cells
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Event, GaussianNoise
 
-__all__ = ["ROOM", "Array", "PrefixSums", "as_cells", "check_block"]
+__all__ = [
+    "ROOM",
+    "Array",
+    "PrefixSums",
+    "as_cells",
+    "check_block",
+    "packed_size",
+    "to_matrix",
+    "to_vector",
+]
 
 Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 # Deviations of noise that a sum can have: 2**62 cells
 ROOM = 2.0**30
@@ -45,8 +55,8 @@ class PrefixSums(Drawable):
     noise
         ``"grid"`` or ``"float"``.
     largest
-        Largest size of a number in an element; what is beyond is cut, which moves no
-        neighbors apart. None cuts only where sums would leave 64 bits.
+        Largest size of a number in an element; larger ones are clipped, which moves no
+        neighbors apart. None clips only where sums would leave 64 bits.
     """
 
     horizon: int
@@ -69,7 +79,7 @@ class PrefixSums(Drawable):
 
     @abstractmethod
     def scale(self, size: int) -> float:
-        """Return the deviation of one draw, for elements of ``size`` numbers."""
+        """Return the standard deviation of a draw, for elements of ``size`` numbers."""
 
     @abstractmethod
     def init(self, shape: tuple[int, ...]) -> Any:
@@ -77,17 +87,17 @@ class PrefixSums(Drawable):
 
     @abstractmethod
     def std(self, size: int) -> Array:
-        """Return the deviation of each number of the sum, at each step.
+        """Return the standard deviation of each number of the sum, at each step.
 
         Parameters
         ----------
         size
-            How many numbers an element has.
+            Number of entries of an element.
         """
 
     @abstractmethod
     def std_at(self, t: int, size: int) -> float:
-        """Return the deviation of each number of the sum at step ``t``."""
+        """Return the standard deviation of each number of the sum at step ``t``."""
 
     def step(self, state: Any, value: Array, rng: Generator) -> tuple[Any, Array]:
         """Add one element; return the new state and the noisy sum so far."""
@@ -98,8 +108,8 @@ class PrefixSums(Drawable):
     def steps(self, state: Any, values: Array, rng: Generator) -> tuple[Any, Array]:
         """Add a block of elements; return the new state and the sum after each.
 
-        The law is that of as many single steps. The noise is another, as it is drawn
-        for the block as a whole, by two threads.
+        The distribution is that of the same number of single steps. The draws differ,
+        as they are made for the block as a whole, by two threads.
         """
         return self._checked(state, np.asarray(values, dtype=np.float64), rng)
 
@@ -107,8 +117,8 @@ class PrefixSums(Drawable):
         check_block(self, state, values, rng)
         if state.n_steps + len(values) > self.horizon:
             raise ValueError(
-                f"{type(self).__name__} was planned for {self.horizon} steps; step "
-                f"{self.horizon + 1} was asked."
+                f"{type(self).__name__} was planned for {self.horizon} steps and "
+                f"cannot take step {self.horizon + 1}; plan a longer horizon."
             )
         if len(values) == 0:
             return state, values.copy()
@@ -145,7 +155,7 @@ class PrefixSums(Drawable):
 
 
 def check_block(mechanism: Any, state: Any, values: Array, rng: Any) -> None:
-    """Refuse elements of another shape than the state was made for, or no generator."""
+    """Check the shape of elements against the state, and the type of the generator."""
     if not isinstance(rng, Generator):
         raise TypeError(
             "rng must be a generator such as tacit.mechanisms.as_generator(None), got "
@@ -159,7 +169,7 @@ def check_block(mechanism: Any, state: Any, values: Array, rng: Any) -> None:
 
 
 def as_cells(values: Array, cell: float, most: float, noise: str) -> Any:
-    """Return rows without NaN and cut to ``most``, in whole cells on the grid."""
+    """Return rows without NaN and clipped to ``most``, in whole cells on the grid."""
     from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
 
     cells = np.empty(values.shape, dtype=np.int64)
@@ -168,22 +178,82 @@ def as_cells(values: Array, cell: float, most: float, noise: str) -> Any:
         and _kernels.integer_cells(values, most, cell, cells) < FLOAT_SAFE
     ):
         return cells
-    cut = np.clip(np.nan_to_num(values, posinf=most, neginf=-most), -most, most)
+    clipped = np.clip(np.nan_to_num(values, posinf=most, neginf=-most), -most, most)
     if noise == "float":
-        return cut
+        return clipped
     # [continual:cells] number by number, so that a large one changes no other
-    far = np.abs(cut / cell) >= FLOAT_SAFE
-    cells[far] = to_cells(cut[far], cell * GRID)
+    far = np.abs(clipped / cell) >= FLOAT_SAFE
+    cells[far] = to_cells(clipped[far], cell * GRID)
     return cells
 
 
-def side_by_side(n_rows: int, size: int, rng: Generator) -> Whole:
+def side_by_side(n_rows: int, size: int, rng: Generator) -> Integers:
     """Return rounded normals drawn by two threads, from two children of ``rng``.
 
-    Shares are fixed, so that the numbers do not depend on the threads there are.
+    The parts are fixed, so that the draws do not depend on the number of threads.
     """
     half = -(-n_rows // 2)
     with ThreadPoolExecutor(2) as pool:
         shapes = (half, size), (n_rows - half, size)
         parts = pool.map(draws.rounded_normal, shapes, spawn(rng, 2))
         return np.concatenate(list(parts))
+
+
+def packed_size(p: int) -> int:
+    """Return the length of the vector of a symmetric p by p matrix."""
+    return p * (p + 1) // 2
+
+
+def to_vector(matrix: Array) -> Array:
+    """Return a symmetric matrix as a vector of the same norm.
+
+    Parameters
+    ----------
+    matrix
+        Array of shape ``(..., p, p)``; only the upper triangles are read.
+
+    Returns
+    -------
+    Array of shape ``(..., p (p + 1) / 2)``: upper triangles by rows, with entries off
+    the diagonal times the root of two.
+
+    Notes
+    -----
+    **Bound.** An isometry from the Frobenius norm to L2, but for one rounding of each
+    entry off the diagonal, of half an ulp.
+    """
+    matrix = np.asarray(matrix, dtype=np.float64)
+    p = matrix.shape[-1]
+    if matrix.ndim < 2 or matrix.shape[-2] != p:
+        raise ValueError(
+            f"matrix must be square, got an array of shape {matrix.shape}."
+        )
+    upper = np.triu_indices(p)
+    return np.asarray(matrix[..., upper[0], upper[1]] * _weights(p))
+
+
+def to_matrix(vector: Array) -> Array:
+    """Return the symmetric matrix of a vector that `to_vector` made.
+
+    Parameters
+    ----------
+    vector
+        Array of shape ``(..., p (p + 1) / 2)``.
+    """
+    vector = np.asarray(vector, dtype=np.float64)
+    size = vector.shape[-1] if vector.ndim else 0
+    p = (isqrt(8 * size + 1) - 1) // 2
+    if size == 0 or packed_size(p) != size:
+        raise ValueError(
+            f"vector must have p (p + 1) / 2 entries for some p, got {size}."
+        )
+    rows, columns = np.triu_indices(p)
+    matrix = np.empty((*vector.shape[:-1], p, p))
+    matrix[..., rows, columns] = vector / _weights(p)
+    matrix[..., columns, rows] = matrix[..., rows, columns]
+    return matrix
+
+
+def _weights(p: int) -> Array:
+    rows, columns = np.triu_indices(p)
+    return np.where(rows == columns, 1.0, sqrt(2.0))

@@ -1,4 +1,4 @@
-"""All prefix sums of a stream, by noise that a few buffers correlate."""
+"""Prefix sums of a stream with buffered linear Toeplitz (BLT) noise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NONE = np.empty(0)
 @kept
 @dataclass(frozen=True)
 class BLTState:
-    """The noise that buffers remember, and the last sum. Private: do not publish."""
+    """The buffers of past noise, and the last sum. Private: do not publish."""
 
     n_steps: int
     sums: Array
@@ -41,7 +41,7 @@ class BLTState:
 
 @dataclass(frozen=True)
 class _Design:
-    """Buffers for one horizon, and what their recurrence was found to do."""
+    """Buffers for one horizon, and the norms of their recurrence."""
 
     gaps: tuple[float, ...]
     weights: tuple[float, ...]
@@ -51,7 +51,7 @@ class _Design:
 
 @dataclass(frozen=True)
 class BLTSum(CorrelatedSums):
-    """Noisy prefix sums of a stream, by noise that a few buffers correlate.
+    """Noisy prefix sums of a stream with buffered linear Toeplitz (BLT) noise.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ class BLTSum(CorrelatedSums):
     noise
         ``"grid"`` or ``"float"``.
     largest
-        Largest size of a number in an element, beyond which it is cut.
+        Largest size of a number in an element, beyond which it is clipped.
     buffers
-        How many buffers, from 1 to 4. The state keeps one array for each, and one more.
+        Number of buffers, from 1 to 4. The state has an array for each, and one more.
 
     Notes
     -----
@@ -124,7 +124,7 @@ class BLTSum(CorrelatedSums):
         return min(self.horizon, 1.01 / gap)
 
     def _unit(self) -> float:
-        """Return how many units of a buffer make one cell, a power of two."""
+        """Return the number of units of a buffer in one cell, a power of two."""
         return 2.0 ** min(20, floor(61 - log2(self._reach(min(self._design.gaps)))))
 
     def _rounding(self) -> float:
@@ -173,14 +173,18 @@ class BLTSum(CorrelatedSums):
         from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
 
         buffers, numbers = state._private_buffers.copy(), numbers.copy()
-        held = buffers.reshape(self.buffers, -1)
-        said = np.empty_like(numbers)
+        stored = buffers.reshape(self.buffers, -1)
+        correction = np.empty_like(numbers)
         if self.noise == "float":
-            _kernels.run_float(*self._arrays(), held, numbers, said, given_fresh)
+            _kernels.run_float(
+                *self._arrays(), stored, numbers, correction, given_fresh
+            )
         else:
             unit = self._unit()
-            _kernels.run_whole(*self._arrays(), unit, held, numbers, said, given_fresh)
-        return numbers, said, {"_private_buffers": buffers}
+            _kernels.run_integer(
+                *self._arrays(), unit, stored, numbers, correction, given_fresh
+            )
+        return numbers, correction, {"_private_buffers": buffers}
 
 
 @lru_cache(maxsize=256)

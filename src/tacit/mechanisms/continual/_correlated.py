@@ -20,7 +20,7 @@ __all__ = ["FAR", "UNIT", "CorrelatedSums"]
 
 # Unit round-off of float64
 UNIT = 2.0**-53
-# A normal number is beyond so many deviations with probability below 2**-166
+# A normal number is beyond so many standard deviations with probability below 2**-166
 FAR = 15
 
 
@@ -28,8 +28,8 @@ FAR = 15
 class CorrelatedSums(PrefixSums):
     """Sums of elements that each get noise n, where ``C n`` is fresh noise.
 
-    A subclass knows C, a lower triangular Toeplitz matrix with ones on its diagonal,
-    and finds what the rows of ``C - 1`` make of the noise so far.
+    A subclass defines C, a lower triangular Toeplitz matrix with ones on its diagonal,
+    and multiplies the noise so far by the rows of ``C - 1``.
     """
 
     @property
@@ -39,23 +39,23 @@ class CorrelatedSums(PrefixSums):
 
     @abstractmethod
     def _rounding(self) -> float:
-        """Bound how far a number that `_run` remembers is from exact, in cells."""
+        """Return a bound on the error of a number in the state of `_run`, in cells."""
 
     @abstractmethod
     def _run(
         self, state: Any, numbers: Any, *, given_fresh: bool
     ) -> tuple[Any, Any, dict[str, Any]]:
-        """Return noise n, what ``C - 1`` makes of it, and the fields of the state.
+        """Return noise n, its product with ``C - 1``, and the fields of the state.
 
         ``numbers`` are fresh noise when that is given, else n.
         """
 
     def scale(self, size: int) -> float:
-        """Return the deviation of a fresh draw, for elements of ``size`` numbers."""
+        """Return the standard deviation of a fresh draw, for ``size`` numbers."""
         return _scale(self, size)
 
     def _element(self) -> float:
-        """Bound how far neighbors move a number of an element, in cells."""
+        """Return a bound on how far neighbors move a number of an element, in cells."""
         return 2 * GRID / (self.multiplier * self.column_norm) + 2
 
     def _room(self, size: int) -> float:
@@ -73,8 +73,8 @@ class CorrelatedSums(PrefixSums):
             return cells + drawn[0]
 
         def queried(released: Any) -> Any:
-            _, said, _ = self._run(state, released - cells, given_fresh=False)
-            return (cells - said) * cell
+            _, correction, _ = self._run(state, released - cells, given_fresh=False)
+            return (cells - correction) * cell
 
         released = release(
             type(self).__name__,
@@ -93,7 +93,7 @@ class CorrelatedSums(PrefixSums):
         return reached, sums * cell
 
 
-# a step asks for it several times, and it depends on public numbers alone
+# cached, as a step needs it several times; it depends on public numbers only
 @lru_cache(maxsize=256)
 def _scale(mechanism: CorrelatedSums, size: int) -> float:
     # [continual:toeplitz]

@@ -24,9 +24,8 @@ from tacit.mechanisms.continual._base import (
     check_block,
 )
 from tacit.mechanisms.continual._blt import LONGEST, BLTSum
-from tacit.mechanisms.continual._honaker import HonakerTree
 from tacit.mechanisms.continual._square_root import SquareRootSum
-from tacit.mechanisms.continual._tree import TreeSum
+from tacit.mechanisms.continual._trees import HonakerTree, TreeSum
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID, GRID_BITS
 from tacit.privacy import Event, GaussianNoise
@@ -39,10 +38,10 @@ KINDS: dict[str, type[PrefixSums]] = {
     "honaker": HonakerTree,
     "square_root": SquareRootSum,
 }
-# Shares that make the worst ratio to a known end least; trees have larger errors, so
-# that totals matter less
+# Fractions for the totals that minimize the worst ratio to a known horizon; trees have
+# larger errors, so that totals matter less
 DEFAULT_FRACTION = 0.25
-SHARES = {"tree": 0.1, "honaker": 0.1}
+FRACTIONS = {"tree": 0.1, "honaker": 0.1}
 
 
 @kept
@@ -66,7 +65,7 @@ class GrowingState:
 class GrowingSum(Drawable):
     """Noisy prefix sums of a stream whose length is not known.
 
-    The stream is cut into epochs, each longer than the one before by a public factor.
+    The stream is split into epochs, each longer than the one before by a public factor.
     An epoch has prefix sums of its own and, at its end, a noisy total that all later
     sums carry.
 
@@ -79,17 +78,17 @@ class GrowingSum(Drawable):
     noise
         ``"grid"`` or ``"float"``.
     largest
-        Largest size of a number in an element, beyond which it is cut.
+        Largest size of a number in an element, beyond which it is clipped.
     kind
         Prefix sums of an epoch: ``"blt"``, ``"tree"``, ``"honaker"`` or
         ``"square_root"``.
     first
         Length of the first epoch.
     growth
-        How many times longer each epoch is, up to 2**26 steps.
-    share
-        Share of the privacy, in squares of parameters, that goes to the totals; None
-        for that of least error.
+        Ratio of the lengths of consecutive epochs, up to 2**26 steps.
+    total_fraction
+        Fraction of the privacy, in squares of parameters, for the totals; None for that
+        of least error.
 
     Notes
     -----
@@ -97,9 +96,9 @@ class GrowingSum(Drawable):
     epoch the two parts are Gaussian mechanisms whose squared parameters add up to that
     of ``multiplier``.
 
-    **Bound.** With the defaults the deviation at step t is at most 1.65 times that of
-    `BLTSum` with the horizon t, up to 2**26 steps. Each epoch, of which there are
-    seven by then, adds four times the squared noise of one total.
+    **Bound.** With the defaults the standard deviation at step t is at most 1.65 times
+    that of `BLTSum` with the horizon t, up to 2**26 steps. Each epoch, of which there
+    are seven by then, adds four times the squared noise of one total.
     """
 
     multiplier: float
@@ -109,15 +108,15 @@ class GrowingSum(Drawable):
     kind: str = "blt"
     first: int = 16
     growth: int = 16
-    share: float | None = None
+    total_fraction: float | None = None
 
     def __post_init__(self) -> None:
         plain(self)
         positive(multiplier=self.multiplier, sensitivity=self.sensitivity)
         if self.largest is not None:
             positive(largest=self.largest)
-        if self.share is not None:
-            fraction(closed=False, share=self.share)
+        if self.total_fraction is not None:
+            fraction(closed=False, total_fraction=self.total_fraction)
         check_noise(self.noise)
         one_of(KINDS, kind=self.kind)
         at_least(1, first=self.first, growth=self.growth)
@@ -127,38 +126,38 @@ class GrowingSum(Drawable):
         return GaussianNoise(self.multiplier)
 
     def length(self, epoch: int) -> int:
-        """Return how many steps an epoch has."""
+        """Return the number of steps of an epoch."""
         # a power that would be far beyond the longest is not computed
         power: int = self.growth ** min(epoch, LONGEST.bit_length())
         return min(self.first * power, LONGEST)
 
-    def _share(self) -> float:
-        if self.share is not None:
-            return self.share
-        return SHARES.get(self.kind, DEFAULT_FRACTION)
+    def _total_fraction(self) -> float:
+        if self.total_fraction is not None:
+            return self.total_fraction
+        return FRACTIONS.get(self.kind, DEFAULT_FRACTION)
 
     def inner(self, epoch: int) -> PrefixSums:
         """Return the prefix sums of an epoch."""
         # [continual:split] a little more, as the square roots are rounded
-        multiplier = self.multiplier / sqrt(1 - self._share()) * (1 + 1e-12)
+        multiplier = self.multiplier / sqrt(1 - self._total_fraction()) * (1 + 1e-12)
         return KINDS[self.kind](
             self.length(epoch), multiplier, self.sensitivity, self.noise, self.largest
         )
 
     def total(self) -> Gaussian:
         """Return the mechanism of the total of an epoch."""
-        multiplier = self.multiplier / sqrt(self._share()) * (1 + 1e-12)
+        multiplier = self.multiplier / sqrt(self._total_fraction()) * (1 + 1e-12)
         return Gaussian(multiplier, self.sensitivity, self.noise)
 
     def std_at(self, t: int, size: int) -> float:
-        """Return the deviation of each number of the sum at step ``t``.
+        """Return the standard deviation of each number of the sum at step ``t``.
 
         Parameters
         ----------
         t
             The step, from 1.
         size
-            How many numbers an element has.
+            Number of entries of an element.
         """
         epoch = 0
         while t > self.length(epoch):
@@ -237,12 +236,12 @@ class GrowingSum(Drawable):
 
 
 def _added(total: Any, rows: Any) -> Any:
-    """Return a total with rows added: whole numbers in two parts, of 32 bits below."""
+    """Return a total with rows added: integers in two parts, of 32 bits below."""
     added = np.zeros((2, rows.shape[1]), dtype=rows.dtype)
     if rows.dtype == np.float64:
         added[1] = rows.sum(axis=0)
         return total + added.reshape(total.shape)
-    # sums of whole numbers that fit 64 bits need not fit them
+    # sums of integers that fit 64 bits need not fit them
     added[0] = (rows >> GRID_BITS).sum(axis=0)
     added[1] = (rows & (GRID - 1)).sum(axis=0)
     high, low = total + added.reshape(total.shape)
@@ -255,7 +254,7 @@ def _joined(total: Any) -> Array:
 
 
 def check_sums(sums: str) -> None:
-    """Refuse a name that no prefix sums have."""
+    """Check that ``sums`` is the name of prefix sums."""
     one_of(KINDS, sums=sums)
 
 
@@ -283,14 +282,14 @@ def prefix_sums(
     noise
         ``"grid"`` or ``"float"``.
     largest
-        Largest size of a number in an element, beyond which it is cut.
+        Largest size of a number in an element, beyond which it is clipped.
 
     Examples
     --------
     >>> from tacit.mechanisms.continual import prefix_sums
     >>> for name in ("tree", "honaker", "square_root", "blt"):
     ...     mechanism = prefix_sums(name, 65_536, 1.0, 1.0)
-    ...     print(name, round(mechanism.deviation(size=1).max(), 2))
+    ...     print(name, round(mechanism.std(size=1).max(), 2))
     tree 16.49
     honaker 12.23
     square_root 4.6

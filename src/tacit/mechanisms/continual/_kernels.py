@@ -1,18 +1,18 @@
-"""Loops over the steps of a stream. Noise arrives as an array; none is drawn here."""
+"""Loops over the steps of a stream. Noise is an argument; nothing is drawn here."""
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
-def integer_cells(values: Array, most: float, cell: float, out: Whole) -> float:
+def integer_cells(values: Array, most: float, cell: float, out: Integers) -> float:
     """Fill ``out`` with numbers in whole cells; return the largest before rounding.
 
-    What is no number is zero, and what is beyond ``most`` is cut.
+    NaN becomes zero, and numbers beyond ``most`` are clipped.
     """
     largest = 0.0
     for i in range(values.shape[0]):
@@ -139,16 +139,16 @@ def add_estimates(
 
 
 @njit(cache=True, nogil=True)
-def run_whole(
+def run_integer(
     gaps: Array,
     weights: Array,
     unit: float,
-    buffers: Whole,
-    numbers: Whole,
-    remembered: Whole,
+    buffers: Integers,
+    numbers: Integers,
+    remembered: Integers,
     given_fresh: bool,
 ) -> None:
-    """Run the buffers of correlated noise in whole numbers, in place.
+    """Run the buffers of correlated noise in integers, in place.
 
     ``numbers`` holds fresh noise z and gets the correlated noise n = z - r, or holds n
     and keeps it; r goes into ``remembered``. A buffer counts units of ``1 / unit``.
@@ -161,10 +161,10 @@ def run_whole(
             for d in range(size):
                 r[d] += weights[j] * float(buffers[j, d])
         for d in range(size):
-            said = np.int64(np.rint(r[d] / unit))
-            remembered[i, d] = said
+            correction = np.int64(np.rint(r[d] / unit))
+            remembered[i, d] = correction
             if given_fresh:
-                numbers[i, d] -= said
+                numbers[i, d] -= correction
             added[d] = np.int64(np.rint(unit * float(numbers[i, d])))
         for j in range(len(gaps)):
             for d in range(size):
@@ -181,7 +181,7 @@ def run_float(
     remembered: Array,
     given_fresh: bool,
 ) -> None:
-    """Do what `run_whole` does, in floating point."""
+    """Do what `run_integer` does, in floating point."""
     for i in range(len(numbers)):
         for d in range(numbers.shape[1]):
             r = 0.0
@@ -200,17 +200,17 @@ def run_leaf(
     from_past: Array,
     leaf: NDArray[np.generic],
     start: int,
-    said: NDArray[np.generic],
+    correction: NDArray[np.generic],
     whole: bool,
     given_fresh: bool,
 ) -> None:
     """Convolve the noise of a leaf from row ``start`` on, in place.
 
     Rows hold fresh noise z and get n = z - r, or hold n and keep it; r, which goes into
-    ``said``, is from the past and from the rows before, rounded if ``whole``.
+    ``correction``, is from the past and from the rows before, rounded if ``whole``.
     """
     r = np.empty(leaf.shape[1])
-    for i in range(len(said)):
+    for i in range(len(correction)):
         row = start + i
         r[:] = from_past[i]
         for before in range(row):
@@ -218,9 +218,9 @@ def run_leaf(
             for d in range(len(r)):
                 r[d] += c * float(leaf[before, d])
         for d in range(len(r)):
-            said[i, d] = np.rint(r[d]) if whole else r[d]
+            correction[i, d] = np.rint(r[d]) if whole else r[d]
             if given_fresh:
-                leaf[row, d] -= said[i, d]
+                leaf[row, d] -= correction[i, d]
 
 
 @njit(cache=True)

@@ -1,4 +1,4 @@
-"""All prefix sums of a stream, by the square root of the matrix of sums."""
+"""Prefix sums of a stream by the square-root matrix mechanism."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ AT_ONCE = 2**22
 @kept
 @dataclass(frozen=True)
 class SquareRootState:
-    """All noise so far, and what it adds to steps to come. Private: do not publish.
+    """All noise so far, and its effect on later steps. Private: do not publish.
 
-    ``_private_past`` holds one block for each binary digit of the leaves so far, each
-    with what it adds to as many steps after it.
+    ``_private_past`` holds one block for each binary digit of the number of leaves,
+    each with its contribution to the same number of steps after it.
     """
 
     n_steps: int
@@ -46,7 +46,7 @@ class SquareRootState:
 
 @dataclass(frozen=True)
 class SquareRootSum(CorrelatedSums):
-    """Noisy prefix sums of a stream, by the square root of the matrix of sums.
+    """Noisy prefix sums of a stream by the square-root matrix mechanism.
 
     The least error of all noise that looks alike at every step, for the memory of the
     whole stream: two numbers for each number of each element so far.
@@ -62,7 +62,7 @@ class SquareRootSum(CorrelatedSums):
     noise
         ``"grid"`` or ``"float"``.
     largest
-        Largest size of a number in an element, beyond which it is cut.
+        Largest size of a number in an element, beyond which it is clipped.
 
     Notes
     -----
@@ -85,19 +85,19 @@ class SquareRootSum(CorrelatedSums):
     def _rounding(self) -> float:
         # [continual:square-root-rounding]
         # coefficients of the inverse of C add up to two in size
-        one = 2 * FAR * GRID + self._element()
-        many = 2 * GRID * (sqrt(self.horizon) + FAR) + self._element()
-        direct = _row_sum(LEAF) * one + self.column_norm * self._digits() * many
+        largest = 2 * FAR * GRID + self._element()
+        norm = 2 * GRID * (sqrt(self.horizon) + FAR) + self._element()
+        direct = _row_sum(LEAF) * largest + self.column_norm * self._digits() * norm
         off = 0.5 + (LEAF + 64) * UNIT * direct
         for digit in range(self._digits()):
             block = LEAF << digit
             # each of the transforms is off by less than 16 units a halving
             norms = 2 * self.column_norm + _row_sum(2 * block)
-            off += 16 * log2(2 * block) * UNIT * norms * many
+            off += 16 * log2(2 * block) * UNIT * norms * norm
         return 1.01 * off
 
     def _digits(self) -> int:
-        """Return how many blocks the past can be in."""
+        """Return the largest number of blocks of the past."""
         return (self.horizon // LEAF).bit_length()
 
     def std(self, size: int) -> Array:
@@ -108,8 +108,8 @@ class SquareRootSum(CorrelatedSums):
 
     def init(self, shape: tuple[int, ...]) -> SquareRootState:
         kind = np.float64 if self.noise == "float" else np.int64
-        none = np.zeros((0, int(np.prod(shape))), dtype=kind)
-        return SquareRootState(0, np.zeros(shape), none, ())
+        no_rows = np.zeros((0, int(np.prod(shape))), dtype=kind)
+        return SquareRootState(0, np.zeros(shape), no_rows, ())
 
     def _run(
         self, state: SquareRootState, numbers: Any, *, given_fresh: bool
@@ -117,7 +117,7 @@ class SquareRootSum(CorrelatedSums):
         from tacit.mechanisms.continual import _kernels  # noqa: PLC0415 - numba
 
         numbers = numbers.copy()
-        said = np.empty_like(numbers)
+        correction = np.empty_like(numbers)
         recent, past = state._private_recent, state._private_past
         position, t = 0, state.n_steps
         first = _coefficients(LEAF)
@@ -128,18 +128,18 @@ class SquareRootSum(CorrelatedSums):
             leaf = np.concatenate([recent, numbers[part]])
             start, whole = len(recent), self.noise == "grid"
             _kernels.run_leaf(
-                first, from_past, leaf, start, said[part], whole, given_fresh
+                first, from_past, leaf, start, correction[part], whole, given_fresh
             )
             numbers[part] = leaf[len(recent) :]
             recent, position, t = leaf, position + n, t + n
             if len(leaf) == LEAF:
                 recent, past = leaf[:0].copy(), self._with_leaf(past, leaf, t)
-        return numbers, said, {"_private_recent": recent, "_private_past": past}
+        return numbers, correction, {"_private_recent": recent, "_private_past": past}
 
     def _from_past(
         self, past: tuple[tuple[Array, Array], ...], t: int, n: int, size: int
     ) -> Array:
-        """Return what blocks add to the n steps after step t."""
+        """Return the contribution of all blocks to the n steps after step t."""
         total = np.zeros((n, size))
         leaves, in_leaf = divmod(t, LEAF)
         for block, added in past:
@@ -160,7 +160,7 @@ class SquareRootSum(CorrelatedSums):
 
 
 def _added(block: Array, n_after: int) -> Array:
-    """Return what a block of noise adds to the steps after it, by fast transforms."""
+    """Return the contribution of a block of noise to later steps, by FFT."""
     length = 2 * len(block)
     added = np.empty((n_after, block.shape[1]))
     if n_after == 0:

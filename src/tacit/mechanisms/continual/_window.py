@@ -1,4 +1,4 @@
-"""Sums over the last elements of a stream without end."""
+"""Sliding-window sums of an unbounded stream."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class WindowState:
 class WindowSum(Drawable):
     """A noisy sum of the last ``window`` elements, after each element of a stream.
 
-    The stream is cut into blocks as long as the window, each with prefix sums of its
+    The stream is split into blocks as long as the window, each with prefix sums of its
     own. A window is the end of one block and the beginning of the next.
 
     Parameters
     ----------
     window
-        How many elements a sum is over, public; at most 2**26.
+        Number of elements of a sum, public; at most 2**26.
     multiplier
         Privacy of the whole stream, as the multiplier of one Gaussian mechanism.
     sensitivity
@@ -53,7 +53,7 @@ class WindowSum(Drawable):
     noise
         ``"grid"`` or ``"float"``.
     largest
-        Largest size of a number in an element, beyond which it is cut.
+        Largest size of a number in an element, beyond which it is clipped.
     buffers
         As in `BLTSum`.
 
@@ -92,17 +92,17 @@ class WindowSum(Drawable):
         return self.inner().event
 
     def std(self, size: int) -> Array:
-        """Return the deviation at each place of a block, from the second block on.
+        """Return the standard deviation at each step of a block, from the second on.
 
         Parameters
         ----------
         size
-            How many numbers an element has.
+            Number of entries of an element.
         """
         inner = self.inner()
         row = inner.coefficients()
         squares = np.cumsum(row**2)
-        # what the sum of a block and that up to a place share, for each place
+        # the covariance of the sum of a block and that up to a step, for each step
         length = 2 * fft.next_fast_len(self.window, real=True)
         spectrum = np.abs(fft.rfft(row, length)) ** 2
         shared = fft.irfft(spectrum, length)[self.window - 1 :: -1]
@@ -111,7 +111,7 @@ class WindowSum(Drawable):
         return np.asarray(np.sqrt(variances) * inner.scale(size))
 
     def std_at(self, t: int, size: int) -> float:
-        """Return the deviation of each number of the sum at step ``t``."""
+        """Return the standard deviation of each number of the sum at step ``t``."""
         inner, position = self.inner(), (t - 1) % self.window + 1
         row = inner.coefficients()
         own = float(row[:position] @ row[:position])
@@ -147,14 +147,14 @@ class WindowSum(Drawable):
             start = state.n_steps % self.window
             n = min(self.window - start, len(values) - position)
             part = slice(position, position + n)
-            held, found = inner.steps(state._private_inner, values[part], rng)
+            stored, found = inner.steps(state._private_inner, values[part], rng)
             before = state.before
             sums[part] = before[-1] - before[start : start + n] + found
             now = _appended(state.now, found)
-            if held.n_steps == self.window:
+            if stored.n_steps == self.window:
                 before, now = np.concatenate(now), ()
-                held = inner.init(state.shape)
-            state = WindowState(state.n_steps + n, before, now, held)
+                stored = inner.init(state.shape)
+            state = WindowState(state.n_steps + n, before, now, stored)
             position += n
         return state, sums
 

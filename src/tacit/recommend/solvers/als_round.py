@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacit._validate import at_least, plain
 from tacit.mechanisms import DiscreteGaussian
-from tacit.mechanisms.continual import to_matrix
+from tacit.mechanisms.continual._base import to_matrix
 from tacit.privacy import Composed, Event, Neighbors
 from tacit.recommend.items.side import USUAL_PRIOR_COUNT, Block
 from tacit.recommend.solvers.als_items import RoundSums

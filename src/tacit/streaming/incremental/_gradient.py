@@ -14,8 +14,8 @@ from tacit._state import kept
 from tacit._validate import at_least, one_of, plain
 from tacit.convex import ConvexSet, Free
 from tacit.exceptions import PlanError
-from tacit.mechanisms.continual import prefix_sums, to_matrix, to_vector
-from tacit.mechanisms.continual._symmetric import packed_size
+from tacit.mechanisms.continual import prefix_sums
+from tacit.mechanisms.continual._base import packed_size, to_matrix, to_vector
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem

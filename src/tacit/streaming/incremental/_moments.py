@@ -16,8 +16,8 @@ from tacit.convex.objective import DENSE_ROWS, chunks
 from tacit.convex.roundoff import UNIT
 from tacit.data import RowBounds
 from tacit.exceptions import PlanError
-from tacit.mechanisms.continual import prefix_sums, to_matrix, to_vector
-from tacit.mechanisms.continual._symmetric import packed_size
+from tacit.mechanisms.continual import prefix_sums
+from tacit.mechanisms.continual._base import packed_size, to_matrix, to_vector
 from tacit.mechanisms.noise import float_normal
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem

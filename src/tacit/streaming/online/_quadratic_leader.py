@@ -17,9 +17,9 @@ from tacit.convex import Free, L2Ball, Softmax
 from tacit.convex.losses import has_residuals
 from tacit.convex.objective import chunks
 from tacit.convex.roundoff import DERIVATIVE_UNITS, UNIT
-from tacit.mechanisms.continual import prefix_sums, to_matrix, to_vector
+from tacit.mechanisms.continual import prefix_sums
+from tacit.mechanisms.continual._base import packed_size, to_matrix, to_vector
 from tacit.mechanisms.continual._growing import check_sums
-from tacit.mechanisms.continual._symmetric import packed_size
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem

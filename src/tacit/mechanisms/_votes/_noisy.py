@@ -1,4 +1,4 @@
-"""Noisy numbers of votes, for every question or for those with a clear winner."""
+"""Noisy vote counts, for every query or for those with a clear winner."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from scipy.special import bdtrc, ndtr, ndtri
 from tacit._release_log import release
 from tacit._state import kept
 from tacit._validate import at_least, fraction, nonnegative, plain, positive
+from tacit.mechanisms._votes._base import (
+    FAILURE,
+    ClassVotes,
+    QueryState,
+    Remaining,
+    VoteAnswer,
+    counts_of,
+)
+from tacit.mechanisms._votes._probabilities import Distributions, VoteDistribution
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.integer_noise import DiscreteGaussian
 from tacit.mechanisms.noise import GRID
 from tacit.mechanisms.threshold import NO_ANSWER
-from tacit.mechanisms.votes._base import (
-    FAILURE,
-    AskedState,
-    ClassVotes,
-    Remaining,
-    VoteAnswer,
-)
-from tacit.mechanisms.votes._counting import counts_of
-from tacit.mechanisms.votes._vote_distribution import Distributions, VoteDistribution
 from tacit.privacy import Event, GaussianNoise
 
 __all__ = ["ConfidentState", "ConfidentVotes", "NoisyVotes"]
@@ -40,27 +40,27 @@ ROUNDED_UP = 1 + 1e-15
 
 @dataclass(frozen=True)
 class NoisyVotes(ClassVotes):
-    """Noisy numbers of votes for all classes, and the class with most of them.
+    """GNMax: noisy vote counts of all classes, and the class with the largest.
 
     Parameters
     ----------
     multiplier
-        Ratio of noise to sensitivity, of all questions together.
+        Ratio of noise to sensitivity, of all queries together.
     n_classes
         Number of classes.
     n_queries
-        Questions that are answered; all are charged at the start.
+        Number of queries; all are charged at the start.
     noise
         ``"grid"`` for exact draws, ``"float"`` for ordinary floating point, which is
         for research.
 
     Notes
     -----
-    **Guarantee.** One Gaussian mechanism of this multiplier for all questions: a vote
+    **Guarantee.** One Gaussian mechanism of this multiplier for all queries: a vote
     that changes moves two counts by one, so all histograms together move by at most
-    ``sqrt(2 n_queries)`` in L2 (Papernot et al. 2018, Section 4.1). Questions may
+    ``sqrt(2 n_queries)`` in L2 (Papernot et al. 2018, Section 4.1). Queries may
     depend on earlier answers. The winner is a function of the noisy counts, so that
-    they cost nothing further. Counts are whole numbers and so is the noise: nothing is
+    they cost nothing further. Counts are integers and so is the noise: nothing is
     rounded.
     """
 
@@ -69,7 +69,7 @@ class NoisyVotes(ClassVotes):
     n_queries: int
     noise: str = "grid"
 
-    tells_votes: ClassVar[bool] = True
+    releases_votes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         plain(self)
@@ -84,43 +84,43 @@ class NoisyVotes(ClassVotes):
 
     @property
     def _gaussian(self) -> DiscreteGaussian:
-        # [votes:histogram] of all questions together
+        # [votes:histogram] of all queries together
         return DiscreteGaussian(self.multiplier, sqrt(2 * self.n_queries), self.noise)
 
     @property
     def scale(self) -> float:
-        """Deviation of the noise on one number of votes."""
+        """Standard standard deviation of the noise on one number of votes."""
         return GRID / self._gaussian.units
 
-    def init(self, rng: Generator) -> AskedState:
-        """Return the state before the first question."""
-        return AskedState(0)
+    def init(self, rng: Generator) -> QueryState:
+        """Return the state before the first query."""
+        return QueryState(0)
 
     def step(
-        self, state: AskedState, votes: NDArray[Any], rng: Generator
-    ) -> tuple[AskedState, VoteAnswer]:
-        """Answer one question, which may depend on all earlier answers."""
-        self.refuse_after_end(state)
+        self, state: QueryState, votes: NDArray[Any], rng: Generator
+    ) -> tuple[QueryState, VoteAnswer]:
+        """Answer one query, which may depend on all earlier answers."""
+        self.check_not_ended(state)
         counts = counts_of(votes, self.n_classes)
         answer = _histogram("NoisyVotes", self._gaussian, counts, rng)
-        return AskedState(state.n_asked + 1), answer
+        return QueryState(state.n_asked + 1), answer
 
-    def remaining(self, state: AskedState) -> Remaining:
-        """Return how much may still be asked."""
+    def remaining(self, state: QueryState) -> Remaining:
+        """Return what is left of the plan."""
         return Remaining(queries=self.n_queries - state.n_asked)
 
     def lead_needed(self, failure: float = FAILURE) -> int:
-        """Return the votes ahead with which a label is told but for this."""
+        """Return the votes ahead with which a label is released but for this."""
         return _lead_over_noise(self.scale, failure)
 
-    def _released(self, law: VoteDistribution) -> tuple[float, float]:
-        return 1.0, law.expected(law.right(self.scale))
+    def _released(self, distribution: VoteDistribution) -> tuple[float, float]:
+        return 1.0, distribution.expected(distribution.right(self.scale))
 
 
 @kept
 @dataclass(frozen=True)
 class ConfidentState:
-    """How many questions were asked and answered; public."""
+    """Number of queries so far and answered; public."""
 
     n_asked: int
     n_answered: int
@@ -128,7 +128,7 @@ class ConfidentState:
 
 @dataclass(frozen=True)
 class ConfidentVotes(ClassVotes):
-    """Noisy votes for those questions alone whose winner seems to have enough of them.
+    """Confident GNMax: noisy votes, only where the winner's count passes a noisy test.
 
     Parameters
     ----------
@@ -137,11 +137,11 @@ class ConfidentVotes(ClassVotes):
     n_classes
         Number of classes.
     n_queries
-        Questions that are tested; all are charged at the start.
+        Number of queries; all are charged at the start.
     max_answers
-        Answers after which no more is asked; all are charged at the start.
+        Answers after which the stream ends; all are charged at the start.
     least_votes
-        Public number of votes that the winner must seem to have.
+        Public number of votes that the noisy count of the winner must reach.
     test_share
         Part of the squared inverse multiplier that goes to the tests.
     noise
@@ -165,7 +165,7 @@ class ConfidentVotes(ClassVotes):
     test_share: float = 0.5
     noise: str = "grid"
 
-    tells_votes: ClassVar[bool] = True
+    releases_votes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         plain(self)
@@ -183,7 +183,7 @@ class ConfidentVotes(ClassVotes):
 
     @property
     def _test(self) -> DiscreteGaussian:
-        # [votes:confident] shares of the squared inverse multiplier
+        # [votes:confident] parts of the squared inverse multiplier
         spread = self.multiplier / sqrt(self.test_share) * ROUNDED_UP
         return DiscreteGaussian(spread, sqrt(self.n_queries), self.noise)
 
@@ -194,28 +194,28 @@ class ConfidentVotes(ClassVotes):
 
     @property
     def test_scale(self) -> float:
-        """Deviation of the noise on the number of votes that is tested."""
+        """Standard deviation of the noise on the count that is tested."""
         return GRID / self._test.units
 
     @property
     def scale(self) -> float:
-        """Deviation of the noise on one number of votes that is answered."""
+        """Standard deviation of the noise on one count of an answer."""
         return GRID / self._answer.units
 
     @property
     def threshold(self) -> float:
-        """Votes that the winner must have, after noise."""
+        """Noisy count that the winner must reach."""
         return self.least_votes
 
     def init(self, rng: Generator) -> ConfidentState:
-        """Return the state before the first question."""
+        """Return the state before the first query."""
         return ConfidentState(0, 0)
 
     def step(
         self, state: ConfidentState, votes: NDArray[Any], rng: Generator
     ) -> tuple[ConfidentState, VoteAnswer]:
-        """Answer one question, which may depend on all earlier answers."""
-        self.refuse_after_end(state)
+        """Answer one query, which may depend on all earlier answers."""
+        self.check_not_ended(state)
         counts = counts_of(votes, self.n_classes)
         test = self._test
         most = np.array([counts.max() * test.units], dtype=np.int64)
@@ -234,33 +234,35 @@ class ConfidentVotes(ClassVotes):
         return ConfidentState(asked, state.n_answered + 1), answer
 
     def remaining(self, state: ConfidentState) -> Remaining:
-        """Return how much may still be asked."""
+        """Return what is left of the plan."""
         return Remaining(
             queries=self.n_queries - state.n_asked,
             answers=self.max_answers - state.n_answered,
         )
 
-    def fraction_answered(self, laws: Distributions, n_queries: int) -> float:
-        """Return the expected share of questions that are answered before the end."""
-        passed = self.told(laws).answered
+    def fraction_answered(self, distributions: Distributions, n_queries: int) -> float:
+        """Return the expected fraction of queries that are answered before the end."""
+        passed = self.outcome(distributions).answered
         return float(bdtrc(np.arange(self.max_answers), n_queries, passed).sum()) / (
             n_queries
         )
 
     def lead_needed(self, failure: float = FAILURE) -> int:
-        """Return the votes ahead with which a label is told, where the test passes."""
+        """Return the lead with which a label that passes the test is released."""
         return _lead_over_noise(self.scale, failure)
 
-    def _released(self, law: VoteDistribution) -> tuple[float, float]:
-        ahead = (law.tops - self.least_votes) / self.test_scale
+    def _released(self, distribution: VoteDistribution) -> tuple[float, float]:
+        ahead = (distribution.tops - self.least_votes) / self.test_scale
         passed = ndtr(ahead).mean(axis=1)
-        return law.expected(passed), law.expected(passed * law.right(self.scale))
+        return distribution.expected(passed), distribution.expected(
+            passed * distribution.right(self.scale)
+        )
 
 
 def _histogram(
     label: str, gaussian: DiscreteGaussian, counts: Integers, rng: Generator
 ) -> VoteAnswer:
-    """Release counts with noise in whole numbers, and the place of the largest."""
+    """Release counts with integer noise, and the index of the largest."""
     value = counts * gaussian.units
     noisy = release(
         label,
@@ -273,5 +275,5 @@ def _histogram(
 
 
 def _lead_over_noise(scale: float, failure: float) -> int:
-    """Return a lead that noise on both of two labels leaves but for this."""
+    """Return a lead that the noise on two counts reverses with this probability."""
     return ceil(-float(ndtri(failure)) * sqrt(2) * scale)

@@ -1,4 +1,4 @@
-"""The winner of a vote as it is, where one vote more could not change it."""
+"""Stable votes: the exact winner, released where one vote could not change it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,34 @@ from tacit._state import kept
 from tacit._validate import at_least, fraction, plain, positive
 from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
+from tacit.mechanisms._votes._base import (
+    FAILURE,
+    ClassVotes,
+    Remaining,
+    VoteAnswer,
+    counts_of,
+    distance_of_lead,
+    lead_of,
+)
+from tacit.mechanisms._votes._probabilities import (
+    Distributions,
+    VoteDistribution,
+    difference_tail,
+    laplace_tail,
+    tail_point,
+)
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID, MAX_SCALE
 from tacit.mechanisms.threshold import NO_ANSWER
-from tacit.mechanisms.votes._base import FAILURE, ClassVotes, Remaining, VoteAnswer
-from tacit.mechanisms.votes._counting import counts_of, distance_of_lead, lead_of
-from tacit.mechanisms.votes._tail import difference_tail, laplace_tail, tail_point
-from tacit.mechanisms.votes._vote_distribution import Distributions, VoteDistribution
 from tacit.privacy import ApproxDP, Event, Repeated
 
 __all__ = ["SparseVotes", "StableState", "StableVotes"]
 
-# Discrete noise and its difference pass at most so many cells more than continuous
-# noise does
+# Cells by which discrete noise and its difference may exceed continuous noise
 SPARE_CELLS = 2
-# Levels of the noise of a threshold, equally likely, by which a plan goes
+# Equally likely levels of the threshold's noise that a plan averages over
 LEVELS = 64
-# Of refusals, below which a question is as good as always answered
+# Least probability of a refusal that plans distinguish from zero
 LEAST_RATE = 1e-300
 
 Array = NDArray[np.float64]
@@ -45,7 +56,7 @@ Array = NDArray[np.float64]
 @kept
 @dataclass(frozen=True)
 class StableState:
-    """Where a stream of questions stands. Private: do not publish."""
+    """State of a stream of queries. Private: do not publish."""
 
     n_asked: int
     n_refused: int
@@ -53,10 +64,10 @@ class StableState:
 
 
 class SparseVotes(ClassVotes):
-    """Winners whose noisy distance to losing passes a noisy threshold.
+    """Winners whose noisy distance to another winner exceeds a noisy threshold.
 
-    A subclass has the least scales of both kinds of noise, in votes, the threshold, and
-    how many refusals share the noise of one threshold, ``per_group``.
+    A subclass defines the least scales of both kinds of noise, in votes, the threshold,
+    and ``per_group``, the number of refusals that use the noise of one threshold.
     """
 
     max_refusals: int
@@ -69,7 +80,7 @@ class SparseVotes(ClassVotes):
     @property
     @abstractmethod
     def threshold(self) -> float:
-        """Distance that must be passed, after noise on both."""
+        """Threshold of the distance, before the noise on both."""
 
     @property
     @abstractmethod
@@ -96,16 +107,15 @@ class SparseVotes(ClassVotes):
         return self.query_scale
 
     def release_probability(self, distance: float) -> float:
-        """Return how likely a winner at this distance is told; public.
+        """Return how likely a winner at this distance is released; public.
 
-        It is that of one question alone, before which there was no other: that earlier
-        ones were told makes it likelier.
+        It is that of the first query of a threshold: earlier releases make it larger.
         """
         ahead = self._limit / self._cells - distance
         return difference_tail(ahead, self.query_scale, self.threshold_scale)
 
     def distance_needed(self, failure: float = FAILURE) -> int:
-        """Return the least whole distance that is told but for this probability."""
+        """Return the least integer distance released except with this probability."""
         fraction(failure=failure, closed=False)
         beyond = tail_point(failure, self.query_scale, self.threshold_scale)
         at = ceil(self._limit / self._cells + beyond) + 1
@@ -114,65 +124,70 @@ class SparseVotes(ClassVotes):
         return at
 
     def lead_needed(self, failure: float = FAILURE) -> int:
-        """Return the votes ahead with which a label is told but for this."""
+        """Return the lead with which a label is released except with ``failure``."""
         distance = self.distance_needed(failure)
         return bisect_left(range(4 * distance + 4), distance, key=self.distance)
 
-    def refusals_by_level(self, laws: Distributions) -> Array:
-        """Return how likely a question is refused, for equally likely thresholds."""
+    def refusals_by_level(self, distributions: Distributions) -> Array:
+        """Return the probability of a refusal, for equally likely thresholds."""
         half = np.log((2 * np.arange(LEVELS // 2) + 1) / LEVELS)
         levels = np.concatenate([half, -half[::-1]])
         thresholds = self.threshold + levels * self.threshold_scale
-        rejected = np.zeros(LEVELS)
-        for share, law in laws:
-            distances, positions = self._distances(law)
-            columns = law.leads.shape[1]
-            weights = np.bincount(
-                positions.ravel(), np.repeat(law.probabilities / columns, columns)
-            )
+        refused = np.zeros(LEVELS)
+        for fraction_of_queries, votes in distributions:
+            distances, positions = self._distances(votes)
+            columns = votes.leads.shape[1]
+            each = np.repeat(votes.probabilities / columns, columns)
+            weights = np.bincount(positions.ravel(), each)
             above = (distances - thresholds[:, None]) / self.query_scale
-            rejected += share * (laplace_tail(above) @ weights)
-        return rejected
+            refused += fraction_of_queries * (laplace_tail(above) @ weights)
+        return refused
 
-    def fraction_answered(self, laws: Distributions, n_queries: int) -> float:
-        """Return the expected share of questions that are answered before the end.
+    def fraction_answered(self, distributions: Distributions, n_queries: int) -> float:
+        """Return the expected fraction of queries that are answered before the end.
 
-        Given the noise of a threshold refusals are independent. So many questions are
-        asked as there are refusals among them, over the probability of one: this is
-        exact where all refusals share one threshold. Where they have several, runs
-        between refusals are taken to have their mean length.
+        Given the noise of a threshold refusals are independent, and the expected number
+        of queries is that of refusals over the probability of one: this is exact where
+        all refusals use one threshold. With several, runs between refusals are taken to
+        have their mean length.
         """
-        # none is zero, as a limit that is reached in the same way
-        rates = np.maximum(self.refusals_by_level(laws), LEAST_RATE)
+        # bounded away from zero, whose limit is the same
+        rates = np.maximum(self.refusals_by_level(distributions), LEAST_RATE)
         if self.per_group < self.max_refusals + 1:
             rates = 1 / np.mean(1 / rates, keepdims=True)
         ends = min(self.max_refusals + 1, n_queries)
-        # the mean of a binomial number that is cut at the end
-        rejected = ends * bdtrc(ends - 1, n_queries, rates)
+        # the mean of a binomial number truncated at the end
+        refused = ends * bdtrc(ends - 1, n_queries, rates)
         if ends > 1:
-            rejected += n_queries * rates * bdtr(ends - 2, n_queries - 1, rates)
-        return float(np.mean((1 - rates) / rates * rejected)) / n_queries
+            refused += n_queries * rates * bdtr(ends - 2, n_queries - 1, rates)
+        return float(np.mean((1 - rates) / rates * refused)) / n_queries
 
-    def _released(self, law: VoteDistribution) -> tuple[float, float]:
-        distances, positions = self._distances(law)
-        told = np.array([self.release_probability(d) for d in distances])[positions]
-        return law.expected(told), law.expected(told * (law.leads > 0))
+    def _released(self, distribution: VoteDistribution) -> tuple[float, float]:
+        distances, positions = self._distances(distribution)
+        released = np.array([self.release_probability(d) for d in distances])[positions]
+        return distribution.expected(released), distribution.expected(
+            released * (distribution.leads > 0)
+        )
 
-    def _distances(self, law: VoteDistribution) -> tuple[Array, NDArray[np.intp]]:
-        """Return the distances that occur, and which of them each lead has."""
-        leads, positions = np.unique(np.abs(law.leads), return_inverse=True)
+    def _distances(
+        self, distribution: VoteDistribution
+    ) -> tuple[Array, NDArray[np.intp]]:
+        """Return the distances that occur, and the index of that of each lead."""
+        leads, positions = np.unique(np.abs(distribution.leads), return_inverse=True)
         found = [self.distance(lead) for lead in leads.tolist()]
-        return np.array(found, dtype=np.float64), positions.reshape(law.leads.shape)
+        return np.array(found, dtype=np.float64), positions.reshape(
+            distribution.leads.shape
+        )
 
     def init(self, rng: Generator) -> StableState:
-        """Return the state before the first question."""
+        """Return the state before the first query."""
         return StableState(0, 0, self._drawn_threshold(rng))
 
     def step(
         self, state: StableState, votes: NDArray[Any], rng: Generator
     ) -> tuple[StableState, VoteAnswer]:
-        """Answer one question, which may depend on all earlier answers."""
-        self.refuse_after_end(state)
+        """Answer one query, which may depend on all earlier answers."""
+        self.check_not_ended(state)
         counts = counts_of(votes, self.n_classes)
         distance = self.distance(lead_of(counts))
 
@@ -189,28 +204,28 @@ class SparseVotes(ClassVotes):
         )
         asked, limit = state.n_asked + 1, state._private_threshold
         if passed:
-            # ties go to the smallest place
+            # ties go to the smallest index
             answer = VoteAnswer(int(np.argmax(counts)))
             return StableState(asked, state.n_refused, limit), answer
-        rejected = state.n_refused + 1
-        # [votes:groups] noise of a threshold is shared by so many refusals
-        if rejected % self.per_group == 0:
+        refused = state.n_refused + 1
+        # [votes:groups] refusals of one group use the noise of one threshold
+        if refused % self.per_group == 0:
             limit = self._drawn_threshold(rng)
-        return StableState(asked, rejected, limit), VoteAnswer(NO_ANSWER)
+        return StableState(asked, refused, limit), VoteAnswer(NO_ANSWER)
 
     def remaining(self, state: StableState) -> Remaining:
-        """Return how much may still be asked."""
+        """Return what is left of the plan."""
         return Remaining(refusals=self.max_refusals + 1 - state.n_refused)
 
     @cached_property
     def _cells(self) -> int:
-        """Cells of a vote: a power of two, so that a distance is whole in cells."""
+        """Cells of a vote: a power of two, so that distances are integers in cells."""
         if self.noise == "float":
             return 1
         return cells_of_a_vote(max(self._least_scales()))
 
     def _in_cells(self, scale: float) -> float:
-        """Return the scale as a whole number of cells, not below it."""
+        """Return the scale as an integer of cells, not below it."""
         if self.noise == "float":
             return scale
         # one more, as the scale itself may have been rounded down
@@ -227,7 +242,7 @@ class SparseVotes(ClassVotes):
     def _noise(self, scale: float, rng: Generator) -> int | float:
         if self.noise == "float":
             return scale * float(draws.float_laplace(1, rng)[0])
-        # exact: a scale is a whole number of cells
+        # exact: a scale is an integer of cells
         cells = int(scale * self._cells)
         return int(draws.discrete_laplace(1, rng, scale=cells)[0])
 
@@ -236,7 +251,7 @@ class SparseVotes(ClassVotes):
 
 
 def cells_of_a_vote(scale: float) -> int:
-    """Return as many cells a vote as the sampler takes noise of this scale."""
+    """Return the most cells a vote for which the sampler accepts this scale."""
     cells = GRID
     while ceil(Fraction(scale) * cells) >= MAX_SCALE:
         cells //= 2
@@ -250,7 +265,7 @@ def cells_of_a_vote(scale: float) -> int:
 
 @dataclass(frozen=True)
 class StableVotes(SparseVotes):
-    """Tell the winner of a vote exactly where no neighbor could change it.
+    """The exact winner of a vote, released where no neighbor could change it.
 
     Parameters
     ----------
@@ -259,14 +274,15 @@ class StableVotes(SparseVotes):
     query_epsilon
         Privacy of one refusal.
     delta
-        Probability, in all questions together, of telling a winner that a neighbor
-        does not share.
+        Probability, over all queries, of releasing a winner that a neighbor does not
+        have.
     n_classes
         Number of classes.
     max_refusals
-        Refusals that let the stream go on; one more ends it. Answers have no limit.
+        Queries that may stay unanswered; one more ends the stream. The number of
+        answers has no limit.
     per_group
-        Refusals that share the noise of one threshold.
+        Refusals that use the noise of one threshold.
     noise
         ``"grid"`` for exact draws, ``"float"`` for ordinary floating point, which is
         for research.
@@ -277,7 +293,7 @@ class StableVotes(SparseVotes):
     pure with ``threshold_epsilon + per_group * query_epsilon`` (Lyu, Su and Li 2017,
     Algorithm 7) but for its part of ``delta``: the distance, half of the lead rounded
     up less one, moves by at most one between neighbors and is zero where they have
-    different winners (Smith and Thakurta 2013, Section 3). Questions may depend on
+    different winners (Smith and Thakurta 2013, Section 3). Queries may depend on
     earlier answers and their number has no limit. After Bassily, Thakkar and Thakurta
     (2018) and Thakkar (2019, Chapter 5), with the distance corrected.
     """
@@ -303,7 +319,7 @@ class StableVotes(SparseVotes):
 
     @property
     def n_groups(self) -> int:
-        """Thresholds that are drawn."""
+        """Number of thresholds."""
         return -(-(self.max_refusals + 1) // self.per_group)
 
     @property
@@ -322,10 +338,10 @@ class StableVotes(SparseVotes):
 
     @cached_property
     def threshold(self) -> float:
-        # [votes:threshold] as many first critical questions as refusals at most
+        # [votes:threshold] as many first critical queries as refusals at most
         each = self.delta / (self.n_groups * self.per_group)
         return tail_point(each, self.query_scale, self.threshold_scale)
 
     def distance(self, lead: int) -> int:
-        """Return how far a winner with this lead is from losing."""
+        """Return the distance of a winner with this lead to another winner."""
         return distance_of_lead(lead)

@@ -1,4 +1,4 @@
-"""Prefix sums of a stream: law, cost, and privacy by linear algebra."""
+"""Prefix sums of a stream: distribution, cost, and privacy by linear algebra."""
 
 from math import sqrt
 
@@ -49,8 +49,8 @@ def test_noise_has_one_node_for_each_binary_digit(noise, seed):
     sums = prefix_sums(mechanism, elements, as_generator(seed))
     errors = sums - np.cumsum(elements, axis=0)
     for t in range(1, horizon + 1):
-        law = stats.norm(0, sqrt(t.bit_count()) * mechanism.scale(n))
-        assert_follows(errors[t - 1], law.cdf)
+        distribution = stats.norm(0, sqrt(t.bit_count()) * mechanism.scale(n))
+        assert_follows(errors[t - 1], distribution.cdf)
         variance = np.var(errors[t - 1]) / mechanism.scale(n) ** 2
         assert variance == pytest.approx(t.bit_count(), rel=0.07)
     # controls: a scale that is a tenth off, a center that is a tenth of it off
@@ -71,8 +71,8 @@ def test_the_state_holds_two_arrays_a_level(noise):
     state = mechanism.init((3,))
     for _ in range(100):
         state, _ = mechanism.step(state, np.ones(3), rng)
-        held = state._private_exact, state._private_noisy
-        assert [part.shape for part in held] == [(10, 3), (10, 3)]
+        stored = state._private_exact, state._private_noisy
+        assert [part.shape for part in stored] == [(10, 3), (10, 3)]
     assert state.n_steps == 100
 
 
@@ -98,7 +98,7 @@ def test_a_step_beyond_the_horizon_is_refused(noise, horizon):
     state = mechanism.init(())
     for _ in range(horizon):
         state, _ = mechanism.step(state, 0.0, rng)
-    message = f"planned for {horizon} steps; step {horizon + 1} was asked"
+    message = f"planned for {horizon} steps and cannot take step {horizon + 1}"
     with pytest.raises(ValueError, match=message):
         mechanism.step(state, 0.0, rng)
 

@@ -1,4 +1,4 @@
-"""The published mechanism with its printed constants, and what it really costs."""
+"""The published mechanism with its printed constants, at its corrected cost."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from functools import cached_property
 from math import log, sqrt
 
 from tacit._validate import at_least, fraction, plain, positive
+from tacit.mechanisms._votes._base import Remaining, published_distance
+from tacit.mechanisms._votes._probabilities import MARGIN, difference_tail
+from tacit.mechanisms._votes._stable import SparseVotes, StableState
 from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.votes._base import Remaining
-from tacit.mechanisms.votes._counting import published_distance
-from tacit.mechanisms.votes._stable import SparseVotes, StableState
-from tacit.mechanisms.votes._tail import MARGIN, difference_tail
 from tacit.privacy import ApproxDP, Event, Repeated
 
 __all__ = ["PublishedVotes"]
@@ -19,7 +18,7 @@ __all__ = ["PublishedVotes"]
 
 @dataclass(frozen=True)
 class PublishedVotes(SparseVotes):
-    """The published labels by votes, for comparison.
+    """Stable labels as published, for comparison.
 
     Parameters
     ----------
@@ -30,10 +29,10 @@ class PublishedVotes(SparseVotes):
     n_classes
         Number of classes.
     n_queries
-        Questions that are asked at most.
+        Largest number of queries.
     max_refusals
-        Refusals that let the stream go on; one more ends it. The printed noise is zero
-        where there are none, so it is at least one.
+        Queries that may stay unanswered; one more ends the stream. At least one, as the
+        printed noise is zero without any.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -41,9 +40,9 @@ class PublishedVotes(SparseVotes):
     -----
     **Guarantee.** The printed distance is the lead less one, which one vote moves by
     two, and there is one run more than the printed scale is for. The event is what
-    this costs: so many runs of twice the loss, and what is told where neighbors
-    differ though the distance is one. It exceeds the printed promise for large
-    budgets and many refusals, where a plan is refused. Algorithms 8 to 10 of Thakkar
+    this costs: so many runs of twice the loss, and what is released where neighbors
+    differ though the distance is one. It exceeds the printed guarantee for large
+    budgets and many refusals, where a plan is rejected. Algorithms 8 to 10 of Thakkar
     (2019), Chapter 5; Bassily, Thakkar and Thakurta (2018).
     """
 
@@ -68,11 +67,13 @@ class PublishedVotes(SparseVotes):
         # [votes:published] a distance that moves by two, and one run more
         pure = self.sensitivity * (1 / self.threshold_scale + 2 / self.query_scale)
         # a winner that a vote can change may be at a distance of one; a run, and a
-        # question, has at most one such that is told first
+        # query, has at most one such that is released first
         scales = self.query_scale, self.threshold_scale
         runs = self.max_refusals + 1
-        told = difference_tail(self.threshold - 1, *scales) * (1 + MARGIN)
-        return Repeated(ApproxDP(pure, told * min(1.0, self.n_queries / runs)), runs)
+        released = difference_tail(self.threshold - 1, *scales) * (1 + MARGIN)
+        return Repeated(
+            ApproxDP(pure, released * min(1.0, self.n_queries / runs)), runs
+        )
 
     @property
     def sensitivity(self) -> int:
@@ -91,7 +92,7 @@ class PublishedVotes(SparseVotes):
         return published_distance(lead)
 
     def remaining(self, state: StableState) -> Remaining:
-        """Return how much may still be asked."""
+        """Return what is left of the plan."""
         return Remaining(
             queries=self.n_queries - state.n_asked,
             refusals=self.max_refusals + 1 - state.n_refused,

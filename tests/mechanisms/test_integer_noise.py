@@ -1,4 +1,4 @@
-"""Noise in whole numbers: exact units, the right law, and neighbors told apart."""
+"""Integer noise: exact units, the distribution, and privacy of neighbors."""
 
 from fractions import Fraction
 from math import isqrt, sqrt
@@ -74,7 +74,7 @@ def test_the_noise_follows_its_law(kind, noise, seed):
     assert drawn.dtype == np.int64
     added = mechanism(np.full(N, 12345), as_generator(seed + 1)) - 12345
     for values in (drawn, added):
-        # half a whole number off the continuous law, far below what can be seen
+        # half an integer off the continuous distribution, far below what can be seen
         assert_follows(values / mechanism.scale, KINDS[kind].cdf)
         assert_detects(2 * values / mechanism.scale, KINDS[kind].cdf)
         assert_detects(1.2 * values / mechanism.scale, KINDS[kind].cdf)
@@ -104,7 +104,8 @@ def test_an_audit_stays_below_the_claim_and_catches_half_the_noise(kind, seed):
 
 @each_kind
 def test_neighbors_give_the_same_output_with_the_noise_that_makes_up_for_it(kind):
-    # nothing is rounded: a sum moved by k is the same law moved by k, bit for bit
+    # nothing is rounded: a sum moved by k is the same distribution moved by k, bit for
+    # bit
     mechanism = kind(0.3, 1.0)
     for move in (1, -mechanism.units, 2**61):
         total = np.arange(5)
@@ -157,7 +158,7 @@ def test_what_is_released_goes_over_the_tape(kind):
 @each_kind
 @pytest.mark.parametrize("multiplier", [2.0**24, 1e200])
 def test_noise_too_large_for_whole_numbers_is_refused(kind, multiplier):
-    with pytest.raises(PlanError, match="too large for whole numbers"):
+    with pytest.raises(PlanError, match="too large for integers"):
         kind(multiplier)
 
 

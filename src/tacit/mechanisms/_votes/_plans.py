@@ -1,24 +1,39 @@
-"""Votes by name: the mechanism that fits a budget, from public facts."""
+"""Plans of votes by name: the mechanism that fits a budget, from public facts."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, floor, sqrt
+from functools import lru_cache
+from math import ceil, floor, log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tacit._validate import at_least, at_most, one_of, plain
 from tacit.exceptions import PlanError
+from tacit.mechanisms._votes._base import (
+    FAILURE,
+    ClassVotes,
+    VoteMechanism,
+    distance_of_lead,
+)
+from tacit.mechanisms._votes._noisy import ConfidentVotes, NoisyVotes
+from tacit.mechanisms._votes._numbers import VoteMean, VoteMedian, ordered_range
+from tacit.mechanisms._votes._probabilities import tail_points
+from tacit.mechanisms._votes._published import PublishedVotes
+from tacit.mechanisms._votes._stable import StableVotes
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.selection import check_choice_size
-from tacit.mechanisms.votes._base import ClassVotes, VoteMechanism
-from tacit.mechanisms.votes._counting import distance_of_lead
-from tacit.mechanisms.votes._noisy import ConfidentVotes, NoisyVotes
-from tacit.mechanisms.votes._numbers import VoteMean, VoteMedian, ordered_range
-from tacit.mechanisms.votes._published import PublishedVotes
-from tacit.mechanisms.votes._stable import StableVotes
-from tacit.mechanisms.votes._stable_plan import stable_votes
-from tacit.privacy import BoundedRange, Budget, GaussianNoise, Repeated, calibrate
+from tacit.privacy import (
+    ApproxDP,
+    BoundedRange,
+    Budget,
+    GaussianNoise,
+    Repeated,
+    calibrate,
+)
 
 __all__ = [
     "CLASS_VOTES",
@@ -26,11 +41,119 @@ __all__ = [
     "VOTES",
     "VoteKind",
     "VoteTerms",
+    "stable_votes",
     "vote_mechanism",
 ]
 
-# Teachers, questions and the like, and epsilon: far beyond what anyone has or wants,
-# and no sum or product of them leaves the floats
+Array = NDArray[np.float64]
+
+# Fractions of delta for releases where neighbors differ, the rest for composition
+DELTA_FRACTIONS = (0.1, 0.3, 0.5)
+# A little below the budget, so that sums of rounded numbers stay within it
+KEPT_BACK = 1e-12
+# Relative tolerance of the search for the largest epsilon of a group
+CLOSE = 1e-4
+# Fractions of the epsilon of a group for the noise of its threshold
+SPLITS: Array = np.geomspace(1e-3, 0.8, 240)
+
+
+@dataclass(frozen=True)
+class _Grouping:
+    """How refusals share thresholds, and the privacy of each group."""
+
+    per_group: int
+    n_groups: int
+    epsilon: float
+    delta: float
+
+
+def stable_votes(
+    budget: Budget, n_classes: int, max_refusals: int, noise: str = "grid"
+) -> StableVotes:
+    """Return the stable votes that fit a budget and need the least distance.
+
+    Notes
+    -----
+    **Guarantee.** The event of the mechanism was evaluated and fits. Candidates are
+    all refusals in one group, each in its own, and sizes between, each composed as pure
+    mechanisms, when all of delta is left for the threshold, and by its Renyi curve,
+    with parts of delta for either; and for each the epsilon of a group is divided
+    between threshold and refusals.
+    """
+    split = _best_split(budget, max_refusals)
+    threshold_epsilon, query_epsilon, delta, per_group = split
+    return StableVotes(
+        threshold_epsilon,
+        query_epsilon,
+        delta,
+        n_classes,
+        max_refusals,
+        per_group,
+        noise,
+    )
+
+
+@lru_cache(maxsize=256)
+def _best_split(budget: Budget, max_refusals: int) -> tuple[float, float, float, int]:
+    """Return epsilons of threshold and refusal, delta and the size of a group."""
+    best: tuple[float, tuple[float, float, float, int]] | None = None
+    for group in _groupings(budget, max_refusals + 1):
+        threshold = SPLITS * group.epsilon
+        query = (group.epsilon - threshold) / group.per_group
+        scales = 2 / query, 1 / threshold
+        each = group.delta / (group.n_groups * group.per_group)
+        # [votes:split]
+        needed = tail_points(log(each), *scales) + tail_points(log(FAILURE), *scales)
+        position = int(np.argmin(needed))
+        if best is None or needed[position] < best[0]:
+            split = float(threshold[position]), float(query[position])
+            best = float(needed[position]), (*split, group.delta, group.per_group)
+    assert best is not None  # one group is always a candidate
+    return best[1]
+
+
+def _groupings(budget: Budget, refusals: int) -> list[_Grouping]:
+    """Return candidates that fit the budget."""
+    found = []
+    for per_group in _sizes(refusals):
+        n_groups = -(-refusals // per_group)
+        pure = budget.epsilon * (1 - KEPT_BACK) / n_groups
+        delta = budget.delta * (1 - KEPT_BACK)
+        found.append(_Grouping(per_group, n_groups, pure, delta))
+        if n_groups == 1:
+            continue
+        for part in DELTA_FRACTIONS:
+            epsilon = _composed(budget, n_groups, part * delta, pure)
+            if epsilon > pure:
+                found.append(_Grouping(per_group, n_groups, epsilon, part * delta))
+    return found
+
+
+def _sizes(refusals: int) -> list[int]:
+    """Return candidate sizes of groups, from one refusal in each to all in one."""
+    counts = {1, 2, 3, refusals}
+    counts |= {ceil(refusals / round(n)) for n in np.geomspace(1, refusals, 8)}
+    return sorted(size for size in counts if size <= refusals)
+
+
+def _composed(budget: Budget, n_groups: int, delta: float, pure: float) -> float:
+    """Return an epsilon of each group that fits with this delta, from ``pure`` on."""
+
+    def fits(epsilon: float) -> bool:
+        event = Repeated(ApproxDP(epsilon, delta / n_groups), n_groups)
+        return event.curve(budget.neighbors).fits(budget)
+
+    low, high = pure, 2 * pure
+    while fits(high):
+        low, high = high, 2 * high
+    while high > low * (1 + CLOSE):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+# Upper limits of teachers, queries and the like, and of epsilon: beyond any practical
+# value, and no sum or product of them overflows
 MOST, MOST_EPSILON = 10**9, 1e6
 # Deviations of the noise of a test by which the weakest winner that passes it lacks
 # votes, and those of the noise of an answer that its lead is to be
@@ -38,7 +161,7 @@ TEST_STDS = 1.0
 ANSWER_STDS = 2.33
 
 # Refusals that are tried where none are given: a tenth more each time, so that plans
-# for many numbers of teachers share them
+# for several numbers of teachers have the same ones
 REFUSALS = sorted({round(1.1**k) for k in range(146)})
 
 
@@ -51,19 +174,20 @@ class VoteTerms:
     n_teachers
         Number of teachers, each of which has one vote.
     n_queries
-        Questions.
+        Queries.
     n_classes
         Number of classes, for votes between classes.
     y_range
         Least and largest number, for votes that are numbers.
     max_refusals
-        Refusals that let stable votes go on. None for as many as let a winner with
-        ``agreement`` be told with probability 0.99, and no more than questions.
+        Queries that stable votes may leave unanswered before one more ends the stream.
+        None for the most with which a winner with ``agreement`` is released with
+        probability 0.99, and at most one for each query.
     max_answers
-        Answers of confident votes. None for half of the questions.
+        Answers of confident votes. None for half of the queries.
     agreement
-        Share of the teachers that is hoped to vote for the winner; a guess from public
-        facts, which costs accuracy alone where it is wrong.
+        Expected fraction of the teachers that vote for the winner; a guess from public
+        facts. A wrong guess costs accuracy, not privacy.
     noise
         ``"grid"`` or ``"float"``.
     """
@@ -106,7 +230,7 @@ class VoteTerms:
 
     @property
     def distance(self) -> int:
-        """Corrected distance of a winner with the agreement hoped for."""
+        """Corrected distance of a winner with the expected agreement."""
         return distance_of_lead(floor((2 * self.agreement - 1) * self.n_teachers))
 
 
@@ -139,7 +263,7 @@ def vote_mechanism(name: str, budget: Budget, terms: VoteTerms) -> VoteMechanism
     name
         One of `VOTES`.
     budget
-        What all questions together may spend.
+        Budget of all queries together.
     terms
         Public facts.
     """
@@ -147,7 +271,7 @@ def vote_mechanism(name: str, budget: Budget, terms: VoteTerms) -> VoteMechanism
     at_most(MOST_EPSILON, epsilon=budget.epsilon)
     kind = VOTES[name]
     if kind.of_classes and terms.n_classes is None:
-        raise PlanError(f"Votes by {name!r} are between classes; name the classes.")
+        raise PlanError(f"Votes by {name!r} are between classes; give n_classes.")
     if not kind.of_classes and terms.y_range is None:
         raise PlanError(f"Votes by {name!r} are numbers; give y_range, their range.")
     if name != "median" and budget.delta == 0:
@@ -163,10 +287,11 @@ def _noisy(budget: Budget, terms: VoteTerms) -> NoisyVotes:
 def _confident(budget: Budget, terms: VoteTerms) -> ConfidentVotes:
     """Plan so that the weakest winner that passes needs the least lead.
 
-    The limit of the test is the number of votes hoped for. A winner that lacks one
-    deviation of the noise of a test passes now and then, and has lost twice that of
-    its lead; what is left of it must be some deviations of the noise of an answer. The
-    sum of both is least for a share of the tests in closed form.
+    The threshold of the test is the expected number of votes. A winner one standard
+    deviation of the test's noise below it passes now and then, and its lead is smaller
+    by twice that; the rest of the lead must be some standard deviations of the noise of
+    an answer. The fraction of the budget for tests that minimizes the sum of both has a
+    closed form.
     """
     multiplier = calibrate(GaussianNoise, budget)
     answers = terms.max_answers
@@ -175,7 +300,7 @@ def _confident(budget: Budget, terms: VoteTerms) -> ConfidentVotes:
     answers = min(answers, terms.n_queries)
     test = 2 * TEST_STDS * sqrt(terms.n_queries)
     answer = ANSWER_STDS * sqrt(2) * sqrt(2 * answers)
-    share = 1 / (1 + (answer / test) ** (2 / 3))
+    test_fraction = 1 / (1 + (answer / test) ** (2 / 3))
     least = terms.agreement * terms.n_teachers
     return ConfidentVotes(
         multiplier,
@@ -183,7 +308,7 @@ def _confident(budget: Budget, terms: VoteTerms) -> ConfidentVotes:
         terms.n_queries,
         answers,
         least,
-        share,
+        test_fraction,
         terms.noise,
     )
 
@@ -196,14 +321,14 @@ def _stable(budget: Budget, terms: VoteTerms) -> StableVotes:
 
 
 def _most_refusals(budget: Budget, terms: VoteTerms) -> int:
-    """Return the most refusals with which the agreement hoped for is told."""
+    """Return the most refusals with which a winner with the agreement is released."""
 
-    def told(refusals: int) -> bool:
+    def released(refusals: int) -> bool:
         votes = stable_votes(budget, 2, refusals, terms.noise)
         return votes.distance_needed() <= terms.distance
 
     numbers = [n for n in REFUSALS if n <= terms.n_queries]
-    return [0, *numbers][bisect_left(numbers, True, key=lambda n: not told(n))]
+    return [0, *numbers][bisect_left(numbers, True, key=lambda n: not released(n))]
 
 
 def _published(budget: Budget, terms: VoteTerms) -> PublishedVotes:
@@ -223,12 +348,12 @@ def _published(budget: Budget, terms: VoteTerms) -> PublishedVotes:
         refusals,
         terms.noise,
     )
-    # [votes:published-refused]
+    # [votes:published-rejected]
     if not votes.curve(budget.neighbors).fits(budget):
         raise PlanError(
-            f"The printed noise of votes by 'published' does not keep epsilon="
+            f"The published noise of votes by 'published' exceeds epsilon="
             f"{budget.epsilon:g} at delta={budget.delta:g} with {refusals} refusals, "
-            "as its distance moves by two; use 'stable', or a smaller epsilon."
+            "as one vote moves its distance by two; use 'stable' or a smaller epsilon."
         )
     return votes
 
@@ -244,7 +369,7 @@ def _median(budget: Budget, terms: VoteTerms) -> VoteMedian:
     epsilon = 1 / calibrate(
         lambda noise: Repeated(BoundedRange(1 / noise), terms.n_queries), budget
     )
-    check_choice_size(epsilon, budget, "ask fewer questions")
+    check_choice_size(epsilon, budget, "make fewer queries")
     return VoteMedian(epsilon, low, high, terms.n_queries, noise=terms.noise)
 
 

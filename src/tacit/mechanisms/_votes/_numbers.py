@@ -14,18 +14,17 @@ from scipy.special import ndtri
 
 from tacit._release_log import release
 from tacit._validate import at_least, plain, positive
-from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.integer_noise import DiscreteGaussian
-from tacit.mechanisms.noise import GRID
-from tacit.mechanisms.ranks import PARTS, rank_scores, rank_sensitivity
-from tacit.mechanisms.selection import Exponential
-from tacit.mechanisms.votes._base import (
-    AskedState,
+from tacit.mechanisms._votes._base import (
+    QueryState,
     Remaining,
     VoteAnswer,
     VoteMechanism,
+    one_vote_each,
 )
-from tacit.mechanisms.votes._counting import one_vote_each
+from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.integer_noise import DiscreteGaussian
+from tacit.mechanisms.noise import GRID
+from tacit.mechanisms.selection import PARTS, Exponential, rank_scores, rank_sensitivity
 from tacit.privacy import BoundedRange, Event, GaussianNoise, Neighbors, Repeated
 
 __all__ = ["NumberVotes", "VoteMean", "VoteMedian", "ordered_range"]
@@ -34,7 +33,7 @@ Array = NDArray[np.float64]
 
 
 def ordered_range(y_range: object) -> tuple[float, float]:
-    """Return a public range as plain numbers, or refuse it."""
+    """Return a public range as plain numbers, or reject it."""
     try:
         low, high = (float(end) for end in y_range)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
@@ -58,35 +57,38 @@ class NumberVotes(VoteMechanism):
         at_least(1, n_queries=self.n_queries)
         check_noise(self.noise)
 
-    def init(self, rng: Generator) -> AskedState:
-        """Return the state before the first question."""
-        return AskedState(0)
+    def init(self, rng: Generator) -> QueryState:
+        """Return the state before the first query."""
+        return QueryState(0)
 
     def step(
-        self, state: AskedState, votes: NDArray[Any], rng: Generator
-    ) -> tuple[AskedState, VoteAnswer]:
-        """Answer one question, which may depend on all earlier answers."""
-        self.refuse_after_end(state)
-        position = self._answer(self._shares(one_vote_each(votes)), rng)
+        self, state: QueryState, votes: NDArray[Any], rng: Generator
+    ) -> tuple[QueryState, VoteAnswer]:
+        """Answer one query, which may depend on all earlier answers."""
+        self.check_not_ended(state)
+        position = self._answer(self._fractions(one_vote_each(votes)), rng)
         width = self.high - self.low
         value = min(self.high, self.low + width * min(1.0, max(0.0, position)))
-        # cutting to the range is post-processing, and so is leaving it
-        before = np.array([self.low + width * position]) if self.tells_votes else None
-        return AskedState(state.n_asked + 1), VoteAnswer(value, before)
+        # clipping to the range is post-processing, and so is the number before
+        before = None
+        if self.releases_votes:
+            before = np.array([self.low + width * position])
+        return QueryState(state.n_asked + 1), VoteAnswer(value, before)
 
-    def remaining(self, state: AskedState) -> Remaining:
-        """Return how much may still be asked."""
+    def remaining(self, state: QueryState) -> Remaining:
+        """Return what is left of the plan."""
         return Remaining(queries=self.n_queries - state.n_asked)
 
     @abstractmethod
     def error(self, n_teachers: int, spread: float) -> float:
         """Return the root mean square error of an answer, against votes without noise.
 
-        ``spread`` is the deviation of the votes around the middle of the range.
+        ``spread`` is the standard deviation of the votes around the middle of the
+        range.
         """
 
-    def _shares(self, votes: NDArray[Any]) -> Array:
-        """Return votes as parts of the range; what is no number is its middle."""
+    def _fractions(self, votes: NDArray[Any]) -> Array:
+        """Return votes as fractions of the range; NaN counts as its middle."""
         numbers = votes.astype(np.float64)
         middle = self.low + (self.high - self.low) / 2
         numbers = np.where(np.isnan(numbers), middle, numbers)
@@ -94,8 +96,8 @@ class NumberVotes(VoteMechanism):
         return np.clip((inside - self.low) / (self.high - self.low), 0.0, 1.0)
 
     @abstractmethod
-    def _answer(self, shares: Array, rng: Generator) -> float:
-        """Return the answer as a part of the range."""
+    def _answer(self, fractions: Array, rng: Generator) -> float:
+        """Return the answer as a fraction of the range."""
 
 
 @dataclass(frozen=True)
@@ -105,24 +107,24 @@ class VoteMean(NumberVotes):
     Parameters
     ----------
     multiplier
-        Ratio of noise to sensitivity, of all questions together.
+        Ratio of noise to sensitivity, of all queries together.
     low
         Least number, public.
     high
-        Largest number, public; votes beyond are cut.
+        Largest number, public; votes beyond are clipped.
     n_queries
-        Questions that are answered; all are charged at the start.
+        Number of queries; all are charged at the start.
     noise
         ``"grid"`` for exact draws, ``"float"`` for ordinary floating point, which is
         for research.
 
     Notes
     -----
-    **Guarantee.** One Gaussian mechanism of this multiplier for all questions: each
-    vote is a whole number from zero to `tacit.mechanisms.DiscreteGaussian.units`, so one
+    **Guarantee.** One Gaussian mechanism of this multiplier for all queries: each
+    vote is an integer from zero to `tacit.mechanisms.DiscreteGaussian.units`, so one
     that changes moves a sum by at most so many, and all sums together by the root of
-    the number of questions times that. Sums are exact. The number of teachers, by
-    which they are divided, is public. An answer is cut to the range; the noisy mean
+    the number of queries times that. Sums are exact. The number of teachers, by
+    which they are divided, is public. An answer is clipped to the range; the noisy mean
     before that comes with it, as the noise on it has mean zero.
     """
 
@@ -132,7 +134,7 @@ class VoteMean(NumberVotes):
     n_queries: int
     noise: str = "grid"
 
-    tells_votes: ClassVar[bool] = True
+    releases_votes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         plain(self)
@@ -146,22 +148,22 @@ class VoteMean(NumberVotes):
 
     @property
     def _gaussian(self) -> DiscreteGaussian:
-        # [votes:mean] of all questions together
+        # [votes:mean] of all queries together
         return DiscreteGaussian(self.multiplier, sqrt(self.n_queries), self.noise)
 
     def mean_scale(self, n_teachers: int) -> float:
-        """Return the deviation of the noise on a mean, before it is cut."""
+        """Return the standard deviation of the noise on a mean, before clipping."""
         spread = GRID / self._gaussian.units
         return spread * (self.high - self.low) / n_teachers
 
     def error(self, n_teachers: int, spread: float) -> float:
-        """Return the root mean square error of an answer, before it is cut."""
+        """Return the root mean square error of an answer, before clipping."""
         return self.mean_scale(n_teachers)
 
-    def _answer(self, shares: Array, rng: Generator) -> float:
+    def _answer(self, fractions: Array, rng: Generator) -> float:
         gaussian = self._gaussian
         units = gaussian.units
-        parts = np.rint(shares * units).astype(np.int64)
+        parts = np.rint(fractions * units).astype(np.int64)
         total = np.array([parts.sum()], dtype=np.int64)
         noisy = release(
             "VoteMean",
@@ -170,7 +172,7 @@ class VoteMean(NumberVotes):
             norm="l2",
             draw=lambda: total + gaussian.draws(1, rng),
         )
-        return float(noisy[0]) / (units * len(shares))
+        return float(noisy[0]) / (units * len(fractions))
 
 
 @dataclass(frozen=True)
@@ -184,9 +186,9 @@ class VoteMedian(NumberVotes):
     low
         Least number, public.
     high
-        Largest number, public; votes beyond are cut.
+        Largest number, public; votes beyond are clipped.
     n_queries
-        Questions that are answered; all are charged at the start.
+        Number of queries; all are charged at the start.
     n_values
         Numbers in the grid from ``low`` to ``high``.
     noise
@@ -224,23 +226,23 @@ class VoteMedian(NumberVotes):
         sensitivity = rank_sensitivity(PARTS // 2, Neighbors.REPLACE_ONE)
         return Exponential(self.epsilon, sensitivity, self.noise)
 
-    def law(self, votes: NDArray[Any]) -> tuple[Array, Array]:
-        """Return all answers and their probabilities, for votes that are public."""
-        scores = self._scores(self._shares(one_vote_each(votes)))
-        odds = np.exp(self._choice._exponents(scores) / GRID)
-        return np.linspace(self.low, self.high, self.n_values), odds / odds.sum()
+    def distribution(self, votes: NDArray[Any]) -> tuple[Array, Array]:
+        """Return all answers and their probabilities, for public votes."""
+        scores = self._scores(self._fractions(one_vote_each(votes)))
+        weights = np.exp(self._choice._exponents(scores) / GRID)
+        return np.linspace(self.low, self.high, self.n_values), weights / weights.sum()
 
     def error(self, n_teachers: int, spread: float) -> float:
-        """Return the root mean square error of an answer to votes of a normal law."""
+        """Return the root mean square error of an answer, for normal votes."""
         middle = (self.low + self.high) / 2
         votes = middle + spread * ndtri((np.arange(n_teachers) + 0.5) / n_teachers)
-        values, chances = self.law(votes)
-        return float(np.sqrt(chances @ (values - middle) ** 2))
+        values, probabilities = self.distribution(votes)
+        return float(np.sqrt(probabilities @ (values - middle) ** 2))
 
-    def _answer(self, shares: Array, rng: Generator) -> float:
-        return self._choice(self._scores(shares), rng) / (self.n_values - 1)
+    def _answer(self, fractions: Array, rng: Generator) -> float:
+        return self._choice(self._scores(fractions), rng) / (self.n_values - 1)
 
-    def _scores(self, shares: Array) -> Array:
-        positions = np.rint(shares * (self.n_values - 1)).astype(np.int64)
+    def _scores(self, fractions: Array) -> Array:
+        positions = np.rint(fractions * (self.n_values - 1)).astype(np.int64)
         counts = np.bincount(positions, minlength=self.n_values).astype(np.int64)
         return rank_scores(counts, PARTS // 2)

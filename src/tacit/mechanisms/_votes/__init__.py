@@ -1,0 +1,1 @@
+"""Votes of teachers, and private answers from them."""
