@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 from tacit._estimators import checked_targets
-from tacit._stream_values import column_of, dense_values, labels_of
 from tacit._stream_values import table_of as step_of
+from tacit._stream_values import column_of, dense_values, labels_of
 from tacit.cli._pool import read_private
 from tacit.data._files import csv_file
 from tacit.ensemble._chunks import row_digests
-from tacit.ensemble._rows import table_of
+from tacit.ensemble._rows import as_rows
 from tacit.fairness._groups import column
 from tacit.recommend.ratings.reading import read_ratings
-from tacit.stability._rows import as_table, taken
+from tacit.stability._rows import as_table, select_rows
 from tacit.tables import Column, GrowingTable, Schema, batches, read_rows
 from tacit.tables._parquet_cells import cells_of
 
@@ -441,7 +441,7 @@ def each_block(container):
     table = as_table("X", container)
     seen = []
     for k in range(table.shape[0]):
-        part = taken(table, np.array([k]))
+        part = select_rows(table, np.array([k]))
         listed = part.cat.categories if hasattr(part, "cat") else part
         seen.append((part.dtype, listed.dtype, [repr(v) for v in part.tolist()]))
     return seen
@@ -467,7 +467,7 @@ def each_step(container):
 def each_digest(container):
     if not hasattr(container, "shape") or len(container.shape) == 1:
         container = frame_of(container if hasattr(container, "dtype") else [*container])
-    table = table_of(container)
+    table = as_rows(container)
     return list(row_digests(table, np.zeros(N), b"key"))
 
 

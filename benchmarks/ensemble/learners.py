@@ -78,7 +78,7 @@ def labeler_of(problem: Problem, learner: str, n_teachers: int, **given: Any) ->
 
 def private_votes(labeler: Any, X: np.ndarray) -> np.ndarray:
     """Return the votes themselves, one row a question: they are for us alone."""
-    teachers = labeler._private_standing._private_teachers
+    teachers = labeler._private_labeler_state._private_teachers
     return np.ascontiguousarray(teachers.votes(X).T)
 
 

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from tacit._random import as_generator
 from tacit.ensemble import Labels, PrivateStudent
-from tacit.ensemble._answers import gathered
+from tacit.ensemble._answers import collect_labels
 from tacit.exceptions import PlanError
 from tacit.mechanisms._votes._plans import VOTES, VoteTerms, vote_mechanism
 from tacit.privacy import Budget
@@ -125,7 +125,7 @@ def released(
         state, answer = asked.step(state, own, rng)
         answers.append(answer)
     n_votes = n_classes if asked.releases_votes else None
-    return gathered(answers, np.array(problem.classes), n_queries, n_votes)
+    return collect_labels(answers, np.array(problem.classes), n_queries, n_votes)
 
 
 def told_of(problem: Problem, labels: Labels) -> dict:

@@ -12,7 +12,7 @@ from tests.stat import P_FAIL
 from tacit._random import as_generator
 from tacit.audit import gaussian_bound
 from tacit.ensemble import PrivateLabeler
-from tacit.ensemble._answers import started
+from tacit.ensemble._answers import initial_state
 from tacit.mechanisms import votes
 from tacit.privacy import Neighbors
 
@@ -64,21 +64,21 @@ class Attack:
     def __init__(self, labeler, sides, questions):
         self.questions = np.asarray(questions, dtype=float)
         self.fitted = [self.taught(labeler, *side) for side in sides]
-        self.mechanism = self.fitted[0][0]._private_standing.planned.mechanism
+        self.mechanism = self.fitted[0][0]._private_labeler_state.planned.mechanism
 
     def taught(self, labeler, X, y, ids=None):
         model = PrivateLabeler(**labeler.get_params(deep=False)).fit(X, y, ids=ids)
-        teachers = model._private_standing._private_teachers
+        teachers = model._private_labeler_state._private_teachers
         return model, Remembered(teachers.votes(self.questions))
 
     def run(self, side, mechanism, rng):
         """Return what one labeler with a key of its own says."""
         model, teachers = self.fitted[side]
-        standing = model._private_standing
-        planned = replace(standing.planned, mechanism=mechanism)
-        key, digest = rng.bytes(16), standing._private_digest
+        state = model._private_labeler_state
+        planned = replace(state.planned, mechanism=mechanism)
+        key, digest = rng.bytes(16), state._private_digest
         classes = getattr(model, "classes_", None)
-        model._begin(started(planned, key, digest, teachers), classes)
+        model._begin(initial_state(planned, key, digest, teachers), classes)
         return model.label(self.questions)
 
     def event_bound(self, mechanism, event, n_runs, delta, seed):

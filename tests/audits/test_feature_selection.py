@@ -16,7 +16,7 @@ from tests.stat import P_FAIL
 from tacit._random import as_generator
 from tacit.audit import audit, replay
 from tacit.feature_selection import BlockVoteSelector, PeelingSelector
-from tacit.feature_selection._block_selectors import Ask
+from tacit.feature_selection._block_selectors import BlockSelection
 from tacit.feature_selection._peel import Peel
 from tacit.feature_selection._sums import UNIT
 from tacit.mechanisms import StableRelease
@@ -160,7 +160,7 @@ def test_half_the_noise_of_votes_for_columns_is_caught(neighbors, seed):
         """Vote for one column where the row is, and for all others where it is not."""
         return [0] if X[:, 0].any() else list(range(1, 16))
 
-    procedure = FeatureVote(Ask(voter, 1), 1, 1)
+    procedure = FeatureVote(BlockSelection(voter, 1), 1, 1)
     plan = procedure.plan(Budget(CLAIM, 0.0, neighbors), 1, 16)
     there, gone = np.ones((1, 16)), np.zeros((1, 16))
     pair = (there, None), (gone if neighbors is REPLACE else gone[:0], None)

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 from tacit.ensemble._chunks import (
-    UnknownCell,
+    UnknownCellType,
+    cell_bytes,
     chunk_members,
     hasher,
     row_digests,
-    written,
 )
 
 KEY = bytes(range(16))
@@ -76,7 +76,7 @@ def test_a_row_of_objects_that_is_gone_moves_no_other(kind):
 
 
 def test_cells_that_share_how_they_print_would_be_moved(monkeypatch):
-    shown = "tacit.ensemble._chunks.written"
+    shown = "tacit.ensemble._chunks.cell_bytes"
     monkeypatch.setattr(shown, lambda cell, digest: repr(cell).encode())
     assert moved([images(position) for position in range(N)], 0) > 0
 
@@ -104,10 +104,10 @@ CELLS = [
 
 
 def test_cells_of_all_known_types_are_told_apart_by_what_they_hold():
-    found = [written(cell, HASH) for cell in CELLS]
+    found = [cell_bytes(cell, HASH) for cell in CELLS]
     for one, other in combinations(range(len(CELLS)), 2):
         assert found[one] != found[other], (CELLS[one], CELLS[other])
-    again = [written(cell, HASH) for cell in pd.Series(CELLS, dtype=object).tolist()]
+    again = [cell_bytes(cell, HASH) for cell in pd.Series(CELLS, dtype=object).tolist()]
     assert again == found
 
 
@@ -135,8 +135,8 @@ ODD = {
 
 @pytest.mark.parametrize("cell", ODD.values(), ids=ODD)
 def test_cells_of_other_types_are_refused_where_chunks_are_by_contents(cell):
-    with pytest.raises(UnknownCell):
-        written(cell, HASH)
+    with pytest.raises(UnknownCellType):
+        cell_bytes(cell, HASH)
     X = column([cell, 1, 2])[:, None]
     targets = np.zeros(3)
     with pytest.raises(ValueError, match="rows are told apart by all") as rejection:
@@ -151,8 +151,8 @@ def test_cells_of_other_types_are_refused_where_chunks_are_by_contents(cell):
 def test_a_list_within_itself_is_refused():
     cell = [1]
     cell.append(cell)
-    with pytest.raises(UnknownCell):
-        written(cell, HASH)
+    with pytest.raises(UnknownCellType):
+        cell_bytes(cell, HASH)
 
 
 def test_odd_cells_never_fail_where_contents_decide_nothing():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from tacit.ensemble._chunks import chunk_members
-from tacit.ensemble._rows import table_of
+from tacit.ensemble._rows import as_rows
 
 KEY = bytes(range(16))
 PEOPLE = {"key": KEY, "neighbors": "add_or_remove_one"}
@@ -302,7 +302,7 @@ def test_no_rows_are_empty_chunks(form):
 
 
 def homes(table):
-    rows = table_of(table)
+    rows = as_rows(table)
     chunks = chunk_members(rows, np.zeros(rows.shape[0]), 20, **PEOPLE)
     return {row: chunk for chunk, members in enumerate(chunks) for row in members}
 
@@ -328,6 +328,6 @@ def test_a_cell_of_another_type_moves_no_other_row(make, cells, odd):
 
 def test_a_table_of_arrow_keeps_the_types_of_its_columns():
     table = pa.table({"a": [1, None], "s": ["x", "y"]})
-    found = table_of(table)
+    found = as_rows(table)
     assert [kind.name for kind in found.dtypes] == ["int64[pyarrow]", "string[pyarrow]"]
     assert found["a"][0] == 1

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from tests.ensemble.labeling import clouds, labeler, shown
 
-from tacit._resumable.record import described
+from tacit._resumable.record import estimator_string
 from tacit._state import StateDamaged
 from tacit.ensemble import DurableLabeler
 from tacit.ensemble._teachers import TeacherFolder
@@ -151,8 +151,9 @@ def test_how_things_are_printed_changes_nothing(tmp_path, seed):
 
 CODE = """
 from sklearn.preprocessing import FunctionTransformer
-from tacit._resumable.record import described
-print(described(FunctionTransformer(kw_args={"skip": {"a", "b", "c", "dd", "ee"}})))
+from tacit._resumable.record import estimator_string
+learner = FunctionTransformer(kw_args={"skip": {"a", "b", "c", "dd", "ee"}})
+print(estimator_string(learner))
 """
 
 
@@ -184,4 +185,4 @@ def test_learners_that_differ_are_described_otherwise():
         make_pipeline(StandardScaler(), GaussianNB(var_smoothing=1.0)),
         make_pipeline(StandardScaler(), GaussianNB(var_smoothing=2.0)),
     ]
-    assert len(set(map(described, learners))) == len(learners)
+    assert len(set(map(estimator_string, learners))) == len(learners)

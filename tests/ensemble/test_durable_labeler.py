@@ -157,7 +157,7 @@ def test_a_restart_resets_neither_counts_nor_the_threshold(tmp_path, seed):
                 durable.fit(X, y)
             if durable.remaining.ended:
                 break
-            states.append(durable.labeler._private_standing._private_state)
+            states.append(durable.labeler._private_labeler_state._private_state)
             assert durable.n_asked == asked
             assert durable.answer(Q[asked]) is NO_ANSWER
             asked += 1
@@ -169,7 +169,7 @@ def test_a_restart_resets_neither_counts_nor_the_threshold(tmp_path, seed):
     # the state that a process begins with is the one that the last one left
     again = labeler(**terms).fit(X, y)
     for position, state in enumerate(states):
-        assert state == again._private_standing._private_state
+        assert state == again._private_labeler_state._private_state
         again.answer(Q[position])
 
 
@@ -179,8 +179,8 @@ def test_a_threshold_that_is_drawn_anew_would_be_caught(seed):
     one, other = labeler(**terms), labeler(**{**terms, "random_state": 9})
     for model in (one, other):
         model.fit(X, y)
-    before = one._private_standing._private_state
-    assert before != other._private_standing._private_state
+    before = one._private_labeler_state._private_state
+    assert before != other._private_labeler_state._private_state
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_a_charge_for_other_rows_is_not_used(tmp_path, seed, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("tacit.ensemble._labeler.trained", end)
+        patch.setattr("tacit.ensemble._labeler.train_on", end)
         with pytest.raises(KeyboardInterrupt):
             run(folder, seed, ledger, delta=None)
     model = labeler(**FEW, delta=None)

@@ -143,7 +143,7 @@ def test_other_rows_meet_another_noise_of_the_first_threshold(seed):
 
     def threshold(rows):
         model = labeler(Odd(), mechanism="stable").fit(rows, y)
-        return model._private_standing._private_state._private_threshold
+        return model._private_labeler_state._private_state._private_threshold
 
     moved = X.copy()
     moved[7] += 1
@@ -592,7 +592,9 @@ def test_a_second_thread_is_refused_in_the_middle(seed):
             leave.wait(10)
             return np.zeros((15, len(questions)), dtype=np.int16)
 
-    model._private_standing = replace(model._private_standing, _private_teachers=Slow())
+    model._private_labeler_state = replace(
+        model._private_labeler_state, _private_teachers=Slow()
+    )
     other = threading.Thread(target=model.label, args=(Q[:3],))
     other.start()
     assert inside.wait(10)

@@ -144,8 +144,8 @@ def test_only_private_names_hold_private_things(seed):
     X = X + np.pi / 7
     model, _ = labeled(X, y, Q=Q)
     private = [name for name in vars(model) if name.startswith("_private_")]
-    assert private == ["_private_standing"]
-    standing = vars(model)["_private_standing"]
+    assert private == ["_private_labeler_state"]
+    standing = vars(model)["_private_labeler_state"]
     secrets = [standing._private_key, standing._private_digest]
     rows = [value.tobytes() for value in X[:, 0]]
     content = pickle.dumps(model)

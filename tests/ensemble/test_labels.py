@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacit.ensemble import Labels
-from tacit.ensemble._answers import gathered
+from tacit.ensemble._answers import collect_labels
 from tacit.mechanisms import NO_ANSWER
 from tacit.mechanisms._votes._base import VoteAnswer
 
@@ -20,7 +20,7 @@ ANSWERS = [
 
 
 def test_labels_are_read_one_by_one_and_as_arrays():
-    labels = gathered(ANSWERS, np.array(["no", "yes"]), 3, 2)
+    labels = collect_labels(ANSWERS, np.array(["no", "yes"]), 3, 2)
     assert len(labels) == 3
     assert list(labels) == ["yes", NO_ANSWER, "no"]
     assert labels[-1] == "no"
@@ -36,7 +36,7 @@ def test_labels_are_read_one_by_one_and_as_arrays():
 
 
 def test_rows_that_were_not_asked_have_no_answer():
-    labels = gathered(ANSWERS[:1], np.array([4, 5]), 3, 2)
+    labels = collect_labels(ANSWERS[:1], np.array([4, 5]), 3, 2)
     assert list(labels) == [5, NO_ANSWER, NO_ANSWER]
     assert labels.n_asked == 1
     assert labels.values.tolist() == [5, None, None]
@@ -45,7 +45,7 @@ def test_rows_that_were_not_asked_have_no_answer():
 
 
 def test_numbers_have_the_middle_as_their_default():
-    labels = gathered([VoteAnswer(0.25), VoteAnswer(NO_ANSWER)], 0.5, 3, None)
+    labels = collect_labels([VoteAnswer(0.25), VoteAnswer(NO_ANSWER)], 0.5, 3, None)
     np.testing.assert_array_equal(labels.values, [0.25, np.nan, np.nan])
     assert labels.filled().tolist() == [0.25, 0.5, 0.5]
     assert list(labels) == [0.25, NO_ANSWER, NO_ANSWER]
@@ -57,7 +57,9 @@ def test_labels_take_their_places_in_a_table(choices):
     numbers = not isinstance(choices, np.ndarray)
     votes = np.array([1.5]) if numbers else np.array([1.5, 2.5])
     answers = [VoteAnswer(1, votes), VoteAnswer(NO_ANSWER), VoteAnswer(1, votes)]
-    labels = gathered(answers, choices, 3, len(votes)).placed(np.array([4, 0, 2]), 6)
+    labels = collect_labels(answers, choices, 3, len(votes)).at_rows(
+        np.array([4, 0, 2]), 6
+    )
     told, default = (1, 0.5) if numbers else ("yes", "no")
     assert labels.default == default
     filled = [default, default, told, default, told, default]
@@ -83,26 +85,26 @@ def test_labels_take_their_places_in_a_table(choices):
     ids=str,
 )
 def test_refused_and_unasked_rows_look_missing_for_labels_of_any_type(choices, none):
-    labels = gathered([VoteAnswer(1), VoteAnswer(NO_ANSWER)], choices, 3, None)
+    labels = collect_labels([VoteAnswer(1), VoteAnswer(NO_ANSWER)], choices, 3, None)
     told = choices[1] if isinstance(choices, np.ndarray) else 1.0
     np.testing.assert_array_equal(labels.values, np.array([told, none, none]))
     assert labels.missing.tolist() == [False, True, True]
     # a label of its own type wherever there is one, and in no case a made-up one
-    full = gathered([VoteAnswer(1)] * 2, choices, 2, None)
+    full = collect_labels([VoteAnswer(1)] * 2, choices, 2, None)
     assert full.values.dtype == full.filled().dtype == labels.filled().dtype
     for other in (copy.deepcopy(labels), pickle.loads(pickle.dumps(labels))):
         assert other.filled().tolist() == labels.filled().tolist()
 
 
 def test_no_rows_have_no_labels():
-    labels = gathered([], np.array([True, False]), 0, 2)
+    labels = collect_labels([], np.array([True, False]), 0, 2)
     assert list(labels) == []
     assert labels.votes.shape == (0, 2)
     assert labels.values.dtype == bool
 
 
 def test_labels_are_public_values_that_do_not_change():
-    labels = gathered(ANSWERS, np.array(["no", "yes"]), 3, None)
+    labels = collect_labels(ANSWERS, np.array(["no", "yes"]), 3, None)
     with pytest.raises(FrozenInstanceError):
         labels.n_asked = 4
     for other in (copy.deepcopy(labels), pickle.loads(pickle.dumps(labels))):
@@ -112,4 +114,4 @@ def test_labels_are_public_values_that_do_not_change():
 
 def test_objects_as_labels_come_back_as_they_are():
     classes = np.array(["a", "bb"], dtype=object)
-    assert list(gathered(ANSWERS, classes, 3, None)) == ["bb", NO_ANSWER, "a"]
+    assert list(collect_labels(ANSWERS, classes, 3, None)) == ["bb", NO_ANSWER, "a"]

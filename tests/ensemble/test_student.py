@@ -398,7 +398,7 @@ def test_copies_and_pickles_hold_no_teacher():
     model = PrivateStudent(labeler(), Ridge()).fit(X, Y, X_public=POOL)
     content = pickle.dumps(model)
     assert b"_private" not in content
-    assert b"_private" in pickle.dumps({"_private_standing": 1})
+    assert b"_private" in pickle.dumps({"_private_labeler_state": 1})
     for again in (pickle.loads(content), copy.deepcopy(model)):
         assert_array_equal(again.predict(NEW), model.predict(NEW))
         assert again.privacy_ == model.privacy_

@@ -186,7 +186,7 @@ def test_a_chunk_tells_nothing_of_other_rows():
     teachers = train_teachers(
         Looker(), frame, y, chunks, ClassVoting(["a", "b", "longer"]), seeds=[0, 1]
     )
-    seen = [model.opened().seen_ for model in teachers._private_models]
+    seen = [model.unpacked().seen_ for model in teachers._private_models]
     assert seen == [(2, 4, 2, 1), (2, 24, 2, 1)]
 
 
@@ -270,13 +270,13 @@ def test_a_teacher_draws_nothing_that_another_left(rows):
     state = np.random.get_state()[1].copy()  # noqa: NPY002
     first = taught(Drawer(), rows)
     assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
-    drawn = [model.opened().drawn_ for model in first._private_models]
+    drawn = [model.unpacked().drawn_ for model in first._private_models]
     chunks = chunk_members(X, y, N, key=bytes(16), neighbors="add_or_remove_one")
     # without the rows of the first teacher, all others draw as before
     keep = np.setdiff1d(np.arange(120), chunks[0])
     again = taught(Drawer(), (X[keep], y[keep]))._private_models
-    assert again[0].opened() is None
-    assert [model.opened().drawn_ for model in again[1:]] == drawn[1:]
+    assert again[0].unpacked() is None
+    assert [model.unpacked().drawn_ for model in again[1:]] == drawn[1:]
 
 
 def test_every_part_that_draws_has_a_seed_of_its_own(rows):

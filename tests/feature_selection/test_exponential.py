@@ -23,7 +23,7 @@ from tacit.feature_selection._exponential import (
     subset_at,
 )
 from tacit.feature_selection._kernels import least_value
-from tacit.feature_selection._sums import WHOLE
+from tacit.feature_selection._sums import SCALE
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import BoundedRange, Neighbors
 
@@ -36,9 +36,9 @@ def plan_of(neighbors=REPLACE, *, p=5, s=2, bound=1.0, epsilon=1.0, intercept=Tr
 
 
 def rows(rng, n=60, p=5):
-    X = np.rint(designs(rng, n, p) * WHOLE) / WHOLE
+    X = np.rint(designs(rng, n, p) * SCALE) / SCALE
     y = np.clip(0.7 * X[:, 0] - 0.5 * X[:, 1] + 0.3 * rng.standard_normal(n), -1, 1)
-    return X, np.rint(y * WHOLE) / WHOLE
+    return X, np.rint(y * SCALE) / SCALE
 
 
 def log_odds(plan, scores):
@@ -89,10 +89,10 @@ def test_least_points_are_certified_by_their_gap(size, times, seed):
     for trial in range(20):
         X = rng.choice([-1.0, 1.0], (500, size)) if trial % 2 else designs(rng, 500, 1)
         X = np.broadcast_to(X, (500, size)) + 0.0
-        X = np.rint(X * WHOLE) / WHOLE
+        X = np.rint(X * SCALE) / SCALE
         # every row so many times
         H = times * X.T @ X + RIDGE * np.eye(size)
-        b = times * X.T @ (np.rint(rng.uniform(-1, 1, 500) * WHOLE) / WHOLE)
+        b = times * X.T @ (np.rint(rng.uniform(-1, 1, 500) * SCALE) / SCALE)
         bound = float(rng.choice([0.01, 0.3, 1.0]))
         w, room = np.zeros(size), np.empty((size + 1, size + 1))
         least_value(H, b, bound, size, room, np.empty(size + 1), w)
@@ -228,11 +228,11 @@ def test_round_off_is_within_what_is_counted_at_any_bound(bound, least, seed):
     room, x, w = np.empty((4, 4)), np.empty(4), np.zeros(3)
     largest = 0.0
     for _ in range(30):
-        Z = np.rint(rng.uniform(-1, 1, (4, 3)) * WHOLE)
-        Z[:, 1] = np.clip(Z[:, 0] + rng.integers(-4, 5, 4), -WHOLE, WHOLE)
-        y = np.rint(rng.uniform(-1, 1, 4) * WHOLE)
-        H = times * (Z.T @ Z) / WHOLE**2 + RIDGE * np.eye(3)
-        b = times * (Z.T @ y) / WHOLE**2
+        Z = np.rint(rng.uniform(-1, 1, (4, 3)) * SCALE)
+        Z[:, 1] = np.clip(Z[:, 0] + rng.integers(-4, 5, 4), -SCALE, SCALE)
+        y = np.rint(rng.uniform(-1, 1, 4) * SCALE)
+        H = times * (Z.T @ Z) / SCALE**2 + RIDGE * np.eye(3)
+        b = times * (Z.T @ y) / SCALE**2
         found = least_value(H, b, bound, 3, room, x, w)
         exact = [Fraction(value) for value in w]
         derivatives = [

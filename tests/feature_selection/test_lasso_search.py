@@ -12,12 +12,12 @@ from tacit.feature_selection._exact_lasso import (
     solve_integer,
     stationary_point,
 )
-from tacit.feature_selection._sums import WHOLE, ExactSums
+from tacit.feature_selection._sums import SCALE, ExactSums
 
 
 def whole(values):
     """Return numbers that rounding to whole parts leaves as they are."""
-    return np.rint(np.clip(values, -1, 1) * WHOLE) / WHOLE
+    return np.rint(np.clip(values, -1, 1) * SCALE) / SCALE
 
 
 def problem(n, p, s, seed, noise=0.2):
@@ -54,8 +54,8 @@ def test_conditions_of_optimality_are_met_to_the_last_digits(seed):
     assert_allclose(derivatives[found.positions], 30.0 * found.signs, atol=1e-9)
     assert (found.w * found.signs)[:-1].min() == found.smallest > 0
     outside = np.delete(np.abs(derivatives), found.positions)
-    assert_allclose(outside.max(), found.steepest)
-    assert found.steepest < 30.0
+    assert_allclose(outside.max(), found.largest_gradient)
+    assert found.largest_gradient < 30.0
 
 
 def test_sums_are_exact_in_any_order(seed):
@@ -80,7 +80,7 @@ def test_columns_twice_have_no_weights_to_certify(seed):
     X, y = problem(300, 3, 1, seed)
     twice = solved(np.column_stack([X, X[:, 0]]), y, 10.0)
     # one of the two may be left out, and then it is about to enter
-    assert twice is None or twice.steepest >= 10.0 - 1e-9
+    assert twice is None or twice.largest_gradient >= 10.0 - 1e-9
 
 
 def test_constant_columns_and_columns_of_zeros_are_taken(seed):
@@ -117,7 +117,7 @@ def test_slopes_of_the_ridged_lasso_are_those_of_its_minimizer(intercept, seed):
     for positions in ([], [7, 2, 0], list(range(12))):
         start = as_generator(seed).standard_normal(len(positions) + intercept)
         left = ridged_derivatives(
-            sums, [*sums.free(), *positions], start, penalty=penalty, ridge=ridge
+            sums, [*sums.unpenalized(), *positions], start, penalty=penalty, ridge=ridge
         )
         # slopes beyond the penalty are the ridge's, and weights follow from them
         beyond = np.sign(left) * np.maximum(0, np.abs(left) - penalty)

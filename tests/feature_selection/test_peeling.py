@@ -15,8 +15,13 @@ from tacit._release_log import recording
 from tacit.audit import replay
 from tacit.exceptions import PlanError
 from tacit.feature_selection import PeelingSelector
-from tacit.feature_selection._peel import SHARES, Peel, _whole_columns, centered_targets
-from tacit.feature_selection._sums import UNIT, WHOLE
+from tacit.feature_selection._peel import (
+    FRACTIONS,
+    Peel,
+    _integer_columns,
+    centered_targets,
+)
+from tacit.feature_selection._sums import SCALE, UNIT
 from tacit.privacy import Budget, Neighbors
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
@@ -84,8 +89,8 @@ def test_scaled_columns_stay_within_the_bound_of_scores(is_sparse):
     plan = Peel(2).plan(Budget(LOOSE, 1e-6), len(X), X.shape[1])
     assert plan.spread_multiplier is not None
     table = sparse.csr_array(X) if is_sparse else X
-    columns = _whole_columns(plan, table, float(len(X)), as_generator(0))
-    assert abs(columns).max() == WHOLE
+    columns = _integer_columns(plan, table, float(len(X)), as_generator(0))
+    assert abs(columns).max() == SCALE
 
 
 @each_relation
@@ -193,7 +198,7 @@ def columns_law(solver, plan, X, y, chosen_of):
     """Return the probability of each set, where nothing but the choices is noisy."""
     targets = centered_targets(plan, y, as_generator(0)).values
     exponents = plan.column()._exponents(
-        np.abs(np.rint(X * WHOLE).T @ targets)
+        np.abs(np.rint(X * SCALE).T @ targets)
     ) / float(2**32)
     law = {}
     for order in permutations(range(X.shape[1]), plan.n_select):
@@ -343,4 +348,4 @@ def test_rows_of_the_caller_are_left_alone(seed):
 
 
 def test_shares_leave_most_for_the_choices():
-    assert SHARES.choices("targets", "center", "spread", "fits") > 0.5
+    assert FRACTIONS.choices("targets", "center", "spread", "fits") > 0.5

@@ -16,7 +16,7 @@ from tacit._random import as_generator
 from tacit.audit import replay
 from tacit.exceptions import PlanError
 from tacit.feature_selection import BlockVoteSelector
-from tacit.feature_selection._block_selectors import Ask, first_columns
+from tacit.feature_selection._block_selectors import BlockSelection, first_columns
 from tacit.mechanisms import NO_ANSWER
 from tacit.privacy import Budget, Neighbors
 from tacit.stability import blocks_needed
@@ -104,7 +104,7 @@ def test_blocks_that_disagree_give_no_answer(seed):
 def test_selectors_draw_from_seeds_of_their_own(seed):
     X, y = rows(seed, 300)
     forest = SelectFromModel(RandomForestRegressor(2), max_features=1)
-    ask = Ask(forest, 1)
+    ask = BlockSelection(forest, 1)
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     found = [ask(X, y, random_state=7) for _ in range(2)]
     assert found[0] == found[1]
@@ -255,7 +255,7 @@ def test_columns_are_chosen_by_the_law_of_their_votes(seed):
         return next(blocks)
 
     ballots = [[k for k in range(4) if votes[k] > b] for b in range(4)]
-    procedure = FeatureVote(Ask(said, 2), 2, 4)
+    procedure = FeatureVote(BlockSelection(said, 2), 2, 4)
     plan = procedure.plan(Budget(3.0), 40, 4)
     X, y = np.zeros((40, 4)), np.zeros(40)
     rng = as_generator(seed)

@@ -36,7 +36,7 @@ from tacit.stability import (
     release_probability,
     winner_and_distance,
 )
-from tacit.stability._rows import ListedRows, as_table, as_vote, taken, votes_of
+from tacit.stability._rows import ListedRows, as_table, as_vote, select_rows, votes_of
 from tacit.stability._subsamples import SubsampleVotePlan, subsample_members
 from tacit.stability._votes import BlockVotePlan
 
@@ -349,19 +349,19 @@ def test_what_is_taken_of_a_table_depends_on_those_rows_alone():
     )
     table.attrs["rows"] = table.copy()
     rows = np.array([2, 0])
-    for part in (taken(table, rows), taken(table["kind"], rows)):
+    for part in (select_rows(table, rows), select_rows(table["kind"], rows)):
         assert part.index.tolist() == [0, 1]
         assert part.attrs == {}
         kinds = part if part.ndim == 1 else part["kind"]
         assert kinds.tolist() == ["a", "a"]
         assert kinds.cat.categories.tolist() == ["a"]
     texts = np.array([["a", "b"], ["c", "long text"], ["d", "e"]])
-    assert taken(texts, rows).dtype == np.dtype("U1")
-    assert taken(texts, rows).tolist() == [["d", "e"], ["a", "b"]]
-    assert taken(texts, rows[:0]).shape == (0, 2)
-    numbers = taken(np.arange(8.0).reshape(4, 2), rows)
+    assert select_rows(texts, rows).dtype == np.dtype("U1")
+    assert select_rows(texts, rows).tolist() == [["d", "e"], ["a", "b"]]
+    assert select_rows(texts, rows[:0]).shape == (0, 2)
+    numbers = select_rows(np.arange(8.0).reshape(4, 2), rows)
     assert numbers.base is None or numbers.base.size == numbers.size
-    thin = taken(sparse.csr_array(np.eye(4)), rows)
+    thin = select_rows(sparse.csr_array(np.eye(4)), rows)
     assert thin.data.base is None or thin.data.base.size == thin.data.size
 
 
@@ -374,15 +374,17 @@ def test_categories_are_in_an_order_of_their_own_rows(kinds):
     # libraries list them as rows come, so that the first row decides
     table = listed(kinds, ["b", "a", "b", "c"])
     for rows, found in (([0, 1], "ab"), ([1, 0, 2], "ab"), ([3, 1], "ac"), ([2], "b")):
-        part = taken(table, np.array(rows))["kind"]
+        part = select_rows(table, np.array(rows))["kind"]
         assert "".join(part.cat.categories) == found
         assert part.tolist() == table["kind"].iloc[rows].tolist()
     # what cannot be compared is listed as it comes
     mixed = listed([*kinds, 1, (2, 3)], [1, "b", (2, 3), "a"])
-    order = taken(mixed, np.array([3, 2, 0]))["kind"].cat.categories.tolist()
+    order = select_rows(mixed, np.array([3, 2, 0]))["kind"].cat.categories.tolist()
     assert order == ["a", (2, 3), 1]
     # an order that is part of the type is public
-    ranked = taken(listed(kinds, ["b", "a"], ordered=True), np.array([1, 0]))["kind"]
+    ranked = select_rows(listed(kinds, ["b", "a"], ordered=True), np.array([1, 0]))[
+        "kind"
+    ]
     assert ranked.cat.ordered
     assert ranked.cat.categories.tolist() == [kind for kind in kinds if kind != "c"]
 
@@ -402,13 +404,13 @@ def test_dictionaries_of_arrow_hold_values_of_their_own_rows_alone():
     values = ["b", "a", None, "rare", "a"]
     table = in_dictionary(values, ["rare", "b", "a"])
     for rows, found in (([0, 1, 2], ["a", "b"]), ([4, 1], ["a"]), ([2], []), ([], [])):
-        part = taken(table, np.array(rows, dtype=np.intp))
+        part = select_rows(table, np.array(rows, dtype=np.intp))
         assert dictionary_of(part) == found
         assert part["kind"].dtype == table["kind"].dtype
         assert part["kind"].isna().tolist() == [values[row] is None for row in rows]
         assert part["kind"].dropna().tolist() == [values[r] for r in rows if r != 2]
     ranked = in_dictionary(values, ["rare", "b", "a"], ordered=True)
-    assert dictionary_of(taken(ranked, np.array([1, 0]))) == ["b", "a"]
+    assert dictionary_of(select_rows(ranked, np.array([1, 0]))) == ["b", "a"]
     # the positive control: rows alone keep what all of the table hold
     assert "rare" in dictionary_of(table.iloc[[0, 1]])
 
@@ -417,7 +419,7 @@ def test_dictionaries_within_lists_hold_values_of_their_own_rows_alone():
     kind = pa.list_(pa.dictionary(pa.int32(), pa.string()))
     stored = pa.array([["b", "a"], ["rare"]], type=kind)
     table = pd.DataFrame({"kind": pd.Series(pd.arrays.ArrowExtensionArray(stored))})
-    part = taken(table, np.array([0]))["kind"]
+    part = select_rows(table, np.array([0]))["kind"]
     assert list(part[0]) == ["b", "a"]
     assert "rare" not in str(part.array.__arrow_array__())
     assert "rare" in str(table["kind"].iloc[[0]].array.__arrow_array__())
@@ -734,7 +736,7 @@ def test_values_that_python_cannot_read_raise_nothing_after_the_charge(values):
         for function in (lambda X, y: len(X) > 0, lambda X, y: X["c"].tolist()[0] == 0):
             run(BlockVote(function, n_blocks=40), table)
             run(StableValue(function, lambda X, y: 5), table)
-    part = taken(stored(values), np.array([0]))
+    part = select_rows(stored(values), np.array([0]))
     (own,) = part["c"].array.__arrow_array__().chunks
     assert own.dictionary.equals(values.slice(0, 1))
 
@@ -743,7 +745,7 @@ def test_rows_that_cannot_be_taken_are_no_vote(monkeypatch):
     def full(table, rows):
         raise MemoryError("no room for Rosebud")
 
-    monkeypatch.setattr(_rows, "taken", full)
+    monkeypatch.setattr(_rows, "select_rows", full)
     X = np.zeros((2000, 1))
     assert run(BlockVote(number), X).value is None
     assert run(StableValue(number, lambda X, y: 5), X).value == NO_ANSWER
@@ -769,8 +771,8 @@ def test_types_of_which_no_rows_can_be_taken_are_refused_before_the_charge(kind)
 
 def test_a_long_string_in_a_list_does_not_widen_the_others():
     rows = ListedRows(["a"] * 999 + ["b" * 10**6])
-    assert taken(rows, np.arange(1000)).nbytes == 8000
-    assert taken(ListedRows(["a\0", "b"]), np.arange(2)).tolist() == ["a\0", "b"]
+    assert select_rows(rows, np.arange(1000)).nbytes == 8000
+    assert select_rows(ListedRows(["a\0", "b"]), np.arange(2)).tolist() == ["a\0", "b"]
 
 
 def test_equal_categories_are_the_same_whichever_of_them_pandas_keeps():

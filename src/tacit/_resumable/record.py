@@ -20,7 +20,7 @@ __all__ = [
     "OtherParameters",
     "RecordKind",
     "damaged",
-    "described",
+    "estimator_string",
     "fingerprint",
     "public_parameters",
     "understood",
@@ -149,7 +149,7 @@ def _holds(found: dict[str, Any], kinds: Parts) -> bool:
     return all(name in found and type(found[name]) in kinds[name] for name in kinds)
 
 
-def described(value: Any) -> str:
+def estimator_string(value: Any) -> str:
     """Return an estimator with all its parameters, in words.
 
     No setting of a process changes them, such as how scikit-learn and numpy print, or
@@ -157,20 +157,22 @@ def described(value: Any) -> str:
     """
     if hasattr(value, "get_params") and not isinstance(value, type):
         given = value.get_params(deep=False)
-        parts = (f"{name}={described(given[name])}" for name in sorted(given))
+        parts = (f"{name}={estimator_string(given[name])}" for name in sorted(given))
         return f"{type(value).__name__}({', '.join(parts)})"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(described, value))}]"
+        return f"[{', '.join(map(estimator_string, value))}]"
     if isinstance(value, set | frozenset):
-        return f"{{{', '.join(sorted(map(described, value)))}}}"
+        return f"{{{', '.join(sorted(map(estimator_string, value)))}}}"
     if isinstance(value, dict):
-        parts = (f"{described(key)}: {described(value[key])}" for key in value)
+        parts = (
+            f"{estimator_string(key)}: {estimator_string(value[key])}" for key in value
+        )
         return f"{{{', '.join(sorted(parts))}}}"
     if isinstance(value, np.generic):
-        return described(value.item())
+        return estimator_string(value.item())
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
-            return f"array{value.shape}{described(value.ravel().tolist())}"
+            return f"array{value.shape}{estimator_string(value.ravel().tolist())}"
         content = sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return f"array{value.shape} {value.dtype.str} {content}"
     return ADDRESS.sub("", repr(value))

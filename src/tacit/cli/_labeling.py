@@ -138,14 +138,14 @@ class Positions:
         outputs = {"--labels": self.labels, "--output": self.output}
         check_state(self.state, OWN_FILES, "labels", outputs)
         if self.labels is not None:
-            self._refuse_labels(self.labels, used)
+            self._check_labels_file(self.labels, used)
             used = [*used, self.labels]
         if self.output is not None:
             there = self.force or self.begun
             used = [*used, self.state]
             check_folder(self.output, there, used, "--output", "student")
 
-    def _refuse_labels(self, path: Path, used: list[Path]) -> None:
+    def _check_labels_file(self, path: Path, used: list[Path]) -> None:
         if path.suffix not in SUFFIXES:
             raise Rejected(
                 f"--labels must end in {' or '.join(SUFFIXES)}, got {path.name!r}."
@@ -210,7 +210,7 @@ def ask(durable: DurableLabeler, pool: Pool) -> Labels:
     while durable.n_asked < len(questions) and not durable.remaining.ended:
         durable.label(questions[durable.n_asked : durable.n_asked + TOGETHER])
     labels = durable.labels
-    return labels.placed(pool.order[: len(labels)], len(pool.X))
+    return labels.at_rows(pool.order[: len(labels)], len(pool.X))
 
 
 def vote_columns(labeler: PrivateLabeler, schema: Schema) -> list[str]:

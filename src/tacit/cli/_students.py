@@ -21,7 +21,7 @@ from tacit.persistence._students import STUDENTS
 from tacit.privacy import Neighbors
 from tacit.tables import Schema
 
-__all__ = ["fitted", "refuse_other", "student_learner", "write"]
+__all__ = ["check_same_student", "fitted", "student_learner", "write"]
 
 
 def student_learner(
@@ -41,7 +41,7 @@ def student_learner(
     return learner(schema, name, settings, "--student", **own)
 
 
-def refuse_other(folder: Path | None, force: bool, identity: str | None) -> None:
+def check_same_student(folder: Path | None, force: bool, identity: str | None) -> None:
     """Refuse a student that is there and learnt from other answers."""
     if folder is None or force or not folder.exists():
         return

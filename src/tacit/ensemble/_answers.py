@@ -18,7 +18,14 @@ from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms._votes._base import Remaining, VoteAnswer
 from tacit.privacy import Entry
 
-__all__ = ["FitStart", "LabelerState", "Labels", "asked", "gathered", "started"]
+__all__ = [
+    "FitStart",
+    "LabelerState",
+    "Labels",
+    "answer_queries",
+    "collect_labels",
+    "initial_state",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +113,7 @@ class Labels:
     def __iter__(self) -> Iterator[Any]:
         return (self[position] for position in range(len(self)))
 
-    def placed(self, positions: NDArray[np.intp], n_rows: int) -> Labels:
+    def at_rows(self, positions: NDArray[np.intp], n_rows: int) -> Labels:
         """Return the labels of a table; its other rows have no answer.
 
         Parameters
@@ -127,7 +134,7 @@ class Labels:
         return Labels(values, answered, votes, self.n_asked, self.default)
 
 
-def gathered(
+def collect_labels(
     answers: Sequence[VoteAnswer], choices: Any, n_rows: int, n_votes: int | None
 ) -> Labels:
     """Return the answers to the first of so many rows.
@@ -162,7 +169,7 @@ def gathered(
         if told:
             votes[answered] = [a.votes for a in told]
     labels = Labels(values, answered, votes, asked, default)
-    return labels.placed(np.arange(asked), n_rows)
+    return labels.at_rows(np.arange(asked), n_rows)
 
 
 # Votes that are in memory together
@@ -208,7 +215,7 @@ class FitStart:
     reject
         Called with the plan and the rows, before the charge.
     keep
-        Called with the standing and the rows before anything is shown.
+        Called with the state and the rows before anything is shown.
     """
 
     label: str
@@ -220,7 +227,7 @@ class FitStart:
     keep: Callable[[LabelerState, Any], None] = _nothing
 
 
-def started(
+def initial_state(
     planned: LabelerPlan, key: bytes, digest: bytes, teachers: Any
 ) -> LabelerState:
     """Return where a labeler stands before the first question."""
@@ -228,7 +235,9 @@ def started(
     return LabelerState(planned, 0, key, digest, state, teachers)
 
 
-def asked(before: LabelerState, X: Any) -> tuple[LabelerState, list[VoteAnswer]]:
+def answer_queries(
+    before: LabelerState, X: Any
+) -> tuple[LabelerState, list[VoteAnswer]]:
     """Return where a labeler stands after public questions, and their answers.
 
     The answers are as many as the rows, or fewer where nothing is left.

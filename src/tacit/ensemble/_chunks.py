@@ -27,13 +27,13 @@ from tacit.stability._rows import as_table
 
 __all__ = [
     "DIGEST",
-    "UnknownCell",
+    "UnknownCellType",
+    "cell_bytes",
     "checked_ids",
     "chunk_members",
     "hasher",
+    "id_bytes",
     "row_digests",
-    "written",
-    "written_ids",
 ]
 
 Hash = Callable[[bytes], bytes]
@@ -62,11 +62,11 @@ _PRINTED = {
 _ZONES = {"builtins", "datetime", "dateutil", "pytz", "zoneinfo"}
 
 
-class UnknownCell(TypeError):
+class UnknownCellType(TypeError):
     """A cell of a type that nobody here knows all of."""
 
 
-def written(cell: Any, digest: Hash) -> bytes:
+def cell_bytes(cell: Any, digest: Hash) -> bytes:
     """Return the type of a cell and exactly what it holds, as bytes.
 
     No code of the cell is run but that of Python, numpy and pandas.
@@ -80,7 +80,7 @@ def written(cell: Any, digest: Hash) -> bytes:
 
     Raises
     ------
-    UnknownCell
+    UnknownCellType
         For all else: how it prints may be the same for two cells that differ.
     """
     kind = type(cell)
@@ -112,10 +112,10 @@ def _stored(cell: Any, kind: type, root: str, digest: Hash) -> bytes:
     if (root, kind.__qualname__) == ("pandas", "Interval"):
         return _parts((cell.left, cell.right, cell.closed), digest)
     if (root, kind.__qualname__) not in _PRINTED:
-        raise UnknownCell
+        raise UnknownCellType
     zone = type(getattr(cell, "tzinfo", None))
     if zone.__module__.partition(".")[0] not in _ZONES:
-        raise UnknownCell
+        raise UnknownCellType
     return f"{cell!r} {getattr(cell, 'unit', '')}".encode()
 
 
@@ -129,9 +129,9 @@ def _array(cells: NDArray[Any], digest: Hash) -> bytes:
 
 def _parts(cells: Iterable[Any], digest: Hash) -> bytes:
     try:
-        return b"".join([digest(written(cell, digest)) for cell in cells])
+        return b"".join([digest(cell_bytes(cell, digest)) for cell in cells])
     except RecursionError:  # a list within itself
-        raise UnknownCell from None
+        raise UnknownCellType from None
 
 
 # Bytes of a digest: two rows out of billions share one with chance below 2**-60
@@ -253,15 +253,15 @@ class _Cells:
         known = None if plain is None else self._known.get(plain)
         if known is not None:
             return known
-        digest = self._hash(self._written(cell))
+        digest = self._hash(self._bytes_of(cell))
         if plain is not None:
             self._known[plain] = digest
         return digest
 
-    def _written(self, cell: Any) -> bytes:
+    def _bytes_of(self, cell: Any) -> bytes:
         try:
-            return written(cell, self._hash)
-        except UnknownCell:
+            return cell_bytes(cell, self._hash)
+        except UnknownCellType:
             # [teachers:exact]
             if self._exact:
                 raise ValueError(
@@ -387,10 +387,10 @@ def chunk_members(
         return block_members(n_rows, n_chunks, True, rng)
     if people is not None:
         # [teachers:ids]
-        digests = map(hasher(key, b"id"), written_ids(people))
+        digests = map(hasher(key, b"id"), id_bytes(people))
         return _grouped(digests, n_rows, n_chunks, by_digest=False)
     # [teachers:contents]
-    digests = _of_copies(row_digests(table, targets, key, exact=True), key)
+    digests = _numbered_copies(row_digests(table, targets, key, exact=True), key)
     return _grouped(digests, n_rows, n_chunks, by_digest=True)
 
 
@@ -428,7 +428,7 @@ def _plain_ids(ids: Any) -> Ids:
     raise TypeError
 
 
-def written_ids(ids: Ids) -> Iterator[bytes]:
+def id_bytes(ids: Ids) -> Iterator[bytes]:
     """Yield each id as bytes, which no other id has."""
     for one in ids:
         if isinstance(one, bytes):
@@ -440,7 +440,7 @@ def written_ids(ids: Ids) -> Iterator[bytes]:
             yield f"number {one:x}".encode()
 
 
-def _of_copies(digests: Iterable[bytes], key: bytes) -> Iterator[bytes]:
+def _numbered_copies(digests: Iterable[bytes], key: bytes) -> Iterator[bytes]:
     """Yield digests of rows and of how many before them hold the same."""
     seen: Counter[bytes] = Counter()
     copy_hash = hasher(key, b"copy")

@@ -14,13 +14,18 @@ from sklearn.base import clone
 from tacit._exclusive import alone
 from tacit._resumable.files import placed
 from tacit._resumable.folder import LockedFolder
-from tacit._resumable.record import RecordKind, damaged, described, public_parameters
+from tacit._resumable.record import (
+    RecordKind,
+    damaged,
+    estimator_string,
+    public_parameters,
+)
 from tacit._state import StateDamaged, dumped, loaded
 from tacit.ensemble._answers import FitStart, LabelerState, Labels
 from tacit.ensemble._labeler import PrivateLabeler
-from tacit.ensemble._labeler_plan import LabelerPlan, planned_labeler, voting_of
-from tacit.ensemble._rows import Rows, checked_rows, one_row, table_of, teacher_seeds
-from tacit.ensemble._teachers import LateTeachers, TeachersLost
+from tacit.ensemble._labeler_plan import LabelerPlan, plan_labeler, voting_of
+from tacit.ensemble._rows import Rows, as_rows, checked_rows, one_row, teacher_seeds
+from tacit.ensemble._teachers import LazyTeachers, TeachersLost
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.mechanisms._votes._base import Remaining, VoteAnswer
 from tacit.privacy import Entry, Ledger
@@ -98,7 +103,7 @@ class DurableLabeler(LockedFolder):
     """
 
     _kind = LABELER
-    _goes_on = "_private_standing"
+    _goes_on = "_private_labeler_state"
 
     def __init__(
         self,
@@ -171,7 +176,7 @@ class DurableLabeler(LockedFolder):
                 self.folder / TEACHERS,
                 entry,
                 partial(self._begin, identity, key),
-                partial(self._refuse_fit, entry),
+                partial(self._check_fit, entry),
                 self._keep_fit,
             )
             self._model._fit(X, y, ids, self.ledger, start=start, holder=self)
@@ -185,7 +190,7 @@ class DurableLabeler(LockedFolder):
         X
             As for `PrivateLabeler.label`.
         """
-        return self._asked(table_of(X))
+        return self._query(as_rows(X))
 
     def answer(self, x: Any) -> Any:
         """Answer one public question, and return when the answer is on the disk.
@@ -195,13 +200,13 @@ class DurableLabeler(LockedFolder):
         x
             As for `PrivateLabeler.answer`.
         """
-        return self._asked(one_row(x))[0]
+        return self._query(one_row(x))[0]
 
-    def _asked(self, table: Any) -> Labels:
+    def _query(self, table: Any) -> Labels:
         with alone(self):
             self._require_own()
             try:
-                return self._model._ask(table, holder=self, keep=self._keep)
+                return self._model._query(table, holder=self, keep=self._keep)
             except TeachersLost:
                 raise StateDamaged(
                     f"The teachers in {self.folder} are not all as they were written, "
@@ -214,14 +219,14 @@ class DurableLabeler(LockedFolder):
 
     def _parameters(self) -> dict[str, str]:
         given = public_parameters(self._model)
-        given["estimator"] = described(self._model.estimator)
+        given["estimator"] = estimator_string(self._model.estimator)
         return {name: part for name, part in given.items() if name not in FREE}
 
     def _check_same_rows(self, X: Any, y: Any, ids: Any) -> None:
         # a clone, as the checks leave their marks on it
         probe = clone(self._model)
         rows = checked_rows(probe, X, y, ids)
-        planned = planned_labeler(probe, len(rows), rows.classes)
+        planned = plan_labeler(probe, len(rows), rows.classes)
         digest = rows.learnable(probe).digest(
             planned, probe.estimator, self._private_key
         )
@@ -232,9 +237,7 @@ class DurableLabeler(LockedFolder):
                 "charged anew."
             )
 
-    def _refuse_fit(
-        self, entry: Entry | None, planned: LabelerPlan, rows: Rows
-    ) -> None:
+    def _check_fit(self, entry: Entry | None, planned: LabelerPlan, rows: Rows) -> None:
         """Refuse what a charge that stands is not for, or what cannot be kept."""
         if entry is not None and entry.event != planned.event:
             raise ValueError(
@@ -248,23 +251,23 @@ class DurableLabeler(LockedFolder):
                 "classes must be texts, numbers or truth values to be kept in a folder."
             ) from None
 
-    def _keep_fit(self, standing: LabelerState, rows: Rows) -> None:
+    def _keep_fit(self, state: LabelerState, rows: Rows) -> None:
         """Write a labeler before its first question; it is shown after this."""
         classes = rows.classes
         self._private_fit = {
             "n_rows": len(rows),
             "classes": _listed(classes),
             "class_type": "" if classes is None else classes.dtype.str,
-            "rows": standing._private_digest,
+            "rows": state._private_digest,
         }
-        self._write(standing, [])
+        self._write(state, [])
 
-    def _keep(self, standing: LabelerState, answers: list[VoteAnswer]) -> None:
+    def _keep(self, state: LabelerState, answers: list[VoteAnswer]) -> None:
         """Write answers that no one has seen; they are shown after this."""
         if answers:
-            self._write(standing, [*self._model._answers, *answers])
+            self._write(state, [*self._model._answers, *answers])
 
-    def _write(self, standing: LabelerState, answers: list[VoteAnswer]) -> None:
+    def _write(self, state: LabelerState, answers: list[VoteAnswer]) -> None:
         before = self.n_asked // PIECE
         for piece in range(before, len(answers) // PIECE):
             # [ensemble:pieces] before the record that counts on them
@@ -273,25 +276,25 @@ class DurableLabeler(LockedFolder):
         assert self.identity is not None  # begun before the fit
         self._write_record(
             self.identity,
-            standing._private_key,
-            n_steps=1 + standing.n_asked,
-            **self._facts(standing.planned),
+            state._private_key,
+            n_steps=1 + state.n_asked,
+            **self._facts(state.planned),
             **self._private_fit,
-            digest=standing._private_digest,
+            digest=state._private_digest,
             answers=arrays_of(answers[len(answers) // PIECE * PIECE :]),
-            state=standing._private_state,
+            state=state._private_state,
         )
-        self._private_shown = standing
+        self._private_shown = state
 
     def _piece(self, piece: int) -> Path:
         return self.folder / f"answers-{piece}"
 
     def _planned(self, found: dict[str, Any]) -> LabelerPlan:
-        return planned_labeler(self._model, found["n_rows"], self._classes(found))
+        return plan_labeler(self._model, found["n_rows"], self._classes(found))
 
     def _restore(self, planned: LabelerPlan, found: dict[str, Any]) -> None:
         labeler, classes = self._model, self._classes(found)
-        teachers = LateTeachers(
+        teachers = LazyTeachers(
             folder=self.folder / TEACHERS,
             estimator=labeler.estimator,
             voting=voting_of(labeler, classes),
@@ -305,7 +308,7 @@ class DurableLabeler(LockedFolder):
             answers += answers_of(found["answers"])
             if len(answers) != n_asked:
                 raise StateDamaged
-            standing = LabelerState(
+            state = LabelerState(
                 planned,
                 n_asked,
                 self._private_key,
@@ -313,11 +316,11 @@ class DurableLabeler(LockedFolder):
                 found["state"],
                 teachers,
             )
-            labeler._begin(standing, classes)
-            labeler._show(standing, answers)
+            labeler._begin(state, classes)
+            labeler._show(state, answers)
         fit = ("n_rows", "classes", "class_type", "rows")
         self._private_fit = {name: found[name] for name in fit}
-        self._private_shown = standing
+        self._private_shown = state
 
     def _classes(self, found: dict[str, Any]) -> Any:
         if found["classes"] is None:

@@ -14,23 +14,29 @@ from tacit._exclusive import alone
 from tacit._random import is_seeded, secret_key
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
-from tacit.ensemble._answers import FitStart, Labels, asked, gathered, started
+from tacit.ensemble._answers import (
+    FitStart,
+    Labels,
+    answer_queries,
+    collect_labels,
+    initial_state,
+)
 from tacit.ensemble._labeler_plan import (
     LabelerPlan,
     check_parameters,
     declared_input,
     least_rows,
     new_folder,
-    planned_labeler,
+    plan_labeler,
     public_classes,
     voting_of,
 )
 from tacit.ensemble._rows import (
-    checked_questions,
+    as_rows,
+    checked_queries,
     checked_rows,
     one_row,
-    table_of,
-    trained,
+    train_on,
 )
 from tacit.ensemble._teachers import TeacherFolder
 from tacit.privacy import Ledger
@@ -38,7 +44,7 @@ from tacit.privacy import Ledger
 __all__ = ["PrivateLabeler"]
 
 # What answers questions, which no copy has
-_NOT_COPIED = ("_private_standing", "_holder")
+_NOT_COPIED = ("_private_labeler_state", "_holder")
 NOT_FITTED = "This PrivateLabeler is not fitted yet; call fit first."
 
 
@@ -203,7 +209,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         """
         at_least(least_rows(self), n_rows=n_rows)
         check_parameters(self)
-        return planned_labeler(self, int(n_rows), public_classes(self))
+        return plan_labeler(self, int(n_rows), public_classes(self))
 
     def fit(self, X, y, *, ids=None, ledger: Ledger | None = None):
         """Charge for all answers, and train the teachers.
@@ -238,7 +244,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         X
             Features of public rows.
         """
-        return self._ask(table_of(X))
+        return self._query(as_rows(X))
 
     def answer(self, x):
         """Answer one public question, in almost the time that `label` takes for many.
@@ -250,14 +256,14 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         x
             Features of one row, alone or as a table of one.
         """
-        return self._ask(one_row(x))[0]
+        return self._query(one_row(x))[0]
 
     @property
     def labels_(self):
         """All answers so far, in the order of the questions."""
         if not hasattr(self, "_answers"):
             raise NotFittedError(NOT_FITTED)
-        return self._gathered(self._answers, len(self._answers))
+        return self._collected(self._answers, len(self._answers))
 
     def _fit(self, X, y, ids, ledger, *, start=None, holder=None):
         """Charge, train and show; a durable labeler has its own ``start``."""
@@ -267,7 +273,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
                 folder = new_folder(self.teacher_folder)
                 start = FitStart(self._charge, secret_key(self.random_state), folder)
             rows = checked_rows(self, X, y, ids)
-            planned = planned_labeler(self, len(rows), rows.classes)
+            planned = plan_labeler(self, len(rows), rows.classes)
             start.reject(planned, rows)
 
             def check():
@@ -280,9 +286,9 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
 
             def run(checked):
                 ready, digest = checked
-                teachers = trained(self, ready, planned, start)
-                standing = started(planned, start._private_key, digest, teachers)
-                return standing, ready
+                teachers = train_on(self, ready, planned, start)
+                state = initial_state(planned, start._private_key, digest, teachers)
+                return state, ready
 
             release = Release(
                 planned.event,
@@ -291,11 +297,11 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
                 (*planned.assumptions, *rows.assumptions),
                 seeded=is_seeded(self.random_state),
             )
-            (standing, ready), self.privacy_ = charged_run(
+            (state, ready), self.privacy_ = charged_run(
                 release, ledger, run, check=check, entry=start.entry
             )
-            start.keep(standing, ready)
-            self._begin(standing, rows.classes)
+            start.keep(state, ready)
+            self._begin(state, rows.classes)
         return self
 
     @property
@@ -304,55 +310,55 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         only = " (labels only)" if self.private == "labels" else ""
         return type(self).__name__ + only
 
-    def _begin(self, standing, classes):
+    def _begin(self, state, classes):
         """Show a labeler before its first question."""
         vars(self).pop("classes_", None)
         if classes is not None:
             self.classes_ = classes
         self._choices = voting_of(self, None).default if classes is None else classes
-        self._n_votes = standing.planned.n_votes
+        self._n_votes = state.planned.n_votes
         self._begun_with = {n: getattr(self, n) for n in self._get_param_names()}
         self._answers = []
-        self.n_teachers_ = standing.planned.n_teachers
-        self._show(standing, [])
+        self.n_teachers_ = state.planned.n_teachers
+        self._show(state, [])
 
-    def _ask(self, table, *, holder=None, keep=None):
+    def _query(self, table, *, holder=None, keep=None):
         """Answer questions, which are shown after they were kept."""
         with self._alone(holder):
             before = self._ready()
-            n_rows = checked_questions(self, table)
+            n_rows = checked_queries(self, table)
             if n_rows and before.remaining.ended:
                 raise ValueError(
                     f"{type(self).__name__} has answered all that was paid for; fit a "
                     "new one for more, which is charged anew."
                 )
-            after, answers = asked(before, table)
+            after, answers = answer_queries(before, table)
             if keep is not None:
                 keep(after, answers)
             self._show(after, answers)
-            return self._gathered(answers, n_rows)
+            return self._collected(answers, n_rows)
 
-    def _gathered(self, answers, n_rows):
-        return gathered(answers, self._choices, n_rows, self._n_votes)
+    def _collected(self, answers, n_rows):
+        return collect_labels(answers, self._choices, n_rows, self._n_votes)
 
-    def _show(self, standing, answers):
-        self._private_standing = standing
-        self.n_asked_ = standing.n_asked
-        self.remaining_ = standing.remaining
+    def _show(self, state, answers):
+        self._private_labeler_state = state
+        self.n_asked_ = state.n_asked
+        self.remaining_ = state.remaining
         # another list, as copies may hold the one before
         self._answers = [*self._answers, *answers]
 
     def _ready(self):
         """Return where the labeler stands, or refuse to go on."""
-        standing = vars(self).get("_private_standing")
-        if standing is None:
+        state = vars(self).get("_private_labeler_state")
+        if state is None:
             if hasattr(self, "n_asked_"):
                 raise ValueError(
                     "This copy of a labeler holds the answers so far and cannot give "
                     "more; ask the original, or keep labelers with DurableLabeler."
                 )
             raise NotFittedError(NOT_FITTED)
-        if standing.process != os.getpid():
+        if state.process != os.getpid():
             raise ValueError(
                 "This labeler belongs to the process that fitted it, and answers there "
                 "alone; keep labelers that change processes with DurableLabeler."
@@ -364,7 +370,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
                     f"{name} was changed after the fit; fit anew, which is charged "
                     "anew."
                 )
-        return standing
+        return state
 
     @contextmanager
     def _alone(self, holder=None):

@@ -24,7 +24,7 @@ from tacit.ensemble._teacher_plan import (
     Agreement,
     TeacherPlan,
     agreement_groups,
-    expected_of,
+    expected_plan,
 )
 from tacit.ensemble._worker import ClassVoting, NumberVoting
 from tacit.exceptions import PlanError
@@ -45,15 +45,15 @@ __all__ = [
     "LabelerPlan",
     "auto_mechanism",
     "auto_teachers",
+    "check_learner",
     "check_parameters",
+    "check_teacher_count",
     "declared_input",
-    "is_counted",
+    "has_public_row_count",
     "least_rows",
     "new_folder",
-    "planned_labeler",
+    "plan_labeler",
     "public_classes",
-    "refuse_more_teachers",
-    "refuse_no_learner",
     "voting_of",
 ]
 
@@ -133,7 +133,7 @@ class LabelerPlan(PlainNumbers):
             groups = agreement_groups(
                 agreement, self.rows_per_teacher, max(2, n_classes)
             )
-        return expected_of(
+        return expected_plan(
             self.mechanism,
             groups,
             mechanism=self.mechanism_name,
@@ -144,7 +144,7 @@ class LabelerPlan(PlainNumbers):
         )
 
 
-def is_counted(labeler: Any) -> bool:
+def has_public_row_count(labeler: Any) -> bool:
     """Return whether the number of rows is public."""
     return Neighbors.of(labeler.neighbors) is Neighbors.REPLACE_ONE
 
@@ -156,7 +156,7 @@ def is_automatic(labeler: Any) -> bool:
 
 def least_rows(labeler: Any) -> int:
     """Return the fewest rows that are fitted, where their number is public."""
-    return 2 if is_counted(labeler) else 0
+    return 2 if has_public_row_count(labeler) else 0
 
 
 def declared_input(estimator: Any) -> Any:
@@ -184,9 +184,9 @@ def declared_input(estimator: Any) -> Any:
 
 def check_parameters(labeler: Any) -> None:
     """Refuse parameters that do not go together, whatever the rows are."""
-    refuse_no_learner("estimator", labeler.estimator)
+    check_learner("estimator", labeler.estimator)
     one_of(("rows", "labels"), private=labeler.private)
-    if labeler.private == "labels" and not is_counted(labeler):
+    if labeler.private == "labels" and not has_public_row_count(labeler):
         raise ValueError(
             "private='labels' must go with neighbors='replace_one': features and the "
             "number of rows are public there."
@@ -200,7 +200,7 @@ def check_parameters(labeler: Any) -> None:
         raise ValueError(f"n_jobs must be None or an integer but 0, got {jobs!r}.")
     if not isinstance(labeler.verbose, bool):
         at_least(0, verbose=labeler.verbose)
-    _refuse_kinds(labeler)
+    _check_kinds(labeler)
 
 
 def new_folder(folder: Any) -> Path | None:
@@ -216,7 +216,7 @@ def new_folder(folder: Any) -> Path | None:
     return path
 
 
-def refuse_no_learner(name: str, learner: Any) -> None:
+def check_learner(name: str, learner: Any) -> None:
     """Refuse what is no classifier or regressor that can be cloned."""
     if isinstance(learner, type) or not all(
         callable(getattr(learner, method, None))
@@ -240,7 +240,7 @@ def refuse_no_learner(name: str, learner: Any) -> None:
             ) from None
 
 
-def _refuse_kinds(labeler: Any) -> None:
+def _check_kinds(labeler: Any) -> None:
     """Refuse classes for numbers, and numbers for classes."""
     numbers = is_regressor(labeler.estimator)
     kind, names = (
@@ -282,7 +282,7 @@ def voting_of(labeler: Any, classes: Any) -> Any:
     return ClassVoting(classes)
 
 
-def planned_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
+def plan_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
     """Choose the number of teachers and set the noise; reads no row."""
     numbers = classes is None
     budget = guaranteed_budget(
@@ -302,25 +302,26 @@ def planned_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
     n_teachers = labeler.n_teachers
     if is_automatic(labeler):
         n_teachers = auto_teachers(rows, budget, name, **facts)
-    refuse_more_teachers(int(n_teachers), rows, FEWER)
-    mechanism = vote_mechanism(name, budget, VoteTerms(int(n_teachers), **facts))
+    n_teachers = int(n_teachers)
+    check_teacher_count(n_teachers, rows, FEWER)
+    mechanism = vote_mechanism(name, budget, VoteTerms(n_teachers, **facts))
     return LabelerPlan(
         budget,
-        int(n_teachers),
+        n_teachers,
         name,
         mechanism,
         rows,
         (
             *((LABELS_ONLY,) if labeler.private == "labels" else ()),
             LEARNER,
-            f"{int(n_teachers):,} teachers vote by {name} on {_questions(mechanism)}",
+            f"{n_teachers:,} teachers vote by {name} on {_query_limits(mechanism)}",
             *mechanism.assumptions,
             *((CLASSES_GIVEN,) if not numbers and labeler.classes is None else ()),
         ),
     )
 
 
-def _questions(mechanism: VoteMechanism) -> str:
+def _query_limits(mechanism: VoteMechanism) -> str:
     """Return how many questions a mechanism answers, in words."""
     names = ("n_queries", "max_refusals", "max_answers")
     queries, refusals, answers = (getattr(mechanism, name, None) for name in names)
@@ -345,7 +346,7 @@ AUTO_ERROR = 0.03
 MOST_TEACHERS = 10**6
 
 
-def refuse_more_teachers(
+def check_teacher_count(
     n_teachers: int, n_rows: int, instead: str = "take fewer teachers"
 ) -> None:
     """Refuse more teachers than rows that are planned for, which are public."""

@@ -14,14 +14,14 @@ from tacit.ensemble._labeler_plan import (
     MOST_TEACHERS,
     auto_mechanism,
     auto_teachers,
-    refuse_more_teachers,
+    check_teacher_count,
 )
 from tacit.ensemble._teacher_plan import (
     SPREAD,
     Agreement,
     TeacherPlan,
     agreement_groups,
-    expected_of,
+    expected_plan,
 )
 from tacit.exceptions import PlanError
 from tacit.mechanisms._votes._plans import (
@@ -115,7 +115,7 @@ def plan_teachers(
     one_of(("auto", *(NUMBER_VOTES if numbers else CLASS_VOTES)), mechanism=mechanism)
     if n_teachers is not None:
         at_least(1, n_teachers=n_teachers)
-        refuse_more_teachers(n_teachers, n_rows)
+        check_teacher_count(n_teachers, n_rows)
     setting = _Setting(
         n_rows,
         Budget(epsilon, delta, Neighbors.of(neighbors)),
@@ -230,7 +230,7 @@ class _Setting:
             }
         terms = VoteTerms(n_teachers, self.n_queries, **facts)
         votes = vote_mechanism(name, self.budget, terms)
-        return expected_of(
+        return expected_plan(
             votes,
             groups,
             self.spread,

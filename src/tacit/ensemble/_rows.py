@@ -19,12 +19,12 @@ from tacit._estimators import (
     public_range,
 )
 from tacit._random import keyed_generator
-from tacit._resumable.record import described, fingerprint
+from tacit._resumable.record import estimator_string, fingerprint
 from tacit.data import RowBounds
 from tacit.data.bounds import canonical
 from tacit.data.cells import in_columns
 from tacit.ensemble._answers import FitStart
-from tacit.ensemble._chunks import checked_ids, chunk_members, row_digests, written_ids
+from tacit.ensemble._chunks import checked_ids, chunk_members, id_bytes, row_digests
 from tacit.ensemble._labeler_plan import (
     LabelerPlan,
     declared_input,
@@ -35,21 +35,21 @@ from tacit.ensemble._labeler_plan import (
 from tacit.ensemble._teachers import train_teachers
 from tacit.mechanisms.subsets import random_seeds
 from tacit.privacy import Neighbors
-from tacit.stability._rows import check_takeable
+from tacit.stability._rows import check_selectable
 
 __all__ = [
     "Rows",
-    "checked_questions",
+    "as_rows",
+    "check_declared_input",
+    "checked_queries",
     "checked_rows",
     "one_row",
-    "refuse_undeclared",
-    "table_of",
     "teacher_seeds",
-    "trained",
+    "train_on",
 ]
 
 
-def table_of(X: Any) -> Any:
+def as_rows(X: Any) -> Any:
     """Return rows that can be taken by their places, as an array, table or CSR.
 
     Types of columns are the caller's. A list has none, and one text in it would make
@@ -59,7 +59,7 @@ def table_of(X: Any) -> Any:
         return canonical(X)
     X = in_columns(X)
     if hasattr(X, "iloc"):
-        check_takeable("X", X)
+        check_selectable("X", X)
         return X
     if hasattr(X, "shape"):
         return np.asarray(X)
@@ -78,7 +78,7 @@ def one_row(x: Any) -> Any:
         x = [x] if cells.ndim == 1 else x
     elif len(x.shape) == 1 and not sparse.issparse(x):
         x = np.asarray(x)[None]
-    table = table_of(x)
+    table = as_rows(x)
     if len(table.shape) == 2 and table.shape[0] != 1:
         raise ValueError(
             f"x must be one row, got {table.shape[0]}; ask several with label."
@@ -110,7 +110,7 @@ class Rows:
 
     def learnable(self, labeler: Any) -> Rows:
         """Return rows with targets that teachers learn, or refuse what is none."""
-        refuse_undeclared(labeler.estimator, self._private_X)
+        check_declared_input(labeler.estimator, self._private_X)
         if self.classes is None:
             low, high = public_range(labeler.y_range)
             return replace(
@@ -126,7 +126,7 @@ class Rows:
         before. Cells that are not told apart for certain are refused where chunks are
         by what rows hold.
         """
-        found = sha256((fingerprint(planned) + described(estimator)).encode())
+        found = sha256((fingerprint(planned) + estimator_string(estimator)).encode())
         counted = planned.budget.neighbors is Neighbors.REPLACE_ONE
         by_contents = self._private_ids is None and not counted
         # [ensemble:rows]
@@ -134,7 +134,7 @@ class Rows:
             self._private_X, self._private_y, key, exact=by_contents
         ):
             found.update(digest)
-        for one in written_ids(self._private_ids or []):
+        for one in id_bytes(self._private_ids or []):
             found.update(sha256(one).digest())
         return found.digest()
 
@@ -145,7 +145,7 @@ def takes_sparse(estimator: Any) -> bool:
     return declared is None or bool(declared.sparse)
 
 
-def refuse_undeclared(estimator: Any, X: Any) -> None:
+def check_declared_input(estimator: Any, X: Any) -> None:
     """Refuse what a learner says that it does not take.
 
     It would fail on whole chunks or batches, and all teachers vote the default.
@@ -161,7 +161,7 @@ def refuse_undeclared(estimator: Any, X: Any) -> None:
         )
 
 
-def checked_questions(labeler: Any, table: Any) -> int:
+def checked_queries(labeler: Any, table: Any) -> int:
     """Return the number of public rows, of columns and kinds that are right."""
     n_rows, _ = checked_shape(
         labeler,
@@ -170,13 +170,13 @@ def checked_questions(labeler: Any, table: Any) -> int:
         least_rows=0,
         accept_sparse=takes_sparse(labeler.estimator),
     )
-    refuse_undeclared(labeler.estimator, table)
+    check_declared_input(labeler.estimator, table)
     return n_rows
 
 
 def checked_rows(labeler: Any, X: Any, y: Any, ids: Any) -> Rows:
     """Return rows whose shapes and kinds are right; values are read for classes."""
-    table = table_of(X)
+    table = as_rows(X)
     n_rows, _ = checked_shape(
         labeler,
         table,
@@ -194,7 +194,7 @@ def teacher_seeds(planned: LabelerPlan, key: bytes) -> list[int]:
     return random_seeds(planned.n_teachers, keyed_generator(key, "seeds"))
 
 
-def trained(labeler: Any, rows: Rows, planned: LabelerPlan, start: FitStart) -> Any:
+def train_on(labeler: Any, rows: Rows, planned: LabelerPlan, start: FitStart) -> Any:
     """Return the teachers. Which of them a row reaches, no other row can change."""
     key = start._private_key
     # [ensemble:chunks] by the key and the row alone

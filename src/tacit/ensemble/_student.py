@@ -19,15 +19,19 @@ from tacit._validate import at_least, one_of
 from tacit.ensemble._answers import Labels
 from tacit.ensemble._durable import DurableLabeler
 from tacit.ensemble._labeler import PrivateLabeler
-from tacit.ensemble._labeler_plan import check_parameters, is_counted, least_rows
-from tacit.ensemble._rows import checked_questions, table_of
+from tacit.ensemble._labeler_plan import (
+    check_parameters,
+    has_public_row_count,
+    least_rows,
+)
+from tacit.ensemble._rows import as_rows, checked_queries
 from tacit.ensemble._shares import VoteClassifier
 from tacit.ensemble._smoothing import SmoothedVotes
 from tacit.ensemble._student_checks import (
+    check_pool_values,
+    check_student,
     dry_run,
     not_taken,
-    refuse_student,
-    refuse_values,
 )
 from tacit.mechanisms.subsets import permutation
 from tacit.privacy import Ledger
@@ -136,11 +140,11 @@ class PrivateStudent(BaseEstimator):
                     f"{type(self.labeler).__name__}; fit another one yourself, and "
                     "call fit_pool."
                 )
-            self._refuse_parameters()
+            self._check_parameters()
             labeler = clone(self.labeler)
             # a copy of a generator would repeat its stream in the next fit
             labeler.random_state = self.labeler.random_state
-            table = table_of(X)
+            table = as_rows(X)
             probe = clone(labeler)
             checked_shape(
                 probe,
@@ -150,7 +154,7 @@ class PrivateStudent(BaseEstimator):
                 accept_sparse=True,
             )
             pool, positions = self._pool(labeler, table, X_public)
-            self._refuse_pool(probe, pool)
+            self._check_pool(probe, pool)
             # self-training looks at rows that are not asked too
             everywhere = self.unanswered == "self_train"
             self._dry_run(probe, pool if everywhere else _rows(pool, positions))
@@ -171,10 +175,10 @@ class PrivateStudent(BaseEstimator):
             What the labeler said of these rows already; None asks now.
         """
         with all_or_nothing(self):
-            self._refuse_parameters()
-            labeler, pool = self._inner(), table_of(X_public)
+            self._check_parameters()
+            labeler, pool = self._inner(), as_rows(X_public)
             check_is_fitted(labeler, "n_asked_")
-            self._refuse_pool(labeler, pool)
+            self._check_pool(labeler, pool)
             if labels is None:
                 self._dry_run(labeler, pool)
                 labels = self.labeler.label(pool)
@@ -235,7 +239,7 @@ class PrivateStudent(BaseEstimator):
         durable = isinstance(self.labeler, DurableLabeler)
         return self.labeler.labeler if durable else self.labeler
 
-    def _refuse_parameters(self):
+    def _check_parameters(self):
         """Refuse what does not go together, before anything is charged."""
         one_of(("auto", "labels", "votes"), targets=self.targets)
         one_of(("drop", "self_train"), unanswered=self.unanswered)
@@ -245,14 +249,14 @@ class PrivateStudent(BaseEstimator):
                 f"{type(self.labeler).__name__}."
             )
         check_parameters(self._inner())
-        refuse_student(self.student, self._inner(), self.targets, self.unanswered)
+        check_student(self.student, self._inner(), self.targets, self.unanswered)
 
     def _pool(self, labeler, table, X_public):
         """Return the public rows, and the places of those to ask in their order."""
         if X_public is not None:
-            pool = table_of(X_public)
+            pool = as_rows(X_public)
             return pool, np.arange(pool.shape[0])
-        if labeler.private != "labels" or not is_counted(labeler):
+        if labeler.private != "labels" or not has_public_row_count(labeler):
             raise ValueError(
                 "X_public must be given: the public rows to ask about; only a labeler "
                 "with private='labels' needs none, as features are public there."
@@ -263,7 +267,7 @@ class PrivateStudent(BaseEstimator):
         rng = public_generator(labeler.random_state, "sample of questions")
         return table, permutation(table.shape[0], rng)[: labeler.n_queries]
 
-    def _refuse_pool(self, fitted, pool):
+    def _check_pool(self, fitted, pool):
         """Refuse public rows that cannot be asked, or that no student learns from."""
         if len(pool.shape) != 2 or pool.shape[0] < LEAST_POOL:
             raise ValueError(
@@ -276,10 +280,10 @@ class PrivateStudent(BaseEstimator):
                 f"{pool.shape[1]}."
             )
         try:
-            checked_questions(fitted, pool)
+            checked_queries(fitted, pool)
         except (TypeError, ValueError) as error:
             raise not_taken(error, "labeler's estimator") from None
-        refuse_values(self.student, pool)
+        check_pool_values(self.student, pool)
 
     def _dry_run(self, labeler, asked):
         """Refuse public rows that a student cannot learn from, by made-up answers."""
@@ -311,7 +315,7 @@ class PrivateStudent(BaseEstimator):
 
     def _learn(self, pool):
         """Fit the student to what was released: post-processing from here on."""
-        labels = self.labels_.placed(self.questions_, pool.shape[0])
+        labels = self.labels_.at_rows(self.questions_, pool.shape[0])
         if not labels.answered.any():
             self.student_ = self._constant(labels.default, pool)
         elif is_regressor(self):

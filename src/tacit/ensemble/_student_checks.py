@@ -15,25 +15,25 @@ from tacit._validate import LARGEST
 from tacit.ensemble._answers import Labels
 from tacit.ensemble._labeler_plan import (
     auto_mechanism,
+    check_learner,
     public_classes,
-    refuse_no_learner,
 )
-from tacit.ensemble._rows import refuse_undeclared
+from tacit.ensemble._rows import check_declared_input
 from tacit.mechanisms._votes._plans import VOTES
 
-__all__ = ["dry_run", "not_taken", "refuse_student", "refuse_values"]
+__all__ = ["check_pool_values", "check_student", "dry_run", "not_taken"]
 
 # Rows of a rehearsal; all of them only where these are not enough
-FEW = 100
+DRY_RUN_ROWS = 100
 
 
-def refuse_student(student: Any, labeler: Any, targets: str, unanswered: str) -> None:
+def check_student(student: Any, labeler: Any, targets: str, unanswered: str) -> None:
     """Refuse a student that cannot learn what a labeler will say."""
     if student is not None:
-        refuse_no_learner("student", student)
+        check_learner("student", student)
     numbers = is_regressor(labeler.estimator)
     regressor = student is not None and is_regressor(student)
-    tells = _tells_votes(labeler)
+    tells = _releases_votes(labeler)
     wanted = targets == "votes"
     if numbers and student is not None and not regressor:
         raise ValueError(
@@ -64,7 +64,7 @@ def refuse_student(student: Any, labeler: Any, targets: str, unanswered: str) ->
         )
 
 
-def _tells_votes(labeler: Any) -> bool:
+def _releases_votes(labeler: Any) -> bool:
     name = auto_mechanism(labeler.mechanism, numbers=is_regressor(labeler.estimator))
     return name in VOTES and VOTES[name].mechanism.releases_votes
 
@@ -75,11 +75,11 @@ def not_taken(error: Exception, by: str) -> Exception:
     return kind(f"X_public must be rows that the {by} takes: {error}")
 
 
-def refuse_values(student: Any, pool: Any) -> None:
+def check_pool_values(student: Any, pool: Any) -> None:
     """Refuse public rows with values that a student does not take."""
     if student is not None:
         try:
-            refuse_undeclared(student, pool)
+            check_declared_input(student, pool)
         except (TypeError, ValueError) as error:
             raise not_taken(error, "student") from None
         return
@@ -109,7 +109,7 @@ def dry_run(learn: Callable[[Any, Labels, Any], Any], labeler: Any, pool: Any) -
     """
     rows = pool.iloc if hasattr(pool, "iloc") else pool
     failed: Exception | None = None
-    for n_rows in sorted({min(FEW, pool.shape[0]), pool.shape[0]}):
+    for n_rows in sorted({min(DRY_RUN_ROWS, pool.shape[0]), pool.shape[0]}):
         # a rehearsal leaves nothing behind, and says nothing
         with warnings.catch_warnings(), global_states_kept(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -131,7 +131,7 @@ def dry_run(learn: Callable[[Any, Labels, Any], Any], labeler: Any, pool: Any) -
 
 def _synthetic(labeler: Any, n_rows: int) -> tuple[Labels, Any]:
     """Return answers of a labeler to so many rows, each in turn, and its classes."""
-    tells, all_rows = _tells_votes(labeler), np.ones(n_rows, dtype=bool)
+    tells, all_rows = _releases_votes(labeler), np.ones(n_rows, dtype=bool)
     if is_regressor(labeler.estimator):
         low, high = public_range(labeler.y_range)
         values = np.resize([low, high], n_rows)

@@ -11,7 +11,7 @@ from tacit._validate import PlainNumbers
 from tacit.mechanisms._votes._probabilities import VoteDistribution
 from tacit.privacy import Budget
 
-__all__ = ["Agreement", "Group", "TeacherPlan", "agreement_groups", "expected_of"]
+__all__ = ["Agreement", "Group", "TeacherPlan", "agreement_groups", "expected_plan"]
 
 Group = tuple[float, float]
 Agreement = float | Sequence[Group] | Callable[[float], float | Sequence[Group]]
@@ -191,7 +191,7 @@ class TeacherPlan(PlainNumbers):
 SPREAD = 0.05
 
 
-def expected_of(
+def expected_plan(
     votes: Any, groups: tuple[Group, ...] | None, spread: float = SPREAD, **facts: Any
 ) -> TeacherPlan:
     """Return the plan of a mechanism whose noise is set, with what to expect of it.

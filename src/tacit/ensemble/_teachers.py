@@ -18,24 +18,24 @@ from numpy.typing import NDArray
 
 from tacit import _json
 from tacit._resumable.files import locked, made, placed
-from tacit._resumable.record import described
+from tacit._resumable.record import estimator_string
 from tacit.data.bounds import canonical
 from tacit.ensemble._chunks import row_digests
 from tacit.ensemble._worker import (
+    CallSite,
     Parcel,
-    Position,
     Voting,
     cast_votes,
     chunk_of,
-    each,
+    map_teachers,
     packed,
-    trained,
+    train,
     unpacked,
 )
 from tacit.stability._rows import as_table
 
 __all__ = [
-    "LateTeachers",
+    "LazyTeachers",
     "TeacherFolder",
     "Teachers",
     "TeachersLost",
@@ -88,12 +88,12 @@ class TeacherFolder:
             if not manifest.exists():
                 terms = _json.canonical(_terms(estimator, seeds))
                 placed(manifest, terms.encode())
-            self.refuse_others(estimator, seeds)
+            self.check_manifest(estimator, seeds)
             yield
         finally:
             os.close(lock)
 
-    def refuse_others(self, estimator: Any, seeds: Sequence[int]) -> None:
+    def check_manifest(self, estimator: Any, seeds: Sequence[int]) -> None:
         """Refuse a folder that was not begun for these teachers."""
         try:
             found = json.loads((self.path / MANIFEST).read_bytes())
@@ -168,14 +168,14 @@ def _terms(estimator: Any, seeds: Sequence[int]) -> dict[str, Any]:
         "version": VERSION,
         "n_teachers": len(seeds),
         "estimator": type(estimator).__name__,
-        "parameters": blake2b(described(estimator).encode()).hexdigest(),
+        "parameters": blake2b(estimator_string(estimator).encode()).hexdigest(),
         "seeds": blake2b(repr(list(seeds)).encode()).hexdigest(),
     }
 
 
 # Questions below which teachers in memory vote in this process: to send them takes
 # longer
-FEW_QUESTIONS = 32
+MIN_QUERIES = 32
 
 
 class Teachers:
@@ -230,21 +230,21 @@ class Teachers:
         questions = np.frombuffer(cloudpickle.dumps(table), dtype=np.uint8)
         rest = (questions, n_questions, self.voting)
         in_memory = self.folder is None
-        position = Position.here()
+        site = CallSite.here()
 
-        def asked(teacher: int) -> tuple[Any, ...]:
+        def task(teacher: int) -> tuple[Any, ...]:
             if in_memory:
                 source = self._private_models[teacher]
             else:
                 source = (self.folder, teacher, self._private_digests[teacher])
-            return source, *rest, self._private_seeds[teacher], position
+            return source, *rest, self._private_seeds[teacher], site
 
-        votes = each(
-            _voted,
-            asked,
+        votes = map_teachers(
+            _votes_of,
+            task,
             len(self),
             lost=self.voting.abstained(n_questions),
-            n_jobs=1 if in_memory and n_questions < FEW_QUESTIONS else self.n_jobs,
+            n_jobs=1 if in_memory and n_questions < MIN_QUERIES else self.n_jobs,
             label="votes of teachers",
             verbose=self.verbose,
         )
@@ -302,18 +302,18 @@ def train_teachers(
     Python and numpy share among them.
     """
     table, targets = canonical(as_table("X", X)), as_table("y", y)
-    position = Position.here()
+    site = CallSite.here()
     store = None if folder is None else TeacherFolder(Path(folder).absolute())
 
-    def given(teacher: int) -> tuple[Any, ...]:
+    def task(teacher: int) -> tuple[Any, ...]:
         chunk = chunk_of(table, targets, chunks[teacher])
         source = None if store is None else (store, teacher)
-        return estimator, chunk, seeds[teacher], position, source
+        return estimator, chunk, seeds[teacher], site, source
 
-    def all_trained(lost: Any) -> list[Any]:
-        return each(
-            _made,
-            given,
+    def train_all(lost: Any) -> list[Any]:
+        return map_teachers(
+            _train,
+            task,
             len(seeds),
             lost=lost,
             n_jobs=n_jobs,
@@ -323,10 +323,10 @@ def train_teachers(
 
     options = {"n_jobs": n_jobs, "verbose": verbose}
     if store is None:
-        models = all_trained(Parcel(None))
+        models = train_all(Parcel(None))
         return Teachers(voting, seeds, models=models, **options)
     with store.opened(estimator, seeds):
-        digests = all_trained(None)
+        digests = train_all(None)
         for teacher, digest in enumerate(digests):
             if digest is None:
                 # its worker ended: it has no vote of its own, now and after a restart
@@ -355,14 +355,14 @@ def open_teachers(
         As they were trained with. Files are pickles: open only a folder that you wrote.
     """
     store = TeacherFolder(Path(folder).absolute())
-    store.refuse_others(estimator, seeds)
+    store.check_manifest(estimator, seeds)
     digests = [store.digest_of(teacher, seed) for teacher, seed in enumerate(seeds)]
     return Teachers(
         voting, seeds, folder=store, digests=digests, n_jobs=n_jobs, verbose=verbose
     )
 
 
-class LateTeachers:
+class LazyTeachers:
     """Teachers in a folder that are looked for when the first question is asked.
 
     What was answered can so be read without them.
@@ -385,34 +385,34 @@ class LateTeachers:
         return self._private_teachers.votes(X)
 
 
-def _made(
-    estimator: Any, chunk: Parcel, seed: int, position: Position, source: Any
+def _train(
+    estimator: Any, chunk: Parcel, seed: int, site: CallSite, source: Any
 ) -> Parcel | bytes:
     """Return a teacher, or the digest of its file where it is kept in a folder."""
     if source is None:
-        return Parcel(trained(estimator, chunk, seed, position))
+        return Parcel(train(estimator, chunk, seed, site))
     store, teacher = source
     rows = _rows_digest(chunk, seed)
     digest = store.digest_if_whole(teacher, seed, rows)
     if digest is not None:
         return digest
-    model = packed(trained(estimator, chunk, seed, position))
+    model = packed(train(estimator, chunk, seed, site))
     return store.write(teacher, seed, rows, packed(None) if model is None else model)
 
 
 def _rows_digest(chunk: Parcel, seed: int) -> bytes:
     """Return what tells rows of a teacher from others."""
     digest = blake2b(digest_size=SIZE)
-    rows = chunk.opened()
+    rows = chunk.unpacked()
     if rows is not None:
         for row in row_digests(*rows, seed.to_bytes(16, "big")):
             digest.update(row)
     return digest.digest()
 
 
-def _voted(source: Any, *rest: Any) -> NDArray[Any]:
+def _votes_of(source: Any, *rest: Any) -> NDArray[Any]:
     if isinstance(source, Parcel):
-        return cast_votes(source.opened(), *rest)
+        return cast_votes(source.unpacked(), *rest)
     store, teacher, digest = source
     *_, seed, _ = rest
     return cast_votes(unpacked(store.read(teacher, seed, digest)), *rest)

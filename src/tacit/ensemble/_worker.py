@@ -24,20 +24,20 @@ from tacit._estimators import listed
 from tacit._progress import bar
 from tacit._random import Seed, global_states_kept, seed_globals
 from tacit._suppress_output import Shared, attempt
-from tacit.stability._rows import taken
+from tacit.stability._rows import select_rows
 
 __all__ = [
+    "CallSite",
     "ClassVoting",
     "NumberVoting",
     "Parcel",
-    "Position",
     "Voting",
     "cast_votes",
     "chunk_of",
-    "each",
+    "map_teachers",
     "packed",
     "seeded",
-    "trained",
+    "train",
 ]
 
 NUMBERS, TEXTS = "biuf", "U"
@@ -177,7 +177,7 @@ class Parcel:
         self._shared = shared
         self._packed = False
 
-    def opened(self) -> Any:
+    def unpacked(self) -> Any:
         if self._packed:
             self._private_content = unpacked(self._private_content)
             self._packed = False
@@ -207,20 +207,20 @@ def _arrived(content: bytes | None) -> Parcel:
 
 
 @dataclass(frozen=True)
-class Position:
+class CallSite:
     """Where work was asked for: the process, and its settings of scikit-learn."""
 
     process: int
     settings: dict[str, Any]
 
     @classmethod
-    def here(cls) -> Position:
+    def here(cls) -> CallSite:
         return cls(os.getpid(), get_config())
 
     @contextmanager
-    def apart(self, seed: int) -> Iterator[None]:
+    def isolated(self, seed: int) -> Iterator[None]:
         """Let work print nothing, and leave nothing for the work that follows."""
-        with _states(), _muted(elsewhere=os.getpid() != self.process):
+        with _states(), _output_suppressed(elsewhere=os.getpid() != self.process):
             seed_globals(seed)
             with config_context(**self.settings):
                 yield
@@ -230,7 +230,9 @@ def chunk_of(X: Any, y: Any, rows: NDArray[np.intp]) -> Parcel:
     """Return rows and targets of one chunk, which tell nothing of other rows."""
     # [teachers:cells] one object may be in many rows, and learners may write into it
     shared = _holds_objects(X) or _holds_objects(y)
-    return Parcel(attempt(lambda: (taken(X, rows), taken(y, rows))), shared=shared)
+    return Parcel(
+        attempt(lambda: (select_rows(X, rows), select_rows(y, rows))), shared=shared
+    )
 
 
 def _holds_objects(table: Any) -> bool:
@@ -256,15 +258,15 @@ def _child(seed: int, name: str) -> Seed:
     return Seed(int.from_bytes(word))
 
 
-def trained(estimator: Any, chunk: Parcel, seed: int, position: Position) -> Any:
+def train(estimator: Any, chunk: Parcel, seed: int, site: CallSite) -> Any:
     """Return a model of a chunk, and None where there is none."""
-    with position.apart(seed):
+    with site.isolated(seed):
         return attempt(_fitted, estimator, chunk, seed)
 
 
 def _fitted(estimator: Any, chunk: Parcel, seed: int) -> Any:
     model = seeded(estimator, seed)
-    model.fit(*chunk.opened())
+    model.fit(*chunk.unpacked())
     return model
 
 
@@ -274,10 +276,10 @@ def cast_votes(
     n_questions: int,
     voting: Voting,
     seed: int,
-    position: Position,
+    site: CallSite,
 ) -> NDArray[Any]:
     """Return the votes of one model; questions are packed, in an array of bytes."""
-    with position.apart(seed):
+    with site.isolated(seed):
         # a copy for each, as a model may write into what it is asked
         predictions = attempt(lambda: model.predict(cloudpickle.loads(questions)))
     return voting.cast(predictions, n_questions)
@@ -287,7 +289,7 @@ _states = Shared(global_states_kept)
 
 
 @contextmanager
-def _muted(*, elsewhere: bool) -> Iterator[None]:
+def _output_suppressed(*, elsewhere: bool) -> Iterator[None]:
     """Keep what native code and child processes print from view, in a worker.
 
     In the process that asked, other threads and a bar of progress write to the same
@@ -301,7 +303,7 @@ def _muted(*, elsewhere: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _nowhere() -> Iterator[None]:
+def _to_devnull() -> Iterator[None]:
     kept = {}
     with suppress(OSError):
         kept = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
@@ -328,15 +330,15 @@ def _flush() -> None:
         ctypes.CDLL(None).fflush(None)
 
 
-_descriptors = Shared(_nowhere)
+_descriptors = Shared(_to_devnull)
 
 
 # What joblib's back ends raise when a worker is gone, such as by a crash of native
 # code or for want of memory; dask's own error has no base that is imported here
-_GONE = "KilledWorker"
+_WORKER_DEATH = "KilledWorker"
 
 
-def each(
+def map_teachers(
     function: Callable[..., Any],
     arguments: Callable[[int], tuple[Any, ...]],
     n: int,
@@ -382,7 +384,7 @@ def each(
                     found[position] = result
                     move(len(found))
             except Exception as error:
-                if not _is_gone(error):
+                if not _is_worker_death(error):
                     raise
                 left = [position for position in positions if position not in found]
                 if len(positions) == 1:
@@ -421,5 +423,5 @@ def _numbered(
     return position, function(*rest)
 
 
-def _is_gone(error: Exception) -> bool:
-    return isinstance(error, BrokenExecutor) or type(error).__name__ == _GONE
+def _is_worker_death(error: Exception) -> bool:
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == _WORKER_DEATH

@@ -207,7 +207,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         budget = guaranteed_budget(self.epsilon, self.delta, self.neighbors, n_rows)
         planned_rows = planning_rows(budget, n_rows, self.expected_rows)
         plan = self.plan_selection(budget, planned_rows, n_features)
-        told = (*self._released(features), *plan.assumptions)
+        told = (*self._range_assumptions(features), *plan.assumptions)
         return PlannedSelection(budget, planned_rows, features, plan, told)
 
     def _counted(self):
@@ -249,7 +249,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         """Return features with their ranges mapped to [-1, 1]."""
         return features.to_unit(X)
 
-    def _released(self, features):
+    def _range_assumptions(self, features):
         """Return what a report says of the ranges of features and targets."""
         if features.classes is not None:
             return (RANGED, LABELED)

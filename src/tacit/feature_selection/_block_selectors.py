@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tacit._random import Seed
 from tacit._validate import at_least, positive
 
-__all__ = ["Ask", "HuberLassoSupport", "first_columns"]
+__all__ = ["BlockSelection", "HuberLassoSupport", "first_columns"]
 
 
 @dataclass(frozen=True, eq=False)
-class Ask:
-    """Ask a selector for columns, whatever kind of selector it is.
+class BlockSelection:
+    """A selector of any kind, as a function of the rows of one block.
 
     Parameters
     ----------

@@ -54,7 +54,9 @@ def stationary_point(
     weight = Fraction(penalty)
     scale = weight.denominator * int(UNIT)
     pull = np.array([int(sign) * int(weight * scale) for sign in signs], dtype=object)
-    solved = solve_integer(_whole(gram, scale), _whole(linear, scale) - pull)
+    solved = solve_integer(
+        _as_integers(gram, scale), _as_integers(linear, scale) - pull
+    )
     if solved is None:
         return None
     return np.array([value / solved[1] for value in solved[0]], dtype=float)
@@ -86,9 +88,9 @@ def ridged_derivatives(
     weight, trace = Fraction(penalty), Fraction(2) ** floor(log2(ridge))
     scale = max(weight.denominator, trace.denominator) * int(UNIT)
     threshold, shrink = int(weight * scale), int(trace * scale)
-    linear = _whole(sums.with_targets()[0], scale)
-    positions, free = list(positions), sums.free()
-    cross = _whole(sums.with_columns(positions), scale)
+    linear = _as_integers(sums.with_targets()[0], scale)
+    positions, free = list(positions), sums.unpenalized()
+    cross = _as_integers(sums.with_columns(positions), scale)
     w = np.array([Fraction(float(v)) for v in start], dtype=object)
     while True:
         penalties = [0 if position in free else threshold for position in positions]
@@ -103,10 +105,10 @@ def ridged_derivatives(
         w = np.array([Fraction(0)] * (len(positions) + len(new)), dtype=object)
         w[chosen] = [Fraction(value, bottom) for value in top]
         positions = [*positions, *new]
-        cross = np.hstack([cross, _whole(sums.with_columns(new), scale)])
+        cross = np.hstack([cross, _as_integers(sums.with_columns(new), scale)])
 
 
-def _whole(values: Array, scale: int) -> Numbers:
+def _as_integers(values: Array, scale: int) -> Numbers:
     """Return exact sums as whole numbers, ``scale`` to the one."""
     more = scale // int(UNIT)
     whole = [int(value) * more for value in (values * UNIT).ravel()]
@@ -153,10 +155,10 @@ def _minimizer(
             for j, kept in enumerate(active)
             if not kept
         }
-        steepest = max(over, key=lambda j: over[j], default=None)
-        if steepest is None or over[steepest] <= 0:
+        entering = max(over, key=lambda j: over[j], default=None)
+        if entering is None or over[entering] <= 0:
             return chosen, top, bottom
-        active[steepest], signs[steepest] = True, 1 if left[steepest] > 0 else -1
+        active[entering], signs[entering] = True, 1 if left[entering] > 0 else -1
 
 
 # Slopes may be off by this part of the penalty while signs are looked for. Sweeps are
@@ -210,7 +212,7 @@ class ExactLasso:
         )
 
     @property
-    def steepest(self) -> float:
+    def largest_gradient(self) -> float:
         """Largest absolute slope of a column outside."""
         return float(np.abs(self.left).max(initial=-inf))
 
@@ -242,7 +244,7 @@ def exact_lasso(
     is returned; the page on the stability of the lasso proves it.
     """
     derivatives, _ = sums.with_targets()
-    free = sums.free()
+    free = sums.unpenalized()
     # [lasso:near] a value so near the least has slopes within three eighths of a margin
     near = margin**2 / (16 * max(1, sums.n_rows))
     positions, w = list(free), np.zeros(len(free))
@@ -266,10 +268,10 @@ def exact_lasso(
         positions = [*positions, *new]
         cross = np.hstack([cross, sums.with_columns(new)])
         w = np.concatenate([w, np.zeros(len(new))])
-    return _with_steep_columns(sums, derivatives, left, penalty, most, margin)
+    return _on_support(sums, derivatives, left, penalty, most, margin)
 
 
-def _with_steep_columns(
+def _on_support(
     sums: ExactSums,
     derivatives: Array,
     left: Array,
@@ -280,11 +282,11 @@ def _with_steep_columns(
     """Return the point whose columns and signs are those of the steep slopes."""
     # [lasso:steep] halfway between slopes of the lasso and those of other columns
     signs = np.sign(left) * (np.abs(left) > penalty - margin / 2)
-    signs[sums.free()] = 0.0
+    signs[sums.unpenalized()] = 0.0
     if int((signs != 0).sum()) > most:
         return None
     inside = signs != 0
-    inside[sums.free()] = True
+    inside[sums.unpenalized()] = True
     found = [int(position) for position in np.flatnonzero(inside)]
     cross = sums.with_columns(found)
     w = stationary_point(cross[found], derivatives[found], penalty, signs[found])

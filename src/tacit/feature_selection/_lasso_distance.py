@@ -128,7 +128,7 @@ class SquaredFacts:
         )
         if lasso is None:
             return (), 0.0
-        changes = (self.penalty - lasso.steepest) / self.slack
+        changes = (self.penalty - lasso.largest_gradient) / self.slack
         if lasso.positions:
             changes = min(changes, self._inner_changes(lasso))
         return lasso.support, safe_distance(changes)
@@ -267,7 +267,7 @@ class PaperFacts:
             return (), 0.0
         n, unit = len(y), 4 * self.size**1.5 / (self.curvature / 2)
         # [lasso-paper:tests]
-        tests = [(self.penalty / 2 - lasso.steepest) / self.slack]
+        tests = [(self.penalty / 2 - lasso.largest_gradient) / self.slack]
         if lasso.positions:
             least = float(np.linalg.eigvalsh(lasso.gram)[0])
             tests.append((least - self.curvature * n) / self.size)

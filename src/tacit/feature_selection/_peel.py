@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit.feature_selection._sums import UNIT, WHOLE
+from tacit.feature_selection._sums import SCALE, UNIT
 from tacit.mechanisms import Exponential, Gaussian, Laplace
 from tacit.mechanisms.grid import noise_assumptions
 from tacit.mechanisms.integer_noise import ROW_LIMIT_ASSUMPTION
@@ -35,11 +35,11 @@ from tacit.privacy import (
 )
 
 __all__ = [
+    "FRACTIONS",
     "LEVELS",
-    "SHARES",
+    "BudgetFractions",
     "Peel",
     "PeelPlan",
-    "Shares",
     "Targets",
     "centered_targets",
 ]
@@ -49,7 +49,7 @@ LEVELS = (PARTS // 5, PARTS - PARTS // 5)
 
 
 @dataclass(frozen=True)
-class Shares:
+class BudgetFractions:
     """Parts of the budget, by what they are spent on."""
 
     targets: float = 0.12
@@ -62,7 +62,7 @@ class Shares:
         return 1.0 - sum(getattr(self, name) for name in names)
 
 
-SHARES = Shares()
+FRACTIONS = BudgetFractions()
 
 
 @dataclass(frozen=True)
@@ -239,16 +239,16 @@ class Peel:
                 return unit / (part if pure else sqrt(2 * part))
 
             others = self.n_select - 1
-            quantile = None if self.labels else bounded(SHARES.targets, len(LEVELS))
+            quantile = None if self.labels else bounded(FRACTIONS.targets, len(LEVELS))
             return PeelPlan(
                 n_select=self.n_select,
                 neighbors=budget.neighbors,
                 pure=pure,
-                center_multiplier=additive(SHARES.center),
-                choice_epsilon=bounded(SHARES.choices(*used), self.n_select),
+                center_multiplier=additive(FRACTIONS.center),
+                choice_epsilon=bounded(FRACTIONS.choices(*used), self.n_select),
                 quantile_epsilon=quantile,
-                spread_multiplier=additive(SHARES.spread) if spread else None,
-                fit_multiplier=additive(SHARES.fits, others) if fits else None,
+                spread_multiplier=additive(FRACTIONS.spread) if spread else None,
+                fit_multiplier=additive(FRACTIONS.fits, others) if fits else None,
                 noise=self.noise,
             )
 
@@ -269,8 +269,8 @@ class Peel:
             Generator.
         """
         targets = centered_targets(plan, y, rng)
-        columns = _whole_columns(plan, X, targets.n_rows, rng)
-        rows = _Walk(plan, columns, targets)
+        columns = _integer_columns(plan, X, targets.n_rows, rng)
+        rows = _Residuals(plan, columns, targets)
         chosen: list[int] = []
         free = np.arange(columns.shape[1])
         for step in range(plan.n_select):
@@ -321,8 +321,8 @@ def centered_targets(plan: PeelPlan, y: Array, rng: Generator) -> Targets:
         middle = (low + high) / 2
         width = max(TARGET_REACH * (high - low) / 2, 4 / N_CELLS)
         width = min(width, 1 + abs(middle))
-    cut = np.rint(np.clip((y - middle) / width, -1.0, 1.0) * WHOLE)
-    sums = [cut.sum() * WHOLE, (cut**2).sum()]
+    cut = np.rint(np.clip((y - middle) / width, -1.0, 1.0) * SCALE)
+    sums = [cut.sum() * SCALE, (cut**2).sum()]
     counted = plan.neighbors is Neighbors.REPLACE_ONE
     if not counted:
         sums.append(len(y) * UNIT)
@@ -330,24 +330,24 @@ def centered_targets(plan: PeelPlan, y: Array, rng: Generator) -> Targets:
     n_rows = float(len(y)) if counted else max(1.0, noisy[2])
     mean = float(np.clip(noisy[0] / n_rows, -1.0, 1.0))
     reach = 1 + abs(mean)
-    values = np.rint((cut / WHOLE - mean) / reach * WHOLE)
+    values = np.rint((cut / SCALE - mean) / reach * SCALE)
     # rounding may not bring a part beyond one
-    np.clip(values, -WHOLE, WHOLE, out=values)
+    np.clip(values, -SCALE, SCALE, out=values)
     square = np.clip(noisy[1] / n_rows - mean**2, LEAST_RESIDUAL**2, 1.0) / reach**2
     return Targets(values, n_rows, square * n_rows)
 
 
-def _whole_columns(plan: PeelPlan, X: Any, n_rows: float, rng: Generator) -> Any:
+def _integer_columns(plan: PeelPlan, X: Any, n_rows: float, rng: Generator) -> Any:
     """Return features in whole numbers, centered and scaled where that was planned."""
     stored = X.data if sparse.issparse(X) else X
-    stored *= WHOLE
+    stored *= SCALE
     np.rint(stored, out=stored)
     if plan.spread_multiplier is None:
         return X
     dense = not sparse.issparse(X)
     ones, n_features = np.ones(X.shape[0]), X.shape[1]
     squares = np.einsum("ij,ij->j", X, X) if dense else X.power(2).T @ ones
-    vector = np.concatenate([X.T @ ones * WHOLE, squares])
+    vector = np.concatenate([X.T @ ones * SCALE, squares])
     if plan.neighbors is not Neighbors.REPLACE_ONE:
         vector = np.append(vector, X.shape[0] * UNIT)
     mechanism = plan.moments(n_features, plan.spread_multiplier)
@@ -358,19 +358,19 @@ def _whole_columns(plan: PeelPlan, X: Any, n_rows: float, rng: Generator) -> Any
     square = noisy[n_features : 2 * n_features] - mean**2
     noise = mechanism.scale(vector.size) / UNIT / n_rows
     spread = WIDTH * np.sqrt(np.maximum(square, 0.0) + noise)
-    spread = np.minimum(spread, 1 + np.abs(mean)) * WHOLE
+    spread = np.minimum(spread, 1 + np.abs(mean)) * SCALE
     if dense:
-        X -= mean * WHOLE
+        X -= mean * SCALE
         X /= spread
     else:
         X.data /= spread[X.indices]
     np.clip(stored, -1.0, 1.0, out=stored)
-    stored *= WHOLE
+    stored *= SCALE
     np.rint(stored, out=stored)
     return X
 
 
-class _Walk:
+class _Residuals:
     """Residuals of the rows after a regression on the columns chosen so far."""
 
     def __init__(self, plan: PeelPlan, columns: Any, targets: Targets) -> None:
@@ -393,14 +393,14 @@ class _Walk:
         self._gram[-1, :] = self._gram[:, -1] = noisy[:-1]
         self._products = np.append(self._products, noisy[-1])
         weights = self._weights(mechanism.scale(len(sums)) / UNIT)
-        left = self._targets.values / WHOLE
+        left = self._targets.values / SCALE
         # entry by entry, so that a row's residual does not depend on its place
         for weight, values in zip(weights, self._private_chosen, strict=True):
-            left = left - weight * (values / WHOLE)
+            left = left - weight * (values / SCALE)
         fit = weights @ self._gram @ weights - 2 * weights @ self._products
         square = max((self._targets.squares + fit) / self._targets.n_rows, 0.0)
         width = min(1.0, max(LEAST_RESIDUAL, RESIDUAL_WIDTH * sqrt(square)))
-        self.residual = np.rint(np.clip(left / width, -1.0, 1.0) * WHOLE)
+        self.residual = np.rint(np.clip(left / width, -1.0, 1.0) * SCALE)
 
     def _weights(self, noise: float) -> Array:
         """Return weights from noisy normal equations, with a ridge of their noise."""

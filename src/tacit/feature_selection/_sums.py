@@ -1,6 +1,6 @@
 """Sums of products of columns, exact in floating point.
 
-Features and targets are rounded to integers of at most ``WHOLE``, row by row. A product
+Features and targets are rounded to integers of at most ``SCALE``, row by row. A product
 of two is an integer of at most 2^26, so that sums over as many rows as
 `tacit.mechanisms.integer_noise` provides for, 2^26, are exact in any order, and two
 data sets differ in them by what their own rows bring and no more.
@@ -18,13 +18,13 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import Neighbors
 
-__all__ = ["UNIT", "WHOLE", "ExactSums", "check_row_count"]
+__all__ = ["SCALE", "UNIT", "ExactSums", "check_row_count"]
 
 Array = NDArray[np.float64]
 
 # Whole numbers that make one, and those that a product of two ones has
-WHOLE = 2**13
-UNIT = float(WHOLE) ** 2
+SCALE = 2**13
+UNIT = float(SCALE) ** 2
 # Entries of a block of rows
 BLOCK = 2**21
 
@@ -58,7 +58,7 @@ class ExactSums:
         self.n_columns = self.n_features + intercept
         self.n_rows = len(y)
 
-    def free(self) -> list[int]:
+    def unpenalized(self) -> list[int]:
         """Return the places of columns without a penalty."""
         return [self.n_features] if self.intercept else []
 
@@ -69,9 +69,9 @@ class ExactSums:
             part = self._private_X[low : low + rows]
             block = np.empty((len(part), self.n_columns))
             # [lasso:whole] whole numbers, a record at a time
-            np.rint(part * float(WHOLE), out=block[:, : self.n_features])
-            block[:, self.n_features :] = WHOLE
-            yield block, np.rint(self._private_y[low : low + rows] * float(WHOLE))
+            np.rint(part * float(SCALE), out=block[:, : self.n_features])
+            block[:, self.n_features :] = SCALE
+            yield block, np.rint(self._private_y[low : low + rows] * float(SCALE))
 
     def with_targets(self) -> tuple[Array, float]:
         """Return the sums of columns times targets, and of squared targets."""

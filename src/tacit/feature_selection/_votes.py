@@ -8,7 +8,7 @@ from tacit._estimators import columns_with_bounds, numeric, public_range
 from tacit._validate import at_least, one_of
 from tacit.data import FeatureBounds, RowBounds
 from tacit.feature_selection._base import LABELED, RANGED, PrivateSelector, two_labels
-from tacit.feature_selection._block_selectors import Ask
+from tacit.feature_selection._block_selectors import BlockSelection
 from tacit.mechanisms import NO_ANSWER
 from tacit.stability import BlockVote, SubsampleVote
 from tacit.stability._base import check_function
@@ -21,7 +21,7 @@ METHODS = ("blocks", "subsamples", "features")
 
 
 class BlockVoteSelector(PrivateSelector):
-    """Ask any selector on disjoint blocks of rows, and tell what they agree on.
+    """Selection of columns by the votes of disjoint blocks of rows, with any selector.
 
     No range of features or targets is needed: what a row can do is bounded by the one
     vote of its block.
@@ -159,17 +159,19 @@ class BlockVoteSelector(PrivateSelector):
         one_of(METHODS, method=self.method)
         if self.n_blocks is not None:
             at_least(1, n_blocks=self.n_blocks)
-        ask = Ask(self._checked_selector(), int(self.n_features_to_select))
+        selection = BlockSelection(
+            self._checked_selector(), int(self.n_features_to_select)
+        )
         if self.method == "blocks":
-            return BlockVote(ask, self.n_blocks)
+            return BlockVote(selection, self.n_blocks)
         if self.method == "features":
-            return FeatureVote(ask, ask.n_select, self.n_blocks, self.noise)
+            return FeatureVote(selection, selection.n_select, self.n_blocks, self.noise)
         if self.n_blocks is not None:
             raise ValueError(
                 "n_blocks must be None for method='subsamples', which plans their "
                 f"number, got {self.n_blocks!r}."
             )
-        return SubsampleVote(ask)
+        return SubsampleVote(selection)
 
     def _checked_selector(self):
         selector = self.selector
@@ -213,7 +215,7 @@ class BlockVoteSelector(PrivateSelector):
         """Return entries cut to their ranges, in their own units."""
         return X if features is None else features.clip(X)
 
-    def _released(self, features):
+    def _range_assumptions(self, features):
         """Return what a report says of what is cut."""
         cut = () if features is None else (RANGED,)
         if self.classes is not None:

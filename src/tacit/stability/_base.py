@@ -109,7 +109,7 @@ def private_answer(
     ):
         raise TypeError(
             "procedure must be one that plans and runs, such as BlockVote(function), "
-            f"got {_called(procedure)}."
+            f"got {_name_of(procedure)}."
         )
     table = as_table("X", X)
     n_rows = int(table.shape[0])
@@ -167,7 +167,7 @@ def check_function(name: str, function: Any, *, seeded: bool = False) -> None:
         Whether it will also be given a ``random_state``, if it takes one.
     """
     if not callable(function):
-        raise TypeError(f"{name} must be a function, got {_called(function)}.")
+        raise TypeError(f"{name} must be a function, got {_name_of(function)}.")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some built-in functions do not say
@@ -181,11 +181,11 @@ def check_function(name: str, function: Any, *, seeded: bool = False) -> None:
         raise TypeError(
             f"{name} must take features and targets, X and y, and nothing else that "
             # names alone, as defaults may hold rows
-            f"it needs, got {_called(function)}({', '.join(signature.parameters)})."
+            f"it needs, got {_name_of(function)}({', '.join(signature.parameters)})."
         ) from error
 
 
-def _called(thing: Any) -> str:
+def _name_of(thing: Any) -> str:
     """Return what a function is called, and the type of anything else."""
     if callable(thing) and hasattr(thing, "__name__"):
         return str(thing.__name__)

@@ -18,13 +18,13 @@ from tacit.mechanisms.subsets import random_seeds
 
 __all__ = [
     "ListedRows",
+    "all_rows",
     "as_table",
     "as_vote",
-    "asked",
-    "check_takeable",
-    "every_row",
+    "check_selectable",
+    "isolated_call",
     "seeds_for",
-    "taken",
+    "select_rows",
     "votes_of",
 ]
 
@@ -71,12 +71,12 @@ class ListedRows:
             return objects
 
 
-def every_row(table: Any) -> NDArray[np.intp]:
+def all_rows(table: Any) -> NDArray[np.intp]:
     """Return the positions of all rows."""
     return np.arange(table.shape[0])
 
 
-def taken(table: Any, rows: NDArray[np.intp]) -> Any:
+def select_rows(table: Any, rows: NDArray[np.intp]) -> Any:
     """Return a copy of these rows that tells nothing of others.
 
     Labels of rows count those before them, and categories, their order and the width of
@@ -86,7 +86,7 @@ def taken(table: Any, rows: NDArray[np.intp]) -> Any:
     if table is None:
         return None
     if hasattr(table, "iloc"):
-        return _unlabeled(table.iloc[rows])
+        return _without_labels(table.iloc[rows])
     part = table[rows]
     if isinstance(part, np.ndarray) and part.dtype.kind in "US":
         # as wide as the longest text among these rows
@@ -94,20 +94,20 @@ def taken(table: Any, rows: NDArray[np.intp]) -> Any:
     return part
 
 
-def _unlabeled(part: Any) -> Any:
+def _without_labels(part: Any) -> Any:
     """Return rows of a data frame, or of one column, without labels and notes."""
     # [vote:labels]
     part = part.reset_index(drop=True)
     part.attrs = {}
     if part.ndim == 1:
-        return _own(part)
+        return _own_categories(part)
     for position, kind in enumerate(part.dtypes):
         if kind.name == "category" or _DICTIONARY in kind.name:
-            part.isetitem(position, _own(part.iloc[:, position]))
+            part.isetitem(position, _own_categories(part.iloc[:, position]))
     return part
 
 
-def _own(column: Any) -> Any:
+def _own_categories(column: Any) -> Any:
     """Return a column whose categories, or dictionary, are of its own rows alone."""
     if hasattr(column, "cat"):
         return _recategorized(column)
@@ -207,7 +207,7 @@ def _without_dictionaries(kind: Any) -> Any:
     return kind
 
 
-def check_takeable(name: str, table: Any) -> None:
+def check_selectable(name: str, table: Any) -> None:
     """Refuse columns of types of which rows cannot be taken, whatever they hold."""
     if not hasattr(table, "iloc"):
         return
@@ -250,7 +250,7 @@ def seeds_for(function: Function, n: int, rng: Generator) -> list[int | None]:
     return list(random_seeds(n, rng))
 
 
-def asked(
+def isolated_call(
     function: Function,
     X: Any,
     y: Any,
@@ -264,7 +264,9 @@ def asked(
     """
     given = {} if seed is None else {"random_state": seed}
     # [vote:taking] indexing copies, so that a function cannot write into the rows
-    return attempt(lambda: function(taken(X, rows), taken(y, rows), **given))
+    return attempt(
+        lambda: function(select_rows(X, rows), select_rows(y, rows), **given)
+    )
 
 
 def as_vote(value: Any) -> Any:
@@ -295,7 +297,7 @@ def votes_of(
 ) -> list[Any]:
     """Return the vote of each set of rows: a plain value, or None for no vote."""
     return [
-        as_vote(asked(function, X, y, rows, seed))
+        as_vote(isolated_call(function, X, y, rows, seed))
         for rows, seed in zip(sets, seeds, strict=True)
     ]
 
@@ -324,7 +326,7 @@ def as_table(name: str, values: Any) -> Any:
         raise ValueError(
             f"{name} must have one row a person, got {len(table.shape)} dimensions."
         )
-    check_takeable(name, table)
+    check_selectable(name, table)
     return table
 
 

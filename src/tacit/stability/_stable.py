@@ -20,7 +20,7 @@ from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers._noise_distributions import NoiseDistribution
 from tacit.stability._base import check_function, require_some_delta
-from tacit.stability._rows import asked, every_row
+from tacit.stability._rows import all_rows, isolated_call
 
 __all__ = [
     "ProposeTestRelease",
@@ -97,9 +97,9 @@ class StableValue:
         self, plan: StableValuePlan, X: Any, y: Any, rng: Generator
     ) -> Any | NoAnswer:
         """Return the value, or `NoAnswer`."""
-        rows = every_row(X)
-        value = asked(self.function, X, y, rows)
-        distance = as_distance(asked(self.distance, X, y, rows))
+        rows = all_rows(X)
+        value = isolated_call(self.function, X, y, rows)
+        distance = as_distance(isolated_call(self.distance, X, y, rows))
         return plan.stable(value, distance, rng)
 
 
@@ -256,12 +256,12 @@ class ProposeTestRelease:
         self, plan: ProposeTestReleasePlan, X: Any, y: Any, rng: Generator
     ) -> NDArray[np.float64] | NoAnswer:
         """Return the noisy estimate, or `NoAnswer`."""
-        rows = every_row(X)
-        distance = as_distance(asked(self.distance, X, y, rows))
+        rows = all_rows(X)
+        distance = as_distance(isolated_call(self.distance, X, y, rows))
         # [propose:test] noise is drawn only once the test is passed
         if isinstance(plan.stable(True, distance, rng), NoAnswer):
             return NO_ANSWER
-        found = _numbers(asked(self.estimate, X, y, rows), plan.law.size)
+        found = _numbers(isolated_call(self.estimate, X, y, rows), plan.law.size)
         mechanism = plan.law.mechanism(plan.multiplier, plan.sensitivity)
         return np.asarray(mechanism(found, rng), dtype=np.float64)
 

@@ -160,7 +160,7 @@ class BlockVotePlan(PlainNumbers):
 
 @dataclass(frozen=True)
 class BlockVote:
-    """Ask a question to disjoint blocks of rows, and tell the answer if they agree.
+    """Release what disjoint blocks of rows agree on: sample and aggregate by votes.
 
     Parameters
     ----------

@@ -178,7 +178,7 @@ def command(
     from the answers, and as private as they are.
     """
     require_ledger(ledger_url, no_ledger or only_plan)
-    _refuse_together(public, labels_only, ids, parameters["neighbors"])
+    _check_combination(public, labels_only, ids, parameters["neighbors"])
     from tacit.cli import _labeling as labeling
     from tacit.cli import _students as students
     from tacit.cli._pool import read_pool, read_private
@@ -242,7 +242,7 @@ def command(
         with labelled(label):
             ledger.require(planned.event, "tacit label", guarantee=planned.budget)
     with labeling.opened(labeler, positions, pool, ledger) as durable:
-        students.refuse_other(output, force, durable.identity)
+        students.check_same_student(output, force, durable.identity)
         before = durable.n_asked
         with labelled(label):
             durable.fit(rows.X, rows.y, ids=rows.ids)
@@ -259,7 +259,7 @@ def command(
     out(as_json, data, lambda console: _show(console, labeler, data))
 
 
-def _refuse_together(
+def _check_combination(
     public: Path | None, labels_only: bool, ids: str | None, neighbors: str
 ) -> None:
     """Refuse options that do not go together."""
