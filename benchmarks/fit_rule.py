@@ -26,17 +26,17 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Budget
 from tacit.solvers import (
     AMP,
-    INTERCEPT_FRACTION,
     FrankWolfe,
     NoisyGD,
     OutputPerturbation,
     PreconditionedGD,
     Problem,
-    capped_where_noisy,
     frank_wolfe,
 )
 from tacit.solvers._rules import (
+    INTERCEPT_FRACTION,
     at_zero,
+    capped_where_noisy,
     descent_rule,
     gradient_unit,
     noise_level,

@@ -19,7 +19,8 @@ from tacit.data import RowBounds
 from tacit.datasets import load_adult, load_covertype
 from tacit.linear_model import LogisticRegression
 from tacit.linear_model._base import guaranteed_budget
-from tacit.solvers import AMP, INTERCEPT_FRACTION, Problem, capped_where_noisy
+from tacit.solvers import AMP, Problem
+from tacit.solvers._rules import INTERCEPT_FRACTION, capped_where_noisy
 
 
 def planned_ridge(epsilon, n_rows, n_features):

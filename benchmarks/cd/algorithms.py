@@ -37,9 +37,8 @@ from tacit.privacy import (
 )
 from tacit.solvers import CoordinateDescent, GreedyCoordinateDescent, Problem
 from tacit.solvers._columns import Columns, Updates, weights_after
-from tacit.solvers._greedy_pass import Walk
-from tacit.solvers._search import least_log_noise
-from tacit.solvers.noisy_sgd import Sampling
+from tacit.solvers._greedy_descent import GreedyDescent
+from tacit.solvers.noisy_sgd import Sampling, least_log_noise
 
 # Part of the squared Gaussian parameter that private smoothness constants are worth
 SHARE = 0.1
@@ -202,10 +201,10 @@ def greedy(
     def run(clip, step, rng):
         clip = papers_clip(found, clip)
         plan = replace(first, clip=clip, step=step, selection_clip=narrow * clip)
-        walk = Walk(plan, columns, squares, rng)
+        descent = GreedyDescent(plan, columns, squares, rng)
         for t in range(plan.n_steps):
-            walk.step(t)
-        return walk.w / found.bounds
+            descent.step(t)
+        return descent.w / found.bounds
 
     return Prepared(epsilon, run)
 

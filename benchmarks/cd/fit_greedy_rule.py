@@ -20,7 +20,7 @@ from tacit._random import as_generator
 from tacit.convex import L1, Logistic, Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget
-from tacit.solvers import Problem, _greedy_rules
+from tacit.solvers import Problem, _greedy_plan
 from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
 
 BOUNDS = RowBounds(1.0, "linf")
@@ -111,7 +111,7 @@ def main():
     print("shipped", round(mean_left(cases), 4), flush=True)
     for name in options.only:
         for value in VALUES[name]:
-            with mock.patch.object(_greedy_rules, name, value):
+            with mock.patch.object(_greedy_plan, name, value):
                 print(name, value, round(mean_left(cases), 4), flush=True)
 
 

@@ -43,8 +43,7 @@ from tacit.datasets import load_newsgroups20
 from tacit.privacy import Budget
 from tacit.solvers import Problem
 from tacit.solvers._columns import Columns, Updates
-from tacit.solvers._greedy_pass import Walk
-from tacit.solvers._kept_sums import KeptSums
+from tacit.solvers._greedy_descent import GreedyDescent, KeptSums
 from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
 
 COMPUTERS = range(1, 6)
@@ -103,18 +102,18 @@ def whole_gradients(texts: Texts, updates: Updates) -> tuple[float, float]:
 def run(texts: Texts, plan: Any, seed: int) -> Any:
     """Return the times of steps and of other updates, the weights and the choices."""
     rng = as_generator(seed)
-    walk = Walk(plan, texts.columns, plan.squares(texts.columns, rng), rng)
-    walk.settle()
+    descent = GreedyDescent(plan, texts.columns, plan.squares(texts.columns, rng), rng)
+    descent.settle()
     found: tuple[list[float], list[float]] = [], []
     polished = 0
     for t in range(plan.n_steps):
-        found[0].append(milliseconds(lambda: walk.join(walk.choose())))
+        found[0].append(milliseconds(lambda: descent.join(descent.choose())))
         due = plan.n_polish * (t + 1) // plan.n_steps
         for k in range(polished, due):
-            j = walk.joined[k % len(walk.joined)]
-            found[1].append(milliseconds(lambda j=j: walk.visit(j)))
+            j = descent.joined[k % len(descent.joined)]
+            found[1].append(milliseconds(lambda j=j: descent.visit(j)))
         polished = due
-    return *found, walk.w, walk.joined[1:]
+    return *found, descent.w, descent.joined[1:]
 
 
 def line(texts: Texts, settings: dict[str, Any], epsilon: float, runs: int) -> Any:

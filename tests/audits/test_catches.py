@@ -24,8 +24,9 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.mechanisms import Gaussian, Laplace, NoisyMax
 from tacit.mechanisms import noise as draws
 from tacit.privacy import Budget, Neighbors
-from tacit.solvers import AMP, AMPPlan, NoisyGD, OutputPerturbation, Problem, amp
+from tacit.solvers import AMP, NoisyGD, OutputPerturbation, Problem, amp
 from tacit.solvers._minimum import certified_minimum
+from tacit.solvers.amp import AMPPlan
 
 pytestmark = pytest.mark.statistical
 

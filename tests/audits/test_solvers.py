@@ -17,15 +17,9 @@ from tacit.audit import audit, pushed_pair, worst_case_pair
 from tacit.convex import HuberizedHinge, Logistic
 from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
-from tacit.solvers import (
-    AMP,
-    NoisyGD,
-    ObjectivePerturbation,
-    PreconditionedGD,
-    PreconditionedGDPlan,
-    Problem,
-)
+from tacit.solvers import AMP, NoisyGD, ObjectivePerturbation, PreconditionedGD, Problem
 from tacit.solvers.amp import CoveredTilt
+from tacit.solvers.preconditioned_gd import PreconditionedGDPlan
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 

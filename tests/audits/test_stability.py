@@ -17,9 +17,10 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.mechanisms import StableRelease
 from tacit.mechanisms.nested import NestedExponential
 from tacit.privacy import Budget, Neighbors
-from tacit.solvers import Problem, TukeyRegression, TukeyRegressionPlan
+from tacit.solvers import Problem, TukeyRegression
 from tacit.solvers import tukey_regression as module
 from tacit.solvers._depth import depth_boxes
+from tacit.solvers.tukey_regression import TukeyRegressionPlan
 from tacit.stability import (
     NO_ANSWER,
     BlockVote,

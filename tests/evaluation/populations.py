@@ -6,8 +6,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from tacit._random import as_generator
-from tacit.solvers import AdaSSPPlan, AMPPlan
-from tacit.solvers.ada_ssp import RIDGE_FACTOR
+from tacit.solvers.ada_ssp import RIDGE_FACTOR, AdaSSPPlan
+from tacit.solvers.amp import AMPPlan
 
 
 @cache

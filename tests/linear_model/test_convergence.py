@@ -28,7 +28,8 @@ from tacit.linear_model import (
     Ridge,
     SimplexRegressor,
 )
-from tacit.solvers import AMP, INTERCEPT_FRACTION, NoisyGD
+from tacit.solvers import AMP, NoisyGD
+from tacit.solvers._rules import INTERCEPT_FRACTION
 
 N, P = 150, 3
 FREE = {"epsilon": 1e13, "delta": 1e-5}

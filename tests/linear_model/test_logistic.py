@@ -25,13 +25,8 @@ from tacit.data import RowBounds
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LogisticRegression
 from tacit.privacy import Budget, Ledger, Neighbors
-from tacit.solvers import (
-    AMP,
-    INTERCEPT_FRACTION,
-    NoisyGD,
-    ObjectivePerturbation,
-    Problem,
-)
+from tacit.solvers import AMP, NoisyGD, ObjectivePerturbation, Problem
+from tacit.solvers._rules import INTERCEPT_FRACTION
 
 N, P = 120, 3
 FITTED = {

@@ -8,7 +8,8 @@ from tacit._random import as_generator
 from tacit.convex import L1, L1Ball
 from tacit.linear_model import LinearSVC, LogisticRegression
 from tacit.privacy import Budget
-from tacit.solvers import NoisyGD, auto_norm
+from tacit.solvers import NoisyGD
+from tacit.solvers._auto import auto_norm
 
 CLASSIFIERS = [LogisticRegression, LinearSVC]
 

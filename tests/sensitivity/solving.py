@@ -33,7 +33,6 @@ from tacit.solvers import (
     GreedyCoordinateDescent,
     NoisyGD,
     NoisySGD,
-    NoisySGDPlan,
     ObjectivePerturbation,
     OnlineToBatch,
     OutputPerturbation,
@@ -43,9 +42,9 @@ from tacit.solvers import (
     QuadraticPerturbation,
     SampleAndAggregate,
     TukeyRegression,
-    TukeyRegressionPlan,
 )
-from tacit.solvers.noisy_sgd import Sampling, sample_sensitivity
+from tacit.solvers.noisy_sgd import NoisySGDPlan, Sampling, sample_sensitivity
+from tacit.solvers.tukey_regression import TukeyRegressionPlan
 
 SEED = 0
 BUDGET = Budget(2.0, 1e-3)

@@ -18,8 +18,14 @@ from tacit.exceptions import PlanError
 from tacit.linear_model import LinearRegression, Ridge
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AdaptiveMoments, Problem
-from tacit.solvers._shrinkage import SPARSE, believed
-from tacit.solvers._views import View, ViewMoments, ViewSpreads, ViewSums
+from tacit.solvers._adaptive_views import (
+    SPARSE,
+    View,
+    ViewMoments,
+    ViewSpreads,
+    ViewSums,
+    believed,
+)
 
 BUDGET = Budget(1.0, 1e-5)
 TIMES = ("steps", "never", "once", "twice")

@@ -15,9 +15,13 @@ from tacit.privacy import Budget, Neighbors
 from tacit.solvers import NoisyGD, NoisySGD
 from tacit.solvers._base import Problem
 from tacit.solvers._row_clip import CHUNK, RowClippedGradient, row_clip_sensitivity
-from tacit.solvers._search import least_log_noise
 from tacit.solvers.noisy_gd import ClippedGradient, NoisyGDPlan
-from tacit.solvers.noisy_sgd import NoisySGDPlan, Sampling, sample_sensitivity
+from tacit.solvers.noisy_sgd import (
+    NoisySGDPlan,
+    Sampling,
+    least_log_noise,
+    sample_sensitivity,
+)
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 LOSSES = [Logistic(), Softmax(3), HuberizedHinge(), Huber(), Squared()]

@@ -34,16 +34,16 @@ from tacit.solvers import (
     AdaptiveMoments,
     AdaptiveRidge,
     AdaSSP,
-    AMPPlan,
     NoisyGD,
     ObjectivePerturbation,
     OutputPerturbation,
     PreconditionedGD,
-    PreconditionedGDPlan,
     Problem,
     QuadraticPerturbation,
     TukeyRegression,
 )
+from tacit.solvers.amp import AMPPlan
+from tacit.solvers.preconditioned_gd import PreconditionedGDPlan
 
 # those that take any loss, any relation and rows in L2; others have files of their own
 SOLVERS = [

@@ -43,7 +43,7 @@ from tacit.privacy.events import describe, restore
 from tacit.solvers import CoordinateDescent, Problem
 from tacit.solvers._columns import Columns
 from tacit.solvers._coordinate_rules import MOST_PASSES, coordinate_rule
-from tacit.solvers.coordinate_descent import Walk
+from tacit.solvers.coordinate_descent import CoordinatePasses
 
 BOUNDS = RowBounds(norm="linf")
 BUDGET = Budget(1.0, 1e-5)
@@ -312,7 +312,7 @@ def test_walk_is_that_of_the_papers(loss, penalty, order, n_restarts, average, s
     squares = (X**2).mean(axis=0)
     steps = plan.coordinates(as_generator(seed))
     noise = plan.mechanism.draws(len(steps), as_generator(seed))
-    walk = Walk(plan, Columns(X, y, loss), steps, plan.updates(squares))
+    walk = CoordinatePasses(plan, Columns(X, y, loss), steps, plan.updates(squares))
     released = walk.draw(as_generator(seed))
     expected, weights = naive(plan, X, y, squares, steps, noise)
     # a part may be rounded the other way where it is close to a half

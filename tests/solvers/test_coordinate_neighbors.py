@@ -22,7 +22,7 @@ from tacit.convex import Huber, Logistic, Squared
 from tacit.data import ArrayRows, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import CoordinateDescent
-from tacit.solvers.coordinate_descent import Walk
+from tacit.solvers.coordinate_descent import CoordinatePasses
 
 
 def assert_replayed(
@@ -99,7 +99,7 @@ def test_weights_that_read_the_rows_are_reported(monkeypatch):
     def peeking(walk, released):
         return walk.sums(released)[-2:] * 1e-9
 
-    monkeypatch.setattr(Walk, "weights", peeking)
+    monkeypatch.setattr(CoordinatePasses, "weights", peeking)
     assert not assert_replayed(solver, plan, pair, replay).ok
 
 

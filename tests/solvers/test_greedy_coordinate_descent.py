@@ -43,9 +43,8 @@ from tacit.privacy import (
 )
 from tacit.solvers import Problem
 from tacit.solvers._columns import Columns, weights_after
-from tacit.solvers._greedy_pass import Walk
-from tacit.solvers._greedy_rules import SETTLING, greedy_rule
-from tacit.solvers._greedy_scores import MARGIN, Scores
+from tacit.solvers._greedy_descent import GreedyDescent
+from tacit.solvers._greedy_plan import MARGIN, SETTLING, Scores, greedy_rule
 from tacit.solvers._published import greedy_epsilon
 from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
 
@@ -688,9 +687,9 @@ def test_the_decrease_itself_as_a_score_is_reported(layout, monkeypatch):
 def first_scores(plan, X, y):
     """Return the scores of the first choice, in rows."""
     columns = Columns(X, y, plan.problem.loss)
-    walk = Walk(plan, columns, np.ones(X.shape[1]), as_generator(0))
-    walk._private_sums = walk._all_sums()
-    return walk._scores(walk.candidates) / plan.updater.units
+    descent = GreedyDescent(plan, columns, np.ones(X.shape[1]), as_generator(0))
+    descent._private_sums = descent._all_sums()
+    return descent._scores(descent.candidates) / plan.updater.units
 
 
 def softmax(scores, epsilon):

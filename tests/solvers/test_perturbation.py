@@ -39,9 +39,9 @@ from tacit.privacy import (
     Neighbors,
     PureDP,
 )
-from tacit.solvers import AMP, AMPPlan, ObjectivePerturbation, Problem
+from tacit.solvers import AMP, ObjectivePerturbation, Problem
 from tacit.solvers._rules import ridge_for_weights
-from tacit.solvers.amp import allowed
+from tacit.solvers.amp import AMPPlan, allowed
 from tacit.solvers.output_perturbation import OutputPerturbation
 
 KINDS = [ObjectivePerturbation, AMP, OutputPerturbation]

@@ -18,7 +18,7 @@ from tacit.mechanisms.integer_noise import DiscreteGaussian
 from tacit.privacy import Budget, GaussianNoise, Neighbors
 from tacit.solvers import CoordinateDescent, Problem
 from tacit.solvers._columns import Columns
-from tacit.solvers._smoothness import (
+from tacit.solvers._coordinate_rules import (
     ADDED,
     LEAST,
     MeanSquares,

@@ -28,7 +28,7 @@ from tacit.linear_model import (
     LogisticRegression,
     SimplexRegressor,
 )
-from tacit.solvers import solver_names
+from tacit.solvers._auto import solver_names
 from tacit.tables import Column, Schema, TableError, _memory, _read, read_rows
 from tacit.tables._store import RowStore
 

@@ -28,12 +28,10 @@ from tacit.linear_model._base import PrivateLinearModel
 from tacit.linear_model._erm import FittedFacts, PlannedFit, checked_features
 from tacit.linear_model._two_stage import TwoStagePlan
 from tacit.privacy import Budget, Ledger, Neighbors
-from tacit.solvers import (
-    AdaSSPPlan,
-    AMPPlan,
-    ObjectivePerturbationPlan,
-    OutputPerturbationPlan,
-)
+from tacit.solvers.ada_ssp import AdaSSPPlan
+from tacit.solvers.amp import AMPPlan
+from tacit.solvers.objective_perturbation import ObjectivePerturbationPlan
+from tacit.solvers.output_perturbation import OutputPerturbationPlan
 
 __all__ = ["coefficient_intervals", "require_theory"]
 

@@ -13,8 +13,7 @@ from tacit.data.bounds import sorted_classes
 from tacit.linear_model._base import bounds_in_words
 from tacit.linear_model._erm import Setting
 from tacit.linear_model._penalty import checked_penalty
-from tacit.solvers import auto_norm
-from tacit.solvers._auto import named_fact
+from tacit.solvers._auto import auto_norm, named_fact
 
 __all__ = ["PrivateClassifierMixin"]
 

@@ -25,13 +25,10 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
-from tacit.solvers import (
-    Problem,
-    capped_where_noisy,
-    named_solver,
-    solver_names,
-)
+from tacit.solvers import Problem
+from tacit.solvers._auto import named_solver, solver_names
 from tacit.solvers._base import WeightNoise, result_of, solver_fact
+from tacit.solvers._rules import capped_where_noisy
 
 __all__ = [
     "FittedFacts",

@@ -17,13 +17,10 @@ from tacit.data.rows import held
 from tacit.linear_model._erm import chosen_solver
 from tacit.mechanisms import NoAnswer
 from tacit.privacy import Budget, Composed, Event, calibrate
-from tacit.solvers import (
-    INTERCEPT_FRACTION,
-    Problem,
-    Result,
-)
+from tacit.solvers import Problem, Result
 from tacit.solvers._auto import named_fact, solvers_by_name
 from tacit.solvers._base import result_of
+from tacit.solvers._rules import INTERCEPT_FRACTION
 
 __all__ = ["TwoStage", "TwoStagePlan", "Units", "second_stage_names"]
 

@@ -21,9 +21,15 @@ from tacit.solvers._adaptive_plan import (
     split,
     width,
 )
+from tacit.solvers._adaptive_views import (
+    SPARSE,
+    View,
+    ViewMoments,
+    ViewSpreads,
+    ViewSums,
+    believed,
+)
 from tacit.solvers._base import Problem
-from tacit.solvers._shrinkage import SPARSE, believed
-from tacit.solvers._views import View, ViewMoments, ViewSpreads, ViewSums
 
 __all__ = ["Center", "Found", "Frame", "Rounds", "final_weights"]
 

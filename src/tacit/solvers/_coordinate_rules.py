@@ -1,23 +1,254 @@
-"""Passes, step and clip of coordinate descent from public facts alone.
-
-The constants were fitted on synthetic problems by ``benchmarks/cd/fit_rule.py``.
-"""
+"""Step sizes, clips and smoothness constants of coordinate descents."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, sqrt
+from numbers import Real
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._validate import fraction, one_of
 from tacit.convex.losses import has_residuals
-from tacit.privacy import Budget, GaussianNoise, calibrate
+from tacit.convex.regularizers import coordinate_parts
+from tacit.exceptions import PlanError
+from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS, DiscreteGaussian
+from tacit.privacy import Budget, Event, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import Problem
+from tacit.solvers._columns import Columns, check_loss
 
-__all__ = ["CoordinateRule", "column_clips", "coordinate_rule", "noise_fraction"]
+__all__ = [
+    "CoordinateRule",
+    "MeanSquares",
+    "check_smoothness",
+    "column_clips",
+    "coordinate_rule",
+    "mean_squares",
+    "noise_fraction",
+    "reject_coordinate_penalty",
+]
 
 Array = NDArray[np.float64]
+
+SMOOTHNESS = ("auto", "private", "public")
+# Deviations of noise added to a noisy mean square, and the least it may be then: a
+# column is taken for half as steep as it is only by noise of six deviations
+ADDED, LEAST = 2.0, 4.0
+# Noise on the mean of squares between 0 and 1 up to which they are worth its price
+QUIET_SQUARES = 0.1
+
+
+@dataclass(frozen=True)
+class MeanSquares:
+    """Mean squares of all columns: known, or to be released with noise.
+
+    Parameters
+    ----------
+    n_rows
+        Number of rows planned for.
+    x_norm
+        Bound on every entry.
+    n_private
+        How many columns have private mean squares: the first ones.
+    known
+        Public mean squares of the columns after them.
+    multiplier
+        Ratio of noise to sensitivity of the private ones; None where all are public.
+    noise
+        ``"grid"`` or ``"float"``.
+    counted
+        Whether there are as many rows as planned for. Where that is private, there may
+        be more, and a mean over those planned for be above the squared bound.
+
+    Notes
+    -----
+    **Guarantee.** The sums of ``(x / x_norm)^2`` over rows are one Gaussian mechanism:
+    entries are between 0 and 1, so neighbors move a vector of p sums by at most the
+    root of p, whether a row is replaced, added or removed. What becomes of them is
+    post-processing.
+    """
+
+    n_rows: int
+    x_norm: float
+    n_private: int
+    known: tuple[float, ...] = ()
+    multiplier: float | None = None
+    noise: str = "grid"
+    counted: bool = True
+
+    @property
+    def private(self) -> bool:
+        """Whether anything is to be released."""
+        return self.n_private > 0
+
+    @property
+    def mechanism(self) -> DiscreteGaussian:
+        """What draws the noise of the sums of squares."""
+        if self.multiplier is None:
+            raise PlanError("All mean squares are public; nothing is to be drawn.")
+        # [coordinate:squares] entries in [0, 1], under both relations
+        return DiscreteGaussian(self.multiplier, sqrt(self.n_private), self.noise)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The one event of the release, or none."""
+        return () if self.multiplier is None else (GaussianNoise(self.multiplier),)
+
+    @property
+    def std(self) -> float:
+        """Noise of a private mean square."""
+        mechanism = self.mechanism
+        return mechanism.scale / mechanism.units * self.x_norm**2 / self.n_rows
+
+    def with_noise(self, multiplier: float) -> MeanSquares:
+        """Return the same with this much noise, or as it is where all are public."""
+        return replace(self, multiplier=multiplier) if self.private else self
+
+    def __call__(self, columns: Columns, rng: Generator) -> Array:
+        """Return a mean square for each column, from now on public."""
+        known = np.array(self.known, dtype=np.float64)
+        if not self.private:
+            return known
+        mechanism = self.mechanism
+        sums = columns.square_sums(self.x_norm, mechanism.units)[: self.n_private]
+        noisy = mechanism(sums, rng) / mechanism.units
+        return np.append(self.safe(noisy * self.x_norm**2 / self.n_rows), known)
+
+    def safe(self, noisy: Array) -> Array:
+        """Return noisy mean squares as steps can use them: hardly ever too small.
+
+        A mean square that is too large makes for short steps and a little more noise;
+        one that is less than half of the true one makes for steps that overshoot.
+        """
+        off = self.std
+        # no mean square is above that of the bound
+        most = self.x_norm**2 + LEAST * off if self.counted else inf
+        return np.clip(noisy + ADDED * off, LEAST * off, most)
+
+
+def check_smoothness(smoothness: object, share: float) -> tuple[float, ...] | str:
+    """Return the choice as it is kept: a name, or public root mean squares."""
+    fraction(smoothness_share=share, closed=False)
+    if isinstance(smoothness, str):
+        one_of(SMOOTHNESS, smoothness=smoothness)
+        return smoothness
+    if isinstance(smoothness, Sequence | np.ndarray):
+        return tuple(_positive_numbers(smoothness))
+    raise ValueError(
+        "smoothness must be 'auto', 'private', 'public' or a sequence of public root "
+        f"mean squares, got {smoothness!r}."
+    )
+
+
+def _positive_numbers(
+    values: Sequence[object] | NDArray[np.generic],
+) -> Iterator[float]:
+    for value in values:
+        number = float(value) if isinstance(value, Real) else 0.0
+        # squares of these, and what they are divided by, are ordinary numbers
+        if not (isfinite(number) and 1e-100 <= number <= 1e100):
+            raise ValueError(
+                "smoothness must hold positive numbers, one root mean square a column, "
+                f"got {value!r}."
+            )
+        yield number
+
+
+def mean_squares(
+    smoothness: tuple[float, ...] | str,
+    share: float,
+    problem: Problem,
+    budget: Budget,
+    noise: str = "grid",
+) -> MeanSquares:
+    """Return which mean squares are public, and what they are.
+
+    Parameters
+    ----------
+    smoothness
+        As `check_smoothness` returns it.
+    share
+        Part of the squared Gaussian parameter that the private ones are worth.
+    problem
+        The problem. Its constant feature is public, but for the number of rows: where
+        that is private, the squares of the constant tell it as those of others do.
+    budget
+        What may be spent, by which ``"auto"`` chooses.
+    noise
+        ``"grid"`` or ``"float"``.
+
+    Returns
+    -------
+    MeanSquares
+        Without a multiplier: `MeanSquares.with_noise` adds it.
+    """
+    n_free = problem.n_columns
+    last = () if problem.constant is None else (max(problem.constant**2, 1e-200),)
+    if isinstance(smoothness, tuple):
+        if len(smoothness) not in (n_free, problem.n_features):
+            raise PlanError(
+                f"smoothness has {len(smoothness)} numbers for {n_free} columns; give "
+                "one root mean square a column."
+            )
+        known = tuple(root**2 for root in smoothness[:n_free])
+    elif smoothness == "private" or (
+        smoothness == "auto" and _relative_noise(problem, budget, share) < QUIET_SQUARES
+    ):
+        known = ()
+    else:
+        known = (problem.bounds.x_norm**2,) * n_free
+    counted = budget.neighbors is Neighbors.REPLACE_ONE
+    if counted or known:
+        known += last
+    return MeanSquares(
+        problem.n_rows,
+        problem.bounds.x_norm,
+        problem.n_features - len(known),
+        known,
+        noise=noise,
+        counted=counted,
+    )
+
+
+def _relative_noise(problem: Problem, budget: Budget, share: float) -> float:
+    """Return the noise of a mean square, in units of the squared bound."""
+    once = calibrate(GaussianNoise, budget, rtol=1e-3)
+    return once * sqrt(problem.n_features / share) / problem.n_rows
+
+
+def reject_coordinate_penalty(problem: Problem, solver: str) -> None:
+    """Refuse problems that cannot be walked along coordinates in whole numbers."""
+    # the outputs first, since the other remedies would not help there
+    if problem.loss.n_outputs > 1:
+        raise PlanError(
+            f"{solver} fits one output, {problem.loss!r} has "
+            f"{problem.loss.n_outputs}; use FrankWolfe, or NoisyGD with rows bounded "
+            "in norm='l2'."
+        )
+    problem.require_smooth(solver, "HuberizedHinge() or Huber()")
+    check_loss(problem.loss, solver)
+    if problem.bounds.norm != "linf":
+        raise PlanError(
+            f"{solver} needs rows bounded in the largest entry: norm='linf', or "
+            "bound_norm='linf' of an estimator."
+        )
+    # steps, clips and penalties over this are then ordinary numbers
+    if not 1e-150 <= problem.n_rows * problem.smoothness <= 1e150:
+        raise PlanError(
+            f"{solver} needs losses and features of ordinary size, got "
+            f"{problem.loss!r} and entries up to {problem.bounds.x_norm:g}; rescale "
+            "them."
+        )
+    if problem.n_rows > MAX_INTEGER_ROWS:
+        raise PlanError(
+            f"{solver} provides for up to {MAX_INTEGER_ROWS} rows in memory, got "
+            f"n_rows={problem.n_rows}; use NoisyGD."
+        )
+    coordinate_parts(problem.regularizer, problem.ridge, problem.size)
+
 
 # Duration of the descent in passes of full steps, times the share of noise
 RESIDUAL_DURATION, LABEL_DURATION = 3.0, 1.2

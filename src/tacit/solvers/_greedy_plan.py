@@ -1,15 +1,17 @@
-"""What greedy coordinate descent will do, fixed without data."""
+"""Plan and scores of greedy coordinate descent, from public facts only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log, sqrt
+from functools import cached_property
+from math import inf, isfinite, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import PlainNumbers, fraction
+from tacit._validate import PlainNumbers, fraction, one_of
+from tacit.convex.losses import has_residuals
 from tacit.convex.regularizers import coordinate_parts
 from tacit.mechanisms import Exponential, NoisyMax, PermuteAndFlip
 from tacit.mechanisms.integer_noise import (
@@ -19,6 +21,7 @@ from tacit.mechanisms.integer_noise import (
 )
 from tacit.privacy import (
     BoundedRange,
+    Budget,
     Composed,
     Event,
     GaussianNoise,
@@ -28,12 +31,231 @@ from tacit.privacy import (
 )
 from tacit.solvers._base import Problem, plan_assumptions
 from tacit.solvers._columns import Updates
-from tacit.solvers._coordinate_rules import column_clips
-from tacit.solvers._greedy_rules import settling
-from tacit.solvers._greedy_scores import MARGIN, Scores
-from tacit.solvers._smoothness import MeanSquares
+from tacit.solvers._coordinate_rules import MeanSquares, column_clips
+from tacit.solvers.frank_wolfe import root_spread
 
-__all__ = ["SELECTORS", "GreedyCoordinateDescentPlan"]
+__all__ = [
+    "MARGIN",
+    "RULES",
+    "SELECTORS",
+    "TOP",
+    "GreedyCoordinateDescentPlan",
+    "GreedyRule",
+    "Scores",
+    "check_rule",
+    "greedy_rule",
+    "settling",
+    "split_noise",
+]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+RULES = ("gs-s", "gs-r", "gs-q")
+# Public offsets are cut at the parts of so many rows: with sums of 2^26 rows all whole
+# numbers here stay below 2^63
+REACH = 2**25
+# and no score is above the parts of so many
+TOP = 2.0**30
+# Two computed scores are apart by at most this part of a row more than the exact ones
+MARGIN = 2.0**-16
+# Ridges far above all smoothness are all the same
+LARGEST_RATIO = 2.0**60
+
+
+def check_rule(rule: str) -> None:
+    """Refuse an unknown rule."""
+    one_of(RULES, rule=rule)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Public numbers by which coordinate sums become scores.
+
+    Parameters
+    ----------
+    rule
+        ``"gs-s"``, ``"gs-r"`` or ``"gs-q"``.
+    units
+        Whole numbers that a row adds to a sum at most.
+    back
+        What a whole number of each sum stands for, in units of the gradient.
+    smooth
+        Smoothness of each coordinate.
+    l1, l2, low, high
+        Penalties and ends of each weight.
+
+    Notes
+    -----
+    **Bound.** A score moves by at most as much as its sum and ``MARGIN * units``: the
+    distance to an interval and the proximal map are 1-Lipschitz, and the decrease is
+    at least half the squared step, which is minus its own derivative.
+    """
+
+    rule: str
+    units: int
+    back: Floats
+    smooth: Floats
+    l1: Floats
+    l2: Floats
+    low: Floats
+    high: Floats
+
+    def __call__(
+        self,
+        sums: Integers,
+        w: Floats,
+        at: Integers,
+        out_of: NDArray[np.bool_] | None = None,
+    ) -> Floats:
+        """Return the scores of the coordinates ``at``, given all sums and weights.
+
+        Those that are ``out_of`` the choice have the lowest score there is.
+        """
+        from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
+
+        out_of = np.zeros(len(w), dtype=np.bool_) if out_of is None else out_of
+        found = np.empty(len(at))
+        # [greedy:score] nothing in it but the sums is private
+        kernels.scores(
+            RULES.index(self.rule),
+            self.table,
+            sums,
+            w,
+            at,
+            out_of,
+            float(REACH * self.units),
+            TOP * self.units,
+            found,
+        )
+        return found
+
+    @cached_property
+    def table(self) -> Floats:
+        """A line of public numbers for each coordinate, in whole numbers of the sums.
+
+        What a whole number stands for, the penalties, that beside zero as it is
+        rounded, smoothness, ridge over smoothness, and the ends of the weights.
+        """
+        most = float(REACH * self.units)
+        with np.errstate(over="ignore"):  # infinity is cut
+            scale = np.clip(self.smooth / self.back, 1e-250, 1e250)
+            columns = (
+                self.back,
+                self.l1,
+                self.l2,
+                np.rint(np.clip(self.l1 / self.back, -most, most)),
+                scale,
+                np.minimum(self.l2 / self.smooth, LARGEST_RATIO),
+                self.low * scale,
+                self.high * scale,
+            )
+        return np.column_stack(columns)
+
+
+# Slopes are cut here, in units of the largest target or of the bound on slopes
+RESIDUAL_CLIP, DERIVATIVE_CLIP = 0.35, 1.2
+# and here for choices, in units of the above
+NARROW = 0.1
+# Length of steps: mean squares are rather too large, and slopes are cut
+STEP = 2.0
+# How far from the truth choices may see slopes of sparse rows, in units of the bound on
+# slopes or of the clip of choices: at least, at most, and in units of the noise of a
+# choice in between
+STALE, MOST_STALE, HIDDEN = 0.02, 0.2, 20.0
+# Part of all rows that makes a feature worth choosing
+WORTH = 0.2
+# Updates besides that of a choice, for each choice
+POLISH = 2
+MOST_STEPS = 12
+# Noise of predictions up to which clips stay, in units of the largest target or of a
+# margin
+LOUDEST_TARGET, LOUDEST_MARGIN = 0.175, 0.3
+# Updates of the intercept before the first choice: votes and slopes of an intercept
+# that is far off say little about features
+SETTLING = 4
+
+
+@dataclass(frozen=True)
+class GreedyRule:
+    """Number of choices, and how to move."""
+
+    n_steps: int
+    clip: float
+    narrow: float
+    bound: float
+    loudest: float
+
+    @property
+    def selection_clip(self) -> float:
+        """The clip of choices."""
+        return self.narrow * self.clip
+
+    def staleness(self, noise: float, clip: float) -> float:
+        """Return how stale slopes may be, for this noise and this clip of choices."""
+        unit = self.bound if isfinite(self.bound) else clip
+        return unit * min(max(STALE, HIDDEN * noise), MOST_STALE)
+
+    def polish(self, n_steps: int) -> int:
+        """Return how many updates to add to those of choices."""
+        return POLISH * n_steps
+
+
+def greedy_rule(
+    problem: Problem, budget: Budget, clip: float | None = None
+) -> GreedyRule:
+    """Return the rule, with another clip where one is given."""
+    bound = problem.loss.max_derivative(inf, problem.bounds.y_range)
+    largest = problem.largest_target
+    usual = DERIVATIVE_CLIP * bound if isfinite(bound) else RESIDUAL_CLIP * largest
+    # slopes of a label keep their sign: votes would count labels, whatever is fitted
+    narrow, loudest = 1.0, LOUDEST_MARGIN
+    if has_residuals(problem.loss):
+        narrow, loudest = NARROW, LOUDEST_TARGET * largest
+    n_steps = seen_steps(problem, budget)
+    return GreedyRule(n_steps, clip or usual, narrow, bound, loudest)
+
+
+def settling(problem: Problem) -> int:
+    """Return how many updates the intercept has before the first choice."""
+    return 0 if problem.constant is None else SETTLING
+
+
+def seen_steps(problem: Problem, budget: Budget) -> int:
+    """Return for how many choices a feature worth choosing stands out from the noise.
+
+    Worth choosing is one for which `WORTH` of all rows more vote than against it, which
+    must be more than chance gives to the best of all.
+    """
+    least = 2 * budget.neighbors.rows_changed * log(2 * problem.n_features)
+    least /= WORTH * problem.n_rows
+    # half of the budget is for choices; epsilons add, or their squares do
+    wanted = 0.5 * budget.epsilon / least
+    if budget.delta > 0:
+        spread = budget.epsilon / root_spread(budget)
+        wanted = max(wanted, 0.5 * 8 * (spread / least) ** 2)
+    return int(min(max(1.0, wanted), MOST_STEPS, problem.n_features))
+
+
+def split_noise(
+    kind: str, noise: float, share: float, counts: tuple[int, int], rest: float
+) -> tuple[float, float]:
+    """Return the epsilon of a choice and the multiplier of an update.
+
+    ``noise`` is that of one Gaussian mechanism that all is cut from, or one over the
+    epsilon that all is cut from; ``rest`` is the part that choices and updates get,
+    ``share`` that of choices in it, and ``counts`` says how many there are of both.
+    """
+    n_steps, n_updates = counts
+    choices, moves = share * rest, (1 - share) * rest
+    if kind == "gumbel":
+        # [greedy:split] epsilon^2 / 8 of a choice against 1 / (2 multiplier^2)
+        return 2 * sqrt(choices / n_steps) / noise, noise * sqrt(n_updates / moves)
+    if kind == "pure":
+        return choices / n_steps / noise, noise * n_updates / moves
+    # [greedy:published] the same scale for both: a choice costs twice an update
+    return 2 / noise, noise
+
 
 Array = NDArray[np.float64]
 Selector = Exponential | PermuteAndFlip | NoisyMax

@@ -31,17 +31,19 @@ from tacit.solvers._base import (
     require_delta,
 )
 from tacit.solvers._columns import Columns, Updates, weights_after
-from tacit.solvers._coordinate_rules import MOST_UPDATES, column_clips, coordinate_rule
+from tacit.solvers._coordinate_rules import (
+    MOST_UPDATES,
+    MeanSquares,
+    check_smoothness,
+    column_clips,
+    coordinate_rule,
+    mean_squares,
+    reject_coordinate_penalty,
+)
 from tacit.solvers._published import (
     check_accounting,
     check_saveable,
     coordinate_multiplier,
-)
-from tacit.solvers._smoothness import (
-    MeanSquares,
-    check_smoothness,
-    mean_squares,
-    reject_coordinate_penalty,
 )
 
 __all__ = ["CoordinateDescent", "CoordinateDescentPlan"]
@@ -266,7 +268,7 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
         public, private = spawn(rng, 2)
         order = plan.coordinates(public)
         columns = Columns(*held(rows, "CoordinateDescent"), plan.problem.loss)
-        walk = Walk(plan, columns, order, plan.updates(plan.squares(columns, private)))
+        walk = CoordinatePasses(plan, columns, order, plan.updates(plan.squares(columns, private)))
         released = release(
             "CoordinateSums",
             value=walk.sums,
@@ -278,7 +280,7 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class CoordinatePasses:
     """All updates of a plan, whose sums are private and whose weights are not."""
 
     plan: CoordinateDescentPlan

@@ -30,17 +30,23 @@ from tacit.solvers._base import (
     Solver,
 )
 from tacit.solvers._columns import Columns
-from tacit.solvers._greedy_pass import Walk
-from tacit.solvers._greedy_plan import SELECTORS, GreedyCoordinateDescentPlan
-from tacit.solvers._greedy_rules import STEP, greedy_rule, settling, split_noise
-from tacit.solvers._greedy_scores import check_rule
-from tacit.solvers._published import check_accounting, check_saveable, greedy_epsilon
-from tacit.solvers._smoothness import (
+from tacit.solvers._coordinate_rules import (
     MeanSquares,
     check_smoothness,
     mean_squares,
     reject_coordinate_penalty,
 )
+from tacit.solvers._greedy_descent import GreedyDescent
+from tacit.solvers._greedy_plan import (
+    SELECTORS,
+    STEP,
+    GreedyCoordinateDescentPlan,
+    check_rule,
+    greedy_rule,
+    settling,
+    split_noise,
+)
+from tacit.solvers._published import check_accounting, check_saveable, greedy_epsilon
 
 __all__ = ["GreedyCoordinateDescent", "GreedyCoordinateDescentPlan"]
 
@@ -262,8 +268,8 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
     ) -> Result:
         """Choose and move the planned number of coordinates."""
         columns = Columns(*held(rows, NAME), plan.problem.loss)
-        walk = Walk(plan, columns, plan.squares(columns, rng), rng)
-        walk.settle()
+        descent = GreedyDescent(plan, columns, plan.squares(columns, rng), rng)
+        descent.settle()
         for t in steps(plan.n_steps, NAME):
-            walk.step(t)
-        return Result(walk.w[:, None], path=tuple(walk.path))
+            descent.step(t)
+        return Result(descent.w[:, None], path=tuple(descent.path))

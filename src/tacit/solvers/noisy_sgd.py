@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, log
+from math import ceil, exp, inf, log
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy import sparse
 
 from tacit._validate import PlainNumbers, at_least, fraction, plain, positive
 from tacit.data import Rows, held
+from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, spawn
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.subsets import RATE_CELLS as CELLS
@@ -40,7 +42,6 @@ from tacit.solvers._base import (
 )
 from tacit.solvers._row_clip import RowClippedGradient, check_clip_norm
 from tacit.solvers._rules import Descent, descent_rule
-from tacit.solvers._search import least_log_noise
 from tacit.solvers.noisy_gd import (
     ClippedGradient,
     clip_for,
@@ -51,7 +52,11 @@ from tacit.solvers.noisy_gd import (
     sum_sensitivity,
 )
 
-__all__ = ["NoisySGD", "NoisySGDPlan"]
+__all__ = [
+    "NoisySGD",
+    "NoisySGDPlan",
+    "least_log_noise",
+]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -166,7 +171,7 @@ class NoisySGDPlan(PlainNumbers):
 
 
 @dataclass(frozen=True)
-class Walk(Descent):
+class SampledDescent(Descent):
     """A noisy descent on samples."""
 
     batch: int
@@ -174,7 +179,7 @@ class Walk(Descent):
 
 def sgd_rule(
     problem: Problem, budget: Budget, clip: float | None, n_steps: int | None
-) -> Walk:
+) -> SampledDescent:
     """Return the steps from public facts, and samples as small as cost little.
 
     Below some noise a sample no longer hides its rows as well as all rows would, and
@@ -189,7 +194,7 @@ def sgd_rule(
     equal = (n_rows / noise) ** 2 / problem.size
     wanted = max(SMALLEST, HIDDEN * n_rows / noise, min(equal, SHARE * n_rows))
     batch = min(n_rows, ceil(wanted))
-    return Walk(n_steps, rule.step, rule.momentum, rule.clip, batch)
+    return SampledDescent(n_steps, rule.step, rule.momentum, rule.clip, batch)
 
 
 @dataclass(frozen=True)
@@ -376,3 +381,42 @@ def _csr_sum(
     total = np.zeros(gradient.W.shape)
     _kernels.gathered_sum(*rows, derivatives, total)
     return total
+
+
+# Relative distance of what is spent from what may be
+CLOSE = 1e-3
+
+
+def least_log_noise(spent: Callable[[float], float], epsilon: float, x: float) -> float:
+    """Return the log noise at which just under epsilon is spent, from a guess.
+
+    Log epsilon is nearly a straight line in log noise: a few points on it will do.
+    Where it is not, as for single rows of very many, the points close in from both
+    sides.
+    """
+    derivative, fitting, failing = -1.2, inf, -inf
+    last: tuple[float, float] | None = None
+    for _ in range(40):
+        found = spent(exp(x))
+        gap = log(min(max(found / epsilon, 0.1), 10.0))
+        if found <= epsilon:
+            fitting = min(fitting, x)
+            if gap >= -CLOSE:
+                break
+        else:
+            failing = max(failing, x)
+        if last is not None and x != last[0]:
+            derivative = min(-0.8, (gap - last[1]) / (x - last[0]))
+        last = (x, gap)
+        # a little to the safe side of the root
+        x -= (gap + CLOSE / 2) / derivative
+        if failing < fitting < inf and not failing < x < fitting:
+            if fitting - failing < CLOSE / 10:
+                break
+            x = (failing + fitting) / 2 if failing > -inf else fitting - 1.0
+    if fitting == inf:
+        raise PlanError(
+            f"No noise was found that keeps epsilon={epsilon:g} with these samples; "
+            "raise epsilon or delta, or use NoisyGD."
+        )
+    return fitting

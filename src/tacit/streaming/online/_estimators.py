@@ -10,7 +10,8 @@ from scipy import special
 from tacit._estimators import public_range
 from tacit.convex import L2Ball, Logistic, OneVsRest, Softmax, Squared
 from tacit.convex.losses import has_residuals
-from tacit.solvers import Problem, capped_where_noisy
+from tacit.solvers import Problem
+from tacit.solvers._rules import capped_where_noisy
 from tacit.streaming._linear import (
     StreamClassifierMixin,
     StreamLinearModel,
