@@ -189,11 +189,11 @@ class TukeyRegression(Solver[TukeyRegressionPlan]):
 
         def level(n_blocks: int) -> int:
             levels = range(2, most_depth(n_blocks), max(1, n_blocks // LEVELS))
-            facts = n_blocks, problem.size, choice.derivative
+            facts = n_blocks, problem.size, choice.log_factor
             safe = (i for i in levels if stays_safe(*facts, i, changed, failure))
             return next(safe, 0)
 
-        found = self._blocks(problem, choice.derivative, lambda m: level(m) > 0)
+        found = self._blocks(problem, choice.log_factor, lambda m: level(m) > 0)
         if found is None:
             return None
         plan = self._plan(problem, budget, found, choice)
@@ -204,9 +204,9 @@ class TukeyRegression(Solver[TukeyRegressionPlan]):
         choice = NestedExponential(budget.epsilon)
 
         def decisive(n_blocks: int) -> bool:
-            return is_decisive(n_blocks, problem.size, choice.derivative)
+            return is_decisive(n_blocks, problem.size, choice.log_factor)
 
-        found = self._blocks(problem, choice.derivative, decisive)
+        found = self._blocks(problem, choice.log_factor, decisive)
         if found is None:
             return None
         return self._plan(problem, budget, found, choice)
