@@ -216,7 +216,7 @@ def test_a_limit_on_ratings_that_is_not_kept_to_is_found(seed, monkeypatch):
     planted(
         monkeypatch,
         svd,
-        "_shares",
+        "_weighted_rows",
         "np.sqrt(np.repeat(lengths, lengths))",
         by_limit,
     )

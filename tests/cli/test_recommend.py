@@ -288,7 +288,7 @@ def test_a_row_is_written_to_a_file(name, done, tmp_path, run):
     table = csv.read_csv(path) if name == "row.csv" else parquet.read_table(path)
     assert table.column_names == ["item", "prediction", "rated"]
     assert table["item"].to_pylist() == FILMS
-    assert "is there already" in run(*given).err
+    assert "exists already" in run(*given).err
     assert run(*given, "--force").code == 0
 
 

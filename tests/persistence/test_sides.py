@@ -279,7 +279,7 @@ def test_what_cannot_be_written_is_refused(tmp_path):
     refuses("no fit gives", replace(LINEAR, low=5.0, high=1.0))
     refuses("low", replace(LINEAR, low=np.inf))
     refuses("number of items", items=LABELS[1:])
-    refuses("twice", items=["a"] * N_ITEMS)
+    refuses("distinct labels", items=["a"] * N_ITEMS)
     refuses("items", items=["a", *range(6)])
     refuses("facts", facts={"a": object()})
     assert not list(tmp_path.iterdir())
@@ -422,7 +422,7 @@ def test_a_forged_description_is_refused(change, words, folder):
         ({"items": 0}, "items"),
         ({"items": True}, "items|number"),
         ({"items": None}, "items"),
-        ({"items": ["a"] * N_ITEMS}, "twice"),
+        ({"items": ["a"] * N_ITEMS}, "distinct labels"),
         ({"items": [[1]] * N_ITEMS}, "items"),
         ({"items": [1.5] * N_ITEMS}, "items"),
         ({"labels": LABELS}, "lacks 'items'"),

@@ -16,7 +16,12 @@ from tacit.recommend.ratings import table as used
 from tacit.recommend.ratings.facts import RatingFacts
 from tacit.recommend.ratings.table import Ratings, kept
 from tacit.recommend.solvers.als import PrivateALS
-from tacit.recommend.solvers.als_items import ItemCounts, RoundSums, learned, tastes
+from tacit.recommend.solvers.als_items import (
+    ItemCounts,
+    RoundSums,
+    derived_vectors,
+    learned_vectors,
+)
 from tacit.recommend.solvers.item_means import ItemMeans, ReleasedMeans
 
 LOW, HIGH = 1.0, 5.0
@@ -222,7 +227,7 @@ def test_noise_alone_is_hardly_ever_a_direction(seed):
     items = ItemCounts(rng.exponential(20.0, 300) + 2, np.zeros(300), 1e-6, 1.0)
     for size in (2, 8, 24):
         found = [
-            learned(
+            learned_vectors(
                 round_sums(5.0 * rng.standard_normal((300, size)), 5.0),
                 items,
                 8,
@@ -235,7 +240,7 @@ def test_noise_alone_is_hardly_ever_a_direction(seed):
         assert np.count_nonzero(found) <= 14
     # control: noise of twice the deviation that is told makes directions of all
     told = round_sums(5.0 * rng.standard_normal((300, 8)), 2.5)
-    assert learned(told, items, 8, 4.0, synthetic=False).shape[1] == 8
+    assert learned_vectors(told, items, 8, 4.0, synthetic=False).shape[1] == 8
 
 
 def test_learned_vectors_span_the_true_ones_and_are_shrunk(seed):
@@ -247,7 +252,7 @@ def test_learned_vectors_span_the_true_ones_and_are_shrunk(seed):
     signal = counts[:, None] * (truth @ mixing.T) / sqrt(6)
     for scale, least in ((0.01, 0.999), (10.0, 0.6)):
         sums = round_sums(signal + scale * rng.standard_normal((400, 6)), scale)
-        found = learned(sums, items, 8, 10.0, synthetic=True)
+        found = learned_vectors(sums, items, 8, 10.0, synthetic=True)
         assert found.shape == (400, 2)
         fit = np.linalg.lstsq(found, truth, rcond=None)[0]
         assert 1 - np.mean((truth - found @ fit) ** 2) / np.mean(truth**2) > least
@@ -266,13 +271,13 @@ def test_free_vectors_are_offsets_and_popularity(seed):
     rng = as_generator(seed)
     counts, offsets = rng.exponential(100.0, 50), rng.normal(0, 0.5, 50)
     items = ItemCounts.of(released(counts, 1.0, offsets), 1000.0)
-    found = tastes(items, 1.0)
+    found = derived_vectors(items, 1.0)
     assert np.corrcoef(found[:, 0], offsets)[0, 1] > 0.999
     assert np.corrcoef(found[:, 1], np.log(counts + 30))[0, 1] > 0.99
     # counts that are noise are no popularity
     counts = np.maximum(100 * rng.standard_normal(50), 0)
     noise = ItemCounts.of(released(counts, 300.0, offsets), 10.0)
-    assert not tastes(noise, 1.0)[:, 1].any()
+    assert not derived_vectors(noise, 1.0)[:, 1].any()
 
 
 @pytest.mark.parametrize("keep", ["even", "adaptive"])

@@ -16,7 +16,7 @@ from tacit.recommend.items.linear import NeighborItems
 from tacit.recommend.ratings.facts import RatingFacts
 from tacit.recommend.ratings.table import Ratings
 from tacit.recommend.solvers import svd as cleansed
-from tacit.recommend.solvers.svd import SHARES, CleansedSVD
+from tacit.recommend.solvers.svd import FRACTIONS, CleansedSVD
 
 LOW, HIGH = 1.0, 5.0
 
@@ -50,14 +50,14 @@ def test_no_user_moves_covariance_or_weights_further_than_declared(neighbors, se
 
 
 def test_users_who_weigh_as_much_as_they_rate_would_be_seen(monkeypatch, seed):
-    shares = cleansed._shares
+    shares = cleansed._weighted_rows
 
     def heavy(*arguments):
         for indptr, items, values in (block() for block in shares(*arguments)):
             lengths = np.diff(indptr)
             yield indptr, items, values * np.sqrt(np.repeat(lengths, lengths))
 
-    monkeypatch.setattr(cleansed, "_shares", heavy)
+    monkeypatch.setattr(cleansed, "_weighted_rows", heavy)
     parts, declared = parts_of(Neighbors.REPLACE_ONE, seed, 5)
     for part, most in zip(parts, declared, strict=True):
         assert farthest(part, replaced=True) > most
@@ -73,8 +73,8 @@ def test_the_split_is_fixed_adds_up_and_is_reported():
     ]
     whole = 1 / sqrt(sum(1 / m**2 for m in multipliers))
     shares = [(whole / m) ** 2 for m in multipliers]
-    assert shares == pytest.approx(SHARES)
-    assert sum(SHARES) == pytest.approx(1)
+    assert shares == pytest.approx(FRACTIONS)
+    assert sum(FRACTIONS) == pytest.approx(1)
     assert plan.event.curve(budget.neighbors).fits(budget)
     assert any("20%" in a and "60%" in a for a in plan.assumptions)
 

@@ -12,7 +12,7 @@ from tests.recommend.doubles import MeansSolver
 
 from tacit._release_log import recording, replaying
 from tacit.recommend import MatrixCompletion
-from tacit.recommend.ratings.columns import as_numbers, listed
+from tacit.recommend.ratings.columns import as_numbers, distinct_cells
 from tacit.recommend.ratings.reading import read_ratings
 
 DAY = dt.date(2020, 1, 1)
@@ -172,7 +172,7 @@ def test_columns_of_any_declared_type_are_read(column):
 
 def test_what_python_has_no_value_for_is_no_label_and_leaves_the_others():
     text = pa.array([b"x", b"\xff", b"y"]).view(pa.string())
-    labels, codes = listed(text)
+    labels, codes = distinct_cells(text)
     assert [labels[code] for code in codes] == ["x", None, "y"]
     frame = pa.table({"user": text, "item": [0, 1, 1], "rating": [1, 2, 3]})
     with pytest.raises(ValueError, match=r"^ratings must have a user in each row"):

@@ -6,7 +6,7 @@ import pytest
 
 from tacit.recommend.ratings.facts import Catalogue
 from tacit.recommend.ratings.reading import read_ratings
-from tacit.recommend.ratings.table import Ratings, settled
+from tacit.recommend.ratings.table import Ratings, grouped
 
 
 def some_ratings(seed, n_users=50, n_items=30, most=20):
@@ -69,8 +69,8 @@ def test_rows_do_not_depend_on_the_order_in_which_ratings_come(seed):
     items = rng.integers(0, 9, 400).astype(np.int32)
     values = rng.normal(size=400).astype(np.float32)
     order = rng.permutation(400)
-    one = settled(users, items, values, 7)
-    two = settled(users[order], items[order], values[order], 7)
+    one = grouped(users, items, values, 7)
+    two = grouped(users[order], items[order], values[order], 7)
     for found, again in zip(one, two, strict=True):
         np.testing.assert_array_equal(found, again)
     for user in range(7):
@@ -109,7 +109,7 @@ def test_labels_of_the_catalogue_have_places():
     for odd in (np.nan, Decimal("NaN"), Decimal("sNaN"), Decimal("1.5"), 2**70, 1j):
         assert counted.position(odd) == -1
     assert counted.position(Decimal(2)) == counted.position(Fraction(4, 2)) == 2
-    assert counted.of_texts().position("2") == 2
+    assert counted.as_strings().position("2") == 2
 
 
 @pytest.mark.parametrize(

@@ -361,14 +361,14 @@ def test_columns_are_three_names(columns):
 
 def test_scratch_files_have_no_name_and_are_the_owners(tmp_path, monkeypatch):
     seen = []
-    make = reading._nameless
+    make = reading._unnamed_file
 
     def watched(scratch):
         file = make(scratch)
         seen.append(stat.S_IMODE(os.fstat(file.fileno()).st_mode))
         return file
 
-    monkeypatch.setattr(reading, "_nameless", watched)
+    monkeypatch.setattr(reading, "_unnamed_file", watched)
     table = read_ratings(ROWS, scratch=tmp_path, **TERMS)
     assert seen == [0o600] * 3
     assert list(tmp_path.iterdir()) == []
@@ -377,14 +377,14 @@ def test_scratch_files_have_no_name_and_are_the_owners(tmp_path, monkeypatch):
 
 
 def test_a_scratch_folder_that_is_none_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match=r"^scratch must be a folder that is there"):
+    with pytest.raises(ValueError, match=r"^scratch must be an existing folder"):
         read_ratings(ROWS, scratch=tmp_path / "nowhere", **TERMS)
 
     def full(**terms):
         raise OSError
 
     monkeypatch.setattr(reading.tempfile, "TemporaryFile", full)
-    with pytest.raises(ValueError, match=r"^scratch must be a folder with room"):
+    with pytest.raises(ValueError, match=r"^scratch must be a writable folder with room"):
         read_ratings(ROWS, scratch=tmp_path, **TERMS)
 
 

@@ -61,7 +61,7 @@ def test_the_sentence_follows_from_offsets_and_vectors():
     assert side([0, 0, 0.0]).released.startswith("NOTHING")
     # offsets that noise has shrunk to a thousandth of the range tell nothing
     assert side([0, 0.002, -0.002]).released.startswith("NOTHING")
-    assert side([0, 0.5, 0]).released.startswith("item offsets alone")
+    assert side([0, 0.5, 0]).released.startswith("only item offsets")
     assert "no item offsets" in side([0, 0, 0.0], ones).released
     assert side([0, 0.5, 0], ones).released.startswith("item offsets and item vectors")
 

@@ -144,7 +144,7 @@ def test_other_pairs_are_refused_without_being_quoted(fitted, pairs, message):
         ({1: np.nan}, "finite"),
         ({1: np.inf}, "finite"),
         ({1: "secret"}, "numbers"),
-        (([1, 2], [3.0]), "as many items as values"),
+        (([1, 2], [3.0]), "two lists of equal length"),
         ([1.0, 2.0], "one for each of 9 items"),
         ([[1.0] * 9], "numbers"),
         ([[1, 2], [3]], "numbers"),

@@ -1,4 +1,4 @@
-"""The parts of ``tacit recommend``: public items, the fit, rows of users' own."""
+"""Parts of ``tacit recommend``: public items, the fit, and rows of single users."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ FIXED = {
     "scratch": "--scratch",
     "verbose": "--quiet",
 }
-# Names of a column of users, in small letters
+# Names of a column of users, in lower case
 USERS = ("user", "user_id", "userid", "users", "uid")
 # Digits of a number that can be one of items, or the label of one
 MOST_DIGITS = 19
-# What may go wrong with the ledger once a fit is paid for, and must not lose it
-TROUBLE = (ValueError, LedgerUnavailable, LedgerDamaged)
+# Errors of the ledger after the charge, which must not lose the fit
+LEDGER_ERRORS = (ValueError, LedgerUnavailable, LedgerDamaged)
 
 
 def item_files(items: str) -> list[Path]:
@@ -74,7 +74,7 @@ def catalogue(
 ) -> int | list[int] | list[str]:
     """Return the public items: their number, or their labels from a file.
 
-    Labels are whole numbers where all of them are written as such, and else texts.
+    Labels are integers where all of them are written as such, and otherwise strings.
     """
     if items.isdecimal():
         if len(items) > MOST_DIGITS:
@@ -100,10 +100,12 @@ def catalogue(
         with reading("--items"):
             labels = [label_of(label) for label in cells]
     if not labels or len(set(labels)) != len(labels) or not all(labels):
-        raise Rejected("--items must list at least one item, and none of them twice.")
+        raise Rejected(
+            "--items must list at least one item, without duplicates or empty labels."
+        )
     numbers = [int(label) for label in labels if _is_number(label)]
     found = numbers if len(numbers) == len(labels) else labels
-    with reading("--items"):  # what cannot be written is no label
+    with reading("--items"):  # a label that cannot be saved is invalid
         listed = can_be_listed(found)
     if not listed:
         raise Rejected("--items must be fewer: their list is too long to be saved.")
@@ -120,7 +122,7 @@ def _is_of(path: Path, ratings: Path) -> bool:
 def model_for(
     solver: str, rank: int | None, settings: dict[str, Any], **parameters: Any
 ) -> Any:
-    """Return the estimator, or refuse what neither it nor its solver has."""
+    """Return the estimator; reject parameters that neither it nor its solver has."""
     make = SOLVERS[solver]
     known = {field.name for field in fields(make)}
     make_model: Any = MatrixCompletion
@@ -144,12 +146,12 @@ def model_for(
             raise Rejected(
                 f"--set must give numbers where {solver} takes numbers; see its page."
             ) from None
-    is_seeded(model.random_state)  # rejects what is no seed, before any row is read
+    is_seeded(model.random_state)  # rejects an invalid seed before any row is read
     return model
 
 
 def plan_facts(model: Any, ledger: Any) -> dict[str, Any]:
-    """Return what would be spent; reads no rating."""
+    """Return the plan and its charge; reads no rating."""
     if model.expected_users is None:
         raise Rejected(
             "--plan reads no rating: give --expected-users, the number of users."
@@ -182,7 +184,7 @@ def fitted(
     label: str,
     shown: bool,
 ) -> None:
-    """Read, refuse what cannot be paid, charge, and fit then."""
+    """Read, check the budget, charge, and fit."""
     # a delta that is left out follows the number of users, and is never too large
     given = Budget(model.epsilon, model.delta or 0.0, model.neighbors)
     warn_of_budget(given, model.expected_users)
@@ -197,11 +199,12 @@ def write(
 ) -> dict[str, Any]:
     """Write the item side, its report and its card; note it in the ledger.
 
-    The fit is paid for: what goes wrong with the ledger now is told, and loses nothing.
+    The fit is charged: from here on, errors of the ledger are reported and lose
+    nothing.
     """
     side, privacy = model.factors_, model.privacy_
     n_users = None
-    if privacy.guarantee.neighbors is Neighbors.REPLACE_ONE:  # else nobody may know it
+    if privacy.guarantee.neighbors is Neighbors.REPLACE_ONE:  # otherwise it is private
         n_users = model.rows_._private_table.n_users
     planned = planned_completion(model, Catalogue.of(model.items), n_users or 1)
     failed: dict[str, str] = {}
@@ -229,10 +232,10 @@ def write(
     }
     if ledger is not None:
         try:
-            text = f"{label}: side.json has sha256 {found['digest']}"
-            ledger.note(text, refers_to=ledger.made[0])
+            note = f"{label}: side.json has sha256 {found['digest']}"
+            ledger.note(note, refers_to=ledger.made[0])
             found["ledger"] = account_facts(ledger)
-        except TROUBLE as error:
+        except LEDGER_ERRORS as error:
             failed["ledger"] = f"the charge stands; {error}"
             ledger = None
     return {**found, **write_reports(folder, read_side(folder), ledger)}
@@ -247,24 +250,24 @@ def _parameters(model: Any) -> dict[str, Any]:
     kept["rating_range"] = list(kept["rating_range"])
     if not isinstance(kept["solver"], str):
         kept["solver"] = repr(kept["solver"])
-    # who has the seed can take the noise off again
+    # with the seed, anyone can remove the noise
     return {**kept, "random_state": "fixed" if seeded else None}
 
 
 def _witness(ledger: Any, failed: dict[str, str]) -> dict[str, Any] | None:
-    """Return what a side keeps of the ledger that paid for it."""
+    """Return what a side keeps of the ledger that was charged."""
     if ledger is None:
         return None
     try:
         return {"dataset": ledger.dataset, "head": list(ledger.head)}
-    except TROUBLE as error:
+    except LEDGER_ERRORS as error:
         failed["ledger"] = f"the charge stands; {error}"
         return {"dataset": ledger.dataset, "head": None}
 
 
 @dataclass(frozen=True, eq=False)
 class OwnRow:
-    """What one user's ratings come to with an item side; it is hers alone."""
+    """Completed row of one user, from an item side and her ratings; for her only."""
 
     row: UserRow
     labels: Sequence[Any]
@@ -272,7 +275,7 @@ class OwnRow:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the side released, and how many items there are, rated and unknown."""
+        """What the side released, and the numbers of items, rated and unknown."""
         return {
             "items": len(self.labels),
             "rated": len(self.row.ratings),
@@ -285,8 +288,8 @@ class OwnRow:
         written, rated = self.row.catalogue.labels, self.row.ratings
         found = zip(self.labels, written, self.row.complete().tolist(), strict=True)
         return [
-            {"item": label, "prediction": prediction, "rated": text in rated}
-            for label, text, prediction in found
+            {"item": label, "prediction": prediction, "rated": name in rated}
+            for label, name, prediction in found
         ]
 
     def best(self, k: int) -> list[dict[str, Any]]:
@@ -302,10 +305,10 @@ class OwnRow:
 
 
 def own_row(side: Path, mine: Path, columns: tuple[str, str]) -> OwnRow:
-    """Take a user's own ratings to an item side; nothing else is read."""
+    """Combine an item side with a user's own ratings; nothing else is read."""
     found: SavedSide = read_side(side).estimator
-    # a file has labels as they are written
-    written = replace(found, catalogue=found.catalogue.of_texts())
+    # a file has labels as strings
+    written = replace(found, catalogue=found.catalogue.as_strings())
     ratings = _own_ratings(mine, columns)
     unknown = {label for label, _ in ratings if written.catalogue.position(label) < 0}
     with reading("MINE"):
@@ -313,7 +316,7 @@ def own_row(side: Path, mine: Path, columns: tuple[str, str]) -> OwnRow:
 
 
 def _own_ratings(mine: Path, columns: tuple[str, str]) -> list[tuple[str, float]]:
-    """Return items, by labels as they are written, and ratings of a file."""
+    """Return items, by labels as strings, and ratings of a file."""
     content = content_of(mine, "MINE")
     if content.lstrip()[:1] in (b"{", b"["):
         with reading("MINE"):
@@ -328,7 +331,7 @@ def _own_ratings(mine: Path, columns: tuple[str, str]) -> list[tuple[str, float]
                 for name, column in zip(table.column_names, table.columns, strict=True)
                 if name not in columns
             }
-    _refuse_users(labels, others)
+    _check_one_user(labels, others)
     with reading("MINE"):
         return [
             (label_of(label), _number(value))
@@ -337,24 +340,24 @@ def _own_ratings(mine: Path, columns: tuple[str, str]) -> list[tuple[str, float]
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, of which no part would be lost."""
+    """Return a JSON object, whose keys must not repeat."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError
     return found
 
 
-def _refuse_users(labels: list[Any], others: dict[str, list[Any]]) -> None:
-    """Refuse what looks like the ratings of several users: it has a column of them.
+def _check_one_user(labels: list[Any], others: dict[str, list[Any]]) -> None:
+    """Reject what looks like the ratings of several users, as it has a column of users.
 
-    It is called so, or it tells ratings of one item apart.
+    The column has such a name, or it differs between ratings of one item.
     """
     repeated = len(set(map(repr, labels))) < len(labels)
     for name, cells in others.items():
         if (repeated or name.lower() in USERS) and len(set(map(repr, cells))) > 1:
             raise Rejected(
-                "MINE must hold the ratings of one user, and a column beside item and "
-                "rating tells several apart; keep the rows that are yours."
+                "MINE must have the ratings of one user, but a column besides item and "
+                "rating has several values; keep the rows that are yours."
             )
 
 
@@ -363,7 +366,7 @@ def _of_json(
 ) -> tuple[list[Any], list[Any], dict[str, list[Any]]]:
     """Return items and ratings of an object by items, of pairs, or of objects.
 
-    Last come all other parts of such objects, by their names.
+    Third are all other parts of such objects, by their names.
     """
     others: defaultdict[str, list[Any]] = defaultdict(list)
     if isinstance(data, dict):
@@ -382,7 +385,7 @@ def _of_json(
 
 
 def _is_number(label: str) -> bool:
-    """Return whether a label is a whole number as that is usually written."""
+    """Return whether a label is an integer in its usual form."""
     digits = label.removeprefix("-")
     if not digits.isascii() or not digits.isdecimal() or len(digits) > MOST_DIGITS:
         return False
@@ -396,12 +399,12 @@ def _number(cell: Any) -> float:
 
 
 def check_table(path: Path, force: bool, used: list[Path]) -> None:
-    """Refuse a file that a row cannot be written to."""
+    """Check that a row can be written to a file."""
     if path.suffix not in SUFFIXES:
         raise Rejected(f"--out must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
     check_file(path, [position for position in used if str(position) != "-"], "--out")
     if path.exists() and not force:
-        raise Rejected(f"{path} is there already; give another --out, or --force.")
+        raise Rejected(f"{path} exists already; give another --out, or --force.")
     try_writing(path, "--out")
 
 

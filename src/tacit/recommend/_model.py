@@ -1,4 +1,4 @@
-"""Private matrix completion: the item side is published, users finish their rows."""
+"""Private matrix completion: the item side is published, users complete their rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ Array = NDArray[np.float64]
 
 
 class MatrixCompletion(ExplicitSeed, BaseEstimator):
-    """Predict the ratings that users have not given, each user's from her own.
+    """Differentially private matrix completion.
+
+    It predicts the ratings that users have not given, each user's from the published
+    item side and her own ratings.
 
     Parameters
     ----------
@@ -46,7 +49,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     epsilon
         Privacy budget of the item side.
     delta
-        Probability with which the bound may fail; None for one over the squared number
+        The delta of the (epsilon, delta) guarantee. None is one over the squared number
         of users, which is public when neighbors replace a user.
     items
         Public catalogue: the number of items, which are then 0, 1 and so on, or a list
@@ -55,9 +58,9 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     rating_range
         Lowest and highest rating, set without the data. Others are clipped.
     max_ratings
-        Most ratings of a user that are used for what is published; all are used for
-        her own row, but for ``"gradient"``, whose rows use the same ones. None for what
-        the solver is best with: all for ``"als"``, 80 for the others.
+        Maximum number of ratings of a user that are used for what is published. Her own
+        row uses all of them, except with ``"gradient"``, whose rows use the same ones.
+        None is what the solver is best with: all for ``"als"``, 80 for the others.
     neighbors
         ``"replace_one"``, where the number of users is public and one user's ratings
         are others, or ``"add_or_remove_one"``.
@@ -83,13 +86,13 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     n_items_
         Number of items.
     privacy_
-        Promise, charge, assumptions, and what was released.
+        The `PrivacyReport`: guarantee, charge, assumptions, and what was released.
     released_
         What was released about items, as one sentence: offsets, vectors, both, or
         nothing beyond the noise.
     rows_
-        Rows of the users, `Rows`: ``rows_[user]`` is for that user alone. Copies,
-        pickles and saved models have none.
+        Rows of the users, `Rows`: ``rows_[user]`` is for that user only. Copies,
+        pickles and saved models do not have them.
 
     Notes
     -----
@@ -151,13 +154,13 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         self.verbose = verbose
 
     def plan(self, n_users) -> CompletionPlan:
-        """Return what `fit` will do and spend on so many users; reads no rating.
+        """Return what `fit` will release and charge; reads no rating.
 
         Parameters
         ----------
         n_users
-            Number of users, which is public or a guess. With ``"add_or_remove_one"``,
-            a fit does not know it: give `expected_users` for it to do as planned.
+            Number of users, which is public or a guess. With ``"add_or_remove_one"``, a
+            fit does not know it: give `expected_users` for the fit to follow the plan.
         """
         at_least(1, n_users=n_users)
         check_parameters(self)
@@ -186,7 +189,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         columns
             Names of the columns of user, item and rating, in a frame or a file.
         ledger
-            Account of the data set to charge; None opens one for this fit alone.
+            Ledger of the data set to charge. None opens one for this fit only.
         """
         with alone(self), all_or_nothing(self):
             if y is not None:
@@ -230,13 +233,13 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
 
     @property
     def released_(self) -> str:
-        """What was released about items, from the item side alone."""
+        """What was released about items, as one sentence that the item side implies."""
         check_is_fitted(self, "factors_")
         return self.factors_.released
 
     @property
     def rows_(self) -> Rows:
-        """Rows of the users, each for its owner alone."""
+        """Rows of the users, each for its owner only."""
         check_is_fitted(self, "factors_")
         rows = vars(self).get("_private_rows")
         if rows is None:
@@ -247,11 +250,11 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         return rows
 
     def predict(self, pairs) -> Array:
-        """Return predicted ratings, each of which is for its user alone.
+        """Return predicted ratings, each of which is for its user only.
 
-        A user who was not there in the fit is as one who has rated nothing, here and
-        in `recommend` and ``rows_``, and gets what the item side alone says. An item
-        that is not in the catalogue has no prediction, and is refused.
+        A user who was not in the fit is treated as one who has rated nothing, here and
+        in `recommend` and ``rows_``, and gets a prediction from the item side only. An
+        item that is not in the catalogue is an error.
 
         Parameters
         ----------
@@ -264,7 +267,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         return rows.at(users, positions)
 
     def score(self, pairs, ratings=None) -> float:
-        """Return minus the root of the mean squared error, which is not private.
+        """Return the negative root mean squared error, which is not private.
 
         Parameters
         ----------
@@ -283,15 +286,16 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         return -float(np.sqrt(np.mean((predicted - truth) ** 2)))
 
     def recommend(self, user, k=10) -> Top:
-        """Return the best items that a user has not rated, for her alone.
+        """Return the best items that a user has not rated, for her only.
 
-        Items with equal predictions are in a fixed arbitrary order; where nothing about
-        items was released, these are all, and ``released_`` says so.
+        Items with equal predictions are in a fixed arbitrary order. These are all items
+        where nothing about items was released, which ``released_`` reports.
 
         Parameters
         ----------
         user
-            Her label. One who was not there in the fit is as one who has rated nothing.
+            Her label. A user who was not in the fit is treated as one who has rated
+            nothing.
         k
             Number of items.
         """
@@ -300,8 +304,8 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     def complete_row(self, ratings) -> Array:
         """Return a predicted rating for each item, from one user's ratings.
 
-        She may be anyone: this is what a user's own device does, and also serves those
-        who come after the fit, for whom nothing is charged.
+        She may be anyone: this is what a user's own device computes, and it also serves
+        users who come after the fit. It costs no budget.
 
         Parameters
         ----------
@@ -323,11 +327,11 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         return Catalogue.of(self.items)
 
     def _counted(self, n_users) -> int:
-        """Return the number of users where it is public, and else any number."""
+        """Return the number of users where it is public, and otherwise any number."""
         if Neighbors.of(self.neighbors) is not Neighbors.REPLACE_ONE:
             return 1
         if n_users == 0:
-            raise ValueError("ratings must be of one user at least, got none.")
+            raise ValueError("ratings is empty: at least one user is needed.")
         return n_users
 
     def __getstate__(self):

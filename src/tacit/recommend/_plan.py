@@ -1,8 +1,7 @@
-"""What a fit will do and spend, from parameters and public facts alone."""
+"""What a fit will release and charge, from parameters and public facts only."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -14,64 +13,58 @@ from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.privacy.report import in_words
 from tacit.recommend.ratings.facts import Catalogue, RatingFacts, checked_range
-from tacit.recommend.solvers.als import ALSPlan, PrivateALS
-from tacit.recommend.solvers.frank_wolfe import (
-    FrankWolfeCompletion,
-    FrankWolfeCompletionPlan,
-)
-from tacit.recommend.solvers.gradient import (
-    ProjectedGradientCompletion,
-    ProjectedGradientCompletionPlan,
-)
+from tacit.recommend.solvers.als import PrivateALS
+from tacit.recommend.solvers.base import CompletionSolver
+from tacit.recommend.solvers.frank_wolfe import FrankWolfeCompletion
+from tacit.recommend.solvers.gradient import ProjectedGradientCompletion
 from tacit.recommend.solvers.item_means import ItemMeans
-from tacit.recommend.solvers.moments import NoisyMoments
 from tacit.recommend.solvers.svd import CleansedSVD, SVDCompletion
 from tacit.solvers import Plan
 
-__all__ = [
-    "SOLVERS",
-    "SUMS",
-    "CompletionPlan",
-    "check_parameters",
-    "planned_completion",
-]
+__all__ = ["SOLVERS", "CompletionPlan", "check_parameters", "planned_completion"]
 
+SOLVERS: dict[str, type[CompletionSolver]] = {
+    solver.name: solver
+    for solver in (
+        PrivateALS,
+        FrankWolfeCompletion,
+        SVDCompletion,
+        ProjectedGradientCompletion,
+        CleansedSVD,
+    )
+}
 
-# Most ratings of a user that are used, unless she or the catalogue has fewer. Noise
-# grows with it and so does what is learned of people who rate much; published figures
-# for private completion are for 50 to 100
-USUAL_MAX_RATINGS = 80
-# Ratings of a user for which a plan tells the noise on the mean of an item
+# Number of ratings of a user for which a plan reports the noise on the mean of an item
 USUAL_RATINGS = 20
 
 USER_LEVEL = (
     "protects a user: all her ratings together, how many there are and of which items"
 )
 JOINT = (
-    "joint privacy: what is published is the item side alone; a user's completed row "
-    "follows from it and from her own ratings, and is for her alone"
+    "joint privacy: only the item side is published; a user's completed row follows "
+    "from it and from her own ratings, and is for her only"
 )
 PUBLIC = "the catalogue of items and the range of ratings are public"
 
 
 @dataclass(frozen=True)
 class CompletionPlan:
-    """What a private completion will do and spend, before any rating is read.
+    """Plan of a private completion: releases and charge, before any rating is read.
 
     Parameters
     ----------
     budget
-        What the item side promises.
+        The (epsilon, delta) guarantee of the item side.
     facts
-        What is public about the ratings.
+        Public facts about the ratings.
     solver
         Name of the solver.
     plan
         Its own plan: sums over users, noise and steps.
     sums
-        The sums over users that will be published, in words.
+        Description of the sums over users that will be published.
     assumptions
-        What the promise rests on, in words.
+        The assumptions of the guarantee, in words.
     """
 
     budget: Budget
@@ -83,15 +76,15 @@ class CompletionPlan:
 
     @property
     def event(self) -> Event:
-        """What the ledger is charged, once, before the first sum over users."""
+        """Event that the ledger is charged, once, before the first sum over users."""
         return self.plan.event
 
     @property
     def mean_scale(self) -> float | None:
-        """Deviation of the noise on the mean of an item, in ratings; None without any.
+        """Standard deviation of the noise on the mean rating of an item, if any.
 
-        It is that for users who each rate as many items as is usual, evenly. What is
-        rated less has more.
+        It holds for users who each rate a usual number of items, evenly. The mean of an
+        item with fewer ratings has more noise.
         """
         means = getattr(self.plan, "means", None)
         if not isinstance(means, ItemMeans):
@@ -103,7 +96,7 @@ class CompletionPlan:
 
     @property
     def _rated(self) -> int:
-        """Ratings of a user that the noise on a mean is told for."""
+        """Number of ratings of a user that `mean_scale` is for."""
         return min(USUAL_RATINGS, self.facts.max_ratings)
 
     def __str__(self) -> str:
@@ -120,15 +113,15 @@ class CompletionPlan:
         ]
         if self.mean_scale is not None:
             lines.append(
-                f"noise        deviation {self.mean_scale:.2g} on the mean rating of "
-                f"an item, if each user rates {self._rated:,} items, evenly"
+                f"noise        standard deviation {self.mean_scale:.2g} on the mean "
+                f"rating of an item, if each user rates {self._rated:,} items, evenly"
             )
         others = (words for words in self.assumptions if self.sums not in words)
         return "\n".join([*lines, *(f"assumes      {words}" for words in others)])
 
 
 def check_parameters(model: Any) -> None:
-    """Refuse what no ratings could go with."""
+    """Reject parameters that are invalid whatever the ratings."""
     chosen_solver(model)
     if model.rating_range is None and model.items is None:
         raise ValueError(
@@ -141,7 +134,7 @@ def check_parameters(model: Any) -> None:
         at_least(1, max_ratings=model.max_ratings)
     if not isinstance(model.verbose, bool):
         at_least(0, verbose=model.verbose)
-    # what is wrong with the budget itself, whatever the number of users
+    # what is invalid in the budget itself, whatever the number of users
     budget = guaranteed_budget(
         model.epsilon, model.delta, model.neighbors, 2, counted="users"
     )
@@ -156,9 +149,9 @@ def check_parameters(model: Any) -> None:
 def planned_completion(
     model: Any, catalogue: Catalogue, n_users: int, *, guessed: bool = False
 ) -> CompletionPlan:
-    """Make the plan of a fit to so many users; reads no rating.
+    """Return the plan of a fit to a number of users; reads no rating.
 
-    Where the number of users is private, ``n_users`` counts if it was ``guessed``.
+    Where the number of users is private, ``n_users`` is used only if ``guessed``.
     """
     if model.delta is None and n_users < 2:
         raise ValueError(
@@ -173,7 +166,7 @@ def planned_completion(
         expected = n_users
     low, high = checked_range(model.rating_range)
     solver = chosen_solver(model)
-    usual = getattr(solver, "usual_max_ratings", USUAL_MAX_RATINGS)
+    usual = getattr(solver, "usual_max_ratings", CompletionSolver.usual_max_ratings)
     most = usual if model.max_ratings is None else model.max_ratings
     facts = RatingFacts(
         n_items=len(catalogue),
@@ -183,9 +176,10 @@ def planned_completion(
         max_ratings=min(len(catalogue), most or len(catalogue)),
     )
     plan = solver.plan(facts, budget)
-    known = next((n for n, kind in SOLVERS.items() if type(solver) is kind), None)
-    name = type(solver).__name__ if known is None else known
-    sums = f"those of {name}" if known is None else SUMS[name](solver, plan)
+    # facts that a class inherits need not hold for it
+    own = vars(type(solver))
+    name = own.get("name", type(solver).__name__)
+    sums = solver.sums(plan) if "sums" in own else f"those of {name}"
     return CompletionPlan(
         budget,
         facts,
@@ -204,14 +198,15 @@ def planned_completion(
 
 
 def chosen_solver(model: Any) -> Any:
-    """Return the solver of this name, or the object itself; refuse what is neither."""
+    """Return the solver of this name, or the given object after a check."""
     solver, noise = model.solver, model.noise
     check_noise(noise)
     names = ", ".join(repr(name) for name in SOLVERS)
     if isinstance(solver, str):
         if solver not in SOLVERS:
             raise ValueError(f"solver must be one of {names}, got {shown(solver)}.")
-        return SOLVERS[solver](noise=noise)
+        make: Any = SOLVERS[solver]
+        return make(noise=noise)
     if isinstance(solver, type) or not all(
         callable(getattr(solver, method, None)) for method in ("plan", "run")
     ):
@@ -224,72 +219,3 @@ def chosen_solver(model: Any) -> Any:
             f"noise={noise!r} is for solvers given by name; set it on the solver."
         )
     return solver
-
-
-SOLVERS: dict[str, Any] = {
-    "als": PrivateALS,
-    "frank_wolfe": FrankWolfeCompletion,
-    "svd": SVDCompletion,
-    "gradient": ProjectedGradientCompletion,
-    "cleansed_svd": CleansedSVD,
-}
-
-
-def _of_als(solver: PrivateALS, plan: ALSPlan) -> str:
-    rounds = len(plan.rounds)
-    gains = "" if plan.choice is None else ", and how much candidate vectors gain users"
-    if not rounds:
-        return f"counts and means of items, once, and no direction (rank 0){gains}"
-    return (
-        f"counts and means of items, then in up to {_times(rounds, 'round')} products "
-        "of ratings with users' coefficients and second moments of these, for up to "
-        f"{_times(plan.rank, 'direction')} (rank), or counts and means again where "
-        f"these would be noise{gains}"
-    )
-
-
-def _of_frank_wolfe(
-    solver: FrankWolfeCompletion, plan: FrankWolfeCompletionPlan
-) -> str:
-    means = "" if plan.means is None else "counts and means of items, then "
-    many = any(isinstance(each, NoisyMoments) for each in plan.directions)
-    what = "second moments of" if many else f"{solver.n_products:,} products with"
-    lengths = len(plan.lengths)
-    length = f", and lengths of {lengths:,} of them" if lengths else ""
-    # the published walk pays for a step that it does not take
-    taken = plan.n_iter - (solver.step == "published")
-    return f"{means}in up to {_times(taken, 'step')} {what} users' residuals{length}"
-
-
-def _of_svd(solver: SVDCompletion, plan: Plan) -> str:
-    return (
-        "second moments of users' ratings, once, for up to "
-        f"{_times(solver.rank, 'direction')} (rank)"
-    )
-
-
-def _of_gradient(
-    solver: ProjectedGradientCompletion, plan: ProjectedGradientCompletionPlan
-) -> str:
-    return f"second moments of users' rows, in {_times(len(plan.step_sizes), 'step')}"
-
-
-def _of_cleansed(solver: CleansedSVD, plan: Plan) -> str:
-    return (
-        "counts and means of items, then second moments of what is left and their "
-        f"weights, once, for up to {_times(solver.rank, 'direction')} (rank)"
-    )
-
-
-def _times(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-# What a plan of each of them publishes of users, in words for plan and report
-SUMS: dict[str, Callable[[Any, Any], str]] = {
-    "als": _of_als,
-    "frank_wolfe": _of_frank_wolfe,
-    "svd": _of_svd,
-    "gradient": _of_gradient,
-    "cleansed_svd": _of_cleansed,
-}

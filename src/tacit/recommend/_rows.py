@@ -1,4 +1,4 @@
-"""Completed rows, each of which is for the user whose ratings it follows from."""
+"""Completed rows, each for the user whose ratings it is computed from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = ("user", "item")
 
 
 def paired(pairs: Any, catalogue: Catalogue) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the users' labels and the items' places; refuse items that are not there.
+    """Return labels of users and positions of items, which must be in the catalogue.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def _columns(pairs: Any) -> tuple[list[Any], list[Any]]:
                 f"{pairs.shape}."
             )
         return pairs[:, 0].tolist(), pairs[:, 1].tolist()
-    # row by row, as an array would make texts of numbers next to texts
+    # row by row, as an array would make strings of numbers next to strings
     try:
         rows = [tuple(pair) for pair in pairs]
     except TypeError:
@@ -70,7 +70,7 @@ def _columns(pairs: Any) -> tuple[list[Any], list[Any]]:
 def cells_of(column: Any) -> list[Any]:
     """Return the labels of a frame's column as values of Python.
 
-    An array would make floats of whole numbers where another label is missing.
+    An array would make floats of integers where another label is missing.
     """
     if hasattr(column, "iloc"):  # of pandas, whose categories would be such an array
         column = column.astype(object)
@@ -115,7 +115,7 @@ class Top(NamedTuple):
     """Items in the order of their predicted ratings, the best first.
 
     Where nothing about items was released, all predictions of a user are equal and the
-    order is arbitrary; `ItemSide.released` says so.
+    order is arbitrary; `ItemSide.released` reports it.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Top(NamedTuple):
 
 
 class _NotCopied:
-    """What holds ratings, and is left out of copies and pickles by itself too."""
+    """Object with ratings, which can be neither copied nor pickled."""
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
@@ -141,9 +141,9 @@ class _NotCopied:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UserRow(_NotCopied):
-    """What one user has: the published item side, and her own ratings.
+    """Published item side and the ratings of one user.
 
-    Whatever it returns is for her alone.
+    Whatever it returns is for her only.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class UserRow(_NotCopied):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows(_NotCopied):
-    """The rows of all users, which are handed out one by one to their owners.
+    """Rows of all users, which are handed out one by one to their owners.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class Rows(_NotCopied):
     def __getitem__(self, user: Any) -> UserRow:
         """Return the row of a user, by her label.
 
-        One who is not known, by ``in``, is as one who has rated nothing.
+        A user who is not known, by ``in``, is treated as one who has rated nothing.
         """
         table = self._private_table
         position = table.position(user)
@@ -242,7 +242,7 @@ class Rows(_NotCopied):
         return UserRow(self.side, table.catalogue, row)
 
     def at(self, users: Sequence[Any], items: Positions) -> Array:
-        """Return predictions for pairs of a user's label and an item's place."""
+        """Return predictions for pairs of a user's label and an item's position."""
         table = self._private_table
         positions = np.array([table.position(user) for user in users], dtype=np.intp)
         out = np.empty(len(positions))
@@ -276,7 +276,7 @@ def _blocks_of(positions: Positions) -> Iterator[tuple[Positions, Positions]]:
 
 
 def _rows_at(table: Ratings, positions: Positions) -> Ratings:
-    """Return the rows at these places, and empty ones for places below zero."""
+    """Return the rows at these positions, and empty rows for negative positions."""
     nothing = (np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32))
     rows = [table.row(i) if i >= 0 else nothing for i in positions.tolist()]
     indptr = np.zeros(len(rows) + 1, dtype=np.int64)
@@ -290,7 +290,7 @@ def _rows_at(table: Ratings, positions: Positions) -> Ratings:
 
 
 def own_ratings(given: Any, catalogue: Catalogue, side: ItemSide) -> Ratings:
-    """Return one user's ratings, given in one of many ways, as a row.
+    """Return one user's ratings, given in any of several forms, as a row.
 
     Parameters
     ----------
@@ -321,7 +321,9 @@ def own_ratings(given: Any, catalogue: Catalogue, side: ItemSide) -> Ratings:
     elif isinstance(given, tuple) and len(given) == 2 and _is_list(given[0]):
         labels, values = list(given[0]), _numbers(given[1])
         if len(labels) != len(values):
-            raise ValueError("ratings must have as many items as values.")
+            raise ValueError(
+                "ratings must be two lists of equal length, items and values."
+            )
     else:
         whole = _numbers(given)
         if len(whole) != len(catalogue):
@@ -358,7 +360,7 @@ def _is_list(given: Any) -> bool:
 
 
 def _numbers(values: Any) -> Array:
-    """Return a list of numbers in floats, or refuse it without showing any."""
+    """Return a list of numbers as floats; an error shows none of them."""
     found = given_numbers(values)
     if found is None:
         raise ValueError(

@@ -68,8 +68,8 @@ def command() -> None:
     type=click.Choice(["replace_one", "add_or_remove_one"]),
     default="replace_one",
     show_default=True,
-    help="What becomes of one user with all ratings; with replace_one the number of "
-    "users is public.",
+    help="How neighboring data sets differ in one user with all ratings; with "
+    "replace_one the number of users is public.",
 )
 @click.option(
     "--expected-users",
@@ -86,12 +86,13 @@ def command() -> None:
 )
 @click.option("--solver", type=click.Choice(SOLVERS), default="als", show_default=True)
 @click.option(
-    "--rank", type=click.IntRange(1), help="Most directions of taste that are learned."
+    "--rank", type=click.IntRange(1), help="Maximum number of learned directions."
 )
 @click.option(
     "--max-ratings",
     type=click.IntRange(1),
-    help="Most ratings of a user that are used; noise grows with it, but for als.",
+    help="Maximum number of ratings of a user that are used; noise grows with it, "
+    "except for als.",
 )
 @settings_option
 @ledger_options
@@ -108,7 +109,7 @@ def command() -> None:
     "--overwrite",
     "force",
     is_flag=True,
-    help="Replace a side that is there.",
+    help="Replace an existing side.",
 )
 @click.option(
     "--scratch",
@@ -119,7 +120,7 @@ def command() -> None:
     "--plan",
     "only_plan",
     is_flag=True,
-    help="Say what will be spent and end; reads no rating and charges nothing.",
+    help="Show the plan and its charge, and exit; reads no rating and charges nothing.",
 )
 @click.option("--quiet", is_flag=True, help="No progress bars.")
 @json_option
@@ -143,11 +144,11 @@ def fit(
     as_json: bool,
     **parameters: Any,
 ) -> None:
-    """Learn about items from RATINGS, and publish that alone.
+    """Learn about items from RATINGS, and publish only that.
 
     RATINGS has a row for each rating, of a user, an item and a number: a CSV file, a
     Parquet file or a folder of those; --plan needs none. All ratings of a user are
-    protected together. What is wrong with files, options or the budget is said before
+    protected together. Errors in files, options or the budget are reported before
     anything is charged.
     """
     require_ledger(ledger_url, no_ledger or only_plan)
@@ -170,7 +171,7 @@ def fit(
         out(as_json, facts, lambda console: _show_plan(console, facts))
         return
     if ratings is None:
-        raise Rejected("RATINGS must be given; --plan alone does without.")
+        raise Rejected("RATINGS must be given; only --plan works without.")
     if folder is None:
         raise Rejected("--out must name the folder for the item side.")
     label = "recommend" if label is None else label
@@ -190,9 +191,9 @@ def fit(
     "--out",
     "path",
     type=click.Path(path_type=Path),
-    help="File to write, .csv or .parquet; it tells what was rated, so keep it.",
+    help="File to write, .csv or .parquet; it reveals what was rated: keep it private.",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @json_option
 def row(
     side: Path,
@@ -235,14 +236,14 @@ def row(
     type=click.IntRange(1),
     default=10,
     show_default=True,
-    help="How many items.",
+    help="Number of items.",
 )
 @mine_options
 @json_option
 def top(
     side: Path, mine: Path, k: int, columns: tuple[str, str], as_json: bool
 ) -> None:
-    """Tell the items of SIDE that I would like best, among those I have not rated.
+    """Show the items of SIDE with the best predictions that I have not rated.
 
     MINE is as for 'tacit recommend row', and stays on this machine.
     """
@@ -275,7 +276,8 @@ def _show(console: Console, model: Any, written: dict[str, Any]) -> None:
         1 / written["rows"]
     ):
         console.print(
-            "warning      delta is above one over the number of users; take less"
+            "warning      delta is above one over the number of users; "
+            "take a smaller one"
         )
     for name, why in written["failed"].items():
         console.print(f"{name:12} FAILED: {why}", markup=False)
@@ -314,7 +316,7 @@ def _show_unknown(console: Console, data: dict[str, Any]) -> None:
     if data["unknown"]:
         console.print(
             f"left out     {data['unknown']} rating(s) of items that the side does not "
-            "know"
+            "have"
         )
 
 

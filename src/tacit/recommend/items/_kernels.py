@@ -21,7 +21,7 @@ def center(
     prior_count: float,
     levels: Array,
 ) -> None:
-    """Fill ``levels`` with shrunk means, and take them off ``values`` in place."""
+    """Fill ``levels`` with shrunk means, and subtract them from ``values`` in place."""
     for i in range(len(indptr) - 1):
         total = 0.0
         for at in range(indptr[i], indptr[i + 1]):
@@ -35,9 +35,9 @@ def center(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def scale_rows(indptr: Integers, values: Array, radius: float, scales: Array) -> None:
-    """Put rows into the unit ball in place, a row of ``radius`` or more onto it.
+    """Scale rows into the unit ball, in place; from ``radius`` on onto the sphere.
 
-    ``scales`` are what the rows were multiplied by.
+    ``scales`` are filled with the factors.
     """
     for i in range(len(indptr) - 1):
         square = 0.0
@@ -48,7 +48,7 @@ def scale_rows(indptr: Integers, values: Array, radius: float, scales: Array) ->
             values[at] *= scales[i]
 
 
-# A direction that ratings and ridge say less about than this, relatively, gets zero
+# A direction whose pivot is below this fraction of its diagonal entry gets zero
 FLAT = 1e-12
 
 
@@ -175,7 +175,7 @@ def interpolate(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def walk(
+def repeat_steps(
     indptr: Integers,
     items: NDArray[np.int32],
     values: Array,
@@ -197,11 +197,11 @@ def walk(
     """
     n_items, with_others = vectors.shape[1], len(others) > 0
     residuals, alongs = np.empty(n_items), np.empty(n_items)
-    # unsigned, for which no code is made that looks for places from the end
+    # unsigned, for which no code for negative indices is compiled
     positions = np.empty(n_items, np.uint64)
     for u in range(len(indptr) - 1):
         start, n = indptr[u], indptr[u + 1] - indptr[u]
-        rating, said = values[start : start + n], predicted[start : start + n]
+        rating, prediction = values[start : start + n], predicted[start : start + n]
         by_others = others[start : start + n]
         position, along, residual = positions[:n], alongs[:n], residuals[:n]
         for p in range(n):
@@ -212,18 +212,18 @@ def walk(
                 rating[p] *= row_norm / own
         radius = row_norm if row_norm < np.inf else own
         weight = row_weight(n, most)
-        said[:] = 0.0
+        prediction[:] = 0.0
         by_others[:] = 0.0
         for t in range(len(keeps)):
             vector = vectors[t]
             for p in range(n):
                 along[p] = vector[position[p]]
-                residual[p] = said[p] - rating[p]
+                residual[p] = prediction[p] - rating[p]
             product = dot(residual, along)
             keep, length = keeps[t], weight * lengths[t]
             step = length * product
             for p in range(n):
-                said[p] = keep * said[p] - step * along[p]
+                prediction[p] = keep * prediction[p] - step * along[p]
             if with_others:
                 for p in range(n):
                     rest = product - residual[p] * along[p]
@@ -231,11 +231,11 @@ def walk(
             for s in range(t):
                 coefficients[u, s] *= keep
             coefficients[u, t] = -step
-            norm = np.sqrt(dot(said, said))
-            # the whole row by one factor, which brings the rated part into the ball
+            norm = np.sqrt(dot(prediction, prediction))
+            # the whole row by one factor, which clips its rated part
             if norm > radius:
                 factor = radius / norm
-                said *= factor
+                prediction *= factor
                 by_others *= factor
                 for s in range(t + 1):
                     coefficients[u, s] *= factor
@@ -243,7 +243,7 @@ def walk(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def dot(a: Array, b: Array) -> float:
-    """Return a product of vectors, in an order that depends on their length alone."""
+    """Return the dot product, with an order of additions fixed by the length."""
     # four sums side by side, since each addition waits for the one before
     one, two, three, four = 0.0, 0.0, 0.0, 0.0
     whole = len(a) // 4 * 4
@@ -267,7 +267,7 @@ def row_weight(n: int, most: float) -> float:
 def unit_residuals(
     indptr: Integers, values: Array, predicted: Array, bound: float
 ) -> None:
-    """Put residuals over ``bound``, in the unit ball, in the place of predictions."""
+    """Replace predictions by residuals over ``bound``, clipped to the unit ball."""
     for u in range(len(indptr) - 1):
         row = predicted[indptr[u] : indptr[u + 1]]
         rating = values[indptr[u] : indptr[u + 1]]
@@ -293,10 +293,11 @@ def add_lengths(
     factor: float,
     sums: Integers,
 ) -> None:
-    """Add what decides the length of a step: slope and curvature along it.
+    """Add the derivative and the curvature of the squared error along a step.
 
-    The step goes from ``others`` to what the vector says of each rating by the other
-    ratings of the user, ``reach`` times; both numbers are per unit of ``reach``.
+    The step goes from ``others`` by ``reach`` times the prediction of each rating from
+    the other ratings of the user along the vector; both numbers are per unit of
+    ``reach``.
     """
     residual, along = np.empty(len(vector)), np.empty(len(vector))
     for u in range(len(indptr) - 1):
@@ -330,9 +331,9 @@ def descend(
     rows: Array,
     coefficients: Array,
 ) -> None:
-    """Take each user's row through all projections.
+    """Apply all steps and projections to each user's row.
 
-    ``rows`` are filled with what another step of descent leads to, over its radius,
+    ``rows`` are filled with the result of another step of descent, over its radius,
     unless they have no columns; ``coefficients`` with those of the last projection.
     """
     n_items, n_done = projections.shape[0], len(ranks)

@@ -115,7 +115,7 @@ class NeighborItems(ItemSide):
 
     @property
     def has_vectors(self) -> bool:
-        """Whether the covariance says anything of one item by another."""
+        """Whether the covariance is not zero."""
         return bool(self.covariance.any())
 
     def _at_home(self, ratings: Ratings) -> tuple[Array, Array]:

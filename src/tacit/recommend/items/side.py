@@ -29,11 +29,11 @@ __all__ = [
 
 
 Array = NDArray[np.float64]
-# Places where each user's ratings begin, her items in ascending order, and her numbers
+# Start of each user's ratings, her items in ascending order, and her values
 Block = tuple[NDArray[np.int64], NDArray[np.int32], Array]
 
-# Ratings that the prior mean is worth: levels of users differ about a third as much as
-# ratings of one user do
+# Weight of the prior level, in ratings: levels of users vary about a third as much as
+# ratings of one user
 USUAL_PRIOR_COUNT = 3.0
 
 
@@ -45,7 +45,7 @@ def centered(
 ) -> tuple[Block, Array]:
     """Return users' ratings less their levels, and the levels.
 
-    It is local and free: a level is a function of one user's ratings and of public
+    It costs no budget: a level is a function of one user's ratings and of public
     numbers, and its bits do not depend on the other users of the block.
 
     Parameters
@@ -55,9 +55,9 @@ def centered(
     prior_level
         Public level of a user of whom nothing is known.
     prior_count
-        Ratings that the prior level is worth.
+        Weight of the prior level, in ratings.
     offsets
-        Public offset of each item, which is taken off ratings first; None for none.
+        Public offset of each item, which is subtracted first; None for no offsets.
     """
     from tacit.recommend.items import _kernels as kernels  # noqa: PLC0415 - numba
 
@@ -82,14 +82,14 @@ def plain_arrays(ratings: Ratings) -> Block:
 
 
 def usual_row_norm(facts: RatingFacts) -> float:
-    """Return the norm of a row of most ratings that are half a half-width off."""
+    """Return the norm of a row of ``max_ratings`` half a half-width off the middle."""
     return facts.half_width / 2 * sqrt(facts.max_ratings)
 
 
 def unit_rows(
     ratings: Ratings, prior_level: float, row_norm: float
 ) -> tuple[Block, Array, Array]:
-    """Return rows less the users' levels, the levels, and what rows were scaled by.
+    """Return rows less the users' levels, the levels, and the factors of rows.
 
     A row of norm ``row_norm`` or less is divided by it, and a longer one by its own
     norm.
@@ -99,21 +99,21 @@ def unit_rows(
     block, levels = centered(ratings, prior_level)
     indptr, _, values = block
     scales = np.empty(len(levels))
-    # [spectral:clip] to one, less than the margin of the sums off
+    # [spectral:clip] to one, up to less than the margin of the sums
     kernels.scale_rows(indptr, values, row_norm, scales)
     return block, levels, scales
 
 
-# Part of the width of the range by which offsets must differ to tell items apart
+# Least spread of offsets that orders items, as a fraction of the range of ratings
 LEAST_SPREAD = 0.005
 
-# Numbers of a side that can be saved: two gigabytes with what is around them
+# Maximum of numbers of a side that can be saved: two gigabytes with the headers
 MOST_NUMBERS = 2**28 - 2**13
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UserSide:
-    """What users made of the item side, each from ratings of her own: it is secret.
+    """Private levels and coefficients of users, each from her own ratings.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class UserSide:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemSide(ABC):
-    """What a private fit publishes about items.
+    """Published item side of a private completion.
 
     A rating is predicted by the level of the user, the offset of the item, and the
     product of the user's coefficients with the item's vector. Level and coefficients
@@ -143,7 +143,7 @@ class ItemSide(ABC):
     vectors
         Vector of each item.
     offsets
-        Offset of each item, zero where none was paid for.
+        Offset of each item, zero where no offset was released.
     low, high
         Range of ratings.
     """
@@ -166,13 +166,13 @@ class ItemSide(ABC):
 
     @property
     def has_offsets(self) -> bool:
-        """Whether released offsets tell items apart, the same for all users."""
+        """Whether released offsets order items, the same for all users."""
         spread = float(np.max(self.offsets) - np.min(self.offsets))
         return spread >= LEAST_SPREAD * (self.high - self.low)
 
     @property
     def has_vectors(self) -> bool:
-        """Whether released vectors tell items apart, differently for each user."""
+        """Whether released vectors order items, differently for each user."""
         return bool(self.vectors.any())
 
     @property
@@ -187,8 +187,8 @@ class ItemSide(ABC):
             return "item vectors were released, and no item offsets"
         if self.has_offsets:
             return (
-                "item offsets alone were released: no direction of taste stood out "
-                "from the noise, so that all users get the same order of items"
+                "only item offsets were released: no direction of taste exceeded the "
+                "noise, so that all users get the same order of items"
             )
         return (
             "NOTHING about items was released beyond the noise: predictions are each "
@@ -198,7 +198,7 @@ class ItemSide(ABC):
         )
 
     def local(self, ratings: Ratings) -> UserSide:
-        """Return level and coefficients of each user, from her own ratings alone."""
+        """Return level and coefficients of each user, from her own ratings only."""
         found = list(in_order(self._at_home, ratings.blocks(), side_by_side=True))
         levels = [np.empty(0), *(levels for levels, _ in found)]
         coefficients = [
@@ -230,7 +230,7 @@ class ItemSide(ABC):
     def at(
         self, ratings: Ratings, users: NDArray[np.intp], items: NDArray[np.intp]
     ) -> Array:
-        """Return predictions for pairs of a user's place in ``ratings`` and an item."""
+        """Return predictions for pairs of a user and an item, by position."""
         sides = self.local(ratings)
         rows = sides._private_means[users] + self.offsets[items]
         rows += np.einsum(
@@ -242,16 +242,16 @@ class ItemSide(ABC):
 
 
 def check_size(n_items: int, each: int, less: str) -> None:
-    """Refuse a side that could not be saved once it is paid for.
+    """Reject, before the charge, a side that would be too large to be saved.
 
     Parameters
     ----------
     n_items
         Number of items.
     each
-        Most numbers that are published of each.
+        Maximum of published numbers of each item.
     less
-        What would make them fewer.
+        What reduces this number, for the error.
     """
     if n_items * each > MOST_NUMBERS:
         raise PlanError(

@@ -21,11 +21,11 @@ Array = NDArray[np.float64]
 
 
 class Visited(NamedTuple):
-    """Where the steps took some users; it is secret.
+    """Private state of some users after the public steps.
 
-    ``values`` are ratings less the level and the offsets, ``predicted`` what the steps
-    make of them, and ``others`` what they make of each from the user's other ratings,
-    or nothing.
+    ``values`` are ratings less the level and the offsets, ``predicted`` their
+    predictions, and ``others`` the predictions of each from the user's other ratings,
+    or empty.
     """
 
     levels: Array
@@ -39,27 +39,28 @@ class Visited(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WalkItems(ItemSide):
-    """Vectors and lengths of all steps, from which any user replays her own row.
+    """Item side of Frank-Wolfe: vectors and lengths of all steps.
 
-    In each step a user multiplies the residuals of her ratings with the vector of the
-    step, keeps a part of her row, and moves against the product along the vector.
+    Each user repeats the steps on her own row. In a step she multiplies the residuals
+    of her ratings with the vector, keeps a fraction of her row, and moves against the
+    product along the vector.
 
     Parameters
     ----------
     keeps
-        What is kept of a row in each step.
+        Fraction of a row that each step keeps.
     lengths
-        What the product is multiplied by in each step.
+        Factor of the product in each step.
     strengths
         Eigenvalue of each step, less its noise, in units of the squared bound on rows.
     prior_level
         Level of a user of whom nothing is known.
     max_ratings
-        Ratings of a user that the lengths are for. The product of one with more is
-        that of as many, on average.
+        Number of ratings of a user that the lengths are for. With more, the product is
+        scaled down to this number.
     row_norm
-        Norm to which ratings and predictions of a user are clipped; None where neither
-        is, and predictions are no longer than the user's ratings.
+        Norm to which ratings and predictions of a user are clipped. With None, ratings
+        are not clipped, and predictions to the norm of the user's ratings.
 
     Notes
     -----
@@ -88,15 +89,15 @@ class WalkItems(ItemSide):
         row_norm: float | None = None,
     ) -> WalkItems:
         """Return the side before the first step."""
-        none = np.empty(0)
+        empty = np.empty(0)
         return cls(
             np.empty((len(offsets), 0)),
             offsets,
             low,
             high,
-            none,
-            none,
-            none,
+            empty,
+            empty,
+            empty,
             prior_level,
             max_ratings,
             row_norm,
@@ -119,7 +120,7 @@ class WalkItems(ItemSide):
         return at.levels, at.coefficients
 
     def visited(self, ratings: Ratings, *, with_others: bool = True) -> Visited:
-        """Return where all steps take some users."""
+        """Return the state of some users after all steps."""
         from tacit.recommend.items import _kernels as kernels  # noqa: PLC0415 - Numba
 
         block, levels = centered(ratings, self.prior_level, offsets=self.offsets)
@@ -127,7 +128,7 @@ class WalkItems(ItemSide):
         predicted = np.empty_like(values)
         others = np.empty(len(values) if with_others else 0)
         coefficients = np.zeros((len(levels), len(self.keeps)))
-        kernels.walk(
+        kernels.repeat_steps(
             indptr,
             items,
             values,
@@ -157,17 +158,18 @@ BLOCK_NUMBERS = 2**22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReplayedItems(ItemSide):
-    """Public projections, through which each user takes her own row.
+    """Item side of projected gradient descent: the public projection of each step.
 
-    A row starts from zero. Each step moves it towards the user's ratings, clips it,
-    and multiplies it by a public matrix ``V diag(shrink) V^T``.
+    Each user repeats the steps on her own row, which starts from zero. Each step moves
+    it towards her ratings, clips it, and multiplies it by the public matrix
+    ``V diag(shrink) V^T``.
 
     Parameters
     ----------
     projections
         Directions of all steps, one step's columns after the other's.
     shrinks
-        What each direction is multiplied by.
+        Factor of each direction.
     ranks
         Number of directions of each step that was made.
     step_sizes, radii
@@ -176,9 +178,9 @@ class ReplayedItems(ItemSide):
     row_norm
         Norm that rows of ratings are clipped to, in ratings.
     max_ratings
-        Most ratings of a user that are used.
+        Maximum number of ratings of a user that are used.
     key
-        What decides on these, the same for all users.
+        Key of their selection, the same for all users.
 
     Notes
     -----
@@ -206,9 +208,9 @@ class ReplayedItems(ItemSide):
         )
 
     def next_rows(self, ratings: Ratings) -> Iterator[Callable[[], Block]]:
-        """Yield what makes users' rows after another step, over its radius.
+        """Yield functions for users' rows after another step, over its radius.
 
-        They are secret.
+        The rows are private.
         """
         users = max(1, BLOCK_NUMBERS // self.n_items)
         return (partial(self._next, block) for block in ratings.blocks(users))
@@ -224,7 +226,7 @@ class ReplayedItems(ItemSide):
         levels, scales, coefficients = self._descend(
             block, np.empty((block.n_users, 0))
         )
-        # rows that were clipped are made long again: that is up to each user
+        # the clipping of her ratings is undone, which is up to each user
         return levels, coefficients / scales[:, None]
 
     def _descend(self, block: Ratings, rows: Array) -> tuple[Array, Array, Array]:

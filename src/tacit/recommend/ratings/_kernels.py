@@ -1,4 +1,4 @@
-"""Rows in order, and a few ratings of each, one row at a time."""
+"""Rows of users: grouped, ordered, and limited in their number of ratings."""
 
 import numpy as np
 from numba import njit
@@ -14,7 +14,7 @@ SECOND = np.uint64(0x94D049BB133111EB)
 
 
 @njit(cache=True, nogil=True)
-def settle_rows(
+def group_rows(
     users: NDArray[np.uint16],
     items: NDArray[np.int32],
     bits: NDArray[np.uint32],
@@ -36,13 +36,13 @@ def settle_rows(
         starts[i + 1] += starts[i]
     # [ratings:row] item above, rating below, in bits that sort as ratings do
     keys = np.empty(len(users), dtype=np.uint64)
-    free = starts.copy()
+    ends = starts.copy()
     for k in range(len(users)):
         mask = ALL if bits[k] & SIGN else SIGN
-        keys[free[users[k]]] = (np.uint64(items[k]) << np.uint64(32)) | np.uint64(
+        keys[ends[users[k]]] = (np.uint64(items[k]) << np.uint64(32)) | np.uint64(
             bits[k] ^ mask
         )
-        free[users[k]] += 1
+        ends[users[k]] += 1
     word = np.empty(1, dtype=np.uint32)
     value = word.view(np.float32)
     end = 0
@@ -91,7 +91,7 @@ def keep_rows(
 
     Where a row is longer, each of its items waits a time that is exponential with the
     item's weight as its rate, and the first ones are kept, in the order of items. The
-    times follow from the key and from what the row holds.
+    times follow from the key and from the content of the row.
     """
     for i in range(len(indptr) - 1):
         begin, n = indptr[i], indptr[i + 1] - indptr[i]
@@ -101,7 +101,7 @@ def keep_rows(
                 out_items[end + k] = items[begin + k]
                 out_values[end + k] = values[begin + k]
             continue
-        # [recommend:kept] of the row's own content, and of nothing around it
+        # [recommend:kept] a hash of the key and the content of this row only
         one, two = key[0], key[1]
         for k in range(begin, begin + n):
             cell = (np.uint64(items[k]) << np.uint64(32)) | np.uint64(bits[k])

@@ -22,27 +22,27 @@ __all__ = [
     "UserCodes",
     "as_numbers",
     "batches",
+    "distinct_cells",
     "given_numbers",
     "is_csv",
-    "listed",
 ]
 
 
-# Rows of a batch, some hundred bytes each while they are told apart
+# Rows of a batch, some hundred bytes each while labels are encoded
 BATCH = 2**19
 
 NO_RATINGS = (
     "ratings must be a sparse matrix of users by items, rows of user, item and rating, "
     "a data frame with these columns, or the path of a CSV, Parquet or Arrow file or "
-    "of a folder of Parquet files; of a dense matrix make a sparse one, such as "
-    "scipy.sparse.coo_array, that stores what was rated alone."
+    "of a folder of Parquet files; convert a dense matrix to a sparse one, such as "
+    "scipy.sparse.coo_array, that stores only what was rated."
 )
 
 Batch = tuple[Any, Any, Any]
 
 
 def is_csv(source: Any) -> bool:
-    """Return whether this is the path of a file in which all labels are texts."""
+    """Return whether this is the path of a CSV file, whose labels are strings."""
     if not isinstance(source, str | os.PathLike):
         return False
     # a folder may have any name
@@ -60,7 +60,7 @@ def batches(source: Any, columns: Sequence[str]) -> Iterator[Batch]:
             stream = pa.RecordBatchReader.from_stream(source)
         except (pa.ArrowException, TypeError):  # one column, without a name
             raise ValueError(NO_RATINGS) from None
-        _refuse_lacking(stream.schema.names, columns)
+        _require_columns(stream.schema.names, columns)
         return _of_arrow(stream, columns)
     return _of_triples(source)
 
@@ -87,13 +87,13 @@ def _of_triples(source: Any) -> Iterator[Batch]:
         if isinstance(rows, np.ndarray):
             yield rows[:, 0], rows[:, 1], rows[:, 2]
         else:
-            # [ratings:cells] one text would make texts of all numbers to numpy
+            # [ratings:cells] NumPy would make strings of all numbers for one string
             users, items, ratings = map(list, zip(*rows, strict=True))
             yield users, items, ratings
 
 
 def _of_pandas(frame: Any, columns: Sequence[str]) -> Iterator[Batch]:
-    _refuse_lacking(list(frame.columns), columns)
+    _require_columns(list(frame.columns), columns)
     for first in range(0, len(frame), BATCH):
         rows = frame.iloc[first : first + BATCH]
         users, items, ratings = (_series(rows[name]) for name in columns)
@@ -108,7 +108,7 @@ def _series(series: Any) -> Any:
         try:
             column = pa.Array.from_pandas(series)
         except (pa.ArrowException, TypeError, ValueError):
-            pass  # a type that Arrow has not
+            pass  # a type that Arrow lacks
         else:
             if not isinstance(column.type, pa.BaseExtensionType):
                 return column
@@ -124,10 +124,10 @@ def _of_arrow(stream: Any, columns: Sequence[str]) -> Iterator[Batch]:
 
 
 def _of_path(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
-    # [ratings:lines] the reader of all tables, by which a line is a row whatever is in
-    # it: a reader of its own let the quotes of one user swallow the lines of others
+    # [ratings:lines] the reader of all tables, by which every line is a row: with
+    # quoted line breaks, the quotes of one user could swallow the lines of others
     table = open_table(path)
-    _refuse_lacking(table.names, columns)
+    _require_columns(table.names, columns)
     user, item, rating = columns
     for batch in table.read({user: "raw", item: "raw", rating: "number"}, BATCH):
         users, items = batch.column(user), batch.column(item)
@@ -136,12 +136,12 @@ def _of_path(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
         yield users, items, batch.column(rating)
 
 
-def _empty_as_missing(texts: Any) -> Any:
-    missing = pa.scalar(None, texts.type)
-    return compute.if_else(compute.equal(texts, ""), missing, texts)
+def _empty_as_missing(strings: Any) -> Any:
+    missing = pa.scalar(None, strings.type)
+    return compute.if_else(compute.equal(strings, ""), missing, strings)
 
 
-def _refuse_lacking(names: Sequence[Any], columns: Sequence[str]) -> None:
+def _require_columns(names: Sequence[Any], columns: Sequence[str]) -> None:
     for name in columns:
         if list(names).count(name) != 1:
             raise ValueError(
@@ -152,34 +152,34 @@ def _refuse_lacking(names: Sequence[Any], columns: Sequence[str]) -> None:
 
 
 class UserCodes:
-    """Users by the order in which they come, as each batch adds some.
+    """Positions of users in the order in which they first occur.
 
-    It holds each label, hence memory in proportion to the number of users.
+    It keeps each label, so that memory grows with the number of users.
     """
 
     def __init__(self) -> None:
         self._private_positions: dict[Hashable, int] = {}
 
     def of(self, column: Any) -> NDArray[np.int64]:
-        """Return the place of the user of each cell, new ones after the others."""
+        """Return the position of the user of each cell, new users after the others."""
         positions = self._private_positions
-        labels, codes = listed(column)
+        labels, codes = distinct_cells(column)
         found = list(map(positions.get, labels))
         for k in [k for k, position in enumerate(found) if position is None]:
             if _is_missing(labels[k]):
                 raise ValueError(
-                    "ratings must have a user in each row, a whole number or a text; "
+                    "ratings must have a user in each row, an integer or a string; "
                     "leave out rows without one."
                 ) from None
             found[k] = positions.setdefault(labels[k], len(positions))
         return np.array(found, dtype=np.int64)[codes]
 
 
-def listed(column: Any) -> tuple[list[Any], NDArray[np.int64]]:
-    """Return the different cells in the order they come, and which each cell is.
+def distinct_cells(column: Any) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the distinct cells in order of occurrence, and the index of each cell.
 
-    What can be no label, as a list, is None there. Other cells change nothing about
-    one: it is of the kind that it has itself, or that its column is declared to have.
+    A value that cannot be a label, such as a list, is None. A cell does not depend on
+    other cells: it has its own type, or the declared type of its column.
     """
     cells = _plain(column)
     if not isinstance(cells, list):
@@ -191,38 +191,38 @@ def listed(column: Any) -> tuple[list[Any], NDArray[np.int64]]:
             codes = encoded.indices.to_numpy().astype(np.int64)
             return _values(encoded.dictionary), codes
     try:
-        return _told_apart(cells)
+        return _distinct(cells)
     except (TypeError, ValueError):
-        return _told_apart([_label(cell) for cell in cells])
+        return _distinct([_label(cell) for cell in cells])
 
 
-def _told_apart(cells: list[Any]) -> tuple[list[Any], NDArray[np.int64]]:
+def _distinct(cells: list[Any]) -> tuple[list[Any], NDArray[np.int64]]:
     positions: dict[Hashable, int] = {}
     codes = [positions.setdefault(cell, len(positions)) for cell in cells]
     return list(positions), np.array(codes, dtype=np.int64)
 
 
 def as_numbers(column: Any) -> NDArray[np.float64]:
-    """Return ratings as numbers, or refuse what is no finite number."""
+    """Return ratings as finite numbers, which they must be."""
     cells = _plain(column)
     found = given_numbers(cells) if isinstance(cells, list) else _arrow_numbers(cells)
     if found is None or not np.isfinite(found).all():
         raise ValueError(
-            "ratings must be finite numbers, with none missing; leave out items that a "
-            "user did not rate."
+            "ratings must be finite numbers, and none may be missing; leave out items "
+            "that a user did not rate."
         ) from None
     return found
 
 
 def given_numbers(values: Any) -> NDArray[np.float64] | None:
-    """Return the numbers of a list or a column, or None for what is no such thing."""
+    """Return the numbers of a list or a column, or None for anything else."""
     if isinstance(values, str | bytes | Mapping) or getattr(values, "ndim", 1) != 1:
         return None
     try:
         cells = list(values)
         if all(map(_is_number, cells)):
             return np.array([float(cell) for cell in cells], dtype=np.float64)
-    except (TypeError, ValueError, ArithmeticError):  # none, or beyond all floats
+    except (TypeError, ValueError, ArithmeticError):  # not numbers, or too large
         pass
     return None
 
@@ -242,12 +242,12 @@ def _plain(column: Any) -> Any:
             return column.tolist()
         try:
             column = pa.array(np.ascontiguousarray(column))
-        except (pa.ArrowException, ValueError):  # types that Arrow has not
+        except (pa.ArrowException, ValueError):  # types that Arrow lacks
             return column.tolist()
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     while pa.types.is_dictionary(column.type) or _is_run(column):
-        # categories that no row has are no users
+        # categories that do not occur are not users
         runs = _is_run(column)
         try:
             column = run_end_decode(column) if runs else column.dictionary_decode()
@@ -279,7 +279,7 @@ def _values(array: Any) -> list[Any]:
 def _value(cell: Any) -> Any:
     try:
         return cell.as_py()
-    except (ValueError, ArithmeticError):  # a date after 9999, bytes that are no text
+    except (ValueError, ArithmeticError):  # a date after 9999, invalid UTF-8
         return None
 
 

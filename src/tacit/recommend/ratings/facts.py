@@ -16,7 +16,7 @@ from tacit._validate import at_least, plain, shown
 __all__ = ["Catalogue", "RatingFacts", "checked_range", "integer_id"]
 
 
-# places of items are kept in 32 bits
+# positions of items are stored in 32 bits
 MOST_ITEMS = 2**31 - 1
 # Steps of 32-bit numbers that a range of ratings has at least
 LEAST_STEPS = 1000
@@ -29,7 +29,7 @@ class Catalogue:
     Parameters
     ----------
     labels
-        Label of each item: whole numbers, or texts. A range has items 0 to n - 1.
+        Label of each item: integers, or strings. A range has items 0 to n - 1.
     """
 
     labels: Sequence[int] | Sequence[str]
@@ -53,8 +53,8 @@ class Catalogue:
             return cls(range(int(items)))
         if isinstance(items, Set):
             raise ValueError(
-                "items must be in an order, in which item vectors are published, and a "
-                "set has none; give a list."
+                "items must be ordered, as item vectors are published in their order, "
+                "got a set; give a list."
             )
         # of a table, parts are the names of its columns
         table = hasattr(items, "columns")
@@ -65,42 +65,42 @@ class Catalogue:
         if not labels:
             raise ValueError(
                 "items must be the number of items, or a list of their labels, all "
-                "whole numbers or all texts; it is the public catalogue."
+                "integers or all strings; it is the public catalogue."
             )
-        if not all(map(_can_be_written, labels)):
+        if not all(map(_can_be_saved, labels)):
             raise ValueError(
-                "items must be labels that can be written: texts in UTF-8 without "
-                "zeros, or whole numbers of 64 bits."
+                "items must be labels that can be saved: UTF-8 strings without null "
+                "characters, or 64-bit integers."
             )
         positions = {label: position for position, label in enumerate(labels)}
         if len(positions) < len(labels):
-            raise ValueError("items must be labels of which none is there twice.")
+            raise ValueError("items must be distinct labels; remove duplicates.")
         return cls(tuple(labels), positions)
 
     def in_words(self) -> str:
-        """Return what labels are, for those who have others in their ratings."""
+        """Describe the labels, for users whose ratings have other labels."""
         if self._positions is None:
-            return f"whole numbers from 0 to {len(self) - 1}"
-        kind = "texts" if isinstance(self.labels[0], str) else "whole numbers"
+            return f"integers from 0 to {len(self) - 1}"
+        kind = "strings" if isinstance(self.labels[0], str) else "integers"
         return f"{len(self)} {kind}"
 
     def position(self, label: Any) -> int:
-        """Return the place of a label, or -1 for what is not in the catalogue."""
+        """Return the position of a label, or -1 if it is not in the catalogue."""
         if self._positions is not None:
             try:
                 return self._positions.get(label, -1)
-            except Exception:  # what cannot be hashed is no label
+            except Exception:  # a value that cannot be hashed is not a label
                 return -1
         number = integer_id(label)
         return -1 if number is None or not 0 <= number < len(self) else number
 
-    def of_texts(self) -> Catalogue:
-        """Return the same items with their labels as they are written in a file."""
+    def as_strings(self) -> Catalogue:
+        """Return the same items with labels as strings, as in a CSV file."""
         return Catalogue.of([str(label) for label in self.labels])
 
 
 def integer_id(label: Any) -> int | None:
-    """Return a number that is whole, of whatever type, or None for other things."""
+    """Return a value of any type as an integer, or None if it is not one."""
     if isinstance(label, np.timedelta64):  # an integer to numpy
         return None
     if isinstance(label, Integral):
@@ -108,15 +108,15 @@ def integer_id(label: Any) -> int | None:
     if not isinstance(label, Real | Decimal | np.bool_):
         return None
     try:
-        # by the float first: a Decimal of few letters may have a billion digits
+        # by the float first: a short Decimal may have a billion digits
         number = int(label) if float(label).is_integer() else None
-    except (TypeError, ValueError, ArithmeticError):  # no finite number
+    except (TypeError, ValueError, ArithmeticError):  # not a finite number
         return None
     return number if number == label else None
 
 
 def _plain_labels(items: Iterable[Any]) -> list[int] | list[str] | None:
-    """Return labels as Python's own values, or None where they are none."""
+    """Return labels as Python's own values, or None if they are not labels."""
     try:
         cells = items.tolist() if isinstance(items, np.ndarray) else list(items)
     except TypeError:
@@ -128,19 +128,19 @@ def _plain_labels(items: Iterable[Any]) -> list[int] | list[str] | None:
     return None
 
 
-def _can_be_written(label: int | str) -> bool:
-    """Return whether a label can be saved, which is too late to ask after a charge."""
+def _can_be_saved(label: int | str) -> bool:
+    """Return whether a label can be saved, which must be known before the charge."""
     if isinstance(label, int):
         return -(2**63) <= label < 2**63
     try:
-        return b"\0" not in label.encode()  # which numpy takes for an end
-    except UnicodeEncodeError:  # half a character
+        return b"\0" not in label.encode()  # where NumPy ends a string
+    except UnicodeEncodeError:  # a lone surrogate
         return False
 
 
 @dataclass(frozen=True)
 class RatingFacts:
-    """Everything public about a table of ratings.
+    """Public facts about a table of ratings.
 
     Parameters
     ----------
@@ -149,10 +149,10 @@ class RatingFacts:
     low, high
         Ends of the range of ratings, into which all are clipped.
     n_users
-        Number of users to plan for: the true number when neighbors replace a user, a
+        Number of users to plan for: the actual number when neighbors replace a user, a
         guess when they add or remove one. Only accuracy depends on it.
     max_ratings
-        Most ratings of a user that are used for what is published.
+        Maximum number of ratings of a user that are used for what is published.
     """
 
     n_items: int
@@ -169,7 +169,7 @@ class RatingFacts:
 
     @property
     def middle(self) -> float:
-        """Middle of the range, which stands for a rating nobody knows."""
+        """Middle of the range, which stands for an unknown rating."""
         return self.low / 2 + self.high / 2
 
     @property
@@ -184,7 +184,7 @@ class RatingFacts:
 
 
 def checked_range(rating_range: Any) -> tuple[float, float]:
-    """Return the two ends, which the user must know without the data."""
+    """Return the two ends of the range, checked; they must be set without the data."""
     if rating_range is None:
         raise ValueError(
             "rating_range must be given: the lowest and highest rating there can be, "
@@ -199,7 +199,7 @@ def checked_range(rating_range: Any) -> tuple[float, float]:
         low, high = map(float, ends) if real and len(ends) == 2 else (nan, nan)
     except OverflowError:
         raise ValueError(
-            "rating_range must be within 1e30, got a whole number beyond all floats."
+            "rating_range must be within 1e30, got an integer too large for a float."
         ) from None
     if not (isfinite(low) and isfinite(high) and low < high):
         raise ValueError(

@@ -21,19 +21,19 @@ from tacit.recommend.ratings.columns import (
     UserCodes,
     as_numbers,
     batches,
+    distinct_cells,
     is_csv,
-    listed,
 )
 from tacit.recommend.ratings.facts import Catalogue, checked_range
-from tacit.recommend.ratings.table import RatingTable, clipped, settled
+from tacit.recommend.ratings.table import RatingTable, clipped, grouped
 
-__all__ = ["GROUP_USERS", "Shelf", "Spool", "read_ratings"]
+__all__ = ["GROUP_USERS", "RowStore", "Spool", "read_ratings"]
 
 
 if sys.platform != "win32":
     from mmap import MAP_ANONYMOUS, MAP_PRIVATE
 
-# Users of a group, whose ratings are in memory together; a place in it has 16 bits
+# Users of a group, whose ratings are in memory together; positions in it have 16 bits
 GROUP_USERS = 2**14
 
 Chunk = tuple[NDArray[np.uint16], NDArray[np.int32], NDArray[np.float32]]
@@ -42,10 +42,10 @@ RATING_BYTES = sum(kind.itemsize for kind in KINDS)
 
 
 class Spool:
-    """Ratings in the order they come, which can be taken group by group of users.
+    """Buffer of ratings in any order, which are read group by group of users.
 
-    A rating takes 10 bytes here, in memory or in a file that has no name, so that
-    nothing is left of it however the process ends.
+    A rating takes 10 bytes, in memory or in an unnamed temporary file, of which nothing
+    is left however the process ends.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Spool:
     """
 
     def __init__(self, scratch: str | os.PathLike[str] | None) -> None:
-        self._file = None if scratch is None else _nameless(scratch)
+        self._file = None if scratch is None else _unnamed_file(scratch)
         self._private_chunks: defaultdict[int, list[Any]] = defaultdict(list)
         self.n_ratings = 0
 
@@ -64,7 +64,7 @@ class Spool:
         items: NDArray[np.int32],
         values: NDArray[np.float32],
     ) -> None:
-        """Put a batch of ratings where their groups are."""
+        """Add a batch of ratings to their groups."""
         groups = users // GROUP_USERS
         order = np.argsort(groups, kind="stable")
         groups = groups[order]
@@ -82,69 +82,69 @@ class Spool:
         self.n_ratings += len(users)
 
     def take(self, group: int) -> Chunk:
-        """Return all ratings of a group, which are no longer here."""
-        none = tuple(np.empty(0, kind) for kind in KINDS)
-        chunks = [none, *map(self._got, self._private_chunks.pop(group, []))]
+        """Return all ratings of a group, and drop them from the buffer."""
+        empty = tuple(np.empty(0, kind) for kind in KINDS)
+        chunks = [empty, *map(self._got, self._private_chunks.pop(group, []))]
         users, items, values = map(np.concatenate, zip(*chunks, strict=True))
         return users, items, values
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
 
     def _put(self, part: tuple[NDArray[Any], ...]) -> Any:
         n = len(part[0])
         if self._file is None:
-            held = _pages(n * RATING_BYTES)
+            pages = _pages(n * RATING_BYTES)
             for column in part:
-                held.write(column.data)
-            return held, n
-        with explained():
+                pages.write(column.data)
+            return pages, n
+        with scratch_errors():
             position = self._file.seek(0, os.SEEK_END)
             for column in part:
                 self._file.write(column.data)
         return position, n
 
     def _got(self, put: Any) -> Any:
-        held, n = put
+        stored, n = put
         if self._file is not None:
-            with explained():
-                self._file.seek(held)
-                held = self._file.read(n * RATING_BYTES)
+            with scratch_errors():
+                self._file.seek(stored)
+                stored = self._file.read(n * RATING_BYTES)
         offsets = np.cumsum([0, *(n * kind.itemsize for kind in KINDS[:-1])])
         return tuple(
-            np.frombuffer(held, kind, n, int(offset))
+            np.frombuffer(stored, kind, n, int(offset))
             for kind, offset in zip(KINDS, offsets, strict=True)
         )
 
 
-class Shelf:
+class RowStore:
     """Rows that are appended group by group: items and values, 8 bytes a rating.
 
     Parameters
     ----------
     most
-        Most ratings that will come.
+        Maximum number of ratings.
     scratch
-        Folder of files without a name, or None for memory.
+        Folder of unnamed temporary files, or None for memory.
     """
 
     def __init__(self, most: int, scratch: str | os.PathLike[str] | None) -> None:
         self._files: tuple[IO[bytes], ...] = ()
         self._filled = 0
         if scratch is None:
-            # memory that is not written to costs nothing
+            # memory that is not written to is not allocated
             self._private_arrays = tuple(np.empty(most, kind) for kind in KINDS[1:])
         else:
-            self._files = tuple(_nameless(scratch) for _ in KINDS[1:])
+            self._files = tuple(_unnamed_file(scratch) for _ in KINDS[1:])
 
     def add(self, items: NDArray[np.int32], values: NDArray[np.float32]) -> None:
         """Append the ratings of a group."""
         end = self._filled + len(items)
         for position, column in enumerate((items, values)):
             if self._files:
-                with explained():
+                with scratch_errors():
                     self._files[position].write(column.data)
             else:
                 self._private_arrays[position][self._filled : end] = column
@@ -162,51 +162,50 @@ class Shelf:
         return items, values
 
     def close(self) -> None:
-        """Give the files back; maps of them stay."""
+        """Close the files; memory maps of them stay valid."""
         for file in self._files:
             file.close()
 
     def _mapped(self, file: IO[bytes], kind: np.dtype[Any]) -> NDArray[Any]:
         if not self._filled:
-            return np.empty(0, kind)  # nothing cannot be mapped
-        with explained():
+            return np.empty(0, kind)  # an empty file cannot be mapped
+        with scratch_errors():
             file.flush()
-            # what is written to is a copy of that page, so that code compiled for
-            # arrays in memory runs on these
+            # copy-on-write, so that code compiled for writable arrays runs on these
             return np.asarray(np.memmap(file, kind, mode="c", shape=(self._filled,)))
 
 
 def _pages(size: int) -> mmap:
-    """Return memory that goes back to the system as soon as it is let go.
+    """Return memory that returns to the system as soon as it is released.
 
-    Of many small arrays the heap keeps what lies between those that are still needed.
+    With small arrays, the heap would keep the gaps between those still in use.
     """
     if sys.platform == "win32":
         return mmap(-1, size)
     return mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
 
 
-def _nameless(scratch: str | os.PathLike[str]) -> IO[bytes]:
+def _unnamed_file(scratch: str | os.PathLike[str]) -> IO[bytes]:
     if not isinstance(scratch, str | os.PathLike) or not os.path.isdir(scratch):
         got = os.fspath(scratch) if isinstance(scratch, os.PathLike) else scratch
-        raise ValueError(f"scratch must be a folder that is there, got {shown(got)}.")
-    with explained():
+        raise ValueError(f"scratch must be an existing folder, got {shown(got)}.")
+    with scratch_errors():
         return tempfile.TemporaryFile(dir=scratch)
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Turn what goes wrong with a file into one sentence."""
+def scratch_errors() -> Iterator[None]:
+    """Replace an error of the file system by one sentence."""
     try:
         yield
     except OSError:
         raise ValueError(
-            "scratch must be a folder with room for the ratings, 20 bytes each, that "
-            "may be written to; give another."
+            "scratch must be a writable folder with room for the ratings, 20 bytes "
+            "each; give another."
         ) from None
 
 
-# Formats of sparse matrices that do not tell a stored zero from none
+# Formats of sparse matrices that also store zeros where there is no entry
 PADDED = ("bsr", "dia")
 
 
@@ -227,33 +226,32 @@ def read_ratings(
         rows of user, item and rating, as an array or a list; a data frame of pandas,
         polars or pyarrow with these columns; or the path of a CSV, Parquet or Arrow
         file, or of a folder of Parquet files. Rows come in any order. In a CSV file,
-        which has no types, labels are texts, and every line is a row by the rules of
+        which has no types, labels are strings, and every line is a row by the rules of
         `tacit.tables.read_rows`. Where a column has no type, as in a list, each label
-        is of its own.
+        has its own type.
     items
         The public catalogue: the number of items, which are then 0 to n - 1, or a list
-        of their labels, whole numbers or texts. Ratings of other items are left out.
+        of their labels, integers or strings. Ratings of other items are left out.
     rating_range
         Lowest and highest rating there can be, set without the data. Ratings beyond it
-        are clipped. They are kept as 32-bit numbers.
+        are clipped. They are stored as 32-bit floats.
     columns
         Names of the columns of user, item and rating.
     scratch
-        Folder for files that have no name, in which ratings are kept instead of memory.
-        It needs 20 bytes a rating.
+        Folder for unnamed temporary files that store the ratings instead of memory. It
+        needs 20 bytes a rating.
 
     Notes
     -----
-    **Guarantee.** What becomes of a user's ratings is a function of these ratings, the
-    catalogue and the range alone: one that is there several times for an item counts
-    by its mean, and a row is the same in whatever order its ratings come. A user all of
-    whose items are unknown has a row without ratings. What is no finite number is
-    refused, in words that quote none.
+    **Guarantee.** The row of a user is a function of only her ratings, the catalogue
+    and the range: repeated ratings of an item are averaged, and the order of ratings
+    does not matter. A user all of whose items are unknown has a row without ratings.
+    Ratings must be finite numbers; the error quotes none of them.
 
     The source is read once. Besides the table, whose 8 bytes a rating are in files
-    where ``scratch`` is given, memory holds the label of each user and a block: a batch
-    of half a million rows, and the ratings of 16,384 users. Without ``scratch``, it
-    holds 10 bytes of each rating until all have come.
+    where ``scratch`` is given, memory is needed for the label of each user, a batch of
+    half a million rows, and the ratings of 16,384 users. Without ``scratch``, each
+    rating takes another 10 bytes until all have been read.
 
     Examples
     --------
@@ -267,11 +265,11 @@ def read_ratings(
     """
     catalogue = Catalogue.of(items)
     low, high = checked_range(rating_range)
-    _refuse_names(columns)
+    _check_names(columns)
     if sparse.issparse(source):
         return _read_matrix(source, catalogue, low, high, scratch)
     users = UserCodes()
-    known = catalogue.of_texts() if is_csv(source) else catalogue
+    known = catalogue.as_strings() if is_csv(source) else catalogue
     spool = Spool(scratch)
     try:
         for owners, labels, ratings in batches(source, columns):
@@ -280,7 +278,7 @@ def read_ratings(
             there = positions >= 0
             spool.add(codes[there], positions[there], values[there])
         labels = list(users._private_positions)
-        indptr, rated, values = _shelved(
+        indptr, rated, values = _stored_rows(
             _groups(spool, len(labels)), len(labels), spool.n_ratings, scratch
         )
     finally:
@@ -297,7 +295,7 @@ def read_ratings(
     )
 
 
-def _refuse_names(columns: Any) -> None:
+def _check_names(columns: Any) -> None:
     named = (
         isinstance(columns, Sequence)
         and not isinstance(columns, str)
@@ -311,8 +309,8 @@ def _refuse_names(columns: Any) -> None:
 
 
 def _positions(column: Any, catalogue: Catalogue) -> NDArray[np.int32]:
-    """Return the place of the item of each cell, -1 for unknown ones."""
-    labels, codes = listed(column)
+    """Return the position of the item of each cell, -1 for unknown items."""
+    labels, codes = distinct_cells(column)
     found = [catalogue.position(label) for label in labels]
     return np.array(found, dtype=np.int32)[codes]
 
@@ -322,7 +320,7 @@ def _groups(spool: Spool, n_users: int) -> Iterator[Chunk]:
         yield spool.take(first // GROUP_USERS)
 
 
-def _shelved(
+def _stored_rows(
     groups: Iterator[Chunk],
     n_users: int,
     most: int,
@@ -330,16 +328,16 @@ def _shelved(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
     """Return the arrays of a table whose users come group by group."""
     indptr = np.zeros(n_users + 1, dtype=np.int64)
-    shelf = Shelf(most, scratch)
+    store = RowStore(most, scratch)
     try:
         for first, chunk in zip(range(0, n_users, GROUP_USERS), groups, strict=True):
             n = min(GROUP_USERS, n_users - first)
-            ends, rated, values = settled(*chunk, n)
+            ends, rated, values = grouped(*chunk, n)
             indptr[first + 1 : first + n + 1] = indptr[first] + ends[1:]
-            shelf.add(rated, values)
-        rated, values = shelf.finish()
+            store.add(rated, values)
+        rated, values = store.finish()
     finally:
-        shelf.close()
+        store.close()
     return indptr, rated, values
 
 
@@ -358,20 +356,20 @@ def _read_matrix(
     if matrix.format in PADDED:
         raise ValueError(
             f"ratings must not be a sparse matrix in the format {matrix.format!r}, "
-            "which also stores zeros where nothing was rated; make it of entries, as "
-            "a coo_array."
+            "which also stores zeros where nothing was rated; convert it to a "
+            "coo_array."
         )
-    _reject_extra(matrix)
+    _check_entries(matrix)
     n_users = matrix.shape[0]
     spool = Spool(scratch)
     try:
         if matrix.format == "csr":
             groups, most = _csr_groups(matrix, low, high), int(matrix.indptr[-1])
         else:
-            # entries that are stored twice are added by most other conversions
+            # most other conversions add up entries that are stored twice
             _spool_entries(spool, matrix.tocoo(copy=False), low, high)
             groups, most = _groups(spool, n_users), spool.n_ratings
-        indptr, rated, values = _shelved(groups, n_users, most, scratch)
+        indptr, rated, values = _stored_rows(groups, n_users, most, scratch)
     finally:
         spool.close()
     return RatingTable(
@@ -384,20 +382,20 @@ def _read_matrix(
     )
 
 
-def _reject_extra(matrix: Any) -> None:
-    """Refuse entries that are stored at places the matrix does not have."""
+def _check_entries(matrix: Any) -> None:
+    """Check that all stored entries are within the shape of the matrix."""
     try:
         if hasattr(matrix, "check_format"):
             matrix.check_format(full_check=True)
         elif matrix.format != "coo":
-            matrix.tocoo()  # which refuses them, in words that quote a place
-        strays = matrix.format == "coo" and any(
+            matrix.tocoo()  # which rejects others, in words that quote an index
+        outside = matrix.format == "coo" and any(
             len(positions) and (positions.min() < 0 or positions.max() >= size)
             for positions, size in zip(matrix.coords, matrix.shape, strict=True)
         )
     except ValueError:
-        strays = True
-    if strays:
+        outside = True
+    if outside:
         raise ValueError(
             "ratings must be a sparse matrix whose entries are within its shape."
         ) from None
@@ -406,12 +404,12 @@ def _reject_extra(matrix: Any) -> None:
 def _csr_groups(matrix: Any, low: float, high: float) -> Iterator[Chunk]:
     for first in range(0, matrix.shape[0], GROUP_USERS):
         indptr = matrix.indptr[first : first + GROUP_USERS + 1]
-        held = slice(indptr[0], indptr[-1])
+        entries = slice(indptr[0], indptr[-1])
         users = np.arange(len(indptr) - 1, dtype=np.uint16)
         yield (
             np.repeat(users, np.diff(indptr)),
-            matrix.indices[held].astype(np.int32),
-            clipped(as_numbers(matrix.data[held]), low, high),
+            matrix.indices[entries].astype(np.int32),
+            clipped(as_numbers(matrix.data[entries]), low, high),
         )
 
 

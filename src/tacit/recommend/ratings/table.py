@@ -21,30 +21,30 @@ __all__ = [
     "Ratings",
     "UsedRatings",
     "clipped",
+    "grouped",
     "kept",
     "public_key",
-    "settled",
 ]
 
 
 T = TypeVar("T")
 
-# users in a block: their numbers stay in the cache, which halves the time of a walk
+# users in a block, whose ratings stay in the cache, which halves the time of a pass
 BLOCK_USERS = 1024
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ratings:
-    """The ratings of users, one row each, which are secret.
+    """Private ratings of users, one row each.
 
-    A row has its items in ascending order, and no item twice. Nothing here is printed.
+    A row has its items in ascending order, without duplicates. Nothing here is printed.
 
     Parameters
     ----------
     indptr
-        Where each row begins, and where the last one ends.
+        Start of each row, and the end of the last one.
     items
-        Places of the rated items in the catalogue.
+        Positions of the rated items in the catalogue.
     values
         The ratings, within their range.
     n_items
@@ -61,31 +61,31 @@ class Ratings:
 
     @property
     def n_users(self) -> int:
-        """Number of users, which is secret where neighbors add or remove one."""
+        """Number of users, which is private where neighbors add or remove one."""
         return len(self.indptr) - 1
 
     @property
     def n_ratings(self) -> int:
-        """Number of ratings, which is secret."""
+        """Number of ratings, which is private."""
         return int(self.indptr[-1])
 
     def row(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return items and values of one user, by place."""
+        """Return items and values of one user, by position."""
         begin, end = self.indptr[i], self.indptr[i + 1]
         return self.items[begin:end], self.values[begin:end]
 
     def blocks(self, users: int = BLOCK_USERS) -> Iterator[Ratings]:
-        """Yield the rows of a few users at a time, as views."""
+        """Yield the rows of a block of users at a time, as views."""
         at_least(1, users=users)
         for first in range(0, self.n_users, users):
             yield self.users(first, min(first + users, self.n_users))
 
     def each(self, make: Callable[[Ratings], T]) -> Iterator[Callable[[], T]]:
-        """Yield what makes something of a few users' rows, for threads to call."""
+        """Yield ``make`` of each block of rows as a function for threads to call."""
         return (partial(make, block) for block in self.blocks())
 
     def users(self, first: int, last: int) -> Ratings:
-        """Return the rows of users from one place to before another, as views."""
+        """Return the rows of users from ``first`` to before ``last``, as views."""
         indptr = self.indptr[first : last + 1]
         begin, end = indptr[0], indptr[-1]
         return Ratings(
@@ -94,20 +94,24 @@ class Ratings:
 
     @classmethod
     def of_row(cls, items: ArrayLike, values: ArrayLike, n_items: int) -> Ratings:
-        """Return the row of one user, given by places of items and their ratings.
+        """Return the row of one user, given by positions of items and their ratings.
 
-        Items come in any order, and of one that is there twice the mean is taken.
+        Items come in any order. Ratings of an item that occurs twice are averaged.
         """
         positions = np.asarray(items, dtype=np.int64)
         found = np.asarray(values, dtype=np.float32)
         if positions.ndim != 1 or positions.shape != found.shape:
-            raise ValueError("items and values must be as many as each other.")
+            raise ValueError(
+                "items and values must be one-dimensional and of equal length."
+            )
         if not ((positions >= 0) & (positions < n_items)).all():
-            raise ValueError(f"items must be places of items, from 0 to {n_items - 1}.")
+            raise ValueError(
+                f"items must be positions of items, from 0 to {n_items - 1}."
+            )
         if not np.isfinite(found).all():
             raise ValueError("values must be finite numbers.")
         users = np.zeros(len(positions), dtype=np.uint16)
-        return cls(*settled(users, positions.astype(np.int32), found, 1), n_items)
+        return cls(*grouped(users, positions.astype(np.int32), found, 1), n_items)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,11 +123,11 @@ class RatingTable(Ratings):
     catalogue
         The public items.
     _private_users
-        Label of each row. A range where rows are known by their numbers.
+        Label of each row; a range where labels are row numbers.
     _private_positions
-        Place of each label, or None for a range.
+        Position of each label, or None for a range.
     as_written
-        Whether all labels are texts, as those of a CSV file are.
+        Whether all labels are strings, as those of a CSV file are.
     """
 
     catalogue: Catalogue = field(kw_only=True)
@@ -134,10 +138,10 @@ class RatingTable(Ratings):
     as_written: bool = field(kw_only=True, default=False)
 
     def position(self, user: Any) -> int:
-        """Return the place of a user's row, or -1 where there is none.
+        """Return the position of a user's row, or -1 if there is no such user.
 
-        Where ratings come from a CSV file, a whole number, of whatever type, is also
-        looked for as it is written. Elsewhere the text would be another user.
+        Where ratings come from a CSV file, an integer of any type is also looked up as
+        a string. Elsewhere the string would be another user.
         """
         number = integer_id(user)
         if self._private_positions is None:
@@ -146,7 +150,7 @@ class RatingTable(Ratings):
             found = self._private_positions.get(user, -1)
             if found < 0 and number is not None and self.as_written:
                 found = self._private_positions.get(str(number), -1)
-        except (TypeError, ValueError):  # cannot be hashed, or written in digits
+        except (TypeError, ValueError):  # not hashable, or too long for a string
             return -1
         return found
 
@@ -154,15 +158,15 @@ class RatingTable(Ratings):
 def clipped(
     values: NDArray[np.float64], low: float, high: float
 ) -> NDArray[np.float32]:
-    """Return ratings as 32-bit numbers none of which is beyond the range."""
+    """Return ratings clipped to the range, as 32-bit floats within it."""
     first, last = np.float32(low), np.float32(high)
-    # [ratings:range] rounding may end a step outside, which 32 bits do not tell
+    # [ratings:range] rounding to 32 bits may end one step outside the range
     first = np.nextafter(first, last) if float(first) < low else first
     last = np.nextafter(last, first) if float(last) > high else last
     return np.clip(np.clip(values, low, high).astype(np.float32), first, last)
 
 
-def settled(
+def grouped(
     users: NDArray[np.uint16],
     items: NDArray[np.int32],
     values: NDArray[np.float32],
@@ -175,7 +179,7 @@ def settled(
     out_items, out_values = np.empty_like(items), np.empty_like(values)
     # zeros have one sign, so that equal ratings have equal bits
     bits = (values + np.float32(0)).view(np.uint32)
-    kernels.settle_rows(users, items, bits, indptr, out_items, out_values)
+    kernels.group_rows(users, items, bits, indptr, out_items, out_values)
     return indptr, out_items[: indptr[-1]], out_values[: indptr[-1]]
 
 
@@ -189,24 +193,25 @@ def kept(
     ratings
         Rows of users, or a block of them.
     most
-        Most ratings of a user.
+        Maximum number of ratings of a user.
     key
-        Any bytes, the same for all users: what is chosen changes with them.
+        Any bytes, the same for all users: the choice changes with them.
     weights
-        A positive number for each item, which must be public: ratings are drawn one
-        after the other without replacement, with odds in proportion. None draws all
-        with the same odds.
+        A positive weight for each item, which must be public: ratings are drawn one
+        after the other without replacement, with probabilities in proportion to the
+        weights. None draws all with equal probability.
 
     Notes
     -----
-    **Guarantee.** What is kept of a row is a function of the key, the weights and that
-    row alone. It depends neither on other users nor on the place of the row, so that
+    **Guarantee.** What is kept of a row is a function of the key, the weights and only
+    that row. It depends neither on other users nor on the position of the row, so that
     neighbors differ in the kept ratings of one user. Items wait exponential times with
     their weights as rates, and the first are kept, which is weighted sampling without
-    replacement [1]_; the times come from a hash of key, row and item, taken for random.
+    replacement [1]_; the times come from a hash of key, row and item, which is assumed
+    to be random.
 
-    Blocks of rows are answered as the whole table is, so that a table on disk can be
-    gone through block by block.
+    A block of rows gives the same as those rows of the whole table, so that a table on
+    disk can be read block by block.
 
     References
     ----------
@@ -215,11 +220,10 @@ def kept(
 
     Examples
     --------
-    >>> from tacit.recommend.ratings.table import kept
-    >>> from tacit.recommend.ratings.table import Ratings
+    >>> from tacit.recommend.ratings.table import Ratings, kept
     >>> row = Ratings.of_row([4, 1, 7], [3.0, 5.0, 1.0], n_items=9)
-    >>> few = kept(row, 2, b"public")
-    >>> few.n_ratings, set(few.items.tolist()) < {1, 4, 7}
+    >>> used = kept(row, 2, b"public")
+    >>> used.n_ratings, set(used.items.tolist()) < {1, 4, 7}
     (2, True)
     """
     from tacit.recommend.ratings import _kernels as kernels  # noqa: PLC0415 - numba
@@ -260,25 +264,25 @@ def _rates(weights: ArrayLike | None, n_items: int) -> NDArray[np.float64]:
 
 
 def public_key(rng: Generator) -> bytes:
-    """Return what decides on the ratings that are used, the same for all users."""
+    """Return a random key for the selection of ratings, the same for all users."""
     return uniform_below(2**128, rng).to_bytes(16, "little")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UsedRatings:
-    """At most so many ratings of each user, found anew block by block.
+    """Ratings of each user up to a maximum number, selected anew block by block.
 
     Parameters
     ----------
     ratings
         All ratings.
     most
-        Most ratings of a user.
+        Maximum number of ratings of a user.
     key
-        What decides on them.
+        Key of the selection.
     weights
-        Odds of each item's ratings to be used, which must be public; None for even
-        ones.
+        Weight of each item's ratings in the selection, which must be public; None for
+        equal weights.
     """
 
     ratings: Ratings
@@ -287,9 +291,9 @@ class UsedRatings:
     weights: NDArray[np.float64] | None = None
 
     def of(self, block: Ratings) -> Ratings:
-        """Return what is used of a block of all ratings."""
+        """Return the used ratings of a block of all ratings."""
         return kept(block, self.most, self.key, self.weights)
 
     def each(self, make: Callable[[Ratings], T]) -> Iterator[Callable[[], T]]:
-        """Yield what makes something of a few users' rows, for threads to call."""
+        """Yield ``make`` of each block of rows as a function for threads to call."""
         return self.ratings.each(lambda block: make(self.of(block)))

@@ -25,7 +25,7 @@ def add_outer(
     # [completion:triangle] off the diagonal every entry stands for two
     off = factor * np.sqrt(2.0)
     dense = np.zeros(n_items)
-    # unsigned, for which no code is made that looks for places from the end
+    # unsigned, for which no code for negative indices is compiled
     positions = np.empty(n_items, np.uint64)
     for u in range(len(indptr) - 1):
         start, end = indptr[u] - indptr[0], indptr[u + 1] - indptr[0]
@@ -144,10 +144,10 @@ def add_means(
     level_weight: float,
     sums: Integers,
 ) -> None:
-    """Add the parts of users to counts, and to sums after them, in whole numbers.
+    """Add the integer parts of users to counts, and to sums after them.
 
-    ``values`` are centered ratings in units of the bound on their root mean square,
-    and ``levels`` are between -1 and 1. The last index of both stands for the level of
+    ``values`` are centered ratings in units of the bound on their root mean square, and
+    ``levels`` are between -1 and 1. The last index of both stands for the level of
     users.
     """
     counts, totals = sums[: len(sums) // 2], sums[len(sums) // 2 :]
@@ -169,7 +169,7 @@ def add_means(
         totals[-1] += np.int64(part * levels[i])
 
 
-# Least part of a rating that its own row does not explain, which divides its error
+# Least value of one minus the leverage of a rating, by which its error is divided
 LEAST_FREE = 0.02
 
 
@@ -189,14 +189,14 @@ def add_user_parts(
     largest_error: float,
     total: Integers,
 ) -> None:
-    """Add products with items, then second moments and errors, in whole numbers.
+    """Add integer parts of products with items, then of second moments and errors.
 
     ``values`` are ratings less the public level and offsets. A user's coefficients are
     those of a ridge on a constant and the item vectors. For a rating they are found
     without that rating, and so is the level that is taken off it.
 
-    ``total`` has products of each item with each coefficient, the upper triangle of
-    the coefficients' second moments, and the mean squared error.
+    ``total`` has products of each item with each coefficient, the upper triangle of the
+    coefficients' second moments, and the mean squared error.
     """
     n_items, rank = vectors.shape
     size = rank + 1
@@ -221,7 +221,7 @@ def add_user_parts(
                 x[a + 1] = vectors[j, a]
             for a in range(size):
                 right[a] += x[a] * y
-            # both triangles, as whole rows are quicker than parts of them
+            # both triangles, as whole rows are faster than parts of them
             for a in range(size):
                 for b in range(size):
                     gram[a, b] += x[a] * x[b]
@@ -294,7 +294,7 @@ def add_gains(
     units: float,
     total: Integers,
 ) -> None:
-    """Add what each candidate takes off the leave-one-out error of each user.
+    """Add by how much each candidate reduces the leave-one-out error of each user.
 
     A row of ``factors`` multiplies the columns of ``vectors``; columns with a factor of
     zero are left out. Gains of a user are in units of ``largest_gain``, and clipped to
@@ -312,15 +312,15 @@ def add_gains(
                 sizes[k] += 1
     for i in range(len(indptr) - 1):
         begin, end = indptr[i], indptr[i + 1]
-        # nothing is left to predict a single rating from
+        # a single rating has no others to be predicted from
         if end - begin < 2:
             continue
         rated, row = items[begin:end], values[begin:end]
-        alone = _left_out_error(rated, row, scaled[0], 0, ridge, level_ridge)
+        level_error = _left_out_error(rated, row, scaled[0], 0, ridge, level_ridge)
         square = 0.0
         for k in range(n_candidates):
             found = _left_out_error(rated, row, scaled[k], sizes[k], ridge, level_ridge)
-            gains[k] = (alone - found) / largest_gain
+            gains[k] = (level_error - found) / largest_gain
             square += gains[k] * gains[k]
         # [als:gains] to norm one at most
         part = units / max(1.0, np.sqrt(square))

@@ -1,4 +1,4 @@
-"""Private alternating least squares."""
+"""Differentially private alternating least squares (ALS)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,13 @@ from tacit.recommend.items.linear import LinearItems
 from tacit.recommend.items.side import Block, check_size, plain_arrays
 from tacit.recommend.ratings.facts import RatingFacts
 from tacit.recommend.ratings.table import Ratings, UsedRatings, public_key
-from tacit.recommend.solvers.als_items import ItemCounts, learned, tastes
+from tacit.recommend.solvers.als_items import (
+    ItemCounts,
+    derived_vectors,
+    learned_vectors,
+)
 from tacit.recommend.solvers.als_round import CandidateGains, ItemRound
+from tacit.recommend.solvers.base import CompletionSolver, counted
 from tacit.recommend.solvers.item_means import ItemMeans, ReleasedMeans
 from tacit.solvers._base import require_delta
 
@@ -30,14 +35,13 @@ __all__ = ["ALSPlan", "PrivateALS"]
 Array = NDArray[np.float64]
 
 KEEPS = ("even", "adaptive")
-# Ratings of an average item over the noise on their sum, from which on item vectors are
-# more than noise; both as all of the budget would have them, in units of one rating of
-# the usual size. Chosen on synthetic tables, as all constants here
+# Least ratio of the ratings of an average item to the noise on their sum for item
+# vectors above the noise; both with the whole budget, in units of one rating of the
+# usual size. Chosen on synthetic tables, as all constants here
 CLEAR_MEANS = 15.0
-# Users a unit of noise, where items are as many as its square, from which on a third
-# round is worth its noise
-MANY_USERS = 500.0
-# Users, in the same units, that make one more direction worth a start
+# Least number of users over noise and the root of items for a third round
+THIRD_ROUND_USERS = 500.0
+# Users, in the same units, for each random direction of the start
 USERS_PER_START = 15.0
 LEAST_STARTS, MOST_STARTS = 4, 32
 # Directions that later rounds keep where the rank is not given
@@ -47,23 +51,23 @@ USUAL_RANK = 8
 # that this takes. With more noise than the last, gains would not be seen, and the
 # budget is left to item means
 CHOICE_NOISE, LEAST_CHOICE, MOST_CHOICE, UNSEEN_GAIN = 0.004, 0.01, 0.05, 0.01
-# Fraction of item means where rounds are planned: this over the users above, in limits
+# Fraction of item means where rounds are planned: this over users in the same units
 MEANS_USERS = 40.0
 MIN_FRACTION, MAX_FRACTION = 0.15, 0.5
 # Weight of the last round, where the others have one
 LAST_WEIGHT = 1.5
-# Coefficients of unit variance are clipped at this part of their usual norm: most users
-# then have as much of a say as they may
+# Coefficients of unit variance are clipped at this fraction of their usual norm, so
+# that the parts of most users reach the norm bound
 REACH = 0.3
-# Room for the round-off of fractions that are added up, relatively
+# Relative margin for the round-off of added fractions
 ROUND_OFF = 1e-12
-# All are, where the item vectors were made up
+# All coefficients are clipped where item vectors are random
 LEAST_REACH = 1e-6
 # Size of random vectors, against the usual size of a rating
 START_SIZE = 0.3
-# What candidates multiply the free vectors by: a half gains nearly as much as all of
-# them where users differ in these tastes, and costs a quarter where they do not
-FREE_PARTS = (0.5, 1.0)
+# Factors of the derived vectors in candidates: a half gains nearly as much as one where
+# users differ in these tastes, and costs a quarter where they do not
+DERIVED_FACTORS = (0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,8 @@ class ALSPlan:
     """Noise on item means, on the sums of each round and on the choice.
 
     It is fixed without data. ``again`` has, for each round, the item means that are
-    released in place of this round and all later ones where vectors would be noise;
-    the cost is the same.
+    released instead of this round and all later ones where vectors would be noise; the
+    privacy cost is the same.
     """
 
     facts: RatingFacts
@@ -91,9 +95,9 @@ class ALSPlan:
 
     @property
     def event(self) -> Event:
-        """What all releases cost together.
+        """Event of all releases together.
 
-        Item means in place of rounds have the Gaussian parameter of these.
+        Item means instead of rounds have the same Gaussian parameter.
         """
         last = () if self.choice is None else (self.choice,)
         released = (self.means, *self.rounds, *last)
@@ -101,37 +105,37 @@ class ALSPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on besides the bounds."""
+        """Assumptions of the guarantee besides the bounds."""
         return noise_assumptions(self.means.noise)
 
 
 @dataclass(frozen=True)
-class PrivateALS:
-    """Complete ratings by alternating least squares, users at home and items in noise.
+class PrivateALS(CompletionSolver):
+    """Differentially private alternating least squares, by noisy sums over users.
 
     First, noisy counts and offsets of items are released. Then, in each round, users
-    fit their ratings to the item vectors so far, each at home; noisy sums of products
+    fit their ratings to the item vectors so far, each locally; noisy sums of products
     of their ratings and coefficients are released, and make better item vectors. These
-    are shrunk by the known noise, and directions that are no more than noise are
-    dropped. Where released counts are too small for rounds, or a round finds no
-    direction, the rest of the budget is spent on item offsets again. Two vectors an
-    item follow from its offset and its popularity at no cost, as users differ in how
-    much they go by either. Last, noisy leave-one-out errors of users decide which of
-    these vectors predict better than offsets alone; others are left out.
+    are shrunk by the known noise, and directions within the noise are dropped. Where
+    released counts are too small for rounds, or a round finds no direction, the rest of
+    the budget is spent on item offsets again. Two more columns of the item vectors,
+    offset and popularity, follow at no cost, as users differ in how much either matters
+    to them. Last, noisy leave-one-out errors of users decide which of these vectors
+    predict better than offsets only; others are left out.
 
     Parameters
     ----------
     rank
-        Most directions that are learned, or ``"auto"`` for up to 8; always fewer than
-        items.
+        Maximum number of directions that are learned, or ``"auto"`` for 8; always less
+        than the number of items.
     n_iter
-        Most rounds. None is two, or three where users are many for the noise, and none
-        where they are too few, which released counts of items decide.
+        Maximum number of rounds. None is two, or three for a number of users that is
+        large for the noise, and zero if released counts of items are too small.
     keep
         Which ratings of a user the rounds use where ``max_ratings`` limits them:
-        ``"even"`` draws all with the same odds, ``"adaptive"`` with odds of one over
-        the root of an item's released count, for rare items, as [1]_ prefer them.
-        Item means are of an even choice either way. On MovieLens 1M an even choice
+        ``"even"`` draws all with equal probability, ``"adaptive"`` with weights of one
+        over the root of an item's released count, which prefers rare items as in [1]_.
+        Item means use an even choice either way. On MovieLens 1M an even choice
         predicted better, and no limit best.
     noise
         ``"grid"`` or ``"float"``.
@@ -161,6 +165,7 @@ class PrivateALS:
     keep: str = "even"
     noise: str = "grid"
 
+    name: ClassVar[str] = "als"
     # her part is bounded whatever a user rates, so all of it counts unless limited
     usual_max_ratings: ClassVar[int | None] = None
 
@@ -169,7 +174,7 @@ class PrivateALS:
         if self.rank != "auto":
             if isinstance(self.rank, str):
                 raise ValueError(
-                    f"rank must be 'auto' or a whole number, got {self.rank!r}."
+                    f"rank must be 'auto' or an integer, got {self.rank!r}."
                 )
             at_least(1, rank=self.rank)
         if self.n_iter is not None:
@@ -178,38 +183,38 @@ class PrivateALS:
         check_noise(self.noise)
 
     def plan(self, facts: RatingFacts, budget: Budget) -> ALSPlan:
-        """Share the budget out; reads no rating."""
+        """Divide the budget among the releases; reads no rating."""
         require_delta(budget, "PrivateALS", "a delta of 1 / users^2, which is usual")
         multiplier = calibrate(GaussianNoise, budget)
         neighbors = budget.neighbors
         noise = multiplier * neighbors.rows_changed
         users = facts.n_users / noise / sqrt(facts.n_items)
         rank = USUAL_RANK if self.rank == "auto" else int(self.rank)
-        # as many directions as items would say of a rating what it says of itself
+        # with as many directions as items, a rating would predict itself
         rank = max(1, min(rank, facts.n_items - 1))
         n_iter = _usual_rounds(facts, users) if self.n_iter is None else self.n_iter
         most = max(MOST_STARTS, 2 * rank)
         starts = int(np.clip(users / USERS_PER_START, LEAST_STARTS, most))
-        # the sums of a round are as large as a side of so many directions
+        # the sums of a round are as large as a side with this number of directions
         check_size(facts.n_items, max(starts, rank) + 2, "a lower rank")
 
         choice, rest = self._choice(facts, multiplier, neighbors)
-        means, shares = _shares(rest, users, n_iter)
+        means, fractions = _fractions(rest, users, n_iter)
 
-        def item_means(share: float) -> ItemMeans:
-            # a share that was added up may be rounded up
-            part = multiplier / sqrt(share) * (1 + ROUND_OFF)
+        def item_means(fraction: float) -> ItemMeans:
+            # a sum of fractions may be rounded up
+            part = multiplier / sqrt(fraction) * (1 + ROUND_OFF)
             return ItemMeans(facts, part, neighbors, self.noise)
 
-        def item_round(share: float) -> ItemRound:
-            part, size = multiplier / sqrt(share), max(starts, rank)
+        def item_round(fraction: float) -> ItemRound:
+            part, size = multiplier / sqrt(fraction), max(starts, rank)
             return ItemRound(facts.n_items, size, part, neighbors, self.noise)
 
         return ALSPlan(
             facts,
             item_means(means),
-            tuple(map(item_round, shares)),
-            tuple(item_means(sum(shares[i:])) for i in range(n_iter)),
+            tuple(map(item_round, fractions)),
+            tuple(item_means(sum(fractions[i:])) for i in range(n_iter)),
             choice,
             CLEAR_MEANS * noise if self.n_iter is None else 0.0,
             starts,
@@ -222,11 +227,26 @@ class PrivateALS:
         """Return the choice among candidates, and the fraction that is left."""
         whole = CandidateGains(multiplier, neighbors, self.noise)
         wanted = (whole.scale(facts.n_users) / CHOICE_NOISE) ** 2
-        share = float(np.clip(wanted, LEAST_CHOICE, MOST_CHOICE))
-        if wanted > share * (UNSEEN_GAIN / CHOICE_NOISE) ** 2:
+        fraction = float(np.clip(wanted, LEAST_CHOICE, MOST_CHOICE))
+        if wanted > fraction * (UNSEEN_GAIN / CHOICE_NOISE) ** 2:
             return None, 1.0
-        choice = CandidateGains(multiplier / sqrt(share), neighbors, self.noise)
-        return choice, 1 - share
+        choice = CandidateGains(multiplier / sqrt(fraction), neighbors, self.noise)
+        return choice, 1 - fraction
+
+    def sums(self, plan: ALSPlan) -> str:
+        """Describe the sums over users that a run of this plan releases."""
+        n_rounds = len(plan.rounds)
+        gains = (
+            "" if plan.choice is None else ", and how much candidate vectors gain users"
+        )
+        if not n_rounds:
+            return f"counts and means of items, once, and no direction (rank 0){gains}"
+        return (
+            f"counts and means of items, then in up to {counted(n_rounds, 'round')} "
+            "products of ratings with users' coefficients and second moments of these, "
+            f"for up to {counted(plan.rank, 'direction')} (rank), or counts and means "
+            f"again where these would be noise{gains}"
+        )
 
     def run(self, plan: ALSPlan, ratings: Ratings, rng: Generator) -> LinearItems:
         """Release item means, then item vectors round by round, and compare them."""
@@ -241,13 +261,13 @@ class PrivateALS:
             found, error, n_made = self._rounds(plan, used, means, n_users, rng)
         if not found.shape[1] and n_made < len(plan.again):
             means = plan.again[n_made].run(used, rng, means)
-        free = tastes(ItemCounts.of(means, n_users), plan.bound)
-        vectors = np.concatenate([found, free], axis=1)
-        # free ones are left out where it is not seen what they gain
+        derived = derived_vectors(ItemCounts.of(means, n_users), plan.bound)
+        vectors = np.concatenate([found, derived], axis=1)
+        # without a choice, derived columns are left out
         factors = np.repeat([1.0, 0.0], [found.shape[1], 2])
         if plan.choice is not None:
             factors = plan.choice.best(
-                _rests(used, means),
+                _residuals(used, means),
                 vectors,
                 _candidates(found.shape[1]),
                 ridge=error,
@@ -278,12 +298,13 @@ class PrivateALS:
         if self.keep == "adaptive":
             # [als:adaptive] by released counts, so still her own row and public numbers
             used = replace(used, weights=1 / np.sqrt(items.counts))
-        free, error, n_made = tastes(items, bound), bound**2, 0
-        found, vectors = free[:, :0], _started(free, plan.n_starts, bound, used.key)
+        derived, error, n_made = derived_vectors(items, bound), bound**2, 0
+        found = derived[:, :0]
+        vectors = _initial_vectors(derived, plan.n_starts, bound, used.key)
         for each in plan.rounds:
             first, n_made = n_made == 0, n_made + 1
             sums = each.run(
-                _rests(used, means),
+                _residuals(used, means),
                 vectors,
                 ridge=error,
                 reach=LEAST_REACH if first else REACH * sqrt(vectors.shape[1]),
@@ -292,13 +313,15 @@ class PrivateALS:
                 rng=rng,
             )
             error, width = sums.error, plan.facts.width
-            found = vectors = learned(sums, items, plan.rank, width, synthetic=first)
+            found = vectors = learned_vectors(
+                sums, items, plan.rank, width, synthetic=first
+            )
             if not found.shape[1]:
                 break
         return found, error, n_made
 
 
-def _shares(rest: float, users: float, n_iter: int) -> tuple[float, list[float]]:
+def _fractions(rest: float, users: float, n_iter: int) -> tuple[float, list[float]]:
     """Return the fractions of item means and of rounds, which are ``rest`` together."""
     if n_iter == 0:
         return rest, []
@@ -309,41 +332,43 @@ def _shares(rest: float, users: float, n_iter: int) -> tuple[float, list[float]]
 
 
 def _candidates(n_found: int) -> Array:
-    """Return factors of learned vectors and of the two free ones, a row for each."""
-    rows = [(0.0, part) for part in FREE_PARTS]
+    """Return factors of learned and of the two derived columns, a row a candidate."""
+    rows = [(0.0, part) for part in DERIVED_FACTORS]
     if n_found:
-        rows += [(1.0, 0.0), (1.0, FREE_PARTS[0])]
+        rows += [(1.0, 0.0), (1.0, DERIVED_FACTORS[0])]
     return np.repeat(np.array(rows), (n_found, 2), axis=1)
 
 
 def _usual_rounds(facts: RatingFacts, users: float) -> int:
-    """Return the number of rounds for so many users a unit of noise."""
-    # no item can have more ratings, so that vectors would be noise in any case
+    """Return the number of rounds for users in units of the noise."""
+    # items cannot have enough ratings, so that vectors would be noise in any case
     if users * sqrt(facts.max_ratings / facts.n_items) < CLEAR_MEANS:
         return 0
-    return 2 if users < MANY_USERS else 3
+    return 2 if users < THIRD_ROUND_USERS else 3
 
 
-def _started(free: Array, n_starts: int, bound: float, key: bytes) -> Array:
-    """Return signs from a hash of the key, with free vectors in place of the first."""
-    shape = (len(free), n_starts)
+def _initial_vectors(derived: Array, n_starts: int, bound: float, key: bytes) -> Array:
+    """Return signs from a hash of the key, with derived vectors as first columns."""
+    shape = (len(derived), n_starts)
     size = shape[0] * shape[1]
     digest = shake_256(key).digest(size // 8 + 1)
     bits = np.unpackbits(np.frombuffer(digest, dtype=np.uint8))
     signs = 2.0 * bits[:size].reshape(shape) - 1.0
     vectors = START_SIZE / sqrt(n_starts) * bound * signs
-    # but for those that are zero, as noise hid what they would follow from
-    for column in np.flatnonzero(free.any(axis=0)):
-        vectors[:, column] = free[:, column]
+    # except columns that are zero, where means were within the noise
+    for column in np.flatnonzero(derived.any(axis=0)):
+        vectors[:, column] = derived[:, column]
     return vectors
 
 
-def _rests(used: UsedRatings, means: ReleasedMeans) -> Iterator[Callable[[], Block]]:
-    """Return functions that take public level and offsets off a block's ratings."""
+def _residuals(
+    used: UsedRatings, means: ReleasedMeans
+) -> Iterator[Callable[[], Block]]:
+    """Yield functions that subtract public level and offsets from a block's ratings."""
 
-    def rest(block: Ratings) -> Block:
+    def residuals(block: Ratings) -> Block:
         indptr, items, values = plain_arrays(block)
         values -= means.level + means.offsets[items]
         return indptr, items, values
 
-    return used.each(rest)
+    return used.each(residuals)

@@ -1,6 +1,6 @@
 """Item vectors from noisy sums: empirical Bayes with known noise.
 
-All of it is post-processing of what was released.
+All of it is post-processing of released sums.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 
 from tacit.recommend.solvers.item_means import RARE, ReleasedMeans
 
-__all__ = ["ItemCounts", "RoundSums", "learned", "tastes"]
+__all__ = ["ItemCounts", "RoundSums", "derived_vectors", "learned_vectors"]
 
 
 Array = NDArray[np.float64]
 
-# Spread of users' coefficients on the offsets of items: how much they share the tastes
-# of all
+# Standard deviation of users' coefficients on the offsets of items
 OFFSET_TASTE = 0.6
-# Spread of coefficients on popularity, against the usual size of a rating
+# Standard deviation of coefficients on popularity, over the usual size of a rating
 POPULARITY_TASTE = 0.2
-# No item counts for less than this part of the mean
+# Least count of an item, as a fraction of the mean count
 LEAST_COUNT = 0.1
 # Coefficients that leave out one of n ratings differ from item to item by one part in
 # n - 1, which echoes the strongest direction in others. In units of the square of this
@@ -40,7 +39,7 @@ LEAST_VARIANCE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class ItemCounts:
-    """What is known of items before the first round.
+    """Released counts and offsets of items, with most of the noise removed.
 
     Parameters
     ----------
@@ -72,10 +71,10 @@ class ItemCounts:
         return cls(shrunk, means.offsets, squares, reliability)
 
 
-def tastes(items: ItemCounts, usual: float) -> Array:
-    """Return two vectors a item that cost nothing: its offset, and its popularity.
+def derived_vectors(items: ItemCounts, usual: float) -> Array:
+    """Return two columns that follow from released means: offset and popularity.
 
-    They are scaled for coefficients of variance one.
+    They cost no budget, and are scaled for coefficients of variance one.
     """
     counts = items.counts
     popularity = np.log(counts + RARE * counts.mean())
@@ -98,15 +97,15 @@ class RoundSums:
     Parameters
     ----------
     products
-        Sums of ratings' rests times coefficients, a row for each item.
+        Sums of residuals times coefficients, a row for each item.
     moments
         Mean second moments of coefficients.
     error
         Mean squared error of a rating from all others of its user.
     scale
-        Deviation of the noise on a product.
+        Standard deviation of the noise on a product.
     reach, bound
-        Longest coefficients, and the usual size of a rest, where products are one.
+        Units of a product: norm of coefficients, and usual size of a residual.
     """
 
     products: Array
@@ -117,7 +116,7 @@ class RoundSums:
     bound: float
 
 
-def learned(
+def learned_vectors(
     sums: RoundSums, items: ItemCounts, rank: int, largest: float, *, synthetic: bool
 ) -> Array:
     """Return item vectors, for coefficients of variance one.
@@ -125,22 +124,22 @@ def learned(
     Products are counts times vectors times second moments of coefficients, plus noise
     that is known. Directions of coefficients in which products are no larger than noise
     makes them, or than an echo of the strongest, are dropped; in others, vectors are
-    the expected ones where their law is normal, with a variance that is estimated over
-    all items.
+    their posterior means under a normal prior, whose variance is estimated over all
+    items.
 
     Parameters
     ----------
     sums
-        What was released.
+        Released sums.
     items
-        What is known of items.
+        Counts of items.
     rank
-        Most directions.
+        Maximum number of directions.
     largest
         Largest entry of a vector, which keeps all that follows finite.
     synthetic
-        Whether the vectors of this round were made up, so that coefficients say nothing
-        about their own scale.
+        Whether the vectors of this round were random, so that coefficients have no
+        information on their own scale.
     """
     counts, size = items.counts, sums.products.shape[1]
     # of the noise, and of single ratings
@@ -152,13 +151,13 @@ def learned(
     gram -= np.eye(size) * float(weights @ noise)
     values, axes = np.linalg.eigh(gram / total)
     values, axes = values[::-1][:rank], axes[:, ::-1][:, :rank]
-    # noise alone has eigenvalues up to here, in the limit of many directions
+    # largest eigenvalue of pure noise, in the limit of a large number of directions
     edge = 2 * sqrt(size) * sqrt(float(np.sum((weights * noise) ** 2))) / total
     # and beyond it by chance, or for a single item that outweighs the others
     single = size * float(np.max(weights * noise)) / total
     seen = values > edge * (1 + size ** (-2 / 3) / 2) + SINGLE_ITEM * single
     mean_ratings = 1 / items.squares**2
-    # with few ratings, of which one is left out, the strongest has echoes
+    # with a small number of ratings, leaving one out echoes the strongest direction
     seen &= values >= ECHO * values[0] / max(mean_ratings - 1, ECHO) ** 2
     values, axes = values[seen], axes[:, seen]
     values = values / 2 + np.sqrt(values**2 - edge**2) / 2
@@ -171,7 +170,7 @@ def learned(
     lengths, turned = np.linalg.eigh(moments)
     lengths = np.maximum(lengths, LEAST_MOMENT / size)
     vectors = (vectors @ turned) / lengths / sums.reach
-    # what coefficients vary by, besides what users could tell of them
+    # variance of coefficients, and of what users' ratings leave unknown of them
     spread = lengths * sums.reach**2
     known = (vectors.T * counts) @ vectors / counts.sum()
     unknown = np.linalg.inv(mean_ratings * known / sums.error + np.eye(len(known)))

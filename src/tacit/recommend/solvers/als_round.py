@@ -29,13 +29,13 @@ __all__ = ["CandidateGains", "ItemRound"]
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Share of the squared Gaussian parameter of a round for second moments, which are few
+# Fraction of the squared Gaussian parameter of a round for second moments
 MOMENT_FRACTION = 0.1
-# Part of the squared error of a user, where that of her second moments is one
+# Weight of the squared error of a user, where that of her second moments is one
 ERROR_WEIGHT = 0.5
 # Largest mean squared error that counts, in squares of the usual size of a rating
 LARGEST_ERROR = 4.0
-# Errors are taken for no smaller than this, however small noise makes them
+# Least error that is believed, in the same units
 LEAST_ERROR = 0.2
 
 
@@ -43,19 +43,19 @@ LEAST_ERROR = 0.2
 class ItemRound:
     """Release products of ratings and coefficients, and moments of coefficients.
 
-    A user fits her ratings to public item vectors. What is left of her ratings without
-    her level, as a vector of norm one at most, is multiplied by her coefficients, of
-    norm one at most, and added up. So are outer products of her coefficients with
-    themselves, and the mean squared error of her ratings from one another.
+    A user fits her ratings to public item vectors. Her ratings less her level, as a
+    vector of norm one at most, is multiplied by her coefficients, of norm one at most,
+    and added up. So are outer products of her coefficients with themselves, and the
+    mean squared error of her ratings from one another.
 
     Parameters
     ----------
     n_items
         Number of items.
     most
-        Most coefficients of a user.
+        Maximum number of coefficients of a user.
     multiplier
-        Ratio of noise to sensitivity, of both releases together.
+        Noise multiplier of both releases together.
     neighbors
         Whether one user is replaced, or added or removed.
     noise
@@ -67,10 +67,10 @@ class ItemRound:
     user together, from two Gaussian releases (Dong, Roth and Su 2022, Theorem 2.7 and
     Corollary 3.3). The part of a user in the products has rows ``a_j u_j`` with ``|a|``
     and all ``|u_j|`` at most one, so its norm is at most one; two users move the sum by
-    at most two. Outer products within one have inner products of at least zero, so
-    that a replaced user moves second moments by at most the square root of two; with
-    errors between zero and their weight ``w`` it is the root of ``2 + w^2``, and that
-    of ``1 + w^2`` for a user more or less.
+    at most two. Outer products within one have inner products of at least zero, so that
+    a replaced user moves second moments by at most the square root of two; with errors
+    between zero and their weight ``w`` it is the root of ``2 + w^2``, and that of ``1 +
+    w^2`` for a user more or less.
     """
 
     n_items: int
@@ -82,7 +82,7 @@ class ItemRound:
     def __post_init__(self) -> None:
         plain(self)
         at_least(1, n_items=self.n_items, most=self.most)
-        # what whole numbers cannot do is refused before the charge
+        # noise that integers cannot represent is rejected before the charge
         self.products  # noqa: B018
         self._moment_units(self.most)
 
@@ -104,7 +104,7 @@ class ItemRound:
 
     @property
     def event(self) -> Event:
-        """What it costs."""
+        """Event of the release."""
         return Composed((self.products.event, self.moments.event))
 
     @property
@@ -114,8 +114,8 @@ class ItemRound:
     def _moment_units(self, size: int) -> float:
         """Return the units of a second moment of one.
 
-        Cutting two parts towards zero leaves them up to one further apart in each
-        entry, which needs room. An added part is only made shorter.
+        Truncating two parts towards zero leaves them up to one further apart in each
+        entry, which needs room. Truncation only reduces the norm of an added part.
         """
         # [als:room]
         return factor_with_room(
@@ -148,11 +148,11 @@ class ItemRound:
         ridge
             Ridge of users' coefficients, where a rating weighs one.
         reach
-            Norm of coefficients from which on they are clipped.
+            Norm to which coefficients are clipped.
         bound
-            Usual size of what is left of a rating: a row of more is clipped.
+            Usual size of a residual: a row with more in root mean square is clipped.
         n_users
-            Number of users that means are over.
+            Number of users, by which sums are divided.
         rng
             Source of the noise.
         """
@@ -200,13 +200,13 @@ class ItemRound:
         )
 
 
-# Norm of a user's gains from which on they are clipped, in squares of the usual size of
-# a rating. In synthetic tables a good candidate gains an average user a third of it
+# Norm to which a user's gains are clipped, in squares of the usual size of a rating.
+# In synthetic tables a good candidate gains an average user a third of it
 LARGEST_GAIN = 0.1
-# Least mean gain that is believed, in the same units: errors of users' own ratings are
-# smaller by so much at most for item means that these ratings are part of
+# Least mean gain that is believed, in the same units: item means that include a user's
+# own ratings reduce her errors by no more
 LEAST_GAIN = 0.003
-# and the standard deviations of the noise that it must be beyond that
+# and the standard deviations of the noise that a gain must exceed it by
 SURE = 1.0
 
 
@@ -215,14 +215,14 @@ class CandidateGains:
     """Release how much each candidate reduces the leave-one-out errors of users.
 
     A candidate multiplies each column of the item vectors by a factor. A user predicts
-    each of her ratings from her others, with the candidate and by her level alone; the
+    each of her ratings from her others, with the candidate and by her level only; the
     difference of the mean squared errors is the candidate's gain. Her gains, as a
     vector of norm one at most, are added up over users.
 
     Parameters
     ----------
     multiplier
-        Ratio of noise to sensitivity.
+        Noise multiplier.
     neighbors
         Whether one user is replaced, or added or removed.
     noise
@@ -252,7 +252,7 @@ class CandidateGains:
 
     @property
     def event(self) -> Event:
-        """What it costs."""
+        """Event of the release."""
         return self.mechanism.event
 
     def scale(self, n_users: float) -> float:
@@ -270,7 +270,7 @@ class CandidateGains:
         n_users: float,
         rng: Generator,
     ) -> Array:
-        """Return the factors of the best candidate, zeros where none is sure to gain.
+        """Return the factors of the best candidate, or zeros if no gain is significant.
 
         Parameters
         ----------
@@ -284,9 +284,9 @@ class CandidateGains:
         ridge
             Ridge of users' coefficients, where a rating weighs one.
         bound
-            Usual size of what is left of a rating.
+            Usual size of a residual.
         n_users
-            Number of users that means are over.
+            Number of users, by which sums are divided.
         rng
             Source of the noise.
         """

@@ -1,4 +1,4 @@
-"""Private Frank-Wolfe for matrix completion: one noisy direction a step."""
+"""Differentially private Frank-Wolfe for matrix completion."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import log, sqrt
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -20,6 +21,7 @@ from tacit.recommend.items.side import Block, check_size, usual_row_norm
 from tacit.recommend.items.steps import WalkItems
 from tacit.recommend.ratings.facts import RatingFacts
 from tacit.recommend.ratings.table import Ratings, UsedRatings, public_key
+from tacit.recommend.solvers.base import CompletionSolver, counted
 from tacit.recommend.solvers.frank_wolfe_sums import (
     NOISES,
     PRODUCT_SOLVERS,
@@ -45,22 +47,23 @@ STEPS = ("search", "standard", "published")
 EIGENVECTORS = ("auto", *MATRIX_SOLVERS, *PRODUCT_SOLVERS)
 CLIPS = ("residual", "row")
 WEIGHTS = ("uniform", "increasing")
-# Catalogues up to which all entries of a matrix are taken at once
+# Largest number of items for which a dense eigenvalue solver is used
 MOST_DENSE = 3000
-# Shares of the squared Gaussian parameter for item means, and of a step for its length
+# Fractions of the squared Gaussian parameter for item means, and of a step for its
+# length
 MEANS_FRACTION, LENGTH_FRACTION = 0.1, 0.05
-# Part of what all rows are that a direction must be, to be worth a step
+# Least strength of a direction that is worth a step, over the sum of all rows
 WORTH_A_STEP = 1 / 80
 MOST_STEPS = 20
-# Chance with which an inflated eigenvalue may still be too small
+# Probability with which an inflated eigenvalue is still too small
 INFLATION_FAILURE = 0.05
-# What published eigenvalues are at least, in units of one squared row
+# Least value of published eigenvalues, in units of one squared row
 TINY = 1e-6
 
 
 @dataclass(frozen=True)
 class FrankWolfeCompletionPlan:
-    """Bounds, steps and the noise of every release, fixed without data."""
+    """Bounds, steps and the noise of all releases, fixed without data."""
 
     facts: RatingFacts
     solver: FrankWolfeCompletion
@@ -72,20 +75,20 @@ class FrankWolfeCompletionPlan:
 
     @property
     def bound(self) -> float:
-        """Largest norm of a row of residuals that sums are made of."""
+        """Norm bound on a row of residuals in the sums."""
         # [completion:bound] ratings and predictions of a clipped row are each in it
         return self.row_norm * (2 if self.solver.clip == "row" else 1)
 
     @property
     def event(self) -> Event:
-        """What all releases cost."""
+        """Event of all releases."""
         first = () if self.means is None else (self.means,)
         released = (*first, *self.directions, *self.lengths)
         return Composed(tuple(each.event for each in released))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on besides the bounds."""
+        """Assumptions of the guarantee besides the bounds."""
         return noise_assumptions(self.solver.noise)
 
     @property
@@ -96,8 +99,8 @@ class FrankWolfeCompletionPlan:
 
 
 @dataclass(frozen=True)
-class FrankWolfeCompletion:
-    """Complete ratings by steps along leading directions of the residuals.
+class FrankWolfeCompletion(CompletionSolver):
+    """Differentially private Frank-Wolfe, along leading directions of the residuals.
 
     In each step users' residuals are summed up to a noisy matrix of second moments. Its
     leading eigenvector is public, and each user moves her own row along it.
@@ -111,17 +114,17 @@ class FrankWolfeCompletion:
         length of the first step times the sum of the roots of the first matrix's
         eigenvalues beyond the noise, over the root of the largest.
     n_iter
-        Number of steps. None takes as many as leave the noise below an eightieth of
-        what all rows of residuals are, from 1 to 20.
+        Number of steps. None takes the largest number that leaves the noise below an
+        eightieth of the sum of all rows of residuals, from 1 to 20.
     row_norm
-        Norm to which rows are clipped. None is a quarter of the half-width of the
-        range times the square root of the most ratings of a user, and twice that for
+        Norm to which rows are clipped. None is a quarter of the half-width of the range
+        times the square root of the most ratings of a user, and twice that for
         ``clip="row"``.
     step
-        ``"search"`` goes as far as predicts best, by a release of two numbers a step,
-        what users' other ratings say of each of their ratings; ``"standard"`` goes
-        ``2 / (t + 2)`` of the way in step t; ``"published"`` goes one over ``n_iter``
-        of the way, and pays for a step that it does not take.
+        ``"search"`` chooses the length that predicts each rating best from the user's
+        other ratings, by a release of two numbers a step; ``"standard"`` goes ``2 / (t
+        + 2)`` of the way in step t; ``"published"`` goes one over ``n_iter`` of the
+        way, and is charged for a step that it does not take.
     eigenvector
         ``"dense"`` or ``"lanczos"`` for a noisy matrix; ``"oja"`` or ``"power"`` for
         noisy products, which need no matrix; ``"auto"`` for the first up to 3,000
@@ -130,15 +133,15 @@ class FrankWolfeCompletion:
         Products of a step for ``"oja"`` and ``"power"``.
     clip
         ``"residual"`` clips rows of residuals in the sums; ``"row"`` clips rows of
-        ratings and of predictions, for four times the noise with the same
-        ``row_norm``, and 16 times with the usual ones.
+        ratings and of predictions, for four times the noise with the same ``row_norm``,
+        and 16 times with the usual ones.
     weights
-        Shares of the steps in the squared Gaussian parameter: ``"uniform"``, or
+        Fractions of the steps in the squared Gaussian parameter: ``"uniform"``, or
         ``"increasing"`` for less noise later.
     item_means
-        Whether to release mean ratings of items first, and take them off.
+        Whether to release mean ratings of items first, and subtract them.
     inflate
-        Whether to add what noise may do to each eigenvalue, as published.
+        Whether to add a bound on the noise to each eigenvalue, as published.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -174,6 +177,8 @@ class FrankWolfeCompletion:
     inflate: bool = False
     noise: str = "grid"
 
+    name: ClassVar[str] = "frank_wolfe"
+
     def __post_init__(self) -> None:
         plain(self)
         if isinstance(self.nuclear_norm, str):
@@ -208,16 +213,16 @@ class FrankWolfeCompletion:
         if self.weights == "increasing":
             weights = np.arange(1.0, n_iter + 1)
         weights *= (1 - first) / weights.sum()
-        # the first step's length alone, where it is for the nuclear norm
+        # only the first step's length, where it determines the nuclear norm
         searched = n_iter if self.step == "search" else int(self.nuclear_norm == "auto")
         lengths = weights[:searched] * LENGTH_FRACTION
         weights[:searched] *= 1 - LENGTH_FRACTION
 
         def event(multiplier: float) -> Event:
             # [completion:budget] squared inverses of the multipliers add up
-            shares = (first, *weights.tolist(), *lengths.tolist())
+            fractions = (first, *weights.tolist(), *lengths.tolist())
             return Composed(
-                tuple(GaussianNoise(multiplier / sqrt(s)) for s in shares if s > 0)
+                tuple(GaussianNoise(multiplier / sqrt(s)) for s in fractions if s > 0)
             )
 
         multiplier = calibrate(event, budget)
@@ -239,6 +244,19 @@ class FrankWolfeCompletion:
             ),
         )
 
+    def sums(self, plan: FrankWolfeCompletionPlan) -> str:
+        """Describe the sums over users that a run of this plan releases."""
+        means = "" if plan.means is None else "counts and means of items, then "
+        moments = any(isinstance(each, NoisyMoments) for each in plan.directions)
+        what = "second moments of" if moments else f"{self.n_products:,} products with"
+        n_lengths = len(plan.lengths)
+        lengths = f", and lengths of {n_lengths:,} of them" if n_lengths else ""
+        # the published algorithm is charged for a step that it does not take
+        taken = plan.n_iter - (self.step == "published")
+        return (
+            f"{means}in up to {counted(taken, 'step')} {what} users' residuals{lengths}"
+        )
+
     def run(
         self, plan: FrankWolfeCompletionPlan, ratings: Ratings, rng: Generator
     ) -> WalkItems:
@@ -248,7 +266,7 @@ class FrankWolfeCompletion:
         side = self._start(plan, used, rng)
         k = self._nuclear_norm(plan)
         published = self.step == "published"
-        # the published walk begins without a direction
+        # the published algorithm begins without a direction
         for t in steps(plan.n_iter - published, "steps"):
             rows = partial(side.unit_residuals, bound=plan.bound)
             vector, values = self._released(
@@ -257,12 +275,12 @@ class FrankWolfeCompletion:
                 rng,
                 every=k is None,
             )
-            # from here on nothing but what was released, until the length is
+            # from here on post-processing, until the length is released
             strength = float(values[0])
             if strength <= 0:
-                continue  # a direction of noise alone
+                continue  # a direction of pure noise
             value = self._singular_value(plan, t, strength)
-            share = 1 / plan.n_iter if published else 2 / (len(side.keeps) + 2)
+            fraction = 1 / plan.n_iter if published else 2 / (len(side.keeps) + 2)
             if self.step == "search" or k is None:
                 length = plan.lengths[t if self.step == "search" else 0]
                 reach = (plan.widest if k is None else k) / value
@@ -277,14 +295,14 @@ class FrankWolfeCompletion:
                 if k is None:
                     k = found * plan.widest * float(np.sqrt(values / strength).sum())
                 else:
-                    share = found
-            side = side.moved(vector, 1 - share, share * k / value, strength)
+                    fraction = found
+            side = side.moved(vector, 1 - fraction, fraction * k / value, strength)
         return side
 
     def _start(
         self, plan: FrankWolfeCompletionPlan, used: UsedRatings, rng: Generator
     ) -> WalkItems:
-        """Return the side before the first step, with item means if they are asked."""
+        """Return the side before the first step, with item means if requested."""
         facts = plan.facts
         offsets, level = np.zeros(facts.n_items), facts.middle
         if plan.means is not None:
@@ -307,13 +325,13 @@ class FrankWolfeCompletion:
         *,
         every: bool,
     ) -> tuple[Array, Array]:
-        """Release a unit vector and its eigenvalue less noise, first of ``every``."""
+        """Release a unit vector, and its eigenvalue or ``every`` one, less noise."""
         if isinstance(direction, NoisyProducts):
             value, vector = direction.run(blocks, rng)
             return vector, self._seen(value, value > NOISES * direction.scale)
         matrix = direction.run(blocks(), rng)
         if self.step == "search":
-            # what rows say of themselves predicts no rating that is left out
+            # a rating's own square does not help to predict it when it is left out
             np.fill_diagonal(matrix, 0.0)
         solver = self._eigenvector(len(matrix))
         value, vector = leading_pair(matrix, solver)
@@ -362,7 +380,7 @@ class FrankWolfeCompletion:
     def _direction(
         self, facts: RatingFacts, budget: Budget, multiplier: float
     ) -> NoisyMoments | NoisyProducts:
-        """Return what releases one direction with so much noise."""
+        """Return the release of one direction with this noise multiplier."""
         method = self._eigenvector(facts.n_items)
         if method in MATRIX_SOLVERS:
             return NoisyMoments(facts.n_items, multiplier, budget.neighbors, self.noise)
@@ -371,7 +389,7 @@ class FrankWolfeCompletion:
         return NoisyProducts(facts.n_items, self.n_products, each, method, self.noise)
 
     def _usual_steps(self, facts: RatingFacts, budget: Budget) -> int:
-        """Return as many steps as leave the noise below what is worth a step."""
+        """Return the number of steps for which directions can exceed the noise."""
         one = self._direction(facts, budget, calibrate(GaussianNoise, budget))
         # twice the spectral norm that noise would have in a single step
         noise = one.scale * sqrt(2 * facts.n_items)

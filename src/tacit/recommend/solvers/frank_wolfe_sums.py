@@ -23,16 +23,16 @@ __all__ = ["NOISES", "PRODUCT_SOLVERS", "NoisyProducts", "StepLength"]
 
 Array = NDArray[np.float64]
 
-# Without the matrix: by products of it with vectors, each with noise
+# Methods without the matrix: by noisy products of it with vectors
 PRODUCT_SOLVERS = ("oja", "power")
 
 
 @dataclass(frozen=True)
 class NoisyProducts:
-    """Find the leading direction by noisy products of second moments and vectors.
+    """Release of the leading direction, by noisy products with vectors.
 
     The matrix is never formed: memory and time are those of the ratings. With the same
-    budget a noisy matrix is better, so this is for catalogues too large for one.
+    budget a noisy matrix is better, so this is for catalogues too large for a matrix.
 
     Parameters
     ----------
@@ -41,11 +41,10 @@ class NoisyProducts:
     n_products
         Number of products.
     multiplier
-        Ratio of noise to sensitivity, of each product and of the eigenvalue.
+        Noise multiplier of each product and of the eigenvalue.
     method
-        ``"power"`` takes each product for the next vector, made a unit long; ``"oja"``
-        adds it to the vector, times one over the noise's scale and the root of items
-        times products.
+        ``"power"`` normalizes each product to the next vector; ``"oja"`` adds it to the
+        vector, times one over the noise's scale and the root of items times products.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -71,7 +70,7 @@ class NoisyProducts:
         plain(self)
         at_least(1, n_items=self.n_items, n_products=self.n_products)
         one_of(PRODUCT_SOLVERS, method=self.method)
-        # what whole numbers cannot do is refused before the charge
+        # noise that integers cannot represent is rejected before the charge
         self.factor  # noqa: B018
 
     @property
@@ -82,14 +81,14 @@ class NoisyProducts:
 
     @property
     def event(self) -> Event:
-        """What all releases cost."""
+        """Event of all releases."""
         return Repeated(self.mechanism.event, self.n_products + 1)
 
     @property
     def factor(self) -> float:
-        """What products of rows within the unit ball are multiplied by."""
-        # [completion:product-room] cut towards zero, two products come apart by less
-        # than one more in each entry that both have
+        """Factor of products of rows within the unit ball."""
+        # [completion:product-room] truncation moves two products apart by less than one
+        # more in each entry that both have
         return factor_with_room(
             self.mechanism.units,
             sqrt(self.n_items),
@@ -99,7 +98,7 @@ class NoisyProducts:
 
     @property
     def scale(self) -> float:
-        """Deviation of the noise on an entry of a product, and on the eigenvalue."""
+        """Standard deviation of the noise on a product's entries and the eigenvalue."""
         return self.mechanism.scale / self.factor
 
     def run(self, blocks: Callable[[], Blocks], rng: Generator) -> tuple[float, Array]:
@@ -114,7 +113,7 @@ class NoisyProducts:
         """
         from tacit.recommend.solvers import _kernels as kernels  # noqa: PLC0415 - numba
 
-        # [completion:start] of length one, or the first product would have no bound
+        # [completion:start] of norm one, or the first product would have no bound
         vector = _unit(float_normal(self.n_items, rng))
         for _ in range(self.n_products):
             total = summed(
@@ -136,23 +135,23 @@ def _unit(vector: Array) -> Array:
     return np.full(len(vector), 1 / sqrt(len(vector)))
 
 
-# Scales of noise that a number needs to be more than noise
+# Standard deviations of noise that a number must exceed to be significant
 NOISES = 3.0
 
 
 @dataclass(frozen=True)
 class StepLength:
-    """Release how far to go along a step, from what it does to ratings left out.
+    """Release of the length of a step, by leave-one-out errors of users.
 
     Each user predicts each of her ratings from her others, with and without the step.
-    The sum over users of slope and curvature of the squared error along the step says
-    where it ends. A direction of noise helps to predict no rating that was left out, so
-    it gets a length of about zero.
+    The sum over users of the derivative and the curvature of the squared error along
+    the step gives its best length. A direction of pure noise does not help to predict a
+    rating that was left out, so that it gets a length of about zero.
 
     Parameters
     ----------
     multiplier
-        Ratio of noise to sensitivity.
+        Noise multiplier.
     neighbors
         Whether one user is replaced, or added or removed.
     noise
@@ -171,7 +170,7 @@ class StepLength:
 
     @property
     def mechanism(self) -> DiscreteGaussian:
-        """Noise on slope and curvature."""
+        """Noise on derivative and curvature."""
         # [completion:length-sensitivity] two points of a disk, or one
         return DiscreteGaussian(
             self.multiplier, float(self.neighbors.rows_changed), self.noise
@@ -179,7 +178,7 @@ class StepLength:
 
     @property
     def event(self) -> Event:
-        """What it costs."""
+        """Event of the release."""
         return self.mechanism.event
 
     def run(
@@ -191,18 +190,18 @@ class StepLength:
         bound: float,
         rng: Generator,
     ) -> float:
-        """Return the share of the whole step to go, between zero and one.
+        """Return the length as a fraction of the full step, between zero and one.
 
         Parameters
         ----------
         blocks
-            What makes each block of users, walked so far.
+            Functions for blocks of users after the steps so far.
         vector
             Direction of the step.
         reach
-            What products are multiplied by in the whole step.
+            Factor of products in the full step.
         max_ratings
-            Ratings of a user that weigh in full.
+            Number of ratings of a user that count in full.
         bound
             Norm of a row of residuals that counts in full.
         rng
@@ -213,7 +212,7 @@ class StepLength:
         mechanism = self.mechanism
         total = summed(
             kernels.add_lengths,
-            (partial(_lengthened, block) for block in blocks),
+            (partial(_arrays, block) for block in blocks),
             2,
             vector,
             reach,
@@ -222,11 +221,11 @@ class StepLength:
             mechanism.units * (1 - MARGIN),
         )
         derivative, curvature = mechanism(total, rng).tolist()
-        # a curvature below its noise would make any length of it
-        share = derivative / max(curvature, NOISES * mechanism.scale) / reach
-        return min(max(share, 0.0), 1.0)
+        # with a curvature below its noise, the length would be arbitrary
+        fraction = derivative / max(curvature, NOISES * mechanism.scale) / reach
+        return min(max(fraction, 0.0), 1.0)
 
 
-def _lengthened(block: Callable[[], Visited]) -> tuple[Array, ...]:
+def _arrays(block: Callable[[], Visited]) -> tuple[Array, ...]:
     at = block()
     return at.indptr, at.items, at.values, at.predicted, at.others

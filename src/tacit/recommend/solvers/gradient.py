@@ -1,9 +1,10 @@
-"""Private completion by projected gradient descent on a nuclear ball."""
+"""Differentially private projected gradient descent on a nuclear ball."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -16,6 +17,7 @@ from tacit.recommend.items.side import MOST_NUMBERS, check_size, usual_row_norm
 from tacit.recommend.items.steps import ReplayedItems
 from tacit.recommend.ratings.facts import RatingFacts
 from tacit.recommend.ratings.table import Ratings, public_key
+from tacit.recommend.solvers.base import CompletionSolver, counted
 from tacit.recommend.solvers.moments import NoisyMoments, leading, strengths
 from tacit.solvers._base import require_delta
 
@@ -28,13 +30,13 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Names of the step sizes that fall
+# Decreasing step sizes, by the power of one over the step number
 SCHEDULES = {"inverse_root": 0.5, "inverse": 1.0}
-# Largest step of the rule: descent on squares overshoots from two on
+# Largest default step: gradient descent on squares diverges from two on
 LARGEST_STEP = 1.9
-# Rows are clipped to this many norms of the longest row of ratings
+# Norm to which rows are clipped, over the norm of the longest row of ratings
 LARGEST_RADIUS = 2.0
-# Steps that can be saved
+# Maximum number of steps that can be saved
 MOST_STEPS = 2**16
 
 
@@ -52,8 +54,9 @@ class ProjectedGradientCompletionPlan:
     def radii(self) -> tuple[float, ...]:
         """Norms that rows are clipped to, where that of ratings is at most one.
 
-        No longer than rows can get, as projections shorten them: a step adds at most
-        its size, and where it is at most one, less, since it shortens what was there.
+        They are no longer than rows can get, as projections are contractions: a step
+        adds at most its size, and less where it is at most one, since it then contracts
+        too.
         """
         radii, reached = [], 0.0
         for size in self.step_sizes:
@@ -67,25 +70,25 @@ class ProjectedGradientCompletionPlan:
 
     @property
     def most_directions(self) -> int:
-        """Directions of a step at most, so that those of all can be saved."""
+        """Maximum number of directions of a step, so that all can be saved."""
         n_items = self.facts.n_items
         room = MOST_NUMBERS // n_items // (len(self.step_sizes) + 1) - 1
         return min(n_items, room)
 
     @property
     def event(self) -> Event:
-        """What all releases cost together."""
+        """Event of all releases together."""
         return Repeated(self.moments.event, len(self.step_sizes))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on besides the bounds."""
+        """Assumptions of the guarantee besides the bounds."""
         return noise_assumptions(self.moments.noise)
 
 
 @dataclass(frozen=True)
-class ProjectedGradientCompletion:
-    """Complete ratings by descent on squared errors, projected onto a nuclear ball.
+class ProjectedGradientCompletion(CompletionSolver):
+    """Differentially private gradient descent, projected onto a nuclear ball.
 
     Every step moves each user's row towards her ratings, releases the noisy sum of
     outer products of all rows, and projects rows by its eigenvectors, so that the
@@ -99,8 +102,8 @@ class ProjectedGradientCompletion:
     step
         Size of all steps, or ``"inverse_root"`` for ``1 / sqrt(t)`` and ``"inverse"``
         for ``1 / t`` in step ``t``. None is the square root of items over
-        ``max_ratings``, and 1.9 at most: the fewer of the items a user may rate, the
-        less of the way a step of one goes.
+        ``max_ratings``, and 1.9 at most: a step of one makes less progress where a user
+        may rate a smaller fraction of the items.
     nuclear_norm
         Bound on the sum of singular values, in ratings. None is that of a matrix of
         rank one whose entries are half a half-width of the range.
@@ -114,17 +117,17 @@ class ProjectedGradientCompletion:
     -----
     **Guarantee.** The item side is a sequence of ``n_iter`` Gaussian mechanisms, and
     composes exactly (Dong, Roth and Su 2022); users' rows together are jointly private
-    (Kearns, Pai, Roth and Ullman 2014). After [1]_, Algorithm 16, with what it lacks:
+    (Kearns, Pai, Roth and Ullman 2014). After [1]_, Algorithm 16, with corrections:
     steps go downhill, rows are clipped before the sums so that these have a bounded
     sensitivity, the noise is symmetric, and eigenvalues that the noise explains, all
-    negative ones among them, are dropped. Those that are left are told without the
-    spread of single ratings, which adds about the same to all of them.
+    negative ones among them, are dropped. The others are reduced by the variance of
+    single ratings, which adds about the same to all of them.
 
-    Rows start from zero, and a step goes its size times the share of items that are
-    rated of the way. So a few steps stop short of what is there however large the
-    budget is: more of them pay where it is large. Where hardly any noise is left, the
-    spread of single ratings is kept as if it were taste, as in the algorithm that is
-    published, and a smaller ``nuclear_norm`` is better.
+    Rows start from zero, and a step makes progress of its size times the fraction of
+    items that are rated. So a small number of steps ends before the optimum, however
+    large the budget: a larger one is worth more steps. With hardly any noise, the
+    variance of single ratings is kept as if it were taste, as in the published
+    algorithm, and a smaller ``nuclear_norm`` is better.
 
     References
     ----------
@@ -138,6 +141,8 @@ class ProjectedGradientCompletion:
     nuclear_norm: float | None = None
     row_norm: float | None = None
     noise: str = "grid"
+
+    name: ClassVar[str] = "gradient"
 
     def __post_init__(self) -> None:
         plain(self)
@@ -165,7 +170,7 @@ class ProjectedGradientCompletion:
             "ProjectedGradientCompletion",
             "a delta of 1 / users^2, which is usual",
         )
-        # one direction a step at least, and as much for the last one again
+        # one direction a step at least, and once more for the last one
         check_size(facts.n_items, 2 * (self.n_iter + 1), "a lower n_iter")
         multiplier = calibrate(
             lambda noise: Repeated(GaussianNoise(noise), self.n_iter), budget
@@ -190,6 +195,11 @@ class ProjectedGradientCompletion:
             NoisyMoments(facts.n_items, multiplier, budget.neighbors, self.noise),
         )
 
+    def sums(self, plan: ProjectedGradientCompletionPlan) -> str:
+        """Describe the sums over users that a run of this plan releases."""
+        n_steps = len(plan.step_sizes)
+        return f"second moments of users' rows, in {counted(n_steps, 'step')}"
+
     def run(
         self, plan: ProjectedGradientCompletionPlan, ratings: Ratings, rng: Generator
     ) -> ReplayedItems:
@@ -212,7 +222,7 @@ class ProjectedGradientCompletion:
         bound = plan.nuclear_norm / plan.row_norm
         for radius in plan.radii:
             noisy = plan.moments.run(side.next_rows(ratings), rng)
-            # from here on nothing but what was released
+            # from here on post-processing
             side = side.stepped(
                 *_projection(
                     noisy, plan.moments.scale, bound / radius, plan.most_directions
@@ -224,11 +234,11 @@ class ProjectedGradientCompletion:
 def _projection(
     noisy: Array, noise_scale: float, bound: float, most: int
 ) -> tuple[Array, Array]:
-    """Return the directions that are kept, and what they are multiplied by."""
+    """Return the directions that are kept, and their factors."""
     size = len(noisy)
     values, vectors = leading(noisy, size)
-    # the spread of single ratings lifts all eigenvalues alike, while those of noise are
-    # around zero; no more of it is taken off than the noise would hide
+    # the variance of single ratings raises all eigenvalues alike, while those of noise
+    # are around zero; no more of it is subtracted than the noise would hide
     lifted = min(max(float(np.median(values)), 0.0), noise_scale * sqrt(2 * size))
     strong = strengths(values - lifted, noise_scale, size)
     strong[most:] = 0.0
@@ -241,13 +251,13 @@ def _projection(
 def onto_simplex(values: Array, bound: float) -> Array:
     """Return the nearest point to non-negative values that sums to at most ``bound``.
 
-    A constant is taken off all values, of which negative ones become zero (Duchi,
+    A constant is subtracted from all values, and negative ones become zero (Duchi,
     Shalev-Shwartz, Singer and Chandra 2008, Figure 1).
     """
     if values.sum() <= bound:
         return values
     ordered = np.sort(values)[::-1]
     excess = (np.cumsum(ordered) - bound) / np.arange(1, len(values) + 1)
-    # the first always is, but for a bound that rounding loses
+    # the first always is, unless rounding loses the bound
     n_left = max(1, np.count_nonzero(ordered > excess))
     return np.maximum(values - excess[n_left - 1], 0.0)

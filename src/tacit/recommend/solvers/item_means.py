@@ -1,4 +1,4 @@
-"""Private item means."""
+"""Differentially private item means: counts and sums of all items in one release."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ __all__ = ["RARE", "ItemMeans", "ReleasedMeans", "shrunk"]
 
 Array = NDArray[np.float64]
 
-# Spreads of offsets to choose from, where no offset is beyond one
+# Candidates for the standard deviation of offsets, where no offset is beyond one
 _SPREADS = 2.0 ** -np.arange(0.0, 12.0, 0.25)
-# Items below this part of the mean count are as good as equally rare
+# Items below this fraction of the mean count are treated as equally rare
 RARE = 0.3
-# Log-likelihood by which offsets must be likelier than none to be told from the noise:
-# what is less sure than that would gain next to nothing
+# Log-likelihood by which offsets must exceed pure noise to be used: offsets that are
+# less certain would gain next to nothing
 _CLEAR = 3.0
-# Usual mean of offsets, and usual slope, which noise is held against
+# Prior standard deviation of the mean and of the trend of offsets
 _USUAL_LINE = 0.07
 
 
 def shrunk(
     counts: Array, sums: Array, count_scale: float, sum_scale: float, variance: float
 ) -> Array:
-    """Return the offset of each item, shrunk to the trend by the known noise.
+    """Return empirical Bayes estimates of item offsets, by the known noise.
 
-    Offsets are taken as normal around a line in the logarithm of the count, as those
-    who rate much choose what is good; sums as count times offset plus noise, and the
-    noise of the counts as part of that of the sums. Line and spread are those of the
-    largest likelihood, offsets the expected ones, and zero where noise alone explains
-    the sums about as well. All of it is from released numbers and known noise.
+    The model: offsets are normal around a line in the logarithm of the count, as items
+    that are good are rated more; sums are count times offset plus noise, and the noise
+    of the counts is part of that of the sums. Line and standard deviation maximize the
+    likelihood; offsets are posterior means, and zero where pure noise explains the sums
+    about as well. All of it is post-processing of released numbers.
 
     Parameters
     ----------
     counts, sums
         As released, an entry for each item, where no offset is beyond one.
     count_scale, sum_scale
-        Deviation of their noise.
+        Standard deviation of their noise.
     variance
-        Variance of a sum, noise apart, that one of its count is worth.
+        Variance of a sum, besides noise, for each unit of its count.
     """
     counts = np.maximum(counts, 0.0)
     popularity = np.log(counts + count_scale + RARE * counts.mean())
@@ -61,7 +61,7 @@ def shrunk(
     design = terms * counts[:, None]
     known = sum_scale**2 + variance * counts
 
-    # what any line and spread must beat: sums that are noise and nothing else
+    # what any line and spread must exceed: the likelihood of pure noise
     best = _CLEAR - 0.5 * float(np.sum(sums**2 / known + np.log(known)))
     offsets = np.zeros_like(counts)
     for spread in _SPREADS:
@@ -87,13 +87,13 @@ LEVEL_WEIGHT = 0.4
 # 0.4 of the usual size of a rating or so, and an error of a count moves an offset by
 # that fraction of an error of a sum; the variance of an offset is then least about here
 COUNT_WEIGHTS = {Neighbors.REPLACE_ONE: 1.0, Neighbors.ADD_OR_REMOVE_ONE: 0.6}
-# Variance of ratings of one user, where the largest difference is one
+# Variance of ratings of one user, in squares of the half-width of the range
 USUAL_VARIANCE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class ReleasedMeans:
-    """What was released about items, and what follows from it; all of it is public.
+    """Released item means, and offsets that follow from them; all of it is public.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class ReleasedMeans:
 
 @dataclass(frozen=True)
 class ItemMeans:
-    """Release counts and mean ratings of all items, and the mean level of users.
+    """Release of weighted counts and means of all items, and the mean level of users.
 
     A user with ``n`` ratings adds ``1 / sqrt(n)`` to the count of each item she rated,
     and as much times her rating less her mean, over ``bound``, to its sum; so any
@@ -139,11 +139,11 @@ class ItemMeans:
     Parameters
     ----------
     facts
-        What is public about ratings.
+        Public facts about the ratings.
     multiplier
-        Ratio of noise to sensitivity.
+        Noise multiplier.
     neighbors
-        Relation between tables of ratings: one user is replaced, or added or removed.
+        Neighboring relation: one user is replaced, or added or removed.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -165,11 +165,11 @@ class ItemMeans:
     def __post_init__(self) -> None:
         plain(self)
         object.__setattr__(self, "neighbors", Neighbors.of(self.neighbors))
-        self.mechanism  # noqa: B018 - what whole numbers cannot do is refused here
+        self.mechanism  # noqa: B018 - noise that integers cannot represent is rejected here
 
     @property
     def bound(self) -> float:
-        """Root mean square of a user's centered ratings from which on she is clipped.
+        """Clipping bound on the root mean square of a user's centered ratings.
 
         It is half the half-width of the range, one star of five.
         """
@@ -182,7 +182,7 @@ class ItemMeans:
 
     @property
     def sensitivity(self) -> float:
-        """How far one user moves counts and sums together, in units and in L2."""
+        """L2 sensitivity of counts and sums together, for one user."""
         counts, level = self.count_weight**2, LEVEL_WEIGHT**2
         if self.neighbors is Neighbors.REPLACE_ONE:
             # [item-means:replaced] counts of both users, and opposite sums and levels
@@ -197,7 +197,7 @@ class ItemMeans:
 
     @property
     def event(self) -> Event:
-        """What it costs."""
+        """Event of the release."""
         return self.mechanism.event
 
     def run(
@@ -206,7 +206,7 @@ class ItemMeans:
         rng: Generator,
         before: ReleasedMeans | None = None,
     ) -> ReleasedMeans:
-        """Release counts and means; ``ratings`` may hold any number a user.
+        """Release counts and means; users may have any number of ratings.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class ItemMeans:
         return self._read(noisy, scale)
 
     def _total(self, ratings: Ratings | UsedRatings) -> Integers:
-        """Return the exact counts and sums over users, in whole numbers."""
+        """Return the exact integer counts and sums over users."""
         from tacit.recommend.solvers import _kernels as kernels  # noqa: PLC0415 - numba
 
         total = summed(
@@ -247,18 +247,18 @@ class ItemMeans:
         facts = self.facts
         if ratings.n_items != facts.n_items:
             raise ValueError(
-                f"ratings must be of the {facts.n_items} items that were planned for."
+                f"ratings must be of the {facts.n_items} items of the plan."
             )
         indptr, items, values = plain_arrays(ratings)
         values = np.clip((values - facts.middle) / facts.half_width, -1.0, 1.0)
-        # her own mean as it is: any shrinkage would shift all offsets alike
+        # without shrinkage, which would shift all offsets by the same amount
         levels = np.empty(len(indptr) - 1)
         kernels.center(indptr, values, 0.0, 0.0, levels)
         values *= facts.half_width / self.bound
         return indptr, items, values, np.clip(levels, -1.0, 1.0)
 
     def _read(self, noisy: Array, scale: float) -> ReleasedMeans:
-        """Return what the released numbers say; from here on nothing is private."""
+        """Return estimates from the released numbers, which is post-processing."""
         facts = self.facts
         count_scale = scale / self.count_weight
         counts = np.maximum(noisy[0] / self.count_weight, 0.0)
@@ -267,11 +267,12 @@ class ItemMeans:
         sums, sum_scale = noisy[1, :-1] * part, scale * part
         n_users = max(1.0, counts[-1] / LEVEL_WEIGHT)
         # squares of a user's weights add up to one, so those of all to their number
-        share = n_users / max(1.0, counts[:-1].sum())
+        ratio = n_users / max(1.0, counts[:-1].sum())
         offsets = shrunk(
-            counts[:-1], sums, count_scale, sum_scale, USUAL_VARIANCE * share
+            counts[:-1], sums, count_scale, sum_scale, USUAL_VARIANCE * ratio
         )
-        # levels are half a half-width from the middle or so, held against the noise
+        # levels are about half a half-width from the middle, which is a prior against
+        # noise
         noise = 2 * scale / LEVEL_WEIGHT
         level = noisy[1, -1] / LEVEL_WEIGHT * n_users / (n_users**2 + noise**2)
         level = float(np.clip(level, -1.0, 1.0))

@@ -41,32 +41,32 @@ __all__ = [
 
 Integers = NDArray[np.int64]
 
-# What products in floating point may be off by, relative to their size, many times over
+# Relative bound on floating-point errors of products, with ample margin
 MARGIN = 1e-9
 
 
 def factor_with_room(units: int, room: float, what: str, remedy: str) -> float:
-    """Return by what parts are multiplied, so that cutting them is paid for.
+    """Return the factor of parts that leaves room for their truncation to integers.
 
     Parameters
     ----------
     units
         Units of the `DiscreteGaussian` that adds the noise.
     room
-        How far cutting towards zero takes two parts apart, in whole numbers.
+        How far truncation towards zero moves two parts apart, in integers.
     what, remedy
-        What units are too few for, and what else may help, for the error.
+        The purpose of the units, and another remedy, for the error.
 
     Notes
     -----
-    **Bound.** Parts within a norm of one, times the factor and cut, are no further
-    apart than ``units`` times what they were.
+    **Bound.** Parts of norm at most one, times the factor and truncated, are no further
+    apart than ``units`` times their distance.
     """
     factor = units * (1 - MARGIN) - room
-    # with less, rounding would be seen
+    # with less, rounding errors would matter
     if factor < units / 2:
         raise PlanError(
-            f"Noise of this budget leaves {units} units for {what}, which are too few; "
+            f"Noise of this budget leaves {units} units for {what}, too coarse; "
             f"raise epsilon or delta, or {remedy}."
         )
     return factor
@@ -83,27 +83,27 @@ def summed(
     The kernel is called with the arrays of a block, the public numbers, and sums that
     no other thread adds to meanwhile.
     """
-    free: deque[Integers] = deque()
+    idle: deque[Integers] = deque()
 
     def add(block: tuple[Any, ...] | Callable[[], tuple[Any, ...]]) -> None:
         arrays = block() if callable(block) else block
         try:
-            sums = free.pop()
-        except IndexError:  # all are in use, so there are as many as threads
+            sums = idle.pop()
+        except IndexError:  # all are in use, so that there is one for each thread
             sums = np.zeros(size, dtype=np.int64)
         kernel(*arrays, *public, sums)
-        free.append(sums)
+        idle.append(sums)
 
     for _ in in_order(add, blocks, side_by_side=True):
         pass
-    return np.sum(free, axis=0) if free else np.zeros(size, dtype=np.int64)
+    return np.sum(idle, axis=0) if idle else np.zeros(size, dtype=np.int64)
 
 
 Array = NDArray[np.float64]
-# A block, or what makes it in the thread that adds it
+# A block, or a function for it that is called in the thread that adds it
 Blocks = Iterable[Block | Callable[[], Block]]
 
-# Items up to which a matrix of items by items is made: it has 3.2 GB there, and a sum
+# Largest number of items for a matrix of items by items: it takes 3.2 GB, and the sum
 # of each thread half as much
 MOST_MATRIX_ITEMS = 20_000
 
@@ -114,7 +114,7 @@ def packed_size(n_items: int) -> int:
 
 
 def integer_factor(units: int, n_items: int) -> float:
-    """Return by what outer products of rows within the unit ball are multiplied.
+    """Return the factor of outer products of rows within the unit ball.
 
     Parameters
     ----------
@@ -127,10 +127,10 @@ def integer_factor(units: int, n_items: int) -> float:
     -----
     **Bound.** A product of at most ``units - room`` moves towards zero by less than one
     in each entry, and two of them come apart by less than one more in each entry that
-    both have, hence by less than the root of the entries. So neighbors move the sums by
-    at most ``units`` times what they move exact sums by: the square root of two if a
-    row is replaced, and one if it is added or removed. Truncation keeps norms, but not
-    that inner products of outer products are at least zero, hence the room.
+    both have, hence by less than the root of the entries. So neighboring tables move
+    the sums by at most ``units`` times what they move exact sums by: the square root of
+    two if a row is replaced, and one if it is added or removed. Truncation keeps norms,
+    but not that inner products of outer products are at least zero, hence the room.
     """
     if n_items > MOST_MATRIX_ITEMS:
         raise PlanError(
@@ -145,7 +145,7 @@ def integer_factor(units: int, n_items: int) -> float:
 
 
 def second_moments(blocks: Blocks, n_items: int, units: int) -> Integers:
-    """Return the upper triangle of the sum over users of ``a a^T``, in whole numbers.
+    """Return the upper triangle of the integer sum over users of ``a a^T``.
 
     Entries off the diagonal are times the square root of two, so that the triangle is
     as long as the matrix; rows of the triangle follow each other, as in
@@ -171,14 +171,14 @@ def second_moments(blocks: Blocks, n_items: int, units: int) -> Integers:
 
 
 def unpacked(noisy: Integers, n_items: int, units: int) -> Array:
-    """Return the symmetric matrix of which this is the upper triangle, in whole parts.
+    """Return the symmetric matrix of this upper triangle, in units of one row.
 
-    It undoes the factor, and the square root of two off the diagonal.
+    It divides by the factor, and off the diagonal by the square root of two.
     """
     factor = integer_factor(units, n_items)
     matrix = np.empty((n_items, n_items))
     begin = 0
-    # row by row, as the matrix may be all that memory holds
+    # row by row, as the matrix may nearly fill the memory
     for i in range(n_items):
         row = noisy[begin : begin + n_items - i] / factor
         row[1:] /= sqrt(2)
@@ -189,14 +189,14 @@ def unpacked(noisy: Integers, n_items: int, units: int) -> Array:
 
 @dataclass(frozen=True)
 class NoisyMoments:
-    """Release the sum over users of ``a a^T``, where rows ``a`` are at most one long.
+    """Release of the sum over users of ``a a^T``, for rows of norm at most one.
 
     Parameters
     ----------
     n_items
         Number of items.
     multiplier
-        Ratio of noise to sensitivity.
+        Noise multiplier.
     neighbors
         Whether one user is replaced, or added or removed.
     noise
@@ -207,8 +207,8 @@ class NoisyMoments:
     **Guarantee.** A Gaussian mechanism of this multiplier, exactly. Outer products of
     unit rows are within one, and their inner products are squares and hence at least
     zero, so that a replaced row moves the sum by at most the square root of two and an
-    added one by one, in the Frobenius norm. Sums are of whole numbers, and the upper
-    triangle is as long as the matrix (Dwork, Talwar, Thakurta and Zhang 2014).
+    added one by one, in the Frobenius norm. Sums are of integers, and the upper
+    triangle has the norm of the matrix (Dwork, Talwar, Thakurta and Zhang 2014).
     """
 
     n_items: int
@@ -218,12 +218,12 @@ class NoisyMoments:
 
     def __post_init__(self) -> None:
         plain(self)
-        # what whole numbers or memory cannot do is refused before the charge
+        # what exceeds integers or memory is rejected before the charge
         integer_factor(self.mechanism.units, self.n_items)
 
     @property
     def sensitivity(self) -> float:
-        """How far one user moves the sum, in the Frobenius norm."""
+        """Sensitivity of the sum for one user, in the Frobenius norm."""
         # [spectral:moments] the root of one row, or of two at right angles
         return sqrt(self.neighbors.rows_changed)
 
@@ -234,12 +234,12 @@ class NoisyMoments:
 
     @property
     def event(self) -> Event:
-        """What it costs."""
+        """Event of the release."""
         return self.mechanism.event
 
     @property
     def scale(self) -> float:
-        """Deviation of the noise on the diagonal; its square is twice that beside."""
+        """Standard deviation of the noise on the diagonal; off it, over root two."""
         mechanism = self.mechanism
         return mechanism.scale / integer_factor(mechanism.units, self.n_items)
 
@@ -250,15 +250,15 @@ class NoisyMoments:
         return unpacked(self.mechanism(total, rng), self.n_items, units)
 
 
-# How the one leading direction is found
+# Methods for the leading direction
 MATRIX_SOLVERS = ("dense", "lanczos")
 
-# How often the diagonal is replaced, at most
+# Maximum number of times the diagonal is replaced
 DIAGONAL_ROUNDS = 10
-# and how far it may still have moved, over the largest eigenvalue, to be left there
+# and its change, over the largest eigenvalue, at which that ends
 SETTLED = 1e-3
-# Rows from which directions that stand out are found faster without the others, and
-# from which any few are
+# Numbers of rows from which an iteration is faster than all eigenvalues: for directions
+# above the noise, and for any small number of directions
 LARGE, VERY_LARGE = 500, 2000
 
 
@@ -275,7 +275,7 @@ def leading_pair(matrix: Array, solver: str) -> tuple[float, Array]:
     Parameters
     ----------
     matrix
-        Symmetric matrix, which must be public: how long the search takes depends on it.
+        Symmetric matrix, which must be public: the time of the search depends on it.
     solver
         ``"dense"`` for all of its entries at once, or ``"lanczos"`` for products with
         vectors, which is faster from a few thousand rows on.
@@ -283,20 +283,20 @@ def leading_pair(matrix: Array, solver: str) -> tuple[float, Array]:
     one_of(MATRIX_SOLVERS, solver=solver)
     size = len(matrix)
     if solver == "lanczos" and size > 2:
-        # the same start for all, so that a matrix always has the same answer
+        # a fixed start, so that the result is a function of the matrix
         start = np.full(size, 1 / sqrt(size))
         start[::2] *= -0.5
         try:
             values, vectors = eigsh(matrix, k=1, which="LA", v0=start)
             return float(values[0]), vectors[:, 0].copy()
-        except ArpackError:  # no start or no end: then all entries at once
+        except ArpackError:  # no convergence: then by all entries at once
             pass
     values, vectors = leading(matrix, 1)
     return float(values[0]), vectors[:, 0].copy()
 
 
 def _iterated(matrix: Array, rank: int, start: Array) -> tuple[Array, Array]:
-    """Return the same as `leading`, from products of the matrix with vectors."""
+    """Return the same as `leading`, by products of the matrix with vectors."""
     try:
         values, vectors = eigsh(matrix, rank, which="LA", v0=start)
     except ArpackNoConvergence:
@@ -305,18 +305,18 @@ def _iterated(matrix: Array, rank: int, start: Array) -> tuple[Array, Array]:
     return values[order], np.ascontiguousarray(vectors[:, order])
 
 
-def _few(matrix: Array, rank: int) -> tuple[Array, Array]:
-    """Return the same as `leading`, in the way that is fast for a few."""
+def _leading_fast(matrix: Array, rank: int) -> tuple[Array, Array]:
+    """Return the same as `leading`, by the method that is faster for this rank."""
     size = len(matrix)
     if size < VERY_LARGE or rank > size // 100:
         return leading(matrix, rank)
     return _iterated(matrix, rank, np.ones(size))
 
 
-def _followed(matrix: Array, vectors: Array) -> tuple[Array, Array]:
-    """Return as many leading values and vectors, which are near those given.
+def _leading_near(matrix: Array, vectors: Array) -> tuple[Array, Array]:
+    """Return as many leading values and vectors, which are near the given ones.
 
-    It is for directions that stand out, which products with vectors tell soon.
+    It is for directions above the noise, to which products with vectors converge fast.
     """
     size, rank = vectors.shape
     if size < LARGE or rank > size // 4:
@@ -325,19 +325,19 @@ def _followed(matrix: Array, vectors: Array) -> tuple[Array, Array]:
 
 
 def strengths(values: Array, noise_scale: float, size: int) -> Array:
-    """Return what is left of eigenvalues without the noise: zero for noise alone.
+    """Return eigenvalues with the noise removed: zero for pure noise.
 
     Notes
     -----
-    **Bound.** Symmetric noise of deviation ``s`` on the diagonal, and half its square
-    off it, has eigenvalues up to ``2 t`` with ``t = s sqrt(size / 2)``. One of ``x``
-    above ``t`` comes out as ``x + t^2 / x`` and its vector keeps ``1 - t^2 / x^2`` of
-    its square, in the limit (F. Benaych-Georges and R. R. Nadakuditi, "The eigenvalues
-    and eigenvectors of finite, low rank perturbations of large random matrices", 2011).
-    Returned is the product of ``x`` and what the vector keeps.
+    **Bound.** Symmetric noise of standard deviation ``s`` on the diagonal, and half the
+    variance off it, has eigenvalues up to ``2 t`` with ``t = s sqrt(size / 2)``. One of
+    ``x`` above ``t`` comes out as ``x + t^2 / x`` and its vector keeps ``1 - t^2 /
+    x^2`` of its squared norm, in the limit (F. Benaych-Georges and R. R. Nadakuditi,
+    "The eigenvalues and eigenvectors of finite, low rank perturbations of large random
+    matrices", 2011). The result is the product of ``x`` and what the vector keeps.
     """
     edge = noise_scale * sqrt(size / 2)
-    # the largest of noise alone is this far beyond its limit, once in a hundred
+    # quantile of the largest eigenvalue of pure noise, once in a hundred beyond
     seen = values > max(edge * (2 + 2 * size ** (-2 / 3)), 0.0)
     kept = np.where(seen, values, 1.0)
     true = kept / 2 + np.sqrt(np.maximum(kept**2 / 4 - edge * edge, 0.0))
@@ -345,38 +345,38 @@ def strengths(values: Array, noise_scale: float, size: int) -> Array:
 
 
 def directions(matrix: Array, rank: int, noise_scale: float) -> tuple[Array, Array]:
-    """Return strengths and vectors of what is beside the diagonal.
+    """Return strengths and vectors of directions, from entries off the diagonal.
 
-    The diagonal of second moments holds the spread of single ratings besides, most for
+    The diagonal of second moments includes the variance of single ratings, most for
     items that are rated most. It is replaced by that of the leading directions, and
-    these are found anew, a few times.
+    these are computed anew, several times.
 
     Parameters
     ----------
     matrix
         Symmetric matrix with noise.
     rank
-        Most directions.
+        Maximum number of directions.
     noise_scale
-        Deviation of the noise on the diagonal.
+        Standard deviation of the noise on the diagonal.
     """
     matrix = matrix.copy()
     size = len(matrix)
     rank = min(rank, size)
-    values, vectors = _few(matrix, rank)
+    values, vectors = _leading_fast(matrix, rank)
     strong = strengths(values, noise_scale, size)
     for _ in range(DIAGONAL_ROUNDS if rank < size else 0):
-        # by what noise alone does not explain, or it would feed on itself
+        # by strengths above the noise, or the noise would amplify itself
         diagonal = (vectors**2) @ strong
         moved = np.abs(diagonal - np.diag(matrix)).max()
         np.fill_diagonal(matrix, diagonal)
         seen = int(np.count_nonzero(strong))
         if seen:
-            values, vectors = _followed(matrix, vectors[:, :seen])
+            values, vectors = _leading_near(matrix, vectors[:, :seen])
             strong = strengths(values, noise_scale, size)
         if not seen or moved <= SETTLED * np.abs(values).max():
             break
-    # once more all of them: one may have been hidden by the first diagonal
-    values, vectors = _few(matrix, rank)
+    # once more for all directions: the first diagonal may have hidden one
+    values, vectors = _leading_fast(matrix, rank)
     strong = strengths(values, noise_scale, size)
     return strong[strong > 0], np.ascontiguousarray(vectors[:, strong > 0])

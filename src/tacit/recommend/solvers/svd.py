@@ -1,10 +1,11 @@
-"""Private completion by leading directions of noisy second moments."""
+"""Differentially private completion by leading directions of noisy second moments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import sqrt
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -34,6 +35,7 @@ from tacit.recommend.items.side import (
 )
 from tacit.recommend.ratings.facts import RatingFacts
 from tacit.recommend.ratings.table import Ratings, UsedRatings, public_key
+from tacit.recommend.solvers.base import CompletionSolver, counted
 from tacit.recommend.solvers.item_means import ItemMeans
 from tacit.recommend.solvers.moments import NoisyMoments, directions
 from tacit.solvers._base import require_delta
@@ -54,38 +56,38 @@ class SVDCompletionPlan:
 
     @property
     def event(self) -> Event:
-        """What the release costs."""
+        """Event of the release."""
         return self.moments.event
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on besides the bounds."""
+        """Assumptions of the guarantee besides the bounds."""
         return noise_assumptions(self.moments.noise)
 
 
 @dataclass(frozen=True)
-class SVDCompletion:
-    """Complete ratings along the leading directions of all users' rows.
+class SVDCompletion(CompletionSolver):
+    """Differentially private singular value decomposition of users' rows.
 
-    Each user takes her mean off her ratings and clips the row to ``row_norm``. One
+    Each user subtracts her mean from her ratings and clips the row to ``row_norm``. One
     noisy sum of outer products of such rows is released; item vectors are its leading
-    eigenvectors. At home each user fits her ratings to them.
+    eigenvectors. Each user fits her ratings to them locally.
 
     Parameters
     ----------
     rank
-        Most directions. Those that are not stronger than the known noise are left out.
+        Maximum number of directions. Those within the known noise are left out.
     row_norm
-        Norm that rows are clipped to. None is half the half-width of the range for
-        each of the most ratings of a user.
+        Norm that rows are clipped to. None is half the half-width of the range for each
+        of the most ratings of a user.
     local
-        ``"ridge"``, least squares at home on a constant and the vectors of the items
-        that the user rated; ``"projection"`` for the published step, products with the
+        ``"ridge"``, local least squares on a constant and the vectors of the items that
+        the user rated; ``"projection"`` for the published step, products with the
         vectors times the number of all items over that of the user's.
     ridge
-        Ridge at home, in ratings a direction. None is the sum of all strengths over
-        that of the direction, as if directions explained half of what ratings differ
-        by.
+        Local ridge penalty, in ratings a direction. None is the sum of all strengths
+        over that of the direction, as if directions explained half of the variance of
+        ratings.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -109,6 +111,8 @@ class SVDCompletion:
     local: str = "ridge"
     ridge: float | None = None
     noise: str = "grid"
+
+    name: ClassVar[str] = "svd"
 
     def __post_init__(self) -> None:
         plain(self)
@@ -136,6 +140,13 @@ class SVDCompletion:
             ),
         )
 
+    def sums(self, plan: SVDCompletionPlan) -> str:
+        """Describe the sums over users that a run of this plan releases."""
+        return (
+            "second moments of users' ratings, once, for up to "
+            f"{counted(self.rank, 'direction')} (rank)"
+        )
+
     def run(
         self, plan: SVDCompletionPlan, ratings: Ratings, rng: Generator
     ) -> LinearItems:
@@ -144,7 +155,7 @@ class SVDCompletion:
         used = UsedRatings(ratings, facts.max_ratings, public_key(rng))
         rows = used.each(lambda of: unit_rows(of, facts.middle, plan.row_norm)[0])
         noisy = plan.moments.run(rows, rng)
-        # from here on nothing but what was released
+        # from here on post-processing
         strong, vectors = directions(noisy, self.rank, plan.moments.scale)
         return LinearItems(
             vectors,
@@ -162,16 +173,16 @@ class SVDCompletion:
         return np.broadcast_to(ridge / n_items, strong.shape).copy()
 
 
-# Shares of the squared Gaussian parameter: means of users and items, the covariance,
-# and how much of it each pair of items has
-SHARES = (0.2, 0.6, 0.2)
+# Fractions of the squared Gaussian parameter: means of users and items, the covariance,
+# and its weights by pairs of items
+FRACTIONS = (0.2, 0.6, 0.2)
 LOCAL_METHODS = ("ridge", "neighbors")
-# Least part of the variance of ratings that is taken for their own
+# Least fraction of the variance of ratings that directions do not explain
 OWN_VARIANCE = 0.25
 # Least variance of ratings, over the largest square of a clamped one
 LEAST_VARIANCE = 0.05
-# Largest of shrinkages and of half-widths in a clamp, or one over the least of them:
-# with these, nothing that is computed of released numbers is beyond floats
+# Largest shrinkage, and largest ratio of clamp and half-width, or one over the least:
+# within these, post-processing does not overflow
 EXTREME = 1e9
 
 
@@ -187,13 +198,13 @@ class CleansedSVDPlan:
 
     @property
     def event(self) -> Event:
-        """What the three releases cost together."""
+        """Event of the three releases together."""
         return Composed((self.means.event, self.covariance.event, self.weights.event))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on besides the bounds, and how it is split."""
-        means, covariance, weights = (f"{share:.0%}" for share in SHARES)
+        """Assumptions of the guarantee besides the bounds, and the split."""
+        means, covariance, weights = (f"{fraction:.0%}" for fraction in FRACTIONS)
         return (
             f"of the squared Gaussian parameter {means} are for item means, "
             f"{covariance} for their covariance, {weights} for its weights",
@@ -202,35 +213,36 @@ class CleansedSVDPlan:
 
 
 @dataclass(frozen=True)
-class CleansedSVD:
-    """Complete ratings by the covariance of items, cleansed of noise.
+class CleansedSVD(CompletionSolver):
+    """Differentially private covariance of items, cleansed of noise.
 
-    Noisy means of all users and of items are released first. Each user takes item
-    means off her ratings, then her own mean, and clamps what is left. Released next
-    are the noisy covariance of items, to which a user adds in inverse proportion to
-    the number of her ratings, and the weight that each pair of items has in it. The
-    covariance is shrunk to its average where weights are small, and cut to a low rank.
+    Noisy means of all users and of items are released first. Each user subtracts item
+    means from her ratings, then her own mean, and clamps the rest. Released next are
+    the noisy covariance of items, to which a user adds in inverse proportion to the
+    number of her ratings, and the weight that each pair of items has in it. The
+    covariance is shrunk to its average where weights are small, and truncated to a low
+    rank.
 
     Parameters
     ----------
     rank
-        Most directions of the cleansed covariance.
+        Maximum number of directions of the cleansed covariance.
     local
-        ``"ridge"`` for least squares at home on the directions; ``"neighbors"`` for
+        ``"ridge"`` for local least squares on the directions; ``"neighbors"`` for
         interpolation from the most similar items that the user rated.
     n_neighbors
-        Most such items.
+        Maximum number of such items.
     clamp
         Largest rating less its means that counts in full. None is half the half-width
         of the range, one star of five.
     item_shrinkage
-        Deviations of the noise by which counts of items are raised, which shrinks
-        their means.
+        Number of standard deviations of the noise by which counts of items are raised,
+        which shrinks their means.
     user_shrinkage
-        Ratings that the mean of all users is worth in the mean of a user.
+        Weight of the mean of all users in the mean of a user, in ratings.
     pair_shrinkage
-        Deviations of the noise by which weights of pairs are raised, which shrinks
-        their covariances.
+        Number of standard deviations of the noise by which weights of pairs are raised,
+        which shrinks their covariances.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -239,8 +251,8 @@ class CleansedSVD:
     **Guarantee.** The item side is a composition of three Gaussian mechanisms, exactly
     (Dong, Roth and Su 2022), for all ratings of a user; users' rows together are
     jointly private (Kearns, Pai, Roth and Ullman 2014). After [1]_, which protects
-    single ratings; here weights of one over the number of a user's ratings, and
-    clamped ratings, bound what a whole user adds to either sum.
+    single ratings; here weights of one over the number of a user's ratings, and clamped
+    ratings, bound what a whole user adds to either sum.
 
     References
     ----------
@@ -256,6 +268,8 @@ class CleansedSVD:
     user_shrinkage: float = 5.0
     pair_shrinkage: float = 5.0
     noise: str = "grid"
+
+    name: ClassVar[str] = "cleansed_svd"
 
     def __post_init__(self) -> None:
         plain(self)
@@ -289,11 +303,13 @@ class CleansedSVD:
             check_size(facts.n_items, 2 * facts.n_items + 1, "local='ridge'")
         multiplier = calibrate(
             lambda noise: Composed(
-                tuple(GaussianNoise(noise / sqrt(share)) for share in SHARES)
+                tuple(GaussianNoise(noise / sqrt(fraction)) for fraction in FRACTIONS)
             ),
             budget,
         )
-        means, covariance, weights = (multiplier / sqrt(share) for share in SHARES)
+        means, covariance, weights = (
+            multiplier / sqrt(fraction) for fraction in FRACTIONS
+        )
         n_items, neighbors = facts.n_items, budget.neighbors
         return CleansedSVDPlan(
             facts,
@@ -301,6 +317,13 @@ class CleansedSVD:
             ItemMeans(facts, means, neighbors, self.noise),
             NoisyMoments(n_items, covariance, neighbors, self.noise),
             NoisyMoments(n_items, weights, neighbors, self.noise),
+        )
+
+    def sums(self, plan: CleansedSVDPlan) -> str:
+        """Describe the sums over users that a run of this plan releases."""
+        return (
+            "counts and means of items, then second moments of what is left and their "
+            f"weights, once, for up to {counted(self.rank, 'direction')} (rank)"
         )
 
     def run(self, plan: CleansedSVDPlan, ratings: Ratings, rng: Generator) -> ItemSide:
@@ -312,11 +335,11 @@ class CleansedSVD:
         offsets = means.sums / np.maximum(counts, means.count_scale)
         offsets = np.clip(offsets, -facts.half_width, facts.half_width)
         if not means.offsets.any():
-            offsets = np.zeros(facts.n_items)  # nothing stands out from the noise
+            offsets = np.zeros(facts.n_items)  # all are within the noise
         center = (offsets, means.level, self.user_shrinkage)
-        covariance = plan.covariance.run(_shares(used, plan.clamp, *center), rng)
-        weights = plan.weights.run(_shares(used, None, *center), rng)
-        # from here on nothing but what was released
+        covariance = plan.covariance.run(_weighted_rows(used, plan.clamp, *center), rng)
+        weights = plan.weights.run(_weighted_rows(used, None, *center), rng)
+        # from here on post-processing
         vectors, variance = _cleansed(
             covariance,
             weights,
@@ -335,20 +358,20 @@ class CleansedSVD:
         return NeighborItems(axes, *base, similar, variance, most, *prior)
 
 
-def _shares(
+def _weighted_rows(
     used: UsedRatings,
     clamp: float | None,
     offsets: Array,
     prior_level: float,
     prior_count: float,
 ) -> Iterator[Callable[[], Block]]:
-    """Return functions for rows whose outer products are parts of the two sums.
+    """Yield functions for rows whose outer products are parts of the two sums.
 
     These are centered and clamped ratings over ``clamp``, or ones where it is None,
-    over the root of the number of ratings: a row is at most one long.
+    over the root of the number of ratings: a row has norm at most one.
     """
 
-    def share(ratings: Ratings) -> Block:
+    def weighted(ratings: Ratings) -> Block:
         if clamp is None:
             indptr, items, values = plain_arrays(ratings)
             values[:] = 1.0
@@ -360,7 +383,7 @@ def _shares(
         lengths = np.diff(indptr)
         return indptr, items, values / np.sqrt(np.repeat(lengths, lengths))
 
-    return used.each(share)
+    return used.each(weighted)
 
 
 def _cleansed(
@@ -370,7 +393,7 @@ def _cleansed(
     raised: float,
     rank: int,
 ) -> tuple[Array, float]:
-    """Return vectors whose products are the covariances, and a rating's own variance.
+    """Return vectors whose products are covariances, and the unexplained variance.
 
     All of it is in units in which the largest clamped rating is one.
 
@@ -379,28 +402,28 @@ def _cleansed(
     covariance, weights
         Noisy sums.
     noise_scale
-        Deviation of the noise on the diagonal of the covariance.
+        Standard deviation of the noise on the diagonal of the covariance.
     raised
-        What is added to all weights.
+        Number that is added to all weights.
     rank
-        Most directions.
+        Maximum number of directions.
     """
-    # pairs of different items; where there is but one item, its own
+    # pairs of different items; with one item only, the pair with itself
     pairs = ~np.eye(len(weights), dtype=bool) | (len(weights) == 1)
     weights = np.maximum(weights, 0.0) + raised
-    # the mean of all pairs, to which one without weight is shrunk
+    # the mean of all pairs, to which pairs of small weight are shrunk
     mean = covariance[pairs].sum() / weights[pairs].sum()
     shrunk = (covariance + raised * mean) / weights
-    # noise was divided by weights, which are about products of what both items have:
-    # with these taken back it is about the same for all pairs
+    # noise was divided by weights, which are about products of weights of single items:
+    # times these, it is about the same for all pairs
     each = np.where(pairs, weights, 0.0).sum(axis=1)
     products = np.outer(each, each)
     products *= weights[pairs].sum() / products[pairs].sum()
-    # what is left of the differences makes the noise a little larger
+    # the remaining differences increase the noise slightly
     level = float(np.sqrt(((products / weights) ** 2).mean()))
     strong, axes = directions(shrunk * products, rank, noise_scale * level)
     vectors = np.sqrt(strong) * axes / np.sqrt(np.diag(products))[:, None]
-    # what ratings differ by altogether, and what the directions say of it
+    # the total variance of ratings, and the part that directions explain
     own = np.diag(weights)
     total = float(np.trace(covariance) / max(np.sum(own - raised), own.max()))
     total = min(max(total, LEAST_VARIANCE), 1.0)
