@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, Self
@@ -28,6 +29,7 @@ from tacit.privacy import Budget, Neighbors
 
 __all__ = [
     "ExplicitSeed",
+    "Saved",
     "all_or_nothing",
     "array_of",
     "checked_shape",
@@ -50,6 +52,38 @@ _NUMBERS = (Real, Decimal, np.bool_, type(None))
 _NO_ROWS = (str, bytes, Mapping, Set)
 # Rows that anyone plans for: more do not fit in memory
 MOST_EXPECTED = 2**31
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a saved model keeps of a fit; an estimator declares it as ``saved``.
+
+    Parts of models, such as penalties and solvers, declare ``saved = True``: all that
+    they are made of is kept. A name from a file is looked up among classes of the
+    library that declare either.
+
+    Parameters
+    ----------
+    form
+        How the parts below are written and read: a form of `tacit.persistence`.
+    fitted, arrays
+        Names of what is kept beside the names of the columns, as plain data and as
+        arrays.
+    optional
+        Arrays that are there together or not at all.
+    losses
+        Losses that the estimator can have minimized; in one against the rest, the
+        inner. None for any loss that can be saved.
+    private
+        Whether it has a report.
+    """
+
+    form: str
+    fitted: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    losses: tuple[type, ...] | None = ()
+    private: bool = True
 
 
 class ExplicitSeed:

@@ -8,11 +8,13 @@ from tacit.mechanisms.continual import (
     BLTSum,
     GrowingSum,
     HonakerTree,
+    SquareRootSum,
     TreeSum,
     WindowSum,
+    _growing,
     prefix_sums,
 )
-from tacit.mechanisms.continual._growing import KINDS, _added, _joined, check_sums
+from tacit.mechanisms.continual._growing import _added, _joined, check_sums
 from tacit.mechanisms.noise import GRID
 
 
@@ -32,11 +34,12 @@ def test_the_parts_of_an_epoch_add_up_to_the_event():
         assert spent == pytest.approx(1 / 1.5**2, rel=1e-10)
 
 
-def test_a_kind_of_its_name_alone_has_the_usual_share(monkeypatch):
-    monkeypatch.setitem(KINDS, "mine", HonakerTree)
+def test_a_kind_that_declares_no_fraction_has_the_usual_one(monkeypatch):
+    found = {**_growing.sums_by_name(), "mine": SquareRootSum}
+    monkeypatch.setattr(_growing, "sums_by_name", lambda: found)
     check_sums("mine")
     mechanism = prefix_sums("mine", None, 1.0, 1.0)
-    assert isinstance(mechanism.inner(0), HonakerTree)
+    assert isinstance(mechanism.inner(0), SquareRootSum)
     parts = mechanism.total().multiplier, mechanism.inner(0).multiplier
     assert parts == pytest.approx((2.0, 2 / 3**0.5))
 

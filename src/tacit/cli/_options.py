@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from tacit._discovery import classes_by
 from tacit._random import Seed
 from tacit.cli._console import Rejected
 
 __all__ = [
     "DEFAULT_MODELS",
-    "MODELS",
+    "Names",
     "csv_options",
     "estimator_for",
     "estimator_options",
@@ -22,6 +23,7 @@ __all__ = [
     "ledger_files",
     "ledger_for",
     "ledger_options",
+    "models",
     "neighbors_options",
     "no_ledger_option",
     "opened_ledger",
@@ -31,19 +33,27 @@ __all__ = [
     "settings_option",
 ]
 
-# Names of models, and the classes of `tacit.linear_model` they are
-MODELS = {
-    "logistic": "LogisticRegression",
-    "svm": "LinearSVC",
-    "linear": "LinearRegression",
-    "ridge": "Ridge",
-    "huber": "HuberRegressor",
-    "simplex": "SimplexRegressor",
-    "lasso": "Lasso",
-    "elastic-net": "ElasticNet",
-    "sparse-linear": "SparseLinearRegression",
-    "sparse-logistic": "SparseLogisticRegression",
-}
+
+class Names(click.Choice):
+    """Choice among names that are found when a command needs them."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        # the choices are set at their first use, as finding them loads the models
+        self._names = names
+        self.case_sensitive = True
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "choices":
+            raise AttributeError(name)
+        self.choices = tuple(self._names())
+        return self.choices
+
+
+def models() -> dict[str, Any]:
+    """Return the estimators of `tacit.linear_model` by what ``--model`` calls them."""
+    return classes_by("model_name", "tacit.linear_model")
+
+
 # What a target of each kind is fitted with unless another model is named
 DEFAULT_MODELS = {"category": "logistic", "number": "linear"}
 # What a model with selected columns is, by what it is with all of them
@@ -144,7 +154,7 @@ estimator_options = _all(
     click.option(
         "--model",
         "model_name",
-        type=click.Choice(list(MODELS)),
+        type=Names(models),
         help="What to fit: logistic for categories, linear for numbers unless given.",
     ),
     click.option(
@@ -260,14 +270,13 @@ def estimator_for(
     import numpy as np  # noqa: PLC0415
     from sklearn.base import is_classifier  # noqa: PLC0415
 
-    from tacit import linear_model  # noqa: PLC0415
     from tacit.persistence import restored_parameter  # noqa: PLC0415
     from tacit.privacy import Budget  # noqa: PLC0415
 
     target = schema.target
     asked = model_name or DEFAULT_MODELS[target.kind]
-    name = MODELS[asked if select is None else SELECTING.get(asked, asked)]
-    model = getattr(linear_model, name)()
+    make = models()[asked if select is None else SELECTING.get(asked, asked)]
+    name, model = make.__name__, make()
     if is_classifier(model) != (target.kind == "category"):
         wanted = "categories" if is_classifier(model) else "a number"
         raise Rejected(

@@ -11,14 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from tacit import __version__, linear_model, streaming
+from tacit import __version__, linear_model
+from tacit._discovery import classes_by
 from tacit._random import is_seeded
 from tacit._resumable.record import OtherParameters
 from tacit.cli._console import Rejected
 from tacit.cli._reporting import paid_from
 from tacit.persistence import SavedModel, is_model, read, restored_parameter, write
 from tacit.privacy import labelled
-from tacit.streaming import DurableStream, IncrementalERM, IncrementalLinearRegression
+from tacit.streaming import DurableStream, IncrementalERM
 from tacit.tables import GrowingTable, Schema
 
 __all__ = [
@@ -30,13 +31,6 @@ __all__ = [
     "stream_estimator",
 ]
 
-# What learns, by the name of the option and the kind of the target
-MODELS: dict[tuple[str, str], Any] = {
-    ("online", "category"): streaming.OnlineLogisticRegression,
-    ("online", "number"): streaming.OnlineLinearRegression,
-    ("incremental", "category"): IncrementalERM,
-    ("incremental", "number"): IncrementalLinearRegression,
-}
 # Parameters with an option or a line of the schema of their own
 FIXED = {
     "epsilon": "--epsilon",
@@ -65,7 +59,11 @@ def stream_estimator(
     """Return the estimator for a schema's target, or refuse what does not fit it."""
     target = schema.target
     assert target is not None  # schema_for has refused others
-    make: Any = MODELS[name, target.kind]
+    # what learns, by the name of the command and the kind of the target
+    found = classes_by(
+        "stream_name", "tacit.streaming.online", "tacit.streaming.incremental"
+    )
+    make: Any = found[name, target.kind]
     inner: Any = linear_model.LogisticRegression
     inside = (inner(classes=target.labels, x_norm=schema.row_norm),)
     public: dict[str, Any] = {

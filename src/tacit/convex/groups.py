@@ -39,6 +39,8 @@ class GroupBall:
     .. [1] S. Boucheron, G. Lugosi, P. Massart, "Concentration inequalities", 2013.
     """
 
+    saved = True
+
     radius: float = 1.0
     group_size: int = 1
     groups: tuple[int, ...] | None = None

@@ -69,6 +69,8 @@ class Logistic(_OneMargin):
        risk minimization", JMLR 12, 2011.
     """
 
+    saved = True
+
     cap: float = 1.0
 
     def __post_init__(self) -> None:
@@ -151,6 +153,8 @@ class Softmax:
        Institute of Statistical Mathematics 44, 1992.
     """
 
+    saved = True
+
     n_classes: int
 
     def __post_init__(self) -> None:
@@ -220,6 +224,8 @@ class Squared(_OneMargin):
     ``curvature = 1``: both by differentiation.
     """
 
+    saved = True
+
     def value(self, y: NDArray[Any], Z: Array) -> Array:
         r: Array = Z[:, 0] - y
         with np.errstate(over="ignore"):  # inf is the nearest number there is
@@ -260,6 +266,8 @@ class Huber(_OneMargin):
     .. [1] P. Huber, "Robust estimation of a location parameter", Annals of
        Mathematical Statistics 35, 1964.
     """
+
+    saved = True
 
     threshold: float = 1.0
 
@@ -314,6 +322,8 @@ class HuberizedHinge(_OneMargin):
     .. [1] K. Chaudhuri, C. Monteleoni, A. Sarwate, "Differentially private empirical
        risk minimization", JMLR 12, 2011.
     """
+
+    saved = True
 
     h: float = 0.5
 

@@ -41,6 +41,8 @@ class OneVsRest:
        2004.
     """
 
+    saved = True
+
     loss: Logistic | HuberizedHinge
     n_classes: int
 

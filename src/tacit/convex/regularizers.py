@@ -37,6 +37,8 @@ class Free:
     **Bound.** The radius is infinite; the proximal map is the identity.
     """
 
+    saved = True
+
     @property
     def radius(self) -> float:
         return inf
@@ -70,6 +72,8 @@ class L1:
     .. [1] N. Parikh, S. Boyd, "Proximal algorithms", Foundations and Trends in
        Optimization 1, 2014.
     """
+
+    saved = True
 
     weight: float = 1.0
 
@@ -112,6 +116,8 @@ class ElasticNet:
     .. [1] N. Parikh, S. Boyd, "Proximal algorithms", Foundations and Trends in
        Optimization 1, 2014.
     """
+
+    saved = True
 
     l1: float = 1.0
     l2: float = 1.0
@@ -168,6 +174,8 @@ class CoordinatePenalty:
     .. [1] N. Parikh, S. Boyd, "Proximal algorithms", Foundations and Trends in
        Optimization 1, 2014.
     """
+
+    saved = True
 
     l1: tuple[float, ...]
     l2: tuple[float, ...]
@@ -252,6 +260,8 @@ class GroupL1:
        Optimization 1, 2014.
     """
 
+    saved = True
+
     weight: float = 1.0
 
     def __post_init__(self) -> None:
@@ -298,6 +308,8 @@ class Entropy:
     ----------
     .. [1] R. Corless, D. Jeffrey, "The Wright omega function", AISC 2002.
     """
+
+    saved = True
 
     weight: float = 1.0
 

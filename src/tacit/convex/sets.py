@@ -74,6 +74,8 @@ class L2Ball:
     .. [1] R. Vershynin, "High-dimensional probability", 2018.
     """
 
+    saved = True
+
     radius: float = 1.0
 
     def __post_init__(self) -> None:
@@ -120,6 +122,8 @@ class L1Ball:
     ----------
     .. [1] S. Boucheron, G. Lugosi, P. Massart, "Concentration inequalities", 2013.
     """
+
+    saved = True
 
     radius: float = 1.0
 
@@ -175,6 +179,8 @@ class Simplex:
     ----------
     .. [1] S. Boucheron, G. Lugosi, P. Massart, "Concentration inequalities", 2013.
     """
+
+    saved = True
 
     @property
     def radius(self) -> float:
@@ -232,6 +238,8 @@ class Box:
     ----------
     .. [1] R. Vershynin, "High-dimensional probability", 2018.
     """
+
+    saved = True
 
     low: float = -1.0
     high: float = 1.0
@@ -295,6 +303,8 @@ class NuclearBall:
     ----------
     .. [1] R. Vershynin, "High-dimensional probability", 2018.
     """
+
+    saved = True
 
     radius: float = 1.0
 

@@ -150,6 +150,8 @@ class HuberLassoSupport(SelectorMixin, BaseEstimator):
     (0, 3)
     """
 
+    saved = True
+
     def __init__(self, n_features_to_select, *, penalty=0.1, threshold=1.35):
         self.n_features_to_select = n_features_to_select
         self.penalty = penalty

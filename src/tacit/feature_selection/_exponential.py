@@ -201,6 +201,8 @@ class ExponentialSelector(PrivateSelector):
     (0, 3)
     """
 
+    saved = True
+
     def __init__(
         self,
         epsilon=1.0,

@@ -160,6 +160,8 @@ class LassoStabilitySelector(PrivateSelector):
     (0, 3)
     """
 
+    saved = True
+
     def __init__(
         self,
         epsilon=1.0,

@@ -101,6 +101,7 @@ class PeelingSelector(PrivateSelector):
     (0, 3)
     """
 
+    saved = True
     takes_sparse = True
 
     def __init__(

@@ -108,6 +108,7 @@ class BlockVoteSelector(PrivateSelector):
     (0, 3)
     """
 
+    saved = True
     takes_sparse = True
     own_units = True
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
     ExplicitSeed,
+    Saved,
     all_or_nothing,
     checked_shape,
     checked_targets,
@@ -30,7 +31,18 @@ from tacit.linear_model._erm import (
 from tacit.privacy import Ledger, Neighbors
 from tacit.solvers._rules import INTERCEPT_FRACTION
 
-__all__ = ["CoefficientNoise", "PrivateLinearModel", "bounds_in_words"]
+__all__ = [
+    "NOISE_ARRAYS",
+    "PATH_ARRAYS",
+    "CoefficientNoise",
+    "PrivateLinearModel",
+    "bounds_in_words",
+    "saved_linear",
+]
+
+# What is saved of the noise in coefficients, and of what each update released
+NOISE_ARRAYS = ("noise_coef", "noise_intercept")
+PATH_ARRAYS = ("path_features", "path_gradient", "path_deviation")
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +205,25 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def saved_linear(
+    *losses: type, classes: bool = False, ranges: bool = False, selected: bool = False
+) -> Saved:
+    """Return what is kept of a linear model that minimizes one of these losses.
+
+    ``ranges`` are those of models whose features have one each, and ``selected`` says
+    that they select their columns first.
+    """
+    fitted = ("bounds", "loss", "noise")
+    fitted += ("classes",) * classes + ("selection",) * selected
+    arrays: tuple[str, ...] = ("coef", "intercept")
+    if not (ranges or selected):
+        optional: tuple[str, ...] = NOISE_ARRAYS
+    else:
+        arrays += ("low", "high")
+        optional = PATH_ARRAYS if ranges else ()
+    return Saved("linear", fitted, arrays, optional, losses or None)
 
 
 def bounds_in_words(bounds: RowBounds) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit._validate import positive
 from tacit.convex import Huber
-from tacit.linear_model._base import PrivateLinearModel
+from tacit.linear_model._base import PrivateLinearModel, saved_linear
 from tacit.linear_model._regressor import PrivateRegressorMixin, nonnegative
 
 __all__ = ["HuberRegressor"]
@@ -104,6 +104,9 @@ class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
     >>> model.privacy_.promise.epsilon
     2.0
     """
+
+    model_name = "huber"
+    saved = saved_linear(Huber)
 
     def __init__(
         self,

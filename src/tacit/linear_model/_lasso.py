@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tacit._estimators import public_range
 from tacit.convex import Squared
+from tacit.linear_model._base import saved_linear
 from tacit.linear_model._regressor import PrivateRegressorMixin
 from tacit.linear_model._sparse import SparseLinearModel
 
@@ -141,6 +142,9 @@ class Lasso(SparseRegressorMixin, SparseLinearModel):
     >>> sorted({0, 3} - {*model.selected_features_.tolist()})
     []
     """
+
+    model_name = "lasso"
+    saved = saved_linear(Squared, ranges=True)
 
     def __init__(
         self,
@@ -289,6 +293,9 @@ class ElasticNet(SparseRegressorMixin, SparseLinearModel):
     >>> sorted({0, 3} - {*model.selected_features_.tolist()})
     []
     """
+
+    model_name = "elastic-net"
+    saved = saved_linear(Squared, ranges=True)
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit.convex import Squared
-from tacit.linear_model._base import PrivateLinearModel
+from tacit.linear_model._base import PrivateLinearModel, saved_linear
 from tacit.linear_model._regressor import PrivateRegressorMixin, nonnegative
 
 __all__ = ["LinearRegression", "Ridge"]
@@ -94,6 +94,9 @@ class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
     >>> model.privacy_.promise.epsilon
     2.0
     """
+
+    model_name = "linear"
+    saved = saved_linear(Squared)
 
     def __init__(
         self,
@@ -222,6 +225,9 @@ class Ridge(PrivateRegressorMixin, PrivateLinearModel):
     >>> model.privacy_.promise.epsilon
     2.0
     """
+
+    model_name = "ridge"
+    saved = saved_linear(Squared)
 
     def __init__(
         self,

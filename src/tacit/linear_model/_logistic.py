@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from tacit.convex import Logistic, OneVsRest, Softmax
-from tacit.linear_model._base import PrivateLinearModel
+from tacit.linear_model._base import PrivateLinearModel, saved_linear
 from tacit.linear_model._classifier import PrivateClassifierMixin
 
 __all__ = ["LogisticRegression"]
@@ -116,6 +116,9 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
     >>> few.fit(X / 16, y).coef_.shape
     (10, 64)
     """
+
+    model_name = "logistic"
+    saved = saved_linear(Logistic, Softmax, classes=True)
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import guaranteed_budget
 from tacit._validate import at_least, fraction, one_of
-from tacit.convex import Free
+from tacit.convex import Free, Squared
 from tacit.data.rows import is_on_disk, require_in_memory
 from tacit.exceptions import PlanError
 from tacit.feature_selection import (
@@ -18,7 +18,7 @@ from tacit.feature_selection import (
     PeelingSelector,
 )
 from tacit.feature_selection._base import PrivateSelector
-from tacit.linear_model._base import PrivateLinearModel
+from tacit.linear_model._base import PrivateLinearModel, saved_linear
 from tacit.linear_model._erm import MOST_COPIED, planned_fit
 from tacit.linear_model._lasso import SparseRegressorMixin
 from tacit.linear_model._sparse import SparseLinearModel
@@ -161,6 +161,9 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
     >>> model.fit(X, y).selection_
     (0, 3)
     """
+
+    model_name = "sparse-linear"
+    saved = saved_linear(Squared, selected=True)
 
     def __init__(
         self,

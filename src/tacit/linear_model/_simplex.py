@@ -9,7 +9,7 @@ from tacit._estimators import numeric, public_range
 from tacit._validate import positive
 from tacit.convex import Simplex, Squared
 from tacit.data import RowBounds
-from tacit.linear_model._base import PrivateLinearModel, bounds_in_words
+from tacit.linear_model._base import PrivateLinearModel, bounds_in_words, saved_linear
 from tacit.linear_model._erm import Setting
 
 __all__ = ["SimplexRegressor"]
@@ -90,6 +90,9 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
     >>> float(round(model.coef_.sum(), 6))
     1.0
     """
+
+    model_name = "simplex"
+    saved = saved_linear(Squared)
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.convex import Logistic
+from tacit.linear_model._base import saved_linear
 from tacit.linear_model._classifier import PrivateClassifierMixin
 from tacit.linear_model._sparse import SparseLinearModel
 
@@ -124,6 +125,9 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
     >>> sorted({0, 3} - {*model.selected_features_.tolist()})
     []
     """
+
+    model_name = "sparse-logistic"
+    saved = saved_linear(Logistic, ranges=True, classes=True)
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit.convex import HuberizedHinge, OneVsRest
-from tacit.linear_model._base import PrivateLinearModel
+from tacit.linear_model._base import PrivateLinearModel, saved_linear
 from tacit.linear_model._classifier import PrivateClassifierMixin
 
 __all__ = ["LinearSVC"]
@@ -104,6 +104,9 @@ class LinearSVC(PrivateClassifierMixin, PrivateLinearModel):
     >>> model.fit(census.X, census.y).decision_function(census.X).shape
     (2000,)
     """
+
+    model_name = "svm"
+    saved = saved_linear(HuberizedHinge, classes=True)
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from tacit.persistence._files import (
     report_from,
     schema_from,
 )
-from tacit.persistence._kinds import KINDS, kind_of, parameters_of, rebuilt
+from tacit.persistence._kinds import kind_of, parameters_of, rebuilt, saved_kinds
 from tacit.persistence._sides import SIDES, read_side
 from tacit.persistence._steps import columns_to
 from tacit.persistence._students import STUDENTS, read_student
@@ -31,10 +31,10 @@ MODEL, WEIGHTS = "model.json", _arrays.FILE
 
 def _required(header: dict[str, Any]) -> set[str]:
     name = header["estimator"]
-    if not isinstance(name, str) or name not in KINDS:
+    if not isinstance(name, str) or name not in saved_kinds():
         raise ModelFileError(f"{MODEL} names an estimator that this version lacks.")
-    kind = KINDS[name]
-    weights = {WEIGHTS} if kind.arrays else set()
+    kind = saved_kinds()[name]
+    weights = {WEIGHTS} if kind.saved.arrays else set()
     return weights | ({PRIVACY} if kind.private else set())
 
 
@@ -177,9 +177,9 @@ def _contents(saved: SavedModel) -> dict[str, bytes]:
 
 def _opened(files: dict[str, bytes]) -> SavedModel:
     header = MODELS.opened(files)
-    kind = KINDS[header["estimator"]]
+    kind = saved_kinds()[header["estimator"]]
     arrays = {}
-    if kind.arrays:
+    if kind.saved.arrays:
         names = kind.array_names(header["arrays"])
         arrays = _arrays.unpacked(files[WEIGHTS], header["arrays"], names)
     else:

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from inspect import signature
 from typing import Any
 
-from tacit import linear_model, preprocessing, streaming
+from tacit._discovery import declaring
+from tacit._estimators import Saved
 from tacit.persistence._arrays import Arrays
 from tacit.persistence._errors import ModelFileError, rejected_as
 from tacit.persistence._json import checked_keys
-from tacit.persistence._linear import (
-    CLASSIFIER,
-    NOISE_WEIGHTS,
-    PATH_WEIGHTS,
-    REGRESSOR,
-    SELECTED,
-    SPARSE_WEIGHTS,
-    WEIGHTS,
-    capture_linear,
-    restore_linear,
-)
+from tacit.persistence._linear import capture_linear, restore_linear
 from tacit.persistence._steps import (
     capture_step,
     columns_from,
@@ -29,11 +21,6 @@ from tacit.persistence._steps import (
     restore_public_step,
 )
 from tacit.persistence._streams import (
-    EXPERTS,
-    LEARNED_CLASSIFIER,
-    LEARNED_REGRESSOR,
-    REFITTED,
-    SUMMED,
     capture_experts,
     capture_learned,
     capture_refitted,
@@ -46,144 +33,84 @@ from tacit.persistence._streams import (
 from tacit.persistence._values import SECRET, decode, encode
 from tacit.privacy import Budget, Neighbors, PrivacyReport
 
-__all__ = ["KINDS", "Kind", "kind_of", "parameters_of", "rebuilt"]
+__all__ = ["Kind", "kind_of", "parameters_of", "rebuilt", "saved_kinds"]
 
 Capture = Callable[[Any], tuple[dict[str, Any], Arrays]]
 Restore = Callable[[Any, dict[str, Any], Arrays], None]
 
 
+# How what estimators keep of a fit is written and read
+FORMS: dict[str, tuple[Capture, Restore]] = {
+    "experts": (capture_experts, restore_experts),
+    "learned": (capture_learned, restore_learned),
+    "linear": (capture_linear, restore_linear),
+    "private_step": (capture_step, restore_private_step),
+    "public_step": (capture_step, restore_public_step),
+    "refitted": (capture_refitted, restore_refitted),
+    "summed": (capture_summed, restore_summed),
+}
+
+
 @dataclass(frozen=True)
 class Kind:
-    """One estimator: its class, what is kept of a fit, and how it comes back.
-
-    Parameters
-    ----------
-    make
-        The class.
-    fitted, arrays
-        Names of what is kept beside the names of the columns, as plain data and as
-        arrays.
-    capture, restore
-        To these from an estimator, and back into one that has its parameters, its
-        columns and its report.
-    private
-        Whether it has a report.
-    optional
-        Arrays that are there together or not at all.
-    """
+    """One estimator that declares what is kept of a fit."""
 
     make: Any
-    fitted: tuple[str, ...]
-    arrays: tuple[str, ...]
-    capture: Capture
-    restore: Restore
-    private: bool = True
-    optional: tuple[str, ...] = ()
+
+    @property
+    def saved(self) -> Saved:
+        """What is kept of a fit."""
+        found: Saved = self.make.saved
+        return found
+
+    @property
+    def private(self) -> bool:
+        """Whether there is a report."""
+        return self.saved.private
+
+    def capture(self, estimator: Any) -> tuple[dict[str, Any], Arrays]:
+        """Return what is kept of a fitted estimator, as plain data and as arrays."""
+        return FORMS[self.saved.form][0](estimator)
+
+    def restore(self, estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> None:
+        """Bring it back to an estimator with its parameters, columns and report."""
+        FORMS[self.saved.form][1](estimator, fitted, arrays)
 
     def array_names(self, claims: Any) -> tuple[str, ...]:
         """Return the arrays that a folder with these claims must hold."""
-        more = isinstance(claims, dict) and any(n in claims for n in self.optional)
-        return (*self.arrays, *self.optional) if more else self.arrays
+        arrays, optional = self.saved.arrays, self.saved.optional
+        more = isinstance(claims, dict) and any(name in claims for name in optional)
+        return (*arrays, *optional) if more else arrays
 
 
-def _linear(make: Any, fitted: tuple[str, ...]) -> Kind:
-    return Kind(
-        make,
-        fitted,
-        WEIGHTS,
-        capture_linear,
-        restore_linear,
-        optional=NOISE_WEIGHTS,
+@cache
+def saved_kinds() -> dict[str, Kind]:
+    """Return the estimators of the library that can be saved, by name.
+
+    A name from a file is looked up among these and nowhere else.
+    """
+    found = declaring(
+        "saved",
+        *("tacit.linear_model", "tacit.preprocessing"),
+        *("tacit.streaming.online", "tacit.streaming.incremental"),
     )
-
-
-def _sparse(make: Any, fitted: tuple[str, ...]) -> Kind:
-    return Kind(
-        make,
-        fitted,
-        SPARSE_WEIGHTS,
-        capture_linear,
-        restore_linear,
-        optional=PATH_WEIGHTS,
-    )
-
-
-KINDS = {
-    kind.make.__name__: kind
-    for kind in (
-        _linear(linear_model.LogisticRegression, CLASSIFIER),
-        _linear(linear_model.LinearSVC, CLASSIFIER),
-        _linear(linear_model.HuberRegressor, REGRESSOR),
-        _linear(linear_model.LinearRegression, REGRESSOR),
-        _linear(linear_model.Ridge, REGRESSOR),
-        _linear(linear_model.SimplexRegressor, REGRESSOR),
-        _sparse(linear_model.ElasticNet, REGRESSOR),
-        _sparse(linear_model.Lasso, REGRESSOR),
-        Kind(
-            linear_model.SparseLinearRegression,
-            SELECTED,
-            SPARSE_WEIGHTS,
-            capture_linear,
-            restore_linear,
-        ),
-        _sparse(linear_model.SparseLogisticRegression, CLASSIFIER),
-        *(
-            Kind(make, fitted, WEIGHTS, capture_learned, restore_learned)
-            for make, fitted in (
-                (streaming.OnlineLinearRegression, LEARNED_REGRESSOR),
-                (streaming.OnlineLogisticRegression, LEARNED_CLASSIFIER),
-            )
-        ),
-        Kind(
-            streaming.IncrementalLinearRegression,
-            SUMMED,
-            WEIGHTS,
-            capture_summed,
-            restore_summed,
-        ),
-        Kind(
-            streaming.IncrementalERM,
-            REFITTED,
-            WEIGHTS,
-            capture_refitted,
-            restore_refitted,
-            optional=SPARSE_WEIGHTS[len(WEIGHTS) :],
-        ),
-        Kind(
-            streaming.HedgeAggregator,
-            EXPERTS,
-            ("weights",),
-            capture_experts,
-            restore_experts,
-        ),
-        *(
-            Kind(make, (), (), capture_step(()), restore_public_step, private=False)
-            for make in (preprocessing.PublicScaler, preprocessing.PublicOneHot)
-        ),
-        *(
-            Kind(make, (), names, capture_step(names), restore_private_step)
-            for make, names in (
-                (preprocessing.PrivateStandardScaler, ("mean", "scale")),
-                (preprocessing.PrivateQuantileBounds, ("lower", "upper")),
-            )
-        ),
-    )
-}
+    return {kind.__name__: Kind(kind) for kind in found if kind.saved is not True}
 
 
 def kind_of(estimator: Any) -> tuple[str, Kind]:
     """Return the name and the kind of an estimator of this library."""
     name = type(estimator).__name__
-    kind = KINDS.get(name)
+    kind = saved_kinds().get(name)
     if kind is None or type(estimator) is not kind.make:
         if hasattr(estimator, "factors_"):
             raise ModelFileError(
                 f"A {name} is saved by write_side, which writes its item side and no "
                 "ratings."
             )
+        known = ", ".join(saved_kinds())
         raise ModelFileError(
-            f"A {name} cannot be saved; what can be is {', '.join(KINDS)}, and nothing "
-            "derived from them."
+            f"A {name} cannot be saved; what can be is {known}, and nothing derived "
+            "from them."
         )
     return name, kind
 
@@ -209,7 +136,9 @@ def rebuilt(
     # by the signature, as sklearn does it; a parameter that is missing has its default
     known = frozenset(signature(kind.make).parameters) - SECRET
     checked_keys(parameters, set(), "'parameters'", known)
-    checked_keys(fitted, {"n_features", "feature_names", *kind.fitted}, "'fitted'")
+    checked_keys(
+        fitted, {"n_features", "feature_names", *kind.saved.fitted}, "'fitted'"
+    )
     values = {name: decode(part, name) for name, part in parameters.items()}
     with rejected_as("'parameters'"):
         estimator = kind.make(**values)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit.convex import Huber, HuberizedHinge, Logistic, OneVsRest, Softmax, Squared
+from tacit.convex import OneVsRest
 from tacit.data import FeatureBounds, RowBounds
-from tacit.linear_model._base import CoefficientNoise
+from tacit.linear_model._base import NOISE_ARRAYS, PATH_ARRAYS, CoefficientNoise
 from tacit.linear_model._sparse import SelectionPath
 from tacit.mechanisms import NO_ANSWER, NoAnswer
 from tacit.persistence._arrays import Arrays
@@ -16,45 +16,9 @@ from tacit.persistence._errors import ModelFileError
 from tacit.persistence._json import checked_keys
 from tacit.persistence._values import array_from, array_to, decode, encode
 
-__all__ = [
-    "CLASSIFIER",
-    "NOISE_WEIGHTS",
-    "PATH_WEIGHTS",
-    "REGRESSOR",
-    "SELECTED",
-    "SPARSE_WEIGHTS",
-    "WEIGHTS",
-    "capture_linear",
-    "restore_linear",
-]
+__all__ = ["capture_linear", "restore_linear"]
 
-WEIGHTS = ("coef", "intercept")
-# Of models whose features have a range each
-SPARSE_WEIGHTS = (*WEIGHTS, "low", "high")
-# and where each step of the fit was released
-PATH_WEIGHTS = ("path_features", "path_gradient", "path_deviation")
-# Where a fit knows how far noise moved it
-NOISE_WEIGHTS = ("noise_coef", "noise_intercept")
 DISTRIBUTIONS = ("gaussian", "laplace", "gamma")
-
-REGRESSOR = ("bounds", "loss", "noise")
-CLASSIFIER = (*REGRESSOR, "classes")
-# Of a model whose columns were selected before it was fitted
-SELECTED = (*REGRESSOR, "selection")
-
-# The losses that an estimator can have minimized; in one against the rest, the inner
-LOSSES: dict[str, tuple[type, ...]] = {
-    "ElasticNet": (Squared,),
-    "HuberRegressor": (Huber,),
-    "Lasso": (Squared,),
-    "LinearRegression": (Squared,),
-    "LinearSVC": (HuberizedHinge,),
-    "LogisticRegression": (Logistic, Softmax),
-    "Ridge": (Squared,),
-    "SimplexRegressor": (Squared,),
-    "SparseLinearRegression": (Squared,),
-    "SparseLogisticRegression": (Logistic,),
-}
 
 
 def capture_linear(estimator: Any) -> tuple[dict[str, Any], Arrays]:
@@ -88,7 +52,7 @@ def capture_linear(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     path = getattr(estimator, "path_", None)
     if path is not None:
         steps = path.features.astype(np.float64), path.gradient, path.std
-        arrays |= dict(zip(PATH_WEIGHTS, steps, strict=True))
+        arrays |= dict(zip(PATH_ARRAYS, steps, strict=True))
     noise = getattr(estimator, "noise_", None)
     fitted["noise"] = None if noise is None else {"how": noise.how, "law": noise.law}
     if noise is not None:
@@ -144,12 +108,12 @@ def _selection(estimator: Any, data: Any) -> tuple[int, ...] | NoAnswer:
 
 
 def _noise(estimator: Any, data: Any, arrays: Arrays) -> CoefficientNoise | None:
-    if (data is None) != (NOISE_WEIGHTS[0] not in arrays):
+    if (data is None) != (NOISE_ARRAYS[0] not in arrays):
         raise ModelFileError("'noise' does not fit weights.npz.")
     if data is None:
         return None
     parts = checked_keys(data, {"how", "law"}, "'noise'")
-    coef, intercept = (arrays[name] for name in NOISE_WEIGHTS)
+    coef, intercept = (arrays[name] for name in NOISE_ARRAYS)
     shapes = estimator.coef_.shape, np.shape(estimator.intercept_)
     if (coef.shape, intercept.shape) != shapes or coef.min() < 0 or intercept.min() < 0:
         raise ModelFileError("'noise' does not fit the weights.")
@@ -160,9 +124,9 @@ def _noise(estimator: Any, data: Any, arrays: Arrays) -> CoefficientNoise | None
 
 
 def _path(estimator: Any, arrays: Arrays) -> SelectionPath | None:
-    if PATH_WEIGHTS[0] not in arrays:
+    if PATH_ARRAYS[0] not in arrays:
         return None
-    positions, gradient, std = (arrays[name] for name in PATH_WEIGHTS)
+    positions, gradient, std = (arrays[name] for name in PATH_ARRAYS)
     sound = positions.ndim == 1 and positions.shape == gradient.shape
     if not sound or std.shape != positions.shape or not len(positions):
         raise ModelFileError("The path in weights.npz has parts of other lengths.")
@@ -227,10 +191,15 @@ def _refuse_other_bounds(estimator: Any) -> None:
 
 def _loss(estimator: Any, data: Any, labels: Any) -> Any:
     loss = decode(data, "loss")
-    allowed = LOSSES[type(estimator).__name__]
+    allowed = type(estimator).saved.losses
     several = labels is not None and len(labels) > 2
     inner = loss.loss if several and isinstance(loss, OneVsRest) else loss
     outputs = 1 if not several else len(labels)
-    if not isinstance(inner, allowed) or loss.n_outputs != outputs:
+    known = (
+        hasattr(inner, "max_derivative")
+        if allowed is None
+        else isinstance(inner, allowed)
+    )
+    if not known or loss.n_outputs != outputs:
         raise ModelFileError("'loss' is none that this estimator minimizes.")
     return loss

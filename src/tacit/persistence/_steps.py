@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,15 +46,10 @@ def columns_from(estimator: Any, fitted: dict[str, Any]) -> None:
     estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
-def capture_step(
-    names: tuple[str, ...],
-) -> Callable[[Any], tuple[dict[str, Any], Arrays]]:
-    """Return a function that takes these arrays of a step."""
-
-    def capture(step: Any) -> tuple[dict[str, Any], Arrays]:
-        return {}, {name: np.asarray(getattr(step, f"{name}_")) for name in names}
-
-    return capture
+def capture_step(step: Any) -> tuple[dict[str, Any], Arrays]:
+    """Return the released numbers of a step, where there are any."""
+    names = type(step).saved.arrays
+    return {}, {name: np.asarray(getattr(step, f"{name}_")) for name in names}
 
 
 def restore_public_step(step: Any, fitted: dict[str, Any], arrays: Arrays) -> None:

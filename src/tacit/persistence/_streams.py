@@ -17,11 +17,6 @@ from tacit.streaming._terms import StreamTerms
 from tacit.streaming.incremental._refit_learner import prepared_estimator, spending
 
 __all__ = [
-    "EXPERTS",
-    "LEARNED_CLASSIFIER",
-    "LEARNED_REGRESSOR",
-    "REFITTED",
-    "SUMMED",
     "capture_experts",
     "capture_learned",
     "capture_refitted",
@@ -32,14 +27,8 @@ __all__ = [
     "restore_summed",
 ]
 
-LEARNED_REGRESSOR = ("steps",)
-LEARNED_CLASSIFIER = ("steps", "classes", "loss")
 # Of least squares over all rows so far, which tells how far off it may be
 RISK = ("expected_excess_risk", "residual_sum")
-SUMMED = ("steps", "risk")
-# Of a model that was fitted again and again
-REFITTED = ("steps", "last_refit", "expected_rows", "model")
-EXPERTS = ("steps", "play", "expert")
 
 
 def capture_learned(estimator: Any) -> tuple[dict[str, Any], Arrays]:

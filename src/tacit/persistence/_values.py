@@ -4,117 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from inspect import signature
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from tacit import (
-    convex,
-    feature_selection,
-    linear_model,
-    solvers,
-    streaming,
-)
+from tacit._discovery import declaring
 from tacit._json import DEEPEST, canonical
 from tacit.persistence._errors import ModelFileError, rejected_as
 from tacit.persistence._json import checked_keys, plain
 from tacit.privacy import Neighbors
 
-__all__ = ["array_from", "array_to", "decode", "encode", "restored_parameter"]
+__all__ = [
+    "array_from",
+    "array_to",
+    "decode",
+    "encode",
+    "restored_parameter",
+    "saved_models",
+    "saved_parts",
+]
 
-# What a parameter or a fitted model may be made of. A name from a file is looked up
-# here and nowhere else.
-PARTS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        convex.Box,
-        convex.CoordinatePenalty,
-        convex.ElasticNet,
-        convex.Entropy,
-        convex.Free,
-        convex.GroupBall,
-        convex.GroupL1,
-        convex.Huber,
-        convex.HuberizedHinge,
-        convex.L1,
-        convex.L1Ball,
-        convex.L2Ball,
-        convex.Logistic,
-        convex.NuclearBall,
-        convex.OneVsRest,
-        convex.Simplex,
-        convex.Softmax,
-        convex.Squared,
-        solvers.AMP,
-        solvers.AdaSSP,
-        solvers.AdaptiveMoments,
-        solvers.AdaptiveRidge,
-        solvers.CoordinateDescent,
-        solvers.EntropySampling,
-        solvers.FrankWolfe,
-        solvers.GreedyCoordinateDescent,
-        solvers.NoisyGD,
-        solvers.NoisySGD,
-        solvers.ObjectivePerturbation,
-        solvers.OnlineToBatch,
-        solvers.OutputPerturbation,
-        solvers.PermutedSGD,
-        solvers.PreconditionedGD,
-        solvers.QuadraticPerturbation,
-        solvers.SampleAndAggregate,
-        solvers.TukeyRegression,
-    )
-}
+# Where classes are that declare themselves to be parts of models. A name from a file is
+# looked up among these and nowhere else
+PARTS = (
+    *("tacit.convex", "tacit.solvers", "tacit.feature_selection"),
+    *("tacit.streaming.online", "tacit.streaming.incremental"),
+)
 
 # Never written: whoever knows the seed can take the noise away
 SECRET = frozenset({"random_state"})
-# Selectors that a parameter may be, made of what is listed here
-SELECTOR_PARTS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        feature_selection.BlockVoteSelector,
-        feature_selection.ExponentialSelector,
-        feature_selection.HuberLassoSupport,
-        feature_selection.LassoStabilitySelector,
-        feature_selection.PeelingSelector,
-    )
-}
-
-# Methods of models on streams, what they are made of, and rules for rows
-STREAM_PARTS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        streaming.GradientRegression,
-        streaming.MomentRegression,
-        streaming.ProjectedRegression,
-        streaming.SparseRows,
-        streaming.GradientSums,
-        streaming.ImplicitGradient,
-        streaming.Leader,
-        streaming.PerturbedIterates,
-        streaming.ProjectedGradient,
-        streaming.QuadraticLeader,
-    )
-}
-# Estimators that another may be given, under a name apart: penalties share theirs
-MODELS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        linear_model.ElasticNet,
-        linear_model.HuberRegressor,
-        linear_model.Lasso,
-        linear_model.LinearRegression,
-        linear_model.LinearSVC,
-        linear_model.LogisticRegression,
-        linear_model.Ridge,
-        linear_model.SimplexRegressor,
-        linear_model.SparseLinearRegression,
-        linear_model.SparseLogisticRegression,
-    )
-}
-
 SCALARS = (type(None), bool, np.bool_, str, Integral, float, np.floating)
 # Labels and lists that fit in memory many times over
 LONGEST = 10_000_000
@@ -159,12 +80,12 @@ def encode(value: Any, name: str, depth: int = 0) -> Any:
         ]
         return {"type": "dict", "items": pairs}
     kind = type(value).__name__
-    if type(value) in (_part(kind), MODELS.get(kind)):
+    if type(value) in (saved_parts().get(kind), saved_models().get(kind)):
         parts = {
             key: encode(getattr(value, key), f"{name}.{key}", depth + 1)
             for key in _made_of(type(value))
         }
-        if type(value) is MODELS.get(kind):
+        if type(value) is saved_models().get(kind):
             return {"type": "estimator", "of": kind, "parameters": parts}
         return {"type": kind, **parts}
     raise ModelFileError(
@@ -185,7 +106,9 @@ def decode(data: Any, name: str) -> Any:
         keys, decoder = _DECODERS[kind]
         with rejected_as(name):
             return decoder(checked_keys(parts, keys, name), name)
-    return _made(_part(kind) if isinstance(kind, str) else None, parts, name)
+    return _made(
+        saved_parts().get(kind) if isinstance(kind, str) else None, parts, name
+    )
 
 
 def _made(make: Any | None, parts: Any, name: str) -> Any:
@@ -200,15 +123,22 @@ def _made(make: Any | None, parts: Any, name: str) -> Any:
         )
 
 
-def _part(name: str) -> Any | None:
-    """Return the class of this name that a parameter may be, if there is one."""
-    tables = (PARTS, SELECTOR_PARTS, STREAM_PARTS)
-    return next((table[name] for table in tables if name in table), None)
+@cache
+def saved_parts() -> dict[str, Any]:
+    """Return the classes that a parameter or a fitted model may be made of."""
+    kinds = declaring("saved", *PARTS)
+    return {kind.__name__: kind for kind in kinds if kind.saved is True}
+
+
+@cache
+def saved_models() -> dict[str, Any]:
+    """Return the estimators that another may be given; penalties share names."""
+    return {kind.__name__: kind for kind in declaring("saved", "tacit.linear_model")}
 
 
 def _model(parts: dict[str, Any], name: str) -> Any:
     kind = parts["of"]
-    make = MODELS.get(kind) if isinstance(kind, str) else None
+    make = saved_models().get(kind) if isinstance(kind, str) else None
     return _made(make, parts["parameters"], name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from tacit._estimators import Saved
 from tacit.preprocessing._columns import (
     LARGEST,
     checked_pair,
@@ -115,6 +116,8 @@ class PrivateStandardScaler(PrivateTransformer):
     >>> scaler.set_params(with_mean=False).fit(X).scale_.round()
     array([41.])
     """
+
+    saved = Saved("private_step", arrays=("mean", "scale"))
 
     def __init__(
         self,
@@ -248,6 +251,8 @@ class PrivateQuantileBounds(PrivateTransformer):
     >>> print(bounds.lower_.round(), bounds.upper_.round())
     [21.] [60.]
     """
+
+    saved = Saved("private_step", arrays=("lower", "upper"))
 
     def __init__(
         self,

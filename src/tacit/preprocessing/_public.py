@@ -13,7 +13,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from tacit._estimators import all_or_nothing, checked_shape, checked_values
+from tacit._estimators import Saved, all_or_nothing, checked_shape, checked_values
 from tacit.data.bounds import canonical
 from tacit.preprocessing._columns import (
     checked_pair,
@@ -82,6 +82,8 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> round(scaler.x_norm_, 3)
     1.414
     """
+
+    saved = Saved("public_step", private=False)
 
     def __init__(self, ranges, target=(-1.0, 1.0), *, missing=None):
         self.ranges = ranges
@@ -181,6 +183,8 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
     >>> list(encoder.get_feature_names_out(["housing"]))
     ['housing=owner', 'housing=tenant', 'housing=other']
     """
+
+    saved = Saved("public_step", private=False)
 
     def __init__(self, categories, other="other", *, sparse_output=False):
         self.categories = categories

@@ -19,7 +19,7 @@ from tacit.convex.losses import has_residuals
 from tacit.exceptions import PlanError
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
 from tacit.privacy import Budget, GaussianNoise, calibrate
-from tacit.solvers._base import Problem, Solver, solver_fact
+from tacit.solvers._base import Problem, solver_fact
 from tacit.solvers._coordinate_rules import noise_fraction as coordinate_noise_fraction
 from tacit.solvers._rules import noise_fraction, noise_level
 from tacit.solvers.ada_ssp import AdaSSP
@@ -69,7 +69,7 @@ CROWDED_TARGETS, CROWDED_LABELS = (0.01, 0.025), (0.3, 0.05)
 
 def solvers_by_name() -> dict[str, type[Any]]:
     """Return the solvers of the library by what ``solver=`` calls them."""
-    return classes_by("name", Solver, "tacit.solvers")
+    return classes_by("name", "tacit.solvers")
 
 
 def solver_names() -> tuple[str, ...]:

@@ -151,6 +151,7 @@ class AdaSSP(Solver[AdaSSPPlan]):
        Algorithm 2.
     """
 
+    saved = True
     name = "ada_ssp"
     has_risk_formula = True
 

@@ -95,6 +95,7 @@ class AdaptiveMoments(Solver[AdaptiveMomentsPlan]):
        mean and covariance estimation", NeurIPS 2020.
     """
 
+    saved = True
     name = "adaptive_moments"
 
     moments: str | None = None

@@ -156,6 +156,7 @@ class AdaptiveRidge(Solver[AdaptiveRidgePlan]):
        Algorithm 4.2.
     """
 
+    saved = True
     name = "adaptive_ridge"
     brings_set = True
     has_risk_formula = True

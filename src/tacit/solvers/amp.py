@@ -143,6 +143,7 @@ class AMP(Solver[AMPPlan]):
        Boston University, 2019, Algorithm 1 and Section 4.6.
     """
 
+    saved = True
     name = "amp"
     ball = L2Ball
 

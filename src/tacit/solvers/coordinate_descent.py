@@ -169,6 +169,7 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
     .. [2] P. Mangold, thesis, Université de Lille, 2023, Chapter 4.
     """
 
+    saved = True
     name = "cd"
     reads = "columns"
     row_norm = "linf"

@@ -106,6 +106,7 @@ class EntropySampling(Solver[EntropySamplingPlan]):
        differentially private learning", ICML 2014, Theorems 3 and 4.
     """
 
+    saved = True
     name = "entropy_sampling"
     row_norm = "linf"
     rows_are_bounded = True

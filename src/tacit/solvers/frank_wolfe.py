@@ -151,6 +151,7 @@ class FrankWolfe(Solver[FrankWolfePlan]):
        logistic regression via faster Frank-Wolfe iterations", NeurIPS 2023.
     """
 
+    saved = True
     name = "frank_wolfe"
     row_norm = "linf"
     ball = L1Ball

@@ -123,6 +123,7 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
     .. [3] Cesar and Rogers, "Bounding, concentrating, and truncating", ALT 2021.
     """
 
+    saved = True
     name = "gcd"
     reads = "columns"
     row_norm = "linf"

@@ -101,6 +101,7 @@ class NoisyGD(Solver[NoisyGDPlan]):
     to that is bounded and included.
     """
 
+    saved = True
     name = "noisy_gd"
     clips = True
 

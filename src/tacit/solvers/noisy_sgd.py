@@ -244,6 +244,7 @@ class NoisySGD(Solver[NoisySGDPlan]):
        L. Zhang, "Deep learning with differential privacy", CCS 2016, Theorem 1.
     """
 
+    saved = True
     name = "noisy_sgd"
     reads = "rows"
     clips = True

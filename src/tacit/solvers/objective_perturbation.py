@@ -215,6 +215,7 @@ class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
        2023, Theorem 3.1.
     """
 
+    saved = True
     ball = L2Ball
 
     ridge: float | None = None

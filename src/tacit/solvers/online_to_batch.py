@@ -132,6 +132,7 @@ class OnlineToBatch(Solver[OnlineToBatchPlan]):
     .. [1] A. Thakurta, PhD thesis, Pennsylvania State University, 2013, Section 5.8.
     """
 
+    saved = True
     name = "online_to_batch"
     reads = "rows"
     ball = L2Ball

@@ -94,6 +94,7 @@ class OutputPerturbation(Solver[OutputPerturbationPlan]):
        differentially private learning", ICML 2014, Theorem 1.
     """
 
+    saved = True
     name = "output_perturbation"
     ball = L2Ball
 

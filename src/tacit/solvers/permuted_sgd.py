@@ -217,6 +217,7 @@ class PermutedSGD(Solver[PermutedSGDPlan]):
        practical differentially private convex optimization", IEEE S&P 2019.
     """
 
+    saved = True
     name = "permuted_sgd"
     reads = "rows"
     ball = L2Ball

@@ -126,6 +126,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
     ``x_norm^2`` in Frobenius norm, a replacement by the root of two times that.
     """
 
+    saved = True
     name = "preconditioned_gd"
     clips = True
 

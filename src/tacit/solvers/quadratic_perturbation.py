@@ -248,6 +248,7 @@ class QuadraticPerturbation(Solver[QuadraticPerturbationPlan]):
        high-dimensional regression", COLT 2012, Theorem 2.
     """
 
+    saved = True
     name = "quadratic_perturbation"
     brings_set = True
     has_risk_formula = True

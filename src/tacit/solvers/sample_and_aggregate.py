@@ -109,6 +109,7 @@ class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
        rates", STOC 2011.
     """
 
+    saved = True
     name = "sample_and_aggregate"
     reads = "rows"
 

@@ -144,6 +144,7 @@ class TukeyRegression(Solver[TukeyRegressionPlan]):
        linear regression", ICLR 2023.
     """
 
+    saved = True
     name = "tukey"
     reads = "rows"
     brings_set = True

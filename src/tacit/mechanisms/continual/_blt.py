@@ -90,6 +90,8 @@ class BLTSum(CorrelatedSums):
     (array([505., 508., 493.]), 6.53)
     """
 
+    name = "blt"
+
     buffers: int = 4
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._discovery import classes_by
 from tacit._release_log import release
 from tacit._state import kept
 from tacit._validate import at_least, fraction, one_of, plain, positive
@@ -23,25 +24,16 @@ from tacit.mechanisms.continual._base import (
     as_cells,
     check_block,
 )
-from tacit.mechanisms.continual._blt import LONGEST, BLTSum
-from tacit.mechanisms.continual._square_root import SquareRootSum
-from tacit.mechanisms.continual._trees import HonakerTree, TreeSum
+from tacit.mechanisms.continual._blt import LONGEST
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.noise import GRID, GRID_BITS
 from tacit.privacy import Event, GaussianNoise
 
-__all__ = ["KINDS", "GrowingState", "GrowingSum", "check_sums", "prefix_sums"]
+__all__ = ["GrowingState", "GrowingSum", "check_sums", "prefix_sums", "sums_by_name"]
 
-KINDS: dict[str, type[PrefixSums]] = {
-    "blt": BLTSum,
-    "tree": TreeSum,
-    "honaker": HonakerTree,
-    "square_root": SquareRootSum,
-}
-# Fractions for the totals that minimize the worst ratio to a known horizon; trees have
-# larger errors, so that totals matter less
+# Fraction for the totals that minimizes the worst ratio to a known horizon; a class
+# with larger errors, for which totals matter less, declares its own
 DEFAULT_FRACTION = 0.25
-FRACTIONS = {"tree": 0.1, "honaker": 0.1}
 
 
 @kept
@@ -118,7 +110,7 @@ class GrowingSum(Drawable):
         if self.total_fraction is not None:
             fraction(closed=False, total_fraction=self.total_fraction)
         check_noise(self.noise)
-        one_of(KINDS, kind=self.kind)
+        one_of(tuple(sums_by_name()), kind=self.kind)
         at_least(1, first=self.first, growth=self.growth)
 
     @property
@@ -134,13 +126,14 @@ class GrowingSum(Drawable):
     def _total_fraction(self) -> float:
         if self.total_fraction is not None:
             return self.total_fraction
-        return FRACTIONS.get(self.kind, DEFAULT_FRACTION)
+        kind = sums_by_name()[self.kind]
+        return float(getattr(kind, "total_fraction", DEFAULT_FRACTION))
 
     def inner(self, epoch: int) -> PrefixSums:
         """Return the prefix sums of an epoch."""
         # [continual:split] a little more, as the square roots are rounded
         multiplier = self.multiplier / sqrt(1 - self._total_fraction()) * (1 + 1e-12)
-        return KINDS[self.kind](
+        return sums_by_name()[self.kind](
             self.length(epoch), multiplier, self.sensitivity, self.noise, self.largest
         )
 
@@ -253,9 +246,14 @@ def _joined(total: Any) -> Array:
     return np.asarray(total[0] * float(GRID) + total[1])
 
 
+def sums_by_name() -> dict[str, type[PrefixSums]]:
+    """Return the kinds of prefix sums by what ``sums=`` calls them."""
+    return classes_by("name", "tacit.mechanisms.continual")
+
+
 def check_sums(sums: str) -> None:
     """Check that ``sums`` is the name of prefix sums."""
-    one_of(KINDS, sums=sums)
+    one_of(tuple(sums_by_name()), sums=sums)
 
 
 def prefix_sums(
@@ -295,7 +293,7 @@ def prefix_sums(
     square_root 4.6
     blt 4.62
     """
-    one_of(KINDS, name=name)
+    one_of(tuple(sums_by_name()), name=name)
     if horizon is None:
         return GrowingSum(multiplier, sensitivity, noise, largest, kind=name)
-    return KINDS[name](horizon, multiplier, sensitivity, noise, largest)
+    return sums_by_name()[name](horizon, multiplier, sensitivity, noise, largest)

@@ -76,6 +76,8 @@ class SquareRootSum(CorrelatedSums):
     (van der Hoeven 2002, "Relax, but don't be too lazy").
     """
 
+    name = "square_root"
+
     @property
     def column_norm(self) -> float:
         # [continual:square-root-norm] positive terms, each off by a few units a step

@@ -64,6 +64,9 @@ class TreeSum(PrefixSums):
     level.
     """
 
+    name = "tree"
+    total_fraction = 0.1
+
     @property
     def levels(self) -> int:
         """Height of the tree: nodes an element can enter."""
@@ -154,6 +157,9 @@ class HonakerTree(PrefixSums):
     variance of its own noise (Honaker 2015, "Efficient use of differentially private
     binary trees", the estimate from below).
     """
+
+    name = "honaker"
+    total_fraction = 0.1
 
     @property
     def levels(self) -> int:

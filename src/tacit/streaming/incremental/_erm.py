@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
+    Saved,
     checked_targets,
     checked_values,
     numeric,
@@ -149,6 +150,14 @@ class IncrementalERM(StreamModel):
     >>> model.predict(census.X).shape
     (4000,)
     """
+
+    stream_name = ("incremental", "category")
+    saved = Saved(
+        "refitted",
+        ("steps", "last_refit", "expected_rows", "model"),
+        ("coef", "intercept"),
+        optional=("low", "high"),
+    )
 
     def __init__(
         self,

@@ -207,6 +207,8 @@ class GradientRegression:
     1000
     """
 
+    saved = True
+
     accounting: str = "exact"
     most_iterations: int = 1000
     noise: str = "grid"

@@ -227,6 +227,8 @@ class MomentRegression:
     50
     """
 
+    saved = True
+
     sums: str = "blt"
     weight: float | str = "auto"
     squares: bool = False

@@ -79,6 +79,8 @@ class ProjectedRegression:
     252
     """
 
+    saved = True
+
     n_components: int | None = None
     key: int = 0
     row_width: float | None = None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._estimators import public_range
+from tacit._estimators import Saved, public_range
 from tacit._suppress_output import attempt
 from tacit._validate import at_least, one_of, plain
 from tacit.convex import Free, GroupBall, L1Ball, L2Ball, Simplex, Squared
@@ -49,6 +49,8 @@ class SparseRows:
     >>> rule([0.0, 1.0, 0.0, 3.0]), rule([1.0, 1.0, 1.0, 0.0])
     (True, False)
     """
+
+    saved = True
 
     k: int
 
@@ -176,6 +178,9 @@ class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
     >>> model.n_steps_, model.coef_.shape
     (20, (3,))
     """
+
+    stream_name = ("incremental", "number")
+    saved = Saved("summed", ("steps", "risk"), ("coef", "intercept"))
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from tacit._estimators import public_range
+from tacit._estimators import Saved, public_range
 from tacit.convex import L2Ball, Logistic, OneVsRest, Softmax, Squared
 from tacit.convex.losses import has_residuals
 from tacit.solvers import Problem
@@ -161,6 +161,9 @@ class OnlineLogisticRegression(StreamClassifierMixin, StreamLinearModel):
     >>> model.n_steps_, bool(model.score(X, y) > 0.8)
     (200, True)
     """
+
+    stream_name = ("online", "category")
+    saved = Saved("learned", ("steps", "classes", "loss"), ("coef", "intercept"))
 
     def __init__(
         self,
@@ -328,6 +331,9 @@ class OnlineLinearRegression(StreamRegressorMixin, StreamLinearModel):
     >>> model.n_steps_, bool(model.score(X, X @ [1.0, -0.5, 0.0]) > 0.5)
     (200, True)
     """
+
+    stream_name = ("online", "number")
+    saved = Saved("learned", ("steps",), ("coef", "intercept"))
 
     def __init__(
         self,

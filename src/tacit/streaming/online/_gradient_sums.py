@@ -183,6 +183,8 @@ class GradientSums:
     (1, 2)
     """
 
+    saved = True
+
     sums: str = "blt"
     learning_rate: float | str = "auto"
     clip: float | None = None

@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
+    Saved,
     array_of,
     checked_shape,
     checked_targets,
@@ -108,6 +109,8 @@ class HedgeAggregator(StreamModel):
     >>> int(model.weights_.argmax())
     1
     """
+
+    saved = Saved("experts", ("steps", "play", "expert"), ("weights",))
 
     def __init__(
         self,

@@ -90,6 +90,8 @@ class ImplicitGradient:
        Kothari, A. Thakurta, "Differentially private online learning", COLT 2012.
     """
 
+    saved = True
+
     strong_convexity: float | None = None
 
     def __post_init__(self) -> None:
@@ -130,6 +132,8 @@ class ProjectedGradient:
     .. [1] A. Thakurta, PhD thesis, Pennsylvania State University, 2013.
     """
 
+    saved = True
+
     strong_convexity: float | None = None
 
     def __post_init__(self) -> None:
@@ -162,6 +166,8 @@ class Leader:
     exact one, and that distance is in the sensitivity. All rows are kept, and a step
     reads them all: a stream of n rows costs as much as n fits.
     """
+
+    saved = True
 
     strong_convexity: float | None = None
 

@@ -314,6 +314,8 @@ class PerturbedIterates:
        learning", COLT 2012.
     """
 
+    saved = True
+
     learner: ImplicitGradient | ProjectedGradient | Leader = field(
         default_factory=ImplicitGradient
     )

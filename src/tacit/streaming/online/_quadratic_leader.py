@@ -224,6 +224,8 @@ class QuadraticLeader:
     (2,)
     """
 
+    saved = True
+
     sums: str = "blt"
     ridge: float | str = "auto"
     half_life: float | None = None
