@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+from tacit._discovery import classes_by
 from tacit._estimators import guaranteed_budget, planning_rows
 from tacit._validate import at_least, shown
 from tacit.exceptions import PlanError
@@ -13,26 +14,15 @@ from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.privacy.report import in_words
 from tacit.recommend.ratings.facts import Catalogue, RatingFacts, checked_range
-from tacit.recommend.solvers.als import PrivateALS
 from tacit.recommend.solvers.base import CompletionSolver
-from tacit.recommend.solvers.frank_wolfe import FrankWolfeCompletion
-from tacit.recommend.solvers.gradient import ProjectedGradientCompletion
 from tacit.recommend.solvers.item_means import ItemMeans
-from tacit.recommend.solvers.svd import CleansedSVD, SVDCompletion
 from tacit.solvers import Plan
 
 __all__ = ["SOLVERS", "CompletionPlan", "check_parameters", "planned_completion"]
 
-SOLVERS: dict[str, type[CompletionSolver]] = {
-    solver.name: solver
-    for solver in (
-        PrivateALS,
-        FrankWolfeCompletion,
-        SVDCompletion,
-        ProjectedGradientCompletion,
-        CleansedSVD,
-    )
-}
+SOLVERS: dict[str, type[CompletionSolver]] = classes_by(
+    "name", "tacit.recommend.solvers"
+)
 
 # Number of ratings of a user for which a plan reports the noise on the mean of an item
 USUAL_RATINGS = 20

@@ -13,6 +13,7 @@ from rich.table import Table
 from tacit.cli._accounts import show_account
 from tacit.cli._console import Rejected, clean, json_option, out
 from tacit.cli._options import (
+    Names,
     given_settings,
     ledger_files,
     ledger_for,
@@ -25,8 +26,12 @@ from tacit.cli._options import (
 if TYPE_CHECKING:
     from tacit.cli._recommending import OwnRow
 
-# Names in `tacit.recommend`, which help need not load
-SOLVERS = ["als", "frank_wolfe", "svd", "gradient", "cleansed_svd"]
+
+def _solvers() -> list[str]:
+    from tacit.recommend import SOLVERS
+
+    return list(SOLVERS)
+
 
 mine_options = click.option(
     "--columns",
@@ -84,7 +89,7 @@ def command() -> None:
     metavar="USER ITEM RATING",
     help="Columns of RATINGS.",
 )
-@click.option("--solver", type=click.Choice(SOLVERS), default="als", show_default=True)
+@click.option("--solver", type=Names(_solvers), default="als", show_default=True)
 @click.option(
     "--rank", type=click.IntRange(1), help="Maximum number of learned directions."
 )
