@@ -10,7 +10,7 @@ FAST = ("--rows", 4, "--jobs", 1, "--quiet", "--seed", 0)
 def test_an_honest_estimator_is_not_refuted(run):
     answer = run("audit", OURS, "--epsilon", 2, "--runs", 80, *FAST)
     assert answer.code == 0, answer.err
-    assert "promised     epsilon 2 at delta 0.0625" in answer.out
+    assert "guarantee    epsilon 2, delta 0.0625" in answer.out
     assert "Not refuted: SimplexRegressor" in answer.out
     assert "proves nothing" in answer.out
     assert "can show at most" in answer.out
@@ -64,13 +64,13 @@ def test_settings_reach_the_estimator(run):
         (("no.such.module:Thing",), "cannot be imported"),
         (("tacit.linear_model:Lars",), "no class 'Lars'"),
         (("tacit.linear_model:__doc__",), "not a class"),
-        (("tacit.convex:L1",), "cannot be made"),
+        (("tacit.convex:L1",), "cannot be created"),
         ((OURS, "--set", "bogus=1"), "bogus"),
         ((OURS, "--set", "epsilon=1"), "--epsilon"),
         ((OURS, "--set", "radius"), "NAME=VALUE"),
         ((OURS, "--epsilon", "-1"), "epsilon"),
         ((OURS, "--runs", "3"), "runs"),
-        ((f"{HERE}:Quiet",), "cannot be made"),
+        ((f"{HERE}:Quiet",), "cannot be created"),
     ],
 )
 def test_what_cannot_be_audited_is_refused_in_a_sentence(arguments, words, run):
@@ -84,13 +84,13 @@ BROKEN = "tests.audit.test_canaries"
 ONCE = ("--one-run", "--seed", 0)
 
 
-def test_one_run_tells_how_many_coins_were_guessed(run):
+def test_one_run_prints_how_many_coins_were_guessed(run):
     ours = "tacit.linear_model:LinearSVC"
     answer = run("audit", ours, "--epsilon", 2, "--canaries", 200, *ONCE)
     assert answer.code == 0, answer.err
-    assert "promised     epsilon 2 at delta" in answer.out
-    assert "that so many canaries can show" in answer.out
-    assert "right of" in answer.out
+    assert "guarantee    epsilon 2, delta" in answer.out
+    assert "this number of canaries can show" in answer.out
+    assert "right, from" in answer.out
     assert "Not refuted: LinearSVC" in answer.out
 
 

@@ -134,7 +134,7 @@ def test_a_full_disk_for_the_model_is_said_before_the_charge(census, run, monkey
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(
-        "tacit.cli._output_paths.TemporaryFile", lambda **position: Full()
+        "tacit.cli._output_files.TemporaryFile", lambda **position: Full()
     )
     before = ledger_of(census).head
     answer = run(*fit_arguments(census))
@@ -157,7 +157,7 @@ def test_an_interrupted_fit_leaves_a_sound_ledger_and_no_half_model(census):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "stays charged" in said
+    assert "Charges made before the interrupt still count" in said
     ledger = ledger_of(census)
     assert ledger.verify().findings == ()
     assert ledger.head[0] == before[0] + 1

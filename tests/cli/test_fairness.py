@@ -97,7 +97,9 @@ def test_what_is_not_charged_is_called_private_data(ask):
 def test_a_model_that_does_not_tell_its_noise_is_measured_alone(ask):
     answer = ask(model="other")
     assert answer.code == 0, answer.err
-    assert "no certificate: how far noise moved this model is not known" in answer.out
+    assert (
+        "no certificate: how much noise changed this model is known only" in answer.out
+    )
     assert "private data" in answer.out
     given = ask("--distance", 0.01, "--json", model="other")
     assert given.data["certificate"]["distance"] == 0.01
@@ -142,7 +144,7 @@ def test_a_page_that_cannot_be_written_does_not_lose_what_was_paid_for(
     def full(path, text):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(_certifying, "put", full)
+    monkeypatch.setattr(_certifying, "write_text", full)
     url, ledger = account
     answer = ask("--epsilon", 0.5, *url, "--html", tmp_path / "page.html", "--json")
     assert answer.code == 0
@@ -231,7 +233,7 @@ def test_labels_and_groups_of_parquet_files_are_read_as_the_schema_says(
         (("--epsilon", "1", "--no-ledger", "--label", "\n"), "--label"),
         (("--sampling", "0.02"), "sampling must be less than failure"),
         (("--sensitive", "female"), "twice"),
-        (("--sensitive", "high_income"), "is what is predicted"),
+        (("--sensitive", "high_income"), "the target that is predicted"),
         (("--sensitive", "shoe_size"), "no column 'shoe_size'"),
         (("--groups", "ward=a,b"), "not among --sensitive"),
         (("--groups", "female"), "NAME=VALUE"),
@@ -290,7 +292,7 @@ def test_a_page_says_whether_it_may_be_published(ask, tmp_path):
     paid = ("--epsilon", 0.5, "--no-ledger", "--force")
     assert ask("--html", page, *paid).code == 0
     assert "PRIVATE DATA" not in page.read_text("utf-8")
-    assert "were paid for" in page.read_text("utf-8")
+    assert "were charged to a budget" in page.read_text("utf-8")
 
 
 def test_a_page_never_replaces_what_is_read(ask, position):
@@ -347,5 +349,5 @@ def test_groups_are_read_as_csv_files_have_them():
     ):
         assert _certifying._texts(column, "group") == found
     for column in (pa.array([[1]]), pa.array([b"a"])):
-        with pytest.raises(Rejected, match="must hold texts or numbers"):
+        with pytest.raises(Rejected, match="must contain strings or numbers"):
             _certifying._texts(column, "group")

@@ -217,7 +217,7 @@ def test_a_plan_reads_no_row_and_charges_nothing(census, run):
     assert data["least_rows"]["rows"] >= 64
     assert spent(census) == 0
     people = run(*arguments, "--quiet")
-    assert "made-up rows" in people.out
+    assert "synthetic rows" in people.out
     assert "least rows" in people.out
 
 
@@ -241,7 +241,7 @@ def test_a_schema_without_a_target_is_named(census, run):
     assert run("schema", "confirm", schema, "--all").code == 0
     answer = run(*fit_arguments(census, "--schema", schema))
     assert answer.code == 2
-    assert "names no target" in answer.err
+    assert "has no target" in answer.err
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, "nan"])
@@ -282,7 +282,7 @@ def test_a_ledger_that_goes_away_after_the_charge_does_not_lose_the_fit(
     monkeypatch.setattr("tacit.privacy.store.StoredLedger.note", gone)
     answer = run(*fit_arguments(census, "--json"))
     assert answer.code == 0
-    assert "the charge stands" in answer.data["failed"]["ledger"]
+    assert "the charge was made" in answer.data["failed"]["ledger"]
     assert read(census / "model").privacy.guarantee.epsilon == 1
 
 

@@ -108,8 +108,11 @@ def test_the_student_predicts_and_is_as_private_as_its_labels(after, done, run):
 
 def test_a_report_and_a_card_lie_beside_the_student(after, run):
     report = (after / "student" / "report.html").read_text()
-    assert "learnt from the answers of 20 teachers" in report
-    assert "learnt from" in (after / "student" / "card.md").read_text()
+    assert "labels from 20 teachers" in report
+    assert (
+        "trained on public rows with labels from"
+        in (after / "student" / "card.md").read_text()
+    )
     (after / "student" / "report.html").unlink()
     account = ("--ledger", f"sqlite:///{after / 'rich.db'}")
     assert run("report", after / "student", *account).code == 0
@@ -290,7 +293,7 @@ def test_labels_alone_can_be_what_is_private(ward, run):
     assert any(
         "labels alone" in words for words in answer.data["privacy"]["assumptions"]
     )
-    assert "Labels alone" in (ward / "student" / "card.md").read_text()
+    assert "Only the labels are protected" in (ward / "student" / "card.md").read_text()
     assert "labels only" in charges(ward)[0]
 
 

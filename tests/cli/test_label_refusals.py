@@ -177,7 +177,10 @@ OPTIONS = {
     "labels in the state": (("--labels", "state/labels.csv"), "--state"),
     "a student in the state": (("--out", "state/student"), "--state"),
     "a student around the state": (("--out", ".", "--force"), "--out"),
-    "a student over a folder": (("--out", "notes", "--force"), "notes is no student"),
+    "a student over a folder": (
+        ("--out", "notes", "--force"),
+        "notes contains no student",
+    ),
     "a student for nobody": (("--student", "none"), "--student none"),
 }
 

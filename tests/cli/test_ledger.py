@@ -49,7 +49,7 @@ def test_another_budget_is_bad_input(run, url):
         (("init", "--epsilon", "1", "--delta", "0"), "--ledger and --dataset"),
         (("init", "--epsilon", "1"), "--delta"),
         (("init", "--delta", "0"), "--epsilon"),
-        (("show",), "--ledger must name"),
+        (("show",), "No ledger is given"),
         (("verify", "--head", "x", "--ledger", "sqlite:///x"), "SEQ:HASH"),
         (("verify", "--head", "1:3f5a", "--ledger", "sqlite:///x"), "64 digits"),
         (("show", "--ledger", "sqlite:///no/such.db"), "no ledger at"),
@@ -124,7 +124,7 @@ def test_allowances_are_set_and_shown(run, ledger):
     answer = run("ledger", "allow", "ann", "--epsilon", "0.5")
     assert answer.code == 0
     # the delta of the account: with none at all, no default fit could be paid for
-    assert "ann may spend epsilon 0.5, delta 1e-06 in all" in answer.out
+    assert "ann may spend epsilon 0.5, delta 1e-06 in total" in answer.out
     assert "has spent epsilon 0.25 so far" in answer.out
     answer = run("ledger", "allow", "*", "--nothing", "--json")
     assert answer.code == 0
@@ -163,7 +163,7 @@ def test_an_export_replaces_no_file_unasked(run, ledger, tmp_path):
     path.write_text("mine")
     answer = run("ledger", "export", "--out", path)
     assert answer.code == 2
-    assert "there already" in answer.err
+    assert "already exists" in answer.err
     assert path.read_text() == "mine"
     assert run("ledger", "export", "--out", path, "--force").code == 0
     assert run("ledger", "verify", "--export", path).code == 0
@@ -208,7 +208,7 @@ def test_models_are_witnesses_of_the_ledger(run, ledger, tmp_path):
     first = model_folder(tmp_path / "first", "patients", ledger.head)
     answer = run("ledger", "verify", "--model", first)
     assert answer.code == 4
-    assert "no note names the model in" in answer.out
+    assert "no note contains the model in" in answer.out
     ledger.note(f"query: model.json has sha256 {digest(first)}")
     second = model_folder(tmp_path / "second", "patients", ledger.head)
     ledger.note(f"again: model.json has sha256 {digest(second)}")

@@ -150,7 +150,7 @@ def test_the_plan_reads_no_rating_and_charges_nothing(films, run):
     assert answer.code == 0, answer.err
     assert "epsilon 20" in answer.out
     assert "joint privacy" in answer.out
-    assert "there is room for it" in answer.out
+    assert "the charge fits" in answer.out
     data = run(*fit(films, *more, "--json", source="nothing.csv", out=None)).data
     assert data["items"] == N_ITEMS
     assert data["ledger"]["fits"]
@@ -179,7 +179,7 @@ def test_a_report_is_written_again(after, run):
     assert run("report", after / "side", *account).code == 0
     page = (after / "side" / "report.html").read_text()
     assert "item side of a recommender" in page
-    assert "jointly private" in page
+    assert "jointly differentially private" in page
     assert "tacit.persistence.read_side" in page
     assert "my films" in page
 

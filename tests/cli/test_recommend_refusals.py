@@ -117,10 +117,10 @@ CASES = {
     "an item without a name": (empty_label, {}, "without duplicates"),
     "no items": (no_films, {}, "at least one item"),
     "no place": (nothing, {"out": None}, "--out must name"),
-    "no folder around it": (nothing, {"out": "a/b/side"}, "is no folder"),
+    "no folder around it": (nothing, {"out": "a/b/side"}, "is not a folder"),
     "over the ratings": (nothing, {"out": "."}, "is inside --out"),
-    "something else there": (a_side_that_is_none, {}, "is there already"),
-    "a file there": (a_file, {}, "is there already"),
+    "something else there": (a_side_that_is_none, {}, "already exists"),
+    "a file there": (a_file, {}, "already exists"),
 }
 
 
@@ -197,7 +197,7 @@ def test_a_place_that_cannot_be_written_to_is_refused(films, run, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tacit.cli._output_paths.TemporaryFile", full)
+    monkeypatch.setattr("tacit.cli._output_files.TemporaryFile", full)
     before = snapshot(films)
     one_sentence(run(*fit(films)), "No space left")
     assert snapshot(films) == before
@@ -263,8 +263,8 @@ def test_files_of_rows_are_refused_before_anything_is_read(done, tmp_path, run):
     there = ("--out", tmp_path / "r.txt")
     one_sentence(row(tmp_path / "no", mine, *there), "--out must end in")
     there = ("--out", done / "side" / "r.csv")
-    one_sentence(row(done / "side", mine, *there), "used for something else")
-    one_sentence(row(done / "side", mine, "--out", mine, "--force"), "something else")
+    one_sentence(row(done / "side", mine, *there), "already used by this command")
+    one_sentence(row(done / "side", mine, "--out", mine, "--force"), "already used")
     one_sentence(row(done / "side", mine, "--out", tmp_path / "a" / "r.csv"), "--out")
 
 

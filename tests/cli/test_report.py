@@ -201,7 +201,7 @@ def test_audits_of_the_same_model_alone_go_into_its_report(
     if words is None:
         assert answer.code == 0, answer.err
         page = (small / "report.html").read_text("utf-8")
-        assert "Many trainings on neighbors" in page
+        assert "Many trainings on neighboring tables" in page
     else:
         assert answer.code == 2
         assert words in answer.err
@@ -211,7 +211,7 @@ def test_audits_of_the_same_model_alone_go_into_its_report(
 
 def test_an_audit_of_a_saved_model_takes_its_parameters(small, run):
     answer = run("audit", "--model", small, "--epsilon", 2)
-    assert "--epsilon is not for --model" in answer.err
+    assert "--epsilon cannot be combined with --model" in answer.err
     both = ("tacit.linear_model:LogisticRegression", "--model", small)
     for subject in ((), both):
         answer = run("audit", *subject)
@@ -267,7 +267,7 @@ def test_what_was_attached_is_shown_in_every_later_rewrite(
     assert "Epsilon 1.5," in card(small)
     assert "## Fairness" in card(small)
     assert card(small).count("does not refute epsilon 1") == 1
-    assert "Many trainings on neighbors" in pages(small)[0]
+    assert "Many trainings on neighboring tables" in pages(small)[0]
     # the same once more counts once, and another charge besides
     assert run("report", small, "--fairness", fair, "--audit", audited()).code == 0
     assert "Epsilon 1.5," in card(small)
@@ -288,7 +288,7 @@ def test_a_refuting_audit_stays_and_ends_with_its_exit_code(small, audited, run)
     for more in (("--audit", audited()), ()):
         assert run("report", small, *more).code == 5
         for page in pages(small):
-            assert page.count("AN AUDIT REFUTES THE PROMISE") == 1
+            assert page.count("AN AUDIT REFUTES THE GUARANTEE") == 1
     assert run("report", small, "--audit", audited()).code == 5
 
 
@@ -339,16 +339,16 @@ def test_pages_say_when_they_lose_the_account_and_keep_its_banner(tmp_path, run)
     facts = {"label": "income"} | {"ledger": {"dataset": "people", "head": None}}
     folder = write(tmp_path / "m", SavedModel(fitted, fitted.privacy_, None, facts))
     assert again(run, folder).err == ""
-    lost = "the pages no longer show the account of 'people'; give --ledger to show it"
+    lost = "the pages no longer show the ledger of 'people'; give --ledger to show it"
     answer = run("report", folder)
     assert answer.code == 0
     assert answer.err == f"tacit: {lost}\n"
     for page in pages(folder):
-        assert "In the budget of the data set, epsilon 20 is a weak" in page
+        assert "Budget of the data set: epsilon 20 is a weak" in page
         assert "as of" not in page
     # they showed none any more
     assert run("report", folder).err == ""
-    assert "In the budget of the data set, epsilon 20 is a weak" in card(folder)
+    assert "Budget of the data set: epsilon 20 is a weak" in card(folder)
 
 
 def test_errors_of_an_audit_name_its_file_and_round(small, audited, run, tmp_path):
@@ -358,7 +358,7 @@ def test_errors_of_an_audit_name_its_file_and_round(small, audited, run, tmp_pat
     attacked = {**attacked, "promise": other}
     attacked["sha256"] = digest_of(attacked)
     path = audited(
-        guarantee=other,
+        promise=other,
         attacked=attacked,
         most_shown=0.0,
         hits=[0, 0],
@@ -378,5 +378,5 @@ def test_errors_of_an_audit_name_its_file_and_round(small, audited, run, tmp_pat
     for option in ("--audit", "--fairness"):
         answer = run("report", small, option, path)
         assert answer.code == 2
-        assert f"{path} holds no outcome but an error" in answer.err
+        assert f"{path} contains an error of its command" in answer.err
         assert "runs must be more." in answer.err

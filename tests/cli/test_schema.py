@@ -45,7 +45,7 @@ def test_a_schema_that_is_there_is_not_replaced(table, schema, run):
     before = schema.read_bytes()
     answer = run("schema", "init", table)
     assert answer.code == 2
-    assert "is there already" in answer.err
+    assert "already exists" in answer.err
     assert schema.read_bytes() == before
     assert run("schema", "init", table, "--force").code == 0
     assert Schema.load(schema).target is None
@@ -78,19 +78,19 @@ def test_confirming_makes_public_what_a_person_stands_behind(schema, run):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "Name the COLUMNS"),
-        (("age", "--all"), "Name the COLUMNS"),
+        ((), "Either COLUMNS or --all"),
+        (("age", "--all"), "Either COLUMNS or --all"),
         (("age", "sex", "--range", "0", "1"), "one column"),
         (("--all", "--categories", "a,b"), "one column"),
-        (("sex", "--range", "0", "1"), "is for a column of kind 'number'"),
-        (("age", "--categories", "a,b"), "is for a column of kind 'category'"),
+        (("sex", "--range", "0", "1"), "needs a column of kind 'number'"),
+        (("age", "--categories", "a,b"), "needs a column of kind 'category'"),
         (("age", "--range", "1", "0"), "range of column 'age'"),
         (("sex", "--categories", "=1+1"), "formula"),
         (("weight",), "no column 'weight'"),
         (("age", "sex", "--target"), "one column"),
         (("--all", "--kind", "ignore"), "one column"),
-        (("sex", "--missing", "0"), "is for a column of kind 'number'"),
-        (("age", "--unseen", "other"), "is for a column of kind 'category'"),
+        (("sex", "--missing", "0"), "needs a column of kind 'number'"),
+        (("age", "--unseen", "other"), "needs a column of kind 'category'"),
         (("age", "--missing", "few"), "--missing must be a number, or refuse"),
         (("age", "--missing", "nan"), "missing of column 'age'"),
         (("age", "--kind", "category"), "categories of column 'age' must be filled"),
@@ -147,7 +147,7 @@ def test_a_schema_without_a_target_says_how_to_set_it(table, run):
     path = table.with_suffix(".toml")
     for step in (("init", table), ("confirm", path, "--all")):
         answer = run("schema", *step)
-        assert "No target is set" in answer.out
+        assert "The schema has no target" in answer.out
         assert f"tacit schema confirm {path} COLUMN --target" in answer.out
     answer = run("schema", "confirm", path, "ill", "--target")
     assert answer.code == 0

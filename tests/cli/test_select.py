@@ -37,7 +37,7 @@ def test_columns_are_selected_fitted_reported_and_predicted(census, run):
     for page in ("report.html", "card.md", "card.html"):
         text = (census / "model" / page).read_text("utf-8")
         assert f"2 of {len(answer.data['features'])} columns" in text
-        assert "selected before the fit, privately" in text
+        assert "selected privately before the fit" in text
         assert "is itself noisy" in text
     out = census / "out.csv"
     answer = run("predict", census / "model", census / "census.csv", "--out", out)
@@ -46,7 +46,7 @@ def test_columns_are_selected_fitted_reported_and_predicted(census, run):
     page = census / "model" / "report.html"
     page.unlink()
     assert run("report", census / "model").code == 0
-    assert "selected before the fit, privately" in page.read_text("utf-8")
+    assert "selected privately before the fit" in page.read_text("utf-8")
 
 
 def test_the_console_names_the_columns_and_what_they_cost(census, run):
@@ -56,7 +56,7 @@ def test_the_console_names_the_columns_and_what_they_cost(census, run):
     model = read(census / "model")
     for j in model.estimator.selection_:
         assert model.facts["features"][j] in told
-    assert "the choice is private too, for epsilon" in told
+    assert "the selection is private, and cost epsilon" in told
 
 
 def test_as_many_columns_as_there_are_need_no_choice(census, run):
@@ -64,11 +64,11 @@ def test_as_many_columns_as_there_are_need_no_choice(census, run):
     assert answer.code == 0, answer.err
     model = read(census / "model")
     n = len(model.facts["features"])
-    assert f"selected     all {n} columns, as there are no more" in answer.out
-    assert "the choice is private" not in answer.out
+    assert f"selected     all {n} columns, as no fewer were requested" in answer.out
+    assert "the selection is private" not in answer.out
     for page in ("report.html", "card.md", "card.html"):
         text = (census / "model" / page).read_text("utf-8")
-        assert "All columns are used: up to 500 were asked for" in text
+        assert "All columns are used: up to 500 were requested" in text
         assert "is itself noisy" not in text
 
 
@@ -83,19 +83,19 @@ def test_a_model_that_a_search_chose_is_reported_with_its_total(tmp_path, run):
     answer = run("report", folder)
     assert answer.code == 0, answer.err
     text = (folder / "report.html").read_text("utf-8")
-    assert "its total of epsilon 3.25 has paid for the selection too" in text
+    assert "its total of epsilon 3.25 covers the selection too" in text
 
 
 def test_no_answer_is_told_in_words(census, run, monkeypatch):
     monkeypatch.setattr(PeelingSelector, "select", lambda *_: NO_ANSWER)
     answer = run(*fit_arguments(census, *HOURS, "--select", 2, "--force"))
     assert answer.code == 0, answer.err
-    assert "selected     no answer, for epsilon" in answer.out
+    assert "selected     no selection was released, at a cost of epsilon" in answer.out
     assert "the model is a private mean" in answer.out
     assert read(census / "model").estimator.selection_ == NO_ANSWER
     for page in ("report.html", "card.md", "card.html"):
         text = (census / "model" / page).read_text("utf-8")
-        assert "no answer was given" in text
+        assert "no selection was released" in text
         assert "private mean" in text
     answer = run(*fit_arguments(census, *HOURS, "--select", 2, "--force", "--json"))
     assert answer.data["selected"] == []
@@ -106,7 +106,7 @@ def test_an_answer_without_columns_is_told_in_words(census, run, monkeypatch):
     monkeypatch.setattr(PeelingSelector, "select", lambda *_: ())
     answer = run(*fit_arguments(census, *HOURS, "--select", 2))
     assert answer.code == 0, answer.err
-    assert "selected     no column, for epsilon" in answer.out
+    assert "selected     no column, at a cost of epsilon" in answer.out
     assert "the model is a private mean" in answer.out
 
 
@@ -160,10 +160,10 @@ def test_a_plan_answers_without_a_row(census, run):
     shown = io.StringIO()
     _show(Console(file=shown, width=200), answer.data)
     assert "selection    2 of " in shown.getvalue()
-    assert "enough to find all that matter with probability 0.9" in shown.getvalue()
-    assert "made-up rows like these, of which 2 columns tell something" in (
-        shown.getvalue()
+    assert (
+        "enough to find all relevant columns with probability 0.9" in shown.getvalue()
     )
+    assert "synthetic rows, with signal in 2 columns" in (shown.getvalue())
 
 
 @pytest.mark.usefixtures("quick")
@@ -213,12 +213,15 @@ def test_a_plan_tells_the_error_that_privacy_adds_where_it_is_known(
         (("--select", 2), "LogisticRegression does not select columns"),
         ((*HOURS, "--model", "ridge", "--select", 2), "Ridge does not select columns"),
         ((*HOURS, "--model", "lasso", "--select", 2), "Lasso does not select columns"),
-        ((*HOURS, "--model", "sparse-linear"), "--select must say how many columns"),
+        (
+            (*HOURS, "--model", "sparse-linear"),
+            "selects columns; give their number with --select",
+        ),
         ((*HOURS, "--select", 0), "'--select'"),
         ((*HOURS, "--select", 2, "--alpha", 1), "no parameter 'alpha'"),
         (
             (*HOURS, "--select", 2, "--set", "n_features_to_select=3"),
-            "not for that; use --select",
+            "cannot set n_features_to_select; use --select",
         ),
         ((*HOURS, "--select", 2, "--set", "selector=best"), "selector must be"),
         ((*HOURS, "--select", 2, "--set", "selection_share=2"), "selection_share must"),

@@ -98,7 +98,7 @@ def test_a_plan_names_the_solver_and_the_scores_to_expect(census, run):
     [
         (("--model", "lasso"), "predicts a number"),
         (("--alpha", -1), "alpha must be"),
-        (("--alpha", 1, "--set", "alpha=1"), "give one of them"),
+        (("--alpha", 1, "--set", "alpha=1"), "give only one"),
         (("--set", "feature_bounds=2"), "ranges in the schema"),
         (("--solver", "amp"), "solver must be"),
         (("--solver", "frank_wolfe"), "l1_radius must be given"),

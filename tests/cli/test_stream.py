@@ -171,7 +171,7 @@ def test_a_plan_reads_and_charges_nothing(ward, run):
     assert "Gaussian noise" in answer.data["noise"]
     assert answer.data["ledger"]["fits"] is True
     text = run(*arguments(ward, "--plan", epsilon=5)).out
-    assert "NO room" in text
+    assert "the charge DOES NOT FIT" in text
     assert not (ward / "state").exists()
     assert head_of(ward) == head
 

@@ -51,7 +51,7 @@ BEGUN = {
         lambda w: (w / "m").mkdir(),
         {},
         ("--output", "m"),
-        "is no model",
+        "contains no model",
     ),
     "another releases": (
         lambda w: (w / "r").write_text('{"step": 3}\n'),

@@ -21,5 +21,5 @@ def test_reports_state_what_the_one_charge_covers(name, tmp_path):
         assert f"The model after step {model.n_steps_} of a stream" in told
         assert f"covers the models of all {model.horizon} steps together" in told
     rows = model.rows_per_person
-    assert ("at most one row in it" in told) == (rows == 1)
-    assert (f"at most {rows} rows in it" in told) == (rows > 1)
+    assert ("at most one row in the stream" in told) == (rows == 1)
+    assert (f"at most {rows} rows in the stream" in told) == (rows > 1)

@@ -53,4 +53,4 @@ def test_the_last_fit_of_a_model_that_is_refitted_is_told(ward, run):
     assert "fitted       after step 6, to the 60 rows up to it" in out
     assert run("report", ward / "m").code == 0
     card = (ward / "m" / "card.md").read_text()
-    assert "100 rows came, and those up to step 6 were used for the fit" in card
+    assert "100 rows arrived, and those up to step 6 were used for the fit" in card

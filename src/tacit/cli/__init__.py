@@ -1,7 +1,8 @@
 """The command line.
 
 A command is one file in `tacit.cli.commands` with a click command, or a group of them,
-named ``command``. The file's name is the command's; nothing else has to be told of it.
+named ``command``. The name of the file is the name of the command; nothing else
+registers it. Commands import heavy packages when they run, so that help stays fast.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class _OneFileEach(click.Group):
         return sorted(module.name for module in iter_modules(commands.__path__))
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        # asked first, so that an error inside a command's file is not taken for a typo
+        # checked first, so that an import error in a command is not taken for a typo
         if name not in self.list_commands(ctx):
             return None
         found: click.Command = import_module(f"{commands.__name__}.{name}").command
@@ -38,12 +39,12 @@ class _OneFileEach(click.Group):
 def tacit() -> None:
     """Differentially private learning: plan, fit, and keep account of the budget.
 
-    Exit codes: 0 done; 1 unexpected; 2 bad input; 3 over budget; 4 ledger unavailable
-    or damaged; 5 an audit refutes a promise; 130 interrupted.
+    Exit codes: 0 done; 1 unexpected error; 2 bad input; 3 over budget; 4 ledger
+    unavailable or damaged; 5 an audit refutes a guarantee; 130 interrupted.
     """
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     sys.exit(explained(tacit, given))

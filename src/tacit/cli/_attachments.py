@@ -1,4 +1,4 @@
-"""What was attached to the pages of a model, kept in its folder for every rewrite."""
+"""Certificates and audits attached to a model, stored in its folder."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Outcome = dict[str, Any]
 
 @dataclass(frozen=True)
 class Attachments:
-    """Certificates and audits of a model, and the account that its pages show.
+    """Certificates and audits of a model, and the ledger that its pages show.
 
     Parameters
     ----------
     fairness, audits
         Outcomes of ``tacit fairness`` and ``tacit audit``.
     account
-        ``dataset`` and ``budget`` of the account that the pages showed last, and
-        whether they still do (``shown``); None where they never did.
+        ``dataset`` and ``budget`` of the ledger that the pages showed last, and
+        whether they still do (``shown``); None if they never did.
     """
 
     fairness: tuple[Outcome, ...] = ()
@@ -44,11 +44,11 @@ class Attachments:
     def added(
         self, fairness: Sequence[Outcome], audits: Sequence[Outcome]
     ) -> Attachments:
-        """Return these and new ones, which replace earlier ones of the same identity.
+        """Return these and new ones; new ones replace others of the same identity.
 
-        Certificates have the same identity only if they are one release, charged once:
-        no other may replace one, as its charge still counts. Audits have it if they
-        attacked the same in the same way; one that refuted is never replaced.
+        A certificate is identified by its release, which is charged once: no other one
+        may replace it, as its charge still counts. An audit is identified by its target
+        and method; an audit that refutes is never replaced.
         """
         return replace(
             self,
@@ -70,16 +70,18 @@ class Attachments:
 
 
 def read_attachments(folder: Path, model: str) -> Attachments:
-    """Return what was attached to the model with this digest; what is invalid raises.
+    """Return the attachments of the model with this digest.
 
-    Whether outcomes are about this model is checked where pages are made of them.
+    Pages check whether the outcomes are about this model.
     """
     path = folder / ATTACHMENTS
     if not os.path.lexists(path):
         return Attachments()
     data = parsed(content_of(path, MODELS), ATTACHMENTS)
     if data.get("format") != FORMAT or data.get("version") != VERSION:
-        raise ModelFileError(f"{ATTACHMENTS} has a format this version cannot read.")
+        raise ModelFileError(
+            f"{ATTACHMENTS} has a format that this version cannot read."
+        )
     checked_keys(data, KEYS, ATTACHMENTS)
     if data["sha256"] != checksum(data):
         raise ModelFileError(f"{ATTACHMENTS} was changed after it was written.")
@@ -106,7 +108,9 @@ def _check_account(account: Any) -> None:
     except (KeyError, TypeError, ValueError):
         known = False
     if not known:
-        raise ModelFileError(f"{ATTACHMENTS}: 'account' names no data set and budget.")
+        raise ModelFileError(
+            f"{ATTACHMENTS}: 'account' must have a data set and a budget."
+        )
 
 
 def _merged(
@@ -117,13 +121,13 @@ def _merged(
 
 
 def _release(outcome: Outcome) -> str:
-    """Return what identifies a certificate: its noisy figures and its charge."""
+    """Return the identity of a certificate: its noisy figures and its charge."""
     names = ("certificate", "target", "sensitive")
     return canonical({name: outcome.get(name) for name in names})
 
 
 def _attack(audit: Outcome) -> str:
-    """Return what identifies an audit: all but what it found, unless it refuted."""
+    """Return the identity of an audit: its target and method, or all if it refutes."""
     if audit.get("refuted") is not False:
         return canonical(audit)
     names = ("attacked", "method", "confidence", "runs", "rows", "features", "canaries")

@@ -1,4 +1,4 @@
-"""What ``tacit fairness`` reads, measures and writes."""
+"""Steps of ``tacit fairness``: read rows, measure groups, certify and write."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from tacit import __version__
-from tacit.cli._accounts import account_facts
-from tacit.cli._console import Rejected
-from tacit.cli._reporting import put
+from tacit.cli._console import Rejected, account_facts
+from tacit.cli._output_files import write_text
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.fairness import (
     FairnessCertificate,
@@ -35,19 +34,19 @@ from tacit.tables._encode import is_listable, text_of
 from tacit.tables._parquet_cells import UNREADABLE, cells_of
 from tacit.tables._text import canonical
 
-__all__ = ["Asked", "Outcome", "Payment", "outcome", "told"]
+__all__ = ["Comparison", "Outcome", "Payment", "outcome", "written"]
 
 NO_CERTIFICATE = (
-    "how far noise moved this model is not known: it is for models fitted with "
-    "--solver output_perturbation or amp; for another linear model give --distance."
+    "how much noise changed this model is known only for models fitted with --solver "
+    "output_perturbation or amp; for another linear model give --distance."
 )
-# What may go wrong once a certificate is paid for, and must not lose it
-TROUBLE = (OSError, LedgerUnavailable, LedgerDamaged)
+# Errors after the charge of a certificate, which must not lose it
+LATE_ERRORS = (OSError, LedgerUnavailable, LedgerDamaged)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Which columns say who is in which group, and what is asked of them."""
+class Comparison:
+    """The groups, and what the certificate compares between them."""
 
     sensitive: tuple[str, ...]
     listed: dict[str, list[str]]
@@ -60,7 +59,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Payment:
-    """What a certificate may spend, and who pays."""
+    """The budget of a certificate, its ledger and the label of its charge."""
 
     epsilon: float
     delta: float
@@ -70,7 +69,7 @@ class Payment:
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """Rows, their labels, the group of each, and the labels that count."""
+    """Rows, their labels and groups, and the desirable labels."""
 
     X: NDArray[np.float64]
     y: NDArray[Any]
@@ -80,11 +79,11 @@ class GroupedRows:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found: figures, a certificate, or both."""
+    """Figures of groups, a certificate, or both."""
 
     figures: GroupFairness | None
     certificate: FairnessCertificate | None
-    why_not: str | None = None
+    no_certificate: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as plain data."""
@@ -92,7 +91,7 @@ class Outcome:
         return {
             "measured": None if self.figures is None else self.figures.to_dict(),
             "certificate": None if found is None else found.to_dict(),
-            "no_certificate": self.why_not,
+            "no_certificate": self.no_certificate,
         }
 
 
@@ -100,28 +99,28 @@ def outcome(
     folder: Path,
     saved: SavedModel,
     data: Path,
-    asked: Asked,
+    comparison: Comparison,
     payment: Payment | None,
     **reading: Any,
 ) -> Outcome:
-    """Return figures and a certificate; what cannot be done is refused before."""
+    """Return figures and a certificate, after all checks."""
     model, schema = _classifier(folder, saved)
-    moved, why_not = _distance(saved, asked.distance)
+    moved, reason = _distance(saved, comparison.distance)
     if payment is None:
-        rows = _read(data, schema, asked, **reading)
-        return _measured(model, rows, asked, moved, why_not)
+        rows = _read(data, schema, comparison, **reading)
+        return _measured(model, rows, comparison, moved, reason)
     if moved is None:
-        raise Rejected(f"There is no certificate: {why_not}")
-    groups = _public_groups(schema, asked)
-    rows = _read(data, schema, asked, **reading)
-    return _charged(model, rows, asked, moved, groups, payment)
+        raise Rejected(f"No certificate is possible: {reason}")
+    groups = _public_groups(schema, comparison)
+    rows = _read(data, schema, comparison, **reading)
+    return _charged(model, rows, comparison, moved, groups, payment)
 
 
 def _classifier(folder: Path, saved: SavedModel) -> tuple[Any, Schema]:
-    """Return a classifier and its schema, or refuse a folder without them."""
+    """Return a classifier and its schema; reject a folder without them."""
     model = saved.estimator
     if isinstance(model, SavedSide) or not hasattr(model, "classes_"):
-        raise Rejected(f"{folder} must hold a model that predicts categories.")
+        raise Rejected(f"{folder} must contain a model that predicts categories.")
     if saved.schema is None:
         raise Rejected(
             f"{folder} has no schema: it was not written by 'tacit fit', 'stream' or "
@@ -133,7 +132,7 @@ def _classifier(folder: Path, saved: SavedModel) -> tuple[Any, Schema]:
 def _distance(
     saved: SavedModel, given: float | None
 ) -> tuple[WeightDistance | float | None, str | None]:
-    """Return how far noise moved a model, from its plan; or None, and why not."""
+    """Return how far noise moved a model, from its plan; or None and the reason."""
     if given is not None:
         return given, None
     model = saved.estimator
@@ -145,25 +144,27 @@ def _distance(
         return None, NO_CERTIFICATE
 
 
-def _read(data: Path, schema: Schema, asked: Asked, **reading: Any) -> GroupedRows:
+def _read(
+    data: Path, schema: Schema, comparison: Comparison, **reading: Any
+) -> GroupedRows:
     """Return the rows of a file, by the schema that the model was fitted with."""
     name, labels = _target(schema).name, _labels(schema)
-    if name in asked.sensitive:
-        raise Rejected(f"--sensitive cannot be {name!r}, which is what is predicted.")
-    wanted = list(map(canonical, asked.desirable))
+    if name in comparison.sensitive:
+        raise Rejected(f"--sensitive cannot be {name!r}, the target that is predicted.")
+    wanted = list(map(canonical, comparison.desirable))
     if not set(wanted) <= set(labels):
         raise Rejected(f"--desirable must name categories of {name!r}.")
     blocks: list[NDArray[np.float64]] = []
-    columns: dict[str, list[str]] = {key: [] for key in (name, *asked.sensitive)}
+    columns: dict[str, list[str]] = {key: [] for key in (name, *comparison.sensitive)}
     for block in batches(data, schema, keep=list(columns), **reading):
         blocks.append(block.X)
         for key, texts in columns.items():
             texts.extend(_texts(block.kept[key], key))
     truth = columns.pop(name)
     if not set(truth) <= set(labels):
-        raise Rejected(f"{data}: {name!r} must hold the categories of the schema only.")
+        raise Rejected(f"{data}: {name!r} must contain only categories of the schema.")
     people = [
-        _joined(key, texts, _listed(schema, asked, key))
+        _joined(key, texts, _listed(schema, comparison, key))
         for key, texts in columns.items()
     ]
     groups = people[0] if len(people) == 1 else list(zip(*people, strict=True))
@@ -180,25 +181,25 @@ def _target(schema: Schema) -> Column:
 
 
 def _labels(schema: Schema) -> dict[str, Any]:
-    """Return what the texts of the target's categories stand for."""
+    """Return the labels of the categories of the target, by their strings."""
     target = _target(schema)
     texts = map(canonical, target.categories)
     return dict(zip(texts, target.labels or (), strict=True))
 
 
 def _texts(values: Any, name: str) -> list[str]:
-    """Return one text for each value, whatever the file holds it as."""
+    """Return one string for each value, whatever its type in the file."""
     kind = values.type.value_type if types.is_dictionary(values.type) else values.type
     if not (is_listable(kind) or types.is_temporal(kind)):
-        raise Rejected(f"{name!r} must hold texts or numbers.")
+        raise Rejected(f"{name!r} must contain strings or numbers.")
     found = cells_of(values)
     return ["" if cell is UNREADABLE else canonical(text_of(cell)) for cell in found]
 
 
-def _listed(schema: Schema, asked: Asked, name: str) -> list[str] | None:
+def _listed(schema: Schema, comparison: Comparison, name: str) -> list[str] | None:
     """Return the public values of a column, None where none are known."""
-    if name in asked.listed:
-        return list(dict.fromkeys([*map(canonical, asked.listed[name]), OTHER]))
+    if name in comparison.listed:
+        return list(dict.fromkeys([*map(canonical, comparison.listed[name]), OTHER]))
     known = {column.name: column for column in schema.columns}
     if name not in known or known[name].kind != "category":
         return None
@@ -206,28 +207,28 @@ def _listed(schema: Schema, asked: Asked, name: str) -> list[str] | None:
 
 
 def _joined(name: str, texts: list[str], listed: list[str] | None) -> list[str]:
-    """Return the groups of rows: what is not listed is taken together."""
+    """Return the group of each row; values that are not listed form one group."""
     if listed is not None:
         known = set(listed)
         return [text if text in known else OTHER for text in texts]
     if "" in set(texts):
         raise Rejected(
-            f"{name!r} must not be empty in any row; give such rows a value of their "
-            f"own, or list the others with --groups {name}=VALUE,VALUE."
+            f"{name!r} must not be empty in any row; give such rows a value, or list "
+            f"the other values with --groups {name}=VALUE,VALUE."
         )
     return texts
 
 
-def _public_groups(schema: Schema, asked: Asked) -> list[Any]:
-    """Return the groups that a charged certificate is about; reads no row."""
+def _public_groups(schema: Schema, comparison: Comparison) -> list[Any]:
+    """Return the public groups of a charged certificate; reads no row."""
     each = []
-    for name in asked.sensitive:
-        listed = _listed(schema, asked, name)
+    for name in comparison.sensitive:
+        listed = _listed(schema, comparison, name)
         if listed is None:
             raise Rejected(
                 f"The groups of {name!r} are not public: the schema does not list its "
                 f"categories. Give --groups {name}=VALUE,VALUE; all other values are "
-                f"then counted together, as {OTHER!r}."
+                f"then one group, {OTHER!r}."
             )
         each.append(listed)
     return each[0] if len(each) == 1 else list(product(*each))
@@ -236,30 +237,30 @@ def _public_groups(schema: Schema, asked: Asked) -> list[Any]:
 def _measured(
     model: Any,
     rows: GroupedRows,
-    asked: Asked,
+    comparison: Comparison,
     distance: WeightDistance | float | None,
-    why_not: str | None,
+    reason: str | None,
 ) -> Outcome:
-    """Return figures of a model and, where a distance is known, its certificate."""
+    """Return figures of a model and, if a distance is known, its certificate."""
     figures = group_fairness(
         rows.y,
         model.predict(rows.X),
         sensitive_features=rows.groups,
-        notion=asked.notion,
+        notion=comparison.notion,
         desirable=rows.desirable,
     )
     if distance is None:
-        return Outcome(figures, None, why_not)
+        return Outcome(figures, None, reason)
     certificate = certify_model(
         model,
         rows.X,
         rows.y,
         sensitive_features=rows.groups,
         distance=distance,
-        notion=asked.notion,
+        notion=comparison.notion,
         desirable=rows.desirable,
-        failure=asked.failure,
-        sampling=asked.sampling,
+        failure=comparison.failure,
+        sampling=comparison.sampling,
     )
     return Outcome(figures, certificate)
 
@@ -267,12 +268,12 @@ def _measured(
 def _charged(
     model: Any,
     rows: GroupedRows,
-    asked: Asked,
+    comparison: Comparison,
     distance: WeightDistance | float,
     groups: list[Any],
     payment: Payment,
 ) -> Outcome:
-    """Return a certificate that is paid for, charged before the noise is drawn."""
+    """Return a certificate that is charged before its noise is drawn."""
     with labelled(payment.label):
         certificate = private_certificate(
             model,
@@ -282,26 +283,26 @@ def _charged(
             groups=groups,
             epsilon=payment.epsilon,
             delta=payment.delta,
-            notion=asked.notion,
+            notion=comparison.notion,
             desirable=rows.desirable,
             distance=distance,
-            failure=asked.failure,
+            failure=comparison.failure,
             ledger=payment.ledger,
         )
     return Outcome(None, certificate)
 
 
-def told(
+def written(
     folder: Path,
     saved: SavedModel,
-    asked: Asked,
+    comparison: Comparison,
     found: Outcome,
     page: Path | None,
     ledger: Any,
 ) -> dict[str, Any]:
-    """Return what is told of an outcome, as plain data, and write its page.
+    """Return an outcome as plain data, and write its page.
 
-    It may be paid for: what goes wrong now is told, and loses nothing.
+    It may be charged already: errors from here on are reported, and lose nothing.
     """
     assert saved.schema is not None
     facts: dict[str, Any] = {
@@ -310,7 +311,7 @@ def told(
         "tacit": __version__,
         "model": digest(folder),
         "target": _target(Schema.from_dict(saved.schema)).name,
-        "sensitive": list(asked.sensitive),
+        "sensitive": list(comparison.sensitive),
         **found.to_dict(),
         "page": None,
         "ledger": None,
@@ -318,12 +319,12 @@ def told(
     }
     try:
         if page is not None:
-            put(page, fairness_html(facts))
+            write_text(page, fairness_html(facts))
             facts["page"] = str(page)
-    except TROUBLE as error:
+    except LATE_ERRORS as error:
         facts["failed"]["page"] = str(error)
     try:
         facts["ledger"] = account_facts(ledger)
-    except TROUBLE as error:
-        facts["failed"]["ledger"] = f"the charge stands; {error}"
+    except LATE_ERRORS as error:
+        facts["failed"]["ledger"] = f"the charge was made; {error}"
     return facts

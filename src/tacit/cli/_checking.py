@@ -1,4 +1,4 @@
-"""What ``tacit ledger`` checks before it writes a file, and against model folders."""
+"""Checks of ``tacit ledger``: heads, models and files to export to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = re.compile(r"([0-9]{1,18}):([0-9a-fA-F]{64})")
 
 
 def head_of(text: str) -> tuple[int, str]:
-    """Return the head that ``--head`` gives; a cut hash would be a false alarm."""
+    """Return the head of ``--head``; a truncated hash would be a false alarm."""
     match = HEAD.fullmatch(text.strip())
     if match is None:
         raise Rejected(
@@ -30,30 +30,31 @@ def head_of(text: str) -> tuple[int, str]:
 
 
 def check_model(folder: Path, export: Export, dataset: str) -> list[str]:
-    """Return what is wrong between a ledger and a model that was charged to it."""
+    """Return contradictions between a ledger and a model that was charged to it."""
     account = read(folder).facts.get("ledger")
     if not isinstance(account, dict) or account.get("dataset") != dataset:
         raise Rejected(
-            f"The model in {folder} was not charged to {dataset!r}; leave it out, or "
+            f"The model in {folder} was not charged to {dataset!r}; leave --model "
+            "out, or "
             "give the --ledger and --dataset that it was charged to."
         )
     match account.get("head"):
         case [int(seq), str(last)]:
             found = list(export.verify(head=(seq, last)).findings)
         case _:
-            raise Rejected(f"The model in {folder} names no head of the ledger.")
+            raise Rejected(f"The model in {folder} has no head of the ledger.")
     model = digest(folder)
     try:
         notes = [r.reason for r in export.records if r.kind == "note"]
     except ValueError:  # which is among the findings already
         return found
     if not any(model in note for note in notes):
-        found.append(f"no note names the model in {folder}, of sha256 {model}")
+        found.append(f"no note contains the model in {folder}, of sha256 {model}")
     return found
 
 
 def write_export(export: Export, path: Path, url: str, *, force: bool) -> None:
-    """Write a file as a whole; never over the ledger, nor unasked over another file."""
+    """Write a file as a whole; replace no ledger, and other files only with force."""
     database = make_url(url)
     if database.drivername == "sqlite":
         for ending in ("", "-journal", "-wal", "-shm"):
@@ -62,8 +63,8 @@ def write_export(export: Export, path: Path, url: str, *, force: bool) -> None:
             if same or path.resolve() == own:
                 raise Rejected(f"{path} is the ledger itself; give another --out.")
     if path.exists() and not force:
-        raise Rejected(f"{path} is there already; give another --out, or --force.")
-    # beside it, so that what fails leaves what was there
+        raise Rejected(f"{path} already exists; give another --out, or --force.")
+    # written beside it first, so that a failure leaves the old file
     with TemporaryDirectory(dir=path.absolute().parent, prefix=".tacit-") as beside:
         whole = export.write(Path(beside, "export"), lines=path.suffix != ".json")
         os.replace(whole, path)

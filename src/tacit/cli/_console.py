@@ -1,4 +1,4 @@
-"""How commands speak: for people, for programs, and when they refuse."""
+"""Output of commands: results, warnings, errors and the state of a ledger."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ __all__ = [
     "REFUTED",
     "UNSOUND",
     "Rejected",
+    "account_facts",
     "clean",
+    "cost_facts",
     "explained",
     "json_option",
     "out",
+    "show_account",
     "warn_of_budget",
 ]
 
 
 class Rejected(click.ClickException):
-    """Something the user gave cannot be used; the message says what to do."""
+    """Invalid input; the message says what to do."""
 
     exit_code = 2  # bad input
 
 
 UNEXPECTED, BAD_INPUT, OVER_BUDGET, UNSOUND, REFUTED, INTERRUPTED = 1, 2, 3, 4, 5, 130
-# The kinds of refusal, most particular first
+# Exit codes by kind of error, most specific first
 EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (BudgetExceeded, OVER_BUDGET),
     (LedgerUnavailable, UNSOUND),
@@ -51,13 +54,13 @@ def out(as_json: bool, data: dict[str, Any], human: Callable[[Console], None]) -
     if as_json:
         click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
         return
-    # a pipe has no width of its own, and tables cut to 80 columns lose their cells
+    # a pipe has no width, and tables truncated to 80 columns lose their cells
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     human(console)
 
 
 def warn_of_budget(budget: Any, n_rows: int | None = None) -> None:
-    """Print in what a guarantee is weak; to be called before anything is charged.
+    """Print a warning about a weak guarantee; to be called before any charge.
 
     ``n_rows`` is public or planned. Warnings go to standard error, also with --json.
     """
@@ -68,18 +71,27 @@ def warn_of_budget(budget: Any, n_rows: int | None = None) -> None:
 
 
 def clean(text: str) -> str:
-    """Return text without characters that would steer the terminal."""
+    """Return a string without control characters of the terminal."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def explained(group: click.Group, arguments: list[str]) -> int:
-    """Run a command and return its exit code, with one sentence for what went wrong."""
+    """Run a command and return its exit code; print one sentence for an error."""
+    opened: list[Any] = []  # ledgers, added by `tacit.cli._options.opened_ledger`
     try:
-        result = group.main(arguments, prog_name="tacit", standalone_mode=False)
+        result = group.main(
+            arguments, prog_name="tacit", standalone_mode=False, obj=opened
+        )
     except click.exceptions.Exit as end:
         return end.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _say(arguments, "Interrupted. What was charged stays charged.", INTERRUPTED)
+        message = (
+            "Interrupted. Charges made before the interrupt still count; 'tacit ledger "
+            "show' prints what is spent."
+            if opened
+            else "Interrupted before any charge."
+        )
+        _print_error(arguments, message, INTERRUPTED)
         return INTERRUPTED
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "", err=True)
@@ -87,9 +99,9 @@ def explained(group: click.Group, arguments: list[str]) -> int:
     except click.ClickException as error:
         usage = getattr(error, "ctx", None)
         hint = f" See '{usage.command_path} --help'." if usage is not None else ""
-        _say(arguments, error.format_message() + hint, error.exit_code)
+        _print_error(arguments, error.format_message() + hint, error.exit_code)
         return error.exit_code
-    except BrokenPipeError:  # the reader of a pipe has seen enough
+    except BrokenPipeError:  # the reader of the pipe closed it
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
         return 0
     except Exception as error:
@@ -97,13 +109,14 @@ def explained(group: click.Group, arguments: list[str]) -> int:
             raise
         for kind, code in EXIT_CODES:
             if isinstance(error, kind):
-                _say(arguments, _sentence(error), code)
+                _print_error(arguments, _sentence(error), code)
                 return code
         # the message of an unknown error may quote a row, so it is not shown
-        _say(
+        _print_error(
             arguments,
-            f"Unexpected {type(error).__name__}. Set TACIT_DEBUG=1 to see where; the "
-            "message may then quote rows.",
+            f"Unexpected {type(error).__name__}. Set TACIT_DEBUG=1 to see the "
+            "traceback; "
+            "it may quote rows.",
             UNEXPECTED,
         )
         return UNEXPECTED
@@ -117,8 +130,41 @@ def _sentence(error: Exception) -> str:
     return str(error)
 
 
-def _say(arguments: list[str], message: str, code: int) -> None:
+def _print_error(arguments: list[str], message: str, code: int) -> None:
     if "--json" in arguments:
         click.echo(json.dumps({"error": message, "exit_code": code}))
     else:
         click.echo(f"tacit: {message}", err=True)
+
+
+def account_facts(ledger: Any) -> dict[str, Any] | None:
+    """Return budget and spend of a ledger; None without a ledger."""
+    if ledger is None:
+        return None
+    return {
+        "dataset": ledger.dataset,
+        "budget": ledger.budget.to_dict(),
+        "spent": ledger.spent(),
+    }
+
+
+def cost_facts(ledger: Any, event: Any, budget: Any) -> dict[str, Any] | None:
+    """Return budget and spend, and whether one more charge fits."""
+    account = account_facts(ledger)
+    if account is None:
+        return None
+    return {**account, "fits": ledger.admits(event, budget)}
+
+
+def show_account(console: Console, account: dict[str, Any] | None) -> None:
+    """Print budget and spend, and whether a charge fits if that was computed."""
+    if account is None:
+        return
+    room = ""
+    if "fits" in account:
+        room = f"; the charge {'fits' if account['fits'] else 'DOES NOT FIT'}"
+    console.print(
+        f"ledger       {account['dataset']}: epsilon {account['spent']:.4g} of "
+        f"{account['budget']['epsilon']:g} is spent{room}",
+        markup=False,
+    )

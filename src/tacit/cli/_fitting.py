@@ -1,4 +1,4 @@
-"""The steps of ``tacit fit``, in the order in which they must happen."""
+"""Steps of ``tacit fit``: read, check, fit, measure and write."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 
 from tacit import __version__
 from tacit._progress import progress
-from tacit.cli._accounts import account_facts
-from tacit.cli._console import Rejected, warn_of_budget
+from tacit.cli._console import Rejected, account_facts, warn_of_budget
 from tacit.cli._reporting import selected_names, selection_facts, write_reports
 from tacit.evaluation import (
     Intervals,
@@ -47,13 +46,13 @@ __all__ = [
     "write",
 ]
 
-# What may go wrong once a fit is paid for, and must not lose it
-TROUBLE = (ValueError, BudgetExceeded, LedgerUnavailable, LedgerDamaged)
+# Errors after the charge of a fit, which must not lose it
+LATE_ERRORS = (ValueError, BudgetExceeded, LedgerUnavailable, LedgerDamaged)
 
 
 @dataclass(frozen=True)
 class Extras:
-    """What is paid for besides the fit: epsilons, and the share of rows set aside."""
+    """Charges besides the fit: their epsilons, and the fraction of rows set aside."""
 
     measure: float | None = None
     set_aside: float = 0.2
@@ -62,7 +61,7 @@ class Extras:
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to fit on, and rows to measure on if that was asked for."""
+    """Rows to fit on, and rows set aside to measure on."""
 
     X: Any
     y: Any
@@ -72,7 +71,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model and what was released beside it."""
+    """A model, and the score and intervals released with it."""
 
     model: Any
     n_rows: int
@@ -85,14 +84,14 @@ class Fitted:
 def read(
     data: Path, schema: Schema, model: Any, extras: Extras, **reading: Any
 ) -> Split:
-    """Return the rows of a file, some of them set aside by their places alone."""
+    """Return the rows of a file, some of them set aside by their positions."""
     X, y = read_rows(data, schema, **reading)
     if extras.measure is None:
         return Split(X, y)
     if isinstance(X, np.memmap):
         raise Rejected(
-            "--measure needs rows that fit in memory; leave it out, and measure on a "
-            "file of its own with tacit.evaluation.private_score."
+            "--measure needs rows that fit in memory; leave it out, and measure on "
+            "another file with tacit.evaluation.private_score."
         )
     fit, aside = hold_out(
         len(X),
@@ -107,11 +106,11 @@ def read(
 def check_early(
     model: Any, rows: Split, extras: Extras, ledger: StoredLedger | None, label: str
 ) -> None:
-    """Refuse what cannot be done or paid in all, before a part of it is charged."""
+    """Check that all charges are possible and fit, before the first is made."""
     if extras.intervals is not None and isinstance(model, SparseLinearModel):
         raise Rejected(
-            "--intervals are not available for sparse models, which may leave weights "
-            "out: leave the option out, or give another --model."
+            "--intervals are not available for sparse models, which set coefficients "
+            "to zero: leave the option out, or give another --model."
         )
     planned = model.plan(*rows.X.shape)
     if extras.intervals is not None:
@@ -128,7 +127,7 @@ def check_early(
         noise = GaussianNoise(calibrate(GaussianNoise, part))
         charges.append((noise, "intervals", part))
     if extras.measure is not None:
-        # whatever the score will be charged as, it is no more than this
+        # an upper bound on the charge of any score
         part = replace(budget, epsilon=extras.measure, delta=0.0)
         charges.append((PureDP(extras.measure), "score", part))
     with labelled(label):
@@ -136,7 +135,7 @@ def check_early(
 
 
 def _warn(model: Any, budget: Budget, extras: Extras, n_rows: int) -> None:
-    """Print in what the guarantee of all that will be released is weak."""
+    """Print a warning if the guarantee of all releases together is weak."""
     more = [part for part in (extras.intervals, extras.measure) if part is not None]
     counted = budget.neighbors is Neighbors.REPLACE_ONE
     warn_of_budget(
@@ -153,15 +152,15 @@ def fitted(
     label: str,
     shown: bool,
 ) -> Fitted:
-    """Fit, then measure what was paid for; each is charged before it is run."""
+    """Fit, then compute intervals and score; each is charged before it runs."""
     seed = model.random_state
-    paid: dict[str, Any] = {}
+    releases: dict[str, Any] = {}
     failed: dict[str, str] = {}
     with progress(shown), labelled(label):
         model.set_params(verbose=shown).fit(rows.X, rows.y, ledger=ledger)
         model.set_params(verbose=0)
         account = {"ledger": ledger, "random_state": seed}
-        # by now the fit is paid for, so that nothing may lose it
+        # the fit is charged by now, so an error must not lose it
         for name, epsilon, release, arguments in (
             ("intervals", extras.intervals, coefficient_intervals, (rows.X, rows.y)),
             ("score", extras.measure, private_score, (rows.X_aside, rows.y_aside)),
@@ -169,10 +168,10 @@ def fitted(
             if epsilon is None:
                 continue
             try:
-                paid[name] = release(model, *arguments, epsilon=epsilon, **account)
-            except TROUBLE as error:
+                releases[name] = release(model, *arguments, epsilon=epsilon, **account)
+            except LATE_ERRORS as error:
                 failed[name] = str(error)
-    return Fitted(model, len(rows.X), extras, failed=failed, **paid)
+    return Fitted(model, len(rows.X), extras, failed=failed, **releases)
 
 
 def write(
@@ -185,7 +184,8 @@ def write(
 ) -> dict[str, Any]:
     """Write the model, its report and its card; note the model in the ledger.
 
-    The fit is paid for: what goes wrong with the ledger now is told, and loses nothing.
+    The fit is charged: errors of the ledger are reported from here on, and the model is
+    written all the same.
     """
     model = result.model
     counted = model.privacy_.guarantee.neighbors is Neighbors.REPLACE_ONE
@@ -228,8 +228,8 @@ def write(
             text = f"{label}: model.json has sha256 {found['digest']}"
             ledger.note(text, refers_to=ledger.made[0])
             found["ledger"] = account_facts(ledger)
-        except TROUBLE as error:
-            result.failed["ledger"] = f"the charge stands; {error}"
+        except LATE_ERRORS as error:
+            result.failed["ledger"] = f"the charge was made; {error}"
             ledger = None
     return {**found, **write_reports(folder, saved, ledger)}
 
@@ -238,18 +238,18 @@ def _score(result: Fitted) -> dict[str, Any] | None:
     if result.score is None:
         return None
     part = f"{result.extras.set_aside:.0%} of the rows"
-    rows = f"{part}, set aside by their places alone"
+    rows = f"{part}, set aside by their positions"
     return {**result.score.to_dict(), "rows": rows}
 
 
 def _witness(
     ledger: StoredLedger | None, failed: dict[str, str]
 ) -> dict[str, Any] | None:
-    """Return what a model keeps of the ledger that paid for it."""
+    """Return the data set and head of the ledger, which a model stores."""
     if ledger is None:
         return None
     try:
         return {"dataset": ledger.dataset, "head": list(ledger.head)}
-    except TROUBLE as error:
-        failed["ledger"] = f"the charge stands; {error}"
+    except LATE_ERRORS as error:
+        failed["ledger"] = f"the charge was made; {error}"
         return {"dataset": ledger.dataset, "head": None}

@@ -16,17 +16,17 @@ from tacit import _json
 from tacit._random import is_seeded
 from tacit._resumable.files import made, placed
 from tacit._resumable.record import OtherParameters
-from tacit.cli._accounts import cost_facts
-from tacit.cli._console import Rejected, warn_of_budget
-from tacit.cli._output_paths import (
+from tacit.cli._console import Rejected, cost_facts, warn_of_budget
+from tacit.cli._output_files import (
+    SUFFIXES,
     check_file,
     check_folder,
     check_label,
     check_state,
+    fill_table,
     try_writing,
 )
 from tacit.cli._pool import Pool
-from tacit.cli._predicting import SUFFIXES, fill_table
 from tacit.ensemble import DurableLabeler, LabelerPlan, Labels, PrivateLabeler
 from tacit.ensemble._labeler_plan import public_classes
 from tacit.ensemble._student import LEAST_POOL

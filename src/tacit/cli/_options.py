@@ -50,15 +50,15 @@ class Names(click.Choice):
 
 
 def models() -> dict[str, Any]:
-    """Return the estimators of `tacit.linear_model` by what ``--model`` calls them."""
+    """Return the estimators of `tacit.linear_model` by their ``--model`` names."""
     return classes_by("model_name", "tacit.linear_model")
 
 
-# What a target of each kind is fitted with unless another model is named
+# The default model for each kind of target
 DEFAULT_MODELS = {"category": "logistic", "number": "linear"}
-# What a model with selected columns is, by what it is with all of them
+# The model that selects columns, by the one that uses all of them
 SELECTING = {"linear": "sparse-linear"}
-# Parameters with an option or a line of the schema of their own
+# Parameters that have their own option or entry of the schema
 FIXED = {
     "epsilon": "--epsilon",
     "delta": "--delta",
@@ -95,23 +95,29 @@ ledger_options = _all(
     click.option(
         "--dataset",
         envvar="TACIT_DATASET",
-        help="Account in the ledger; may be left out when there is one only.",
+        help="Data set of the ledger; may be left out if there is only one.",
     ),
-    click.option("--analyst", help="Whose allowance is charged; yours unless given."),
+    click.option(
+        "--analyst", help="Analyst whose allowance is charged; you by default."
+    ),
 )
 
 no_ledger_option = click.option(
     "--no-ledger",
     is_flag=True,
-    help="Keep no account: this promise does not add up with any other.",
+    help="Charge no ledger: this guarantee is not composed with any other.",
 )
 
 csv_options = _all(
     click.option(
-        "--encoding", default="utf-8", show_default=True, help="Of a CSV file."
+        "--encoding",
+        default="utf-8",
+        show_default=True,
+        help="Encoding of a CSV file.",
     ),
     click.option(
-        "--delimiter", help="Of a CSV file; comma, semicolon and tab are recognized."
+        "--delimiter",
+        help="Delimiter of a CSV file; comma, semicolon and tab are detected.",
     ),
 )
 
@@ -123,7 +129,9 @@ schema_options = _all(
         type=click.Path(exists=True, dir_okay=False),
         help="Public facts about the columns; see 'tacit schema init'.",
     ),
-    click.option("--target", help="Column to predict; the schema's unless given."),
+    click.option(
+        "--target", help="Column to predict; by default the target of the schema."
+    ),
 )
 
 neighbors_options = _all(
@@ -132,10 +140,13 @@ neighbors_options = _all(
         type=click.Choice(["replace_one", "add_or_remove_one"]),
         default="replace_one",
         show_default=True,
-        help="What a neighboring table is; with replace_one the row count is public.",
+        help="How neighboring tables differ; with replace_one the number of rows is "
+        "public.",
     ),
     click.option(
-        "--expected-rows", type=int, help="Public guess where the count is private."
+        "--expected-rows",
+        type=int,
+        help="Public guess of the number of rows, if that is private.",
     ),
 )
 
@@ -144,31 +155,36 @@ settings_option = click.option(
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Another parameter of the estimator; the value is JSON or plain text.",
+    help="Another parameter of the estimator; the value is JSON or a string.",
 )
 
 estimator_options = _all(
     schema_options,
-    click.option("--epsilon", type=float, required=True, help="Budget of the fit."),
-    click.option("--delta", type=float, help="1 / rows^2 unless given."),
+    click.option(
+        "--epsilon", type=float, required=True, help="Epsilon of the guarantee."
+    ),
+    click.option(
+        "--delta", type=float, help="Delta of the guarantee; 1 / rows^2 by default."
+    ),
     click.option(
         "--model",
         "model_name",
         type=Names(models),
-        help="What to fit: logistic for categories, linear for numbers unless given.",
+        help="Model to fit; by default logistic for categories, linear for numbers.",
     ),
     click.option(
         "--select",
         type=click.IntRange(1),
         metavar="K",
-        help="Select at most K columns first, privately, and fit these; for linear and "
+        help="Privately select at most K columns before the fit; for linear and "
         "sparse-linear.",
     ),
-    click.option("--solver", default="auto", show_default=True),
+    click.option("--solver", default="auto", show_default=True, help="Algorithm."),
     click.option(
         "--alpha",
         type=float,
-        help="Penalty of the weights, per row for lasso, elastic-net, sparse-logistic.",
+        help="Penalty of the coefficients; per row for lasso, elastic-net and "
+        "sparse-logistic.",
     ),
     neighbors_options,
     settings_option,
@@ -178,23 +194,23 @@ estimator_options = _all(
 def ledger_for(
     ledger_url: str | None, no_ledger: bool, dataset: str | None, analyst: str | None
 ) -> Any:
-    """Return the ledger to charge, or None where no account is to be kept."""
+    """Return the ledger to charge; None without one."""
     if no_ledger or ledger_url is None:
         return None
     return opened_ledger(ledger_url, dataset, analyst)
 
 
 def require_ledger(ledger_url: str | None, no_ledger: bool) -> None:
-    """Refuse to charge nothing unless that was asked for."""
+    """Require a ledger, or the option to charge none."""
     if ledger_url is None and not no_ledger:
         raise Rejected(
-            "--ledger must name the ledger to charge, or --no-ledger say that no "
-            "account is kept."
+            "No ledger is given: name one with --ledger, or charge none with "
+            "--no-ledger."
         )
 
 
 def opened_ledger(ledger_url: str, dataset: str | None, analyst: str | None) -> Any:
-    """Return the ledger, or refuse when it cannot be told which account is meant."""
+    """Return the ledger of a data set, which may be unnamed if there is only one."""
     from tacit.privacy import Ledger  # noqa: PLC0415 - keeps the command line light
     from tacit.privacy.store import datasets  # noqa: PLC0415
 
@@ -202,21 +218,23 @@ def opened_ledger(ledger_url: str, dataset: str | None, analyst: str | None) -> 
         names = datasets(ledger_url)
         if len(names) != 1:
             known = ", ".join(names) if names else "none yet"
-            raise Rejected(
-                f"--dataset must say which account of the ledger to use: {known}."
-            )
+            raise Rejected(f"--dataset must name a data set of the ledger: {known}.")
         (dataset,) = names
-    return Ledger.open(ledger_url, dataset=dataset, analyst=analyst)
+    ledger = Ledger.open(ledger_url, dataset=dataset, analyst=analyst)
+    context = click.get_current_context(silent=True)
+    if context is not None and isinstance(context.obj, list):
+        context.obj.append(ledger)  # for `explained`, should the command be interrupted
+    return ledger
 
 
 def ledger_files(ledger_url: str | None) -> list[Path]:
-    """Return the file that a ledger lives in, if it is one."""
+    """Return the file of a ledger, if it is stored in one."""
     _, is_file, name = (ledger_url or "").partition("sqlite:///")
     return [Path(name)] if is_file else []
 
 
 def schema_for(path: str, target: str | None) -> Any:
-    """Return a schema that a person has confirmed, with the target asked for."""
+    """Return a confirmed schema with the given target."""
     from tacit.tables import Schema  # noqa: PLC0415
 
     schema = Schema.load(path)
@@ -224,21 +242,21 @@ def schema_for(path: str, target: str | None) -> Any:
         schema = schema.with_target(target)
     if schema.target is None:
         raise Rejected(
-            f"{path} names no target; give --target, or draft the schema with one."
+            f"{path} has no target; give --target, or draft the schema with one."
         )
     waiting = schema.unconfirmed()
     if waiting:
         names = ", ".join(map(repr, waiting))
         raise Rejected(
             f"The schema is not confirmed for {names}: compare each entry with what is "
-            f"publicly known, then run 'tacit schema confirm {path} --all', or name "
-            "the columns you stand behind in place of --all."
+            f"publicly known, then run 'tacit schema confirm {path} --all', or list "
+            "the columns that you confirm instead of --all."
         )
     return schema
 
 
 def given_settings(settings: tuple[str, ...], option: str = "--set") -> dict[str, Any]:
-    """Return what an option like ``--set`` gave, by name."""
+    """Return the values of an option like ``--set``, by name."""
     found: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -252,7 +270,7 @@ def given_settings(settings: tuple[str, ...], option: str = "--set") -> dict[str
             found[name] = text
     seed = found.get("random_state")
     if type(seed) is int and seed >= 0:
-        # typed for this very run, so that it is meant to fix the noise
+        # given for this run, so it is meant to fix the noise
         found["random_state"] = Seed(seed)
     return found
 
@@ -266,7 +284,7 @@ def estimator_for(
     select: int | None = None,
     **parameters: Any,
 ) -> Any:
-    """Return the estimator for a schema's target, or refuse what does not fit it."""
+    """Return the estimator for the target of a schema."""
     import numpy as np  # noqa: PLC0415
     from sklearn.base import is_classifier  # noqa: PLC0415
 
@@ -274,8 +292,8 @@ def estimator_for(
     from tacit.privacy import Budget  # noqa: PLC0415
 
     target = schema.target
-    asked = model_name or DEFAULT_MODELS[target.kind]
-    make = models()[asked if select is None else SELECTING.get(asked, asked)]
+    option = model_name or DEFAULT_MODELS[target.kind]
+    make = models()[option if select is None else SELECTING.get(option, option)]
     name, model = make.__name__, make()
     if is_classifier(model) != (target.kind == "category"):
         wanted = "categories" if is_classifier(model) else "a number"
@@ -288,20 +306,22 @@ def estimator_for(
         raise Rejected(
             f"{name} does not select columns; give --model linear with --select."
             if select is not None
-            else f"--select must say how many columns {name} selects."
+            else f"{name} selects columns; give their number with --select."
         )
     if select is not None:
         parameters["n_features_to_select"] = select
     if alpha is not None:
         if "alpha" in settings:
-            raise Rejected("--alpha and --set alpha say the same; give one of them.")
+            raise Rejected(
+                "--alpha and --set alpha are the same parameter; give only one."
+            )
         settings = {**settings, "alpha": alpha}
     for setting in settings:
         if setting in FIXED:
-            raise Rejected(f"--set {setting} is not for that; use {FIXED[setting]}.")
+            raise Rejected(f"--set cannot set {setting}; use {FIXED[setting]}.")
         if setting not in known:
             raise Rejected(f"{name} has no parameter {setting!r}.")
-    # refused here, before anything is read
+    # checked here, before anything is read
     delta = parameters.get("delta")
     Budget(parameters["epsilon"], 0.0 if delta is None else delta)
     public = {

@@ -15,10 +15,8 @@ import pyarrow as pa
 
 from tacit import __version__
 from tacit._random import is_seeded
-from tacit.cli._accounts import account_facts, cost_facts
-from tacit.cli._console import Rejected, warn_of_budget
-from tacit.cli._output_paths import check_file, try_writing
-from tacit.cli._predicting import SUFFIXES, write_table
+from tacit.cli._console import Rejected, account_facts, cost_facts, warn_of_budget
+from tacit.cli._output_files import SUFFIXES, check_file, try_writing, write_table
 from tacit.cli._reporting import side_facts, write_reports
 from tacit.cli._small_files import columns_of, content_of, label_of, reading, table_of
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable

@@ -1,12 +1,9 @@
-"""Reports of a model folder: what they are told, and where they go."""
+"""Reports of a saved model: their facts, and the files they are written to."""
 
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +17,7 @@ from tacit._json import plain, readable_parameters
 from tacit.audit._attacked import solver_name
 from tacit.cli._attachments import ATTACHMENTS, Attachments, read_attachments
 from tacit.cli._console import Rejected, clean
+from tacit.cli._output_files import write_text
 from tacit.evaluation import noise_intervals
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.persistence import ModelFileError, SavedModel, SavedSide, digest
@@ -30,12 +28,11 @@ from tacit.reports._fairness import charged_table
 from tacit.reports._format import truncated
 
 __all__ = [
+    "account_of_model",
     "audit_of",
     "certificate_of",
-    "check_sound",
-    "kept_account",
-    "paid_from",
-    "put",
+    "charge_facts",
+    "check_ledger",
     "report_facts",
     "selected_names",
     "selection_facts",
@@ -45,8 +42,8 @@ __all__ = [
 ]
 
 REPORT, CARD = "report.html", "card"
-# What a report is told of the bars around coefficients
-BARS = ("level", "low", "high", "covers", "how")
+# Facts of the intervals of coefficients in a report
+INTERVAL_FACTS = ("level", "low", "high", "covers", "how")
 
 
 def report_facts(
@@ -54,9 +51,9 @@ def report_facts(
     ledger: StoredLedger | None,
     attached: Attachments | None = None,
 ) -> dict[str, Any]:
-    """Return what a report says about a model, as plain data.
+    """Return the facts of the report of a model.
 
-    What is ``attached`` was released by other commands.
+    ``attached`` certificates and audits come from other commands.
     """
     attached = attached or Attachments()
     model, facts = saved.estimator, saved.facts
@@ -65,7 +62,7 @@ def report_facts(
         "created": facts.get("created"),
         "tacit": facts.get("tacit"),
         "rows": facts.get("rows"),
-        "dataset": kept_account(saved).get("dataset"),
+        "dataset": account_of_model(saved).get("dataset"),
         "privacy": saved.privacy.to_dict(),
         "releases": facts.get("releases"),
         "charge": facts.get("charge"),
@@ -89,7 +86,7 @@ def report_facts(
         "stream": stream_facts(model),
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "student": student,
-        **({} if student is not None else _weight_facts(model)),
+        **({} if student is not None else _coefficient_facts(model)),
         "noise": _noise(model, facts.get("intervals")),
         "score": facts.get("score"),
         "schema": saved.schema,
@@ -97,7 +94,7 @@ def report_facts(
 
 
 def _side_facts(model: SavedSide, facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what a report says about the item side of a recommender."""
+    """Return the facts of the report of the item side of a recommender."""
     parameters, most = facts.get("parameters"), facts.get("max_ratings")
     return {
         "title": facts.get("label", "recommender"),
@@ -109,14 +106,14 @@ def _side_facts(model: SavedSide, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _solver(model: Any, rows: Any) -> str | None:
-    """Return the solver of a fit, for an audit to be compared with."""
+    """Return the solver of a fit, which an audit must have attacked."""
     expected = getattr(model, "expected_rows", None)
     n_features = getattr(model, "n_features_in_", 0)
     return solver_name(model, expected if rows is None else rows, n_features)
 
 
 def side_facts(side: Any, max_ratings: int | None) -> dict[str, Any]:
-    """Return what is told of an item side, which is public."""
+    """Return the public facts of an item side."""
     return {
         "items": side.n_items,
         "vectors": int(side.vectors.shape[1]),
@@ -127,9 +124,9 @@ def side_facts(side: Any, max_ratings: int | None) -> dict[str, Any]:
     }
 
 
-def _weight_facts(model: Any) -> dict[str, Any]:
+def _coefficient_facts(model: Any) -> dict[str, Any]:
     return {
-        "coef": _weights(model).tolist(),
+        "coef": _coefficients(model).tolist(),
         "intercept": np.atleast_1d(getattr(model, "intercept_", 0.0)).tolist(),
     }
 
@@ -137,22 +134,24 @@ def _weight_facts(model: Any) -> dict[str, Any]:
 def _features(saved: SavedModel) -> list[str]:
     model = saved.estimator
     is_student = saved.facts.get("student") is not None
-    p = model.n_features_in_ if is_student else _weights(model).shape[1]
+    p = model.n_features_in_ if is_student else _coefficients(model).shape[1]
     names = saved.facts.get("features") or [f"x{i}" for i in range(p)]
-    told = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    if not told or len(names) != p:
-        raise ModelFileError("The facts of the model name other features than it has.")
+    valid = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not valid or len(names) != p:
+        raise ModelFileError(
+            "The feature names of the model do not match its coefficients."
+        )
     return names
 
 
-def _weights(model: Any) -> NDArray[np.float64]:
-    """Return coefficients, one row for each output; those of experts are one row."""
+def _coefficients(model: Any) -> NDArray[np.float64]:
+    """Return coefficients, one row per output; weights of experts are one row."""
     found = model.weights_ if hasattr(model, "weights_") else model.coef_
     return np.atleast_2d(found)
 
 
 def selected_names(saved: SavedModel) -> list[str] | None:
-    """Return the columns with a weight, for a model that leaves others out."""
+    """Return the columns with a nonzero coefficient of a model that selects columns."""
     model = getattr(saved.estimator, "estimator_", saved.estimator)
     selected = getattr(model, "selected_features_", None)
     if selected is None:
@@ -162,7 +161,7 @@ def selected_names(saved: SavedModel) -> list[str] | None:
 
 
 def selection_facts(model: Any) -> dict[str, Any] | None:
-    """Return how columns were selected before the fit, where they were."""
+    """Return how columns were selected before the fit; None if they were not."""
     if not hasattr(model, "selection_"):
         return None
     return {
@@ -173,7 +172,7 @@ def selection_facts(model: Any) -> dict[str, Any] | None:
 
 
 def stream_facts(model: Any) -> dict[str, int | None] | None:
-    """Return how far a stream was paid for and how far it went, for a model of one."""
+    """Return horizon and steps of a model of a stream; None for other models."""
     if not hasattr(model, "n_steps_"):
         return None
     return {
@@ -194,7 +193,7 @@ def certificate_of(path: Path, model: str) -> dict[str, Any]:
 
 
 def audit_of(path: Path, saved: SavedModel) -> dict[str, Any]:
-    """Return the audit in a file, which must be about this very kind of model."""
+    """Return the audit in a file, which must be about the estimator of this model."""
     found = _outcome_of(path, "--audit")
     _require_about([found], str(path), report_facts(saved, None))
     return found
@@ -206,7 +205,7 @@ def _require_about(audits: list[Any], name: str, facts: dict[str, Any]) -> None:
 
 
 def _outcome_of(path: Path, option: str) -> dict[str, Any]:
-    """Return what a command printed with ``--json`` into a file."""
+    """Return the JSON object that a command printed into a file."""
     content = path.read_bytes()
     try:
         found = plain(json.loads(content), str(path))
@@ -218,7 +217,7 @@ def _outcome_of(path: Path, option: str) -> dict[str, Any]:
         )
     if set(found) == {"error", "exit_code"}:
         raise Rejected(
-            f"{path} holds no outcome but an error of its command: "
+            f"{path} contains an error of its command instead of a result: "
             f"{truncated(found['error'], 500)}"
         )
     return found
@@ -231,15 +230,15 @@ def write_reports(
     fairness: Sequence[dict[str, Any]] = (),
     audits: Sequence[dict[str, Any]] = (),
 ) -> dict[str, str]:
-    """Write the report and the card of a model; return where they are.
+    """Write the report and the card of a model; return their paths.
 
-    New certificates and audits are kept in the folder, and those that were attached
-    before are shown again: what a page counted once must be counted in every later one.
+    New certificates and audits are stored in the folder, and earlier ones are shown
+    again: a charge on one page must be on every later page.
     """
     model = digest(folder)
     before = read_attachments(folder, model)
     attached = replace(
-        before.added(fairness, audits), account=_shown(before.account, ledger)
+        before.added(fairness, audits), account=_shown_account(before.account, ledger)
     )
     facts = report_facts(saved, ledger, attached)
     _require_about(facts["audits"], ATTACHMENTS, facts)
@@ -249,50 +248,50 @@ def write_reports(
         "card_html": (f"{CARD}.html", card_html(facts)),
     }
     if attached != before:  # before the pages, which can be written again from it
-        put(folder / ATTACHMENTS, attached.content(model))
+        write_text(folder / ATTACHMENTS, attached.content(model))
     if before.account is not None and before.account["shown"] and ledger is None:
         click.echo(
-            "tacit: the pages no longer show the account of "
+            "tacit: the pages no longer show the ledger of "
             f"{clean(before.account['dataset'])!r}; give --ledger to show it",
             err=True,
         )
     for name, text in pages.values():
-        put(folder / name, text)
+        write_text(folder / name, text)
     return {key: str(folder / name) for key, (name, _) in pages.items()}
 
 
-def _shown(
+def _shown_account(
     account: dict[str, Any] | None, ledger: StoredLedger | None
 ) -> dict[str, Any] | None:
-    """Return the account that pages show, or the one they showed last."""
+    """Return the ledger that pages show, or the one they showed last."""
     if ledger is not None:
         budget = ledger.budget.to_dict()
         return {"dataset": ledger.dataset, "budget": budget, "shown": True}
     return None if account is None else {**account, "shown": False}
 
 
-def paid_from(ledger: Any, label: str) -> dict[str, Any]:
-    """Return what a model keeps of the ledger that paid for it, by its charge."""
+def charge_facts(ledger: Any, label: str) -> dict[str, Any]:
+    """Return charge, data set and head of the ledger, which a model stores."""
     if not isinstance(ledger, StoredLedger):
         return {"charge": None, "ledger": None}
     try:
         charges = (r for r in ledger.history() if r.kind == "charge")
         seq = next((r.seq for r in charges if r.label == label), None)
         head = list(ledger.head)
-    except (LedgerUnavailable, LedgerDamaged):  # it is paid for all the same
+    except (LedgerUnavailable, LedgerDamaged):  # the charge was made all the same
         seq = head = None
     return {"charge": seq, "ledger": {"dataset": ledger.dataset, "head": head}}
 
 
-def kept_account(saved: SavedModel) -> dict[str, Any]:
-    """Return what a model keeps of the ledger that paid for it."""
+def account_of_model(saved: SavedModel) -> dict[str, Any]:
+    """Return data set and head of the ledger that a model was charged to."""
     kept = saved.facts.get("ledger")
     return kept if isinstance(kept, dict) else {}
 
 
-def check_sound(saved: SavedModel, ledger: StoredLedger) -> None:
-    """Refuse a ledger that is damaged, or no longer the one the model was paid from."""
-    head = kept_account(saved).get("head")
+def check_ledger(saved: SavedModel, ledger: StoredLedger) -> None:
+    """Reject a ledger that is damaged, or was rewritten since the model was charged."""
+    head = account_of_model(saved).get("head")
     if head is not None:
         known = isinstance(head, list) and [type(part) for part in head] == [int, str]
         if not known:
@@ -306,30 +305,14 @@ def check_sound(saved: SavedModel, ledger: StoredLedger) -> None:
         )
 
 
-def put(path: Path, text: str) -> None:
-    """Write a file as a whole, in place of whatever has the name.
-
-    A folder may come from anyone: a link in it must not lead out, a pipe not block.
-    """
-    partial = path.with_name(f".tacit-{secrets.token_hex(8)}.partial")
-    try:
-        with open(partial, "x", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(partial, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            partial.unlink()
-        raise
-
-
 def _noise(model: Any, intervals: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return bars for the coefficients: paid intervals, or noise alone, or nothing."""
+    """Return intervals of the coefficients: charged ones, or of the noise, or None."""
     if intervals is not None:
-        return {name: intervals[name] for name in BARS}
+        return {name: intervals[name] for name in INTERVAL_FACTS}
     if getattr(model, "noise_", None) is None:
         return None
-    bars = noise_intervals(model).to_dict()
-    return {name: bars[name] for name in BARS}
+    intervals = noise_intervals(model).to_dict()
+    return {name: intervals[name] for name in INTERVAL_FACTS}
 
 
 def _account(ledger: StoredLedger) -> dict[str, Any]:

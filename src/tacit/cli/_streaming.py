@@ -16,7 +16,7 @@ from tacit._discovery import classes_by
 from tacit._random import is_seeded
 from tacit._resumable.record import OtherParameters
 from tacit.cli._console import Rejected
-from tacit.cli._reporting import paid_from
+from tacit.cli._reporting import charge_facts
 from tacit.persistence import SavedModel, is_model, read, restored_parameter, write
 from tacit.privacy import labelled
 from tacit.streaming import DurableStream, IncrementalERM
@@ -231,7 +231,7 @@ def _rows_taken(stream: DurableStream) -> int:
 
 
 def _paid(stream: DurableStream) -> dict[str, Any]:
-    return paid_from(stream.ledger, stream.model.privacy_.entries[0].label)
+    return charge_facts(stream.ledger, stream.model.privacy_.entries[0].label)
 
 
 def _line(stream: DurableStream) -> dict[str, Any]:

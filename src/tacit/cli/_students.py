@@ -14,7 +14,7 @@ from tacit import __version__
 from tacit.cli._console import Rejected
 from tacit.cli._learners import learner
 from tacit.cli._pool import Rows
-from tacit.cli._reporting import paid_from, write_reports
+from tacit.cli._reporting import charge_facts, write_reports
 from tacit.ensemble import DurableLabeler, Labels, PrivateStudent
 from tacit.persistence import ModelFileError, SavedModel, read_student, write_student
 from tacit.persistence._students import STUDENTS
@@ -96,7 +96,7 @@ def write(
             "by_person": rows.ids is not None,
         },
         "releases": [privacy.to_dict()],
-        **paid_from(durable.ledger, privacy.entries[0].label),
+        **charge_facts(durable.ledger, privacy.entries[0].label),
     }
     _remove_left_over(folder, durable.identity)
     saved = SavedModel(student, student.privacy_, schema.to_dict(), facts)

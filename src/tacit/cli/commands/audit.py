@@ -1,4 +1,4 @@
-"""``tacit audit``: attack an installed estimator and bound its epsilon from below."""
+"""``tacit audit``: a lower bound on the epsilon of an estimator, by attack."""
 
 from __future__ import annotations
 
@@ -22,22 +22,28 @@ from tacit.cli._options import given_settings
     "folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Attack the estimator of a saved model, with its parameters and promise, in "
-    "place of PACKAGE.MODULE:CLASS; 'tacit report --audit' takes the outcome.",
+    help="Attack the estimator of a saved model, with its parameters and guarantee, "
+    "instead of PACKAGE.MODULE:CLASS; 'tacit report --audit' shows the result.",
 )
-@click.option("--epsilon", type=float, default=1.0, show_default=True)
-@click.option("--delta", type=float, help="Its own default unless given.")
+@click.option(
+    "--epsilon",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Epsilon that the estimator is audited with.",
+)
+@click.option("--delta", type=float, help="Delta; by default that of the estimator.")
 @click.option(
     "--neighbors",
     type=click.Choice(["replace_one", "add_or_remove_one"]),
-    help="What the promise holds for; replace_one unless given.",
+    help="Neighbors of the guarantee; replace_one by default.",
 )
 @click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Another parameter of the estimator; the value is JSON or plain text.",
+    help="Another parameter of the estimator; the value is JSON or a string.",
 )
 @click.option(
     "--one-run",
@@ -49,44 +55,53 @@ from tacit.cli._options import given_settings
     type=click.IntRange(20),
     default=1000,
     show_default=True,
-    help="With --one-run: rows of which a coin settles the label or presence.",
+    help="With --one-run: rows whose label or presence is decided by a coin.",
 )
 @click.option(
     "--runs",
     type=click.IntRange(20),
     default=1000,
     show_default=True,
-    help="Trainings on each data set of a pair; more for a larger epsilon.",
+    help="Trainings on each data set of a pair; a larger epsilon needs more.",
 )
-@click.option("--rows", type=click.IntRange(4), default=10, show_default=True)
+@click.option(
+    "--rows",
+    type=click.IntRange(4),
+    default=10,
+    show_default=True,
+    help="Rows of each data set.",
+)
 @click.option(
     "--features",
     type=click.IntRange(2),
-    help="2 unless given; with --one-run, as many as there are canaries.",
+    help="Columns; 2 by default, and with --one-run as many as canaries.",
 )
 @click.option(
     "--confidence",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
+    help="Confidence of the bound.",
 )
 @click.option(
     "--method",
     type=click.Choice(["auto", "clopper-pearson", "any", "gaussian"]),
     default="auto",
     show_default=True,
-    help="gaussian shows more and takes the noise to be Gaussian; auto does so where "
-    "the estimator's report claims it. Otherwise clopper-pearson, or any with "
-    "--one-run, which hold for any mechanism.",
+    help="Statistical bound. gaussian is tighter and assumes Gaussian noise; auto uses "
+    "it if the estimator's report claims Gaussian noise, and otherwise "
+    "clopper-pearson, or any with --one-run, which hold for any mechanism.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1),
     default=min(2, os.cpu_count() or 1),
     show_default=True,
-    help="Processes that train.",
+    help="Number of processes.",
 )
-@click.option("--seed", type=click.IntRange(0), help="Repeat an audit exactly.")
+@click.option(
+    "--seed", type=click.IntRange(0), help="Seed, to repeat an audit exactly."
+)
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 @json_option
 def command(
@@ -110,19 +125,20 @@ def command(
 ) -> None:
     """Attack an estimator, such as tacit.linear_model:LogisticRegression.
 
-    It is trained many times on made-up data sets that differ in one row, once at its
-    public bounds and once far beyond them. How well what it publishes can be told apart
-    bounds its epsilon from below.
+    The estimator is trained many times on synthetic data sets that differ in one row,
+    which is at the public bounds or far beyond them. The better the results can be
+    distinguished, the larger the lower bound on epsilon.
 
-    With --one-run it is trained once, on many made-up rows of which a coin each settles
-    the label, or whether it is there where the promise is for adding and removing rows.
-    How many coins can be guessed bounds epsilon. It is fast and shows less.
+    With --one-run the estimator is trained once, on many synthetic rows. A coin decides
+    the label of each of these canaries, or whether it is present if neighbors add or
+    remove a row. The number of coins guessed right gives the lower bound. This is fast,
+    and the bound is smaller.
 
-    The audit can refute a promise and never prove one: a better attack, other rows or
-    more runs may show more. The exit code is 5 when the promise is refuted. No row of
-    yours is read and nothing is charged.
+    The audit can refute a guarantee, but never prove one: a better attack, other rows
+    or more runs may show more. The exit code is 5 if the guarantee is refuted. The
+    audit reads none of your rows and charges nothing.
     """
-    _refuse_options_of_the_other(one_run)
+    _reject_options_of_other_kind(one_run)
     if (path is None) == (folder is None):
         raise Rejected("Either PACKAGE.MODULE:CLASS or --model FOLDER must be given.")
     if folder is not None:
@@ -142,7 +158,7 @@ def command(
         return
     from tacit.audit import audit_estimator
 
-    # a bar only where somebody sees it
+    # a bar only on a terminal
     shown = not (quiet or as_json) and Console(stderr=True).is_terminal
     with bar("trainings", shown=shown, transient=True) as on_run:
         found = audit_estimator(
@@ -154,9 +170,11 @@ def command(
             on_run=on_run,
             **common,
         )
-    lines = [f"no noise     {leak}" for leak in found.leaks]
-    lines.append(f"trainings    {runs} on each side, {found.result.method}")
-    _released(found, "runs", lines, as_json)
+    lines = [f"leak         {leak}" for leak in found.leaks]
+    lines.append(
+        f"trainings    {runs} on each data set of a pair, {found.result.method}"
+    )
+    _print_result(found, "runs", lines, as_json)
 
 
 def _one_run(
@@ -166,28 +184,29 @@ def _one_run(
     common: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Audit by one training and tell the outcome."""
+    """Audit by one training and print the result."""
     from tacit.audit import audit_one_run
 
     found = audit_one_run(estimator, n_canaries=canaries, n_features=features, **common)
     result = found.result
     guesses = (
-        f"guesses      {result.n_correct} right of {result.n_guesses}, by "
+        f"guesses      {result.n_correct} of {result.n_guesses} right, from "
         f"{found.attribute}, {result.method}"
     )
-    _released(found, "canaries", [guesses], as_json)
+    _print_result(found, "canaries", [guesses], as_json)
 
 
-def _released(found: Any, counted: str, lines: list[str], as_json: bool) -> None:
-    """Tell the outcome of an audit, and end with the code of a refutation."""
+def _print_result(found: Any, effort: str, lines: list[str], as_json: bool) -> None:
+    """Print the result of an audit, and exit with a code of its own if it refutes."""
 
     def human(console: Console) -> None:
         console.print(
-            f"promised     epsilon {found.epsilon:g} at delta {found.delta:.3g}"
+            f"guarantee    epsilon {found.epsilon:g}, delta {found.delta:.3g}"
         )
         console.print(
-            f"shown        epsilon of at least {found.epsilon_lower:.3g}, of "
-            f"{found.most_shown:.3g} that so many {counted} can show"
+            f"result       epsilon is at least {found.epsilon_lower:.3g}; the most "
+            "that "
+            f"this number of {effort} can show is {found.most_shown:.3g}"
         )
         for line in (*lines, found.verdict):
             console.print(clean(line), markup=False)
@@ -197,8 +216,8 @@ def _released(found: Any, counted: str, lines: list[str], as_json: bool) -> None
         click.get_current_context().exit(REFUTED)
 
 
-def _refuse_options_of_the_other(one_run: bool) -> None:
-    """Say that an option is for the other kind of audit, rather than ignore it."""
+def _reject_options_of_other_kind(one_run: bool) -> None:
+    """Reject options of the other kind of audit, rather than ignore them."""
     context = click.get_current_context()
     given = click.core.ParameterSource.COMMANDLINE
     for name in ("runs", "rows", "jobs") if one_run else ("canaries",):
@@ -220,12 +239,17 @@ def _of_model(
     for name in ("epsilon", "delta", "neighbors", "settings"):
         if context.get_parameter_source(name) is given:
             option = "set" if name == "settings" else name
-            raise Rejected(f"--{option} is not for --model, which has its parameters.")
+            raise Rejected(
+                f"--{option} cannot be combined with --model: the saved model has its "
+                "own parameters."
+            )
     saved = read(folder)
     if saved.privacy is None or isinstance(saved.estimator, SavedSide):
-        raise Rejected(f"{folder} holds no estimator that can be fitted and audited.")
+        raise Rejected(
+            f"{folder} contains no estimator that can be fitted and audited."
+        )
     estimator = clone(saved.estimator)
-    # a delta that was left out followed the number of rows, of which there are fewer
+    # a default delta depends on the number of rows, and an audit has fewer
     estimator.set_params(delta=saved.privacy.guarantee.delta)
     if features is None and (not one_run or hasattr(estimator, "feature_bounds")):
         features = int(saved.estimator.n_features_in_)
@@ -241,7 +265,7 @@ def _estimator(path: str, settings: dict[str, Any], options: dict[str, Any]) -> 
     module, colon, name = path.partition(":")
     if not (module and colon and name):
         raise Rejected(f"The estimator must have the form MODULE:CLASS, got {path!r}.")
-    # also what lies in this folder, but nothing there hides what is installed
+    # modules of this folder can be audited, but do not shadow installed ones
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
@@ -255,15 +279,15 @@ def _estimator(path: str, settings: dict[str, Any], options: dict[str, Any]) -> 
     given = {key: restored_parameter(key, value) for key, value in settings.items()}
     for option in options:
         if option in given:
-            raise Rejected(f"--set {option} is not for that; use --{option}.")
+            raise Rejected(f"--set cannot set {option}; use --{option}.")
     try:
         estimator = kind(**given)
         known = estimator.get_params(deep=False)
         chosen = {key: value for key, value in options.items() if value is not None}
-        # a foreign estimator may have no delta and no neighbors to set
+        # an estimator of another library may have no delta and no neighbors
         estimator.set_params(**{k: v for k, v in chosen.items() if k in known})
     except (AttributeError, TypeError) as error:
         raise Rejected(
-            f"{name} cannot be made with these parameters: {error}."
+            f"{name} cannot be created with these parameters: {error}."
         ) from error
     return estimator

@@ -1,4 +1,4 @@
-"""``tacit example``: made-up tables to try the other commands on."""
+"""``tacit example``: synthetic tables to try the other commands on."""
 
 from __future__ import annotations
 
@@ -12,35 +12,45 @@ from rich.console import Console
 from tacit.cli._console import Rejected, json_option, out
 
 SUFFIXES = (".csv", ".parquet", ".arrow")
-# Ratings of a user, and items
+# Ratings per user, and number of items
 RATINGS = (20, 60)
 
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
-    "--rows", type=click.IntRange(2, 10_000_000), default=50_000, show_default=True
+    "--rows",
+    type=click.IntRange(2, 10_000_000),
+    default=50_000,
+    show_default=True,
+    help="Number of rows.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the random rows.",
+)
 @click.option(
     "--ratings",
     is_flag=True,
-    help="Write ratings in place of a census: 20 by each user, of items 0 to 59.",
+    help="Write ratings instead of a census: 20 per user, of items 0 to 59.",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @json_option
 def command(
     path: Path, rows: int, seed: int, ratings: bool, force: bool, as_json: bool
 ) -> None:
-    """Write a made-up census to PATH (.csv, .parquet or .arrow), or made-up ratings.
+    """Write a synthetic census, or synthetic ratings, to PATH (.csv, .parquet, .arrow).
 
-    Nobody in it exists, so trying things on it costs no privacy. The column to predict
-    is high_income. Ratings are 1 or 5, in the columns user, item and rating.
+    No person in it exists, so using it costs no privacy. The column to predict is
+    high_income. Ratings are 1 or 5, in the columns user, item and rating.
     """
     if path.suffix not in SUFFIXES:
         raise Rejected(f"PATH must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
     if path.exists() and not force:
-        raise Rejected(f"{path} is there already; give another PATH, or --force.")
+        raise Rejected(f"{path} already exists; give another PATH, or --force.")
     import pyarrow as pa
     from pyarrow import csv, feather, parquet
 
@@ -56,7 +66,7 @@ def command(
 
     def human(console: Console) -> None:
         what = "ratings" if ratings else "persons"
-        console.print(f"{path}: {rows} made-up {what}, {table.num_columns} columns.")
+        console.print(f"{path}: {rows} synthetic {what}, {table.num_columns} columns.")
 
     out(
         as_json, {"path": str(path), "rows": rows, "columns": table.schema.names}, human
@@ -64,7 +74,7 @@ def command(
 
 
 def _ratings(rows: int, seed: int) -> dict[str, Any]:
-    """Return ratings of users who like one half of the items and not the other."""
+    """Return ratings of users who like one half of the items."""
     from tacit.datasets import make_rank_one_ratings
 
     each, items = RATINGS

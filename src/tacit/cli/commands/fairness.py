@@ -1,4 +1,4 @@
-"""``tacit fairness``: how a model treats groups, and what its noise changed of it."""
+"""``tacit fairness``: a model on groups of people, and the effect of its noise."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from typing import Any
 import click
 from rich.console import Console
 
-from tacit.cli._accounts import show_account
-from tacit.cli._console import Rejected, clean, json_option, out, warn_of_budget
+from tacit.cli._console import (
+    Rejected,
+    clean,
+    json_option,
+    out,
+    show_account,
+    warn_of_budget,
+)
 from tacit.cli._options import (
     csv_options,
     given_settings,
@@ -20,7 +26,7 @@ from tacit.cli._options import (
     require_ledger,
 )
 
-# As in `tacit.fairness.NOTIONS`, which is not loaded for a help text
+# As in `tacit.fairness.NOTIONS`, which help does not import
 NOTIONS = (
     "equalized_odds",
     "equal_opportunity",
@@ -39,49 +45,57 @@ _part = click.FloatRange(0, 1, min_open=True, max_open=True)
     multiple=True,
     required=True,
     metavar="COLUMN",
-    help="Column that says who is in which group; several for their combinations.",
+    help="Column of groups; may be repeated, for the combinations of values.",
 )
 @click.option(
     "--groups",
     multiple=True,
     metavar="COLUMN=VALUE,VALUE",
-    help="Public values of a sensitive column; all others are taken together.",
+    help="Public values of a sensitive column; all other values form one group.",
 )
 @click.option(
     "--notion",
     type=click.Choice(NOTIONS),
     default="equalized_odds",
     show_default=True,
-    help="What is compared between groups.",
+    help="Notion of fairness.",
 )
 @click.option(
-    "--desirable", multiple=True, help="Label that counts for equal_opportunity."
+    "--desirable",
+    multiple=True,
+    help="Desirable label, for equal_opportunity; may be repeated.",
 )
 @click.option(
     "--distance",
     type=click.FloatRange(0),
-    help="How far the weights are from those of the other model; from the plan of the "
-    "model unless given.",
+    help="Distance of the coefficients from those of the model without noise; by "
+    "default from the plan of the model.",
 )
 @click.option(
     "--failure",
     type=_part,
     default=0.01,
     show_default=True,
-    help="Chance with which the certificate may fail.",
+    help="Failure probability of the certificate.",
 )
 @click.option(
     "--sampling",
     type=_part,
-    help="Part of --failure for intervals about the population; for rows that the "
-    "model was not fitted on.",
+    help="Part of --failure for intervals about the population; only for rows that "
+    "the model was not fitted on.",
 )
 @click.option(
     "--epsilon",
     type=click.FloatRange(0, min_open=True),
-    help="Pay for a certificate from noisy counts, which may be published.",
+    help="Charge a certificate from noisy counts, which may be published.",
 )
-@click.option("--delta", type=float, default=0.0, show_default=True)
+@click.option(
+    "--delta",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Delta of the certificate.",
+)
 @click.option("--label", help="Name of the charge in the ledger.")
 @ledger_options
 @no_ledger_option
@@ -120,29 +134,31 @@ def command(
     """Measure how the model in FOLDER treats groups of people in DATA.
 
     DATA has the columns of the model's schema, the target, and the sensitive columns,
-    which need not be features. The certificate says within which limits the figures of
-    the same model without noise lie.
+    which need not be features. The certificate gives intervals of the figures that the
+    same model would have without noise.
 
-    Without --epsilon nothing is charged, and all that is told is PRIVATE DATA, for
-    those who may see the rows. With --epsilon it is made of noisy counts, charged to
-    the ledger before they are drawn, and may be published.
+    Without --epsilon nothing is charged, and the whole output is PRIVATE DATA, for
+    people who may see the rows. With --epsilon the output is computed from noisy
+    counts, which are charged to the ledger before they are drawn, and may be published.
     """
     if epsilon is None and (delta or label is not None):
-        raise Rejected("--delta and --label go with --epsilon; leave them out.")
+        raise Rejected(
+            "--delta and --label need --epsilon; give it, or leave them out."
+        )
     if epsilon is not None:
         require_ledger(ledger_url, no_ledger)
         if sampling is not None:
             raise Rejected(
-                "--sampling is for outcomes without --epsilon; leave it out."
+                "--sampling cannot be combined with --epsilon; leave it out."
             )
     from tacit.cli import _certifying as certifying
-    from tacit.cli._output_paths import check_label
+    from tacit.cli._output_files import check_label
     from tacit.persistence import read
     from tacit.privacy import Budget
 
-    _refuse_page(page, force, [folder, data, *ledger_files(ledger_url)])
+    _check_page(page, force, [folder, data, *ledger_files(ledger_url)])
     listed = _listed(groups, sensitive)
-    asked = certifying.Asked(
+    comparison = certifying.Comparison(
         sensitive, listed, notion, desirable, failure, sampling, distance
     )
     saved = read(folder)
@@ -154,54 +170,56 @@ def command(
         payment = certifying.Payment(epsilon, delta, ledger, label)
         warn_of_budget(Budget(epsilon, delta))
     found = certifying.outcome(
-        folder, saved, data, asked, payment, encoding=encoding, delimiter=delimiter
+        folder, saved, data, comparison, payment, encoding=encoding, delimiter=delimiter
     )
     ledger = None if payment is None else payment.ledger
-    told = certifying.told(folder, saved, asked, found, page, ledger)
-    out(as_json, told, lambda console: _show(console, found, told))
+    written = certifying.written(folder, saved, comparison, found, page, ledger)
+    out(as_json, written, lambda console: _show(console, found, written))
 
 
-def _refuse_page(page: Path | None, force: bool, used: list[Path]) -> None:
-    """Refuse a page that cannot be written, while nothing is charged yet."""
-    from tacit.cli._output_paths import check_file, try_writing
+def _check_page(page: Path | None, force: bool, used: list[Path]) -> None:
+    """Reject a page that cannot be written, before anything is charged."""
+    from tacit.cli._output_files import check_file, try_writing
 
     if page is None:
         return
     check_file(page, used, "--html")
     if page.exists() and not force:
-        raise Rejected(f"{page} is there already; give another --html, or --force.")
+        raise Rejected(f"{page} already exists; give another --html, or --force.")
     try_writing(page, "--html")
 
 
 def _listed(groups: tuple[str, ...], sensitive: tuple[str, ...]) -> dict[str, Any]:
-    """Return the public values that ``--groups`` lists, by column."""
+    """Return the public values of ``--groups``, by column."""
     if len(set(sensitive)) < len(sensitive):
         raise Rejected("--sensitive names a column twice.")
     found = {}
     for name, values in given_settings(groups, "--groups").items():
         if name not in sensitive:
-            raise Rejected(f"--groups names {name!r}, which is not among --sensitive.")
+            raise Rejected(
+                f"--groups has the column {name!r}, which is not among --sensitive."
+            )
         listed = values if isinstance(values, list) else str(values).split(",")
-        texts = [
+        strings = [
             part.strip() if isinstance(part, str) else str(part) for part in listed
         ]
-        if not all(texts) or len(set(texts)) < len(texts):
+        if not all(strings) or len(set(strings)) < len(strings):
             raise Rejected(f"--groups must list different values for {name!r}.")
-        found[name] = texts
+        found[name] = strings
     return found
 
 
-def _show(console: Console, found: Any, told: dict[str, Any]) -> None:
-    by = ", ".join(told["sensitive"])
-    console.print(clean(f"{told['target']}, groups by {by}"), markup=False)
+def _show(console: Console, found: Any, written: dict[str, Any]) -> None:
+    by = ", ".join(written["sensitive"])
+    console.print(clean(f"{written['target']}, groups by {by}"), markup=False)
     shown = found.figures if found.certificate is None else found.certificate
     # the report of a charge has lines of its own
     for line in str(shown).splitlines():
         console.print(clean(line), markup=False)
-    if found.why_not is not None:
-        console.print(f"no certificate: {found.why_not}", markup=False)
-    for name, why in told["failed"].items():
-        console.print(f"{name:12} FAILED: {why}", markup=False)
-    if told["page"] is not None:
-        console.print(f"page         {told['page']}", markup=False)
-    show_account(console, told["ledger"])
+    if found.no_certificate is not None:
+        console.print(f"no certificate: {found.no_certificate}", markup=False)
+    for name, reason in written["failed"].items():
+        console.print(f"{name:12} FAILED: {reason}", markup=False)
+    if written["page"] is not None:
+        console.print(f"page         {written['page']}", markup=False)
+    show_account(console, written["ledger"])

@@ -1,4 +1,4 @@
-"""``tacit fit``: a private model from a file, charged, written and reported."""
+"""``tacit fit``: a private model from a file, with its report and card."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from tacit.cli._accounts import show_account
-from tacit.cli._console import clean, json_option, out
+from tacit.cli._console import clean, json_option, out, show_account
 from tacit.cli._options import (
     csv_options,
     estimator_for,
@@ -23,7 +22,7 @@ from tacit.cli._options import (
     schema_for,
 )
 
-# Names of columns that are told at the console
+# Most names of columns that are printed
 MOST_NAMED = 20
 
 
@@ -39,26 +38,26 @@ MOST_NAMED = 20
     type=click.Path(path_type=Path),
     help="Folder to write the model, its report and its card to.",
 )
-@click.option("--force", is_flag=True, help="Replace a model that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing model.")
 @click.option("--label", help="Name of the charge in the ledger.")
 @click.option(
     "--measure",
     type=click.FloatRange(0, min_open=True),
     metavar="EPSILON",
-    help="Measure the score on rows set aside, for so much more epsilon.",
+    help="Also measure the score privately on rows set aside, with this epsilon.",
 )
 @click.option(
     "--set-aside",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.2,
     show_default=True,
-    help="Share of the rows to measure on.",
+    help="Fraction of the rows to measure on.",
 )
 @click.option(
     "--intervals",
     type=click.FloatRange(0, min_open=True),
     metavar="EPSILON",
-    help="Confidence intervals of the coefficients, for so much more epsilon.",
+    help="Also release confidence intervals of the coefficients, with this epsilon.",
 )
 @csv_options
 @click.option(
@@ -92,12 +91,12 @@ def command(
 ) -> None:
     """Fit a private model to DATA (CSV, Parquet file or folder, Arrow).
 
-    Charges the ledger first and fits then. What is wrong with the files, the schema or
-    the budget is said before anything is charged.
+    The ledger is charged before the fit. Errors in the files, the schema or the budget
+    are found before anything is charged.
     """
     require_ledger(ledger_url, no_ledger)
     from tacit.cli import _fitting as fitting
-    from tacit.cli._output_paths import check_folder, check_label
+    from tacit.cli._output_files import check_folder, check_label
 
     used = [data, Path(schema_path), *ledger_files(ledger_url)]
     check_folder(folder, force, used, "--out")
@@ -125,27 +124,28 @@ def command(
 
 
 def _selected(names: list[str], how: dict[str, Any], n_columns: int) -> str:
-    """Return what a private selection chose and cost."""
+    """Return the result and the cost of a private selection, as a line."""
     if how["asked"] >= n_columns:
         return (
-            f"selected     all {n_columns} columns, as there are no more than were "
-            "asked for; nothing is spent on a choice"
+            f"selected     all {n_columns} columns, as no fewer were requested; the "
+            "selection costs no budget"
         )
-    cost = f"for epsilon {how['epsilon']:.3g} of that"
+    cost = f"epsilon {how['epsilon']:.3g} of the guarantee"
     if not how["answered"]:
         return (
-            f"selected     no answer, {cost}: one row might have changed the choice, "
-            "so the model is a private mean"
+            f"selected     no selection was released, at a cost of {cost}: one row "
+            "might "
+            "have changed it, so the model is a private mean"
         )
     if not names:
         return (
-            f"selected     no column, {cost}: none was strong enough, so the model is "
-            "a private mean"
+            f"selected     no column, at a cost of {cost}: none had a strong enough "
+            "effect, so the model is a private mean"
         )
     listed = ", ".join(map(clean, names[:MOST_NAMED]))
     more = len(names) - MOST_NAMED
     rest = f" and {more} more" if more > 0 else ""
-    return f"selected     {listed}{rest}; the choice is private too, {cost}"
+    return f"selected     {listed}{rest}; the selection is private, and cost {cost}"
 
 
 def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
@@ -158,18 +158,18 @@ def _show(console: Console, fitted: Any, written: dict[str, Any]) -> None:
         )
     elif chosen is not None:
         console.print(
-            f"selected     {len(chosen)} of {len(written['features'])} columns, which "
-            "is as noisy as the rest"
+            f"selected     {len(chosen)} of {len(written['features'])} columns; "
+            "the selection is noisy too"
         )
     score = written["score"]
     if score is not None:
         console.print(
             f"measured     {score['measure']} {score['value']:.4g}, between "
-            f"{score['low']:.4g} and {score['high']:.4g} with 95% confidence, for "
-            f"epsilon {score['epsilon']:g} more"
+            f"{score['low']:.4g} and {score['high']:.4g} with 95% confidence; "
+            f"charged with epsilon {score['epsilon']:g}"
         )
-    for name, why in written["failed"].items():
-        console.print(f"{name:12} FAILED: {why}", markup=False)
+    for name, reason in written["failed"].items():
+        console.print(f"{name:12} FAILED: {reason}", markup=False)
     console.print(f"model        {written['folder']}", markup=False)
     console.print(f"report       {written['report']}", markup=False)
     show_account(console, written["ledger"])

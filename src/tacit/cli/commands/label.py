@@ -8,8 +8,14 @@ from typing import Any
 import click
 from rich.console import Console
 
-from tacit.cli._accounts import account_facts, show_account
-from tacit.cli._console import Rejected, json_option, out, warn_of_budget
+from tacit.cli._console import (
+    Rejected,
+    account_facts,
+    json_option,
+    out,
+    show_account,
+    warn_of_budget,
+)
 from tacit.cli._learners import LEARNERS, dry_run_checked, learner
 from tacit.cli._options import (
     csv_options,

@@ -1,4 +1,4 @@
-"""``tacit ledger``: open, read, check and govern the account of a data set."""
+"""``tacit ledger``: create, read, verify and manage the ledger of a data set."""
 
 from __future__ import annotations
 
@@ -24,29 +24,30 @@ from tacit.cli._console import (
 from tacit.cli._options import opened_ledger
 
 if TYPE_CHECKING:
-    from tacit.privacy import Budget
     from tacit.privacy.store import Record, StoredLedger, Verification
 
-# of a table in a pipe, where there is no screen to fit
+# of a table in a pipe, which has no width
 WIDE = 1000
-# of a model, named in a note; people compare the first digits
+# of a model in a note; the first digits are enough for people
 DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 
 
-def _which(function: Any) -> Any:
-    """Add the options that say which account is meant."""
+def _ledger_options(function: Any) -> Any:
+    """Add the options that select a ledger and a data set."""
     for option in (
         click.option(
             "--dataset",
             envvar="TACIT_DATASET",
-            help="Account in the ledger; may be left out when there is one only.",
+            help="Data set of the ledger; may be left out if there is only one.",
         ),
         click.option(
             "--ledger",
             "url",
             envvar="TACIT_LEDGER",
             metavar="URL",
-            help="sqlite:///budget.db or postgresql://user@host/db; or TACIT_LEDGER.",
+            help="sqlite:///budget.db or postgresql://user@host/db; by default the "
+            "variable "
+            "TACIT_LEDGER.",
         ),
         json_option,
     ):
@@ -56,32 +57,35 @@ def _which(function: Any) -> Any:
 
 def _opened(url: str | None, dataset: str | None) -> StoredLedger:
     if url is None:
-        raise Rejected("--ledger must name the ledger, or TACIT_LEDGER.")
+        raise Rejected("No ledger is given: name one with --ledger or TACIT_LEDGER.")
     ledger: StoredLedger = opened_ledger(url, dataset, None)
     return ledger
 
 
 @click.group()
 def command() -> None:
-    """Open, read, check and govern the account of a data set."""
+    """Create, read, verify and manage the ledger of a data set."""
 
 
 @command.command()
-@click.option("--epsilon", type=float, required=True, help="All that may be spent.")
+@click.option(
+    "--epsilon", type=float, required=True, help="Total epsilon of the data set."
+)
 @click.option(
     "--delta",
     type=float,
     required=True,
-    help="Below 1 / rows; with 0 most fits can never be paid for.",
+    help="Total delta, well below 1 / rows; with 0, most fits never fit the budget.",
 )
 @click.option(
     "--neighbors",
     type=click.Choice(["replace_one", "add_or_remove_one"]),
     default="replace_one",
     show_default=True,
-    help="What a neighboring table is; with replace_one the row count is public.",
+    help="How neighboring tables differ; with replace_one the number of rows is "
+    "public.",
 )
-@_which
+@_ledger_options
 def init(
     url: str | None,
     dataset: str | None,
@@ -90,7 +94,7 @@ def init(
     neighbors: str,
     as_json: bool,
 ) -> None:
-    """Open the account of a data set. Its budget cannot be changed later."""
+    """Create the ledger of a data set. Its budget cannot be changed later."""
     from tacit.privacy import Budget, Ledger, Neighbors
 
     if url is None or dataset is None:
@@ -102,15 +106,15 @@ def init(
 
 
 @command.command()
-@_which
+@_ledger_options
 def show(url: str | None, dataset: str | None, as_json: bool) -> None:
-    """Budget, spend, allowances and reservations that stand."""
+    """Print budget, spend, allowances and open reservations."""
     _print_account(_opened(url, dataset), as_json)
 
 
 def _print_account(ledger: StoredLedger, as_json: bool) -> None:
     budget, spent, head = ledger.budget, ledger.spent(), ledger.head
-    allowed, held = ledger.allowances(), ledger.reservations()
+    allowed, reserved = ledger.allowances(), ledger.reservations()
     spent_by = ledger.spent_by_analyst()
     report = ledger.report()
     data = {
@@ -119,8 +123,8 @@ def _print_account(ledger: StoredLedger, as_json: bool) -> None:
         "owner": ledger.owner,
         "budget": budget.to_dict(),
         "spent": spent,
-        "charges": len(report.entries) - len(held),
-        "reservations": [record.to_dict() for record in held],
+        "charges": len(report.entries) - len(reserved),
+        "reservations": [record.to_dict() for record in reserved],
         "allowances": {
             name: None if own is None else own.to_dict()
             for name, own in allowed.items()
@@ -133,11 +137,13 @@ def _print_account(ledger: StoredLedger, as_json: bool) -> None:
     def human(console: Console) -> None:
         lines = [
             f"dataset      {ledger.dataset}, owner {ledger.owner}",
-            f"budget       {_words(budget)}, neighbors {budget.neighbors.value}",
-            f"spent        epsilon {spent:.4g} by {data['charges']} charge(s)",
-            *(f"reserved     {r.seq}: {r.label} by {r.who}" for r in held),
+            f"budget       {_budget_line(budget.to_dict())}, neighbors "
+            f"{budget.neighbors.value}",
+            f"spent        epsilon {spent:.4g} in {data['charges']} charge(s)",
+            *(f"reserved     {r.seq}: {r.label} by {r.who}" for r in reserved),
             *(
-                f"allowed      {name}: {'nothing' if own is None else _words(own)}"
+                f"allowed      {name}: "
+                f"{'nothing' if own is None else _budget_line(own.to_dict())}"
                 for name, own in allowed.items()
             ),
             *(
@@ -154,12 +160,12 @@ def _print_account(ledger: StoredLedger, as_json: bool) -> None:
 
 
 @command.command()
-@click.option("--last", type=click.IntRange(1), help="Only so many records.")
-@_which
+@click.option("--last", type=click.IntRange(1), help="Print only the last records.")
+@_ledger_options
 def history(
     url: str | None, dataset: str | None, last: int | None, as_json: bool
 ) -> None:
-    """All records, and what was spent after each. With --json nothing is shortened."""
+    """Print all records, and the spend after each. --json prints complete records."""
     ledger = _opened(url, dataset)
     records = ledger.spending()[-last if last else 0 :]
 
@@ -167,7 +173,7 @@ def history(
         table = Table(box=None, pad_edge=False)
         for name in ("seq", "when", "kind", "who", "epsilon", "spent"):
             table.add_column(name, no_wrap=True)
-        table.add_column("what", overflow="fold")
+        table.add_column("description", overflow="fold")
         for record in records:
             table.add_row(*map(_cell, _line(record)))
         if not console.is_terminal:
@@ -180,15 +186,15 @@ def history(
 def _line(record: dict[str, Any]) -> tuple[object, ...]:
     about, analyst = record["refers_to"], record["analyst"]
     user = record["who"].rpartition("@")[0]
-    words = [record["label"], record["reason"]]
+    parts = [record["label"], record["reason"]]
     if record["kind"] in ("void", "cancel", "note") and about is not None:
-        words.append(f"(of {about})")
+        parts.append(f"(of {about})")
     if record["kind"] in ("open", "allow"):
         own = record["promise"]
-        words.append(f"{analyst}:" if record["kind"] == "allow" else "")
-        words.append("nothing" if own is None else _words_of(own))
+        parts.append(f"{analyst}:" if record["kind"] == "allow" else "")
+        parts.append("nothing" if own is None else _budget_line(own))
     if record["seeded"]:
-        words.append("FIXED SEED")
+        parts.append("FIXED SEED")
     return (
         record["seq"],
         record["when"][:16].replace("T", " "),
@@ -198,7 +204,7 @@ def _line(record: dict[str, Any]) -> tuple[object, ...]:
         else f"{user} for {analyst}",
         "" if record["epsilon"] is None else f"{record['epsilon']:.4g}",
         f"{record['spent_after']:.4g}",
-        DIGEST.sub(r"\1", " ".join(filter(None, words))),
+        DIGEST.sub(r"\1", " ".join(filter(None, parts))),
     )
 
 
@@ -207,23 +213,23 @@ def _line(record: dict[str, Any]) -> tuple[object, ...]:
     "--export",
     "path",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Check a file that 'tacit ledger export' wrote instead of a database.",
+    help="Verify a file written by 'tacit ledger export' instead of a database.",
 )
 @click.option(
     "--head",
     "witness",
     metavar="SEQ:HASH",
-    help="A head kept elsewhere, which must still be in the chain.",
+    help="A head that was stored elsewhere; it must still be in the chain.",
 )
 @click.option(
     "--model",
     "folders",
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A model that was charged here: its head must be in the chain, and its digest "
-    "in a note. May be given several times.",
+    help="A model charged to this ledger: its head must be in the chain, and its "
+    "digest in a note. May be repeated.",
 )
-@_which
+@_ledger_options
 @click.pass_context
 def verify(
     ctx: click.Context,
@@ -234,7 +240,7 @@ def verify(
     folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Read everything again and check it. Ends with code 4 if something is wrong."""
+    """Check all records. The exit code is 4 if the ledger is not sound."""
     from tacit.cli._checking import check_model, head_of
     from tacit.privacy.store import Export, read_export
 
@@ -257,7 +263,7 @@ def _print_result(console: Console, result: Verification) -> None:
     lines = [
         f"{result.dataset}: {state}, {result.records} record(s), spent epsilon "
         f"{result.spent:.4g}",
-        *(f"wrong        {finding}" for finding in result.findings),
+        *(f"error        {finding}" for finding in result.findings),
         *(f"note         {note}" for note in result.notes),
     ]
     if result.head is not None:
@@ -277,14 +283,15 @@ def _head_line(head: tuple[int, str]) -> str:
     "path",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write; with the ending .json as a whole, else one line a record.",
+    help="File to write: one JSON object if it ends in .json, else one line per "
+    "record.",
 )
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
-@_which
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@_ledger_options
 def export(
     url: str | None, dataset: str | None, path: Path, force: bool, as_json: bool
 ) -> None:
-    """Write everything to a file that can be checked without the database."""
+    """Write all records to a file that can be verified without the database."""
     from tacit.cli._checking import write_export
 
     ledger = _opened(url, dataset)
@@ -302,11 +309,13 @@ def export(
 @command.command()
 @click.argument("analyst")
 @click.option(
-    "--epsilon", type=float, help="All that ANALYST may spend; or give --nothing."
+    "--epsilon",
+    type=float,
+    help="Total epsilon that ANALYST may spend; or give --nothing.",
 )
-@click.option("--delta", type=float, help="That of the account unless given.")
-@click.option("--nothing", is_flag=True, help="Allow this analyst nothing.")
-@_which
+@click.option("--delta", type=float, help="Total delta; by default that of the ledger.")
+@click.option("--nothing", is_flag=True, help="Allow this analyst no charge.")
+@_ledger_options
 def allow(
     url: str | None,
     dataset: str | None,
@@ -316,25 +325,25 @@ def allow(
     nothing: bool,
     as_json: bool,
 ) -> None:
-    """Limit what ANALYST may charge, as the owner; '*' is each of those not named."""
+    """Limit the charges of ANALYST, as the owner; '*' is every analyst not named."""
     from tacit.privacy import Budget
 
     if nothing == (epsilon is not None):
-        raise Rejected("--epsilon must be given, or --nothing, and not both.")
+        raise Rejected("Either --epsilon or --nothing must be given.")
     ledger = _opened(url, dataset)
     budget, limit = None, "nothing"
     if epsilon is not None:
         own = ledger.budget.delta if delta is None else delta
         budget = Budget(epsilon, own, ledger.budget.neighbors)
-        limit = f"{_words(budget)} in all"
+        limit = f"{_budget_line(budget.to_dict())} in total"
     record = ledger.allow(analyst, budget)
     spent = ledger.spent_by_analyst()
     if analyst == "*":
-        said = f"Each analyst who is not named may spend {limit}."
+        message = f"Each analyst who is not named may spend {limit}."
     else:
         by = spent.get(analyst, 0.0)
-        said = f"{analyst} may spend {limit}, and has spent epsilon {by:.4g} so far."
-    _print_record(ledger, record, said, as_json, spent_by_analyst=spent)
+        message = f"{analyst} may spend {limit}, and has spent epsilon {by:.4g} so far."
+    _print_record(ledger, record, message, as_json, spent_by_analyst=spent)
 
 
 @command.command()
@@ -343,9 +352,9 @@ def allow(
 @click.option(
     "--even-if-released",
     is_flag=True,
-    help="Also a charge that a note refers to, such as that of a model.",
+    help="Also void a charge that a note refers to, such as that of a model.",
 )
-@_which
+@_ledger_options
 def void(
     url: str | None,
     dataset: str | None,
@@ -354,7 +363,7 @@ def void(
     even_if_released: bool,
     as_json: bool,
 ) -> None:
-    """State as the owner that charge SEQ released nothing: it stops counting."""
+    """State as the owner that charge SEQ released nothing: it no longer counts."""
     ledger = _opened(url, dataset)
     record = ledger.void(seq, reason, even_if_released=even_if_released)
     _print_freed(ledger, record, "no longer counts", as_json)
@@ -362,12 +371,12 @@ def void(
 
 @command.command()
 @click.argument("seq", type=int)
-@click.option("--reason", default="", help="Why, for the history.")
-@_which
+@click.option("--reason", default="", help="Reason, for the history.")
+@_ledger_options
 def cancel(
     url: str | None, dataset: str | None, seq: int, reason: str, as_json: bool
 ) -> None:
-    """Give back the room of reservation SEQ, whose run released nothing."""
+    """Cancel reservation SEQ, whose run released nothing: it no longer counts."""
     ledger = _opened(url, dataset)
     record = ledger.cancel(seq, reason)
     _print_freed(ledger, record, "is cancelled", as_json)
@@ -377,33 +386,29 @@ def _print_freed(
     ledger: StoredLedger, record: Record, done: str, as_json: bool
 ) -> None:
     (about,) = (r for r in ledger.history() if r.seq == record.refers_to)
-    said = (
+    message = (
         f"The {about.kind} {about.seq} of epsilon {about.epsilon:.4g} for "
         f"{about.label!r} {done}; epsilon {ledger.spent():.4g} of "
         f"{ledger.budget.epsilon:g} is spent."
     )
-    _print_record(ledger, record, said, as_json, about=about.to_dict())
+    _print_record(ledger, record, message, as_json, about=about.to_dict())
 
 
 def _print_record(
-    ledger: StoredLedger, record: Record, said: str, as_json: bool, **amounts: Any
+    ledger: StoredLedger, record: Record, message: str, as_json: bool, **amounts: Any
 ) -> None:
     account = {"budget": ledger.budget.to_dict(), "spent": ledger.spent(), **amounts}
 
     def human(console: Console) -> None:
-        console.print(clean(said), markup=False)
+        console.print(clean(message), markup=False)
         console.print(f"record       {record.seq}")
 
     out(as_json, {**record.to_dict(), **account}, human)
 
 
 def _cell(value: object) -> Text:
-    return Text(clean(str(value)))  # not markup, whatever a label looks like
+    return Text(clean(str(value)))  # a label may look like markup
 
 
-def _words(budget: Budget) -> str:
-    return _words_of(budget.to_dict())
-
-
-def _words_of(budget: dict[str, Any]) -> str:
+def _budget_line(budget: dict[str, Any]) -> str:
     return f"epsilon {budget['epsilon']:g}, delta {budget['delta']:g}"

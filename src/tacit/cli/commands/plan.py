@@ -1,4 +1,4 @@
-"""``tacit plan``: what a fit will do, cost and be worth, before any row is read."""
+"""``tacit plan``: noise, cost and expected score of a fit, before a row is read."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from tacit.cli._options import (
 )
 from tacit.exceptions import BudgetExceeded, PlanError
 
-# Forecasts of selectors that have one method only
+# Forecasting methods of selectors without a choice of methods
 OTHERWISE = {
     "LassoStabilitySelector": "stability",
     "ExponentialSelector": "exponential",
 }
-# Weight of a column that matters, and deviation of columns, for ranges from -1 to 1
+# Coefficient of a relevant column and standard deviation of columns, for ranges from
+# -1 to 1
 SIGNAL, SPREAD = 0.5, 0.5
-# Probability of missing such a column, at the number of rows that is said to be enough
+# Probability of missing such a column at the number of rows that is reported as enough
 MISSED = 0.1
 
 
@@ -37,7 +38,7 @@ MISSED = 0.1
     "--rows",
     type=click.IntRange(2),
     required=True,
-    help="Number of rows there are, or that you expect.",
+    help="Number of rows, or your estimate of it.",
 )
 @ledger_options
 @click.option(
@@ -45,7 +46,7 @@ MISSED = 0.1
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.02,
     show_default=True,
-    help="Loss of accuracy that the least number of rows allows.",
+    help="Loss of score that defines the least number of rows.",
 )
 @click.option("--quiet", is_flag=True, help="No progress bars.")
 @json_option
@@ -62,13 +63,13 @@ def command(
     as_json: bool,
     **parameters: Any,
 ) -> None:
-    """Say what a fit would do, spend and be worth. Reads no row and charges nothing.
+    """Print noise, cost and expected score of a fit. Reads no row, charges nothing.
 
-    Scores are those of private fits on made-up rows with the columns of the schema, for
-    a target that the columns tell little, something or much about. Real rows may be
-    easier or harder. With --select just so many of the made-up columns tell anything,
-    and else all of them. For a number, noise is in proportion to the width of its
-    range: narrow it where the target fills little of it.
+    Scores come from private fits on synthetic rows with the columns of the schema, for
+    targets with a weak, medium or strong signal. Real rows may be easier or harder.
+    With --select, only as many synthetic columns as are selected carry signal; without
+    it, all do. For a number, the noise is proportional to the width of its range: a
+    range that the target hardly fills costs accuracy.
     """
     from tacit._progress import progress
     from tacit.evaluation import expected_score, least_rows
@@ -101,7 +102,7 @@ def command(
         "noise": in_words(planned.event),
         "assumptions": list(planned.assumptions),
         "measure": forecast.measure,
-        "telling": _telling(model, len(schema.feature_names)),
+        "telling": _n_informative(model, len(schema.feature_names)),
         "expected": [
             {
                 "signal": outlook.signal,
@@ -120,7 +121,7 @@ def command(
 
 
 def _solver(planned: Any) -> str:
-    """Return what finds the weights, and what selects columns before that."""
+    """Return the solver of the coefficients, and the selector before it."""
     plan, solver = planned.plan, planned.solver
     if not hasattr(plan, "selection"):
         return type(solver).__name__
@@ -131,7 +132,7 @@ def _solver(planned: Any) -> str:
 
 
 def _selection(planned: Any) -> dict[str, Any] | None:
-    """Return what the selection of columns would spend and need, if there is one."""
+    """Return cost and needed rows of the selection of columns, if there is one."""
     from tacit.evaluation import rows_for_support
 
     plan, budget = planned.plan, planned.budget
@@ -145,7 +146,7 @@ def _selection(planned: Any) -> dict[str, Any] | None:
             method=OTHERWISE.get(type(selector).__name__) or selector.method,
             epsilon=plan.first.epsilon,
             delta=plan.first.delta,
-            # as much noise as signal, so that the best R2 is one half
+            # noise equal to the signal, so the best R2 is one half
             signal=SIGNAL,
             noise=SIGNAL * SPREAD * sqrt(n_selected),
             spread=SPREAD,
@@ -163,20 +164,20 @@ def _selection(planned: Any) -> dict[str, Any] | None:
     }
 
 
-def _telling(model: Any, n_columns: int) -> int | None:
-    """Return how many columns of made-up rows tell something; None for all."""
-    asked = getattr(model, "n_features_to_select", None)
-    return None if asked is None or asked >= n_columns else int(asked)
+def _n_informative(model: Any, n_columns: int) -> int | None:
+    """Return the number of synthetic columns that carry signal; None for all."""
+    selected = getattr(model, "n_features_to_select", None)
+    return None if selected is None or selected >= n_columns else int(selected)
 
 
 def _weight_bound(selector: Any) -> dict[str, float]:
-    """Return the bound on weights of a selector that has one."""
+    """Return the bound on coefficients of a selector that has one."""
     bound = getattr(selector, "coef_bound", None)
     return {} if bound is None else {"coef_bound": bound}
 
 
 def _added_error(model: Any, planned: Any, rows: int) -> dict[str, Any] | None:
-    """Return what privacy adds to the squared error, for solvers with a formula."""
+    """Return the squared error that privacy adds, for solvers with a formula."""
     from tacit.evaluation import regression_risk
     from tacit.solvers._base import solver_fact
 
@@ -197,20 +198,20 @@ def _added_error(model: Any, planned: Any, rows: int) -> dict[str, Any] | None:
 
 
 def _cost(ledger: Any, planned: Any) -> dict[str, Any]:
-    """Return what the ledger would say to the charge."""
-    why = after = None
+    """Return the spend of the ledger after the charge, or why it does not fit."""
+    reason = after = None
     try:
         ledger.require(planned.event, "This fit", planned.budget)
         after = ledger.spent_with(planned.event, planned.budget)
     except BudgetExceeded as error:
-        why = str(error)
+        reason = str(error)
     return {
         "dataset": ledger.dataset,
         "budget": ledger.budget.to_dict(),
         "spent": ledger.spent(),
         "spent_after": after,
-        "fits": why is None,
-        "why_not": why,
+        "fits": reason is None,
+        "why_not": reason,
     }
 
 
@@ -220,30 +221,31 @@ def _show(console: Console, data: dict[str, Any]) -> None:
         f"{data['columns']} encoded columns, row norm {data['row_norm']:.4g}"
     )
     console.print(
-        f"promise      epsilon {data['epsilon']:g}, delta {data['delta']:.3g}, "
+        f"guarantee    epsilon {data['epsilon']:g}, delta {data['delta']:.3g}, "
         f"neighbors {data['neighbors']}"
     )
     console.print(f"noise        {data['noise']}", markup=False)
     chosen = data["selection"]
     if chosen is not None:
         console.print(
-            f"selection    {chosen['columns']} of {data['columns']} columns, for "
-            f"epsilon {chosen['epsilon']:.3g} of that"
+            f"selection    {chosen['columns']} of {data['columns']} columns, at a "
+            "cost of "
+            f"epsilon {chosen['epsilon']:.3g} of the guarantee"
         )
         least = chosen["least_rows"]
         rows = "no number of rows is" if least is None else f"about {least} rows are"
         console.print(
-            f"             {rows} enough to find all that matter with probability "
+            f"             {rows} enough to find all relevant columns with probability "
             f"{1 - MISSED:g}, if columns are not correlated and explain half of the "
-            "target"
+            "variance of the target"
         )
     for assumption in data["assumptions"]:
         console.print(f"assumes      {assumption}", markup=False)
-    message = data["telling"]
-    where = "" if message is None else f", of which {message} columns tell something"
-    console.print(f"{data['measure']} on made-up rows like these{where}")
+    informative = data["telling"]
+    where = "" if informative is None else f", with signal in {informative} columns"
+    console.print(f"expected {data['measure']} on synthetic rows{where}")
     table = Table(box=None)
-    table.add_column("the columns tell")
+    table.add_column("signal")
     table.add_column("without privacy", justify="right")
     table.add_column("private", justify="right")
     for row in data["expected"]:
@@ -256,18 +258,20 @@ def _show(console: Console, data: dict[str, Any]) -> None:
     least = data["least_rows"]
     within = f"within {least['tolerance']:.1%} of the fit without privacy"
     if least["rows"] is None:
-        console.print(f"least rows   no number of rows up to 2^26 comes {within}")
+        console.print(
+            f"least rows   no number of rows up to 2^26 gives a score {within}"
+        )
     else:
-        console.print(f"least rows   about {least['rows']} to come {within}")
+        console.print(f"least rows   about {least['rows']} for a score {within}")
     added = data["added_error"]
     if added is not None:
         console.print(
-            f"added error  about {added['squared']:.3g} in the square of the target's "
-            "unit, by formula for rows of the usual kind"
+            f"added error  about {added['squared']:.3g} in the squared unit of the "
+            "target, by a formula for typical rows"
         )
     cost = data["ledger"]
     if cost is None:
-        console.print("ledger       none given")
+        console.print("ledger       not given")
         return
     after = f", {cost['spent_after']:.4g} after this" if cost["fits"] else ""
     console.print(
@@ -276,4 +280,4 @@ def _show(console: Console, data: dict[str, Any]) -> None:
         markup=False,
     )
     if not cost["fits"]:
-        console.print(f"REFUSED      {cost['why_not']}", markup=False)
+        console.print(f"DOES NOT FIT {cost['why_not']}", markup=False)

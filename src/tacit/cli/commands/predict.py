@@ -1,14 +1,21 @@
-"""``tacit predict``: predictions of a model folder for a file, block by block."""
+"""``tacit predict``: predictions of a saved model for the rows of a file."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
 from tacit.cli._console import Rejected, json_option, out
 from tacit.cli._options import csv_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tacit.persistence import SavedModel
 
 
 @click.command()
@@ -22,7 +29,11 @@ from tacit.cli._options import csv_options
     help="File to write, .csv or .parquet.",
 )
 @click.option("--keep", multiple=True, help="Column of DATA to copy, such as a key.")
-@click.option("--probabilities", is_flag=True, help="One more column a class.")
+@click.option(
+    "--probabilities",
+    is_flag=True,
+    help="Also write one column of probabilities per class.",
+)
 @csv_options
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @json_option
@@ -40,16 +51,16 @@ def command(
     """Predict the target of each row of DATA with the model in FOLDER.
 
     The columns are read and scaled by the schema that the model was fitted with. The
-    model is private towards the rows it was fitted on; predictions tell about the rows
-    of DATA what the model makes of them.
+    guarantee of the model is about the rows it was fitted on; predictions depend on
+    the rows of DATA.
     """
-    from tacit.cli._predicting import SUFFIXES, predictions, write_table
+    from tacit.cli._output_files import SUFFIXES, write_table
     from tacit.persistence import SavedSide, read
 
     if path.suffix not in SUFFIXES:
         raise Rejected(f"--out must end in {' or '.join(SUFFIXES)}, got {path.name!r}.")
     if path.exists() and not force:
-        raise Rejected(f"{path} is there already; give another --out, or --force.")
+        raise Rejected(f"{path} already exists; give another --out, or --force.")
     saved = read(folder)
     if isinstance(saved.estimator, SavedSide):
         raise Rejected(
@@ -62,8 +73,8 @@ def command(
         )
     if probabilities and not hasattr(saved.estimator, "predict_proba"):
         name = type(saved.estimator).__name__
-        raise Rejected(f"--probabilities are not known to a model of {name}.")
-    blocks = predictions(
+        raise Rejected(f"{name} has no probabilities; leave --probabilities out.")
+    blocks = _predictions(
         saved, data, keep, probabilities, encoding=encoding, delimiter=delimiter
     )
     rows = write_table(path, blocks)
@@ -72,3 +83,35 @@ def command(
         console.print(f"{path}: {rows} predictions.", markup=False)
 
     out(as_json, {"path": str(path), "rows": rows}, human)
+
+
+def _predictions(
+    saved: SavedModel,
+    data: Path,
+    keep: tuple[str, ...],
+    probabilities: bool,
+    **reading: Any,
+) -> Iterator[pa.Table]:
+    """Yield tables of kept columns and predictions."""
+    import pyarrow as pa
+
+    from tacit.tables import Schema, batches
+
+    assert saved.schema is not None
+    schema = Schema.from_dict(saved.schema)
+    assert schema.target is not None  # a model was fitted to it
+    model, name = saved.estimator, schema.target.name
+    added = [name]
+    if probabilities:
+        added += [f"{name}={label}" for label in model.classes_]
+    if set(added) & set(keep):
+        raise Rejected(
+            f"--keep cannot keep {name!r}, which is the target that is predicted."
+        )
+    for block in batches(data, schema, keep=keep, **reading):
+        columns: dict[str, Any] = {key: block.kept[key] for key in keep}
+        columns[name] = pa.array(model.predict(block.X))
+        if probabilities:
+            probability = model.predict_proba(block.X).T
+            columns.update(zip(added[1:], probability, strict=True))
+        yield pa.table(columns)

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tacit.cli._accounts import show_account
-from tacit.cli._console import Rejected, clean, json_option, out
+from tacit.cli._console import Rejected, clean, json_option, out, show_account
 from tacit.cli._options import (
     Names,
     given_settings,
@@ -158,7 +157,7 @@ def fit(
     """
     require_ledger(ledger_url, no_ledger or only_plan)
     from tacit.cli import _recommending as recommending
-    from tacit.cli._output_paths import check_folder, check_label
+    from tacit.cli._output_files import check_folder, check_label
 
     shown = not (quiet or as_json)
     catalogue = recommending.catalogue(items, columns[1], ratings)

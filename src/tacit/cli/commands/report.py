@@ -1,4 +1,4 @@
-"""``tacit report``: write the report and the card of a model again."""
+"""``tacit report``: rewrite the report and the card of a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tacit.cli._options import ledger_options, opened_ledger
     "--fairness",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="What 'tacit fairness --epsilon ... --json' printed about this model.",
+    help="Output of 'tacit fairness --epsilon ... --json' about this model.",
 )
 @click.option(
     "--audit",
@@ -25,7 +25,7 @@ from tacit.cli._options import ledger_options, opened_ledger
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="What 'tacit audit --json' printed about this estimator; may be repeated.",
+    help="Output of 'tacit audit --json' about this estimator; may be repeated.",
 )
 @ledger_options
 @json_option
@@ -38,22 +38,22 @@ def command(
     analyst: str | None,
     as_json: bool,
 ) -> None:
-    """Write report.html and the card of the model in FOLDER again.
+    """Rewrite report.html and the card of the model in FOLDER.
 
-    With --ledger the report shows the account as it is now, after checking it and that
-    it is still the one this model was paid from. No row is read and nothing is charged.
+    With --ledger the report shows the current state of the ledger, after verifying it
+    and that this model was charged to it. No row is read and nothing is charged.
 
-    With --fairness report and card have a section on groups, and count what it cost.
-    With --audit the report has a section on what attacks could show. Both are kept in
-    attachments.json in FOLDER, and shown whenever the pages are written again. The exit
-    code is 5 when an audit among them refutes the guarantee.
+    With --fairness the report and the card have a section on groups, and include its
+    charge. With --audit the report has a section on the results of attacks. Both are
+    stored in attachments.json in FOLDER, and shown whenever the pages are rewritten.
+    The exit code is 5 if one of the audits refutes the guarantee.
     """
     from tacit.cli._attachments import read_attachments
     from tacit.cli._reporting import (
+        account_of_model,
         audit_of,
         certificate_of,
-        check_sound,
-        kept_account,
+        check_ledger,
         write_reports,
     )
     from tacit.persistence import digest, read
@@ -61,9 +61,9 @@ def command(
     saved = read(folder)
     ledger = None
     if ledger_url is not None:
-        dataset = dataset or kept_account(saved).get("dataset")
+        dataset = dataset or account_of_model(saved).get("dataset")
         ledger = opened_ledger(ledger_url, dataset, analyst)
-        check_sound(saved, ledger)
+        check_ledger(saved, ledger)
     attacks = [audit_of(path, saved) for path in audits]
     certificates = []
     if fairness is not None:

@@ -1,4 +1,4 @@
-"""``tacit schema``: public facts of a table, drafted, checked and confirmed."""
+"""``tacit schema``: draft, check and confirm the public facts of a table."""
 
 from __future__ import annotations
 
@@ -20,17 +20,22 @@ FILE = click.Path(path_type=Path)
 
 @click.group()
 def command() -> None:
-    """Public facts about the columns of a table: ranges, categories, the target."""
+    """Draft, check and confirm public facts of a table: ranges, categories, target."""
 
 
 @command.command()
 @click.argument("data", type=FILE)
 @click.option("--target", help="Column to predict.")
-@click.option("--out", "path", type=FILE, help="DATA with .toml at its end by default.")
+@click.option(
+    "--out",
+    "path",
+    type=FILE,
+    help="File to write; by default DATA with the suffix .toml.",
+)
 @click.option(
     "--names-only",
     is_flag=True,
-    help="Read names and types only, and leave the facts to you.",
+    help="Read only names and types; you fill in the facts.",
 )
 @click.option("--force", is_flag=True, help="Replace the schema if it is there.")
 @csv_options
@@ -47,12 +52,12 @@ def init(
 ) -> None:
     """Draft a schema of DATA for you to correct and confirm.
 
-    The draft is read off the rows: keep it as private as they are until each entry
-    agrees with what is publicly known.
+    The draft is computed from the rows: keep it as private as they are until each entry
+    agrees with public knowledge.
     """
     path = data.with_suffix(".toml") if path is None else path
     if path.exists() and not force:
-        raise Rejected(f"{path} is there already; give another --out, or --force.")
+        raise Rejected(f"{path} already exists; give another --out, or --force.")
     from tacit.tables import draft
 
     schema = draft(
@@ -62,13 +67,14 @@ def init(
 
     def human(console: Console) -> None:
         _show(console, schema)
-        _say(console, f"{path}: a draft.")
-        _say(
+        _print(console, f"{path}: a draft schema.")
+        _print(
             console,
             "Fill in the facts that are missing."
             if names_only
-            else "What was read off the rows is not public yet: correct it, then run "
-            f"tacit schema confirm {path} COLUMN...",
+            else "Its entries come from the rows and are not public yet: correct "
+            "them, then "
+            f"run tacit schema confirm {path} COLUMN...",
         )
         _mention_target(console, path, schema)
 
@@ -87,7 +93,7 @@ def check(
     delimiter: str | None,
     as_json: bool,
 ) -> None:
-    """Check the schema in PATH, and that DATA agrees with it."""
+    """Check the schema in PATH, and whether DATA agrees with it."""
     from tacit.tables import Schema
 
     schema = Schema.load(path)
@@ -98,9 +104,9 @@ def check(
 
     def human(console: Console) -> None:
         _show(console, schema)
-        _say(console, _standing(path, schema))
+        _print(console, _state(path, schema))
         if data is not None:
-            _say(console, f"{data}: agrees with the schema.")
+            _print(console, f"{data}: agrees with the schema.")
 
     found = _summary(path, schema)
     out(as_json, {**found, "data": None if data is None else str(data)}, human)
@@ -116,30 +122,34 @@ def check(
     nargs=2,
     type=float,
     metavar="LOW HIGH",
-    help="Public range of the one column named.",
+    help="Public range of the column; for one column.",
 )
 @click.option(
     "--categories",
     metavar="A,B,...",
-    help="Public categories of the one column named.",
+    help="Public categories of the column; for one column.",
 )
 @click.option(
     "--missing",
     metavar="VALUE|refuse",
-    help="Public number that stands for a missing one of the one column named.",
+    help="Public number that replaces missing values, or refuse to reject rows with "
+    "missing values; for one column.",
 )
 @click.option(
     "--unseen",
     type=click.Choice(["refuse", "other"]),
-    help="What becomes of values that are not listed, of the one column named.",
+    help="Treatment of values that are not listed: reject the row, or one category "
+    "for all of them; for one column.",
 )
 @click.option(
     "--kind",
     type=click.Choice(["number", "category", "ignore"]),
-    help="Another kind for the one column named.",
+    help="Change the kind of the column; for one column.",
 )
-@click.option("--target", is_flag=True, help="Make the one column named the target.")
-@click.option("--by", help="Who stands behind it; the user of this machine by default.")
+@click.option(
+    "--target", is_flag=True, help="Make the column the target; for one column."
+)
+@click.option("--by", help="Who confirms it; by default the user of this machine.")
 @json_option
 def confirm(
     path: Path,
@@ -154,18 +164,18 @@ def confirm(
     by: str | None,
     as_json: bool,
 ) -> None:
-    """Say that the facts of COLUMNS in the schema PATH are publicly known.
+    """Confirm that the facts of COLUMNS in the schema PATH are publicly known.
 
-    A range that was read off the rows and is merely confirmed releases something of
-    them. Confirm what you would have written down without seeing the rows.
+    A range that was computed from the rows and is merely confirmed leaks information
+    about them. Confirm only facts that you would write down without seeing the rows.
     """
     if everything == bool(columns):
-        raise Rejected("Name the COLUMNS to confirm, or give --all, and not both.")
+        raise Rejected("Either COLUMNS or --all must be given.")
     facts = _given(ends, categories, missing, unseen)
     if (facts or kind or target) and len(columns) != 1:
         raise Rejected(
-            "--range, --categories, --missing, --unseen, --kind and --target are for "
-            "one column; name it."
+            "--range, --categories, --missing, --unseen, --kind and --target apply to "
+            "one column; give exactly one."
         )
     from tacit.tables import Schema
 
@@ -179,7 +189,7 @@ def confirm(
     confirmed.save(path)
 
     def human(console: Console) -> None:
-        _say(console, _standing(path, confirmed))
+        _print(console, _state(path, confirmed))
         _mention_target(console, path, confirmed)
 
     out(as_json, _summary(path, confirmed), human)
@@ -207,7 +217,7 @@ def _given(
 
 
 def _changed(column: Any, kind: str | None, facts: dict[str, Any]) -> Any:
-    """Return the column with other facts; those of another kind are not kept."""
+    """Return the column with new facts; a new kind drops the old facts."""
     if kind is not None and kind != column.kind:
         column = type(column)(
             column.name, kind, source="data", note=column.note, remark=column.remark
@@ -216,8 +226,8 @@ def _changed(column: Any, kind: str | None, facts: dict[str, Any]) -> Any:
         wanted = "number" if key in ("range", "missing") else "category"
         if column.kind != wanted:
             raise Rejected(
-                f"--{key} is for a column of kind {wanted!r}, and {column.name!r} is "
-                f"of kind {column.kind!r}; give --kind to change it."
+                f"--{key} needs a column of kind {wanted!r}, and {column.name!r} is of "
+                f"kind {column.kind!r}; give --kind to change it."
             )
     if "range" in facts and column.zero is not None:
         low, high = facts["range"]
@@ -227,22 +237,22 @@ def _changed(column: Any, kind: str | None, facts: dict[str, Any]) -> Any:
     return replace(column, **facts)
 
 
-def _standing(path: Path, schema: Any) -> str:
+def _state(path: Path, schema: Any) -> str:
     waiting = ", ".join(schema.unconfirmed())
-    told = f"still to confirm: {waiting}" if waiting else "all entries are public"
-    return f"{path}: {told}."
+    state = f"still to confirm: {waiting}" if waiting else "all entries are public"
+    return f"{path}: {state}."
 
 
 def _mention_target(console: Console, path: Path, schema: Any) -> None:
     if schema.target is None:
-        _say(
+        _print(
             console,
-            "No target is set, and a fit needs one: run tacit schema confirm "
+            "The schema has no target, and a fit needs one: run tacit schema confirm "
             f"{path} COLUMN --target.",
         )
 
 
-def _say(console: Console, text: str) -> None:
+def _print(console: Console, text: str) -> None:
     console.print(clean(text), markup=False)
 
 
@@ -258,7 +268,7 @@ def _summary(path: Path, schema: Any) -> dict[str, Any]:
 
 def _show(console: Console, schema: Any) -> None:
     table = Table(box=None, pad_edge=False)
-    for head in ("column", "kind", "facts", "missing, unseen", "source"):
+    for head in ("column", "kind", "facts", "if missing or not listed", "source"):
         table.add_column(head)
     # the target first
     for column in sorted(schema.every_column, key=lambda c: c is not schema.target):
@@ -268,8 +278,8 @@ def _show(console: Console, schema: Any) -> None:
         table.add_row(*(escape(clean(cell)) for cell in cells))
     console.print(table)
     for column in schema.every_column:
-        for words in filter(None, (column.remark, column.note)):
-            _say(console, f"{column.name}: {words}")
+        for text in filter(None, (column.remark, column.note)):
+            _print(console, f"{column.name}: {text}")
 
 
 def _facts(column: Any) -> str:
@@ -283,7 +293,7 @@ def _facts(column: Any) -> str:
 
 
 def _missing(column: Any) -> str:
-    """Say what becomes of missing and unseen values."""
+    """Return the treatment of missing and unlisted values."""
     if column.kind == "ignore":
         return ""
     if column.kind == "category":

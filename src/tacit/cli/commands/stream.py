@@ -8,8 +8,16 @@ from typing import Any
 import click
 from rich.console import Console
 
-from tacit.cli._accounts import account_facts, cost_facts, show_account
-from tacit.cli._console import Rejected, clean, json_option, out, warn_of_budget
+from tacit.cli._console import (
+    Rejected,
+    account_facts,
+    clean,
+    cost_facts,
+    json_option,
+    out,
+    show_account,
+    warn_of_budget,
+)
 from tacit.cli._options import (
     csv_options,
     given_settings,
@@ -152,7 +160,7 @@ def command(
             f"--poll must be {SHORTEST:g} to {LONGEST:g} seconds, got {poll:g}."
         )
     from tacit.cli import _streaming as streaming
-    from tacit.cli._output_paths import (
+    from tacit.cli._output_files import (
         check_file,
         check_folder,
         check_label,
