@@ -109,11 +109,6 @@ EXCUSED = {
     },
     "tacit.recommend": {
         "ItemSide": VALUES,
-        "ReleasedMeans": VALUES,
-        "Rows": "hands each user her own row",
-        "Top": VALUES,
-        "UserRow": "made at home, from what is public and the ratings of its owner",
-        "UserSide": "a secret of each user, and never released",
     },
     "tacit.stability": {
         "Answer": VALUES,

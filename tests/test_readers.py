@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 from tacit._estimators import checked_targets
-from tacit._stream_values import table_of as step_of
 from tacit._stream_values import column_of, dense_values, labels_of
+from tacit._stream_values import table_of as step_of
 from tacit.cli._pool import read_private
 from tacit.data._files import csv_file
 from tacit.ensemble._chunks import row_digests

@@ -37,7 +37,8 @@ from numpy.typing import NDArray
 
 import tacit
 from tacit import Seed
-from tacit.recommend import SOLVERS, MatrixCompletion
+from tacit.recommend import MatrixCompletion
+from tacit.recommend._plan import SOLVERS
 
 EPSILONS, QUICK_EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0), (1.0, 5.0)
 DELTA = 1e-6

@@ -25,7 +25,7 @@ from tests.recommend.doubles import MeansSolver
 from tacit._random import as_generator
 from tacit.audit import gaussian_epsilon
 from tacit.privacy import Budget, Neighbors
-from tacit.recommend import SOLVERS
+from tacit.recommend._plan import SOLVERS
 from tacit.recommend.items import _kernels as user_kernels
 from tacit.recommend.ratings import table as used
 from tacit.recommend.ratings.facts import RatingFacts

@@ -30,7 +30,8 @@ from tests.cli.recommending import (
 
 from tacit.persistence import _json, read, read_side
 from tacit.privacy import Ledger
-from tacit.recommend import SOLVERS, MatrixCompletion
+from tacit.recommend import MatrixCompletion
+from tacit.recommend._plan import SOLVERS
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,8 @@ from tacit.persistence import (
 )
 from tacit.persistence._side_kinds import KINDS
 from tacit.privacy import Budget, GaussianNoise, Ledger
-from tacit.recommend import SOLVERS, MatrixCompletion
+from tacit.recommend import MatrixCompletion
+from tacit.recommend._plan import SOLVERS
 from tacit.recommend.items.linear import LinearItems, NeighborItems
 from tacit.recommend.items.side import ItemSide
 from tacit.recommend.items.steps import ReplayedItems, WalkItems

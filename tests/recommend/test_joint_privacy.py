@@ -17,7 +17,10 @@ from tests.recommend.doubles import MeansSide, MeansSolver, matrix, some_ratings
 from tacit._random import as_generator
 from tacit._release_log import recording, replaying
 from tacit.privacy import Budget
-from tacit.recommend import SOLVERS, MatrixCompletion, UserRow, UserSide
+from tacit.recommend import MatrixCompletion
+from tacit.recommend._plan import SOLVERS
+from tacit.recommend._rows import UserRow
+from tacit.recommend.items.side import UserSide
 from tacit.recommend.ratings.facts import RatingFacts
 from tacit.recommend.ratings.table import Ratings
 

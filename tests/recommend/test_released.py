@@ -10,7 +10,8 @@ from tests.recommend.doubles import matrix, some_ratings
 
 from tacit.persistence import read_side, write_side
 from tacit.privacy import PrivacyReport
-from tacit.recommend import SOLVERS, MatrixCompletion
+from tacit.recommend import MatrixCompletion
+from tacit.recommend._plan import SOLVERS
 from tacit.recommend.items.linear import LinearItems
 
 NOTHING = "NOTHING about items was released beyond the noise"

@@ -11,7 +11,9 @@ import pytest
 from tests.recommend.doubles import MeansSolver, matrix, some_ratings, triples
 
 from tacit._random import as_generator
-from tacit.recommend import SOLVERS, MatrixCompletion, Top
+from tacit.recommend import MatrixCompletion
+from tacit.recommend._plan import SOLVERS
+from tacit.recommend._rows import Top
 
 N_USERS, N_ITEMS = 25, 9
 

@@ -15,12 +15,8 @@ from tacit.ensemble import PrivateLabeler
 from tacit.mechanisms import StableRelease
 from tacit.mechanisms._votes._plans import CLASS_VOTES, NUMBER_VOTES
 from tacit.mechanisms.subsets import RATE_CELLS
-from tacit.recommend import (
-    SOLVERS,
-    FrankWolfeCompletion,
-    MatrixCompletion,
-    PrivateALS,
-)
+from tacit.recommend import FrankWolfeCompletion, MatrixCompletion, PrivateALS
+from tacit.recommend._plan import SOLVERS
 from tacit.stability import (
     BlockVote,
     ProposeTestRelease,

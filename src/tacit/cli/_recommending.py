@@ -23,8 +23,9 @@ from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.persistence import SavedSide, digest, read_side, write_side
 from tacit.persistence._sides import can_be_listed
 from tacit.privacy import Budget, Neighbors, labelled
-from tacit.recommend import SOLVERS, MatrixCompletion, UserRow
-from tacit.recommend._plan import planned_completion
+from tacit.recommend import MatrixCompletion
+from tacit.recommend._plan import SOLVERS, planned_completion
+from tacit.recommend._rows import UserRow
 from tacit.recommend.ratings.facts import Catalogue
 
 __all__ = [

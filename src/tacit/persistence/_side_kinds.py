@@ -1,36 +1,35 @@
-"""The item sides that can be saved, and what makes each of them whole again."""
+"""Item sides that can be saved, and the values of their fields in files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from tacit._discovery import declaring
 from tacit.persistence._arrays import FILE, Arrays
 from tacit.persistence._errors import ModelFileError
-from tacit.recommend.items.linear import LOCAL_STEPS, LinearItems, NeighborItems
-from tacit.recommend.items.steps import ReplayedItems, WalkItems
+from tacit.recommend.items.side import ItemSide
 
 __all__ = ["KINDS", "SideKind"]
 
-# Of a number whose products with others users can still compute with
+# Largest number of which products do not overflow
 LARGEST = 1e100
-# Whole numbers in a list
+# Maximum length of a list of integers
 LONGEST = 2**16
-# Neighbors that may be more than there are items
-MOST_NEIGHBORS = 2**12
 
 
 @dataclass(frozen=True)
 class Value:
-    """What is kept of a side as plain data.
+    """Saved form of a field as plain data.
 
     Parameters
     ----------
     fits
-        Whether something from a file may be it.
+        Whether something from a file is valid.
     written, restored
         To plain data, and back.
     """
@@ -53,7 +52,7 @@ def _one_of(words: tuple[str, ...]) -> Value:
 
 
 def _integers(dtype: type[np.integer[Any]], most: int) -> Value:
-    """Return a short array of whole numbers, from zero to ``most``."""
+    """Return a short array of integers from zero to ``most``."""
 
     def fits(value: Any) -> bool:
         return (
@@ -65,50 +64,66 @@ def _integers(dtype: type[np.integer[Any]], most: int) -> Value:
     return Value(fits, np.ndarray.tolist, lambda value: np.array(value, dtype=dtype))
 
 
+# By the types of fields; integers are counts
+BY_TYPE = {float: NUMBER, float | None: NUMBER_OR_NONE, int: COUNT}
+
+
+def _value(hint: Any) -> Value:
+    """Return how a field is saved, by its annotation."""
+    if get_origin(hint) is not Annotated:
+        return BY_TYPE[hint]
+    kind, limit = get_args(hint)
+    if kind is str:
+        return _one_of(limit)
+    (dtype,) = get_args(get_args(kind)[1])
+    return _integers(dtype, limit)
+
+
 @dataclass(frozen=True)
 class SideKind:
-    """One item side: its class, its arrays and its other values.
+    """Saved form of a class of item sides, by the annotations of its fields.
 
     Parameters
     ----------
     make
         The class.
-    arrays
-        Shape of each array of floats beside those that every side has, by names of
-        lengths: those of the same name are equal. ``"items"`` is the number of items
-        and ``"rank"`` the length of their vectors.
-    values
-        What else it has, beside the range of ratings.
-    check
-        Whether a side whose shapes fit may come from a fit. Code that is compiled
-        without a look at bounds relies on it.
     """
 
-    make: Any
-    arrays: dict[str, tuple[str, ...]]
-    values: dict[str, Value]
-    check: Callable[[Any], bool]
+    make: type[ItemSide]
 
-    @property
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        return get_type_hints(self.make, include_extras=True)
+
+    @cached_property
     def all_arrays(self) -> dict[str, tuple[str, ...]]:
-        """Shapes of all arrays."""
-        return {"vectors": ("items", "rank"), "offsets": ("items",), **self.arrays}
+        """Names of the lengths of all arrays of floats."""
+        hints = {name: get_args(hint)[1:] for name, hint in self._hints.items()}
+        return {
+            name: lengths
+            for name, lengths in hints.items()
+            if lengths and all(isinstance(length, str) for length in lengths)
+        }
 
-    @property
+    @cached_property
     def all_values(self) -> dict[str, Value]:
-        """All other values."""
-        return {"low": NUMBER, "high": NUMBER, **self.values}
+        """All other fields."""
+        return {
+            name: _value(hint)
+            for name, hint in self._hints.items()
+            if name not in self.all_arrays
+        }
 
-    def refuse_shapes(self, found: Arrays) -> None:
-        """Refuse arrays of other shapes, or of lengths that do not go together."""
+    def check_shapes(self, found: Arrays) -> None:
+        """Reject arrays of other dimensions, or whose lengths do not agree."""
         lengths: dict[str, int] = {}
         for name, wanted in self.all_arrays.items():
             shape = found[name].shape
-            told = len(shape) == len(wanted) and all(
+            fits = len(shape) == len(wanted) and all(
                 lengths.setdefault(key, length) == length
                 for key, length in zip(wanted, shape, strict=True)
             )
-            if not told:
+            if not fits:
                 raise ModelFileError(
                     f"{FILE} has an array {name!r} of another shape than the side "
                     "needs."
@@ -116,91 +131,17 @@ class SideKind:
         if not lengths["items"]:
             raise ModelFileError(f"{FILE} has no item.")
 
-    def is_usable(self, side: Any) -> bool:
-        """Return whether users can compute with a side, whose shapes fit."""
+    def is_usable(self, side: ItemSide) -> bool:
+        """Return whether users can compute with a side whose lengths agree."""
         numbers = [getattr(side, name) for name in self.all_arrays]
         values = (getattr(side, name) for name in self.all_values)
         numbers += [value for value in values if not isinstance(value, str | None)]
         small = all(bool((np.abs(part) <= LARGEST).all()) for part in numbers)
-        return bool(side.low < side.high) and small and self.check(side)
+        return bool(side.low < side.high) and small and side.is_consistent()
 
 
-def _is_linear(side: LinearItems) -> bool:
-    return bool(side.prior_count >= 0)
-
-
-def _is_neighborhood(side: NeighborItems) -> bool:
-    n_items = side.n_items
-    # users make a matrix of so many neighbors
-    few = side.n_neighbors <= max(n_items, MOST_NEIGHBORS)
-    return few and side.vectors.shape[1] == n_items and bool(side.prior_count >= 0)
-
-
-def _is_walk(side: WalkItems) -> bool:
-    return side.row_norm is None or side.row_norm > 0
-
-
-def _is_replay(side: ReplayedItems) -> bool:
-    ranks = side.ranks
-    # every direction of every step is there, and all of the last one's
-    return bool(
-        ranks.sum() == side.projections.shape[1]
-        and (ranks[-1] if len(ranks) else 0) == side.vectors.shape[1]
-        and len(ranks) <= len(side.step_sizes)
-        and (side.radii > 0).all()
-        and side.row_norm > 0
-    )
-
-
-KINDS: dict[str, SideKind] = {
-    kind.make.__name__: kind
-    for kind in (
-        SideKind(
-            LinearItems,
-            {"penalties": ("rank",)},
-            {
-                "prior_level": NUMBER,
-                "prior_count": NUMBER,
-                "step": _one_of(LOCAL_STEPS),
-            },
-            _is_linear,
-        ),
-        SideKind(
-            NeighborItems,
-            {"covariance": ("items", "items")},
-            {
-                "variance": NUMBER,
-                "n_neighbors": COUNT,
-                "prior_level": NUMBER,
-                "prior_count": NUMBER,
-            },
-            _is_neighborhood,
-        ),
-        SideKind(
-            ReplayedItems,
-            {
-                "projections": ("items", "directions"),
-                "shrinks": ("directions",),
-                "step_sizes": ("steps",),
-                "radii": ("steps",),
-            },
-            {
-                "ranks": _integers(np.int64, LONGEST),
-                "row_norm": NUMBER,
-                "max_ratings": COUNT,
-                "key": _integers(np.uint8, 255),
-            },
-            _is_replay,
-        ),
-        SideKind(
-            WalkItems,
-            {"keeps": ("rank",), "lengths": ("rank",), "strengths": ("rank",)},
-            {
-                "prior_level": NUMBER,
-                "max_ratings": COUNT,
-                "row_norm": NUMBER_OR_NONE,
-            },
-            _is_walk,
-        ),
-    )
+KINDS = {
+    kind.__name__: SideKind(kind)
+    for kind in declaring("_at_home", "tacit.recommend.items")
+    if kind is not ItemSide
 }

@@ -226,9 +226,10 @@ def _opened(files: dict[str, bytes]) -> SavedModel:
     report = report_from(files[PRIVACY])
     values = _values(header["values"], kind)
     arrays = _arrays.unpacked(files[WEIGHTS], header["arrays"], tuple(kind.all_arrays))
-    kind.refuse_shapes(arrays)
+    kind.check_shapes(arrays)
     with rejected_as(SIDES.header):
-        side = kind.make(**arrays, **values)
+        parts: dict[str, Any] = {**arrays, **values}
+        side = kind.make(**parts)
     if not kind.is_usable(side):
         raise ModelFileError(f"{SIDES.header} and {WEIGHTS} hold what no fit gives.")
     told = _json.checked_keys(_json.parsed(files[ITEMS], ITEMS), {"items"}, ITEMS)

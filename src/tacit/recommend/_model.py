@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +27,12 @@ from tacit.recommend._plan import (
     planned_completion,
 )
 from tacit.recommend._rows import Rows, Top, UserRow, own_ratings, paired, rated_pairs
+from tacit.recommend.items.side import ItemSide
 from tacit.recommend.ratings.columns import given_numbers
 from tacit.recommend.ratings.facts import Catalogue, checked_range
 from tacit.recommend.ratings.reading import read_ratings
+from tacit.recommend.ratings.table import RatingTable
+from tacit.recommend.solvers.base import CompletionSolver
 
 __all__ = ["MatrixCompletion"]
 
@@ -126,20 +132,20 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
 
     def __init__(
         self,
-        solver="als",
-        epsilon=1.0,
-        delta=None,
+        solver: str | CompletionSolver = "als",
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        items=None,
-        rating_range=None,
-        max_ratings=None,
-        neighbors="replace_one",
-        expected_users=None,
-        scratch=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        items: Any = None,
+        rating_range: tuple[float, float] | None = None,
+        max_ratings: int | None = None,
+        neighbors: str | Neighbors = "replace_one",
+        expected_users: int | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        noise: str = "grid",
+        random_state: Any = None,
+        verbose: bool | int = 0,
+    ) -> None:
         self.solver = solver
         self.epsilon = epsilon
         self.delta = delta
@@ -153,7 +159,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def plan(self, n_users) -> CompletionPlan:
+    def plan(self, n_users: int) -> CompletionPlan:
         """Return what `fit` will release and charge; reads no rating.
 
         Parameters
@@ -169,12 +175,12 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
 
     def fit(
         self,
-        ratings,
-        y=None,
+        ratings: Any,
+        y: None = None,
         *,
-        columns=("user", "item", "rating"),
+        columns: Sequence[str] = ("user", "item", "rating"),
         ledger: Ledger | None = None,
-    ):
+    ) -> Self:
         """Charge, and publish the item side.
 
         Parameters
@@ -218,7 +224,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
             )
 
             # [recommend:side] all that the solver returns is published
-            def run(table):
+            def run(table: RatingTable) -> ItemSide:
                 with progress(bool(self.verbose)), np.errstate(all="ignore"):
                     return chosen_solver(self).run(planned.plan, table, rng)
 
@@ -235,13 +241,14 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
     def released_(self) -> str:
         """What was released about items, as one sentence that the item side implies."""
         check_is_fitted(self, "factors_")
-        return self.factors_.released
+        side: ItemSide = self.factors_
+        return side.released
 
     @property
     def rows_(self) -> Rows:
         """Rows of the users, each for its owner only."""
         check_is_fitted(self, "factors_")
-        rows = vars(self).get("_private_rows")
+        rows: Rows | None = vars(self).get("_private_rows")
         if rows is None:
             raise ValueError(
                 "This copy of a MatrixCompletion holds the item side and no ratings; "
@@ -249,7 +256,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
             )
         return rows
 
-    def predict(self, pairs) -> Array:
+    def predict(self, pairs: Any) -> Array:
         """Return predicted ratings, each of which is for its user only.
 
         A user who was not in the fit is treated as one who has rated nothing, here and
@@ -266,7 +273,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         users, positions = paired(pairs, self._items)
         return rows.at(users, positions)
 
-    def score(self, pairs, ratings=None) -> float:
+    def score(self, pairs: Any, ratings: Any = None) -> float:
         """Return the negative root mean squared error, which is not private.
 
         Parameters
@@ -285,7 +292,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
             raise ValueError("ratings must be numbers, one for each of the pairs.")
         return -float(np.sqrt(np.mean((predicted - truth) ** 2)))
 
-    def recommend(self, user, k=10) -> Top:
+    def recommend(self, user: Any, k: int = 10) -> Top:
         """Return the best items that a user has not rated, for her only.
 
         Items with equal predictions are in a fixed arbitrary order. These are all items
@@ -301,7 +308,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         """
         return self.rows_[user].top(k)
 
-    def complete_row(self, ratings) -> Array:
+    def complete_row(self, ratings: Any) -> Array:
         """Return a predicted rating for each item, from one user's ratings.
 
         She may be anyone: this is what a user's own device computes, and it also serves
@@ -320,13 +327,13 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         own = own_ratings(ratings, self._items, self.factors_)
         return UserRow(self.factors_, self._items, own).complete()
 
-    def _catalogue(self, ratings) -> Catalogue:
+    def _catalogue(self, ratings: Any) -> Catalogue:
         """Return the public items, which may be the columns of a matrix."""
         if self.items is None and sparse.issparse(ratings):
             return Catalogue.of(ratings.shape[-1])
         return Catalogue.of(self.items)
 
-    def _counted(self, n_users) -> int:
+    def _counted(self, n_users: int) -> int:
         """Return the number of users where it is public, and otherwise any number."""
         if Neighbors.of(self.neighbors) is not Neighbors.REPLACE_ONE:
             return 1
@@ -334,7 +341,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
             raise ValueError("ratings is empty: at least one user is needed.")
         return n_users
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Leave the users' ratings out of copies and pickles."""
         # [recommend:copies]
         state = super().__getstate__()

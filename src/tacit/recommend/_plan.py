@@ -20,6 +20,7 @@ from tacit.solvers import Plan
 
 __all__ = ["SOLVERS", "CompletionPlan", "check_parameters", "planned_completion"]
 
+# Solvers of the library by the names that `MatrixCompletion` takes
 SOLVERS: dict[str, type[CompletionSolver]] = classes_by(
     "name", "tacit.recommend.solvers"
 )
@@ -187,7 +188,7 @@ def planned_completion(
     )
 
 
-def chosen_solver(model: Any) -> Any:
+def chosen_solver(model: Any) -> CompletionSolver:
     """Return the solver of this name, or the given object after a check."""
     solver, noise = model.solver, model.noise
     check_noise(noise)
@@ -195,8 +196,8 @@ def chosen_solver(model: Any) -> Any:
     if isinstance(solver, str):
         if solver not in SOLVERS:
             raise ValueError(f"solver must be one of {names}, got {shown(solver)}.")
-        make: Any = SOLVERS[solver]
-        return make(noise=noise)
+        named: CompletionSolver = SOLVERS[solver](noise=noise)
+        return named
     if isinstance(solver, type) or not all(
         callable(getattr(solver, method, None)) for method in ("plan", "run")
     ):
@@ -208,4 +209,5 @@ def chosen_solver(model: Any) -> Any:
         raise ValueError(
             f"noise={noise!r} is for solvers given by name; set it on the solver."
         )
-    return solver
+    given: CompletionSolver = solver
+    return given

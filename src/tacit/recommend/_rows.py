@@ -75,7 +75,7 @@ def cells_of(column: Any) -> list[Any]:
     if hasattr(column, "iloc"):  # of pandas, whose categories would be such an array
         column = column.astype(object)
     to_list = getattr(column, "to_pylist", None) or column.to_list
-    return to_list()
+    return list(to_list())
 
 
 def rated_pairs(rated: Any) -> tuple[Any, Any]:
@@ -181,7 +181,8 @@ class UserRow(_NotCopied):
 
     def complete(self) -> Array:
         """Return a predicted rating for each item of the catalogue, rated or not."""
-        return self.side.complete(self._private_ratings)[0]
+        row: Array = self.side.complete(self._private_ratings)[0]
+        return row
 
     def top(self, k: int = 10) -> Top:
         """Return the best items that she has not rated.
@@ -331,9 +332,9 @@ def own_ratings(given: Any, catalogue: Catalogue, side: ItemSide) -> Ratings:
                 f"ratings must be one for each of {len(catalogue)} items, with NaN for "
                 "those that were not rated, or a mapping from items to ratings."
             )
-        labels = catalogue.labels
         rated = np.flatnonzero(~np.isnan(whole))
-        labels, values = [labels[j] for j in rated.tolist()], whole[rated]
+        labels = [catalogue.labels[j] for j in rated.tolist()]
+        values = whole[rated]
     if not np.isfinite(values).all():
         raise ValueError(
             "ratings must be finite numbers; leave out items that were not rated."

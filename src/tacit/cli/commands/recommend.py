@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _solvers() -> list[str]:
-    from tacit.recommend import SOLVERS
+    from tacit.recommend._plan import SOLVERS
 
     return list(SOLVERS)
 

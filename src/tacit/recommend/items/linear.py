@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ Array = NDArray[np.float64]
 
 # What users do at home: a ridge, or the published product with the item vectors
 LOCAL_STEPS = ("ridge", "projection")
+# Largest number of neighbors where there are fewer items
+MOST_NEIGHBORS = 2**12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,10 +52,13 @@ class LinearItems(ItemSide):
     and Ullman 2014).
     """
 
-    penalties: Array
+    penalties: Annotated[Array, "rank"]
     prior_level: float
     prior_count: float = USUAL_PRIOR_COUNT
-    step: str = "ridge"
+    step: Annotated[str, LOCAL_STEPS] = "ridge"
+
+    def is_consistent(self) -> bool:
+        return bool(self.prior_count >= 0)
 
     def _at_home(self, ratings: Ratings) -> tuple[Array, Array]:
         from tacit.recommend.items import _kernels as kernels  # noqa: PLC0415 - numba
@@ -107,11 +113,17 @@ class NeighborItems(ItemSide):
     interpolation weights", ICDM 2007.
     """
 
-    covariance: Array
+    covariance: Annotated[Array, "items", "items"]
     variance: float
     n_neighbors: int
     prior_level: float
     prior_count: float
+
+    def is_consistent(self) -> bool:
+        # users compute with a matrix of all neighbors
+        most = max(self.n_items, MOST_NEIGHBORS)
+        axes = self.vectors.shape[1] == self.n_items
+        return self.n_neighbors <= most and axes and bool(self.prior_count >= 0)
 
     @property
     def has_vectors(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import sqrt
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,7 +137,10 @@ class ItemSide(ABC):
 
     A rating is predicted by the level of the user, the offset of the item, and the
     product of the user's coefficients with the item's vector. Level and coefficients
-    are a function of the item side and the user's own ratings.
+    are a function of the item side and the user's own ratings. Fields are
+    saved by their annotations: arrays of floats with names of their lengths, of which
+    those of one name are equal; short arrays of integers with their maximum; strings
+    with their options; and numbers, of which integers are counts.
 
     Parameters
     ----------
@@ -148,8 +152,8 @@ class ItemSide(ABC):
         Range of ratings.
     """
 
-    vectors: Array
-    offsets: Array
+    vectors: Annotated[Array, "items", "rank"]
+    offsets: Annotated[Array, "items"]
     low: float
     high: float
 
@@ -206,6 +210,13 @@ class ItemSide(ABC):
             *(coefficients for _, coefficients in found),
         ]
         return UserSide(np.concatenate(levels), np.concatenate(coefficients))
+
+    def is_consistent(self) -> bool:
+        """Return whether fields with lengths that agree may come from a fit.
+
+        Compiled code that does not check bounds relies on it.
+        """
+        return True
 
     @abstractmethod
     def _at_home(self, ratings: Ratings) -> tuple[Array, Array]:

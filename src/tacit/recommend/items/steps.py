@@ -6,18 +6,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.recommend.items.side import Block, ItemSide, centered, unit_rows
+from tacit.recommend.items.side import (
+    Block,
+    ItemSide,
+    centered,
+    unit_rows,
+)
 from tacit.recommend.ratings.table import Ratings, kept
 
 __all__ = ["ReplayedItems", "Visited", "WalkItems"]
 
 
 Array = NDArray[np.float64]
+
+
+# Numbers in the dense rows of a block, which is 32 megabytes
+BLOCK_NUMBERS = 2**22
+# Maximum number of steps that can be saved, and of directions of each
+MOST_STEPS = 2**16
 
 
 class Visited(NamedTuple):
@@ -71,12 +82,15 @@ class WalkItems(ItemSide):
     to the last bit.
     """
 
-    keeps: Array
-    lengths: Array
-    strengths: Array
+    keeps: Annotated[Array, "rank"]
+    lengths: Annotated[Array, "rank"]
+    strengths: Annotated[Array, "rank"]
     prior_level: float
     max_ratings: int
     row_norm: float | None = None
+
+    def is_consistent(self) -> bool:
+        return self.row_norm is None or self.row_norm > 0
 
     @classmethod
     def start(
@@ -152,10 +166,6 @@ class WalkItems(ItemSide):
         return at.indptr, at.items, at.predicted
 
 
-# Numbers in the dense rows of a block, which is 32 megabytes
-BLOCK_NUMBERS = 2**22
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ReplayedItems(ItemSide):
     """Item side of projected gradient descent: the public projection of each step.
@@ -188,14 +198,25 @@ class ReplayedItems(ItemSide):
     own ratings: the very row of the fit, bit for bit, since the fit replays too.
     """
 
-    projections: Array
-    shrinks: Array
-    ranks: NDArray[np.int64]
-    step_sizes: Array
-    radii: Array
+    projections: Annotated[Array, "items", "directions"]
+    shrinks: Annotated[Array, "directions"]
+    ranks: Annotated[NDArray[np.int64], MOST_STEPS]
+    step_sizes: Annotated[Array, "steps"]
+    radii: Annotated[Array, "steps"]
     row_norm: float
     max_ratings: int
-    key: NDArray[np.uint8]
+    key: Annotated[NDArray[np.uint8], 255]
+
+    def is_consistent(self) -> bool:
+        n_steps, ranks = len(self.ranks), self.ranks
+        last = ranks[-1] if n_steps else 0
+        return bool(
+            ranks.sum() == self.projections.shape[1]
+            and last == self.vectors.shape[1]
+            and n_steps <= len(self.step_sizes)
+            and (self.radii > 0).all()
+            and self.row_norm > 0
+        )
 
     def stepped(self, vectors: Array, shrinks: Array) -> ReplayedItems:
         """Return this side with one more projection."""

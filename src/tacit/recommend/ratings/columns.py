@@ -263,15 +263,15 @@ def _plain(column: Any) -> Any:
 
 
 def _is_run(column: Any) -> bool:
-    return pa.types.is_run_end_encoded(column.type)
+    return bool(pa.types.is_run_end_encoded(column.type))
 
 
 def _values(array: Any) -> list[Any]:
     """Return cells as values of Python, None where it has no such value."""
     if pa.types.is_integer(array.type) and not array.null_count:
-        return array.to_numpy().tolist()  # many times faster
+        return list(array.to_numpy().tolist())  # several times faster
     try:
-        return array.to_pylist()
+        return list(array.to_pylist())
     except (ValueError, ArithmeticError):
         return [_value(cell) for cell in array]
 
@@ -288,7 +288,8 @@ def _label(cell: Any) -> Hashable:
         hash(cell)
     except (TypeError, ValueError):  # the latter from spans of time without a unit
         return None
-    return cell
+    found: Hashable = cell
+    return found
 
 
 def _is_missing(label: Hashable) -> bool:
@@ -313,4 +314,5 @@ def _arrow_numbers(array: Any) -> NDArray[np.float64] | None:
     )
     if not (number or len(array) == 0):
         return None
-    return array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    floats = array.cast(pa.float64(), safe=False)
+    return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)

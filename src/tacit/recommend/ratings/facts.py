@@ -32,8 +32,8 @@ class Catalogue:
         Label of each item: integers, or strings. A range has items 0 to n - 1.
     """
 
-    labels: Sequence[int] | Sequence[str]
-    _positions: Mapping[int | str, int] | None = field(default=None, compare=False)
+    labels: Sequence[int | str]
+    _positions: Mapping[Any, int] | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"Catalogue of {len(self)} items"
@@ -48,9 +48,10 @@ class Catalogue:
             return items
         if isinstance(items, Integral):
             at_least(1, items=items)
-            if items > MOST_ITEMS:
+            n_items = int(items)
+            if n_items > MOST_ITEMS:
                 raise ValueError(f"items must be at most {MOST_ITEMS}, got {items!r}.")
-            return cls(range(int(items)))
+            return cls(range(n_items))
         if isinstance(items, Set):
             raise ValueError(
                 "items must be ordered, as item vectors are published in their order, "
@@ -59,7 +60,7 @@ class Catalogue:
         # of a table, parts are the names of its columns
         table = hasattr(items, "columns")
         if items is None or table or isinstance(items, str | bytes | Mapping):
-            labels = None
+            labels: Sequence[int | str] | None = None
         else:
             labels = _plain_labels(items)
         if not labels:
@@ -107,15 +108,16 @@ def integer_id(label: Any) -> int | None:
         return int(label)
     if not isinstance(label, Real | Decimal | np.bool_):
         return None
+    value: Any = label  # int() of any of these is known at run time only
     try:
         # by the float first: a short Decimal may have a billion digits
-        number = int(label) if float(label).is_integer() else None
+        number = int(value) if float(value).is_integer() else None
     except (TypeError, ValueError, ArithmeticError):  # not a finite number
         return None
     return number if number == label else None
 
 
-def _plain_labels(items: Iterable[Any]) -> list[int] | list[str] | None:
+def _plain_labels(items: Iterable[Any]) -> Sequence[int | str] | None:
     """Return labels as Python's own values, or None if they are not labels."""
     try:
         cells = items.tolist() if isinstance(items, np.ndarray) else list(items)

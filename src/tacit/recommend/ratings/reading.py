@@ -37,7 +37,9 @@ if sys.platform != "win32":
 GROUP_USERS = 2**14
 
 Chunk = tuple[NDArray[np.uint16], NDArray[np.int32], NDArray[np.float32]]
-KINDS = (np.dtype(np.uint16), np.dtype(np.int32), np.dtype(np.float32))
+KINDS: tuple[np.dtype[Any], ...] = tuple(
+    np.dtype(kind) for kind in (np.uint16, np.int32, np.float32)
+)
 RATING_BYTES = sum(kind.itemsize for kind in KINDS)
 
 

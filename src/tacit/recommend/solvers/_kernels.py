@@ -42,7 +42,7 @@ def add_outer(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _row(i: int, n_items: int) -> int:
+def _row(i: np.int64, n_items: int) -> np.int64:
     """Return where a row of the triangle begins: entry (i, j) is at j beyond it."""
     return i * n_items - i * (i + 1) // 2
 

@@ -353,7 +353,7 @@ def _initial_vectors(derived: Array, n_starts: int, bound: float, key: bytes) ->
     size = shape[0] * shape[1]
     digest = shake_256(key).digest(size // 8 + 1)
     bits = np.unpackbits(np.frombuffer(digest, dtype=np.uint8))
-    signs = 2.0 * bits[:size].reshape(shape) - 1.0
+    signs: Array = 2.0 * bits[:size].reshape(shape).astype(np.float64) - 1.0
     vectors = START_SIZE / sqrt(n_starts) * bound * signs
     # except columns that are zero, where means were within the noise
     for column in np.flatnonzero(derived.any(axis=0)):

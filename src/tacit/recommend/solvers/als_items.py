@@ -163,9 +163,9 @@ def learned_vectors(
     values = values / 2 + np.sqrt(values**2 - edge**2) / 2
     along = sums.products @ axes
     gains = values * counts[:, None] / (values * counts[:, None] ** 2 + noise[:, None])
-    vectors = gains * along * sums.bound
+    vectors: Array = gains * along * sums.bound
     if synthetic:
-        return np.clip(vectors * sqrt(size), -largest, largest)
+        return (vectors * sqrt(size)).clip(-largest, largest)
     moments = axes.T @ sums.moments @ axes
     lengths, turned = np.linalg.eigh(moments)
     lengths = np.maximum(lengths, LEAST_MOMENT / size)
@@ -177,4 +177,4 @@ def learned_vectors(
     variance = np.diag(spread) + unknown
     values, axes = np.linalg.eigh(variance)
     vectors = vectors @ (axes * np.sqrt(np.maximum(values, LEAST_VARIANCE))) @ axes.T
-    return np.clip(vectors, -largest, largest)
+    return vectors.clip(-largest, largest)

@@ -271,7 +271,7 @@ class FrankWolfeCompletion(CompletionSolver):
             rows = partial(side.unit_residuals, bound=plan.bound)
             vector, values = self._released(
                 plan.directions[t],
-                lambda rows=rows: used.each(rows),
+                partial(used.each, rows),
                 rng,
                 every=k is None,
             )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -222,10 +223,11 @@ class StepLength:
         )
         derivative, curvature = mechanism(total, rng).tolist()
         # with a curvature below its noise, the length would be arbitrary
-        fraction = derivative / max(curvature, NOISES * mechanism.scale) / reach
+        full = max(curvature, NOISES * mechanism.scale)
+        fraction: float = derivative / full / reach
         return min(max(fraction, 0.0), 1.0)
 
 
-def _arrays(block: Callable[[], Visited]) -> tuple[Array, ...]:
+def _arrays(block: Callable[[], Visited]) -> tuple[NDArray[Any], ...]:
     at = block()
     return at.indptr, at.items, at.values, at.predicted, at.others

@@ -14,7 +14,7 @@ from tacit._validate import at_least, at_most, moderate, plain
 from tacit.mechanisms.grid import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, Repeated, calibrate
 from tacit.recommend.items.side import MOST_NUMBERS, check_size, usual_row_norm
-from tacit.recommend.items.steps import ReplayedItems
+from tacit.recommend.items.steps import MOST_STEPS, ReplayedItems
 from tacit.recommend.ratings.facts import RatingFacts
 from tacit.recommend.ratings.table import Ratings, public_key
 from tacit.recommend.solvers.base import CompletionSolver, counted
@@ -36,8 +36,6 @@ SCHEDULES = {"inverse_root": 0.5, "inverse": 1.0}
 LARGEST_STEP = 1.9
 # Norm to which rows are clipped, over the norm of the longest row of ratings
 LARGEST_RADIUS = 2.0
-# Maximum number of steps that can be saved
-MOST_STEPS = 2**16
 
 
 @dataclass(frozen=True)
@@ -259,5 +257,6 @@ def onto_simplex(values: Array, bound: float) -> Array:
     ordered = np.sort(values)[::-1]
     excess = (np.cumsum(ordered) - bound) / np.arange(1, len(values) + 1)
     # the first always is, unless rounding loses the bound
-    n_left = max(1, np.count_nonzero(ordered > excess))
-    return np.maximum(values - excess[n_left - 1], 0.0)
+    n_left = max(1, int(np.count_nonzero(ordered > excess)))
+    nearest: Array = np.maximum(values - excess[n_left - 1], 0.0)
+    return nearest
