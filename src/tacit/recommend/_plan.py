@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -21,7 +22,7 @@ from tacit.solvers import Plan
 __all__ = ["SOLVERS", "CompletionPlan", "check_parameters", "planned_completion"]
 
 # Solvers of the library by the names that `MatrixCompletion` takes
-SOLVERS: dict[str, type[CompletionSolver]] = classes_by(
+SOLVERS: dict[str, Callable[..., CompletionSolver]] = classes_by(
     "name", "tacit.recommend.solvers"
 )
 
