@@ -160,7 +160,7 @@ def walked_regrets(
     """Yield schedule, steps and regret of one repeat, all from one walk."""
     longest = 2 ** max(exponents)
     X, y = rows_of(costs.kind, longest, seed)
-    base = perturbed(costs, "root", longest, WALKED[name]).base
+    base = perturbed(costs, "root", longest, WALKED[name]).iterates
     exact = base.path(base.init(), 1, X, y, np.arange(1, longest + 1))[:, 0]
     rng = as_generator(seed + 10**6)
     for exponent in exponents:

@@ -1,6 +1,6 @@
-"""The state of a stream as bytes: numbers in numpy's format, structure in JSON.
+"""Serialization of states: arrays in numpy's format, structure in JSON.
 
-Nothing is pickled. A state is a tree of dataclasses that were marked with `kept`,
+Nothing is pickled. A state is a tree of dataclasses that were registered with `kept`,
 tuples, dicts, arrays of plain numbers, and plain values.
 """
 
@@ -25,17 +25,17 @@ _KEPT: dict[str, type] = {}
 
 
 class StateDamaged(ValueError):
-    """What was read is not a state that this version wrote."""
+    """Saved state that this version did not write, or that is damaged."""
 
 
 def kept(kind: type[T]) -> type[T]:
-    """Let instances of a dataclass be part of a state that is written and read."""
+    """Register a dataclass whose instances can be part of a saved state."""
     _KEPT[_name(kind)] = kind
     return kind
 
 
 def dumped(state: Any) -> bytes:
-    """Return a state as an archive with its digest; equal states are equal bytes."""
+    """Return a state as an archive with its digest; equal states have equal bytes."""
     arrays: list[np.ndarray[Any, Any]] = []
     structure = json.dumps(_outline(state, arrays)).encode()
     buffer = io.BytesIO()
@@ -69,17 +69,17 @@ def loaded(content: bytes) -> Any:
 
 
 def _name(kind: type) -> str:
-    # with the module, as two of them may call their states the same
+    # with the module, as two modules may have states of the same name
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    # a fixed date, as the archive would hold the time of writing otherwise
+    # a fixed date, as the archive would contain the time of writing otherwise
     archive.writestr(zipfile.ZipInfo(name), content)
 
 
 def _outline(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
-    """Return a node as plain data, with its arrays appended to the list."""
+    """Return a node as plain data, and append its arrays to the list."""
     if node is None or isinstance(node, bool | int | float | str):
         return node
     if isinstance(node, bytes):
@@ -94,7 +94,9 @@ def _outline(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if is_dataclass(node) and _KEPT.get(_name(type(node))) is type(node):
         parts = {f.name: _outline(getattr(node, f.name), arrays) for f in fields(node)}
         return {"state": _name(type(node)), "parts": parts}
-    raise TypeError(f"A state must not hold an object of type {type(node).__name__}.")
+    raise TypeError(
+        f"A state must not contain an object of type {type(node).__name__}."
+    )
 
 
 def _filled(outline: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:

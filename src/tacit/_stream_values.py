@@ -1,7 +1,7 @@
-"""What rows hold, as numbers: nothing that stands in one row changes another.
+"""Conversion of the rows of a stream to numbers, where no row changes another.
 
-A value may be refused at the first step alone, before the charge. Later, what is no
-number is missing. Shapes, and the type of a whole array, are the caller's.
+Only the first step, before the charge, may reject a value. Later, a value that is not a
+number is missing. Shapes, and the type of a whole array, are public.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 NUMBERS = "fiub"
-# From here on whole numbers are not told apart in a column that one missing value turns
-# into floats; dates are whole numbers in some columns and objects in others
+# From here on integers are not distinct in a column that one missing value turns into
+# floats; dates are integers in some columns and objects in others
 NO_LABEL = 2.0**53
 DATES = (date, timedelta, np.datetime64, np.timedelta64)
 SEVERAL = (list, tuple, np.ndarray)
 
 
 def number(cell: Any) -> float:
-    """Return a number as a float, and NaN for whatever is none."""
-    # a span of time is an integer to numpy
+    """Return a number as a float, and NaN for anything else."""
+    # a time difference is an integer to numpy
     if not isinstance(cell, Real | Decimal | np.bool_) or isinstance(
         cell, np.timedelta64
     ):
@@ -53,25 +53,25 @@ def number(cell: Any) -> float:
     try:
         with np.errstate(all="ignore"):
             return float(cell)
-    except Exception:  # whatever a stranger's object raises, it is no number
+    except Exception:  # an arbitrary object that raises is not a number
         return nan
 
 
 def numbers(cells: NDArray[Any]) -> Floats:
-    """Return an array as floats, NaN where a cell is no number."""
+    """Return an array as floats, NaN where a cell is not a number."""
     if cells.dtype.kind in NUMBERS:
         with np.errstate(all="ignore"):  # what does not fit is infinite
             return cells.astype(np.float64, copy=False)
-    if cells.dtype.kind != "O":  # texts, dates, spans of time, complex numbers
+    if cells.dtype.kind != "O":  # strings, dates, time differences, complex numbers
         return np.full(cells.shape, nan)
     found = [number(cell) for cell in cells.flat]
     return np.array(found, dtype=np.float64).reshape(cells.shape)
 
 
 def dense_values(X: Any, *, first: bool = False) -> Floats:
-    """Return features in dense float64, whatever they hold.
+    """Return features in dense float64, whatever their cells are.
 
-    What is no number is refused at the ``first`` step, and missing at later ones.
+    A cell that is not a number is rejected at the ``first`` step, and missing later.
     """
     if sparse.issparse(X):
         if X.dtype.kind not in NUMBERS:
@@ -92,33 +92,34 @@ def _frame_column(column: Any) -> Floats:
     plain = isinstance(column.dtype, np.dtype)
     if not plain and getattr(column.dtype, "kind", "O") not in NUMBERS + "O":
         return np.full(len(column), nan)
-    # columns of other types than numpy's have a mark of their own for what is missing
+    # columns of other types than numpy's have their own marker of missing values
     return numbers(column_cells(column))
 
 
 def float_targets(y: Any, *, first: bool = False) -> Floats:
     """Return targets in float64, NaN where one is missing.
 
-    What is no number is refused at the ``first`` step, and missing at later ones.
+    A target that is not a number is rejected at the ``first`` step, and missing later.
     """
     array = np.asarray(y)
     found = numbers(array)
-    odd = [] if array.dtype.kind in NUMBERS else array[np.isnan(found)].tolist()
-    if first and any(cell is not None for cell in odd):
+    numeric = array.dtype.kind in NUMBERS
+    invalid = [] if numeric else array[np.isnan(found)].tolist()
+    if first and any(cell is not None for cell in invalid):
         raise ValueError("y must hold numbers only.")
     return found
 
 
 def numeric_labels(cells: NDArray[Any]) -> Floats:
-    """Return labels of an array of numbers as `label_of` has them, NaN for none."""
+    """Return labels of an array of numbers as `label_of` has them, else NaN."""
     found = numbers(cells)
     return np.where(np.abs(found) < NO_LABEL, found, nan)
 
 
 def label_of(cell: Any) -> Any:
-    """Return what a label is compared by: a float, a text or another object, or None.
+    """Return the canonical form of a label: a float, a string, an object, or None.
 
-    It depends on the cell alone, in whatever column the cell is. Missing values, dates,
+    It only depends on the cell, in whatever column the cell is. Missing values, dates,
     and numbers of 2**53 and more are no labels.
     """
     if isinstance(cell, DATES):
@@ -129,12 +130,12 @@ def label_of(cell: Any) -> Any:
     try:
         hash(cell)
         return cell if bool(cell == cell) else None
-    except Exception:  # whatever a stranger's object raises, it is no label
+    except Exception:  # an arbitrary object that raises is not a label
         return None
 
 
 def labels_of(cells: NDArray[Any]) -> list[Any]:
-    """Return what each cell is compared by, None or NaN for those without a label."""
+    """Return the canonical form of each cell, None or NaN if it is not a label."""
     if cells.dtype.kind in NUMBERS:
         found: list[Any] = numeric_labels(cells).ravel().tolist()
         return found
@@ -144,11 +145,11 @@ def labels_of(cells: NDArray[Any]) -> list[Any]:
 
 
 def class_positions(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the place of each label among the classes, -1 where it has none."""
+    """Return the index of each label among the classes, -1 for other labels."""
     code = {label: position for position, label in enumerate(labels_of(classes))}
     if len(code) < len(classes) or any(c is None or c != c for c in code):
         raise ValueError(
-            "classes must be texts or numbers below 2**53 in size: dates and longer "
+            "classes must be strings or numbers below 2**53 in size: dates and larger "
             "numbers are not the same in every column."
         )
 
@@ -162,23 +163,23 @@ def class_positions(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]
 
 
 def checked_classes(classes: Any) -> NDArray[Any]:
-    """Return sorted labels, or refuse fewer than two."""
+    """Return sorted labels, or reject fewer than two."""
     found = sorted_classes(classes)
-    class_positions(found, found)  # refuses what no label can be told by
+    class_positions(found, found)  # rejects what has no canonical form
     return found
 
 
 def table_of(X: Any, width: int | None = None) -> Any:
-    """Return rows as something with a shape; cells of lists stay as they are.
+    """Return rows as something with a shape; cells of lists remain as they are.
 
     Parameters
     ----------
     X
         An array, a table, a sparse matrix, or a list of rows.
     width
-        Number of columns at a later step; None at the first. Rows of a list, or of an
-        array of objects, that have another length are missing, also where all do: an
-        error would depend on the length of the last row that has it.
+        Number of columns at a later step; None at the first. Rows of another length in
+        a list or an array of objects are missing, also if all are: an error would
+        depend on the length of the last row that has it.
     """
     X = in_columns(X)
     if width is not None and (is_untyped(X) or _has_other_rows(X, width)):
@@ -187,7 +188,7 @@ def table_of(X: Any, width: int | None = None) -> Any:
         complex_kind = getattr(getattr(X, "dtype", None), "kind", None) == "c"
         return np.full(X.shape, nan) if complex_kind and width is not None else X
     if width is None or not isinstance(X, list):
-        # numpy would read a list with one text in it as texts
+        # numpy would convert a list with one string in it to strings
         return np.asarray(X, dtype=object)
     table = np.full((len(X), width), None, dtype=object)
     for position, row in enumerate(X):
@@ -217,12 +218,12 @@ def _length(row: Any) -> int | None:
 
 
 def column_of(y: Any, *, first: bool = False) -> NDArray[Any]:
-    """Return targets as a vector; their shape or kind may be refused."""
+    """Return targets as a vector; their shape or kind may be rejected."""
     if sparse.issparse(y):
         raise ValueError("y must be dense: sparse labels are not supported.")
     y = y if is_untyped(y) else array_of(y)
     if not first and (is_untyped(y) or (y.dtype.kind == "O" and y.ndim > 0)):
-        # a shape that the cells made would depend on all of them
+        # a shape inferred from the cells would depend on all of them
         cells = list(y)
         column = np.empty(len(cells), dtype=object)
         for position, cell in enumerate(cells):

@@ -218,7 +218,7 @@ def test_one_process_at_a_time_holds_a_stream(ward, run):
             time.sleep(0.01)
         answer = run(*arguments(ward))
         assert answer.code == 2
-        assert "held by another process" in answer.err
+        assert "open in another process" in answer.err
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

@@ -35,8 +35,8 @@ def nothing(ward):
 
 
 BEGUN = {
-    "another epsilon": (nothing, {"epsilon": 2}, (), "epsilon must be as then"),
-    "another horizon": (nothing, {"horizon": 20}, (), "horizon must be as then"),
+    "another epsilon": (nothing, {"epsilon": 2}, (), "epsilon must be unchanged"),
+    "another horizon": (nothing, {"horizon": 20}, (), "horizon must be unchanged"),
     "no seed": (nothing, {}, ("--set", "random_state=null"), "twice"),
     "another person": (nothing, {}, ("--rows-per-person", 2), "; --rows-per-person"),
     "another target": (nothing, {}, ("--target", "pay"), "; --model and --target"),

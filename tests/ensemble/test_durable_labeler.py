@@ -268,7 +268,7 @@ def test_other_rows_are_refused_and_change_nothing(tmp_path, seed):
 )
 def test_other_parameters_are_refused(tmp_path, seed, change, name):
     run(tmp_path / "s", seed)
-    with pytest.raises(OtherParameters, match=f"begun with; {name} must be as then"):
+    with pytest.raises(OtherParameters, match=f"begun with; {name} must be unchanged"):
         DurableLabeler(labeler(**{**FEW, **change}), tmp_path / "s")
     # what changes no answer may be another
     DurableLabeler(labeler(**FEW, n_jobs=1, verbose=True), tmp_path / "s").close()
@@ -334,16 +334,16 @@ def test_one_holder_at_a_time_and_no_answer_past_it(tmp_path, seed):
     X, y, Q, _ = rows_of(seed)
     model = labeler(**FEW)
     with DurableLabeler(model, tmp_path / "s") as durable:
-        with pytest.raises(ValueError, match="held by another DurableLabeler"):
+        with pytest.raises(ValueError, match="belong to another DurableLabeler"):
             DurableLabeler(model, tmp_path / "t")
         durable.fit(X, y)
-        with pytest.raises(ValueError, match=r"labeler in .* is held by another"):
+        with pytest.raises(ValueError, match=r"labeler in .* is open in another"):
             DurableLabeler(labeler(**FEW), tmp_path / "s")
         for way in (lambda: model.label(Q), lambda: model.fit(X, y)):
             with pytest.raises(ValueError, match="held by a DurableLabeler"):
                 way()
         for way in (copy.copy, copy.deepcopy, pickle.dumps):
-            with pytest.raises(TypeError, match="both would go on"):
+            with pytest.raises(TypeError, match="both would continue"):
                 way(durable)
         assert refused_in_a_fork(lambda: durable.label(Q))
         durable.label(Q[:2])

@@ -69,7 +69,7 @@ def same(first, second):
 
 # How a fit came about is not saved, as its plan is no plain data, nor what a stream
 # goes on from
-NOT_SAVED = {"_facts", "_private_stream", "_begun_with"}
+NOT_SAVED = {"_facts", "_private_stream", "_first_parameters"}
 
 
 def assert_same_model(model, again, *, but=()):

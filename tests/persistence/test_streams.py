@@ -39,7 +39,7 @@ def test_a_model_that_was_read_predicts_and_cannot_go_on(model, tmp_path):
     again = load_model(save_model(model, tmp_path / "model"))
     X = rows()
     y = targets(again, X, getattr(again, "classes_", None))
-    with pytest.raises(ValueError, match="holds its last model and cannot go on"):
+    with pytest.raises(ValueError, match="has its last model and cannot continue"):
         again.partial_fit(table(again, X), y)
     # a new stream with its parameters is another matter
     fresh = clone(again)

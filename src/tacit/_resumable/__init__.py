@@ -1,1 +1,1 @@
-"""Folders in which one process keeps a model that resumes, and its one charge."""
+"""Folders in which a model with a single charge survives its process."""

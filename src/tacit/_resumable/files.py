@@ -1,4 +1,4 @@
-"""Files that are whole at every moment, in a folder that one process holds."""
+"""Atomically written files in a private folder that one process locks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ else:
 
 __all__ = ["folder_path", "locked", "made", "placed"]
 
-# A link that was put in the place of a file is not followed
+# A link in place of a file is not followed
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-# Names of what the library keeps in private folders; anything else is the user's
+# Names of the library's files in private folders; anything else is the user's
 KEPT = re.compile(
     r"(lock|private-.+|answers-\d+|teachers|teachers\.json|labeler|pool\.json)"
     r"(\.partial)?"
@@ -28,7 +28,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def folder_path(folder: Any, name: str = "folder") -> Path:
-    """Return where a folder is, also after the process goes to another one."""
+    """Return the absolute path of a folder, also after a change of directory."""
     given = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
     if not isinstance(given, str) or not given:
         raise ValueError(f"{name} must be the path of a folder, got {folder!r}.")
@@ -36,10 +36,10 @@ def folder_path(folder: Any, name: str = "folder") -> Path:
 
 
 def made(folder: Path, name: str = "folder") -> None:
-    """Make a folder that only its owner can read, or restrict an existing one to that.
+    """Make a folder that only its owner can read, or restrict an existing one.
 
     An existing folder is rejected if another user owns it, or if others can read it
-    and it holds files of something else: restricting it could lock those users out.
+    and it contains other files: restricting it could lock those users out.
     """
     if not folder.is_dir():
         folder.mkdir(mode=0o700, parents=True)
@@ -49,7 +49,7 @@ def made(folder: Path, name: str = "folder") -> None:
 
 
 def _restrict(folder: Path, name: str) -> None:
-    """Take the permissions of other users from a folder and from what is kept in it."""
+    """Remove the permissions of other users from a folder and from its files."""
     # through one handle, as the path may name another folder a moment later
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -64,7 +64,7 @@ def _restrict(folder: Path, name: str) -> None:
         if found.st_mode & OTHERS:
             if not all(KEPT.fullmatch(entry.name) for entry in inside):
                 raise ValueError(
-                    f"{name} {folder} holds other files and is open to other users "
+                    f"{name} {folder} contains other files and is open to other users "
                     f"(mode {stat.S_IMODE(found.st_mode):04o}); give a new or empty "
                     "folder, or restrict it yourself with `chmod 700`."
                 )
@@ -77,7 +77,7 @@ def _restrict(folder: Path, name: str) -> None:
 
 
 def _restrict_entry(entry: os.DirEntry[str], parent: int, folder: Path) -> None:
-    """Take the permissions of other users from a file or folder, but from no link."""
+    """Remove the permissions of other users from a file or folder, but not a link."""
     mode = entry.stat(follow_symlinks=False).st_mode
     if not (mode & OTHERS and (stat.S_ISREG(mode) or stat.S_ISDIR(mode))):
         return
@@ -101,9 +101,14 @@ def _set_mode(handle: int, mode: int, name: str) -> None:
 
 
 def locked(path: Path, rejection: str) -> int:
-    """Return a handle that keeps other processes out until it is closed.
+    """Return a handle that locks other processes out until it is closed.
 
-    ``refusal`` says what to do where it is held already.
+    Parameters
+    ----------
+    path
+        File of the lock.
+    rejection
+        Message of the error if it is locked already.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINKS, 0o600)
     try:
@@ -120,7 +125,7 @@ def locked(path: Path, rejection: str) -> int:
 
 
 def placed(path: Path, content: bytes) -> None:
-    """Put a file in the place of another, whole and flushed, or leave the other."""
+    """Replace a file by another that is complete and flushed, or leave it."""
     # one name, as the lock keeps others out: what a kill leaves is removed
     partial = path.with_name(f"{path.name}.partial")
     partial.unlink(missing_ok=True)
@@ -140,7 +145,7 @@ def placed(path: Path, content: bytes) -> None:
 
 
 def _settle(folder: Path) -> None:
-    """Have the names in a folder reach the disk, where a folder can be opened."""
+    """Flush the names in a folder to disk, where a folder can be opened."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)

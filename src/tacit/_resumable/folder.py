@@ -1,4 +1,4 @@
-"""A folder that one object of one process holds, and what is charged for it."""
+"""Folder that one object of one process locks, with the record of its charge."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ STATE, LOCK = "private-state", "lock"
 
 
 class LockedFolder(ABC):
-    """One model that goes on in a folder, and its one charge.
+    """Model with a single charge that is resumed from a folder.
 
-    A subclass names the attribute of the model that is private and goes on, and says
-    how a record is shown again.
+    A subclass names the private attribute of the model that is resumed, and restores a
+    record.
 
     Parameters
     ----------
     model
-        What goes on. While it is held it goes on through this object alone.
+        Model to resume. It only continues through this object until `close`.
     folder
-        Where the record is kept.
+        Folder of the record.
     ledger
-        Account to charge; None opens one for this model alone.
+        Ledger to charge; None creates one for this model.
     """
 
     _kind: RecordKind
-    _goes_on: str
+    _resumed: str
 
     def __init__(
         self, model: Any, folder: str | os.PathLike[str], ledger: Ledger | None
@@ -58,7 +58,7 @@ class LockedFolder(ABC):
         if ledger is not None and not isinstance(ledger, Ledger):
             raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
         self._model: Any = model
-        # [durable:place] records are of one folder, wherever the process goes
+        # [durable:place] records are in one folder, also after a change of directory
         self.folder = folder_path(folder)
         self.ledger = ledger
         self.identity: str | None = None
@@ -68,14 +68,14 @@ class LockedFolder(ABC):
         made(self.folder)
         self._lock: int | None = locked(
             self.folder / LOCK,
-            f"The {self._kind.noun} in {self.folder} is held by another process, or by "
-            "an object in this one; close it there first.",
+            f"The {self._kind.noun} in {self.folder} is open in another process, or in "
+            "another object of this one; close it there first.",
         )
         try:
             # one operation, which no other thread can come between
             if model.__dict__.setdefault("_holder", self) is not self:
                 raise ValueError(
-                    f"{self._kind.parameter} must not be held by another "
+                    f"{self._kind.parameter} must not belong to another "
                     f"{type(self).__name__}."
                 )
             self._resume()
@@ -85,15 +85,15 @@ class LockedFolder(ABC):
 
     @abstractmethod
     def _parameters(self) -> dict[str, str]:
-        """Return what the model must be gone on with, in words."""
+        """Return the parameters that the model must be resumed with, as strings."""
 
     @abstractmethod
     def _planned(self, found: dict[str, Any]) -> Any:
-        """Return the plan of a record, made anew."""
+        """Return a new plan for a record."""
 
     @abstractmethod
     def _restore(self, planned: Any, found: dict[str, Any]) -> None:
-        """Show the step that is on the disk."""
+        """Show the step that is on disk."""
 
     @staticmethod
     def exists(folder: str | os.PathLike[str]) -> bool:
@@ -101,13 +101,13 @@ class LockedFolder(ABC):
         return (folder_path(folder) / STATE).exists()
 
     def close(self) -> None:
-        """Let another process go on; the model shows what it did, and cannot."""
+        """Let another process resume; the model keeps its last release only."""
         with alone(self):
             if self._lock is None:
                 return
-            # [durable:held] whoever has the model has no state to go on from
+            # [durable:held] the model alone has no state to continue from
             if vars(self._model).get("_holder") is self:
-                for name in ("_holder", self._goes_on):
+                for name in ("_holder", self._resumed):
                     vars(self._model).pop(name, None)
             os.close(self._lock)
             self._lock = None
@@ -120,13 +120,13 @@ class LockedFolder(ABC):
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
         raise TypeError(
-            f"A {type(self).__name__} cannot be copied or pickled, as both would go "
-            "on; open the folder in the process that goes on, or copy its "
+            f"A {type(self).__name__} cannot be copied or pickled, as both would "
+            "continue; open the folder in the process that continues, or copy its "
             f"{self._kind.parameter}."
         )
 
     def _charge_label(self, identity: str) -> str:
-        """Return what the charge is called."""
+        """Return the label of the charge."""
         return f"{type(self._model).__name__} {self._kind.noun} {identity}"
 
     def _require_own(self) -> None:
@@ -138,41 +138,41 @@ class LockedFolder(ABC):
                 f"This {noun} belongs to the process that opened it; close it there, "
                 "and open the folder here."
             )
-        if vars(self._model).get(self._goes_on) is not self._private_shown:
+        if vars(self._model).get(self._resumed) is not self._private_shown:
             raise ValueError(
-                f"The {self._kind.parameter} is not at the step that is on the disk; "
+                f"The {self._kind.parameter} is not at the step that is on disk; "
                 f"close this {noun}, and open the folder again with a new "
                 f"{self._kind.parameter}."
             )
 
     def _drawn(self) -> tuple[str, bytes]:
-        """Return the identity and the key, new ones if none are on the disk."""
+        """Return the identity and the key on disk, or new ones."""
         if self.identity is None:
             return secrets.token_hex(16), secret_key(self._model.random_state)
         return self.identity, self._private_key
 
     def _begin(self, identity: str, key: bytes) -> None:
-        """Put the identity and the key on the disk, right before the charge.
+        """Write the identity and the key to disk, right before the charge.
 
-        What is refused before it leaves a folder that is bound to no parameters.
+        An error before it leaves a folder that is bound to no parameters.
         """
         if self.identity is None:
             # [durable:identity] a charge that a killed process made is found by it
             self._write_record(identity, key, n_steps=0)
             self.identity, self._private_key = identity, key
 
-    def _standing_charge(self) -> Entry | None:
-        """Return the charge of this model that stands in the ledger, if any."""
+    def _recorded_charge(self) -> Entry | None:
+        """Return the charge of this model in the ledger, if any."""
         if self.ledger is None or self.identity is None:
             return None
         label = self._charge_label(self.identity)
         entries = self.ledger.report().entries
-        # what the charge is for may stand before the label
+        # the purpose of the charge may precede the label
         own = (entry for entry in entries if entry.label.endswith(label))
         return next(own, None)
 
     def _write_record(self, identity: str, key: bytes, **parts: Any) -> None:
-        """Write a record in the place of the one before."""
+        """Replace the record on disk."""
         record = {
             "format": self._kind.format,
             "version": VERSION,
@@ -184,7 +184,7 @@ class LockedFolder(ABC):
         placed(self.folder / STATE, dumped(record))
 
     def _facts(self, planned: Any) -> dict[str, Any]:
-        """Return what a record holds of the plan, the columns and the report."""
+        """Return the parts of a record on the plan, the columns and the report."""
         names = getattr(self._model, "feature_names_in_", None)
         return {
             "plan": fingerprint(planned),
@@ -194,7 +194,7 @@ class LockedFolder(ABC):
         }
 
     def _resume(self) -> None:
-        """Show what is on the disk, if anything is."""
+        """Show the step on disk, if any."""
         found = self._found()
         if found is None or found["n_steps"] == 0:
             return
@@ -206,8 +206,8 @@ class LockedFolder(ABC):
             planned = self._planned(found)
             if fingerprint(planned) != found["plan"]:
                 raise ValueError(
-                    f"The {self._kind.noun} in {self.folder} was planned otherwise; go "
-                    "on with the versions of tacit and its dependencies that began it."
+                    f"The {self._kind.noun} in {self.folder} has another plan; resume "
+                    "it with the versions of tacit and its dependencies that began it."
                 )
             with self._damage_rejected():
                 report = json.loads(found["privacy"])
@@ -216,14 +216,14 @@ class LockedFolder(ABC):
 
     @contextmanager
     def _damage_rejected(self) -> Iterator[None]:
-        """Refuse a record that something cannot be made of."""
+        """Report a record that cannot be restored as damaged."""
         try:
             yield
         except Exception:  # a state of other parts can fail in any way
             raise damaged(self.folder / STATE, self._kind) from None
 
     def _found(self) -> dict[str, Any] | None:
-        """Return the record on the disk, if there is one, or refuse it."""
+        """Return the record on disk, if there is one, or reject it."""
         path = self.folder / STATE
         try:
             content = path.read_bytes()
@@ -235,10 +235,10 @@ class LockedFolder(ABC):
         if differ:
             raise OtherParameters(self.folder, differ, self._kind)
         self.identity, self._private_key = found["identity"], found["key"]
-        unasked = found["n_steps"] == 0 or self.ledger is None
-        if not unasked and self._standing_charge() is None:
+        unchecked = found["n_steps"] == 0 or self.ledger is None
+        if not unchecked and self._recorded_charge() is None:
             raise ValueError(
-                "ledger must be the one that was charged at the first step, where the "
-                "charge must stand, or None."
+                "ledger must be the one that was charged at the first step and still "
+                "has the charge, or None."
             )
         return found

@@ -1,4 +1,4 @@
-"""What is kept on the disk: told from damage, and from what others keep."""
+"""Records on disk: their format, and how damage and other files are detected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 Parts = dict[str, tuple[type, ...]]
 
-# Of all formats; this version of the library writes and reads it
+# Version of all formats that this version of the library writes and reads
 VERSION = 1
 # Parts of a record, with their types
 BEGUN: Parts = {
@@ -49,18 +49,18 @@ STEPPED: Parts = {
 
 @dataclass(frozen=True)
 class RecordKind:
-    """What files of one kind hold, and what refusals call it.
+    """Kind of record: its parts, and its words in errors.
 
     Parameters
     ----------
     noun
-        What is in the folder.
+        Word for the content of the folder.
     parameter
-        What the object is called that goes on with it.
+        Name of the parameter that resumes it.
     format
-        What a file is marked with.
+        Format marker of a file.
     stepped
-        Parts of a record with steps that other kinds do not have.
+        Additional parts of a record with steps.
     """
 
     noun: str
@@ -69,35 +69,35 @@ class RecordKind:
     stepped: Parts
 
 
-# Where an object lives, which differs from process to process
+# Memory address of an object, which differs from process to process
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class OtherParameters(ValueError):
-    """Something was to be gone on with parameters that it was not begun with."""
+    """Parameters differ from those that a record was begun with."""
 
     def __init__(self, folder: Path, names: list[str], kind: RecordKind) -> None:
         super().__init__(
             f"{kind.parameter} must have the parameters that the {kind.noun} in "
-            f"{folder} was begun with; {', '.join(names)} must be as then."
+            f"{folder} was begun with; {', '.join(names)} must be unchanged."
         )
         self.names = names
 
 
 def public_parameters(model: Any) -> dict[str, str]:
-    """Return what a model must be gone on with, in words; no seed."""
+    """Return the parameters to resume a model with, as strings and without a seed."""
     given = model.get_params(deep=False)
     seed = given.pop("random_state", None)
     return {
         "estimator": type(model).__name__,
         **{name: ADDRESS.sub("", repr(_bare(part))) for name, part in given.items()},
-        # whether there is a seed is reported, so that it must stay true
+        # reports state whether there is a seed, which must remain true
         "random_state": "fixed" if is_seeded(seed) else "fresh",
     }
 
 
 def _bare(value: Any) -> Any:
-    """Return a parameter in one of the ways in which it may be given."""
+    """Return a parameter in a canonical form."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, np.ndarray | np.generic):
@@ -110,12 +110,12 @@ def _bare(value: Any) -> Any:
 
 
 def fingerprint(planned: Any) -> str:
-    """Return what tells a plan from another, as plans are plain data."""
+    """Return a digest that identifies a plan, which is plain data."""
     return sha256(ADDRESS.sub("", repr(planned)).encode()).hexdigest()
 
 
 def understood(path: Path, content: bytes, kind: RecordKind) -> dict[str, Any]:
-    """Return the state that a file holds, or refuse it in one sentence."""
+    """Return the record of a file, or reject it in one sentence."""
     try:
         found = loaded(content)
     except StateDamaged:
@@ -126,7 +126,7 @@ def understood(path: Path, content: bytes, kind: RecordKind) -> dict[str, Any]:
     if type(version) is int and version != VERSION:
         raise StateDamaged(
             f"{path} has format {version}, and this version of tacit reads "
-            f"{VERSION}: go on with the version that wrote it."
+            f"{VERSION}: resume it with the version that wrote it."
         )
     if not _holds(found, {"version": (int,), **BEGUN}):
         raise damaged(path, kind)
@@ -137,10 +137,11 @@ def understood(path: Path, content: bytes, kind: RecordKind) -> dict[str, Any]:
 
 
 def damaged(path: Path, kind: RecordKind) -> StateDamaged:
-    """Return the refusal of a file that is not what was written."""
+    """Return the error of a file that differs from what was written."""
     return StateDamaged(
-        f"{path} is damaged, and nothing goes on without it: put a whole copy of the "
-        f"folder back, or begin a {kind.noun} in another, which is charged anew."
+        f"{path} is damaged, and the {kind.noun} cannot be resumed without it: restore "
+        f"a complete copy of the folder, or begin a {kind.noun} in another, which is "
+        "charged again."
     )
 
 

@@ -128,7 +128,7 @@ def opened_stream(model: Any, state: Path, ledger: Any) -> DurableStream:
             options = [FIXED.get(name, f"--set {name}") for name in other.names]
         raise Rejected(
             f"The stream in {state} was begun with other options; "
-            f"{', '.join(options)} must be as then."
+            f"{', '.join(options)} must be unchanged."
         ) from None
 
 

@@ -103,7 +103,7 @@ class DurableLabeler(LockedFolder):
     """
 
     _kind = LABELER
-    _goes_on = "_private_labeler_state"
+    _resumed = "_private_labeler_state"
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class DurableLabeler(LockedFolder):
                 self._check_same_rows(X, y, ids)
                 return self
             identity, key = self._drawn()
-            entry = self._standing_charge()
+            entry = self._recorded_charge()
             start = FitStart(
                 self._charge_label(identity),
                 key,

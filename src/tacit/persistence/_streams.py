@@ -14,7 +14,10 @@ from tacit.persistence._json import checked_keys
 from tacit.persistence._linear import capture_linear, restore_linear
 from tacit.persistence._values import array_from, array_to, decode, encode
 from tacit.streaming._terms import StreamTerms
-from tacit.streaming.incremental._refit_learner import prepared_estimator, spending
+from tacit.streaming.incremental._refit_learner import (
+    fit_parameters,
+    prepared_estimator,
+)
 
 __all__ = [
     "capture_experts",
@@ -49,9 +52,9 @@ def restore_learned(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> N
     expected: tuple[tuple[int, ...], tuple[int, ...]] = (p,), ()
     if "classes" in fitted:
         labels = array_from(fitted["classes"], "'classes'")
-        if estimator.classes is None:  # they were told with the first rows
+        if estimator.classes is None:  # they were given with the first rows
             estimator._given_classes = labels
-        known = estimator._classes()
+        known = estimator._public_classes()
         if labels.dtype != known.dtype or labels.tolist() != known.tolist():
             raise ModelFileError("'classes' must be those of the parameters, in order.")
         outputs = 1 if len(labels) == 2 else len(labels)
@@ -59,8 +62,7 @@ def restore_learned(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> N
     coef, intercept = arrays["coef"], arrays["intercept"]
     if (coef.shape, intercept.shape) != expected:
         raise ModelFileError("weights.npz does not fit the features and the classes.")
-    estimator._bounds()  # refuses parameters that bound no rows
-    estimator._constant()
+    estimator._reader()  # rejects parameters that bound no rows
     if labels is not None:
         estimator.loss_ = _loss(fitted["loss"], expected[0][0])
         estimator.classes_ = labels
@@ -116,7 +118,7 @@ def restore_refitted(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> 
     rows, last = fitted["expected_rows"], fitted["last_refit"]
     if type(rows) is not int or rows < 1:
         raise ModelFileError("'expected_rows' must be a number of rows.")
-    model.set_params(**spending(guarantee, rows))
+    model.set_params(**fit_parameters(guarantee, rows))
     model.n_features_in_ = estimator.n_features_in_
     model.privacy_ = estimator.privacy_
     if names is not None:
@@ -126,7 +128,7 @@ def restore_refitted(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> 
     if type(last) is not int or not 0 <= last <= estimator._n_steps:
         raise ModelFileError("'last_refit' must be a step that was taken, or 0.")
     estimator.last_refit_ = last
-    estimator._hold(model)
+    estimator._show_model(model)
 
 
 def capture_keys(model: Any) -> set[str]:

@@ -1,4 +1,4 @@
-"""A stream that survives its process: each step is on the disk before it is shown."""
+"""Durable streams: each step is on disk before it is shown."""
 
 from __future__ import annotations
 
@@ -26,35 +26,34 @@ STREAM = RecordKind(
 
 
 class DurableStream(LockedFolder):
-    """A stream in a folder, to go on with after a restart.
+    """Stream in a folder, which can be resumed after a restart.
 
     Parameters
     ----------
     model
-        An estimator of `tacit.streaming` or `tacit.streaming` that was not fitted, with
-        the same parameters each time. Its ``random_state`` is asked at the first step
-        alone. It takes no rows but through the stream; after `close` it predicts and
-        cannot go on.
+        An estimator of `tacit.streaming` that was not fitted, with the same parameters
+        each time. Its ``random_state`` is only used at the first step. It only takes
+        rows through the stream; after `close` it predicts and cannot continue.
     folder
-        Where the state is kept. It is secret: whoever reads it knows exact sums of
-        rows and the key of the noise. Only its owner can read it: an existing folder is
-        restricted to its owner, or rejected where this is not possible.
+        Folder of the state. It is secret: whoever reads it knows exact sums of rows and
+        the key of the noise. Only its owner can read it: an existing folder is
+        restricted to its owner, or rejected if this is not possible.
     ledger
-        Account to charge at the first step; None opens one for this stream alone.
-        After a restart, the same or None.
+        Ledger to charge at the first step; None creates one for this stream. After a
+        restart, the same or None.
 
     Notes
     -----
     **Guarantee.** A step is written and flushed before its model can be read, together
     with ``position``. A process that is killed leaves the last step or the one before;
     the step then taken again, with the same rows, releases the same numbers. The
-    charge carries an identity that was on the disk before it, so that it is made once.
-    One process at a time holds the folder, and takes one step at a time. See the page
-    on durable streams of the guarantees.
+    charge has an identity that was on disk before it, so that it is made once. One
+    process at a time locks the folder, and takes one step at a time. See the page on
+    durable streams of the guarantees.
 
-    A copy of the folder is another stream with the same past. Going on with both
-    spends twice: noise is drawn anew where their rows differ, and one charge pays for
-    one of them. So does an older copy that is put back and given other rows.
+    A copy of the folder is another stream with the same past. Continuing both spends
+    twice: their noise is independent where their rows differ, and one charge covers one
+    of them. The same holds for an older copy that is restored and given other rows.
 
     Examples
     --------
@@ -63,18 +62,18 @@ class DurableStream(LockedFolder):
     >>> from tacit.streaming import OnlineLinearRegression
     >>> from tacit.streaming import DurableStream
     >>> model = OnlineLinearRegression(1.0, 1e-6, horizon=10, y_range=(0.0, 1.0))
-    >>> with TemporaryDirectory() as place:
-    ...     with DurableStream(model, place + "/ward") as stream:
+    >>> with TemporaryDirectory() as folder:
+    ...     with DurableStream(model, folder + "/ward") as stream:
     ...         _ = stream.partial_fit(np.ones((5, 2)) / 2, np.ones(5))
-    ...     # another process goes on where this one was stopped
+    ...     # another process resumes where this one stopped
     ...     again = OnlineLinearRegression(1.0, 1e-6, horizon=10, y_range=(0.0, 1.0))
-    ...     with DurableStream(again, place + "/ward") as stream:
+    ...     with DurableStream(again, folder + "/ward") as stream:
     ...         print(stream.n_steps, bool((again.coef_ == model.coef_).all()))
     1 True
     """
 
     _kind = STREAM
-    _goes_on = "_private_stream"
+    _resumed = "_private_stream"
 
     def __init__(
         self,
@@ -89,7 +88,7 @@ class DurableStream(LockedFolder):
                 f"{type(model).__name__}."
             )
         if hasattr(model, "_n_steps"):
-            raise ValueError("model must not be fitted: the folder says where it is.")
+            raise ValueError("model must not be fitted: its state is in the folder.")
         self.position: Any = None
         super().__init__(model, folder, ledger)
 
@@ -100,47 +99,48 @@ class DurableStream(LockedFolder):
 
     @property
     def n_steps(self) -> int:
-        """Steps that are on the disk."""
+        """Number of steps on disk."""
         progress = self._private_shown
         return 0 if progress is None else progress.n_steps
 
     def partial_fit(self, X: Any, y: Any, *, position: Any = None) -> DurableStream:
-        """Take one step, and return when it is on the disk.
+        """Take one step, and return when it is on disk.
 
-        What fails leaves the model and the stream at the step before: the same rows,
-        tried again, release the same numbers.
+        A step that fails leaves the model and the stream at the step before: the same
+        rows, tried again, release the same numbers.
 
         Parameters
         ----------
         X, y
             Rows of the step, as for the model.
         position
-            Plain data that says up to where rows were taken, kept with the step.
+            Plain data for the caller, kept with the step: up to where rows were taken.
         """
         with alone(self):
             self._require_own()
             position = _json.plain(position, "position")
             identity, key = self._drawn()
-            entry = None if self.n_steps else self._standing_charge()
-            self._model._step(
-                X,
-                y,
-                self.ledger,
-                self._charge_label(identity),
-                holder=self,
-                keep=partial(self._keep, position, entry),
-                entry=entry,
-                key=key,
-                begin=partial(self._begin, identity, key),
-            )
+            entry = None if self.n_steps else self._recorded_charge()
+            with self._model._exclusive_step(holder=self):
+                progress = self._model._next(
+                    X,
+                    y,
+                    self.ledger,
+                    self._charge_label(identity),
+                    entry=entry,
+                    key=key,
+                    begin=partial(self._begin, identity, key),
+                )
+                self._keep(position, entry, progress)
+                self._model._show(progress)
         return self
 
     def _keep(self, position: Any, entry: Entry | None, progress: Progress) -> None:
-        """Write a step that no one has seen; it is shown after this."""
+        """Write a step to disk, before it is shown."""
         if entry is not None and entry.event != progress.planned.event:
             raise ValueError(
                 "X must have as many columns as the rows that this stream was charged "
-                "for, before it was interrupted."
+                "for before it was interrupted."
             )
         assert self.identity is not None  # begun before the first step
         self._write_record(

@@ -1,8 +1,13 @@
-"""Linear models on streams: bounded rows in, coefficients out."""
+"""Linear models on streams: how rows are clipped, and how weights predict."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,157 +26,249 @@ from tacit._stream_values import (
     dense_values,
     float_targets,
 )
+from tacit.convex import Loss
 from tacit.data import RowBounds
+from tacit.privacy import Ledger
 from tacit.solvers import Problem
-from tacit.streaming._model import StreamModel
+from tacit.streaming._terms import PlannedStream, StreamTerms
 
-__all__ = ["StreamClassifierMixin", "StreamLinearModel", "StreamRegressorMixin"]
+__all__ = [
+    "ClassLabels",
+    "LinearReader",
+    "StreamClassifier",
+    "StreamRegressor",
+    "TargetRange",
+]
+
+Array = NDArray[np.float64]
 
 # The constant feature, in units of the bound on a row
 INTERCEPT_FRACTION = 0.5
-# Targets over features: beyond, a sum of squared residuals with its noise may be
+# Maximum ratio of targets to features: beyond, a noisy sum of squared residuals may be
 # infinite
 MAX_DERIVATIVE = 1e120
 
 
-class StreamLinearModel(StreamModel):
-    """Rows within ``x_norm``, a constant feature, and weights shown as coefficients."""
+@dataclass(frozen=True)
+class TargetRange:
+    """Public range of targets, which are centered and scaled to [-1, 1].
 
-    def _constant(self):
-        """Return the value of the constant feature, or None."""
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise ValueError(
-                f"fit_intercept must be True or False, got {self.fit_intercept!r}."
-            )
-        return self.x_norm * INTERCEPT_FRACTION if self.fit_intercept else None
+    Parameters
+    ----------
+    low, high
+        Ends of the range.
+    center, scale
+        Target that becomes zero, and distance from it that becomes one.
+    """
 
-    def _problem(self, loss, terms, n_features):
-        """Return the problem of a stream, without a penalty."""
-        bounds, constant = self._bounds(), self._constant()
-        if constant is not None:
-            bounds = bounds.with_intercept(constant)
-        return Problem(
-            loss,
-            bounds,
-            terms.n_rows,
-            n_features + (constant is not None),
-            constant=constant,
+    low: float
+    high: float
+    center: float
+    scale: float
+
+    @classmethod
+    def of(cls, y_range: Any, fit_intercept: bool) -> TargetRange:
+        """Return the range of an estimator."""
+        low, high = public_range(y_range)
+        # without an intercept zero must stay zero
+        center = low + (high - low) / 2 if fit_intercept else 0.0
+        return cls(low, high, center, max(high - center, center - low))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Clipping of targets, in words."""
+        return (f"targets are clipped to [{self.low:g}, {self.high:g}]",)
+
+    def encoded(self, y: Any, *, first: bool) -> tuple[Array, NDArray[np.bool_]]:
+        """Return targets in [-1, 1], and which of them are numbers."""
+        values = float_targets(y, first=first)
+        usable = np.isfinite(values)
+        values = np.clip(np.where(usable, values, self.center), self.low, self.high)
+        return np.clip((values - self.center) / self.scale, -1.0, 1.0), usable
+
+
+@dataclass(frozen=True)
+class ClassLabels:
+    """Public class labels: -1 and 1 for two of them, codes for more.
+
+    Parameters
+    ----------
+    classes
+        Sorted labels. The bounds of the same reader have them as plain values, to
+        compare plans by.
+    seen
+        Whether they came with the first rows.
+    """
+
+    classes: NDArray[Any] = field(repr=False, compare=False)
+    seen: bool = False
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Where the labels are from, in words."""
+        if not self.seen:
+            return ()
+        return ("the set of labels is public (given or seen with the first rows)",)
+
+    def encoded(self, y: Any, *, first: bool) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return labels as the loss expects them, and which of them are known."""
+        positions = class_positions(self.classes, y)
+        two = len(self.classes) == 2
+        return (2.0 * positions - 1.0 if two else positions), positions >= 0
+
+
+@dataclass(frozen=True)
+class LinearReader:
+    """Rows clipped to their bound, with a constant feature, and encoded targets.
+
+    Parameters
+    ----------
+    bounds
+        Bounds on the features of a row.
+    constant
+        Value of the constant feature, or None.
+    targets
+        Encoding of the targets.
+    keep
+        Which rows count, from clipped features; None for all.
+    """
+
+    bounds: RowBounds
+    constant: float | None
+    targets: TargetRange | ClassLabels
+    keep: Callable[[Array], NDArray[np.bool_]] | None = None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Clipping of rows and targets, in words."""
+        norm = self.bounds.x_norm
+        return (
+            f"rows are clipped to L2 norm {norm:g} (chosen without looking at the "
+            "data)",
+            *self.targets.assumptions,
         )
 
-    def _row_assumptions(self):
-        """Return what the guarantee assumes of rows."""
-        norm = self._bounds().x_norm
-        return (f"rows are shortened to norm {norm:g}, set without the data",)
-
-    def _integer_targets(self, X, y):
-        # a table is all there before the charge, so that bad values can be refused
-        y = checked_targets(y, X.shape[0], labels=is_classifier(self))
-        checked_values(X, accept_sparse=True)
-        return y
-
-    def _leaf(self, X, y):
-        """Return features with the constant, and targets; zeros for unusable rows."""
-        X = dense_values(X, first=self._is_first())
-        targets, usable = self._targets(y)
-        usable = usable & np.isfinite(X).all(axis=1)
-        # in the order of rows, so that a norm is summed up alike whatever the table was
-        X = np.ascontiguousarray(np.where(usable[:, None], X, 0.0))
-        X = self._bounds().clip(X)
-        constant = self._constant()
+    def problem(self, loss: Loss, terms: StreamTerms, n_features: int) -> Problem:
+        """Return the problem of a stream, without a penalty."""
+        bounds, constant = self.bounds, self.constant
         if constant is not None:
-            X = np.column_stack([X, np.where(usable, constant, 0.0)])
-        # [streams:unusable] a row that cannot be used is zero whatever it holds
-        return np.ascontiguousarray(X), np.where(usable, targets, 0)
+            bounds = bounds.with_intercept(constant)
+        n_columns = n_features + (constant is not None)
+        return Problem(loss, bounds, terms.n_rows, n_columns, constant=constant)
 
-    def _parts(self, weights):
-        """Return the weights of the features and the intercepts, from all weights."""
-        constant = self._constant()
-        if constant is None:
+    def read(self, X: Any, y: Any, *, first: bool) -> tuple[Array, NDArray[Any]]:
+        """Return clipped rows with the constant, and targets; zeros if unusable."""
+        X = dense_values(X, first=first)
+        targets, usable = self.targets.encoded(y, first=first)
+        usable = usable & np.isfinite(X).all(axis=1)
+        # in C order, so that a norm is summed in one order whatever the table was
+        X = np.ascontiguousarray(np.where(usable[:, None], X, 0.0))
+        X = self.bounds.clip(X)
+        kept = usable if self.keep is None else self.keep(X)
+        if self.constant is not None:
+            X = np.column_stack([X, np.where(usable, self.constant, 0.0)])
+        # [streams:unusable] an unusable row is zero whatever its values are
+        X, targets = np.ascontiguousarray(X), np.where(usable, targets, 0)
+        if self.keep is None:
+            return X, targets
+        # [incremental:keep] row by row, so that one row only decides about itself
+        return np.where(kept[:, None], X, 0.0), np.where(kept, targets, 0.0)
+
+    def split(self, weights: Array) -> tuple[Array, Array]:
+        """Return the weights of the features, and the intercepts."""
+        if self.constant is None:
             return weights, np.zeros(weights.shape[1])
-        return weights[:-1], weights[-1] * constant
-
-    def _scores(self, X):
-        """Return the margins of rows within the bounds."""
-        check_is_fitted(self)
-        X = listed(X)
-        checked_shape(self, X, fitting=False, accept_sparse=True)
-        X = checked_values(X, accept_sparse=True)
-        return self._bounds().clip(X) @ self.coef_.T + self.intercept_
-
-    def __sklearn_tags__(self):
-        """Tell scikit-learn that sparse rows are fine."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+        return weights[:-1], weights[-1] * self.constant
 
 
-class StreamRegressorMixin(RegressorMixin):
-    """Targets within a public range, centered and scaled by it inside."""
+def constant_feature(x_norm: float, fit_intercept: Any) -> float | None:
+    """Return the value of the constant feature, or None."""
+    if not isinstance(fit_intercept, bool | np.bool_):
+        raise ValueError(f"fit_intercept must be True or False, got {fit_intercept!r}.")
+    return x_norm * INTERCEPT_FRACTION if fit_intercept else None
 
-    def _bounds(self):
-        bounds, (_, scale) = RowBounds(self.x_norm), self.target_unit()
-        if scale / min(bounds.x_norm, 1.0) > MAX_DERIVATIVE:
+
+def checked_table(model: Any, X: Any, y: Any) -> NDArray[Any]:
+    """Return the targets of a whole table, whose values may be rejected.
+
+    All of it is there before the charge, so that an error leaks nothing.
+    """
+    targets = checked_targets(y, X.shape[0], labels=is_classifier(model))
+    checked_values(X, accept_sparse=True)
+    return targets
+
+
+class StreamRegressor(RegressorMixin):
+    """Mixin of linear regressions with a public range of targets."""
+
+    y_range: Any
+    x_norm: float
+    fit_intercept: bool
+    coef_: Any
+    intercept_: Any
+
+    def target_unit(self) -> tuple[float, float]:
+        """Return the target that is zero internally, and the distance that is one."""
+        targets = TargetRange.of(self.y_range, self.fit_intercept)
+        return targets.center, targets.scale
+
+    def _reader(self) -> LinearReader:
+        bounds = RowBounds(self.x_norm)
+        targets = TargetRange.of(self.y_range, self.fit_intercept)
+        if targets.scale / min(bounds.x_norm, 1.0) > MAX_DERIVATIVE:
             raise ValueError(
                 f"y_range is too wide for x_norm={bounds.x_norm:g}: squared residuals "
                 f"would not be finite numbers, got {self.y_range!r}; rescale the "
                 "targets."
             )
-        return bounds
+        constant = constant_feature(self.x_norm, self.fit_intercept)
+        return LinearReader(bounds, constant, targets)
 
-    def _integer_targets(self, X, y):
-        return numeric(super()._integer_targets(X, y))
+    def _table_targets(self, X: Any, y: Any) -> NDArray[Any]:
+        return numeric(checked_table(self, X, y))
 
-    def _targets(self, y):
-        """Return targets in [-1, 1], and which of them are numbers."""
-        low, high = public_range(self.y_range)
-        values = float_targets(y, first=self._is_first())
-        usable = np.isfinite(values)
+    def _publish(self, planned: PlannedStream, weights: Array) -> None:
         center, scale = self.target_unit()
-        moved = (np.clip(np.where(usable, values, center), low, high) - center) / scale
-        return np.clip(moved, -1.0, 1.0), usable
-
-    def target_unit(self):
-        """Return the target that counts as zero inside, and what counts as one."""
-        low, high = public_range(self.y_range)
-        # without an intercept zero must stay zero
-        center = low + (high - low) / 2 if self.fit_intercept else 0.0
-        return center, max(high - center, center - low)
-
-    def _publish(self, weights):
-        center, scale = self.target_unit()
-        weights, intercepts = self._parts(weights)
+        weights, intercepts = _linear_reader(planned).split(weights)
         self.coef_ = weights[:, 0] * scale
         self.intercept_ = float(center + intercepts[0] * scale)
 
-    def predict(self, X):
-        """Return the predicted target of each row, cut to ``y_range``.
+    def predict(self, X: Any) -> Array:
+        """Return the predicted target of each row, clipped to ``y_range``.
 
         Parameters
         ----------
         X
-            Features, shortened to ``x_norm``.
+            Features, clipped to ``x_norm``.
         """
-        return np.clip(self._scores(X), *public_range(self.y_range))
+        return np.clip(_scores(self, X), *public_range(self.y_range))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that a small budget on few rows predicts little."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
+        tags.input_tags.sparse = True
         return tags
 
 
-class StreamClassifierMixin(ClassifierMixin):
-    """Public classes; labels -1 and 1 of two of them, codes of more."""
+class StreamClassifier(ClassifierMixin):
+    """Mixin of linear classifiers with public class labels."""
 
-    def _bounds(self):
-        return RowBounds(self.x_norm, classes=tuple(self._classes().tolist()))
+    classes: Any
+    x_norm: float
+    fit_intercept: bool
+    coef_: Any
+    intercept_: Any
+    _n_steps: int
 
-    def partial_fit(self, X, y, classes=None, *, ledger=None):
+    def partial_fit(
+        self: Any, X: Any, y: Any, classes: Any = None, *, ledger: Ledger | None = None
+    ) -> Any:
         """Take the rows of one step and release a model.
 
         The first step charges the whole horizon. Rows with a missing or infinite
-        number, or with a label that is not among the classes, count as if they were
-        not there: a refusal would tell about them.
+        value, or with a label that is not among the classes, count as absent: an error
+        would leak information about them.
 
         Parameters
         ----------
@@ -180,92 +277,105 @@ class StreamClassifierMixin(ClassifierMixin):
         y
             Labels.
         classes
-            Labels that can come, where the estimator was not given them; at the first
-            step, as in scikit-learn. They are public.
+            Public labels, if the estimator was not given them; at the first step, as
+            in scikit-learn.
         ledger
-            Account to charge at the first step; None opens one for this stream alone.
-            Later steps take the same or None.
+            Ledger to charge at the first step; None creates one for this stream. Later
+            steps take the same or None.
         """
-        return self._step(X, y, ledger, type(self).__name__, told=classes)
+        with self._exclusive_step():
+            if classes is not None:
+                self._remember_classes(classes)
+            self._show(self._next(X, y, ledger, type(self).__name__))
+        return self
 
-    def _learn(self, classes):
-        """Remember labels given with the first step; refuse others than are known."""
+    def _remember_classes(self, classes: Any) -> None:
+        """Store labels given with the first step; reject others than are known."""
         given = checked_classes(classes)
-        begun = hasattr(self, "_n_steps")
-        if self.classes is None and not begun:
+        if self.classes is None and not hasattr(self, "_n_steps"):
             self._given_classes = given
-        if not np.array_equal(self._classes(), given):
+        if not np.array_equal(self._public_classes(), given):
             raise ValueError(
                 "classes must be those of the estimator and of the first step."
             )
 
-    def _integer_targets(self, X, y):
-        y = super()._integer_targets(X, y)
-        vars(self).pop("_given_classes", None)
-        if self.classes is None:
-            self._given_classes = labels_found(y)
-        return y
-
-    def _classes(self):
-        """Return the sorted public labels, those of the first step at later ones."""
-        return self._first_classes() if self._is_first() else self.classes_
-
-    def _first_classes(self):
+    def _public_classes(self) -> NDArray[Any]:
+        """Return the sorted public labels."""
         classes = self.classes
         if classes is None:
             classes = vars(self).get("_given_classes")
         if classes is None:
             raise ValueError(
-                "classes must be given: the labels that can come, set without the data."
+                "classes must be given: the labels that can occur, set without the "
+                "data."
             )
         return checked_classes(classes)
 
-    def _class_assumptions(self):
-        """Return what the guarantee assumes of the labels."""
-        if self.classes is not None:
-            return ()
-        return ("the set of labels is public (given or seen with the first rows)",)
+    def _reader(self) -> LinearReader:
+        classes = self._public_classes()
+        return LinearReader(
+            RowBounds(self.x_norm, classes=tuple(classes.tolist())),
+            constant_feature(self.x_norm, self.fit_intercept),
+            ClassLabels(classes, seen=self.classes is None),
+        )
 
-    def _targets(self, y):
-        """Return labels as the loss wants them, and which of them are known."""
-        classes = self._classes()
-        positions = class_positions(classes, y)
-        targets = 2.0 * positions - 1.0 if len(classes) == 2 else positions
-        return targets, positions >= 0
+    def _table_targets(self, X: Any, y: Any) -> NDArray[Any]:
+        labels = checked_table(self, X, y)
+        self.__dict__.pop("_given_classes", None)
+        if self.classes is None:
+            self._given_classes = labels_found(labels)
+        return labels
 
-    def _publish(self, weights):
+    def _publish(self, planned: PlannedStream, weights: Array) -> None:
         if "classes_" not in vars(self) or self._n_steps == 1:
-            self.classes_ = self._first_classes()
-        weights, self.intercept_ = self._parts(weights)
+            self.classes_ = self._public_classes()
+        weights, self.intercept_ = _linear_reader(planned).split(weights)
         self.coef_ = weights.T.copy()
 
-    def decision_function(self, X):
-        """Return the margins of each row: one for two classes, else one a class.
+    def decision_function(self, X: Any) -> Array:
+        """Return the margins of each row: one for two classes, else one per class.
 
         Parameters
         ----------
         X
-            Features, shortened to ``x_norm``.
+            Features, clipped to ``x_norm``.
         """
-        scores = self._scores(X)
+        scores = _scores(self, X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X):
-        """Return the likeliest label of each row.
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most likely label of each row.
 
         Parameters
         ----------
         X
-            Features, shortened to ``x_norm``.
+            Features, clipped to ``x_norm``.
         """
         scores = self.decision_function(X)
         positions = (
             (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         )
-        return self.classes_[positions]
+        found: NDArray[Any] = self.classes_[positions]
+        return found
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that a small budget on few rows predicts little."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
+        tags.input_tags.sparse = True
         return tags
+
+
+def _linear_reader(planned: PlannedStream) -> LinearReader:
+    assert isinstance(planned.reader, LinearReader)  # as the mixins plan it
+    return planned.reader
+
+
+def _scores(model: Any, X: Any) -> Array:
+    """Return the margins of rows, clipped to the bound of the model."""
+    check_is_fitted(model)
+    X = listed(X)
+    checked_shape(model, X, fitting=False, accept_sparse=True)
+    X = checked_values(X, accept_sparse=True)
+    found: Array = RowBounds(model.x_norm).clip(X) @ model.coef_.T + model.intercept_
+    return found

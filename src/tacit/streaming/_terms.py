@@ -1,4 +1,4 @@
-"""What is public about a stream before its first row, and what learns on it."""
+"""Public terms of a stream, its plan, and the protocols of what learns on it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tacit.privacy import Budget, Event
 
 __all__ = [
     "PlannedStream",
+    "RowReader",
     "StreamLearner",
     "StreamMethod",
     "StreamTerms",
@@ -23,27 +24,28 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# More steps or rows than any stream of models has; round-off is bounded up to here
+# More steps or rows than any stream of models has; bounds on round-off hold up to here
 MOST_STEPS = 2**26
 MOST_STREAM_ROWS = 2**40
-# How far a drawn normal is from its law, in total variation, and the part of delta
-# that this may take without a word
-NOT_THE_DISTRIBUTION, TRIFLE = 2.0**-120, 1e-3
+# Total variation distance of a sampled normal from its distribution, and the part of
+# delta that this error may add without being stated
+SAMPLING_ERROR, NEGLIGIBLE = 2.0**-120, 1e-3
 
 
 @dataclass(frozen=True)
 class StreamTerms:
-    """How long a stream is and how rows come in it.
+    """Length of a stream and the number of its rows.
 
     Parameters
     ----------
     horizon
-        Steps that are paid for. A step takes any number of rows and releases a model.
+        Number of steps that are charged. A step takes any number of rows and releases
+        a model.
     rows_per_step
-        Rows that a step usually takes: a public guess that accuracy alone depends on.
+        Typical number of rows in a step: a public guess that only affects accuracy.
     rows_per_person
-        Most rows that one person has in the whole stream. All of them are protected
-        together: the noise grows in proportion.
+        Maximum number of rows of one person in the whole stream. All of them are
+        protected together: the noise grows in proportion.
     """
 
     horizon: int
@@ -68,25 +70,36 @@ class StreamTerms:
 
     @property
     def n_rows(self) -> int:
-        """Rows to expect in all."""
+        """Expected number of rows in the whole stream."""
         return self.horizon * self.rows_per_step
 
 
-class StreamLearner(Protocol):
-    """A plan for one stream: frozen plain data that sees rows and no budget.
+class RowReader(Protocol):
+    """Validation and clipping of the rows of a step: frozen, public facts only."""
 
-    A state is a tree that `tacit._state` can write. What `weights` reads of it has
-    been released; the rest is private.
+    def read(self, X: Any, y: Any, *, first: bool) -> tuple[Array, NDArray[Any]]:
+        """Return rows and targets within their bounds; unusable rows become zeros.
+
+        Only the ``first`` step, before the charge, may reject a value.
+        """
+        ...
+
+
+class StreamLearner(Protocol):
+    """Planned algorithm for one stream: frozen plain data, sees rows and no budget.
+
+    A state is a tree that `tacit._state` can serialize. The part that `weights` reads
+    has been released; the rest is private.
     """
 
     @property
     def event(self) -> Event:
-        """What the whole stream is charged."""
+        """Event that is charged for the whole stream."""
         ...
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on, in words."""
+        """Assumptions of the guarantee, in words."""
         ...
 
     def init(self) -> Any:
@@ -94,7 +107,7 @@ class StreamLearner(Protocol):
         ...
 
     def step(self, state: Any, X: Array, y: NDArray[Any], rng: Generator) -> Any:
-        """Return the state after the rows of one step, which obey their bounds."""
+        """Return the state after the rows of one step, which are within bounds."""
         ...
 
     def weights(self, state: Any) -> Array:
@@ -103,7 +116,7 @@ class StreamLearner(Protocol):
 
 
 class StreamMethod(Protocol):
-    """A way to learn on streams: `plan` sees public facts and a budget, no rows."""
+    """Algorithm for streams: `plan` sees public facts and a budget, no rows."""
 
     def plan(self, problem: Any, budget: Budget, terms: StreamTerms) -> StreamLearner:
         """Return the learner of a problem; ``problem`` is a `tacit.solvers.Problem`."""
@@ -111,46 +124,65 @@ class StreamMethod(Protocol):
 
 
 def is_method(method: object) -> TypeGuard[StreamMethod]:
-    """Return whether this is a method, and neither a name nor a class of methods."""
+    """Return whether this is a method object, neither a name nor a class."""
     named = isinstance(method, str | type)
     return not named and callable(getattr(method, "plan", None))
 
 
 @dataclass(frozen=True)
 class PlannedStream:
-    """What a stream will do and spend, before any row is read.
+    """Plan of a stream, made before any row is read.
 
     Parameters
     ----------
     budget
-        What the whole stream promises.
+        Guarantee of the whole stream.
     terms
         Its length.
     learner
-        What learns, with its noise levels.
+        Algorithm, with its noise levels.
+    reader
+        Validation and clipping of the rows of a step.
     assumptions
-        What the promise rests on, in words.
+        Assumptions of the estimator, in words.
     """
 
     budget: Budget
     terms: StreamTerms
     learner: StreamLearner
+    reader: RowReader
     assumptions: tuple[str, ...]
 
     @property
     def event(self) -> Event:
-        """What the ledger is charged, once, at the first step."""
+        """Event that the ledger is charged, once, at the first step."""
         return self.learner.event
 
     @property
-    def drawn_assumptions(self) -> tuple[str, ...]:
-        """What drawing the noise adds to delta, in words, where that is no trifle."""
+    def all_assumptions(self) -> tuple[str, ...]:
+        """Assumptions of the estimator, the learner, the sampler and the stream."""
+        terms = self.terms
+        person = (
+            "each row belongs to a different person"
+            if terms.rows_per_person == 1
+            else f"a person has at most {terms.rows_per_person} rows in the stream"
+        )
+        return (
+            *self.assumptions,
+            *self.learner.assumptions,
+            *self._sampling_assumptions(),
+            f"one charge covers {terms.horizon} steps; the times of steps are public",
+            person,
+        )
+
+    def _sampling_assumptions(self) -> tuple[str, ...]:
+        """Return what sampling the noise adds to delta, unless it is negligible."""
         delta, epsilon = self.budget.delta, min(self.budget.epsilon, 600.0)
         # moments have the square of the number of weights, and trees two nodes a step
         n_weights = self.learner.weights(self.learner.init()).size
         n_draws = 2 * self.terms.horizon * (n_weights + 1) ** 2
         # [streams:drawn]
-        added = min(1.0, (1 + exp(epsilon)) * n_draws * NOT_THE_DISTRIBUTION)
-        if added <= TRIFLE * delta or delta == 0:
+        added = min(1.0, (1 + exp(epsilon)) * n_draws * SAMPLING_ERROR)
+        if added <= NEGLIGIBLE * delta or delta == 0:
             return ()
-        return (f"noise is drawn so near its law that delta grows by {added:.1g}",)
+        return (f"sampling error of the noise adds {added:.1g} to delta",)

@@ -1,28 +1,29 @@
-"""Models on streams for river, one row at a time.
+"""Stream models for river, one row at a time.
 
-Needs river: ``pip install 'tacit[river]'``. Rows are gathered until there are as many
-as ``rows_per_step`` of the model, which then takes one step. What river does before a
-row comes here, as its scalers do, reads rows and is seen by no ledger.
+Requires river: ``pip install 'tacit[river]'``. Rows are collected until there are as
+many as ``rows_per_step`` of the model, which then takes one step. Steps of river before
+it, such as its scalers, read rows and are not charged to any ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tacit._exclusive import alone
 from tacit._stream_values import number
 from tacit._validate import at_least, one_of
-from tacit.privacy import Neighbors
+from tacit.privacy import Ledger, Neighbors
 
 try:
     from river import base
 except ImportError as error:
     raise ImportError(
-        "tacit.streaming.river needs river; "
+        "tacit.streaming.river requires river; "
         "install it with: pip install 'tacit[river]'."
     ) from error
 
@@ -30,48 +31,56 @@ __all__ = ["RiverClassifier", "RiverRegressor"]
 
 
 class _RowByRow:
-    """Gather rows for the steps of a stream."""
+    """Collector of rows for the steps of a stream."""
 
-    def __init__(self, model, features, *, after_horizon="raise", ledger=None):
+    def __init__(
+        self,
+        model: Any,
+        features: Iterable[Hashable],
+        *,
+        after_horizon: str = "raise",
+        ledger: Ledger | None = None,
+    ) -> None:
         names = () if isinstance(features, str) else tuple(features)
         if not names or len(set(names)) < len(names):
             raise ValueError(
-                "features must be different names, at least one, in the order of the "
+                "features must be distinct names, at least one, in the order of the "
                 f"columns, got {features!r}."
             )
         one_of(("raise", "stop"), after_horizon=after_horizon)
         if Neighbors.of(model.neighbors) is not Neighbors.REPLACE_ONE:
             raise ValueError(
-                "model must have neighbors='replace_one', as a row more or less would "
-                "move others to another step; call partial_fit once for each step."
+                "model must have neighbors='replace_one', as an added or removed row "
+                "would move others to another step; call partial_fit once for each "
+                "step."
             )
         at_least(1, rows_per_step=model.rows_per_step)
         self.model = model
         self.features = features
         self.after_horizon = after_horizon
         self.ledger = ledger
-        # the model that was given stays as it is: river makes new ones from it
+        # the given model remains unchanged: river makes new ones from it
         self.stream = clone(model)
         self._private_rows: list[tuple[list[float], Any]] = []
-        # features that the rows of the first step have
+        # features of the rows of the first step
         self._private_named: set[Hashable] = set()
 
     @property
-    def n_steps(self):
-        """Steps that were taken."""
-        return getattr(self.stream, "_n_steps", 0)
+    def n_steps(self) -> int:
+        """Number of steps that were taken."""
+        return int(getattr(self.stream, "_n_steps", 0))
 
-    def learn_one(self, x, y):
-        """Keep a row, and take a step where there are enough of them.
+    def learn_one(self, x: Any, y: Any) -> None:
+        """Add a row, and take a step if there are enough of them.
 
-        A row that lacks a feature, or has something else than a number in it, counts
-        as not there, whatever the others are. A feature that no row of the first step
-        has is refused, before the charge: its name may be misspelt.
+        A row without a feature, or with a value that is not a number, counts as absent,
+        whatever the others are. A feature that no row of the first step has is
+        rejected before the charge: its name may be misspelt.
 
         Parameters
         ----------
         x
-            Features by name; others than those of ``features`` are not read.
+            Features by name; those not in ``features`` are ignored.
         y
             Label or target.
         """
@@ -87,29 +96,34 @@ class _RowByRow:
             rows, targets = zip(*self._private_rows, strict=True)
             try:
                 if not self.n_steps:
-                    self._refuse_unnamed()
+                    self._check_names()
                 self.stream.partial_fit(
                     np.array(rows),
                     self._targets(targets),
-                    # later steps are paid for
+                    # later steps are charged already
                     ledger=None if self.n_steps else self.ledger,
                 )
             except BaseException:
-                # a row that could not be taken was never there
+                # a row that could not be taken is dropped
                 self._private_rows.pop()
                 raise
             self._private_rows = []
 
-    def _given(self, name):
-        """Return a public parameter of the model, or of the estimator that it refits.
+    @staticmethod
+    def _target(y: Any) -> Any:
+        raise NotImplementedError
 
-        None where neither has it.
-        """
+    @staticmethod
+    def _targets(values: Sequence[Any]) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def _given(self, name: str) -> Any:
+        """Return a public parameter of the model or its inner estimator, or None."""
         inner = getattr(self.model, "estimator", None)
         return getattr(self.model, name, getattr(inner, name, None))
 
-    def _refuse_unnamed(self):
-        """Refuse features that no row of the first step has; nothing is charged."""
+    def _check_names(self) -> None:
+        """Reject features that no row of the first step has, before the charge."""
         unnamed = [name for name in self.features if name not in self._private_named]
         if unnamed:
             raise ValueError(
@@ -117,48 +131,47 @@ class _RowByRow:
                 f"{unnamed[0]!r}."
             )
 
-    def _numbers(self, x):
+    def _numbers(self, x: Any) -> list[float]:
         x = x if isinstance(x, Mapping) else {}
         return [number(x.get(name)) for name in self.features]
 
-    def _row(self, x):
-        """Return one row to predict for; what is missing counts as zero."""
-        return np.nan_to_num(
-            np.array([self._numbers(x)]), nan=0.0, posinf=0.0, neginf=0.0
-        )
+    def _row(self, x: Any) -> NDArray[np.float64]:
+        """Return one row to predict; missing values are zero."""
+        row: NDArray[np.float64] = np.array([self._numbers(x)])
+        return np.where(np.isfinite(row), row, 0.0)
 
     @classmethod
-    def _unit_test_params(cls):
-        """Tell river that there is no model to test by default."""
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        """Return no parameters for tests of river: there is no default model."""
         return iter(())
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Leave rows that wait for a step out of copies and pickles."""
         return {**vars(self), "_private_rows": [], "_private_named": set()}
 
 
 class RiverClassifier(_RowByRow, base.Classifier):
-    """A private classifier on a stream, as river has them.
+    """Differentially private classifier on a stream, with the interface of river.
 
     Parameters
     ----------
     model
-        A classifier of `tacit.streaming` that was not fitted. It stays as it is; the
+        A classifier of `tacit.streaming` that was not fitted. It remains unchanged; the
         attribute ``stream`` is the copy that learns.
     features
         Names of the features, in the order of the columns.
     after_horizon
-        What a row does that comes when the horizon is over: ``"raise"``, or ``"stop"``
-        to let it pass unread.
+        Treatment of rows after the horizon: ``"raise"`` an error, or ``"stop"`` to
+        ignore them.
     ledger
-        Account to charge at the first step; None opens one for this stream alone. With
-        one, river cannot clone this: a clone is another stream.
+        Ledger to charge at the first step; None creates one for this stream. With one,
+        river cannot clone this: a clone is another stream.
 
     Notes
     -----
-    **Guarantee.** That of the model for neighbors that replace one row, as steps come
-    by the count of rows. Rows that wait for a step are private: they are in no copy
-    and no pickle.
+    **Guarantee.** That of the model for neighbors that replace one row, as steps are
+    formed by the number of rows. Rows that wait for a step are private: they are in no
+    copy and no pickle.
 
     Examples
     --------
@@ -176,29 +189,35 @@ class RiverClassifier(_RowByRow, base.Classifier):
     """
 
     @property
-    def _multiclass(self):
+    def _multiclass(self) -> bool:
         classes = self._given("classes")
         return classes is None or len(classes) > 2
 
-    def predict_one(self, x):
-        """Return the likeliest label, or None before the first step.
+    def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> Any:
+        """Return the most likely label, or None before the first step.
 
         Parameters
         ----------
         x
-            Features by name; what is missing counts as zero.
+            Features by name; missing ones are zero.
+        **kwargs
+            Ignored, as river passes them.
         """
         if self.n_steps == 0:
             return None
         return self.stream.predict(self._row(x)).tolist()[0]
 
-    def predict_proba_one(self, x):
-        """Return the probability of each label; equal ones before the first step.
+    def predict_proba_one(
+        self, x: Mapping[Hashable, Any], **kwargs: Any
+    ) -> dict[Any, float]:
+        """Return the probability of each label; uniform before the first step.
 
         Parameters
         ----------
         x
-            Features by name; what is missing counts as zero.
+            Features by name; missing ones are zero.
+        **kwargs
+            Ignored, as river passes them.
         """
         if not hasattr(self.stream, "predict_proba"):
             raise NotImplementedError(
@@ -212,12 +231,12 @@ class RiverClassifier(_RowByRow, base.Classifier):
         return dict(zip(self.stream.classes_.tolist(), found.tolist(), strict=True))
 
     @staticmethod
-    def _target(y):
-        # several values are no label
+    def _target(y: Any) -> Any:
+        # a tuple of values is no label
         return y if isinstance(y, Hashable) and not isinstance(y, tuple) else None
 
     @staticmethod
-    def _targets(labels):
+    def _targets(labels: Sequence[Any]) -> NDArray[Any]:
         # as objects, so that no label changes how numpy reads another
         array = np.empty(len(labels), dtype=object)
         for position, label in enumerate(labels):
@@ -226,13 +245,13 @@ class RiverClassifier(_RowByRow, base.Classifier):
 
 
 class RiverRegressor(_RowByRow, base.Regressor):
-    """A private regression on a stream, as river has them.
+    """Differentially private regression on a stream, with the interface of river.
 
     Parameters
     ----------
     model
-        A regressor of `tacit.streaming` or `tacit.streaming` that was not fitted. It
-        stays as it is; the attribute ``stream`` is the copy that learns.
+        A regressor of `tacit.streaming` that was not fitted. It remains unchanged; the
+        attribute ``stream`` is the copy that learns.
     features, after_horizon, ledger
         As in `RiverClassifier`.
 
@@ -254,13 +273,13 @@ class RiverRegressor(_RowByRow, base.Regressor):
     5
     """
 
-    def predict_one(self, x):
+    def predict_one(self, x: Mapping[Hashable, Any]) -> float:
         """Return the predicted target; before the first step the middle of its range.
 
         Parameters
         ----------
         x
-            Features by name; what is missing counts as zero.
+            Features by name; missing ones are zero.
         """
         if self.n_steps == 0:
             ends = self._given("y_range")
@@ -269,9 +288,9 @@ class RiverRegressor(_RowByRow, base.Regressor):
         return float(self.stream.predict(self._row(x))[0])
 
     @staticmethod
-    def _target(y):
+    def _target(y: Any) -> float:
         return number(y)
 
     @staticmethod
-    def _targets(numbers):
+    def _targets(numbers: Sequence[Any]) -> NDArray[Any]:
         return np.array(numbers)

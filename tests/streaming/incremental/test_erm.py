@@ -23,7 +23,7 @@ from tacit.linear_model import (
 )
 from tacit.privacy import Budget, GaussianNoise, Ledger
 from tacit.streaming import DurableStream, IncrementalERM
-from tacit.streaming.incremental._refit_learner import _Paid, _with
+from tacit.streaming.incremental._refit_learner import _RefitLedger, _with
 
 TWO, Y = ["no", "yes"], (-1.0, 1.0)
 
@@ -154,7 +154,7 @@ def test_one_charge_covers_the_horizon(rng):
     assert entry.label == "IncrementalERM"
     assert entry.event == model.plan(2).event
     before = vars(model).copy()
-    with pytest.raises(ValueError, match="planned for horizon=3 steps; step 4"):
+    with pytest.raises(ValueError, match="planned for horizon=3 steps, got step 4"):
         model.partial_fit(*taken[3])
     assert vars(model) == before
     with pytest.raises(BudgetExceeded):
@@ -163,12 +163,12 @@ def test_one_charge_covers_the_horizon(rng):
 
 def test_only_what_was_paid_for_can_be_run():
     refit = IncrementalERM(sums(), horizon=2).plan(2).learner.refits[0]
-    paid = _Paid(refit)
+    paid = _RefitLedger(refit)
     paid.require(refit.event, "the fit", refit.budget)
     paid.charge(refit.event, "the fit", refit.budget)
     quieter = GaussianNoise(2 * refit.event.multiplier)
-    with pytest.raises(RuntimeError, match="other than it was planned to"):
-        _Paid(refit).charge(quieter, "the fit", refit.budget)
+    with pytest.raises(RuntimeError, match="not the one of its plan"):
+        _RefitLedger(refit).charge(quieter, "the fit", refit.budget)
 
 
 class Telling(NoisySum):

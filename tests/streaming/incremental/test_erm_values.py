@@ -21,12 +21,16 @@ def begun(estimator, rng, **changes):
     return IncrementalERM(estimator, horizon=8, **changes).partial_fit(X, y), X, y
 
 
+def read(model, X, y):
+    return model._private_stream.planned.reader.read(X, y, first=False)
+
+
 @pytest.mark.parametrize("bad", BAD_X, ids=str)
 def test_an_unusable_row_is_the_same_whatever_it_holds(bad, rng):
     model, X, y = begun(LogisticRegression(classes=TWO), rng)
     broken = X.copy()
     broken[2, 1] = bad
-    seen, codes = model._leaf(broken, y)
+    seen, codes = read(model, broken, y)
     assert_array_equal(seen[2], 0.0)
     assert codes[2] == -1
     assert_array_equal(np.delete(seen, 2, axis=0), np.delete(X, 2, axis=0))
@@ -38,7 +42,7 @@ def test_unknown_labels_are_unusable_rows(rng):
     y = np.empty(len(BAD_LABELS), dtype=object)
     y[:] = BAD_LABELS
     X = rng.uniform(size=(len(y), 2))
-    seen, codes = model._leaf(X, y)
+    seen, codes = read(model, X, y)
     assert not seen.any()
     assert (codes == -1).all()
     model.partial_fit(X, y)
@@ -51,13 +55,13 @@ def test_unusable_targets_are_the_middle(rng):
     model, X, y = begun(LinearRegression(y_range=(90, 110)), rng)
     y = y + 100
     y[3] = np.nan
-    seen, values = model._leaf(X, y)
+    seen, values = read(model, X, y)
     assert_array_equal(seen[3], 0.0)
     assert values[3] == 100.0
     without = begun(LinearRegression(y_range=(90, 110), fit_intercept=False), rng)[0]
-    assert without._leaf(X, y)[1][3] == 0.0
+    assert read(without, X, y)[1][3] == 0.0
     simplex = begun(SimplexRegressor(y_range=(90, 110)), rng)[0]
-    assert simplex._leaf(X, y)[1][3] == 90.0
+    assert read(simplex, X, y)[1][3] == 90.0
 
 
 def test_unusable_rows_are_left_out_where_numbers_of_rows_are_private(rng):
@@ -66,7 +70,7 @@ def test_unusable_rows_are_left_out_where_numbers_of_rows_are_private(rng):
     )
     broken = X.copy()
     broken[1, 0] = np.nan
-    seen, values = model._leaf(broken, y)
+    seen, values = read(model, broken, y)
     assert_array_equal(seen, np.delete(X, 1, axis=0))
     assert_array_equal(values, np.delete(y, 1))
 

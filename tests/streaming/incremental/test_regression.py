@@ -137,7 +137,7 @@ def test_rows_that_cannot_be_used_count_as_zero_rows(rng):
     X[3, 1], X[5, 0], y[7] = np.nan, np.inf, np.nan
     fitted = model().partial_fit(X, y)
     assert np.isfinite(fitted.coef_).all()
-    features, targets = fitted._leaf(X, y)
+    features, targets = fitted._reader().read(X, y, first=False)
     used = features.any(axis=1)
     assert np.flatnonzero(~used).tolist() == [3, 5, 7]
     assert not targets[~used].any()
@@ -164,7 +164,7 @@ def test_rows_outside_of_the_rule_count_as_zero(rng):
     X = np.zeros((6, 4))
     X[0, 0] = X[1, :2] = X[2, :3] = X[3] = 0.3
     fitted = model(keep=SparseRows(2))
-    features, targets = fitted._leaf(X, np.full(6, 0.5))
+    features, targets = fitted._reader().read(X, np.full(6, 0.5), first=True)
     assert (features != 0).any(axis=1).tolist() == [
         True,
         True,
@@ -213,16 +213,15 @@ def fails(row):
 )
 def test_a_rule_that_fails_or_says_nothing_keeps_nothing_in_silence(rule, kept, capsys):
     X = np.array([[0.5, 0.1], [-0.5, 0.1]])
-    features, _ = model(keep=rule)._leaf(X, np.zeros(2))
+    features, _ = model(keep=rule)._reader().read(X, np.zeros(2), first=True)
     assert np.array_equal(features[:, :2], np.where(np.array(kept)[:, None], X, 0.0))
     assert capsys.readouterr() == ("", "")
 
 
 def test_what_a_row_decides_is_about_itself_alone(rng):
     seen = []
-    model(keep=lambda row: seen.append(row.shape) or True)._leaf(
-        rng.standard_normal((3, 4)) / 9, np.zeros(3)
-    )
+    reader = model(keep=lambda row: seen.append(row.shape) or True)._reader()
+    reader.read(rng.standard_normal((3, 4)) / 9, np.zeros(3), first=True)
     assert seen == [(4,)] * 3
 
 
@@ -257,7 +256,7 @@ def test_copies_predict_and_do_not_go_on(rng):
     copy = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(copy.predict(X), fitted.predict(X))
     assert "_private_stream" not in vars(copy)
-    with pytest.raises(ValueError, match="cannot go on"):
+    with pytest.raises(ValueError, match="cannot continue"):
         copy.partial_fit(X, y)
     assert clone(fitted).get_params()["horizon"] == 10
 
@@ -298,10 +297,10 @@ def test_one_charge_pays_for_all_steps(rng):
     [
         ({"constraint": Box()}, "constraint must be None or one of"),
         ({"constraint": 1.0}, "constraint must be None or one of"),
-        ({"constraint": GroupBall(groups=(0, 1))}, "groups must name one group"),
+        ({"constraint": GroupBall(groups=(0, 1))}, "groups must have one entry"),
         ({"method": "magic"}, "method must be"),
         ({"method": MomentRegression}, "method must be"),
-        ({"method": "gradient"}, "needs weights in a set"),
+        ({"method": "gradient"}, "requires weights in a set"),
         ({"keep": 3}, "keep must be"),
         ({"sums": "heap"}, "sums must be"),
         ({"noise": "none"}, "noise must be"),

@@ -206,7 +206,7 @@ def test_a_method_object_brings_its_own_settings():
     learner = model.plan(2).learner
     assert learner.rate == 0.125
     assert type(learner.mechanism).__name__ == "TreeSum"
-    assert any("floating point" in words for words in learner.assumptions)
+    assert any("floating-point" in words for words in learner.assumptions)
     named = clone(model).set_params(method="gradient_sums", noise="float")
     assert named.plan(2).learner.mechanism.noise == "float"
 

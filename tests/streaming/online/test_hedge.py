@@ -23,7 +23,7 @@ from tacit.privacy import (
 )
 from tacit.streaming import Experts, Hedge
 from tacit.streaming._terms import StreamTerms
-from tacit.streaming.online._hedge_learners import UNITS, whole_costs
+from tacit.streaming.online._hedge_learners import UNITS, integer_costs
 
 BUDGET = Budget(1.0, 1e-6)
 ADDED = Budget(1.0, 1e-6, Neighbors.ADD_OR_REMOVE_ONE)
@@ -95,7 +95,7 @@ def test_one_step_is_the_exponential_mechanism(seed):
     )
     known = Exponential(1.0, 2 * UNITS)
     assert learner.mechanism.epsilon == pytest.approx(1.0, rel=1e-4)
-    scores = -whole_costs(EXPERTS.centered(costs)).astype(float)
+    scores = -integer_costs(EXPERTS.centered(costs)).astype(float)
     same = replace(known, epsilon=learner.mechanism.epsilon)(scores, as_generator(1))
     assert state.expert == same
     assert learner.event == Repeated(BoundedRange(learner.epsilon), 1)
@@ -130,8 +130,8 @@ def test_log_odds_of_one_step_move_within_the_range(budget, seed):
     corners = [np.array([1.0, -1, -1, -1, -1]), *rng.choice([-1.0, 1.0], (40, 5))]
     for corner in corners:
         other = -corner if budget is BUDGET else None
-        moved = whole_costs(corner[None])
-        moved = moved if other is None else moved - whole_costs(other[None])
+        moved = integer_costs(corner[None])
+        moved = moved if other is None else moved - integer_costs(other[None])
         unit = EXPERTS.width / 2 / UNITS
         largest = max(largest, float(np.ptp(moved)) * unit / learner.temperature)
     assert largest == pytest.approx(learner.epsilon, rel=1e-12)
@@ -150,10 +150,10 @@ def test_exact_exponents_move_within_the_range_at_any_sums(seed):
 
 def test_rows_are_rounded_by_themselves_and_stay_in_range(seed):
     X = as_generator(seed).uniform(-1, 1, (30, 5))
-    alone = sum(whole_costs(row[None]) for row in X)
-    assert (whole_costs(X) == alone).all()
-    assert (whole_costs(np.array([[1.0, -1.0]])) == [UNITS, -UNITS]).all()
-    assert (whole_costs(np.zeros((0, 2))) == 0).all()
+    alone = sum(integer_costs(row[None]) for row in X)
+    assert (integer_costs(X) == alone).all()
+    assert (integer_costs(np.array([[1.0, -1.0]])) == [UNITS, -UNITS]).all()
+    assert (integer_costs(np.zeros((0, 2))) == 0).all()
 
 
 @pytest.mark.parametrize("play", ["sample", "weights"])
@@ -334,12 +334,12 @@ def test_a_step_beyond_the_horizon_is_refused(play):
         for t in range(3):
             state = learner.step(state, np.zeros((1, 5)), NOTHING, as_generator(t))
         n_draws = len(tape.releases)
-        with pytest.raises(ValueError, match="planned for 3 steps; step 4 was asked"):
+        with pytest.raises(ValueError, match="3 steps and cannot take step 4"):
             learner.step(state, np.zeros((1, 5)), NOTHING, as_generator(3))
     assert len(tape.releases) == n_draws <= 3
 
 
 def test_costs_beyond_their_range_are_cut_and_missing_ones_are_the_highest():
     costs = np.array([[np.nan, 1e9, -1e9, np.inf, -np.inf], [0.5, 0.5, 0.5, 0.5, 0.5]])
-    assert (whole_costs(costs[:1]) == UNITS * np.array([1, 1, -1, 1, -1])).all()
-    assert (whole_costs(costs) == whole_costs(costs[:1]) + UNITS // 2).all()
+    assert (integer_costs(costs[:1]) == UNITS * np.array([1, 1, -1, 1, -1])).all()
+    assert (integer_costs(costs) == integer_costs(costs[:1]) + UNITS // 2).all()

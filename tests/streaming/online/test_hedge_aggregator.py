@@ -167,7 +167,8 @@ def costs_of(X, y, **given):
     """Return what each expert pays for each row of a later step."""
     model = HedgeAggregator(1.0, 1e-6, horizon=3, **given)
     model.partial_fit(np.ones((1, np.shape(X)[1])), [1])
-    return model._leaf(X, y if hasattr(y, "dtype") else np.array(y, dtype=object))[0]
+    y = y if hasattr(y, "dtype") else np.array(y, dtype=object)
+    return model._private_stream.planned.reader.read(X, y, first=False)[0]
 
 
 def test_stray_entries_of_a_sparse_table_are_refused():
@@ -300,7 +301,7 @@ def test_copies_predict_and_cannot_go_on():
     model = learned(X, y, steps=2, horizon=4)
     for copy in (deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert (copy.predict(X) == model.predict(X)).all()
-        with pytest.raises(ValueError, match="cannot go on"):
+        with pytest.raises(ValueError, match="cannot continue"):
             copy.partial_fit(X, y)
 
 

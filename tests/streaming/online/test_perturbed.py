@@ -184,7 +184,7 @@ def test_what_is_added_follows_the_planned_law(noise, seed):
     # far wider than the noise, so that nothing is cut
     plan = replace(plan, reach=1e9)
     X, y = sample(Logistic(), horizon, seed)
-    base = plan.base
+    base = plan.iterates
     exact = base.path(base.init(), 1, X, y, np.arange(1, horizon + 1))[:, 0]
     added = run(plan, leaves_of(X, y), seed)[:, :, 0] - exact
     unit = (added / plan.std()[:, None]).ravel()
@@ -201,9 +201,9 @@ def test_without_noise_to_speak_of_it_is_the_learner(learner, seed):
         regularizer=L2Ball(0.5),
     )
     X, y = sample(Logistic(), 30, seed)
-    private, exact = plan.base.init(), []
+    private, exact = plan.iterates.init(), []
     for t, (a, b) in enumerate(leaves_of(X, y), start=1):
-        private, W = plan.base.advance(private, t, a, b)
+        private, W = plan.iterates.advance(private, t, a, b)
         exact.append(W)
     np.testing.assert_allclose(run(plan, leaves_of(X, y)), exact, atol=1e-5)
 
@@ -331,7 +331,7 @@ def test_several_classes_are_learned(seed):
 def test_nothing_comes_after_the_last_step():
     plan = planned(horizon=1)
     state = plan.step(plan.init(), np.zeros((1, 2)), np.ones(1), as_generator(0))
-    with pytest.raises(ValueError, match="planned for 1 steps; step 2 was asked"):
+    with pytest.raises(ValueError, match="planned for 1 steps and cannot take step 2"):
         plan.step(state, np.zeros((1, 2)), np.ones(1), as_generator(0))
 
 

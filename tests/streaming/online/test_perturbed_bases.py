@@ -31,7 +31,7 @@ from tacit.solvers import Problem
 from tacit.solvers._row_pass import RowPass
 from tacit.streaming import ImplicitGradient, Leader, ProjectedGradient
 from tacit.streaming._terms import StreamTerms
-from tacit.streaming.online._iterates import Facts
+from tacit.streaming.online._iterates import IterateFacts
 
 LEARNERS = [ImplicitGradient(0.5), ProjectedGradient(0.5), Leader(0.5)]
 WALKERS = LEARNERS[:2]
@@ -50,8 +50,8 @@ def based(learner, loss, horizon=12, rows_per_step=1, published=False, **more):
     problem = Problem(loss, RowBounds(), horizon * rows_per_step, n_features, **more)
     terms = StreamTerms(horizon, rows_per_step)
     strength = learner.strong_convexity
-    facts = Facts(problem, terms, Neighbors.REPLACE_ONE, strength, published)
-    return learner.based(facts)
+    facts = IterateFacts(problem, terms, Neighbors.REPLACE_ONE, strength, published)
+    return learner.iterates(facts)
 
 
 def iterates(base, leaves):
@@ -83,7 +83,7 @@ def straight(horizon, position, target):
 
 
 @each_learner
-@pytest.mark.parametrize("place", [0, 4, 11])
+@pytest.mark.parametrize("position", [0, 4, 11])
 def test_straight_losses_attain_the_bound(learner, position):
     base = based(learner, Huber(1.0))
     t = np.arange(1.0, 13.0)
@@ -216,7 +216,7 @@ def test_round_off_is_within_what_the_sensitivity_allows(learner, seed):
     leaves = random_leaves(loss, as_generator(seed), 300, p=4)
     # the same steps with more digits, each to the root of its own equation
     w = np.zeros(4, dtype=np.longdouble)
-    walk, before, steps, after = base.walk, *base.factors(np.arange(1.0, 301.0))
+    walk, before, steps, after = base.row_pass, *base.factors(np.arange(1.0, 301.0))
     far, allowed = [], []
     for t, ((X, y), W) in enumerate(zip(leaves, iterates(base, leaves), strict=True)):
         x, step = X[0].astype(np.longdouble), np.longdouble(steps[t])
@@ -377,6 +377,6 @@ def test_weights_are_brought_into_balls_of_any_size(radius):
 def test_the_sensitivity_covers_the_round_off_of_both_streams(learner):
     base = based(learner, Logistic(), horizon=1000)
     t = np.array(1e6)  # so late that no gradient is left
-    walk = base.walk
+    walk = base.row_pass
     one_stream = base.most_rows * walk.row_roundoff + t * walk.leaf_roundoff
     assert base.sensitivity(t, 0.0) >= 2 * one_stream > 0

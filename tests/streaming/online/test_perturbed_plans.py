@@ -93,18 +93,18 @@ def test_the_rule_does_not_depend_on_the_units_of_features(x_norm):
         same = PerturbedIterates().plan(
             Problem(problem.loss, RowBounds(1.0), 1, 2), BUDGET, terms
         )
-        assert plan.base.unit == pytest.approx(same.base.unit * x_norm**2)
+        assert plan.iterates.unit == pytest.approx(same.iterates.unit * x_norm**2)
 
 
 def test_more_budget_and_longer_streams_ask_for_less_strength():
     units = [
-        planned(PerturbedIterates(), budget=Budget(epsilon, 1e-6)).base.unit
+        planned(PerturbedIterates(), budget=Budget(epsilon, 1e-6)).iterates.unit
         for epsilon in (0.1, 1.0, 10.0)
     ]
     assert units == sorted(units, reverse=True)
     # a ridge of the problem is the least
     ridged = planned(PerturbedIterates(), ridge=1e6, horizon=10)
-    assert ridged.base.unit == pytest.approx(1e6 / 10)
+    assert ridged.iterates.unit == pytest.approx(1e6 / 10)
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 2**22])

@@ -24,7 +24,7 @@ def test_noise_added_at_once_is_that_of_steps_one_by_one(name, schedule, seed):
     n = 64
     X, y = rows_of("logistic", n, seed)
     learner = perturbed(COSTS, schedule, n, WALKED[name])
-    base = learner.base
+    base = learner.iterates
     exact = base.path(base.init(), 1, X, y, np.arange(1, n + 1))[:, 0]
     at_once = played(exact, learner, as_generator(seed))
     stepped = stepped_weights(learner, X, y, as_generator(seed))

@@ -277,7 +277,7 @@ def test_copies_hold_no_rows_and_cannot_go_on():
         assert other.predict_one(named(X)[0]) == private.predict_one(named(X)[0])
         for x in named(X[:9]):
             other.learn_one(x, True)
-        with pytest.raises(ValueError, match="cannot go on"):
+        with pytest.raises(ValueError, match="cannot continue"):
             other.learn_one(named(X)[9], True)
     assert "_private" not in repr(private)
 

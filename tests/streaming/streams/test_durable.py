@@ -182,7 +182,7 @@ def test_a_folder_whose_permissions_cannot_change_is_rejected(tmp_path, monkeypa
 
 def test_one_holder_at_a_time(tmp_path, seed):
     with DurableStream(Tiny(), tmp_path / "s") as stream:
-        with pytest.raises(ValueError, match="held by another process"):
+        with pytest.raises(ValueError, match="open in another process"):
             DurableStream(Tiny(), tmp_path / "s")
         assert refused_in_a_fork(lambda: stream.partial_fit(*rows_of(seed)[0]))
     with pytest.raises(ValueError, match="is closed"):
@@ -313,7 +313,7 @@ def test_a_stream_is_neither_copied_nor_pickled(tmp_path, seed):
     with DurableStream(Tiny(random_state=7), tmp_path / "s") as stream:
         stream.partial_fit(*rows_of(seed)[0])
         for way in (copy.copy, copy.deepcopy, pickle.dumps):
-            with pytest.raises(TypeError, match="both would go on"):
+            with pytest.raises(TypeError, match="both would continue"):
                 way(stream)
         copied = copy.deepcopy(stream.model)
         assert (copied.coef_ == stream.model.coef_).all()

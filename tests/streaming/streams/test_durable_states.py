@@ -34,7 +34,7 @@ def test_other_parameters_are_refused_and_change_nothing(tmp_path, seed, change,
     folder_run(tmp_path / "s", rows[:2])
     before = (tmp_path / "s" / "private-state").read_bytes()
     model = Tiny(**{"random_state": 7, **change})
-    with pytest.raises(ValueError, match=rf"begun with; {word} must be as then"):
+    with pytest.raises(ValueError, match=rf"begun with; {word} must be unchanged"):
         DurableStream(model, tmp_path / "s")
     assert not hasattr(model, "coef_")
     assert (tmp_path / "s" / "private-state").read_bytes() == before
@@ -55,7 +55,7 @@ def test_a_plan_of_other_code_is_refused(tmp_path, seed, monkeypatch):
     folder_run(tmp_path / "s", rows_of(seed)[:2])
     plan = Tiny._planned
     monkeypatch.setattr(Tiny, "_planned", lambda self, p: plan(self, p + 1))
-    with pytest.raises(ValueError, match="planned otherwise"):
+    with pytest.raises(ValueError, match="has another plan"):
         DurableStream(Tiny(random_state=7), tmp_path / "s")
 
 
@@ -72,7 +72,7 @@ def test_a_damaged_state_is_one_sentence_and_no_new_start(tmp_path, seed, damage
         "foreign": dumped({"format": "another"}),
     }
     path.write_bytes(other[damage])
-    with pytest.raises(StateDamaged, match="charged anew") as error:
+    with pytest.raises(StateDamaged, match="charged again") as error:
         DurableStream(Tiny(random_state=7), tmp_path / "s")
     assert "\n" not in str(error.value)
     assert path.read_bytes() == other[damage]
@@ -115,7 +115,7 @@ def test_a_state_with_other_parts_is_damaged(tmp_path, seed, name, other):
     content = dumped({**state, name: PARTS[name]} if other else state)
     path.write_bytes(content)
     model = Tiny(random_state=7)
-    with pytest.raises(StateDamaged, match="charged anew"):
+    with pytest.raises(StateDamaged, match="charged again"):
         DurableStream(model, tmp_path / "s")
     assert not hasattr(model, "coef_")
     assert path.read_bytes() == content

@@ -75,7 +75,9 @@ def test_experts_pay_the_same_for_other_rows(kind):
     model = HedgeAggregator(1.0, 1e-6, horizon=3, random_state=0)
     n = len(truth)
     model.partial_fit(np.zeros((n, 2)), np.zeros(n))
-    costs = [model._leaf(X, column_of(y))[0] for y in (truth, change(truth))]
+    reader = model._private_stream.planned.reader
+    both = (column_of(y) for y in (truth, change(truth)))
+    costs = [reader.read(X, y, first=False)[0] for y in both]
     np.testing.assert_array_equal(costs[0][:-1], costs[1][:-1])
 
 
@@ -89,7 +91,7 @@ def test_classes_that_columns_hold_in_several_ways_are_refused(classes):
     online = OnlineLogisticRegression(1.0, 1e-6, classes=classes)
     erm = IncrementalERM(LogisticRegression(classes=classes), 1.0, 1e-6, horizon=4)
     for model in (online, erm):
-        with pytest.raises(ValueError, match="classes must be texts or numbers below"):
+        with pytest.raises(ValueError, match="classes must be strings or numbers"):
             model.partial_fit(X, y)
         assert not hasattr(model, "privacy_")
 

@@ -60,7 +60,7 @@ def test_a_step_beyond_the_horizon_is_refused_and_changes_nothing():
     for step in range(STEPS):
         model.partial_fit(*rows(step), ledger=ledger)
     before = state_of(model)
-    with pytest.raises(ValueError, match="horizon=4 steps; step 5"):
+    with pytest.raises(ValueError, match="horizon=4 steps, got step 5"):
         model.partial_fit(*rows(9))
     assert state_of(model) == before
     assert len(ledger.report().entries) == 1
@@ -99,8 +99,8 @@ class Failing(Tiny):
 
     fails = False
 
-    def _publish(self, weights):
-        super()._publish(weights)
+    def _publish(self, planned, weights):
+        super()._publish(planned, weights)
         if self.fails:
             raise KeyboardInterrupt
 
@@ -131,7 +131,7 @@ def test_copies_predict_and_cannot_go_on(copied):
     X, _ = rows(1)
     np.testing.assert_array_equal(twin.predict(X), model.predict(X))
     assert twin.n_steps_ == 1
-    with pytest.raises(ValueError, match="cannot go on"):
+    with pytest.raises(ValueError, match="cannot continue"):
         twin.partial_fit(*rows(1))
     assert not [name for name in vars(twin) if "private" in name]
     model.partial_fit(*rows(1))

@@ -29,10 +29,10 @@ def test_a_held_model_takes_rows_from_its_stream_alone(tmp_path):
     with DurableStream(model, tmp_path / "s") as stream:
         for step in range(2):
             for way in (model.partial_fit, model.fit):
-                with pytest.raises(ValueError, match="held by a DurableStream"):
+                with pytest.raises(ValueError, match="belongs to a DurableStream"):
                     way(*rows())
             assert stream.partial_fit(*rows(step)).n_steps == step + 1
-        with pytest.raises(ValueError, match="held by another"):
+        with pytest.raises(ValueError, match="belong to another"):
             DurableStream(clone_with_holder(model), tmp_path / "other")
 
 
@@ -45,7 +45,7 @@ def clone_with_holder(model):
 def test_a_refused_second_holder_leaves_the_first_one_its_model(tmp_path):
     model = Tiny(random_state=7)
     with DurableStream(model, tmp_path / "s") as stream:
-        with pytest.raises(ValueError, match="held by another"):
+        with pytest.raises(ValueError, match="belong to another"):
             DurableStream(model, tmp_path / "other")
         stream.partial_fit(*rows())
 
@@ -59,7 +59,7 @@ def test_a_model_whose_stream_was_closed_predicts_and_cannot_go_on(tmp_path):
         before = model.predict(X), model.coef_.copy()
     assert not [name for name in vars(model) if "private" in name or "holder" in name]
     assert (model.predict(X) == before[0]).all()
-    with pytest.raises(ValueError, match="cannot go on"):
+    with pytest.raises(ValueError, match="cannot continue"):
         model.partial_fit(X, labels)
     with pytest.raises(ValueError, match="must not be fitted"):
         DurableStream(model, tmp_path / "s")
@@ -80,7 +80,7 @@ def test_copies_of_a_held_model_are_not_held(tmp_path):
     with DurableStream(model, tmp_path / "s") as stream:
         stream.partial_fit(*rows())
         twin = copy.deepcopy(model)
-        with pytest.raises(ValueError, match="cannot go on"):
+        with pytest.raises(ValueError, match="cannot continue"):
             twin.partial_fit(*rows())
         assert twin.fit(*rows()).n_steps_ == 3
 
@@ -112,8 +112,8 @@ def race(step, threads=4, calls=20):
 class Recording(Tiny):
     """Notes every release, with its step."""
 
-    def _publish(self, weights):
-        super()._publish(weights)
+    def _publish(self, planned, weights):
+        super()._publish(planned, weights)
         self.seen.append(self._n_steps)
 
 
@@ -145,8 +145,8 @@ def test_without_the_guard_threads_would_release_a_step_twice(monkeypatch):
     both = threading.Barrier(2, timeout=20)
 
     class Slow(Recording):
-        def _leaf(self, X, y):
-            found = super()._leaf(X, y)
+        def _checked_step(self, X, y, *, first):
+            found = super()._checked_step(X, y, first=first)
             both.wait()
             return found
 
@@ -233,7 +233,7 @@ def test_a_forked_process_predicts_and_cannot_go_on(tmp_path):
     with DurableStream(Tiny(), tmp_path / "s") as stream:
         stream.partial_fit(*rows())
         held = in_a_fork(lambda: rejection(lambda: stream.model.partial_fit(*rows(1))))
-        assert "held by a DurableStream" in held
+        assert "belongs to a DurableStream" in held
 
 
 def test_no_one_reads_a_release_before_it_is_on_the_disk(tmp_path, monkeypatch):

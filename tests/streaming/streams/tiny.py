@@ -1,4 +1,4 @@
-"""The least estimator on a stream: noisy sums of rows, kept from step to step."""
+"""The simplest estimator on a stream: noisy sums of rows, kept from step to step."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,8 @@ import numpy as np
 
 from tacit._state import kept
 from tacit.privacy import GaussianNoise, calibrate
-from tacit.streaming._linear import StreamLinearModel, StreamRegressorMixin
+from tacit.streaming._linear import StreamRegressor
+from tacit.streaming._model import StreamModel
 from tacit.streaming._terms import PlannedStream
 
 
@@ -44,8 +45,8 @@ class TinyLearner:
         return state.weights
 
 
-class Tiny(StreamRegressorMixin, StreamLinearModel):
-    """A regression that is good for tests alone."""
+class Tiny(StreamRegressor, StreamModel):
+    """A regression for tests."""
 
     def __init__(
         self,
@@ -77,4 +78,5 @@ class Tiny(StreamRegressorMixin, StreamLinearModel):
         budget = self._budget(terms)
         multiplier = calibrate(GaussianNoise, budget)
         width = n_features + bool(self.fit_intercept)
-        return PlannedStream(budget, terms, TinyLearner(width, multiplier), ("tiny",))
+        learner = TinyLearner(width, multiplier)
+        return PlannedStream(budget, terms, learner, self._reader(), ("tiny",))

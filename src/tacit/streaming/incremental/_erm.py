@@ -1,38 +1,36 @@
-"""Any private batch fit made incremental."""
+"""Incremental empirical risk minimization: private batch fits on a growing table."""
 
 from __future__ import annotations
 
 from math import ceil
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._estimators import (
-    Saved,
-    checked_targets,
-    checked_values,
-    numeric,
-)
-from tacit._stream_values import class_positions, dense_values, float_targets
+from tacit._estimators import Saved, checked_targets, checked_values, numeric
+from tacit._random import RandomSource
 from tacit._validate import one_of
 from tacit.exceptions import PlanError
-from tacit.privacy import Neighbors
+from tacit.privacy import Budget, Event, Neighbors
+from tacit.solvers import Problem
 from tacit.solvers._base import solver_fact
 from tacit.streaming._model import StreamModel
-from tacit.streaming._terms import PlannedStream
+from tacit.streaming._terms import PlannedStream, StreamTerms
 from tacit.streaming.incremental._refit_learner import (
-    NO_LABEL,
     RefitLearner,
+    RefitReader,
     described,
+    fit_parameters,
     prepared_estimator,
-    spending,
-    unusable_target,
 )
 from tacit.streaming.incremental._refit_plan import (
     MOST_REFITS,
+    Refit,
     balanced_interval,
     doubling_steps,
     paper_refits,
@@ -44,11 +42,13 @@ from tacit.streaming.incremental._refit_plan import (
 
 __all__ = ["IncrementalERM"]
 
+Array = NDArray[np.float64]
 
-def _offers(method):
+
+def _offers(method: str) -> Any:
     """Return whether the estimator has a method, for scikit-learn."""
 
-    def check(self):
+    def check(self: Any) -> bool:
         getattr(self.estimator, method)
         return True
 
@@ -56,47 +56,46 @@ def _offers(method):
 
 
 class IncrementalERM(StreamModel):
-    """A model of `tacit.linear_model` that is fitted again as rows come.
+    """Incremental empirical risk minimization by private refits on a growing table.
 
-    After some of the steps the estimator is fitted to all rows so far with its share of
-    one budget; between these steps the last model stands. This works for any loss,
-    penalty and solver. Its price is that all rows are kept, as private state, and read
-    again by each fit; `IncrementalLinearRegression` keeps sums alone.
+    After some of the steps the estimator is fitted to all rows so far with a fraction
+    of one budget; between these steps the last model remains. This works for any loss,
+    penalty and solver, but all rows are kept as private state and read again by each
+    fit; `IncrementalLinearRegression` only keeps sums.
 
     Parameters
     ----------
     estimator
         An estimator of `tacit.linear_model`, not fitted. Its epsilon, delta,
-        neighbors, expected_rows, random_state and verbose are set by this one;
-        classifiers need ``classes``.
+        neighbors, expected_rows, random_state and verbose are set by the stream;
+        classifiers require ``classes``.
     epsilon
         Privacy budget of the whole stream.
     delta
         Probability with which the bound may fail. None for one over the squared
-        number of rows to expect, at most 1e-6, where neighbors replace a row; must be
-        given when they add or remove one. 0.0 asks for pure privacy, where the
-        estimator has it.
+        number of expected rows, at most 1e-6, where neighbors replace a row; required
+        if they add or remove one. 0.0 is pure privacy, if the estimator supports it.
     horizon
-        Steps that are paid for.
+        Number of steps that are charged.
     update_every
         Steps between two fits, or ``"doubling"`` for fits after the last step, half as
-        many, a quarter and so on, which take few shares of the budget [2]_ and end with
-        all rows. ``"auto"`` leaves out of these the first ones, while rows are too few
-        for the budget; for ``accounting="paper"`` it is the interval of the published
-        analysis.
+        many, a quarter and so on, which divide the budget by a small number of fits
+        [2]_ and end with all rows. ``"auto"`` leaves out the first of these, while
+        there are too few rows for the budget; for ``accounting="paper"`` it is the
+        interval of the published analysis.
     rows_per_step
-        Rows that a step usually takes. Fits are planned for as many; other numbers
-        cost accuracy alone.
+        Typical number of rows in a step. Fits are planned for it; other numbers only
+        affect accuracy.
     rows_per_person
-        Most rows that one person has in the whole stream.
+        Maximum number of rows of one person in the whole stream.
     split
-        How fits share the budget: ``"even"``, or ``"harmonic"`` for less to later fits,
-        in proportion to one over their rows, which keeps the error of strongly convex
-        problems even. ``"auto"`` is ``"harmonic"`` for a fixed interval and a ridge
-        penalty, else ``"even"``.
+        How the budget is divided among fits: ``"even"``, or ``"harmonic"`` for
+        fractions proportional to one over the rows of a fit, which keeps the error of
+        strongly convex problems even. ``"auto"`` is ``"harmonic"`` for a fixed interval
+        and a ridge penalty, else ``"even"``.
     accounting
-        ``"exact"`` composes what the fits do and spends at least 98 percent of the
-        budget. ``"paper"`` divides it as published [1]_, which spends less.
+        ``"exact"`` composes the events of the fits and spends at least 98 percent of
+        the budget. ``"paper"`` divides it as published [1]_, which spends less.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     random_state
@@ -106,22 +105,22 @@ class IncrementalERM(StreamModel):
     Attributes
     ----------
     estimator_ : estimator
-        The last model, with the promise and the report of the whole stream.
+        The last model, with the guarantee and the report of the whole stream.
     coef_, intercept_ : ndarray or float
         Its weights. Before the first fit they are those nearest to zero.
     classes_ : ndarray
-        Labels, for classifiers alone.
+        Labels, for classifiers.
     last_refit_ : int
         Step of the last fit, 0 before the first.
     n_steps_ : int
-        Steps that were taken.
+        Number of steps that were taken.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions: one charge for the whole horizon.
+        Guarantee, spent budget and assumptions: one charge for the whole horizon.
 
     Notes
     -----
     **Guarantee.** All models together are (epsilon, delta)-private for the stated
-    neighbors: what each fit will do is fixed before the first row, and the charge is
+    neighbors: the event of each fit is fixed before the first row, and the charge is
     the composition of all of them [1]_. Rows with missing or infinite values or unknown
     labels count as rows of zeros where the number of rows is public, and are left out
     where it is not.
@@ -159,21 +158,28 @@ class IncrementalERM(StreamModel):
         optional=("low", "high"),
     )
 
+    estimator_: Any
+    coef_: Any
+    intercept_: Any
+    classes_: Any
+    last_refit_: int
+    feature_names_in_: Any
+
     def __init__(
         self,
-        estimator,
-        epsilon=1.0,
-        delta=None,
+        estimator: Any,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        horizon=1000,
-        update_every="auto",
-        rows_per_step=1,
-        rows_per_person=1,
-        split="auto",
-        accounting="exact",
-        neighbors="replace_one",
-        random_state=None,
-    ):
+        horizon: int = 1000,
+        update_every: int | str = "auto",
+        rows_per_step: int = 1,
+        rows_per_person: int = 1,
+        split: str = "auto",
+        accounting: str = "exact",
+        neighbors: str | Neighbors = "replace_one",
+        random_state: RandomSource = None,
+    ) -> None:
         self.estimator = estimator
         self.epsilon = epsilon
         self.delta = delta
@@ -186,7 +192,8 @@ class IncrementalERM(StreamModel):
         self.neighbors = neighbors
         self.random_state = random_state
 
-    def _planned(self, n_features):
+    # 42 lines: the plan of a fit, of all fits, and of the stream share their facts
+    def _planned(self, n_features: int) -> PlannedStream:
         one_of(("exact", "paper"), accounting=self.accounting)
         one_of(("auto", "even", "harmonic"), split=self.split)
         terms = self._terms()
@@ -194,14 +201,14 @@ class IncrementalERM(StreamModel):
         names = getattr(self, "feature_names_in_", None)
         estimator = prepared_estimator(self.estimator, budget.neighbors, names)
 
-        def planned(n_rows, part):
-            fit = clone(estimator).set_params(**spending(part, n_rows))
+        def planned(n_rows: int, part: Budget) -> Any:
+            fit = clone(estimator).set_params(**fit_parameters(part, n_rows))
             # with so many expected rows and a delta no number of rows changes the plan
             found = fit.plan(max(n_rows, 2), n_features)
             if solver_fact(found.solver, "rows_are_bounded"):
                 raise PlanError(
-                    "EntropySampling rests on the number of rows, which a stream does "
-                    "not fix; use solver='frank_wolfe'."
+                    "EntropySampling depends on the number of rows, which a stream "
+                    "does not fix; use solver='frank_wolfe'."
                 )
             return found
 
@@ -215,19 +222,22 @@ class IncrementalERM(StreamModel):
             terms,
         )
         last = planned(refits[-1].n_rows, refits[-1].budget)
+        reader = RefitReader.of(estimator, budget.neighbors)
         learner = RefitLearner(
             described=described(estimator),
             n_features=n_features,
             refits=refits,
             event=event,
             assumptions=(f"the charge is of {len(refits)} fits to all rows so far",),
-            unusable=unusable_target(estimator),
+            unusable=reader.unusable,
             estimator=estimator,
         )
-        return PlannedStream(budget, terms, learner, last.assumptions)
+        return PlannedStream(budget, terms, learner, reader, last.assumptions)
 
-    def _steps(self, problem, budget, terms):
-        """Return after which steps to fit, from public facts."""
+    def _steps(
+        self, problem: Problem, budget: Budget, terms: StreamTerms
+    ) -> tuple[int, ...]:
+        """Return the steps of the fits, from public facts."""
         every = self.update_every
         if not isinstance(every, str):
             return refit_steps(every, terms.horizon)
@@ -241,135 +251,114 @@ class IncrementalERM(StreamModel):
         every = min(terms.horizon, ceil(rows / terms.rows_per_step))
         return refit_steps(every, terms.horizon)
 
-    def _divided(self, event_for, steps, problem, budget, terms):
-        """Return the fits with their shares, and the event of all of them."""
-        per_person = terms.rows_per_person
+    def _divided(
+        self,
+        event_for: Any,
+        steps: tuple[int, ...],
+        problem: Problem,
+        budget: Budget,
+        terms: StreamTerms,
+    ) -> tuple[tuple[Refit, ...], Event]:
+        """Return the fits with their budgets, and the event of all of them."""
+        rows, person = terms.rows_per_step, terms.rows_per_person
         if self.accounting == "paper":
             if self.split == "harmonic":
                 raise ValueError(
-                    "split='harmonic' is for accounting='exact'; the published shares "
-                    "are even."
+                    "split='harmonic' requires accounting='exact'; the published "
+                    "fractions are even."
                 )
-            return paper_refits(
-                event_for,
-                steps,
-                terms.rows_per_step,
-                budget,
-                rows_per_person=per_person,
-            )
+            return paper_refits(event_for, steps, rows, budget, rows_per_person=person)
         split = self.split
         if split == "auto":
             fixed = steps[0] * len(steps) == steps[-1]
             split = "harmonic" if fixed and problem.ridge > 0 else "even"
+        fractions = split_fractions(split, steps)
         return planned_refits(
-            event_for,
-            steps,
-            terms.rows_per_step,
-            split_fractions(split, steps),
-            budget,
-            rows_per_person=per_person,
+            event_for, steps, rows, fractions, budget, rows_per_person=person
         )
 
-    def _integer_targets(self, X, y):
-        # a table is all there before the charge, so that bad values can be refused
+    def _table_targets(self, X: Any, y: Any) -> NDArray[Any]:
+        # all of a table is there before the charge, so that values may be rejected
         labels = is_classifier(self.estimator)
         y = checked_targets(y, X.shape[0], labels=labels)
         checked_values(X, accept_sparse=True)
         return y if labels else numeric(y)
 
-    def _leaf(self, X, y):
-        """Return features and targets or codes; zeros for rows that cannot be used."""
-        first = self._is_first()
-        estimator = self.estimator
-        if not first:  # as it was at the first step
-            estimator = self._private_stream.planned.learner.estimator
-        X = dense_values(X, first=first)
-        if is_classifier(estimator):
-            targets = class_positions(estimator._public_classes(), y)
-            usable = targets != NO_LABEL
-        else:
-            targets = float_targets(y, first=first)
-            usable = np.isfinite(targets)
-        usable = usable & np.isfinite(X).all(axis=1)
-        if Neighbors.of(self.neighbors) is not Neighbors.REPLACE_ONE:
-            # [incremental-erm:left-out] one row of the stream is one row less
-            return np.ascontiguousarray(X[usable]), targets[usable]
-        # [incremental-erm:unusable] what cannot be used is the same whatever it holds
-        X = np.where(usable[:, None], X, 0.0)
-        return X, np.where(usable, targets, unusable_target(estimator))
-
-    def _publish(self, weights):
-        progress = self._private_stream
-        learner, n_steps = progress.planned.learner, progress.n_steps
+    def _publish(self, planned: PlannedStream, weights: Array) -> None:
+        learner, n_steps = planned.learner, self._n_steps
+        assert isinstance(learner, RefitLearner)
         last = learner.last_refit(n_steps)
         fitted_at = 0 if last is None else last.step
         if n_steps > 1 and fitted_at == getattr(self, "last_refit_", None):
-            return  # the last model stands
-        model = learner.shown(weights, n_steps, progress.planned.budget)
+            return  # no fit since the last model
+        model = learner.shown(weights, n_steps, planned.budget)
         model.privacy_ = self.privacy_
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         self.last_refit_ = fitted_at
-        self._hold(model)
+        self._show_model(model)
 
-    def _hold(self, model):
-        """Show a fitted model as the last of the stream."""
+    def _show_model(self, model: Any) -> None:
+        """Set the attributes that show the last model of the stream."""
         self.estimator_ = model
         self.coef_, self.intercept_ = model.coef_, model.intercept_
         if is_classifier(model):
             self.classes_ = model.classes_
 
-    def predict(self, X):
-        """Return what the last model predicts for each row.
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the prediction of the last model for each row.
 
         Parameters
         ----------
         X
-            Features, within their bounds or cut to them.
+            Features, clipped to their bounds.
         """
-        return self._last().predict(X)
+        found: NDArray[Any] = self._last().predict(X)
+        return found
 
-    @available_if(_offers("predict_proba"))
-    def predict_proba(self, X):
+    @available_if(_offers("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row.
 
         Parameters
         ----------
         X
-            Features, within their bounds or cut to them.
+            Features, clipped to their bounds.
         """
-        return self._last().predict_proba(X)
+        found: NDArray[Any] = self._last().predict_proba(X)
+        return found
 
-    @available_if(_offers("decision_function"))
-    def decision_function(self, X):
+    @available_if(_offers("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Array:
         """Return the margins of each row.
 
         Parameters
         ----------
         X
-            Features, within their bounds or cut to them.
+            Features, clipped to their bounds.
         """
-        return self._last().decision_function(X)
+        found: NDArray[Any] = self._last().decision_function(X)
+        return found
 
-    def score(self, X, y):
-        """Return what the score of the estimator says of the last model.
+    def score(self, X: Any, y: Any) -> float:
+        """Return the score of the last model.
 
         Parameters
         ----------
         X, y
             Features, and labels or targets.
         """
-        return self._last().score(X, y)
+        return float(self._last().score(X, y))
 
-    def _last(self):
+    def _last(self) -> Any:
         check_is_fitted(self)
         return self.estimator_
 
-    def __sklearn_tags__(self):
-        """Tell scikit-learn that this is what its estimator is."""
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that this is of the type of its estimator."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        if isinstance(self.estimator, BaseEstimator):  # else a plan refuses it
+        if isinstance(self.estimator, BaseEstimator):  # otherwise a plan rejects it
             of = get_tags(self.estimator)
             tags.estimator_type = of.estimator_type
             tags.classifier_tags = of.classifier_tags

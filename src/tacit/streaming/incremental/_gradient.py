@@ -1,4 +1,4 @@
-"""Least squares on a stream by descent along noisy gradients, as it was published."""
+"""Least squares on a stream by the published descent along noisy gradients."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tacit._state import kept
 from tacit._validate import at_least, one_of, plain
 from tacit.convex import ConvexSet, Free
+from tacit.convex._protocols import is_set
 from tacit.exceptions import PlanError
 from tacit.mechanisms.continual import prefix_sums
 from tacit.mechanisms.continual._base import packed_size, to_matrix, to_vector
@@ -42,16 +43,16 @@ __all__ = ["GradientRegression", "TwoTreeLearner"]
 
 Array = NDArray[np.float64]
 
-# How far the paper lets one row move either sum
+# Published sensitivity of either sum
 PUBLISHED_SENSITIVITY = 2.0
-# Fewest steps for which its noise hides a row
+# Smallest number of steps for which the published noise is private
 PUBLISHED_STEPS = 3
 
 
 @kept
 @dataclass(frozen=True, eq=False)
 class TwoTreeState:
-    """Where both sums stand. ``weights`` were released."""
+    """State of both sums. ``weights`` were released."""
 
     n_steps: int
     weights: Array
@@ -61,7 +62,7 @@ class TwoTreeState:
 
 @dataclass(frozen=True)
 class TwoTreeLearner:
-    """Noise of both sums, and the descent."""
+    """Learner by two noisy sums of moments, and descent along their gradients."""
 
     problem: Problem
     terms: StreamTerms
@@ -87,7 +88,9 @@ class TwoTreeLearner:
     @property
     def domain(self) -> ConvexSet:
         """The set of the weights, in that unit."""
-        return stretched(self.problem.regularizer, 1 / self.unit)
+        domain = stretched(self.problem.regularizer, 1 / self.unit)
+        assert is_set(domain)  # as `GradientRegression.plan` has found
+        return domain
 
     def init(self) -> TwoTreeState:
         """Return the state before the first step."""
@@ -117,7 +120,7 @@ class TwoTreeLearner:
         return TwoTreeState(n_steps, self.unit * weights, second_state, first_state)
 
     def descended(self, second: Array, first: Array, step: int) -> Array:
-        """Return the mean of the descent from the sums of a step, in units inside."""
+        """Return the mean of the descent from the sums of a step, in internal units."""
         quadratic = NoisyQuadratic(second, first, *self._stds(step))
         error, derivative, diameter = self._sizes(step)
         n_iterations = descent_steps(error, derivative, self.most_iterations)
@@ -134,9 +137,9 @@ class TwoTreeLearner:
         """Return None, as squared targets are not released."""
 
     def expected_excess_risk(self, step: int) -> float:
-        """Return a bound on the mean excess over the best weights, from public facts.
+        """Return a bound on the mean excess risk, from public facts.
 
-        It is a sum of squared residuals over all rows so far.
+        The risk is the sum of squared residuals over all rows so far.
         """
         error, derivative, diameter = self._sizes(step)
         n_iterations = descent_steps(error, derivative, self.most_iterations)
@@ -160,20 +163,20 @@ class TwoTreeLearner:
 
 @dataclass(frozen=True)
 class GradientRegression:
-    """Least squares on a stream by noisy projected gradients, as it was published.
+    """Least squares on a stream by noisy projected gradients, as published.
 
-    Two trees release the sums of ``x x^T`` and of ``x y`` after each step. They make a
-    gradient at any weights, along which projected steps go; their mean is released.
+    Two trees release the sums of ``x x^T`` and of ``x y`` after each step. These give
+    the gradient at any weights for projected steps, whose mean is released.
     `MomentRegression` has less noise and a better solver: this is for comparisons.
 
     Parameters
     ----------
     accounting
         ``"exact"`` for the least noise with which both trees together fit the budget,
-        ``"paper"`` for the published noise, where it keeps its promise.
+        ``"paper"`` for the published noise, if its guarantee is true.
     most_iterations
-        Most gradient steps after each step of the stream. The published number grows
-        with the square of the stream.
+        Maximum number of gradient steps after each step of the stream. The published
+        number grows with the square of the stream.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -181,10 +184,10 @@ class GradientRegression:
     -----
     **Guarantee.** Two Gaussian mechanisms. A replaced row moves ``x x^T`` by at most
     ``sqrt(2)`` and ``x y`` by at most 2, in units of the bounds; a row more or less
-    moves both by 1. The published noise [1]_, Algorithms 2 and 4, takes 2 for both, a
-    half of epsilon and of delta for each tree, and logarithms to base two. Its true
-    privacy is computed and charged, and it is refused where that is above the budget,
-    as for large epsilon, and for fewer than three steps.
+    moves both by 1. The published noise [1]_, Algorithms 2 and 4, uses 2 for both, half
+    of epsilon and of delta for each tree, and logarithms to base two. Its true privacy
+    is computed and charged, and it is rejected if that is above the budget, as for
+    large epsilon, and for fewer than three steps.
 
     **Bound.** With gradients of size at most L and of mean error at most a, in a set of
     diameter D, r steps of size ``D / (sqrt(r) (a + L))`` have a mean excess of at most
@@ -208,6 +211,7 @@ class GradientRegression:
     """
 
     saved = True
+    name = "gradient"
 
     accounting: str = "exact"
     most_iterations: int = 1000
@@ -219,20 +223,25 @@ class GradientRegression:
         at_least(1, most_iterations=self.most_iterations)
         check_noise(self.noise)
 
+    @classmethod
+    def of(cls, sums: str, noise: str, row_width: float | None) -> GradientRegression:
+        """Return the method with the parameters of an estimator; sums are trees."""
+        return cls(noise=noise)
+
     def plan(
         self, problem: Problem, budget: Budget, terms: StreamTerms
     ) -> TwoTreeLearner:
-        """Find the noise of both sums."""
+        """Return the learner with the noise of both sums."""
         checked_domain(problem, budget, "GradientRegression")
         if isinstance(problem.regularizer, Free):
             raise PlanError(
-                "GradientRegression needs weights in a set, such as L2Ball(1.0); give "
-                "one, or use MomentRegression."
+                "GradientRegression requires weights in a set, such as L2Ball(1.0); "
+                "pass one, or use MomentRegression."
             )
         multiplier, moved = self._noise(budget, terms)
         roundoff = step_roundoff(1.0, most_step_rows(terms.rows_per_step))
-        # [incremental:apart] each of both sums, round-off included
-        sums = [
+        # [incremental:apart] each of the two sums, including round-off
+        second, first = (
             prefix_sums(
                 "tree",
                 terms.horizon,
@@ -242,18 +251,18 @@ class GradientRegression:
                 largest=float(longest_step(terms.rows_per_step)),
             )
             for most in moved
-        ]
-        learner = TwoTreeLearner(
-            problem, terms, multiplier, *sums, self.most_iterations, self.noise
         )
-        # noise too large for the grid is refused here, not after the charge
+        learner = TwoTreeLearner(
+            problem, terms, multiplier, second, first, self.most_iterations, self.noise
+        )
+        # rejects noise too large for the grid now, not after the charge
         learner.expected_excess_risk(1)
         return learner
 
     def _noise(
         self, budget: Budget, terms: StreamTerms
     ) -> tuple[float, tuple[float, float]]:
-        """Return the multiplier of both sums, and how far a row moves each."""
+        """Return the noise multiplier of both sums, and the sensitivity of each."""
         if self.accounting == "paper":
             return _published(budget, terms.horizon), (PUBLISHED_SENSITIVITY,) * 2
         changed = budget.neighbors.rows_changed
@@ -262,10 +271,10 @@ class GradientRegression:
 
 
 def _published(budget: Budget, horizon: int) -> float:
-    """Return the multiplier that the published noise of each tree amounts to."""
+    """Return the multiplier of the published noise of each tree."""
     if horizon < PUBLISHED_STEPS:
         raise PlanError(
-            f"The published noise hides nothing for horizon={horizon}; use "
+            f"The published noise is not private for horizon={horizon}; use "
             "accounting='exact', or a horizon of at least 3."
         )
     epsilon, delta = budget.epsilon / 2, budget.delta / 2

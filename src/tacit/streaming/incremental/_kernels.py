@@ -1,4 +1,4 @@
-"""Rows times a public matrix, each by itself."""
+"""Products of single rows with a public matrix."""
 
 import numpy as np
 from numba import njit
@@ -8,16 +8,16 @@ Array = NDArray[np.float64]
 
 
 @njit(cache=True, error_model="numpy")
-def seen_rows(X: Array, matrix: Array, out: Array) -> None:
-    """Fill ``out`` with rows times the matrix, each as long as it was before.
+def project_rows(X: Array, matrix: Array, out: Array) -> None:
+    """Fill ``out`` with rows times the matrix, each with the norm that it had before.
 
-    All sums run in one order, so that a row's bits do not depend on other rows, nor on
-    how many there are. Products of whole arrays would round otherwise, and a row that
-    the matrix takes to zero is nothing but that rounding, made long again.
+    All sums run in one order, so that the bits of a row do not depend on other rows or
+    their number. Products of arrays would round otherwise, and a row in the kernel of
+    the matrix becomes rounding error, which is scaled to the norm of the row.
     """
     unit = np.empty(X.shape[1])
     for i in range(X.shape[0]):
-        # by its largest entry first, so that no square vanishes
+        # divided by its largest entry first, so that no square underflows
         largest, before, after = 0.0, 0.0, 0.0
         for j in range(X.shape[1]):
             largest = max(largest, abs(X[i, j]))

@@ -37,7 +37,13 @@ from tacit.streaming.incremental._solve import (
     weights_of,
 )
 
-__all__ = ["MomentLearner", "MomentRegression", "checked_domain", "step_assumptions"]
+__all__ = [
+    "MomentLearner",
+    "MomentRegression",
+    "bounded",
+    "checked_domain",
+    "step_assumptions",
+]
 
 Array = NDArray[np.float64]
 
@@ -45,7 +51,7 @@ Array = NDArray[np.float64]
 @kept
 @dataclass(frozen=True, eq=False)
 class MomentState:
-    """Where sums of moments stand. ``released`` and ``weights`` were released."""
+    """State of the sums of moments. ``released`` and ``weights`` were released."""
 
     n_steps: int
     released: Array
@@ -55,7 +61,7 @@ class MomentState:
 
 @dataclass(frozen=True)
 class MomentLearner:
-    """Sums, noise and solver of one stream of least squares."""
+    """Learner of least squares by sums of moments, their noise, and a solver."""
 
     problem: Problem
     terms: StreamTerms
@@ -120,26 +126,29 @@ class MomentLearner:
         return self.sums.moments(state.released)
 
     def residual_sum(self, state: MomentState) -> float | None:
-        """Return the released sum of squared residuals, where targets are squared."""
+        """Return the released sum of squared residuals, if ``squares`` are summed."""
         if not self.sums.squares:
             return None
         moments = self.moments(state)
         w = state.weights[:, 0] / self.unit
         rest = w @ moments.second @ w - 2 * float(moments.first @ w)
-        return max(0.0, moments.total + float(rest)) * self.problem.largest_target**2
+        return (
+            max(0.0, (moments.total or 0.0) + float(rest))
+            * self.problem.largest_target**2
+        )
 
     def expected_excess_risk(self, step: int) -> float:
-        """Return a bound on the mean excess over the best weights, from public facts.
+        """Return a bound on the mean excess risk, from public facts.
 
-        It is a sum of squared residuals over all rows so far. Without a set it is that
-        of weights up to `unit`.
+        The risk is the sum of squared residuals over all rows so far. Without a set the
+        bound is for weights up to `unit`.
         """
-        domain, p = _bounded(self.domain), self.problem.n_features
+        domain, p = bounded(self.domain), self.problem.n_features
         radius = domain.radius
         stds, size = self.sums.stds(step), self.sums.n_features
         excess = excess_of_clipped(*stds, size, radius)
         if self.projection is not None:
-            # each prediction is off by twice this part of the radius
+            # the error of each prediction is twice this fraction of the radius
             n_rows = self.terms.rows_per_step * step
             width = self.projection.row_width + absolute_width(domain, p) / radius
             off = 2 * width / sqrt(self.projection.n_components) * radius
@@ -147,35 +156,39 @@ class MomentLearner:
         return excess * self.problem.largest_target**2
 
 
-def _bounded(domain: Regularizer) -> ConvexSet:
-    return L2Ball(1.0) if isinstance(domain, Free) else domain
+def bounded(domain: Regularizer) -> ConvexSet:
+    """Return the set, or the unit ball where there is no set."""
+    if isinstance(domain, Free):
+        return L2Ball(1.0)
+    assert is_set(domain)  # as `checked_domain` has found
+    return domain
 
 
 def step_assumptions(terms: StreamTerms, noise: str) -> tuple[str, ...]:
-    """Return what the guarantee of moments of steps rests on, in words."""
+    """Return the assumptions of moments of steps, in words."""
     most = most_step_rows(terms.rows_per_step)
     return (f"there are at most {most} rows in a step", *noise_assumptions(noise))
 
 
 def checked_domain(problem: Problem, budget: Budget, method: str) -> None:
-    """Refuse what is no least squares in a set."""
+    """Reject problems that are not least squares in a set."""
     check_problem(problem, budget, method)
     domain = problem.regularizer
     if not isinstance(domain, Free) and not is_set(domain):
         raise PlanError(
-            f"{method} keeps weights in a set, such as L1Ball(), and takes no penalty "
-            f"but a ridge, got {domain!r}."
+            f"{method} takes a set of weights, such as L1Ball(), and no penalty other "
+            f"than a ridge, got {domain!r}."
         )
     if problem.ridge > 0 and is_set(domain):
         raise PlanError(
-            f"{method} takes a ridge without a set alone, got ridge={problem.ridge:g} "
-            f"and {domain!r}; give one of both."
+            f"{method} takes a ridge or a set, got ridge={problem.ridge:g} and "
+            f"{domain!r}; pass one of them."
         )
 
 
 @dataclass(frozen=True)
 class MomentRegression:
-    """Least squares on a stream from noisy second moments, the method to use.
+    """Least squares on a stream from noisy second moments, the default method.
 
     After each step the sums of ``x x^T`` and ``x y`` over all rows so far are released
     together, and solved for the weights.
@@ -186,18 +199,18 @@ class MomentRegression:
         How sums over the stream are released: ``"blt"``, ``"tree"``, ``"honaker"`` or
         ``"square_root"``; see `tacit.mechanisms.prefix_sums`.
     weight
-        How much products with targets count beside second moments, in units of the
-        bounds; ``"auto"`` for what suits the radius of the set.
+        Weight of products with targets relative to second moments, in units of the
+        bounds; ``"auto"`` is the best for the radius of the set.
     squares
-        Also release the sum of squared targets, which is free at the weight
-        ``sqrt(2)`` that it takes.
+        Also release the sum of squared targets, which costs no budget at the weight
+        ``sqrt(2)`` that it requires.
     solver
-        What is done with second moments that the noise made negative along some
-        directions, in a set that is no ball. ``"clipped"`` counts them as zero and
-        minimizes. ``"raw"`` leaves them as they are and averages gradient steps, whose
-        bound grows with the Gaussian width of the set alone. ``"auto"`` takes the
-        second where its bound is far lower: sets such as L1 balls of a thousand
-        features, with noise above the signal.
+        Treatment of second moments that the noise made negative along some directions,
+        in a set other than a ball. ``"clipped"`` sets them to zero and minimizes.
+        ``"raw"`` leaves them as they are and averages gradient steps, whose bound only
+        grows with the Gaussian width of the set. ``"auto"`` takes the second where its
+        bound is far lower: sets such as L1 balls of a thousand features, with noise
+        above the signal.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -207,7 +220,7 @@ class MomentRegression:
     that the budget allows. A replaced row moves its step by at most
     ``(2 + c^2) / sqrt(2)`` for a weight c up to ``sqrt(2)``, and a row more or less by
     ``sqrt(1 + c^2)``, in units of the bounds. The method follows [1]_, Algorithm 2,
-    which releases two sums apart with more noise; weights are post-processing.
+    which releases two separate sums with more noise; weights are post-processing.
 
     Without a set, a ridge of the order of the noise is added. In an L2 ball the
     minimizer is exact.
@@ -228,6 +241,7 @@ class MomentRegression:
     """
 
     saved = True
+    name = "moments"
 
     sums: str = "blt"
     weight: float | str = "auto"
@@ -245,13 +259,18 @@ class MomentRegression:
         if self.squares and self.weight != "auto":
             raise ValueError(
                 f"weight must be 'auto' with squares=True, got {self.weight!r}: "
-                "squared targets are free at one weight only."
+                "squared targets cost no budget at one weight only."
             )
+
+    @classmethod
+    def of(cls, sums: str, noise: str, row_width: float | None) -> MomentRegression:
+        """Return the method with the parameters of an estimator."""
+        return cls(sums=sums, noise=noise)
 
     def plan(
         self, problem: Problem, budget: Budget, terms: StreamTerms
     ) -> MomentLearner:
-        """Find the least noise that fits."""
+        """Return the learner with the least noise that fits the budget."""
         checked_domain(problem, budget, "MomentRegression")
         return self.planned(problem, budget, terms, None)
 

@@ -1,4 +1,4 @@
-"""Second moments of rows, perhaps projected, released together after every step."""
+"""Second moments of rows, which may be projected, released after every step."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Projection:
-    """Normal entries of variance one over the number of components, from a public key.
+    """Public random matrix, whose entries have variance one over its components.
 
     A constant last feature is left as it is.
     """
@@ -62,31 +62,36 @@ class Projection:
         matrix = float_normal(shape, rng) / sqrt(self.n_components)
         if not self.constant:
             return matrix
-        whole = np.zeros((shape[0] + 1, shape[1] + 1))
-        whole[:-1, :-1] = matrix
-        whole[-1, -1] = 1.0
-        return whole
+        extended = np.zeros((shape[0] + 1, shape[1] + 1))
+        extended[:-1, :-1] = matrix
+        extended[-1, -1] = 1.0
+        return extended
 
     def rows(self, X: Array, matrix: Array, bounds: RowBounds) -> Array:
-        """Return rows times the matrix, each as long as it was before.
+        """Return rows times the matrix, each with the norm that it had before.
 
-        The bound on rows then holds for every matrix and every row; zero stays zero.
+        The bound on rows is then true for every matrix and every row; zero remains
+        zero.
         """
-        from tacit.streaming.incremental._kernels import seen_rows  # noqa: PLC0415 - numba
+        from tacit.streaming.incremental._kernels import (  # noqa: PLC0415 - numba
+            project_rows,
+        )
 
         end = X.shape[1] - self.constant
         features, through = X[:, :end], matrix[: matrix.shape[0] - self.constant, :end]
-        seen = np.empty((len(X), len(through)))
+        found = np.empty((len(X), len(through)))
         # [incremental:alone] each row by itself, whatever rows it comes with
-        seen_rows(np.ascontiguousarray(features), np.ascontiguousarray(through), seen)
+        project_rows(
+            np.ascontiguousarray(features), np.ascontiguousarray(through), found
+        )
         # [incremental:projected] within the bound to the last digit
-        clipped: Array = bounds.clip(np.column_stack([seen, X[:, end:]]))
+        clipped: Array = bounds.clip(np.column_stack([found, X[:, end:]]))
         return clipped
 
 
-# Weight of products with targets that makes a row's moments those of (x, y)
+# Weight of products with targets for which a row's moments are those of (x, y)
 FULL_WEIGHT = sqrt(2.0)
-# Weights that are tried
+# Candidate weights
 WEIGHTS = np.geomspace(0.02, FULL_WEIGHT, 200)
 
 
@@ -96,7 +101,7 @@ def row_norm(weight: float, squares: bool) -> float:
 
 
 def joint_sensitivity(weight: float, squares: bool, neighbors: Neighbors) -> float:
-    """Return how far neighbors can move the moments of a step, in L2.
+    """Return the L2 sensitivity of the moments of a step.
 
     Moments are ``x x^T``, ``weight x y`` and, with ``squares``, ``y^2``.
     """
@@ -110,8 +115,8 @@ def joint_sensitivity(weight: float, squares: bool, neighbors: Neighbors) -> flo
 def best_weight(radius: float, neighbors: Neighbors) -> float:
     """Return the weight of products with targets for weights of norm ``radius``.
 
-    Noise of deviation s on second moments and s / weight on products moves the risk of
-    such weights by an amount in proportion to ``s (2 radius + 1 / weight)``.
+    Noise of standard deviation s on second moments and s / weight on products moves the
+    risk of such weights in proportion to ``s (2 radius + 1 / weight)``.
     """
     costs = [
         joint_sensitivity(weight, False, neighbors) * (2 * radius + 1 / weight)
@@ -121,7 +126,7 @@ def best_weight(radius: float, neighbors: Neighbors) -> float:
 
 
 def step_roundoff(row: float, n_rows: int = MOST_ROWS) -> float:
-    """Return how far computed moments of a step can be from the exact ones.
+    """Return a bound on the round-off of the moments of a step.
 
     ``row`` bounds the norm of the moments of one row.
     """
@@ -131,12 +136,12 @@ def step_roundoff(row: float, n_rows: int = MOST_ROWS) -> float:
 
 
 def most_step_rows(rows_per_step: int) -> int:
-    """Return the rows of a step up to which bounds on round-off hold."""
+    """Return the largest number of rows in a step for bounds on round-off."""
     return max(MOST_ROWS, rows_per_step)
 
 
 def check_problem(problem: Problem, budget: Budget, method: str) -> None:
-    """Refuse what is not least squares with Gaussian noise."""
+    """Reject problems that are not least squares with Gaussian noise."""
     if not isinstance(problem.loss, Squared):
         raise PlanError(
             f"{method} solves least squares only, got {problem.loss!r}; use "
@@ -148,7 +153,7 @@ def check_problem(problem: Problem, budget: Budget, method: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums of ``x x^T``, ``x y`` and, where it was asked for, ``y^2``."""
+    """Sums of ``x x^T``, ``x y`` and, on request, ``y^2``."""
 
     second: Array
     first: Array
@@ -161,7 +166,7 @@ def row_moments(X: Array, y: Array, x_norm: float, y_max: float) -> Moments:
     second, first, total = np.zeros((p, p)), np.zeros(p), 0.0
     for part, targets in chunks(X, y):
         unit = part / x_norm
-        # targets beyond the public bound would break the promise
+        # targets beyond the public bound would void the guarantee
         target = np.clip(targets / y_max, -1.0, 1.0)
         second += unit.T @ unit
         first += unit.T @ target
@@ -197,7 +202,7 @@ class MomentSums:
         neighbors: Neighbors,
         noise: str,
     ) -> MomentSums:
-        """Return sums whose noise hides the rows of one person."""
+        """Return sums with the noise that protects the rows of one person."""
         row = row_norm(weight, squares)
         # [incremental:leaf] each row of a person moves its step by this, round-off of
         # both sums included
@@ -213,7 +218,7 @@ class MomentSums:
         )
         x_norm, y_max = problem.bounds.x_norm, problem.largest_target
         sums = cls(mechanism, x_norm, y_max, n_features, weight, squares)
-        # noise too large for the grid is refused here, not after the charge
+        # rejects noise too large for the grid now, not after the charge
         mechanism.std_at(1, sums.size)
         return sums
 
@@ -227,7 +232,8 @@ class MomentSums:
 
     def step(self, state: Any, X: Array, y: Array, rng: Generator) -> tuple[Any, Array]:
         """Add the rows of a step; return the state and the noisy sums so far."""
-        return self.mechanism.step(state, self.leaf(X, y), rng)
+        after, released = self.mechanism.step(state, self.leaf(X, y), rng)
+        return after, released
 
     def leaf(self, X: Array, y: Array) -> Array:
         """Return the moments of the rows of one step."""
@@ -246,11 +252,11 @@ class MomentSums:
         return Moments(to_matrix(released[:end]), first, total)
 
     def stds(self, step: int) -> tuple[float, float]:
-        """Return the deviations of a diagonal second moment and of a product."""
+        """Return standard errors of a diagonal second moment and of a product."""
         std = float(self.mechanism.std_at(step, self.size))
         return std, std / self.weight
 
 
 def longest_step(rows_per_step: int) -> int:
-    """Return the rows of a step that count in full; of more, all count for less."""
+    """Return the largest number of rows in a step that are not scaled down."""
     return max(2**16, 64 * rows_per_step)

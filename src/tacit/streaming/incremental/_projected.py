@@ -1,4 +1,4 @@
-"""Least squares on a stream of rows that are seen through a public random matrix."""
+"""Least squares on a stream of rows projected by a public random matrix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, log, sqrt
 
 from tacit._validate import at_least, plain, positive
-from tacit.convex import Free, L2Ball
+from tacit.convex import Free
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget
 from tacit.solvers import Problem
@@ -14,6 +14,7 @@ from tacit.streaming._terms import StreamTerms
 from tacit.streaming.incremental._moment_regression import (
     MomentLearner,
     MomentRegression,
+    bounded,
     checked_domain,
 )
 from tacit.streaming.incremental._moments import Projection
@@ -27,34 +28,33 @@ FAILURE = 0.05
 
 @dataclass(frozen=True)
 class ProjectedRegression:
-    """Least squares on a stream of wide rows, in the memory of narrow ones.
+    """Least squares on a stream of wide rows by random projection, to save memory.
 
-    Rows are multiplied by a public random matrix and brought back to the length that
-    they had. `MomentRegression` then works on the products, and weights are looked for
-    in the set of the wide ones. The reason to use it is memory: sums of m (m + 1) / 2
-    numbers take the place of p (p + 1) / 2. Predictions are worse for it where there is
-    little noise.
+    Rows are multiplied by a public random matrix and scaled back to the norm that they
+    had. `MomentRegression` then works on the products, and weights are in the set of
+    the wide ones. Sums have m (m + 1) / 2 numbers instead of p (p + 1) / 2. Predictions
+    are less accurate where there is little noise.
 
     Parameters
     ----------
     n_components
         Columns m of the products; None for the published number, which depends on the
         Gaussian widths of the rows and of the set and on the length of the stream.
-        Where it is not below the number of features, as for most streams, nothing is
-        projected.
+        Rows are not projected if it is not below the number of features, as for most
+        streams.
     key
-        Public key that the matrix is made from, anew at each step.
+        Public key from which the matrix is generated at each step.
     row_width
         Gaussian width of the set of rows, in units of their bound; None for that of all
-        rows within it. `SparseRows` knows that of rows with few entries.
+        rows within it. `SparseRows` has that of sparse rows.
     sums, weight, solver, noise
         As in `MomentRegression`.
 
     Notes
     -----
     **Guarantee.** That of `MomentRegression`, for every matrix and every row: a product
-    is as long as its row was. Without this scaling, which [1]_ calls a convenience, a
-    row along the longest direction of the matrix would not be hidden.
+    has the norm that its row had. Without this scaling, which [1]_ calls a convenience,
+    a row along the longest direction of the matrix would not be protected.
 
     The published number of components follows [1]_, Algorithm 3. The matrix depends on
     the length of the stream, so that the horizon is fixed.
@@ -80,6 +80,7 @@ class ProjectedRegression:
     """
 
     saved = True
+    name = "projection"
 
     n_components: int | None = None
     key: int = 0
@@ -98,10 +99,15 @@ class ProjectedRegression:
             positive(row_width=self.row_width)
         self._moments()
 
+    @classmethod
+    def of(cls, sums: str, noise: str, row_width: float | None) -> ProjectedRegression:
+        """Return the method with the parameters of an estimator."""
+        return cls(row_width=row_width, sums=sums, noise=noise)
+
     def plan(
         self, problem: Problem, budget: Budget, terms: StreamTerms
     ) -> MomentLearner:
-        """Find the number of components and the least noise that fits."""
+        """Return the learner with the number of components and the least noise."""
         checked_domain(problem, budget, "ProjectedRegression")
         constant = problem.constant is not None
         row_width = sqrt(problem.n_columns)
@@ -110,18 +116,16 @@ class ProjectedRegression:
         components = self.n_components
         if components is None:
             unit = problem.largest_target / problem.bounds.x_norm
-            domain = stretched(problem.regularizer, 1 / unit)
-            if isinstance(domain, Free):
-                domain = L2Ball(1.0)
+            domain = bounded(stretched(problem.regularizer, 1 / unit))
             width = row_width + absolute_width(domain, problem.n_features)
             components = published_components(width, terms.n_rows)
         projection = None
         if components < problem.n_columns:
             if isinstance(problem.regularizer, Free):
                 raise PlanError(
-                    "ProjectedRegression needs weights in a set, such as L1Ball(1.0): "
-                    "many weights look alike in few components; give one, or use "
-                    "MomentRegression."
+                    "ProjectedRegression requires weights in a set, such as "
+                    "L1Ball(1.0): many weights have the same projection; pass one, or "
+                    "use MomentRegression."
                 )
             projection = Projection(
                 self.key, components, problem.n_columns, constant, row_width
@@ -140,4 +144,5 @@ def published_components(width: float, n_rows: int) -> int:
     ``width`` is that of the rows and of the set together.
     """
     distortion = (width / n_rows) ** (1 / 3)
-    return ceil(max(width**2, log(n_rows / FAILURE)) / distortion**2)
+    components: int = ceil(max(width**2, log(n_rows / FAILURE)) / distortion**2)
+    return components

@@ -1,4 +1,4 @@
-"""A learner that keeps its rows and fits again at steps fixed in advance."""
+"""Learner that keeps its rows and is fitted again at steps fixed in advance."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sklearn.base import clone, is_classifier
 
 from tacit._estimators import public_range
 from tacit._state import kept
+from tacit._stream_values import class_positions, dense_values, float_targets
 from tacit._suppress_output import attempt
 from tacit.convex._protocols import is_set
 from tacit.data import FeatureBounds
@@ -21,18 +22,17 @@ from tacit.privacy import Budget, Event, Ledger, Neighbors
 from tacit.streaming.incremental._refit_plan import Refit
 
 __all__ = [
-    "NO_LABEL",
     "RefitLearner",
+    "RefitReader",
     "RefitState",
     "described",
+    "fit_parameters",
     "prepared_estimator",
-    "spending",
-    "unusable_target",
 ]
 
 Array = NDArray[np.float64]
 
-# What an estimator must let a stream set for each fit
+# Parameters of an estimator that a stream sets for each fit
 SET_HERE = ("epsilon", "delta", "neighbors", "expected_rows", "random_state", "verbose")
 # Code of a row that cannot be used, in place of that of its class
 NO_LABEL = -1
@@ -43,7 +43,7 @@ NO_LABEL = -1
 class RefitState:
     """All rows so far, and the weights released last.
 
-    Rows are kept in blocks of falling size, so that adding one copies few.
+    Rows are kept in blocks of falling size, so that appending copies few of them.
     """
 
     n_steps: int
@@ -52,40 +52,84 @@ class RefitState:
     _private_y: tuple[NDArray[Any], ...] = field(repr=False)
 
 
-class _Paid(Ledger):
-    """An account that takes the one event that the stream was charged for."""
+class _RefitLedger(Ledger):
+    """Ledger that only accepts the planned event of one fit, charged already."""
 
     def __init__(self, refit: Refit) -> None:
         super().__init__(refit.budget)
         self._planned = refit.event
 
-    def _checked(self, event, guarantee):
-        # [incremental-erm:planned] anything else was not paid for
+    def _checked(self, event: Event, guarantee: Budget | None) -> Any:
+        # [incremental-erm:planned] anything else was not charged
         if event != self._planned:
-            raise RuntimeError("The fit would do other than it was planned to.")
+            raise RuntimeError("The event of the fit is not the one of its plan.")
         return super()._checked(event, guarantee)
 
 
 @dataclass(frozen=True)
+class RefitReader:
+    """Rows as fits take them, with zeros or no row in place of unusable ones.
+
+    Parameters
+    ----------
+    unusable
+        Target of an unusable row.
+    drop
+        Whether unusable rows are left out.
+    classes
+        Public labels of a classifier, whose codes are targets; None for regression.
+    """
+
+    unusable: float
+    drop: bool
+    classes: NDArray[Any] | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, estimator: Any, neighbors: Neighbors) -> RefitReader:
+        """Return the reader of an estimator."""
+        labels = estimator._public_classes() if is_classifier(estimator) else None
+        drop = neighbors is not Neighbors.REPLACE_ONE
+        return cls(unusable_target(estimator), drop, labels)
+
+    def read(self, X: Any, y: Any, *, first: bool) -> tuple[Array, NDArray[Any]]:
+        """Return features, and targets or codes of labels."""
+        X = dense_values(X, first=first)
+        targets: NDArray[Any]
+        if self.classes is not None:
+            targets = class_positions(self.classes, y)
+            usable = targets != NO_LABEL
+        else:
+            targets = float_targets(y, first=first)
+            usable = np.isfinite(targets)
+        usable = usable & np.isfinite(X).all(axis=1)
+        if self.drop:
+            # [incremental-erm:left-out] one row of the stream is one row less
+            return np.ascontiguousarray(X[usable]), targets[usable]
+        # [incremental-erm:unusable] an unusable row is the same whatever its values are
+        X = np.where(usable[:, None], X, 0.0)
+        return X, np.where(usable, targets, self.unusable)
+
+
+@dataclass(frozen=True)
 class RefitLearner:
-    """Fit again on all rows so far, at steps fixed in advance.
+    """Learner that is fitted again to all rows so far, at steps fixed in advance.
 
     Parameters
     ----------
     described
-        Parameters of the estimator, as text.
+        Parameters of the estimator, as a string.
     n_features
         Number of columns.
     refits
-        When to fit, and with what share.
+        Steps and budgets of the fits.
     event
-        What all of them spend.
+        Composition of all of them.
     assumptions
-        What the guarantee rests on, in words.
+        Assumptions of the guarantee, in words.
     unusable
-        Target of a row that cannot be used.
+        Target of an unusable row.
     estimator
-        Set for this stream, but for the budget of a fit.
+        Estimator as all fits have it, except for their budgets.
 
     Notes
     -----
@@ -103,13 +147,13 @@ class RefitLearner:
     estimator: Any = field(repr=False, compare=False)
 
     def init(self) -> RefitState:
-        """Return the state before any row: weights that no row can have touched."""
+        """Return the state before any row, with weights that depend on none."""
         return RefitState(0, self._start(), (), ())
 
     def step(
         self, state: RefitState, X: Array, y: NDArray[Any], rng: Generator
     ) -> RefitState:
-        """Take the rows, and fit where a fit is due."""
+        """Add the rows, and fit if a fit is due."""
         blocks_X, blocks_y = _with(state._private_X, X), _with(state._private_y, y)
         n_steps, weights = state.n_steps + 1, state.weights
         due = next((refit for refit in self.refits if refit.step == n_steps), None)
@@ -124,7 +168,7 @@ class RefitLearner:
         return state.weights
 
     def last_refit(self, n_steps: int) -> Refit | None:
-        """Return the fit whose model stands after so many steps, if there was one."""
+        """Return the last fit within so many steps, if there was one."""
         past = [refit for refit in self.refits if refit.step <= n_steps]
         return past[-1] if past else None
 
@@ -132,13 +176,13 @@ class RefitLearner:
         """Return the estimator with these weights, as if it had been fitted to them."""
         refit = self.last_refit(n_steps) or self.refits[0]
         model = clone(self.estimator)
-        # chosen for the budget of the fit, and shown with that of the whole
-        model.set_params(**spending(refit.budget, refit.n_rows))
+        # planned for the budget of the fit, and shown with that of the stream
+        model.set_params(**fit_parameters(refit.budget, refit.n_rows))
         model.n_features_in_ = self.n_features
         shape = max(refit.n_rows, 2), self.n_features
         model.loss_ = model.plan(*shape).problem.loss
         model.bounds_ = model._setting(*shape, False).row_bounds
-        model.set_params(**spending(guarantee, refit.n_rows))
+        model.set_params(**fit_parameters(guarantee, refit.n_rows))
         coef, intercept = weights[:-1].T.copy(), weights[-1].copy()
         if is_classifier(model):
             model.classes_ = model._public_classes()
@@ -156,7 +200,7 @@ class RefitLearner:
     def _start(self) -> Array:
         """Return the weights nearest to zero, in the units of the estimator."""
         refit, model = self.refits[0], self.estimator
-        fit = clone(model).set_params(**spending(refit.budget, refit.n_rows))
+        fit = clone(model).set_params(**fit_parameters(refit.budget, refit.n_rows))
         problem = fit.plan(max(refit.n_rows, 2), self.n_features).problem
         W = np.zeros(problem.shape)
         if is_set(problem.regularizer):
@@ -170,41 +214,41 @@ class RefitLearner:
         return np.vstack([W * scale, center + intercepts * scale])
 
     def _fitted(self, refit: Refit, X: Array, y: NDArray[Any], rng: Generator) -> Array:
-        """Return the weights of one fit; never tell why there are none."""
+        """Return the weights of one fit; an error does not quote its cause."""
         model = clone(self.estimator)
-        model.set_params(**spending(refit.budget, refit.n_rows), random_state=rng)
+        model.set_params(**fit_parameters(refit.budget, refit.n_rows), random_state=rng)
         if Neighbors.of(model.neighbors) is Neighbors.REPLACE_ONE:
             X, y = self._at_least_two(X, y)
         if is_classifier(model):
             n_classes = len(model._public_classes())
-            # a row that cannot be used has zeros, and a label by its place
+            # an unusable row has zeros, and a label by its index
             y = np.where(y == NO_LABEL, np.arange(len(y)) % n_classes, y)
             model.set_params(classes=range(n_classes))
-        done = attempt(model.fit, X, y, ledger=_Paid(refit))
+        done = attempt(model.fit, X, y, ledger=_RefitLedger(refit))
         if done is None:
             raise RuntimeError(
                 "A fit on the rows so far failed; the step was not taken, and the last "
-                "model stands."
+                "model remains."
             )
         return np.vstack(
             [np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_)]
         )
 
     def _at_least_two(self, X: Array, y: NDArray[Any]) -> tuple[Array, NDArray[Any]]:
-        """Return rows with unusable ones up to two, as a fit refuses fewer."""
+        """Return rows padded with unusable ones to two, the minimum of a fit."""
         missing = max(0, 2 - len(y))
         X = np.vstack([X, np.zeros((missing, X.shape[1]))])
         return X, np.append(y, [self.unusable] * missing).astype(y.dtype)
 
 
 def _with(blocks: tuple[Any, ...], block: Any) -> tuple[Any, ...]:
-    """Return the blocks with one more, those no larger than it joined to it."""
+    """Return the blocks and one more, to which those no larger than it are joined."""
     while blocks and len(blocks[-1]) <= len(block):
         blocks, block = blocks[:-1], np.concatenate([blocks[-1], block])
     return (*blocks, block)
 
 
-def spending(budget: Budget, n_rows: int) -> dict[str, Any]:
+def fit_parameters(budget: Budget, n_rows: int) -> dict[str, Any]:
     """Return the parameters of a fit with this budget, planned for so many rows."""
     return {
         "epsilon": budget.epsilon,
@@ -215,14 +259,14 @@ def spending(budget: Budget, n_rows: int) -> dict[str, Any]:
 
 
 def prepared_estimator(estimator: Any, neighbors: Neighbors, names: Any) -> Any:
-    """Return the estimator as all fits have it, but for their budgets, or refuse it.
+    """Return the estimator as all fits have it, except for their budgets, or reject it.
 
     Parameters
     ----------
     estimator
-        As it was given.
+        Estimator of `tacit.linear_model`.
     neighbors
-        Relation of the stream.
+        Neighbor relation of the stream.
     names
         Names of the columns, or None.
     """
@@ -237,13 +281,17 @@ def prepared_estimator(estimator: Any, neighbors: Neighbors, names: Any) -> Any:
         )
     if is_classifier(estimator) and estimator.classes is None:
         raise ValueError(
-            "classes of the estimator must be given: the labels that can come, set "
+            "classes of the estimator must be given: the labels that can occur, set "
             "without the data."
         )
-    changes = {"neighbors": neighbors, "random_state": None, "verbose": 0}
+    changes: dict[str, Any] = {
+        "neighbors": neighbors,
+        "random_state": None,
+        "verbose": 0,
+    }
     bounds = getattr(estimator, "feature_bounds", None)
     if isinstance(bounds, Mapping):
-        # fits see numbers without names
+        # fits take arrays without column names
         columns = list(bounds if names is None else names)
         changes["feature_bounds"] = np.column_stack(
             FeatureBounds.of(bounds, columns).ends
@@ -252,14 +300,14 @@ def prepared_estimator(estimator: Any, neighbors: Neighbors, names: Any) -> Any:
 
 
 def described(estimator: Any) -> str:
-    """Return all parameters as text, arrays in full."""
+    """Return all parameters as a string, with arrays in full."""
     with np.printoptions(threshold=2**62, precision=17):
         given = sorted(estimator.get_params(deep=True).items())
         return f"{type(estimator).__name__}({given!r})"
 
 
 def unusable_target(estimator: Any) -> float:
-    """Return the target of a row that cannot be used."""
+    """Return the target of an unusable row."""
     if is_classifier(estimator):
         return NO_LABEL
     if hasattr(estimator, "target_unit"):

@@ -1,4 +1,4 @@
-"""When to fit again on a stream, and what each fit may spend of one charge."""
+"""Steps of the refits on a stream, and the division of one budget among them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import ceil, exp, expm1, fsum, inf, isfinite, log, nextafter, sqrt
 from numbers import Integral
-from typing import Any
 
 from tacit._validate import at_least
 from tacit.convex import L1Ball, Simplex
@@ -39,13 +38,13 @@ __all__ = [
     "useful_step",
 ]
 
-# Refits that are planned for: each is planned some times over to divide the budget
+# Maximum number of refits: each is planned several times to divide the budget
 MOST_REFITS = 2**10
-# Rows of the first fit worth its share, by the length of noise on a sum of gradients.
-# Of 1, 2, 4, 8, 16 and 32 the best or near it on most of ten synthetic settings, and
-# about 9% off the best on the worst; it was chosen on these
+# Rows of the first useful fit, in units of the norm of noise on a sum of gradients. Of
+# 1, 2, 4, 8, 16 and 32 the best or near it on most of ten synthetic settings, and about
+# 9% off the best on the worst; chosen on these
 WORTH = 8.0
-# Part of epsilon that the search may leave unspent, and how often it may try
+# Fraction of epsilon that the search may leave unspent, and its number of attempts
 UNSPENT, MOST_TRIES = 0.01, 40
 LEAST_MU = 1e-90  # far below what any fit can use
 
@@ -54,18 +53,18 @@ EventFor = Callable[[int, Budget], Event]
 
 @dataclass(frozen=True)
 class Refit:
-    """One fit on all rows so far, planned before the first.
+    """One fit on all rows so far, planned before the first row.
 
     Parameters
     ----------
     step
-        After the rows of which step.
+        Step after whose rows it is made.
     n_rows
-        Rows to expect by then.
+        Expected number of rows.
     budget
-        What it was planned for.
+        Budget that it was planned for.
     event
-        What it does, whatever the rows are.
+        Event of the fit.
     """
 
     step: int
@@ -77,18 +76,18 @@ class Refit:
 def doubling_steps(horizon: int, useful: float = 1.0) -> tuple[int, ...]:
     """Return the horizon and its halves, rounded down, without those below ``useful``.
 
-    They end at the horizon, so that no row is left unused. The last two are never left
-    out.
+    The horizon is one of them, so that all rows are used. The last two are always
+    there.
     """
     halves = [horizon >> j for j in reversed(range(horizon.bit_length()))]
     return tuple(step for step in halves if step >= useful or step in halves[-2:])
 
 
 def useful_step(problem: Problem, budget: Budget, terms: StreamTerms) -> float:
-    """Return the step from which weights are not noise alone, by public facts.
+    """Return the step from which weights are more than noise, by public facts.
 
-    Noise on a sum of gradients has this length for the whole budget; a fit that is
-    worth its share sees some times as many rows.
+    A useful fit has several times as many rows as the norm of noise on a sum of
+    gradients, for the whole budget.
     """
     if budget.delta > 0:
         multiplier = calibrate(GaussianNoise, budget, rtol=1e-3)
@@ -99,36 +98,36 @@ def useful_step(problem: Problem, budget: Budget, terms: StreamTerms) -> float:
 
 
 def refit_steps(every: int, horizon: int) -> tuple[int, ...]:
-    """Return the steps after which to fit, one of so many each."""
+    """Return the steps of fits at a fixed interval."""
     if not isinstance(every, Integral) or isinstance(every, bool):
         raise ValueError(
-            "update_every must be a whole number of steps, 'doubling' or 'auto', got "
-            f"{every!r}."
+            "update_every must be an integer number of steps, 'doubling' or 'auto', "
+            f"got {every!r}."
         )
     at_least(1, update_every=every)
     if every > horizon:
         raise ValueError(
-            f"update_every must be at most horizon={horizon}, or nothing is ever "
-            f"fitted, got {every!r}."
+            f"update_every must be at most horizon={horizon}, or there is no fit, got "
+            f"{every!r}."
         )
     if horizon // every > MOST_REFITS:
         raise ValueError(
             f"update_every must be at least {ceil(horizon / MOST_REFITS)} for "
             f"horizon={horizon}, as no more than {MOST_REFITS} fits are planned, got "
-            f"{every!r}; 'doubling' takes few."
+            f"{every!r}; or use 'doubling'."
         )
     return tuple(range(int(every), horizon + 1, int(every)))
 
 
 def balanced_interval(problem: Problem, n_rows: int, epsilon: float) -> int:
-    """Return the rows between fits that balance stale weights against noise.
+    """Return the rows between fits that balance outdated weights against noise.
 
     Notes
     -----
     **Bound.** Kasiviswanathan, Nissim and Jin (2017), Theorem 3.1, in its three cases:
-    weights in a set with few corners, strongly convex losses, all others. Radicals are
-    those that equate both parts of the error. A strongly convex loss without a set has
-    its minimum within the ratio of slope to strength.
+    weights in an L1 ball or simplex, strongly convex losses, all others. The roots
+    equate both parts of the error. A strongly convex loss without a set has its minimum
+    within the ratio of its gradient bound to its strong convexity.
     """
     radius, size = problem.regularizer.radius, problem.size
     reach = problem.bounds.x_norm * radius
@@ -150,7 +149,7 @@ def balanced_interval(problem: Problem, n_rows: int, epsilon: float) -> int:
 
 
 def split_fractions(split: str, steps: tuple[int, ...]) -> tuple[float, ...]:
-    """Return the part of the squared privacy parameter that each fit gets."""
+    """Return the fraction of the squared privacy parameter of each fit."""
     parts = [1.0 if split == "even" else 1 / step for step in steps]
     return tuple(part / sum(parts) for part in parts)
 
@@ -159,23 +158,23 @@ def planned_refits(
     event_for: EventFor,
     steps: tuple[int, ...],
     rows_per_step: int,
-    shares: tuple[float, ...],
+    fractions: tuple[float, ...],
     budget: Budget,
     *,
     rows_per_person: int = 1,
 ) -> tuple[tuple[Refit, ...], Event]:
-    """Return the fits whose composition fits the budget and hardly less, and its event.
+    """Return the fits whose composition nearly exhausts the budget, and its event.
 
     Parameters
     ----------
     event_for
-        Event of one fit, from the rows to plan for and what it may spend.
+        Event of one fit, from its expected rows and its budget.
     steps, rows_per_step
-        When to fit, and rows of a step.
-    shares
-        Parts of the squared privacy parameter.
+        Steps of the fits, and rows of a step.
+    fractions
+        Fractions of the squared privacy parameter.
     budget
-        What all fits may spend.
+        Budget of all fits.
     rows_per_person
         Rows of one person, all of which are protected together.
 
@@ -186,8 +185,8 @@ def planned_refits(
 
     def at(level: float) -> tuple[tuple[Refit, ...], Event, float]:
         refits = []
-        for step, share in zip(steps, shares, strict=True):
-            part = _part(budget, level * sqrt(share), len(steps))
+        for step, fraction in zip(steps, fractions, strict=True):
+            part = _part(budget, level * sqrt(fraction), len(steps))
             n_rows = step * rows_per_step
             refits.append(Refit(step, n_rows, part, event_for(n_rows, part)))
         event, spent = _charge(refits, budget, rows_per_person)
@@ -196,7 +195,7 @@ def planned_refits(
     if budget.delta > 0:
         level = 1 / calibrate(GaussianNoise, budget, rtol=1e-3)
     else:
-        level = budget.epsilon / sum(map(sqrt, shares))
+        level = budget.epsilon / sum(map(sqrt, fractions))
     return _largest(at, level / rows_per_person, budget)
 
 
@@ -208,27 +207,27 @@ def paper_refits(
     *,
     rows_per_person: int = 1,
 ) -> tuple[tuple[Refit, ...], Event]:
-    """Return fits that share the budget as published, and what all of them spend.
+    """Return fits with the published budgets, and the event of all of them.
 
     Notes
     -----
     **Guarantee.** Kasiviswanathan, Nissim and Jin (2017), Theorem 3.1, where each fit
-    has an epsilon of at most one and the whole at most ``2 log(2 / delta)``: both are
-    needed by the composition theorem it rests on, and checked here.
+    has an epsilon of at most one and all together at most ``2 log(2 / delta)``: its
+    composition theorem requires both, and they are checked here.
     """
     if budget.delta == 0:
-        raise PlanError("accounting='paper' needs delta > 0; give a delta.")
-    whole = _for_one_row(budget, rows_per_person)
-    logs, k = log(2 / whole.delta), len(steps)
+        raise PlanError("accounting='paper' requires delta > 0; pass a delta.")
+    row = _for_one_row(budget, rows_per_person)
+    logs, k = log(2 / row.delta), len(steps)
     # [incremental-erm:paper]
-    epsilon = whole.epsilon / (2 * sqrt(2 * k * logs))
-    if epsilon > 1 or whole.epsilon > 2 * logs:
+    epsilon = row.epsilon / (2 * sqrt(2 * k * logs))
+    if epsilon > 1 or row.epsilon > 2 * logs:
         raise PlanError(
-            f"accounting='paper' holds up to epsilon={min(1.0, 2 * logs):.3g} of each "
-            f"fit and {2 * logs:.3g} of all; lower epsilon, or take "
+            f"accounting='paper' is valid up to epsilon={min(1.0, 2 * logs):.3g} of "
+            f"each fit and {2 * logs:.3g} of all; lower epsilon, or use "
             "accounting='exact'."
         )
-    part = Budget(epsilon, whole.delta / (2 * k), budget.neighbors)
+    part = Budget(epsilon, row.delta / (2 * k), budget.neighbors)
     refits = []
     for step in steps:
         n_rows = step * rows_per_step
@@ -237,20 +236,20 @@ def paper_refits(
 
 
 def _part(budget: Budget, mu: float, n_parts: int) -> Budget:
-    """Return what a fit with this Gaussian parameter may spend; pure without delta."""
+    """Return the budget of a fit with this Gaussian parameter; pure without delta."""
     if budget.delta == 0:
         return replace(budget, epsilon=mu)
     delta = budget.delta / (2 * n_parts)
     mu = max(mu, LEAST_MU)
     spent = GaussianNoise(1 / mu).curve(budget.neighbors).epsilon(delta)
-    # where so small a parameter is within delta, the search finds its own way
+    # if such a small parameter is within delta, the search starts from here
     return replace(budget, epsilon=max(spent, mu / 100), delta=delta)
 
 
 def _charge(
     refits: list[Refit], budget: Budget, rows_per_person: int
 ) -> tuple[Event, float]:
-    """Return the event of all fits, and the epsilon it spends at the budget's delta."""
+    """Return the event of all fits, and its epsilon at the delta of the budget."""
     events = [refit.event for refit in refits]
     # [incremental-erm:compose] all of them are fixed before the first
     one = _composed(events)
@@ -261,9 +260,8 @@ def _charge(
     if len(known) == len(group):
         event = _composed(known)
         return event, _spent(event, budget)
-    # [incremental-erm:group] no better bound than that of any (epsilon, delta)
-    whole = _for_one_row(budget, rows_per_person)
-    spent = _spent(one, whole) * rows_per_person
+    # [incremental-erm:group] the bound of any (epsilon, delta), as there is no better
+    spent = _spent(one, _for_one_row(budget, rows_per_person)) * rows_per_person
     if budget.delta == 0:
         return PureDP(budget.epsilon), spent
     return ApproxDP(budget.epsilon, budget.delta), spent
@@ -285,7 +283,7 @@ def _composed(events: Iterable[Event]) -> Event:
     ]
     parts: list[Event] = []
     if squares:
-        # rounded to more noise spent, never less
+        # rounded to less noise, hence to more budget, never to less
         parts.append(GaussianNoise(nextafter(fsum(squares) ** -0.5, 0.0)))
     parts += [
         event if times == 1 else Repeated(event, times)
@@ -306,7 +304,7 @@ def _count(event: Event, times: int, counts: Counter[Event]) -> None:
 
 
 def _for_one_row(budget: Budget, rows_per_person: int) -> Budget:
-    """Return what may be spent on one row where a person has several.
+    """Return the budget of one row where a person has several.
 
     Notes
     -----
@@ -322,7 +320,7 @@ def _for_one_row(budget: Budget, rows_per_person: int) -> Budget:
 
 
 def grouped(event: Event, rows: int) -> Event | None:
-    """Return the event as it is for neighbors in so many rows, or None if unknown.
+    """Return the event for neighbors that differ in this many rows, or None if unknown.
 
     Notes
     -----
@@ -354,10 +352,10 @@ def _largest(
 ) -> tuple[tuple[Refit, ...], Event]:
     """Return the fits of the largest level that the budget allows, nearly.
 
-    Log epsilon is nearly a straight line in the log of the level, but for solvers that
-    choose otherwise at another budget; so the line is followed inside a bracket.
+    Log epsilon is nearly linear in the log of the level, except for solvers that change
+    with the budget; so the line is followed inside a bracket.
     """
-    best: Any = None
+    best: tuple[tuple[Refit, ...], Event] | None = None
     low, high, x, derivative = -inf, inf, log(level), 1.2
     known: tuple[float, float] | None = None
     for _ in range(MOST_TRIES):
@@ -379,8 +377,7 @@ def _largest(
             x = (low + high) / 2
     if best is None:
         raise PlanError(
-            f"No share of epsilon={budget.epsilon:g} at delta={budget.delta:g} is "
-            "enough for so many fits; raise either, or update_every."
+            f"No fraction of epsilon={budget.epsilon:g} at delta={budget.delta:g} is "
+            f"enough for each fit; raise either, or update_every."
         )
-    found: tuple[tuple[Refit, ...], Event] = best
-    return found
+    return best

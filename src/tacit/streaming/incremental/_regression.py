@@ -9,28 +9,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._estimators import Saved, public_range
+from tacit._estimators import Saved
+from tacit._random import RandomSource
 from tacit._suppress_output import attempt
 from tacit._validate import at_least, one_of, plain
-from tacit.convex import Free, GroupBall, L1Ball, L2Ball, Simplex, Squared
-from tacit.streaming._linear import StreamLinearModel, StreamRegressorMixin
-from tacit.streaming._terms import PlannedStream, is_method
+from tacit.convex import Free, GroupBall, L1Ball, L2Ball, Regularizer, Simplex, Squared
+from tacit.convex._protocols import is_set
+from tacit.privacy import Neighbors
+from tacit.streaming._linear import LinearReader, StreamRegressor
+from tacit.streaming._model import StreamModel
+from tacit.streaming._terms import PlannedStream, StreamMethod, is_method
 from tacit.streaming.incremental._gradient import GradientRegression
 from tacit.streaming.incremental._moment_regression import MomentRegression
 from tacit.streaming.incremental._projected import ProjectedRegression
 from tacit.streaming.incremental._sets import WithConstant, stretched
 
-__all__ = ["IncrementalLinearRegression", "SparseRows", "kept_rows"]
+__all__ = ["IncrementalLinearRegression", "RowFilter", "SparseRows"]
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Rows with at most ``k`` entries other than zero, for ``keep``.
+    """Row filter for rows with at most ``k`` nonzero entries.
 
     Parameters
     ----------
     k
-        Most entries other than zero, the constant feature left out.
+        Maximum number of nonzero entries, without the constant feature.
 
     Notes
     -----
@@ -74,101 +80,89 @@ class SparseRows:
         return min(width, sqrt(n_features))
 
 
-def kept_rows(keep: Any, X: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return for each row whether the rule keeps it; not if the rule fails."""
+@dataclass(frozen=True)
+class RowFilter:
+    """Filter that applies a rule to each row; a row on which it fails is dropped."""
 
-    def answer(row: NDArray[np.float64]) -> bool:
-        # a copy, as a rule that writes into one row must not reach another
-        kept = attempt(keep, row.copy())
-        return isinstance(kept, bool | np.bool_) and bool(kept)
+    keep: Any
 
-    return np.array([answer(row) for row in X], dtype=bool)
+    def __call__(self, X: Array) -> NDArray[np.bool_]:
+        def kept(row: Array) -> bool:
+            # a copy, as a rule that writes into one row must not reach another
+            answer = attempt(self.keep, row.copy())
+            return isinstance(answer, bool | np.bool_) and bool(answer)
+
+        return np.array([kept(row) for row in X], dtype=bool)
 
 
-METHODS = ("auto", "moments", "gradient", "projection")
+# Methods by the name that each class declares
+METHODS: dict[str, Any] = {
+    kind.name: kind
+    for kind in (MomentRegression, GradientRegression, ProjectedRegression)
+}
 SETS = (L2Ball, L1Ball, GroupBall, Simplex)
 
 
-class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
-    """Least squares over all rows so far, released after each step of a stream.
+class IncrementalLinearRegression(StreamRegressor, StreamModel):
+    """Differentially private least squares over all rows of a growing table.
 
     Each call of ``partial_fit`` is a step: it takes new rows and releases the weights
-    that fit all rows since the first. All steps of the horizon are paid for at the
-    first one.
+    that fit all rows since the first. The first step charges the whole horizon.
 
     Parameters
     ----------
-    epsilon
-        Privacy budget of the whole stream.
-    delta
-        Probability with which the bound may fail, above zero. None for one over the
-        squared number of rows that are expected, at most 1e-6, where neighbors replace
-        a row.
-    horizon
-        Steps that are paid for; more are refused.
-    rows_per_step
-        Rows that a step usually takes, a guess that accuracy alone depends on.
-    rows_per_person
-        Most rows that one person has in the stream. The noise is in proportion.
+    epsilon, delta, horizon, rows_per_step, rows_per_person
+        As in `OnlineLogisticRegression`.
     y_range
-        Lowest and highest target, public and required. Targets beyond are cut to it.
-    x_norm
-        Bound on the norm of a row. Longer rows are shortened to it.
-    fit_intercept
-        Whether to add a constant feature, which is inside the private bound.
+        Lowest and highest target, public and required. Targets beyond are clipped.
+    x_norm, fit_intercept
+        As in `OnlineLogisticRegression`.
     constraint
         None, or the set that ``coef_`` is in: `~tacit.convex.L2Ball`,
         `~tacit.convex.L1Ball`, `~tacit.convex.GroupBall` or `~tacit.convex.Simplex`.
         A radius is in units of the targets over those of the features, as ``coef_`` is.
-        The intercept is not bound by it.
+        The intercept is not constrained.
     method
         ``"auto"`` and ``"moments"`` for `MomentRegression`, ``"gradient"`` for
         `GradientRegression`, ``"projection"`` for `ProjectedRegression`, or one of
-        these as an object, which brings its own ``sums`` and ``noise``.
+        these as an object, which has its own ``sums`` and ``noise``.
     sums
         How sums over the stream are released: ``"blt"``, ``"tree"``, ``"honaker"`` or
         ``"square_root"``. ``"gradient"`` has trees.
     keep
         Which rows count: None for all, `SparseRows`, or a function of the features of
-        one row that says True or False. Others count as zero rows, as do those for
+        one row that returns True or False. Others count as zero rows, as do those for
         which it fails. It must not depend on anything but the row.
-    neighbors
-        ``"replace_one"`` or ``"add_or_remove_one"``.
-    noise
-        ``"grid"`` for exact noise on a public grid, ``"float"`` for research.
-    random_state
-        A `tacit.Seed` fixes the noise, for tests only. Otherwise noise comes from the
-        operating system.
+    neighbors, noise, random_state
+        As in `OnlineLogisticRegression`.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights in units of the targets, for rows shortened to ``x_norm``.
+        Weights in units of the targets, for rows clipped to ``x_norm``.
     intercept_ : float
         Intercept.
     expected_excess_risk_ : float
-        Bound on the mean of how much larger the sum of squared residuals over all rows
-        so far is than the least in the set. From public facts alone, for
-        ``rows_per_step`` rows in each step. Without a constraint it is that of weights
-        that turn no row into more than the largest target.
+        Bound on the mean excess of the sum of squared residuals over all rows so far
+        above its minimum in the set. It is from public facts only, for
+        ``rows_per_step`` rows in each step. Without a constraint the minimum is over
+        weights that turn no row into more than the largest target.
     residual_sum_ : float or None
         Released sum of squared residuals over all rows so far, with
         ``MomentRegression(squares=True)``.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spent budget and assumptions.
 
     Notes
     -----
-    **Guarantee.** All releases together are (epsilon, delta)-private for the stated
-    neighbors, also where rows are chosen after earlier releases were seen, by the
-    theorem of the method; the rest is post-processing.
+    **Guarantee.** As in `OnlineLogisticRegression`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tacit.streaming import IncrementalLinearRegression
     >>> from tacit.mechanisms import as_generator
-    >>> rng = as_generator(0)  # makes up rows
+    >>> rng = as_generator(0)  # for synthetic rows
     >>> model = IncrementalLinearRegression(
     ...     1.0, 1e-6, horizon=20, rows_per_step=500, y_range=(-1, 1)
     ... )
@@ -182,25 +176,29 @@ class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
     stream_name = ("incremental", "number")
     saved = Saved("summed", ("steps", "risk"), ("coef", "intercept"))
 
+    expected_excess_risk_: float
+    residual_sum_: float | None
+
+    # 15 parameters: those of every online estimator, and of the set, sums and filter
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        horizon=1000,
-        rows_per_step=1,
-        rows_per_person=1,
-        y_range=None,
-        x_norm=1.0,
-        fit_intercept=True,
-        constraint=None,
-        method="auto",
-        sums="blt",
-        keep=None,
-        neighbors="replace_one",
-        noise="grid",
-        random_state=None,
-    ):
+        horizon: int = 1000,
+        rows_per_step: int = 1,
+        rows_per_person: int = 1,
+        y_range: Any = None,
+        x_norm: float = 1.0,
+        fit_intercept: bool = True,
+        constraint: Any = None,
+        method: str | StreamMethod = "auto",
+        sums: str = "blt",
+        keep: Any = None,
+        neighbors: str | Neighbors = "replace_one",
+        noise: str = "grid",
+        random_state: RandomSource = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.horizon = horizon
@@ -217,44 +215,41 @@ class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
         self.noise = noise
         self.random_state = random_state
 
-    def _planned(self, n_features):
+    def _planned(self, n_features: int) -> PlannedStream:
         terms = self._terms()
         budget = self._budget(terms)
-        low, high = public_range(self.y_range)
-        domain = self._domain(n_features)
-        if self.keep is not None and not callable(self.keep):
+        reader = self._reader()
+        problem = reader.problem(Squared(), terms, n_features)
+        domain = self._domain(n_features, reader.constant)
+        problem = replace(problem, regularizer=domain)
+        learner = self._method(n_features).plan(problem, budget, terms)
+        assumptions = (*reader.assumptions, *self._keep_assumptions())
+        return PlannedStream(budget, terms, learner, reader, assumptions)
+
+    def _reader(self) -> LinearReader:
+        reader = super()._reader()
+        if self.keep is None:
+            return reader
+        if not callable(self.keep):
             raise ValueError(
                 "keep must be None, SparseRows() or a function of one row, got "
                 f"{self.keep!r}."
             )
-        problem = self._problem(Squared(), terms, n_features)
-        problem = replace(problem, regularizer=domain)
-        return PlannedStream(
-            budget,
-            terms,
-            self._method(n_features).plan(problem, budget, terms),
-            (
-                *self._row_assumptions(),
-                f"targets are cut to [{low:g}, {high:g}]",
-                *self._kept_in_words(),
-            ),
-        )
+        return replace(reader, keep=RowFilter(self.keep))
 
-    def _method(self, n_features):
+    def _method(self, n_features: int) -> StreamMethod:
         if is_method(self.method):
             return self.method
-        one_of(METHODS, method=self.method)
-        if self.method == "gradient":
-            return GradientRegression(noise=self.noise)
-        shared = {"sums": self.sums, "noise": self.noise}
-        if self.method == "projection":
-            sparse = isinstance(self.keep, SparseRows)
-            width = self.keep.width(n_features) if sparse else None
-            return ProjectedRegression(row_width=width, **shared)
-        return MomentRegression(**shared)
+        one_of(("auto", *METHODS), method=self.method)
+        kind = METHODS.get(str(self.method), MomentRegression)
+        width = None
+        if isinstance(self.keep, SparseRows):
+            width = self.keep.width(n_features)
+        method: StreamMethod = kind.of(self.sums, self.noise, width)
+        return method
 
-    def _domain(self, n_features):
-        """Return the set of all weights, in units of the targets inside."""
+    def _domain(self, n_features: int, constant: float | None) -> Regularizer:
+        """Return the set of all weights, in internal units of the targets."""
         if self.constraint is None:
             return Free()
         if not isinstance(self.constraint, SETS):
@@ -263,16 +258,17 @@ class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
                 f"constraint must be None or one of {names} from tacit.convex, got "
                 f"{type(self.constraint).__name__}."
             )
-        # refuses groups of another number of features
+        # rejects groups of another number of features
         self.constraint.prox(np.zeros((n_features, 1)), 1.0)
         _, scale = self.target_unit()
-        domain, constant = stretched(self.constraint, 1 / scale), self._constant()
+        domain = stretched(self.constraint, 1 / scale)
         if constant is None:
             return domain
+        assert is_set(domain)
         # the best intercept is a mean of residuals, which are no larger than this
         return WithConstant(domain, (1 + domain.radius * self.x_norm) / constant)
 
-    def _kept_in_words(self):
+    def _keep_assumptions(self) -> tuple[str, ...]:
         if self.keep is None:
             return ()
         name = getattr(self.keep, "__qualname__", repr(self.keep))
@@ -281,20 +277,12 @@ class IncrementalLinearRegression(StreamRegressorMixin, StreamLinearModel):
             "nothing but the row",
         )
 
-    def _leaf(self, X, y):
-        X, y = super()._leaf(X, y)
-        if self.keep is None:
-            return X, y
-        # [incremental:keep] row by row, so that one row decides about itself alone
-        end = X.shape[1] - (self._constant() is not None)
-        kept = kept_rows(self.keep, X[:, :end])
-        return np.where(kept[:, None], X, 0.0), np.where(kept, y, 0.0)
-
-    def _show(self, progress):
-        super()._show(progress)
-        learner, step = progress.planned.learner, progress.n_steps
+    def _publish(self, planned: PlannedStream, weights: Array) -> None:
+        super()._publish(planned, weights)
+        progress = self._private_stream
+        learner: Any = planned.learner
         unit = self.target_unit()[1] ** 2
-        expected = learner.expected_excess_risk(step)
+        expected = learner.expected_excess_risk(progress.n_steps)
         self.expected_excess_risk_ = unit * expected
         residual = learner.residual_sum(progress._private_state)
         self.residual_sum_ = None if residual is None else unit * residual

@@ -1,9 +1,10 @@
-"""Sets of weights in other units, and with an intercept that no set binds."""
+"""Sets of weights in other units, and with an unconstrained intercept."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import hypot, pi, sqrt
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Stretched:
-    """Members of another set, times ``factor``."""
+    """Scaled set: the members of another set times ``factor``."""
 
     inner: ConvexSet
     factor: float
@@ -57,9 +58,9 @@ class Stretched:
 
 @dataclass(frozen=True)
 class WithConstant:
-    """Weights of features in a set, and that of a constant last one within ``most``.
+    """Set of weights with a bounded weight ``most`` of a last, constant feature.
 
-    The bound is wider than any intercept of least squares, and is there for the noise.
+    The bound is wider than any intercept of least squares; it limits the noise.
     """
 
     inner: ConvexSet
@@ -91,7 +92,7 @@ class WithConstant:
 
 
 def stretched(domain: Regularizer, factor: float) -> Regularizer:
-    """Return the set of weights that were multiplied by ``factor``."""
+    """Return the set of weights multiplied by ``factor``."""
     match domain:
         case Free():
             return domain
@@ -100,17 +101,18 @@ def stretched(domain: Regularizer, factor: float) -> Regularizer:
         case Box():
             return replace(domain, low=domain.low * factor, high=domain.high * factor)
         case WithConstant():
-            return WithConstant(stretched(domain.inner, factor), domain.most * factor)
+            inner: Any = stretched(domain.inner, factor)
+            return WithConstant(inner, domain.most * factor)
         case Stretched():
             return Stretched(domain.inner, domain.factor * factor)
-    return Stretched(domain, factor)
+    return Stretched(cast(ConvexSet, domain), factor)
 
 
 def absolute_width(domain: ConvexSet, dim: int) -> float:
     """Return a bound on the mean of the largest ``|<g, w>|`` over the set.
 
-    It is the Gaussian width for sets that hold ``-w`` with each ``w``, and at most that
-    of the set and its mirror image for others.
+    It is the Gaussian width for symmetric sets, and at most that of the set and its
+    mirror image for others.
     """
     match domain:
         case WithConstant():

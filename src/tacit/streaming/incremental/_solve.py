@@ -1,4 +1,4 @@
-"""Weights from noisy moments. All of it is post-processing: no row is read here.
+"""Weights from noisy moments: post-processing that reads no row.
 
 Rows and targets are in units of their bounds, and the risk is the sum of squared
 residuals, ``w^T S w - 2 <f, w>`` up to a constant.
@@ -6,6 +6,7 @@ residuals, ``w^T S w - 2 <f, w>`` up to a constant.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, sqrt
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from tacit.convex import ConvexSet, Free, L2Ball, Regularizer
+from tacit.convex._protocols import is_set
 from tacit.solvers._quadratic import in_ball
 from tacit.solvers.ada_ssp import RIDGE_FACTOR
 from tacit.streaming.incremental._sets import WithConstant, absolute_width
@@ -35,29 +37,29 @@ Array = NDArray[np.float64]
 SOLVERS = ("auto", "clipped", "raw")
 # Steps of descent on the raw quadratic, and most of the accelerated one
 DESCENT_STEPS, ACCELERATED_STEPS = 1000, 3000
-# Moves, in radii, at which the accelerated one ends
+# Length of a move, in radii, at which the accelerated one ends
 CLOSE = 1e-12
-# Share of the largest curvature below which there is round-off alone, and a number that
-# no sum of moments is below but zero
+# Fraction of the largest curvature below which there is only round-off, and a number
+# below any nonzero sum of moments
 FLAT, TINY = 2.0**-50, 1e-300
-# How much lower the bound for raw moments must be: bounds are for the worst rows, and
-# with usual ones clipped moments are better up to about a thousand features. Chosen on
+# Factor by which the bound for raw moments must be lower: bounds are for worst rows; on
+# typical ones clipped moments are better up to about a thousand features. Chosen on
 # synthetic streams
 DOUBT = 5.0
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyQuadratic:
-    """Noisy second moments and products, and the deviation of their noise.
+    """Noisy second moments and products, with the standard deviation of their noise.
 
     Parameters
     ----------
     second, first
         Released S and f.
     second_std, first_std
-        Of the noise of a diagonal entry of S, and of an entry of f.
+        Standard deviation of the noise of a diagonal entry of S, and of an entry of f.
     lift
-        Public matrix that weights are multiplied by before they meet S and f, or None.
+        Public matrix of a projection, by which weights are multiplied, or None.
     """
 
     second: Array
@@ -72,7 +74,7 @@ class NoisyQuadratic:
         return len(self.first) if self.lift is None else self.lift.shape[1]
 
     def product(self, second: Array, w: Array) -> Array:
-        """Return the product with these second moments, seen through the lift."""
+        """Return the product of lifted weights with these second moments."""
         if self.lift is None:
             return second @ w
         lifted: Array = self.lift.T @ (second @ (self.lift @ w))
@@ -80,7 +82,7 @@ class NoisyQuadratic:
 
     @property
     def pull(self) -> Array:
-        """Products with targets, seen through the lift, as a column."""
+        """Products with targets for lifted weights, as a column."""
         first = self.first if self.lift is None else self.lift.T @ self.first
         return first[:, None]
 
@@ -130,13 +132,11 @@ def weights_of(
         Weights from the step before.
     """
     p = quadratic.size
-    if isinstance(domain, Free) or (_ball(domain) and solver != "raw"):
-        small, base = quadratic.reduced()
-        if isinstance(domain, Free):
-            w = _ridge_weights(small, ridge, constant)
-        else:
-            w = _in_ball(small, domain)
-        return (w if base is None else base @ w)[:, None]
+    if isinstance(domain, Free):
+        return _lifted(quadratic, lambda small: _ridge_weights(small, ridge, constant))
+    assert is_set(domain)  # as methods check
+    if _ball(domain) and solver != "raw":
+        return _lifted(quadratic, lambda small: _in_ball(small, domain))
     if start is None:
         start = domain.prox(np.zeros((p, 1)), 1.0)
     if solver == "auto":
@@ -149,12 +149,21 @@ def weights_of(
     return accelerated(quadratic, domain, start)
 
 
+def _lifted(
+    quadratic: NoisyQuadratic, solved: Callable[[NoisyQuadratic], Array]
+) -> Array:
+    """Return weights as a column, from those of the quadratic on the lift."""
+    small, base = quadratic.reduced()
+    w = solved(small)
+    return (w if base is None else base @ w)[:, None]
+
+
 def gradient_error(
     second_std: float, first_std: float, size: int, radius: float
 ) -> float:
     """Return a bound on the mean of the largest error of a gradient in a radius."""
-    # the noise of S has half its variance off the diagonal: its norm is sqrt(2 p) of
-    # its deviations at most, on average
+    # the noise of S has half its variance off the diagonal: its spectral norm is on
+    # average at most sqrt(2 p) times its standard deviation
     spectral = second_std * sqrt(2 * size)
     return 2 * radius * spectral + 2 * first_std * sqrt(size)
 
@@ -175,7 +184,7 @@ def excess_of_descent(
 
 
 def descent_steps(error: float, derivative: float, most: int) -> int:
-    """Return the steps after which descent is as good as its gradient, or ``most``."""
+    """Return the steps after which descent is as accurate as its gradient."""
     return int(min(most, ceil((1 + derivative / error) ** 2)))
 
 
@@ -186,7 +195,7 @@ def averaged_descent(
     n_steps: int,
     step: float,
 ) -> Array:
-    """Return the mean of the points that projected gradient steps start from."""
+    """Return the mean of the starting points of projected gradient steps."""
     w, total, pull = start, np.zeros_like(start), quadratic.pull
     for _ in range(n_steps):
         total = total + w
@@ -198,7 +207,7 @@ def averaged_descent(
 def accelerated(quadratic: NoisyQuadratic, domain: ConvexSet, start: Array) -> Array:
     """Return the minimizer in a set, with negative second moments set to zero.
 
-    Accelerated projected gradient, which starts anew where it would go uphill.
+    Accelerated projected gradient, restarted where it would ascend.
     """
     second, largest = _positive_part(quadratic.second)
     pull, radius = quadratic.pull, domain.radius
@@ -232,14 +241,14 @@ def _positive_part(second: Array) -> tuple[Array, float]:
 
 
 def _least(pull: Array, radius: float) -> float:
-    """Return a curvature that changes nothing, for moments that have none at all."""
+    """Return a negligible curvature, for moments that may be zero."""
     return CLOSE * float(np.linalg.norm(pull)) / radius + TINY
 
 
 def _ridge_weights(quadratic: NoisyQuadratic, ridge: float, constant: bool) -> Array:
     """Return weights with a ridge of the order of the noise, less on a constant.
 
-    Along the constant alone the noise is that of one number.
+    Along the constant the noise is that of one number.
     """
     second, _ = _positive_part(quadratic.second)
     p, std = len(second), quadratic.second_std
@@ -264,16 +273,16 @@ def _in_ball(quadratic: NoisyQuadratic, domain: ConvexSet) -> Array:
     values, axes = np.linalg.eigh(second[:-1, :-1])
     curvature = np.maximum(values, least)
     first = quadratic.first
-    along, shared = axes.T @ first[:-1], axes.T @ second[:-1, -1]
+    along, cross = axes.T @ first[:-1], axes.T @ second[:-1, -1]
 
     def inside(constant: float) -> Array:
-        return in_ball(along - constant * shared, curvature, domain.inner.radius)
+        return in_ball(along - constant * cross, curvature, domain.inner.radius)
 
     def derivative(constant: float) -> float:
-        shared_pull = float(shared @ inside(constant))
-        return float(second[-1, -1]) * constant + shared_pull - float(first[-1])
+        cross_pull = float(cross @ inside(constant))
+        return float(second[-1, -1]) * constant + cross_pull - float(first[-1])
 
-    # the risk of the best weights is convex in the intercept, with this slope
+    # the risk of the best weights is convex in the intercept, with this derivative
     most = domain.most
     if derivative(-most) >= 0:
         best = -most
@@ -285,7 +294,7 @@ def _in_ball(quadratic: NoisyQuadratic, domain: ConvexSet) -> Array:
 
 
 def _steepest(quadratic: NoisyQuadratic, domain: ConvexSet) -> float:
-    """Return a bound on the noisy gradient in the set, from released numbers."""
+    """Return a bound on the noisy gradient in the set, from released values."""
     values = np.linalg.eigvalsh(quadratic.second)
     largest = max(abs(float(values[0])), abs(float(values[-1])))
     pull = float(np.linalg.norm(quadratic.pull))
@@ -299,7 +308,7 @@ def _step_size(
 
 
 def _better(quadratic: NoisyQuadratic, domain: ConvexSet) -> str:
-    """Return the solver with the lower bound on its excess, by released numbers."""
+    """Return the solver with the lower bound on its excess, by released values."""
     p, radius = quadratic.size, domain.radius
     noise = quadratic.second_std, quadratic.first_std
     clipped = excess_of_clipped(*noise, len(quadratic.first), radius)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from tacit._estimators import Saved, public_range
-from tacit.convex import L2Ball, Logistic, OneVsRest, Softmax, Squared
+from tacit._estimators import Saved
+from tacit._random import RandomSource
+from tacit.convex import L2Ball, Logistic, Loss, OneVsRest, Softmax, Squared
 from tacit.convex.losses import has_residuals
+from tacit.privacy import Neighbors
 from tacit.solvers import Problem
 from tacit.solvers._rules import capped_where_noisy
-from tacit.streaming._linear import (
-    StreamClassifierMixin,
-    StreamLinearModel,
-    StreamRegressorMixin,
-)
+from tacit.streaming._linear import StreamClassifier, StreamRegressor
+from tacit.streaming._model import StreamModel
 from tacit.streaming._terms import PlannedStream, StreamMethod, StreamTerms, is_method
 from tacit.streaming.online._gradient_sums import GradientSums
-from tacit.streaming.online._iterates import (
-    ImplicitGradient,
-    Leader,
-    ProjectedGradient,
-)
+from tacit.streaming.online._iterates import LEARNERS, ImplicitGradient
 from tacit.streaming.online._perturbed import PerturbedIterates
 from tacit.streaming.online._quadratic_leader import QuadraticLeader
 
@@ -34,56 +31,30 @@ __all__ = [
     "chosen_method",
 ]
 
-METHODS: dict[str, StreamMethod] = {
-    "gradient_sums": GradientSums(),
-    "quadratic_leader": QuadraticLeader(),
-    # averages of what is released have far less noise and cost no privacy
-    "implicit": PerturbedIterates(ImplicitGradient(), average=True),
-    "gradient": PerturbedIterates(ProjectedGradient(), average=True),
-    "leader": PerturbedIterates(Leader(), average=True),
+Array = NDArray[np.float64]
+
+# Methods by the name that each class declares
+METHODS: dict[str, GradientSums | QuadraticLeader | PerturbedIterates] = {
+    GradientSums.name: GradientSums(),
+    QuadraticLeader.name: QuadraticLeader(),
+    # averages of released iterates have far less noise and cost no budget
+    **{kind.name: PerturbedIterates(kind(), average=True) for kind in LEARNERS},
 }
-# Steps a weight below which gradients cannot get far enough
+# Steps per weight below which gradients cannot get far enough
 FEW_STEPS = 10
-# Weights a class beyond which moments are too many to keep
+# Weights per class beyond which moments take too much memory
 MANY_WEIGHTS = 200
+# Noise on weights requires a bounded gradient, hence weights in a ball: predictions for
+# the longest row within this many times the largest target
+RADIUS = 3.0
 
 
-def chosen_method(
-    method: object, noise: str, problem: Problem, terms: StreamTerms
-) -> StreamMethod:
-    """Return a method object as it is, or the one of a name, with this noise."""
-    if method == "auto":
-        method = _automatic(problem, terms)
-    if isinstance(method, str) and method in METHODS:
-        named = METHODS[method]
-        return replace(named, noise=noise)  # type: ignore[type-var]
-    if not is_method(method):
-        names = ", ".join(map(repr, ("auto", *METHODS)))
-        raise ValueError(
-            f"method must be one of {names}, or a method such as GradientSums(), got "
-            f"{method!r}."
-        )
-    return method
+class OnlineLogisticRegression(StreamClassifier, StreamModel):
+    """Differentially private logistic regression on a stream.
 
-
-def _automatic(problem: Problem, terms: StreamTerms) -> str:
-    """Return what does best on synthetic streams of these sizes.
-
-    Moments make the most of few steps, as they are solved for anew at each; gradients
-    of the loss itself are better where there are many.
-    """
-    few = terms.horizon < FEW_STEPS * problem.n_features
-    if problem.n_features > MANY_WEIGHTS:
-        return "gradient_sums"
-    return "quadratic_leader" if few or has_residuals(problem.loss) else "gradient_sums"
-
-
-class OnlineLogisticRegression(StreamClassifierMixin, StreamLinearModel):
-    """Logistic regression that learns step by step and does not tell on its rows.
-
-    Each call of ``partial_fit`` is a step: it takes new rows and releases a model. All
-    steps of the horizon are paid for at the first one. Two classes give one set of
-    weights, more give a joint softmax.
+    Each call of ``partial_fit`` is a step: it takes new rows and releases a model. The
+    first step charges the whole horizon. Two classes give one set of weights, more give
+    a joint softmax.
 
     Parameters
     ----------
@@ -91,31 +62,31 @@ class OnlineLogisticRegression(StreamClassifierMixin, StreamLinearModel):
         Privacy budget of the whole stream.
     delta
         Probability with which the bound may fail, above zero. None for one over the
-        squared number of rows that are expected, at most 1e-6, where neighbors replace
-        a row.
+        squared number of expected rows, at most 1e-6, where neighbors replace a row.
     horizon
-        Steps that are paid for; more are refused.
+        Number of steps that are charged; further ones are rejected.
     rows_per_step
-        Rows that a step usually takes, a guess that accuracy alone depends on.
+        Typical number of rows in a step, a guess that only affects accuracy.
     rows_per_person
-        Most rows that one person has in the stream. The noise is in proportion.
+        Maximum number of rows of one person in the stream. The noise is proportional
+        to it.
     classes
         Public labels. None takes them from the first ``partial_fit``, or in ``fit``
         from ``y``, which makes the set of labels an assumption of the guarantee.
     x_norm
-        Bound on the norm of a row. Longer rows are shortened to it, in learning and
-        at prediction alike. It must not be read off the data.
+        Bound on the L2 norm of a row. Longer rows are clipped to it, in learning and
+        in prediction. It must be chosen without looking at the data.
     fit_intercept
         Whether to add a constant feature, which is inside the private bound.
     method
         ``"gradient_sums"`` for `GradientSums`; ``"quadratic_leader"`` for
         `QuadraticLeader`, which minimizes a quadratic above the logistic loss;
         ``"implicit"``, ``"gradient"`` or ``"leader"`` for averaged `PerturbedIterates`
-        of these learners, the first with one set of weights a class against the rest;
-        or one of these as an object, which brings its own noise, implicit steps for two
-        classes alone. ``"auto"`` is ``"quadratic_leader"`` where there are fewer than
-        ten steps a weight of a class and no more than 200 such weights, the intercept
-        among them, and ``"gradient_sums"`` otherwise.
+        of these learners, the first with one set of weights per class against the rest;
+        or a method object, which has its own noise (implicit steps are for two classes
+        only). ``"auto"`` is ``"quadratic_leader"`` where there are fewer than ten steps
+        per weight of a class and no more than 200 such weights, including the
+        intercept, and ``"gradient_sums"`` otherwise.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     noise
@@ -129,20 +100,20 @@ class OnlineLogisticRegression(StreamClassifierMixin, StreamLinearModel):
     classes_ : ndarray of shape (n_classes,)
         Labels.
     coef_ : ndarray of shape (1 or n_classes, n_features)
-        Weights of the last step, for rows shortened to ``x_norm``.
+        Weights of the last step, for rows clipped to ``x_norm``.
     intercept_ : ndarray of shape (1 or n_classes,)
         Intercepts.
     loss_ : Logistic, Softmax or OneVsRest
-        Loss that is minimized; its slope is capped where that saves noise.
+        Loss that is minimized; its derivative is capped where that saves noise.
     n_steps_ : int
-        Steps that were released.
+        Number of steps that were released.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spent budget and assumptions.
 
     Notes
     -----
     **Guarantee.** The models of all steps together are (epsilon, delta)-private for the
-    stated neighbors, also where rows are chosen after earlier models were seen, by the
+    stated neighbors, also if rows are chosen after earlier models were seen, by the
     theorem of the method; the rest is post-processing.
 
     Examples
@@ -150,7 +121,7 @@ class OnlineLogisticRegression(StreamClassifierMixin, StreamLinearModel):
     >>> import numpy as np
     >>> from tacit.mechanisms import as_generator
     >>> from tacit.streaming import OnlineLogisticRegression
-    >>> rng = as_generator(0)  # makes up rows
+    >>> rng = as_generator(0)  # for synthetic rows
     >>> model = OnlineLogisticRegression(
     ...     1.0, 1e-6, horizon=200, rows_per_step=100, classes=("no", "yes")
     ... )
@@ -165,22 +136,24 @@ class OnlineLogisticRegression(StreamClassifierMixin, StreamLinearModel):
     stream_name = ("online", "category")
     saved = Saved("learned", ("steps", "classes", "loss"), ("coef", "intercept"))
 
+    loss_: Any
+
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        horizon=1000,
-        rows_per_step=1,
-        rows_per_person=1,
-        classes=None,
-        x_norm=1.0,
-        fit_intercept=True,
-        method="auto",
-        neighbors="replace_one",
-        noise="grid",
-        random_state=None,
-    ):
+        horizon: int = 1000,
+        rows_per_step: int = 1,
+        rows_per_person: int = 1,
+        classes: Any = None,
+        x_norm: float = 1.0,
+        fit_intercept: bool = True,
+        method: str | StreamMethod = "auto",
+        neighbors: str | Neighbors = "replace_one",
+        noise: str = "grid",
+        random_state: RandomSource = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.horizon = horizon
@@ -194,134 +167,108 @@ class OnlineLogisticRegression(StreamClassifierMixin, StreamLinearModel):
         self.noise = noise
         self.random_state = random_state
 
-    def _planned(self, n_features):
+    def _planned(self, n_features: int) -> PlannedStream:
         terms = self._terms()
         budget = self._budget(terms)
-        problem = self._problem(self._loss(), terms, n_features)
+        reader = self._reader()
+        problem = reader.problem(self._loss(), terms, n_features)
         problem = replace(problem, loss=capped_where_noisy(problem, budget))
         method = chosen_method(self.method, self.noise, problem, terms)
-        return PlannedStream(
-            budget,
-            terms,
-            method.plan(problem, budget, terms),
-            (*self._row_assumptions(), *self._class_assumptions()),
-        )
+        learner = method.plan(problem, budget, terms)
+        return PlannedStream(budget, terms, learner, reader, reader.assumptions)
 
-    def _loss(self):
-        n_classes = len(self._classes())
+    def _loss(self) -> Loss:
+        n_classes = len(self._public_classes())
         if n_classes == 2:
             return Logistic()
         # implicit steps solve for one margin at a time
-        if isinstance(self.method, str) and self.method == "implicit":
+        if isinstance(self.method, str) and self.method == ImplicitGradient.name:
             return OneVsRest(Logistic(), n_classes)
         return Softmax(n_classes)
 
-    def _publish(self, weights):
-        super()._publish(weights)
+    def _publish(self, planned: PlannedStream, weights: Array) -> None:
+        super()._publish(planned, weights)
         if not hasattr(self, "loss_") or self._n_steps == 1:
-            self.loss_ = self._private_stream.planned.learner.problem.loss
+            learner: Any = planned.learner
+            self.loss_ = learner.problem.loss
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row.
 
         Parameters
         ----------
         X
-            Features, shortened to ``x_norm``.
+            Features, clipped to ``x_norm``.
         """
         scores = self.decision_function(X)
+        found: Array
         if scores.ndim == 1:
-            return np.column_stack(
+            found = np.column_stack(
                 [self.loss_.probability(-scores), self.loss_.probability(scores)]
             )
-        if isinstance(self.loss_, OneVsRest):
-            return self.loss_.probability(scores)
-        return special.softmax(scores, axis=1)
+        elif isinstance(self.loss_, OneVsRest):
+            found = self.loss_.probability(scores)
+        else:
+            found = special.softmax(scores, axis=1)
+        return found
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`.
 
         Parameters
         ----------
         X
-            Features, shortened to ``x_norm``.
+            Features, clipped to ``x_norm``.
         """
         return np.log(self.predict_proba(X))
 
 
-# Methods that noise on weights needs a bounded slope for, hence weights in a ball, and
-# what these can make of the longest row, in units of the largest target
-IN_A_BALL, RADIUS = ("implicit", "gradient", "leader"), 3.0
+class OnlineLinearRegression(StreamRegressor, StreamModel):
+    """Differentially private least squares on a stream.
 
-
-class OnlineLinearRegression(StreamRegressorMixin, StreamLinearModel):
-    """Least squares that learn step by step and do not tell on their rows.
-
-    Each call of ``partial_fit`` is a step: it takes new rows and releases a model. All
-    steps of the horizon are paid for at the first one. Targets are centered and scaled
-    by their public range inside, and weights come back in the units of the targets.
+    Each call of ``partial_fit`` is a step: it takes new rows and releases a model. The
+    first step charges the whole horizon. Targets are centered and scaled by their
+    public range internally, and weights are returned in the units of the targets.
 
     Parameters
     ----------
-    epsilon
-        Privacy budget of the whole stream.
-    delta
-        Probability with which the bound may fail, above zero. None for one over the
-        squared number of rows that are expected, at most 1e-6, where neighbors replace
-        a row.
-    horizon
-        Steps that are paid for; more are refused.
-    rows_per_step
-        Rows that a step usually takes, a guess that accuracy alone depends on.
-    rows_per_person
-        Most rows that one person has in the stream. The noise is in proportion.
+    epsilon, delta, horizon, rows_per_step, rows_per_person
+        As in `OnlineLogisticRegression`.
     y_range
-        Lowest and highest target, public and required. Targets beyond are cut to it.
-    x_norm
-        Bound on the norm of a row. Longer rows are shortened to it, in learning and
-        at prediction alike. It must not be read off the data.
-    fit_intercept
-        Whether to add a constant feature, which is inside the private bound.
+        Lowest and highest target, public and required. Targets beyond are clipped.
+    x_norm, fit_intercept
+        As in `OnlineLogisticRegression`.
     method
-        ``"quadratic_leader"`` for `QuadraticLeader`, ``"gradient_sums"`` for
-        `GradientSums`; ``"implicit"``, ``"gradient"`` or ``"leader"`` for
-        averaged `PerturbedIterates` of these learners, with weights in a ball in which
-        the longest row predicts at most three times the largest target; or the first
-        two as an object, which brings its own noise. ``"auto"`` is
-        ``"quadratic_leader"`` up to 200 weights, the intercept among them, and
-        ``"gradient_sums"`` beyond.
-    neighbors
-        ``"replace_one"`` or ``"add_or_remove_one"``.
-    noise
-        ``"grid"`` for exact noise on a public grid, ``"float"`` for research.
-    random_state
-        A `tacit.Seed` fixes the noise, for tests only, and is flagged in the report.
-        Otherwise noise comes from the operating system.
+        As in `OnlineLogisticRegression`, but for two: ``"implicit"``, ``"gradient"``
+        and ``"leader"`` have weights in a ball in which the longest row predicts at
+        most three times the largest target; ``"auto"`` is ``"quadratic_leader"`` up to
+        200 weights, including the intercept, and ``"gradient_sums"`` beyond. Objects
+        are `GradientSums` or `QuadraticLeader`.
+    neighbors, noise, random_state
+        As in `OnlineLogisticRegression`.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the last step in units of the targets, for rows shortened to
+        Weights of the last step in units of the targets, for rows clipped to
         ``x_norm``.
     intercept_ : float
         Intercept.
     n_steps_ : int
-        Steps that were released.
+        Number of steps that were released.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spent budget and assumptions.
 
     Notes
     -----
-    **Guarantee.** The models of all steps together are (epsilon, delta)-private for the
-    stated neighbors, also where rows are chosen after earlier models were seen, by the
-    theorem of the method; the rest is post-processing.
+    **Guarantee.** As in `OnlineLogisticRegression`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tacit.mechanisms import as_generator
     >>> from tacit.streaming import OnlineLinearRegression
-    >>> rng = as_generator(0)  # makes up rows
+    >>> rng = as_generator(0)  # for synthetic rows
     >>> model = OnlineLinearRegression(
     ...     1.0, 1e-6, horizon=200, rows_per_step=100, y_range=(-1.0, 1.0)
     ... )
@@ -337,20 +284,20 @@ class OnlineLinearRegression(StreamRegressorMixin, StreamLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        horizon=1000,
-        rows_per_step=1,
-        rows_per_person=1,
-        y_range=None,
-        x_norm=1.0,
-        fit_intercept=True,
-        method="auto",
-        neighbors="replace_one",
-        noise="grid",
-        random_state=None,
-    ):
+        horizon: int = 1000,
+        rows_per_step: int = 1,
+        rows_per_person: int = 1,
+        y_range: Any = None,
+        x_norm: float = 1.0,
+        fit_intercept: bool = True,
+        method: str | StreamMethod = "auto",
+        neighbors: str | Neighbors = "replace_one",
+        noise: str = "grid",
+        random_state: RandomSource = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.horizon = horizon
@@ -364,18 +311,45 @@ class OnlineLinearRegression(StreamRegressorMixin, StreamLinearModel):
         self.noise = noise
         self.random_state = random_state
 
-    def _planned(self, n_features):
+    def _planned(self, n_features: int) -> PlannedStream:
         terms = self._terms()
         budget = self._budget(terms)
-        low, high = public_range(self.y_range)
-        problem = self._problem(Squared(), terms, n_features)
-        if isinstance(self.method, str) and self.method in IN_A_BALL:
+        reader = self._reader()
+        problem = reader.problem(Squared(), terms, n_features)
+        named = METHODS.get(self.method) if isinstance(self.method, str) else None
+        if isinstance(named, PerturbedIterates):
             ball = L2Ball(RADIUS / problem.bounds.x_norm)
             problem = replace(problem, regularizer=ball)
         method = chosen_method(self.method, self.noise, problem, terms)
-        return PlannedStream(
-            budget,
-            terms,
-            method.plan(problem, budget, terms),
-            (*self._row_assumptions(), f"targets are cut to [{low:g}, {high:g}]"),
+        learner = method.plan(problem, budget, terms)
+        return PlannedStream(budget, terms, learner, reader, reader.assumptions)
+
+
+def chosen_method(
+    method: object, noise: str, problem: Problem, terms: StreamTerms
+) -> StreamMethod:
+    """Return a method object as it is, or the one of a name, with this noise."""
+    if method == "auto":
+        method = _automatic(problem, terms)
+    if isinstance(method, str) and method in METHODS:
+        return replace(METHODS[method], noise=noise)
+    if not is_method(method):
+        names = ", ".join(map(repr, ("auto", *METHODS)))
+        raise ValueError(
+            f"method must be one of {names}, or a method such as GradientSums(), got "
+            f"{method!r}."
         )
+    return method
+
+
+def _automatic(problem: Problem, terms: StreamTerms) -> str:
+    """Return the name of the best method on synthetic streams of these sizes.
+
+    Moments make the most of a small number of steps, as they are solved again at each;
+    gradients of the loss itself are better where there are many.
+    """
+    if problem.n_features > MANY_WEIGHTS:
+        return GradientSums.name
+    few = terms.horizon < FEW_STEPS * problem.n_features
+    moments = few or has_residuals(problem.loss)
+    return QuadraticLeader.name if moments else GradientSums.name

@@ -42,21 +42,21 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Share of the steps so far that shown weights are an average of. An eighth is best on
-# synthetic streams that stay as they are, less on those that change
+# Fraction of the steps so far over which shown weights are averaged. An eighth is best
+# on stationary synthetic streams, less on those that change
 RECENT = 1 / 16
-# Margin that the weights worth finding give to a usual row, where targets are labels
+# Margin that useful weights give to a typical row, where targets are labels
 USUAL_MARGIN = 3.0
-# What averaging leaves of the cost of noise
+# Fraction of the cost of noise that averaging leaves
 AVERAGED_NOISE = 1 / 4
-# A term of a leaf is added in its chunk, and with the chunks of up to 2^24 rows
+# Additions of a term of a step: in its chunk, and over the chunks of up to 2^24 rows
 LEAF_ADDITIONS = DENSE_ROWS + MOST_ROWS // DENSE_ROWS
 
 
 @kept
 @dataclass(frozen=True)
 class GradientState:
-    """Weights where gradients are taken, their recent mean, and the exact sums."""
+    """Weights at which gradients are taken, their recent mean, and the exact sums."""
 
     n_steps: int
     iterate: Array
@@ -66,20 +66,20 @@ class GradientState:
 
 @dataclass(frozen=True)
 class GradientLearner:
-    """Sums of gradients with their noise, and the rate at which weights follow them.
+    """Learner by noisy sums of gradients, which weights follow at a rate.
 
     Parameters
     ----------
     problem
         Public facts about rows and weights.
     mechanism
-        What releases the sum of gradients after each step.
+        Mechanism that releases the sum of gradients after each step.
     rate
-        Weight of the sum in the weights.
+        Factor of the sum of gradients.
     clip
-        Bound on the norm of a row's slope.
+        Bound on the norm of the derivative of a row's loss.
     recent
-        Share of the steps so far over which shown weights are averaged.
+        Fraction of the steps so far over which shown weights are averaged.
     """
 
     problem: Problem
@@ -96,7 +96,7 @@ class GradientLearner:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on, in words."""
+        """Assumptions of the guarantee, in words."""
         return leaf_assumptions(self.problem, self.mechanism.noise)
 
     def init(self) -> GradientState:
@@ -112,7 +112,7 @@ class GradientLearner:
         clip = clip_needed(problem, self.clip)
         (total,) = ClippedGradient(problem.loss, state.iterate, clip)(X, y)
         sums, noisy = self.mechanism.step(state._private_sums, total, rng)
-        # [ftrl:leader] from here on nothing but what was released
+        # [ftrl:leader] post-processing of released sums from here on
         pull = 1 / self.rate + problem.ridge
         W = problem.regularizer.prox(-noisy / pull, 1 / pull)
         W = L2Ball(largest_margin(problem) / problem.bounds.x_norm).prox(W, 1.0)
@@ -129,9 +129,9 @@ class GradientLearner:
 class GradientSums:
     """Follow the regularized leader of noisy gradients (DP-FTRL).
 
-    After each step the sum of all gradients so far is known with noise, each taken at
-    the weights of its time. Weights are this sum times the rate, with its sign changed,
-    moved into the set; shown is their mean over the last steps.
+    After each step the noisy sum of all gradients so far is released, each taken at the
+    weights of its time. Weights are minus this sum times the rate, projected to the
+    set; their mean over the last steps is shown.
 
     Parameters
     ----------
@@ -142,29 +142,30 @@ class GradientSums:
         Factor of the sum of gradients, or ``"auto"`` for the rule below.
     clip
         Bound on the norm of the gradient of the longest rows; None for that of the
-        loss, or for one of residuals that has none, of residuals as large as targets.
+        loss, or if a loss of residuals has no bound, that of the largest target.
     recent
-        Share of the steps so far that shown weights are averaged over; 0 for the last
-        alone. Less follows changes sooner, more has less noise.
+        Fraction of the steps so far that shown weights are averaged over; 0 for the
+        last weights. Less follows changes sooner, more has less noise.
     noise
         ``"grid"`` or ``"float"``.
 
     Notes
     -----
     **Guarantee.** Gaussian differential privacy of the multiplier of the whole stream:
-    rows enter through sums of gradients alone, and each element of that stream moves
-    by one row's gradient, whose norm is bounded. Gradients are taken at released
-    weights, and the mechanism allows for elements chosen after earlier outputs.
+    rows only enter through sums of gradients, and a row moves an element of that stream
+    by its gradient, whose norm is bounded. Gradients are taken at released weights, and
+    the mechanism is private for elements chosen after earlier outputs.
 
-    **Bound.** For convex losses of Lipschitz constant G a step, noise of deviation at
-    most s on each of d numbers, and ``recent=0``, the mean regret over T steps against
-    weights of norm D is at most ``D^2 / (2 rate) + rate T G (G / 2 + s sqrt(d))``
-    (after [1]_; the page on learning on streams has the proof). For smooth losses
-    noise costs less than this says, so that ``"auto"`` takes the rate that minimizes
+    **Bound.** For convex losses of Lipschitz constant G per step, noise of standard
+    deviation at most s on each of d numbers, and ``recent=0``, the mean regret over T
+    steps against weights of norm D is at most
+    ``D^2 / (2 rate) + rate T G (G / 2 + s sqrt(d))`` (after [1]_; the page on learning
+    on streams has the proof). For smooth losses noise costs less than this bound, so
+    that ``"auto"`` is the rate that minimizes
     ``D^2 / (2 rate) + rate n g^2 / 2 + rate^2 n c s^2 / 8``: a model of the regret over
-    n rows in which noise counts by the curvature c of a usual row and by what averaging
-    leaves of it, and slopes by their usual size g. D gives usual rows a margin of 3,
-    and the rate stays below that at which steps overshoot.
+    n rows in which noise is weighted by the curvature c of a typical row and by the
+    fraction that averaging leaves, and gradients have their typical size g. D gives
+    typical rows a margin of 3, and the rate is below that at which steps overshoot.
 
     References
     ----------
@@ -184,6 +185,7 @@ class GradientSums:
     """
 
     saved = True
+    name = "gradient_sums"
 
     sums: str = "blt"
     learning_rate: float | str = "auto"
@@ -225,7 +227,7 @@ class GradientSums:
             terms.rows_per_person * sensitivity,
             self.noise,
         )
-        # noise too large for the grid is refused here, not after the charge
+        # rejects noise too large for the grid now, not after the charge
         std = mechanism.std_at(terms.horizon, problem.size)
         rate = self.learning_rate
         if isinstance(rate, str):
@@ -233,7 +235,7 @@ class GradientSums:
         return GradientLearner(problem, mechanism, rate, clip, self.recent)
 
     def _derivative(self, problem: Problem) -> float:
-        """Return the bound on slopes: that asked for, of the loss, or of targets."""
+        """Return the bound on derivatives: ``clip``, of the loss, or of targets."""
         if self.clip is not None:
             return self.clip / problem.bounds.x_norm
         if problem.max_derivative < inf:
@@ -241,17 +243,17 @@ class GradientSums:
         if has_residuals(problem.loss):
             return problem.largest_target
         raise PlanError(
-            f"GradientSums needs a bounded slope, which {problem.loss!r} has not; give "
-            "clip=."
+            f"GradientSums requires a loss with bounded gradients, got "
+            f"{problem.loss!r}; pass clip=..."
         )
 
 
 def usual_rate(
     problem: Problem, terms: StreamTerms, clip: float, std: float, recent: float
 ) -> float:
-    """Return the rate with the least modeled regret, from public facts alone."""
+    """Return the rate with the least modeled regret, from public facts."""
     x_norm, loss = problem.bounds.x_norm, problem.loss
-    # usual rows are half as long as the longest, in squares
+    # typical rows have half the squared norm of the longest
     row = x_norm**2 / 2
     margin = problem.largest_target if has_residuals(loss) else USUAL_MARGIN
     far = min(margin * sqrt(problem.size / row), problem.regularizer.radius)
@@ -270,12 +272,12 @@ def usual_rate(
 
 
 def check_recent(recent: float) -> None:
-    """Refuse a share of steps that is none."""
+    """Reject a fraction of steps outside of [0, 1]."""
     fraction(recent=recent)
 
 
 def leaf_assumptions(problem: Problem, noise: str) -> tuple[str, ...]:
-    """Return what learners from sums over the rows of a step rest on."""
+    """Return the assumptions of learners from sums over the rows of a step."""
     return (
         f"planned for {problem.n_rows} rows; another number costs accuracy only",
         f"a step has at most 2^{MOST_ROWS.bit_length() - 1} rows",

@@ -1,4 +1,4 @@
-"""Private Hedge: follow the experts that erred least, for a whole stream of costs."""
+"""Private Hedge on a stream of costs: the method, its plans and regret bounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacit.streaming.online._hedge_learners import (
 
 __all__ = ["Hedge"]
 
-# Draws that a report may list
+# Largest number of draws in a report
 MOST_DRAWS = 10**6
 
 
@@ -28,7 +28,7 @@ MOST_DRAWS = 10**6
 class Hedge:
     """Hedge over experts for costs in a public range, with all plays released.
 
-    Each step brings costs of all experts, one vector a row. After it an expert is
+    Each step has the costs of all experts, one vector per row. After it an expert is
     drawn, or weights are released, with odds ``exp(-costs so far / temperature)``.
 
     Parameters
@@ -38,12 +38,12 @@ class Hedge:
         weights from sums of costs with Gaussian noise, ``"auto"`` for the one with the
         smaller bound on the regret.
     hold
-        Steps for which a drawn expert stays, on a public schedule: fewer draws need
+        Steps for which a drawn expert remains, on a public schedule: fewer draws need
         less noise. None for the number with the smallest bound. One is for adversaries
         who see an expert before they choose the next costs.
     temperature
-        Costs by which the odds of an expert fall by a factor of e; a draw takes more
-        where privacy needs it. None for the one with the smallest bound.
+        Cost at which the odds of an expert fall by a factor of e; a draw takes more
+        where privacy requires it. None for the one with the smallest bound.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -58,11 +58,12 @@ class Hedge:
     **Bound.** With T steps of one row, cost range r and p experts the expected regret
     is at most ``temperature log p + hold T r^2 / (8 temperature)`` for draws and
     ``temperature log p + (T r^2 / 4 + d^2) / (2 temperature)`` for weights, with d the
-    deviation of the last sum. Costs must be fixed beforehand; with ``hold=1`` those of
-    draws may depend on earlier draws. Several rows of a step are taken as independent
-    and alike: the temperature is ``r sqrt(n / (2 log p))`` for n rows, or what privacy
-    needs, and the bound has the rows of a step once, not as a factor. For any other
-    rows it holds with the factor. The published temperature [1]_ is too small for an
+    standard deviation of the last sum. Costs must be fixed beforehand; with ``hold=1``
+    those of draws may depend on earlier draws. Several rows of a step are taken as
+    independent and identically distributed: the temperature is
+    ``r sqrt(n / (2 log p))`` for n rows, or what privacy requires, and the bound has
+    the rows of a step once, not as a factor. For other rows it is valid with the
+    factor. The published temperature [1]_ is too small for an
     epsilon of 9 and more, and the published regret lacks a factor of the root of log p:
     see the page on Hedge.
 
@@ -96,7 +97,7 @@ class Hedge:
         if self.play == "sample" or budget.delta == 0:
             return sampled
         weighted = self._weighted(problem, budget, terms)
-        return min(weighted, sampled, key=lambda learner: learner.regret_bound)
+        return weighted if weighted.regret_bound <= sampled.regret_bound else sampled
 
     def _sampled(
         self, experts: Experts, budget: Budget, terms: StreamTerms
@@ -113,12 +114,12 @@ class Hedge:
             holds = [least]
             while 2 * holds[-1] <= terms.horizon:
                 holds.append(2 * holds[-1])
-        plans = [self._stored(hold, experts, budget, terms) for hold in holds]
+        plans = [self._drawn_every(hold, experts, budget, terms) for hold in holds]
         best = min(plans, key=lambda plan: plan.regret_bound)
         check_choice_size(best.epsilon, budget, "take a shorter horizon")
         return best
 
-    def _stored(
+    def _drawn_every(
         self, hold: int, experts: Experts, budget: Budget, terms: StreamTerms
     ) -> SampledHedge:
         rows_moved = budget.neighbors.rows_changed * terms.rows_per_person
@@ -129,12 +130,12 @@ class Hedge:
             lambda noise: Repeated(BoundedRange(1 / noise), n_draws), budget
         )
         width, log_p, T = experts.width, experts.log_experts, terms.horizon
-        # what is drawn after the last step is played after the horizon
+        # the expert drawn after the last step is played after the horizon
         if terms.rows_per_step == 1:
-            wanted = width * sqrt(hold * (T - 1) / (8 * log_p))
+            best = width * sqrt(hold * (T - 1) / (8 * log_p))
         else:
-            wanted = width * sqrt(_played(terms) / (2 * log_p))
-        temperature = max(least, self.temperature or wanted)
+            best = width * sqrt(_played(terms) / (2 * log_p))
+        temperature = max(least, self.temperature or best)
         if terms.rows_per_step == 1:
             # [hedge:regret]
             bound = temperature * log_p + T / hold * _slip(hold * width, temperature)
@@ -162,7 +163,7 @@ class Hedge:
             )
         p, T = experts.n_experts, terms.horizon
         rows_moved = budget.neighbors.rows_changed * terms.rows_per_person
-        # [hedge:vector] each of p costs moves by at most half the range a row
+        # [hedge:vector] each of p costs moves by at most half the range per row
         length = nextafter(sqrt(p), inf) * UNITS
         planned = WeightedHedge(
             experts,
@@ -176,7 +177,7 @@ class Hedge:
         unit = experts.width / 2 / UNITS
         std = planned.mechanism.std_at(T, p) * unit
         width = experts.width
-        # [hedge:noisy-regret] noise of the last sum counts like so much cost
+        # [hedge:noisy-regret] noise of the last sum counts as cost
         if terms.rows_per_step == 1:
             spread = ((T - 1) * width**2 / 4 + std**2) / 2
         else:
@@ -191,7 +192,7 @@ class Hedge:
 
 
 def _played(terms: StreamTerms) -> int:
-    """Return the rows that come before the last step, whose play comes after them."""
+    """Return the number of rows before the last step, which is played after them."""
     return (terms.horizon - 1) * terms.rows_per_step
 
 
@@ -202,9 +203,9 @@ def _even_regret(
     temperature: float,
     std: float,
 ) -> float:
-    """Return the bound on the regret where rows are independent and alike."""
+    """Return the bound on the regret for independent, identically distributed rows."""
     width, T = experts.width, terms.horizon
-    # steps before a play that has seen as many as it is held for
+    # steps before a play that has seen as many steps as it lasts
     late = (hold + T % hold) * terms.rows_per_step * width
     kept = temperature * experts.log_experts + std**2 / temperature
     # [hedge:even-regret]
@@ -214,5 +215,5 @@ def _even_regret(
 
 
 def _slip(width: float, temperature: float) -> float:
-    """Return how much a play can cost more than that of one who sees the costs."""
+    """Return the largest excess cost of a play over one that sees the costs."""
     return min(width, width**2 / (8 * temperature))

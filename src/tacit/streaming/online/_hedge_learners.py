@@ -1,4 +1,4 @@
-"""What Hedge plays after each step: a drawn expert, or weights of all."""
+"""Learners of Hedge: an expert drawn after each step, or weights of all experts."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = ["UNITS", "Experts", "SampledHedge", "WeightedHedge"]
 
 Array = NDArray[np.float64]
 
-# Half of the range of a cost, in whole numbers: sums of them have no round-off
+# Half of the range of a cost, as an integer: sums of them have no round-off
 UNITS = 2**20
-# Sums beyond are cut, so that they are exact as floats too
+# Sums beyond are clipped, so that they are exact as floats too
 MOST_SUM = 2**52
 
 
 @dataclass(frozen=True)
 class Experts:
-    """How many experts there are, and what one of them can cost.
+    """Number of experts, and the public range of their costs.
 
     Parameters
     ----------
@@ -64,16 +64,16 @@ class Experts:
 
     @property
     def log_experts(self) -> float:
-        """Logarithm of the number of experts, of two where there is but one."""
+        """Logarithm of the number of experts, or of two for a single one."""
         return log(max(2, self.n_experts))
 
     def centered(self, costs: Any) -> Array:
-        """Return costs from -1 to 1; what is no number costs the most.
+        """Return costs from -1 to 1; a missing one is the highest.
 
         Parameters
         ----------
         costs
-            One row of costs a row, in the units of ``cost_range``.
+            Costs of all experts for each row, in the units of ``cost_range``.
         """
         low, high = self.cost_range
         values = np.asarray(costs, dtype=np.float64)
@@ -94,7 +94,7 @@ class SampledState:
 @kept
 @dataclass(frozen=True)
 class WeightedState:
-    """Sums of costs with noise, which were released, and what makes them."""
+    """Released noisy sums of costs, and the state of their mechanism."""
 
     noisy: Array
     _private_sums: Any = field(repr=False)
@@ -102,25 +102,25 @@ class WeightedState:
 
 @dataclass(frozen=True)
 class SampledHedge:
-    """Draw an expert every ``hold`` steps, the last time after the last step.
+    """Learner that draws an expert every ``hold`` steps, last after the last step.
 
     Parameters
     ----------
     experts
-        Who is drawn.
+        Number of experts and range of costs.
     horizon
-        Steps in all.
+        Number of steps.
     hold
-        Steps for which a drawn expert stays.
+        Steps for which a drawn expert remains.
     temperature
-        Costs by which an expert becomes e times less likely.
+        Cost at which an expert becomes e times less likely.
     epsilon
         Bounded range of one draw.
     sensitivity
-        How far neighbors move any sum of costs, in halves of the range of a cost.
+        Sensitivity of each sum of costs, in halves of the range of a cost.
     regret_bound
-        Bound on the expected regret after the horizon, where several rows of a step
-        are independent and alike.
+        Bound on the expected regret after the horizon; several rows of a step are
+        taken as independent and identically distributed.
     least
         Lowest temperature that the budget allows.
     noise
@@ -139,12 +139,12 @@ class SampledHedge:
 
     @property
     def mechanism(self) -> Exponential:
-        """What draws an expert."""
+        """Mechanism that draws an expert."""
         return Exponential(self.epsilon, self.sensitivity * UNITS, self.noise)
 
     @property
     def n_draws(self) -> int:
-        """Draws in all; the costs of the first step enter every one of them."""
+        """Number of draws; the costs of the first step enter all of them."""
         # [hedge:draws]
         return ceil(self.horizon / self.hold)
 
@@ -154,10 +154,12 @@ class SampledHedge:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        told = noise_assumptions(self.noise)
+        assumptions = noise_assumptions(self.noise)
         if self.temperature > self.least:
-            told += ("more budget would not help: the temperature is that of learning",)
-        return told
+            assumptions += (
+                "more budget would not help: the temperature is that of learning",
+            )
+        return assumptions
 
     def init(self) -> SampledState:
         """Return the state before the first step."""
@@ -166,15 +168,16 @@ class SampledHedge:
     def step(
         self, state: SampledState, X: Array, y: NDArray[Any], rng: Generator
     ) -> SampledState:
-        """Add the costs of one step, from -1 to 1, and draw where it is time to."""
+        """Add the costs of one step, from -1 to 1, and draw if a draw is due."""
         n_steps = state.n_steps + 1
         if n_steps > self.horizon:
             raise ValueError(
-                f"Hedge was planned for {self.horizon} steps; step {n_steps} was asked."
+                f"Hedge was planned for {self.horizon} steps and cannot take step "
+                f"{n_steps}; plan a longer horizon."
             )
-        costs, expert = state._private_costs + whole_costs(X), state.expert
+        costs, expert = state._private_costs + integer_costs(X), state.expert
         if (self.horizon - n_steps) % self.hold == 0:
-            # [hedge:cut] a sum that is cut moves no further, and is exact as a float
+            # [hedge:cut] a clipped sum moves no further, and is exact as a float
             scores = -np.clip(costs, -MOST_SUM, MOST_SUM).astype(np.float64)
             expert = self.mechanism(scores, rng)
         return SampledState(n_steps, expert, costs)
@@ -189,23 +192,23 @@ class SampledHedge:
 
 @dataclass(frozen=True)
 class WeightedHedge:
-    """Release the weights of all experts after every step.
+    """Learner that releases weights of all experts after every step.
 
     Parameters
     ----------
     experts
-        Who is weighted.
+        Number of experts and range of costs.
     horizon
-        Steps in all.
+        Number of steps.
     multiplier
-        Noise of the whole stream of sums of costs.
+        Noise multiplier of the whole stream of sums of costs.
     temperature
-        Costs by which an expert weighs e times less.
+        Cost at which the weight of an expert falls by a factor of e.
     sensitivity
-        How far neighbors move the costs of all experts in L2, in halves of the range.
+        L2 sensitivity of the costs of all experts, in halves of the range.
     regret_bound
-        Bound on the expected regret after the horizon, where several rows of a step
-        are independent and alike.
+        Bound on the expected regret after the horizon; several rows of a step are
+        taken as independent and identically distributed.
     noise
         ``"grid"`` or ``"float"``.
     """
@@ -220,7 +223,7 @@ class WeightedHedge:
 
     @cached_property
     def mechanism(self) -> Any:
-        """What sums costs with noise."""
+        """Mechanism of the noisy sums of costs."""
         return prefix_sums(
             "blt",
             self.horizon,
@@ -246,26 +249,27 @@ class WeightedHedge:
         self, state: WeightedState, X: Array, y: NDArray[Any], rng: Generator
     ) -> WeightedState:
         """Add the costs of one step, from -1 to 1, with noise."""
-        costs = whole_costs(X).astype(np.float64)
+        costs = integer_costs(X).astype(np.float64)
         sums, noisy = self.mechanism.step(state._private_sums, costs, rng)
         return WeightedState(noisy, sums)
 
     def weights(self, state: WeightedState) -> Array:
-        """Return the weights, which sum to one."""
+        """Return weights that sum to one."""
         unit = self.experts.width / 2 / UNITS
         gains = -(state.noisy - state.noisy.min()) * (unit / self.temperature)
         odds = np.exp(gains)
-        return (odds / odds.sum())[:, None]
+        weights: Array = (odds / odds.sum())[:, None]
+        return weights
 
 
-def whole_costs(X: Array) -> NDArray[np.int64]:
-    """Return the sum over rows of costs, cut to -1 to 1, in whole units.
+def integer_costs(X: Array) -> NDArray[np.int64]:
+    """Return sums over rows of costs, clipped to [-1, 1], in integer units.
 
-    What is no number costs the most.
+    A missing cost is the highest.
     """
     values = np.asarray(X, dtype=np.float64)
-    # [hedge:whole] each row is rounded by itself and stays within its range
-    cut = np.clip(np.where(np.isnan(values), 1.0, values), -1.0, 1.0)
-    units = np.rint(cut * UNITS).astype(np.int64)
+    # [hedge:whole] each row is rounded by itself and remains within its range
+    clipped = np.clip(np.where(np.isnan(values), 1.0, values), -1.0, 1.0)
+    units = np.rint(clipped * UNITS).astype(np.int64)
     total: NDArray[np.int64] = units.sum(axis=0)
     return total

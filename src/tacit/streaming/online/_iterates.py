@@ -1,7 +1,7 @@
-"""Learners whose iterates one row moves less and less: what noise is added to.
+"""Online learners whose iterates have a sensitivity that falls with the step.
 
-Each is made for a problem by ``based``, and then takes the rows of one step after
-another. None of them draws anything.
+``iterates`` makes each for a problem; then it takes the rows of one step after another.
+They draw no noise.
 """
 
 from __future__ import annotations
@@ -29,17 +29,25 @@ from tacit.solvers._minimum import (
 from tacit.solvers._row_pass import ROW_PASS_SETS, RowPass
 from tacit.streaming._terms import StreamTerms
 
-__all__ = ["ImplicitGradient", "Leader", "LeaderBase", "PassBase", "ProjectedGradient"]
+__all__ = [
+    "LEARNERS",
+    "ImplicitGradient",
+    "IterateFacts",
+    "Leader",
+    "LeaderIterates",
+    "ProjectedGradient",
+    "RowPassIterates",
+]
 
 Array = NDArray[np.float64]
 
-# Factors that are rounded once a step, for as many steps as there can be
+# Rounding of the factors of all steps, once a step, for the longest possible stream
 DRIFT = 1 + 1e-7
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What a base is made from: all of it public."""
+class IterateFacts:
+    """Public facts that iterates are made from."""
 
     problem: Problem
     terms: StreamTerms
@@ -59,7 +67,7 @@ class Facts:
 
     @property
     def reach(self) -> float:
-        """Norm that useful weights do not pass: the set's, or what a ridge leaves."""
+        """Largest norm of useful weights: that of the set, or what a ridge leaves."""
         useful = LARGEST_MARGIN / self.problem.bounds.x_norm
         left = min(self.problem.lipschitz / self.strength, useful)
         radius = self.problem.regularizer.radius
@@ -68,7 +76,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class ImplicitGradient:
-    """Implicit gradient steps: each ends where its own slope says.
+    """Implicit gradient steps: each uses the gradient at its own end.
 
     Parameters
     ----------
@@ -82,7 +90,7 @@ class ImplicitGradient:
     most ``2 L / (strong_convexity * rows_per_step * (t + 1))``, L the Lipschitz
     constant of a row's loss, and by half of that if it was added or removed [1]_,
     Lemma 5.9, with the ridge left out, which is the same on both sides, and ``t + 1``
-    for t. Straight losses attain it.
+    for t. Linear losses attain it.
 
     References
     ----------
@@ -91,26 +99,27 @@ class ImplicitGradient:
     """
 
     saved = True
+    name = "implicit"
 
     strong_convexity: float | None = None
 
     def __post_init__(self) -> None:
-        _checked(self)
+        _check(self)
 
-    def based(self, facts: Facts) -> PassBase:
-        """Return the learner for a problem, or refuse it."""
+    def iterates(self, facts: IterateFacts) -> RowPassIterates:
+        """Return the learner of a problem, or reject it."""
         if isinstance(facts.problem.loss, Softmax):
             raise PlanError(
-                "ImplicitGradient needs a loss of one margin, or of one for each class "
-                f"as OneVsRest() has it, got {facts.problem.loss!r}; use "
+                "ImplicitGradient requires a loss of one margin, or of one margin per "
+                f"class such as OneVsRest(), got {facts.problem.loss!r}; use "
                 "ProjectedGradient."
             )
-        return _walk(facts, "implicit", 1.0)
+        return _row_pass_iterates(facts, "implicit", 1.0)
 
 
 @dataclass(frozen=True)
 class ProjectedGradient:
-    """Gradient steps that fall as one over their number.
+    """Gradient steps whose length falls as one over their number.
 
     Parameters
     ----------
@@ -133,81 +142,87 @@ class ProjectedGradient:
     """
 
     saved = True
+    name = "gradient"
 
     strong_convexity: float | None = None
 
     def __post_init__(self) -> None:
-        _checked(self)
+        _check(self)
 
-    def based(self, facts: Facts) -> PassBase:
-        """Return the learner for a problem, or refuse it."""
+    def iterates(self, facts: IterateFacts) -> RowPassIterates:
+        """Return the learner of a problem, or reject it."""
         facts.problem.require_smooth("ProjectedGradient")
         # [iterates:kappa] no row's step is longer than one over its smoothness
         kappa = 1.0 + facts.problem.smoothness / facts.unit
         if facts.published:
             whole = 1.0 + facts.problem.smoothness / facts.strength
-            return _walk(facts, "published", float(ceil(2 * whole**2) + 1))
-        return _walk(facts, "gradient", kappa)
+            return _row_pass_iterates(facts, "published", float(ceil(2 * whole**2) + 1))
+        return _row_pass_iterates(facts, "gradient", kappa)
 
 
 @dataclass(frozen=True)
 class Leader:
-    """The best weights for all rows so far: a fit at each step.
+    """Follow the leader: the best weights for all rows so far, fitted at each step.
 
     Parameters
     ----------
     strong_convexity
-        As in `ImplicitGradient`. One more of it is there before the first row.
+        As in `ImplicitGradient`, counted once more before the first row.
 
     Notes
     -----
     **Guarantee.** As that of `ImplicitGradient`, by the strong convexity of the whole
     objective at both minimizers. The computed minimum is certified to be near the
-    exact one, and that distance is in the sensitivity. All rows are kept, and a step
-    reads them all: a stream of n rows costs as much as n fits.
+    exact one, and that distance is in the sensitivity. All rows are kept and each step
+    reads them all: a stream of n rows takes the time of n fits.
     """
 
     saved = True
+    name = "leader"
 
     strong_convexity: float | None = None
 
     def __post_init__(self) -> None:
-        _checked(self)
+        _check(self)
 
-    def based(self, facts: Facts) -> LeaderBase:
-        """Return the learner for a problem, or refuse it."""
+    def iterates(self, facts: IterateFacts) -> LeaderIterates:
+        """Return the learner of a problem, or reject it."""
         facts.problem.require_smooth("Leader")
         problem = replace(facts.problem, n_rows=facts.most_rows)
         first, last = 2 * facts.unit, (facts.terms.horizon + 1) * facts.unit
         moved = problem.sensitivity(facts.neighbors)
-        # [iterates:leader] of all steps: one part grows with the ridge, one falls
+        # [iterates:leader] at all steps: one part grows with the ridge, one falls
         tolerance = sum(
             gradient_tolerance(problem, facts.neighbors, moved, ridge)
             for ridge in (first, last)
         )
-        return LeaderBase(problem, facts.neighbors, facts.unit, tolerance)
+        return LeaderIterates(problem, facts.neighbors, facts.unit, tolerance)
+
+
+# Learners of `PerturbedIterates`; each class declares its name
+LEARNERS = (ImplicitGradient, ProjectedGradient, Leader)
 
 
 @dataclass(frozen=True)
-class PassBase:
-    """Steps along rows, for `ImplicitGradient` and `ProjectedGradient`.
+class RowPassIterates:
+    """Iterates of one pass over rows, for implicit and projected gradient steps.
 
     Parameters
     ----------
-    walk
-        What makes the steps.
+    row_pass
+        Steps along rows.
     kind
         ``"implicit"``, ``"gradient"`` or ``"published"``.
     unit
         Strong convexity in units of one row.
     offset
-        What is added to the number of a step; for published steps, the last one of
+        Number that is added to that of a step; for published steps, the last step of
         the start without rows.
     most_rows
         Rows up to which bounds on round-off hold.
     """
 
-    walk: RowPass
+    row_pass: RowPass
     kind: str
     unit: float
     offset: float
@@ -219,27 +234,30 @@ class PassBase:
         return (2.0 if self.kind == "published" else 1.0) / self.unit
 
     def influence(self, t: Array) -> Array:
-        """Return how much of a row's gradient can be left in the weights after t."""
+        """Return the largest part of a row's gradient in weights after t."""
         if self.kind == "published":
             return self.published_influence / t
         # [iterates:influence]
         return 1 / (self.unit * (t + self.offset))
 
     def sensitivity(self, t: Array, moved: float) -> Array:
-        """Return how far rows with gradients that differ by ``moved`` can bring it."""
+        """Return the sensitivity after t to a change of gradients by ``moved``."""
         # [iterates:roundoff] errors in a gradient fade as rows do, others may not
-        gradients = moved + 2 * self.most_rows * self.walk.derivative_roundoff
-        others = self.most_rows * self.walk.row_roundoff + t * self.walk.leaf_roundoff
+        gradients = moved + 2 * self.most_rows * self.row_pass.derivative_roundoff
+        others = (
+            self.most_rows * self.row_pass.row_roundoff
+            + t * self.row_pass.leaf_roundoff
+        )
         return DRIFT * gradients * self.influence(t) + 2 * others
 
     def factors(self, t: Array) -> tuple[Array, Array, Array]:
-        """Return the factor before the rows of steps t, their step, that after."""
+        """Return factors before the rows of steps t, step sizes, factors after."""
         ones = np.ones_like(t)
         if self.kind == "implicit":
             # [iterates:implicit] a ridge first is the same as a ridge at the end
             return t / (t + 1), 1 / (self.unit * (t + 1)), ones
         if self.kind == "gradient":
-            # [iterates:gradient] the shrinkage of a step, and the step before it
+            # [iterates:gradient] shrinkage at a step, and size of the step before it
             last = t + self.offset - 1
             return ones, 1 / (self.unit * last), last / (t + self.offset)
         # [iterates:published] no step before the last of the start
@@ -251,25 +269,25 @@ class PassBase:
     def path(
         self, V: Array, first: int, X: Array, y: NDArray[Any], ends: NDArray[np.int64]
     ) -> Array:
-        """Return the weights after steps from ``first`` on, which end at these rows.
+        """Return the weights after steps from ``first``, which end at these rows.
 
         Shape (steps, outputs, features).
         """
         t = np.arange(first, first + len(ends), dtype=np.float64)
-        return self.walk.leaves(V, X, y, ends, *self.factors(t))
+        return self.row_pass.leaves(V, X, y, ends, *self.factors(t))
 
     def init(self) -> Array:
-        """Return what is kept before the first step."""
-        return self.walk.start()
+        """Return the private state before the first step."""
+        return self.row_pass.start()
 
     def start(self) -> Array:
         """Return the public weights before the first step, shape (p, k)."""
-        return self.walk.start().T.copy()
+        return self.row_pass.start().T.copy()
 
     def advance(
         self, private: Array, t: int, X: Array, y: NDArray[Any]
     ) -> tuple[Array, Array]:
-        """Return what is kept after step t, and the exact weights, shape (p, k)."""
+        """Return the private state and the exact weights after step t."""
         ends = np.array([X.shape[0]], dtype=np.int64)
         V = self.path(private, t, X, y, ends)[0]
         return V, V.T.copy()
@@ -277,7 +295,7 @@ class PassBase:
 
 @kept
 @dataclass(frozen=True)
-class KeptRows:
+class StoredRows:
     """All rows of a stream so far. Private."""
 
     _private_X: Array = field(repr=False)
@@ -285,7 +303,7 @@ class KeptRows:
 
 
 @dataclass(frozen=True)
-class LeaderBase:
+class LeaderIterates:
     """Minima over all rows so far, for `Leader`."""
 
     problem: Problem
@@ -299,25 +317,25 @@ class LeaderBase:
         return 1 / self.unit
 
     def influence(self, t: Array) -> Array:
-        """Return how much of a row's gradient can be left in the weights after t."""
+        """Return the largest part of a row's gradient in weights after t."""
         return 1 / (self.unit * (t + 1))
 
     def sensitivity(self, t: Array, moved: float) -> Array:
-        """Return how far rows with gradients that differ by ``moved`` can bring it."""
+        """Return the sensitivity after t to a change of gradients by ``moved``."""
         return DRIFT * (moved + 2 * self.tolerance) * self.influence(t)
 
-    def init(self) -> KeptRows:
-        """Return what is kept before the first step."""
-        return KeptRows(np.zeros((0, self.problem.n_features)), np.zeros(0))
+    def init(self) -> StoredRows:
+        """Return the private state before the first step."""
+        return StoredRows(np.zeros((0, self.problem.n_features)), np.zeros(0))
 
     def start(self) -> Array:
         """Return the public weights before the first step, shape (p, k)."""
         return RowPass(self.problem, True).start().T.copy()
 
     def advance(
-        self, private: KeptRows, t: int, X: Array, y: NDArray[Any]
-    ) -> tuple[KeptRows, Array]:
-        """Return what is kept after step t, and the exact weights, shape (p, k)."""
+        self, private: StoredRows, t: int, X: Array, y: NDArray[Any]
+    ) -> tuple[StoredRows, Array]:
+        """Return the private state and the exact weights after step t."""
         both = np.vstack([private._private_X, X]), np.append(private._private_y, y)
         ridge = self.unit * (t + 1)
         W = certified_minimum(
@@ -327,21 +345,23 @@ class LeaderBase:
             self.tolerance,
             largest_weights(self.problem, self.neighbors, ridge),
         )
-        return KeptRows(*both), W
+        return StoredRows(*both), W
 
 
-def _checked(learner: Any) -> None:
+def _check(learner: Any) -> None:
     plain(learner)
     if learner.strong_convexity is not None:
         positive(strong_convexity=learner.strong_convexity)
 
 
-def _walk(facts: Facts, kind: str, offset: float) -> PassBase:
-    walk = RowPass(facts.problem, kind == "implicit", facts.reach)
-    _ = walk.kernel  # a loss that it does not know is refused now
-    return PassBase(walk, kind, facts.unit, offset, facts.most_rows)
+def _row_pass_iterates(
+    facts: IterateFacts, kind: str, offset: float
+) -> RowPassIterates:
+    row_pass = RowPass(facts.problem, kind == "implicit", facts.reach)
+    _ = row_pass.kernel  # rejects an unknown loss now
+    return RowPassIterates(row_pass, kind, facts.unit, offset, facts.most_rows)
 
 
 def check_set(problem: Problem) -> None:
-    """Refuse penalties, and sets whose projection rounds in an unknown way."""
+    """Reject penalties, and sets whose projection rounds in an unknown way."""
     problem.check_penalty("PerturbedIterates", "GradientSums", *ROW_PASS_SETS)

@@ -1,4 +1,4 @@
-"""Online learning by noise on iterates that one row moves less and less."""
+"""Online learning by noise on iterates whose sensitivity falls with the step."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from tacit.solvers._base import MOST_ROWS, require_delta
 from tacit.solvers._published import check_saveable
 from tacit.streaming._terms import StreamTerms
 from tacit.streaming.online._iterates import (
-    Facts,
+    LEARNERS,
     ImplicitGradient,
+    IterateFacts,
     Leader,
-    LeaderBase,
-    PassBase,
+    LeaderIterates,
     ProjectedGradient,
+    RowPassIterates,
     check_set,
 )
 
@@ -44,20 +45,20 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Powers of the sensitivity that the noise of a release is in proportion to
+# Powers of the sensitivity that the noise of a release is proportional to
 POWERS = {"root": 1 / 2, "two_thirds": 2 / 3, "published": 1.0}
-# Releases whose sensitivities are held together
+# Releases whose sensitivities are in memory together
 CHUNK = 2**20
 
 
 @dataclass(frozen=True)
 class PowerSchedule:
-    """Noise in proportion to a power of the sensitivity of each release.
+    """Noise schedule proportional to a power of the sensitivity of each release.
 
     Parameters
     ----------
     multiplier
-        That of all releases together, as one Gaussian mechanism.
+        Noise multiplier of all releases together, as one Gaussian mechanism.
     power
         The power q.
     spread
@@ -100,7 +101,7 @@ class PowerSchedule:
 
 @dataclass(frozen=True)
 class PaperSchedule:
-    """Noise of scale ``beta / t`` at release t, as published."""
+    """Published noise schedule, of scale ``beta / t`` at release t."""
 
     multiplier: float
     beta: float
@@ -109,7 +110,7 @@ class PaperSchedule:
     def over(
         cls, beta: float, sensitivities: Callable[[Array], Array], horizon: int
     ) -> PaperSchedule:
-        """Return the schedule, with the multiplier that it comes to in fact."""
+        """Return the schedule, with its exact multiplier."""
         total = _summed(lambda t: (sensitivities(t) * t / beta) ** 2, horizon)
         return cls((1 - 1e-13) / sqrt(total), beta)
 
@@ -122,8 +123,8 @@ def published_beta(reach: float, n_rounds: int, budget: Budget) -> float:
     """Return the published noise for a learner whose output t moves by ``reach / t``.
 
     Thakurta (2013), Theorem 5.5, has ``(3 epsilon, 2 delta)`` for its epsilon and
-    delta: they are a third and a half of the budget here. In closed form, as the power
-    of the number of rounds there is one over its logarithm times this root.
+    delta: here they are a third and a half of the budget. This is a closed form, as the
+    power of the number of rounds there is one over its logarithm times this root.
     """
     epsilon, delta = budget.epsilon / 3, budget.delta / 2
     logs = log(2 / delta)
@@ -143,21 +144,20 @@ def _summed(term: Callable[[Array], Array], horizon: int) -> float:
     )
 
 
-LEARNERS = (ImplicitGradient, ProjectedGradient, Leader)
 ACCOUNTINGS = ("exact", "paper")
-# Norm of useful weights that the strong convexity is set for, in units of the largest
+# Norm of useful weights that determines the strong convexity, in units of the largest
 # target over the bound on rows; chosen on synthetic streams
 USUAL_MARGIN = 1.0
 # Variance of an average over t releases, in units of that of the last over t: two at
-# the end, and more over a stream, whose first averages are of few; how much more was
-# chosen on synthetic streams
+# the end, and more over a stream, whose first averages are short; chosen on synthetic
+# streams
 LEFT = 10.0
 
 
 @kept
 @dataclass(frozen=True)
 class PerturbedState:
-    """Exact iterate, or the rows it comes from, and the weights released last."""
+    """Exact iterate, or the rows it is fitted to, and the weights released last."""
 
     n_steps: int
     _private_iterate: Any = field(repr=False)
@@ -166,30 +166,30 @@ class PerturbedState:
 
 @dataclass(frozen=True)
 class PerturbedLearner:
-    """A learner, and how much noise each of its iterates is released with.
+    """Learner whose iterates are released with noise on a schedule.
 
     Parameters
     ----------
     problem
         Public facts about rows and weights.
-    base
-        What learns, without noise.
+    iterates
+        Iterates without noise.
     schedule
-        How noise is divided over the steps.
+        Noise schedule over the steps.
     moved
-        How far the rows of one person can move the sum of gradients.
+        Sensitivity of the sum of gradients to the rows of one person.
     horizon
-        Steps paid for.
+        Number of steps that are charged.
     reach
-        Norm that useful weights do not pass where there is no set.
+        Largest norm of useful weights, where there is no set.
     average
-        Whether weights shown are averages of those released.
+        Whether the weights shown are averages of those released.
     noise
         ``"grid"`` or ``"float"``.
     """
 
     problem: Problem
-    base: PassBase | LeaderBase
+    iterates: RowPassIterates | LeaderIterates
     schedule: PowerSchedule | PaperSchedule
     moved: float
     horizon: int
@@ -204,27 +204,27 @@ class PerturbedLearner:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on, in words."""
+        """Assumptions of the guarantee, in words."""
         most = max(self.problem.n_rows, MOST_ROWS)
         shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
         return (
             f"planned for {self.problem.n_rows} rows; another number costs accuracy "
             "only",
             f"there are at most {shown} rows",
-            "exact iterates are kept in memory and are secret",
+            "exact iterates are in memory and are secret",
             *noise_assumptions(self.noise),
         )
 
     def sensitivity(self, t: int) -> float:
-        """Return how far one person can move the iterate after step t."""
+        """Return the sensitivity of the iterate after step t to one person."""
         return float(self.sensitivities(np.array(float(t))))
 
     def sensitivities(self, t: Array) -> Array:
         """Return the same for steps t."""
-        return self.base.sensitivity(t, self.moved)
+        return self.iterates.sensitivity(t, self.moved)
 
     def mechanism(self, t: int) -> Gaussian:
-        """Return what releases the iterate after step t."""
+        """Return the mechanism that releases the iterate after step t."""
         sensitivity = self.sensitivity(t)
         multiplier = self.schedule.multiplier_at(np.array(t), np.array(sensitivity))
         return Gaussian(float(multiplier), sensitivity, self.noise)
@@ -232,14 +232,14 @@ class PerturbedLearner:
     def std(self) -> Array:
         """Return the standard deviation of the noise on each weight, step by step.
 
-        That of the normal law, before weights are moved into their set.
+        It is that of the normal distribution, before weights are projected.
         """
         t = np.arange(1, self.horizon + 1, dtype=np.float64)
         sensitivity = self.sensitivities(t)
         return self.schedule.multiplier_at(t, sensitivity) * sensitivity
 
     def inside(self, W: Array) -> Array:
-        """Return noisy weights moved back to where useful ones are."""
+        """Return noisy weights projected to the set of useful ones."""
         regularizer = self.problem.regularizer
         if isinstance(regularizer, Free):
             return L2Ball(self.reach).prox(W, 1.0)
@@ -247,7 +247,7 @@ class PerturbedLearner:
 
     def init(self) -> PerturbedState:
         """Return the state before the first step, whose weights are public."""
-        return PerturbedState(0, self.base.init(), self.base.start())
+        return PerturbedState(0, self.iterates.init(), self.iterates.start())
 
     def step(
         self, state: PerturbedState, X: Array, y: NDArray[Any], rng: Generator
@@ -256,13 +256,13 @@ class PerturbedLearner:
         t = state.n_steps + 1
         if t > self.horizon:
             raise ValueError(
-                f"PerturbedIterates was planned for {self.horizon} steps; step {t} was "
-                "asked."
+                f"PerturbedIterates was planned for {self.horizon} steps and cannot "
+                f"take step {t}; plan a longer horizon."
             )
-        private, W = self.base.advance(state._private_iterate, t, X, y)
+        private, W = self.iterates.advance(state._private_iterate, t, X, y)
         shown = self.inside(self.mechanism(t)(W, rng))
         if self.average:
-            # [iterates:average] in proportion to t, of what was released
+            # [iterates:average] proportional to t, of what was released
             shown = state.released + 2 / (t + 1) * (shown - state.released)
         return PerturbedState(t, private, shown)
 
@@ -273,34 +273,33 @@ class PerturbedLearner:
 
 @dataclass(frozen=True)
 class PerturbedIterates:
-    """Release each iterate of an online learner with noise, and learn without it.
+    """Online learning with noise on each released iterate only.
 
     Parameters
     ----------
     learner
         `ImplicitGradient`, `ProjectedGradient` or `Leader`.
     schedule
-        How noise falls with the number t of the step, where an iterate moves by less
-        and less: ``"root"`` as its root, which has the least sum of squares;
-        ``"two_thirds"`` as its power 2/3, which has the least sum; or ``"published"``
-        in proportion.
+        Power of the sensitivity of an iterate, which falls with the step, that the
+        noise is proportional to: ``"root"``, with the least sum of squares;
+        ``"two_thirds"``, with the least sum; or ``"published"``, its first power.
     accounting
         ``"exact"``, or ``"paper"`` for the published amount of noise, which has the
         published schedule.
     average
-        Whether to show an average of the iterates released so far, each in proportion
-        to its number. It has far less noise where the stream stays as it is; the bound
-        on regret is for False.
+        Whether to show an average of the iterates released so far, each weighted by
+        its number. It has far less noise on a stationary stream; the bound on regret is
+        for False.
     noise
         ``"grid"`` or ``"float"``.
 
     Notes
     -----
     **Guarantee.** All releases together are one Gaussian mechanism of the multiplier
-    that fits the budget: squared ratios of sensitivity to noise add up to it, for rows
-    chosen after seeing releases too. The published bound [1]_, Theorem 5.5, has 12 to
-    15 times the noise. Rows of a step count one after another, each by one over
-    ``rows_per_step``, so that the number of rows in a step is protected as well.
+    that fits the budget: squared ratios of sensitivity to noise add up to it, also for
+    rows chosen after earlier releases. The published bound [1]_, Theorem 5.5, has 12 to
+    15 times the noise. Rows of a step are taken one after another, each weighted by one
+    over ``rows_per_step``, so that the number of rows in a step is protected as well.
 
     **Bound.** For smooth losses and ``schedule="root"`` the regret that noise adds is
     at most ``smoothness / 2 * p * (sensitivity_1 * H_T / mu)^2``, polylogarithmic in
@@ -352,15 +351,15 @@ class PerturbedIterates:
             strength = usual_strength(problem, budget, terms, self.average)
         strength = max(strength, problem.ridge / problem.n_rows)
         paper = self.accounting == "paper"
-        facts = Facts(problem, terms, budget.neighbors, strength, paper)
-        base = self.learner.based(facts)
+        facts = IterateFacts(problem, terms, budget.neighbors, strength, paper)
+        iterates = self.learner.iterates(facts)
 
         def sensitivities(t: Array) -> Array:
-            return base.sensitivity(t, moved)
+            return iterates.sensitivity(t, moved)
 
         schedule: PowerSchedule | PaperSchedule
         if paper:
-            reach = moved * base.published_influence
+            reach = moved * iterates.published_influence
             beta = published_beta(reach, terms.horizon + 1, budget)
             schedule = PaperSchedule.over(beta, sensitivities, terms.horizon)
             check_saveable(GaussianNoise(schedule.multiplier), budget)
@@ -371,7 +370,7 @@ class PerturbedIterates:
             )
         learner = PerturbedLearner(
             problem,
-            base,
+            iterates,
             schedule,
             moved,
             terms.horizon,
@@ -379,7 +378,7 @@ class PerturbedIterates:
             self.average,
             self.noise,
         )
-        # noise too large for the grid is refused here, not after the charge
+        # rejects noise too large for the grid now, not after the charge
         for t in (1, terms.horizon):
             learner.mechanism(t).scale(problem.size)
         return learner
@@ -390,10 +389,10 @@ def usual_strength(
 ) -> float:
     """Return the strong convexity that balances its bias with noise and learning.
 
-    Over the stream, a strength costs half of it times the squared norm of the weights
-    worth finding; noise of the root schedule costs half the curvature times its mean
-    square, which falls with the squared strength; and steps cost the squared slope
-    over the strength and the number of rows. An average leaves little of the noise.
+    Over the stream, a strength costs half of it times the squared norm of useful
+    weights; noise of the root schedule costs half the curvature times its mean square,
+    which falls with the squared strength; and steps cost the squared gradient over the
+    strength and the number of rows. An average leaves little of the noise.
     """
     unit = problem.largest_target if has_residuals(problem.loss) else 1.0
     norm = USUAL_MARGIN * unit / problem.bounds.x_norm
@@ -404,6 +403,6 @@ def usual_strength(
     noise /= terms.rows_per_step * sqrt(terms.horizon)
     if average:
         noise *= sqrt(LEFT / terms.horizon)
-    quiet = (2 * problem.smoothness) ** (1 / 3) * (noise / norm) ** (2 / 3)
+    for_noise = (2 * problem.smoothness) ** (1 / 3) * (noise / norm) ** (2 / 3)
     learned = problem.lipschitz / norm * sqrt(steps / terms.n_rows)
-    return float(max(quiet, learned))
+    return float(max(for_noise, learned))

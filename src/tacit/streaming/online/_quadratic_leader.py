@@ -225,6 +225,7 @@ class QuadraticLeader:
     """
 
     saved = True
+    name = "quadratic_leader"
 
     sums: str = "blt"
     ridge: float | str = "auto"
