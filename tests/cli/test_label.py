@@ -88,7 +88,7 @@ def test_public_rows_get_labels_and_stay_as_they_were(done):
     assert right(ward, labels_of(ward)) > 0.9
 
 
-def test_noisy_votes_are_told_where_they_are_asked_for(done):
+def test_noisy_votes_are_released_where_requested(done):
     for row in read_csv(done[0] / "labels.csv"):
         votes = {name: float(row[f"ill={name}"]) for name in ("no", "yes")}
         assert row["ill"] == max(votes, key=votes.get)
@@ -199,7 +199,7 @@ def test_a_plan_rehearses_and_says_the_rows_of_a_teacher(ward, run, target):
     boosting = ("--teacher", "boosting")
     answer = run(*arguments(ward, *planned, *boosting, teachers=40))
     assert answer.code == 0, answer.err
-    assert "a teacher learns from 10 made-up rows" in answer.out
+    assert "a teacher learns from 10 synthetic rows" in answer.out
     # with its own limit it could not split so few
     fixed = ("--set-teacher", "min_samples_leaf=20")
     answer = run(*arguments(ward, *planned, *boosting, *fixed, teachers=40))
@@ -207,7 +207,7 @@ def test_a_plan_rehearses_and_says_the_rows_of_a_teacher(ward, run, target):
     assert "take fewer --teachers, or another --teacher" in answer.err
 
 
-def test_rows_that_are_not_asked_about_stay_empty(ward, run):
+def test_rows_that_are_not_queried_stay_empty(ward, run):
     data = run(*rich(ward, "--queries", 20, "--json", out=LABELS)).data
     found = labels_of(ward)
     assert data["asked"] == 20
@@ -220,7 +220,7 @@ def test_rows_that_are_not_asked_about_stay_empty(ward, run):
     assert any(label != "" for label in found[30:])
 
 
-def test_a_mechanism_that_refuses_leaves_rows_empty(ward, run):
+def test_withheld_answers_leave_rows_empty(ward, run):
     given = ("--mechanism", "stable", "--max-refusals", 2, "--student", "none")
     tables = (ward / "private.csv", ward / "public.csv")
     written = ("--labels", ward / "labels.csv", "--json")
@@ -307,7 +307,7 @@ def test_teachers_and_students_have_names(ward, run, name):
     assert run(*arguments(ward, *both, *given, teachers=4)).code == 0
 
 
-def test_what_is_said_tells_public_counts_alone(ward, run):
+def test_what_is_said_shows_public_counts_alone(ward, run):
     given = ("--neighbors", "add_or_remove_one", "--no-ledger")
     answer = run(*arguments(ward, *given, out=LABELS))
     assert answer.code == 0, answer.err

@@ -143,7 +143,7 @@ OPTIONS = {
     "settings of no student": (("--set-student", "depth=3"), "needs --student"),
     "a teacher that cannot learn": (
         ("--teacher", "knn", "--set-teacher", "n_neighbors=50"),
-        "made-up rows",
+        "synthetic rows",
     ),
     "a teacher that cannot split": (
         ("--teacher", "boosting", "--set-teacher", "min_samples_leaf=15"),
@@ -196,25 +196,25 @@ def rejected(run, ward, given, words):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_files_that_cannot_be_used_are_refused_before_the_charge(ward, run, case):
+def test_files_that_cannot_be_used_are_rejected_before_the_charge(ward, run, case):
     change, given, words = CASES[case]
     change(ward)
     rejected(run, ward, label(**given), words)
 
 
 @pytest.mark.parametrize("case", OPTIONS)
-def test_options_that_cannot_be_used_are_refused_before_the_charge(ward, run, case):
+def test_options_that_cannot_be_used_are_rejected_before_the_charge(ward, run, case):
     notes(ward)
     more, words = OPTIONS[case]
     rejected(run, ward, label(*more), words)
 
 
-def test_votes_that_are_there_already_are_refused(ward, run):
+def test_votes_that_are_there_already_are_rejected(ward, run):
     votes_there(ward)
     rejected(run, ward, label("--votes"), "'ill=yes'")
 
 
-def test_what_the_ledger_cannot_pay_is_refused(ward, run):
+def test_what_the_ledger_cannot_pay_is_rejected(ward, run):
     before = snapshot(ward)
     answer = run(*label("--epsilon", 50))
     assert answer.code == 3

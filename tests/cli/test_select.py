@@ -137,7 +137,7 @@ def test_a_score_can_be_paid_for(census, run):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Forecasts by made-up rows have tests of their own, and take their time."""
+    """Forecasts by synthetic rows have tests of their own, and take their time."""
     found = Forecast("R2", ())
     monkeypatch.setattr("tacit.evaluation.expected_score", lambda *_, **__: found)
     monkeypatch.setattr("tacit.evaluation.least_rows", lambda *_, **__: None)

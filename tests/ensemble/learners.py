@@ -86,7 +86,7 @@ class Misbehaving(Majority):
 
 
 class Scribbler(Majority):
-    """Writes into the rows that it is asked about, and looks at what it finds there."""
+    """Writes into the rows that it predicts, and reads what it finds there."""
 
     def predict(self, X):
         said = np.where(X[:, 0] == 0, 1, 0)
@@ -118,7 +118,7 @@ class Seeded(Majority):
 
 
 class Looker(Majority):
-    """Says how many rows it was given, and how wide texts and categories are."""
+    """Says how many rows it was given, and how wide strings and categories are."""
 
     def fit(self, X, y):
         self.seen_ = len(y), np.asarray(y).dtype.itemsize

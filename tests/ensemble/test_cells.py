@@ -1,4 +1,4 @@
-"""Cells that are objects: told apart by all that they hold, or refused."""
+"""Cells that are objects: distinguished by all that they hold, or rejected."""
 
 import datetime
 import decimal
@@ -75,7 +75,7 @@ def test_a_row_of_objects_that_is_gone_moves_no_other(kind):
     assert len(set(row_digests(table, np.zeros(N), KEY))) == N
 
 
-def test_cells_that_share_how_they_print_would_be_moved(monkeypatch):
+def test_cells_that_print_alike_would_be_moved(monkeypatch):
     shown = "tacit.ensemble._chunks.cell_bytes"
     monkeypatch.setattr(shown, lambda cell, digest: repr(cell).encode())
     assert moved([images(position) for position in range(N)], 0) > 0
@@ -103,7 +103,7 @@ CELLS = [
 ]
 
 
-def test_cells_of_all_known_types_are_told_apart_by_what_they_hold():
+def test_cells_of_all_known_types_are_distinguished_by_what_they_hold():
     found = [cell_bytes(cell, HASH) for cell in CELLS]
     for one, other in combinations(range(len(CELLS)), 2):
         assert found[one] != found[other], (CELLS[one], CELLS[other])
@@ -134,12 +134,12 @@ ODD = {
 
 
 @pytest.mark.parametrize("cell", ODD.values(), ids=ODD)
-def test_cells_of_other_types_are_refused_where_chunks_are_by_contents(cell):
+def test_cells_of_other_types_are_rejected_where_chunks_are_by_contents(cell):
     with pytest.raises(UnknownCellType):
         cell_bytes(cell, HASH)
     X = column([cell, 1, 2])[:, None]
     targets = np.zeros(3)
-    with pytest.raises(ValueError, match="rows are told apart by all") as rejection:
+    with pytest.raises(ValueError, match="rows are distinguished by their") as rejection:
         chunk_members(X, targets, 3, **PEOPLE)
     assert rejection.value.__suppress_context__
     counted = chunk_members(X, targets, 3, key=KEY, neighbors="replace_one")
@@ -148,7 +148,7 @@ def test_cells_of_other_types_are_refused_where_chunks_are_by_contents(cell):
         assert sum(map(len, chunks)) == 3
 
 
-def test_a_list_within_itself_is_refused():
+def test_a_list_within_itself_is_rejected():
     cell = [1]
     cell.append(cell)
     with pytest.raises(UnknownCellType):
@@ -163,7 +163,7 @@ def test_odd_cells_never_fail_where_contents_decide_nothing():
     X = np.array([[Odd(), [1]], [{}, print], [None, 10**5000]], dtype=object)
     y = np.array([None, Odd(), "a"], dtype=object)
     assert len(list(row_digests(X, y, KEY))) == 3
-    with pytest.raises(ValueError, match="rows are told apart by all"):
+    with pytest.raises(ValueError, match="rows are distinguished by their"):
         list(row_digests(X, y, KEY, exact=True))
 
 
@@ -198,14 +198,14 @@ def test_a_cell_of_another_type_changes_no_other_in_its_column(made, one_more):
 
 
 @pytest.mark.parametrize("kind", ["Int64", "Float64", "boolean", "double[pyarrow]"])
-def test_missing_numbers_are_told_from_zeros(kind):
+def test_missing_numbers_are_distinguished_from_zeros(kind):
     table = pd.DataFrame({"c": pd.array([0, None, 1, None, 0], dtype=kind)})
     zero, missing, one, again, last = row_digests(table, np.zeros(5), KEY)
     assert len({zero, missing, one}) == 3
     assert (again, last) == (missing, zero)
 
 
-def test_integers_that_floats_round_are_told_apart_but_among_categories():
+def test_integers_that_floats_round_are_distinguished_but_among_categories():
     values = [2**60, 2**60 + 1, 2**60 + 2]
     table = pd.DataFrame({"c": pd.array(values, dtype="Int64")})
     assert len(set(row_digests(table, np.zeros(3), KEY))) == 3
@@ -236,7 +236,7 @@ def test_columns_of_other_libraries_are_read():
     assert first != second
 
 
-def test_cells_that_python_calls_equal_are_told_apart_in_any_order():
+def test_cells_that_python_calls_equal_are_distinguished_in_any_order():
     cells = [1, True, 1.0, 0, False, "1", b"1"]
     found = list(row_digests(column(cells)[:, None], np.zeros(len(cells)), KEY))
     assert len(set(found)) == len(cells)

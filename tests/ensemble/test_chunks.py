@@ -45,7 +45,7 @@ def frame(rows):
     table = pd.DataFrame({"number": X[:, 0].astype(float)}, range(7, 7 + len(rows)))
     # types of columns are the caller's, and not what pandas makes of the rows
     table["text"] = pd.Series(X[:, 1], table.index, dtype=object)
-    # texts as wide as the longest, and categories of those there are
+    # strings as wide as the longest, and categories of those there are
     table["kind"] = pd.Series([str(v) for v in X[:, 1]], table.index, dtype="category")
     return table, np.array([str(value) for value in y], dtype=str)
 
@@ -185,7 +185,7 @@ def test_a_number_is_the_same_in_each_type_that_holds_it(dtype):
 
 
 @pytest.mark.parametrize("largest", [2**53, 2**60, 2**63 - 3, -(2**63)])
-def test_whole_numbers_that_floats_round_are_told_apart(largest):
+def test_integers_that_floats_round_are_distinguished(largest):
     X = np.array([[largest], [largest + 1]], dtype=np.int64)
     parts = [
         {
@@ -201,12 +201,12 @@ def test_whole_numbers_that_floats_round_are_told_apart(largest):
     assert {c: {1 - r for r in rows} for c, rows in parts[0].items()} == parts[1]
 
 
-def test_a_longer_text_or_a_new_category_moves_no_other_row():
-    texts = [f"t{position}" for position in range(30)]
+def test_a_longer_string_or_a_new_category_moves_no_other_row():
+    strings = [f"t{position}" for position in range(30)]
     y = np.zeros(31)
     for kind in (np.array, pd.Series, lambda v: pd.Series(v, dtype="category")):
-        before = chunk_members(_column(kind(texts)), y[:30], 5, **PEOPLE)
-        after = chunk_members(_column(kind([*texts, "a" * 99])), y, 5, **PEOPLE)
+        before = chunk_members(_column(kind(strings)), y[:30], 5, **PEOPLE)
+        after = chunk_members(_column(kind([*strings, "a" * 99])), y, 5, **PEOPLE)
         rest = [rows[rows < 30].tolist() for rows in after]
         assert rest == [rows.tolist() for rows in before]
 
@@ -272,26 +272,26 @@ def test_all_rows_of_an_id_are_in_one_chunk(ids):
     ],
     ids=repr,
 )
-def test_ids_that_are_not_one_for_each_row_are_refused(ids):
+def test_ids_that_are_not_one_for_each_row_are_rejected(ids):
     with pytest.raises(ValueError, match="ids must be one for each row") as rejection:
         chunk_members(np.zeros((3, 1)), np.zeros(3), 2, ids=ids, **PEOPLE)
     assert not any(letter.isdigit() for letter in str(rejection.value))
 
 
-def test_ids_are_refused_where_a_row_is_replaced():
+def test_ids_are_rejected_where_a_row_is_replaced():
     with pytest.raises(ValueError, match="ids must be None where neighbors replace"):
         chunk_members(np.zeros((3, 1)), np.zeros(3), 2, ids=[1, 2, 3], **COUNTED)
 
 
 @pytest.mark.parametrize("key", [b"", bytes(15), bytes(65), "a" * 16, None])
-def test_keys_that_are_none_are_refused(key):
+def test_invalid_keys_are_rejected(key):
     with pytest.raises(ValueError, match="key must be"):
         chunk_members(
             np.zeros((3, 1)), np.zeros(3), 2, key=key, neighbors="replace_one"
         )
 
 
-def test_targets_that_are_not_one_for_each_row_are_refused():
+def test_targets_that_are_not_one_for_each_row_are_rejected():
     with pytest.raises(ValueError, match="X and y must have as many rows"):
         chunk_members(np.zeros((3, 1)), np.zeros(4), 2, **PEOPLE)
 

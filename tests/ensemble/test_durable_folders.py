@@ -45,7 +45,7 @@ def test_a_relative_folder_stays_where_it_was_when_the_process_goes(
 
 
 @pytest.mark.parametrize("folder", ["", None, 3, b"s", ["s"]])
-def test_what_is_no_path_is_refused_in_one_sentence(seed, folder):
+def test_what_is_no_path_is_rejected_in_one_sentence(seed, folder):
     with pytest.raises(ValueError, match=r"^folder must be the path of a folder, got"):
         DurableLabeler(labeler(**FEW), folder)
     if folder is not None:
@@ -58,7 +58,7 @@ def test_what_is_no_path_is_refused_in_one_sentence(seed, folder):
     "wrong",
     [{"n_teachers": 0}, {"classes": [0, 2]}, {"epsilon": 99.0}, {"n_queries": 10**30}],
 )
-def test_a_refused_fit_binds_a_folder_to_nothing(tmp_path, seed, wrong):
+def test_a_rejected_fit_binds_a_folder_to_nothing(tmp_path, seed, wrong):
     X, y, Q, _ = rows_of(seed)
     ledger = Ledger(Budget(50.0, 1e-3))
     model = labeler(**{**FEW, **wrong})
@@ -97,7 +97,7 @@ def test_answers_are_read_without_teachers_and_none_is_given(
     before = state.read_bytes()
     with DurableLabeler(labeler(**FEW), tmp_path / "s") as durable:
         for ask in (lambda: durable.label(Q[5:]), lambda: durable.answer(Q[5])):
-            with pytest.raises(StateDamaged, match="put a whole copy of the folder"):
+            with pytest.raises(StateDamaged, match="restore a complete copy of the folder"):
                 ask()
         assert shown(durable.labels) == expected
         assert durable.remaining == left
@@ -105,7 +105,7 @@ def test_answers_are_read_without_teachers_and_none_is_given(
     assert state.read_bytes() == before
 
 
-def test_teachers_are_not_read_before_a_question(tmp_path, seed, monkeypatch):
+def test_teachers_are_not_read_before_a_query(tmp_path, seed, monkeypatch):
     X, y, Q, _ = rows_of(seed)
     with DurableLabeler(labeler(**FEW), tmp_path / "s") as durable:
         durable.fit(X, y).label(Q[:5])
@@ -121,12 +121,12 @@ def test_teachers_are_not_read_before_a_question(tmp_path, seed, monkeypatch):
     assert read
 
 
-def test_a_lost_teacher_of_a_running_labeler_is_told_in_the_same_words(tmp_path, seed):
+def test_a_lost_teacher_of_a_running_labeler_raises_the_same_error(tmp_path, seed):
     X, y, Q, _ = rows_of(seed)
     with DurableLabeler(labeler(**FEW), tmp_path / "s") as durable:
         durable.fit(X, y)
         removed(tmp_path / "s" / "teachers" / "private-teacher-1")
-        with pytest.raises(StateDamaged, match="put a whole copy of the folder"):
+        with pytest.raises(StateDamaged, match="restore a complete copy of the folder"):
             durable.label(Q)
         assert durable.n_asked == 0
 

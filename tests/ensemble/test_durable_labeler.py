@@ -77,7 +77,7 @@ def test_an_end_at_any_call_loses_and_repeats_nothing(
     assert names == {"fsync", "replace", "charge"}
 
 
-def test_an_answer_that_skips_its_disk_would_be_caught(tmp_path, monkeypatch, seed):
+def test_an_answer_that_skips_its_disk_would_be_detected(tmp_path, monkeypatch, seed):
     X, y, Q, _ = rows_of(seed)
     with DurableLabeler(labeler(**FEW), tmp_path / "s") as durable:
         durable.fit(X, y)
@@ -86,7 +86,7 @@ def test_an_answer_that_skips_its_disk_would_be_caught(tmp_path, monkeypatch, se
             told = durable.label(Q[:3])
     with DurableLabeler(labeler(**FEW), tmp_path / "s") as durable:
         assert durable.n_asked == 0
-        # another question in its place, and the answer that was told is gone
+        # another query in its position, and the released answer is gone
         assert shown(durable.label(Q[3:6])) != shown(told)
 
 
@@ -113,7 +113,7 @@ def begun_process(folder, url, seed, terms, said):
 
 
 @pytest.mark.parametrize("mechanism", ["gnmax", "stable"])
-def test_a_process_that_is_killed_goes_on_with_one_charge(tmp_path, seed, mechanism):
+def test_a_process_that_is_killed_continues_with_one_charge(tmp_path, seed, mechanism):
     url, said = f"sqlite:///{tmp_path / 'budget.db'}", tmp_path / "said"
     Ledger.open(url, dataset="ward", budget=Budget(100.0, 1e-3)).close()
     terms = {"mechanism": mechanism, "max_refusals": 12}
@@ -163,7 +163,7 @@ def test_a_restart_resets_neither_counts_nor_the_threshold(tmp_path, seed):
             asked += 1
     assert asked == plain.n_asked_ == 4
     with DurableLabeler(labeler(**terms), tmp_path / "s") as durable:
-        with pytest.raises(ValueError, match="answered all that was paid for"):
+        with pytest.raises(ValueError, match="answered all queries that were charged"):
             durable.answer(Q[0])
         assert durable.labeler.remaining_ == plain.remaining_
     # the state that a process begins with is the one that the last one left
@@ -173,7 +173,7 @@ def test_a_restart_resets_neither_counts_nor_the_threshold(tmp_path, seed):
         again.answer(Q[position])
 
 
-def test_a_threshold_that_is_drawn_anew_would_be_caught(seed):
+def test_a_threshold_that_is_drawn_anew_would_be_detected(seed):
     X, y, _, _ = rows_of(seed)
     terms = {**FEW, "mechanism": "stable", "max_refusals": 3, "epsilon": 0.5}
     one, other = labeler(**terms), labeler(**{**terms, "random_state": 9})
@@ -194,7 +194,7 @@ def test_a_threshold_that_is_drawn_anew_would_be_caught(seed):
     ],
     ids=["numbers", "confident", "added", "labels", "defaults"],
 )
-def test_all_kinds_of_labelers_go_on_without_their_rows(tmp_path, seed, terms):
+def test_all_kinds_of_labelers_continue_without_their_rows(tmp_path, seed, terms):
     X, y, Q, _ = rows_of(seed)
     terms = {**FEW, **terms}
     for end in range(3, 13, 3):
@@ -211,7 +211,7 @@ def test_all_kinds_of_labelers_go_on_without_their_rows(tmp_path, seed, terms):
     assert report.assumptions == plain.privacy_.assumptions
 
 
-def test_texts_and_names_of_columns_come_back(tmp_path, seed):
+def test_strings_and_names_of_columns_come_back(tmp_path, seed):
     pandas = pytest.importorskip("pandas", reason="needs the extra tacit[pandas]")
     X, y, Q, _ = rows_of(seed)
     names, columns = np.array(["no", "yes"]), ["a", "b"]
@@ -230,7 +230,7 @@ def test_texts_and_names_of_columns_come_back(tmp_path, seed):
 
 
 def test_long_files_of_answers_are_written_in_pieces(tmp_path, seed, monkeypatch):
-    monkeypatch.setattr(_durable, "PIECE", 4)
+    monkeypatch.setattr(_durable, "ANSWERS_PER_FILE", 4)
     assert run(tmp_path / "s", seed, batch=3) == undisturbed(seed)
     assert run(tmp_path / "t", seed, batch=9) == undisturbed(seed)
     assert len(list((tmp_path / "s").glob("answers-*"))) == 3
@@ -242,7 +242,7 @@ def test_long_files_of_answers_are_written_in_pieces(tmp_path, seed, monkeypatch
         run(tmp_path / "t", seed)
 
 
-def test_other_rows_are_refused_and_change_nothing(tmp_path, seed):
+def test_other_rows_are_rejected_and_change_nothing(tmp_path, seed):
     X, y, _, _ = rows_of(seed)
     run(tmp_path / "s", seed)
     before = (tmp_path / "s" / "private-state").read_bytes()
@@ -266,7 +266,7 @@ def test_other_rows_are_refused_and_change_nothing(tmp_path, seed):
         ({"random_state": None}, "random_state"),
     ],
 )
-def test_other_parameters_are_refused(tmp_path, seed, change, name):
+def test_other_parameters_are_rejected(tmp_path, seed, change, name):
     run(tmp_path / "s", seed)
     with pytest.raises(OtherParameters, match=f"begun with; {name} must be unchanged"):
         DurableLabeler(labeler(**{**FEW, **change}), tmp_path / "s")
@@ -317,14 +317,14 @@ def test_a_charge_for_other_rows_is_not_used(tmp_path, seed, monkeypatch):
     assert len(ledger.report().entries) == 1
 
 
-def test_labels_that_cannot_be_kept_are_refused_before_the_charge(tmp_path, seed):
+def test_labels_that_cannot_be_kept_are_rejected_before_the_charge(tmp_path, seed):
     X, y, _, _ = rows_of(seed)
     odd = np.array([Decimal(1), Decimal(2)])
     ledger = Ledger(Budget(100.0, 1e-3))
     model = labeler(**FEW, classes=odd)
     with (
         DurableLabeler(model, tmp_path / "s", ledger=ledger) as durable,
-        pytest.raises(ValueError, match="classes must be texts, numbers or truth"),
+        pytest.raises(ValueError, match="classes must be strings, numbers or booleans"),
     ):
         durable.fit(X, odd[y])
     assert ledger.report().entries == ()
@@ -340,7 +340,7 @@ def test_one_holder_at_a_time_and_no_answer_past_it(tmp_path, seed):
         with pytest.raises(ValueError, match=r"labeler in .* is open in another"):
             DurableLabeler(labeler(**FEW), tmp_path / "s")
         for way in (lambda: model.label(Q), lambda: model.fit(X, y)):
-            with pytest.raises(ValueError, match="held by a DurableLabeler"):
+            with pytest.raises(ValueError, match="used by a DurableLabeler"):
                 way()
         for way in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match="both would continue"):
@@ -354,7 +354,7 @@ def test_one_holder_at_a_time_and_no_answer_past_it(tmp_path, seed):
     assert len(model.labels_) == 2
 
 
-def test_what_is_no_fresh_labeler_is_refused(tmp_path, seed):
+def test_what_is_no_fresh_labeler_is_rejected(tmp_path, seed):
     X, y, _, _ = rows_of(seed)
     with pytest.raises(TypeError, match="labeler must be a PrivateLabeler"):
         DurableLabeler(GaussianNB(), tmp_path / "s")
@@ -365,7 +365,7 @@ def test_what_is_no_fresh_labeler_is_refused(tmp_path, seed):
     assert not (tmp_path / "s").exists()
 
 
-def test_a_folder_is_for_its_owner_alone_and_damage_is_refused(tmp_path, seed):
+def test_a_folder_is_for_its_owner_alone_and_damage_is_rejected(tmp_path, seed):
     run(tmp_path / "s", seed)
     for path in [tmp_path / "s", *(tmp_path / "s").rglob("*")]:
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
@@ -377,7 +377,7 @@ def test_a_folder_is_for_its_owner_alone_and_damage_is_refused(tmp_path, seed):
     state.write_bytes(content)
     assert run(tmp_path / "s", seed) == undisturbed(seed)
     next((tmp_path / "s").rglob("private-teacher-*")).unlink()
-    with pytest.raises(StateDamaged, match=r"teachers in .* are not all as they were"):
+    with pytest.raises(StateDamaged, match=r"teachers in .* are damaged or missing"):
         run(tmp_path / "s", seed, questions=13, fit=False)
 
 
@@ -417,7 +417,7 @@ def test_a_state_with_other_parts_is_damaged(tmp_path, seed, name, other):
     assert not hasattr(model, "privacy_")
 
 
-def test_a_copied_folder_repeats_answers_and_differs_after_other_questions(
+def test_a_copied_folder_repeats_answers_and_differs_after_other_queries(
     tmp_path, seed
 ):
     X, y, Q, _ = rows_of(seed)

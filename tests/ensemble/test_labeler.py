@@ -41,12 +41,12 @@ def test_scikit_learn_accepts_the_labeler(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("kind", ["ints", "texts", "truth", "ten"])
+@pytest.mark.parametrize("kind", ["ints", "strings", "truth", "ten"])
 def test_labels_of_all_kinds_are_answered(seed, kind):
     X, y, Q, t = clouds(seed)
     names = {
         "ints": np.array([-3, 8]),
-        "texts": np.array(["no", "yes"]),
+        "strings": np.array(["no", "yes"]),
         "truth": np.array([False, True]),
         "ten": np.arange(10),
     }[kind]
@@ -95,7 +95,7 @@ def test_numbers_are_answered_by_the_mean_or_the_median(seed):
 
 @pytest.mark.parametrize("mechanism", [m for m in CLASS_VOTES if m != "published"])
 @pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
-def test_questions_alone_and_in_batches_get_the_same_answers(seed, mechanism, relation):
+def test_queries_alone_and_in_batches_get_the_same_answers(seed, mechanism, relation):
     X, y, Q, _ = clouds(seed, n_rows=100, n_questions=12)
     terms = {"mechanism": mechanism, "neighbors": relation, "max_refusals": 40}
     whole, single, mixed = (
@@ -118,7 +118,7 @@ def test_numbers_alone_and_in_batches_get_the_same_answers(seed):
     assert [single.answer(x) for x in Q] == list(batch)
 
 
-def test_other_questions_rows_learners_and_budgets_meet_other_noise(seed):
+def test_other_queries_rows_learners_and_budgets_meet_other_noise(seed):
     X, y, Q, _ = clouds(seed)
 
     def noise(model, rows=X, first=Q[0]):
@@ -157,7 +157,7 @@ def named_by_nobody(column):
 
 
 def fractions(votes):
-    """What is left of noisy counts without whole numbers, up to round-off."""
+    """What is left of noisy counts without integers, up to round-off."""
     return np.round(votes - np.round(votes), 9)
 
 
@@ -169,7 +169,7 @@ def test_other_votes_meet_other_noise_also_of_learners_described_alike(seed):
         for column in (0, 0, 1)
     )
     assert (first == again).all()
-    # were the noise the same, differences would be of votes, which are whole numbers
+    # were the noise the same, differences would be of votes, which are integers
     assert (fractions(first - other) != 0).any(axis=1).all()
 
 
@@ -188,7 +188,7 @@ def test_answers_after_other_votes_meet_other_noise(seed):
     assert (fractions(crowd - alone) != 0).any(axis=1).all()
 
 
-def test_the_same_numbers_in_another_type_are_the_same_question(seed):
+def test_the_same_numbers_in_another_type_are_the_same_query(seed):
     X, y, _, _ = clouds(seed)
     Q = np.arange(20).reshape(10, 2) - 8
     wide = labeler().fit(X, y).label(Q.astype(np.float64))
@@ -209,7 +209,7 @@ def test_one_charge_is_made_before_training_and_covers_all_answers(seed):
     assert len(ledger.report().entries) == 1
     with pytest.raises(BudgetExceeded):
         model.fit(X, y, ledger=ledger)
-    # what was refused changes nothing
+    # rejected calls change nothing
     assert model.n_asked_ == 40
 
 
@@ -236,20 +236,20 @@ def test_a_batch_that_meets_the_end_says_how_far_it_came(seed):
     assert np.isnan(found.votes[10:]).all()
     assert model.remaining_.ended
     for ask in (lambda: model.label(Q[:1]), lambda: model.answer(Q[0])):
-        with pytest.raises(ValueError, match="answered all that was paid for"):
+        with pytest.raises(ValueError, match="answered all queries that were charged"):
             ask()
     assert len(model.label(Q[:0])) == 0
     assert len(model.labels_) == 10
 
 
-def test_refusals_end_a_labeler_that_limits_them(seed):
+def test_withheld_answers_end_a_labeler_that_limits_them(seed):
     X, y, Q, _ = clouds(seed)
     model = labeler(Odd("fails"), mechanism="stable", max_refusals=2)
     model.set_params(epsilon=0.1).fit(X, y)
     found = model.label(Q)
     assert found.n_asked == 3
     assert not found.answered.any()
-    # refused and not asked are missing alike
+    # withheld answers and rows not queried are both missing
     assert found.values.tolist() == [None] * 40
     assert model.remaining_.refusals == 0
 
@@ -257,7 +257,7 @@ def test_refusals_end_a_labeler_that_limits_them(seed):
 @pytest.mark.parametrize(
     "how", ["raises", "warns", "prints", "fails", "nan", "unknown", "short"]
 )
-def test_a_teacher_that_misbehaves_votes_the_default_and_tells_nobody(
+def test_a_teacher_that_misbehaves_votes_the_default_and_leaks_nothing(
     seed, how, capfd, recwarn
 ):
     X, y, Q, _ = clouds(seed)
@@ -306,7 +306,7 @@ REJECTED = {
 @pytest.mark.parametrize(
     ("name", "value"), [(n, v) for n, values in REJECTED.items() for v in values]
 )
-def test_bad_parameters_are_refused_before_the_charge(seed, name, value):
+def test_bad_parameters_are_rejected_before_the_charge(seed, name, value):
     X, y, _, _ = clouds(seed)
     ledger = Ledger(Budget(100.0, 1e-3))
     model = labeler().set_params(**{name: value})
@@ -341,7 +341,7 @@ def test_bad_parameters_are_refused_before_the_charge(seed, name, value):
         ({"classes": [0, 7]}, "labels outside the public classes"),
     ],
 )
-def test_parameters_that_do_not_go_together_are_refused(seed, parameters, words):
+def test_parameters_that_do_not_go_together_are_rejected(seed, parameters, words):
     X, y, _, _ = clouds(seed)
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises(ValueError, match=words):
@@ -364,7 +364,7 @@ def test_parameters_that_do_not_go_together_are_refused(seed, parameters, words)
         (lambda X, y: (X, None), "y is None"),
     ],
 )
-def test_rows_that_cannot_be_learned_are_refused_before_the_charge(seed, change, words):
+def test_rows_that_cannot_be_learned_are_rejected_before_the_charge(seed, change, words):
     X, y, _, _ = clouds(seed)
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises((ValueError, TypeError), match=words):
@@ -410,12 +410,14 @@ def values_of(X):
     return np.array([[cell.value for cell in row] for row in np.asarray(X)])
 
 
-def test_cells_that_cannot_be_told_apart_are_refused_before_the_charge(seed):
+def test_cells_that_cannot_be_distinguished_are_rejected_before_the_charge(seed):
     X, y, Q, t = clouds(seed)
     made = np.vectorize(Cell, otypes=[object])
     learner = make_pipeline(FunctionTransformer(values_of), GaussianNB())
     ledger = Ledger(Budget(100.0, 1e-3, "add_or_remove_one"))
-    with pytest.raises(ValueError, match="rows are told apart by all that they hold"):
+    with pytest.raises(
+        ValueError, match="rows are distinguished by their content"
+    ):
         labeler(learner, **ADDED).fit(made(X), y, ledger=ledger)
     assert ledger.report().entries == ()
     fitted = labeler(learner, **ADDED).fit(made(X), y, ids=np.arange(len(y)))
@@ -435,7 +437,7 @@ def test_labels_alone_can_be_protected_and_every_report_says_so(seed):
     assert words not in labeler().fit(X, y).privacy_.assumptions
 
 
-def test_classes_from_the_labels_are_told_in_the_report(seed):
+def test_classes_from_the_labels_are_stated_in_the_report(seed):
     X, y, _, _ = clouds(seed)
     told = labeler(classes=None).fit(X, y)
     assert told.classes_.tolist() == [0, 1]
@@ -473,7 +475,7 @@ def test_nothing_planned_depends_on_a_number_of_rows_that_is_private(seed):
         assert few.privacy_ == many.privacy_
 
 
-def test_one_row_is_asked_in_any_form(seed):
+def test_one_row_is_queried_in_any_form(seed):
     pandas = pytest.importorskip("pandas", reason="needs the extra tacit[pandas]")
     X, y, Q, _ = clouds(seed)
     forms = [Q[0], Q[:1], Q[0].tolist(), Q[:1].tolist()]
@@ -503,7 +505,7 @@ def test_tables_keep_their_names_and_types(seed):
         labeler().fit(rows, y).label(Q)
 
 
-def test_sparse_rows_are_learned_and_asked(seed):
+def test_sparse_rows_are_learned_and_queried(seed):
     X, y, Q, t = clouds(seed, n_questions=12)
     model = labeler(LogisticRegression(), 6).fit(sparse.csr_array(X), y)
     batch = model.label(sparse.coo_array(Q))
@@ -513,7 +515,7 @@ def test_sparse_rows_are_learned_and_asked(seed):
     assert one_by_one == list(batch)
 
 
-def test_public_questions_of_another_kind_are_refused_and_change_nothing(seed):
+def test_public_queries_of_another_kind_are_rejected_and_change_nothing(seed):
     X, y, Q, _ = clouds(seed)
     model = labeler().fit(X, y)
     for bad, words in [
@@ -564,7 +566,7 @@ def test_copies_hold_what_was_released_and_cannot_answer(seed):
     assert all(shown(other.labels_) == first for other in copies)
 
 
-def test_changed_parameters_are_refused_after_the_fit(seed):
+def test_changed_parameters_are_rejected_after_the_fit(seed):
     X, y, Q, _ = clouds(seed)
     model = labeler().fit(X, y)
     for name, value in [("epsilon", 1.0), ("n_queries", 99), ("classes", [0, 1, 2])]:
@@ -581,7 +583,7 @@ def test_a_forked_process_cannot_answer(seed):
     assert refused_in_a_fork(lambda: model.label(Q))
 
 
-def test_a_second_thread_is_refused_in_the_middle(seed):
+def test_a_second_thread_is_rejected_in_the_middle(seed):
     X, y, Q, _ = clouds(seed)
     model = labeler().fit(X, y)
     inside, leave = threading.Event(), threading.Event()
@@ -605,7 +607,7 @@ def test_a_second_thread_is_refused_in_the_middle(seed):
     assert model.n_asked_ == 3
 
 
-def test_a_question_that_fails_on_the_way_is_not_asked(seed, monkeypatch):
+def test_a_query_that_fails_on_the_way_is_not_counted(seed, monkeypatch):
     X, y, Q, _ = clouds(seed)
     model, plain = labeler().fit(X, y), labeler().fit(X, y)
     model.label(Q[:4])

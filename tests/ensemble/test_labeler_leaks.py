@@ -83,7 +83,7 @@ def test_neighbors_of_numbers_differ_in_inputs_of_the_mechanism_alone(seed, mech
 
 
 @pytest.mark.parametrize("how", ["raises", "warns", "prints", "fails", "nan"])
-def test_learners_that_misbehave_on_one_row_are_not_told_from_others(seed, how):
+def test_learners_that_misbehave_on_one_row_cannot_be_identified(seed, how):
     first, second, Q = neighbors(seed)
 
     class Touchy(ClassifierMixin, BaseEstimator):
@@ -151,9 +151,15 @@ def test_only_private_names_hold_private_things(seed):
     content = pickle.dumps(model)
     assert not any(secret in content for secret in secrets + rows)
     state = {n: v for n, v in vars(model).items() if n not in private}
-    texts = [repr(model), str(model), repr(state), repr(standing), repr(model.labels_)]
-    texts.append(json.dumps(model.privacy_.to_dict()))
-    for text in texts:
+    strings = [
+        repr(model),
+        str(model),
+        repr(state),
+        repr(standing),
+        repr(model.labels_),
+    ]
+    strings.append(json.dumps(model.privacy_.to_dict()))
+    for text in strings:
         assert not any(repr(float(value)) in text for value in X.ravel())
         assert not any(repr(secret) in text for secret in secrets)
     # of the standing itself, all that is not public is called so
@@ -179,7 +185,7 @@ def test_what_remains_follows_from_answers(seed):
 
 
 @pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
-def test_cells_that_python_cannot_read_are_refused_in_words_of_our_own(relation):
+def test_cells_that_python_cannot_read_are_rejected_in_words_of_our_own(relation):
     ledger = Ledger(Budget(50.0, 1e-4, relation))
     days = pa.array([1] * 299 + [10**8], pa.int32()).cast(pa.date32())
     X = pd.DataFrame({"d": pd.Series(pd.arrays.ArrowExtensionArray(days))})

@@ -25,7 +25,7 @@ ADDED = {"neighbors": "add_or_remove_one"}
         (make_pipeline(StandardScaler(), LogisticRegression(C=-1.0)), "'C' parameter"),
     ],
 )
-def test_parameters_that_scikit_learn_refuses_are_refused_before_the_charge(
+def test_parameters_that_scikit_learn_rejects_are_rejected_before_the_charge(
     seed, estimator, words
 ):
     X, y, Q, _ = clouds(seed)
@@ -52,7 +52,7 @@ def test_a_learner_whose_parameters_are_fine_may_still_fail(seed):
         assert found.answered.all()
 
 
-def test_more_teachers_than_rows_are_refused_before_the_charge(seed):
+def test_more_teachers_than_rows_are_rejected_before_the_charge(seed):
     X, y, _, _ = clouds(seed, n_rows=50)
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises(ValueError, match=r"at most the 50 rows .* got 51"):
@@ -96,14 +96,14 @@ def test_boosting_takes_columns_of_categories_also_unknown_ones(seed, relation):
     assert (only.label(Q[["ward"]]).values == t)[known].mean() > 0.95
 
 
-def test_texts_are_refused_where_a_learner_takes_none_and_encoded_in_a_pipeline(seed):
+def test_strings_are_rejected_where_a_learner_takes_none_and_encoded_in_a_pipeline(seed):
     X, y = wards(seed, 600, ["north", "south", "east", "west"])
     Q, t = wards(seed + 1, 30, ["north", "south", "east", "centre"])
-    texts, questions = (T.assign(ward=T["ward"].astype(str)) for T in (X, Q))
+    strings, questions = (T.assign(ward=T["ward"].astype(str)) for T in (X, Q))
     boosting = HistGradientBoostingClassifier()
     given = {"categorical_features": None}
     for estimator, rows in (
-        (boosting, texts),
+        (boosting, strings),
         (boosting.set_params(**given), X),
         (LogisticRegression(), X),
     ):
@@ -114,7 +114,7 @@ def test_texts_are_refused_where_a_learner_takes_none_and_encoded_in_a_pipeline(
         (OneHotEncoder(handle_unknown="ignore"), ["ward"]), remainder=StandardScaler()
     )
     teacher = make_pipeline(encoded, LogisticRegression(C=100.0))
-    model = labeler(teacher, 6).fit(texts, y)
+    model = labeler(teacher, 6).fit(strings, y)
     known = (Q["ward"] != "centre").to_numpy()
     assert (model.label(questions).values == t)[known].mean() > 0.95
 

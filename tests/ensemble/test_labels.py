@@ -35,7 +35,7 @@ def test_labels_are_read_one_by_one_and_as_arrays():
         labels[3]
 
 
-def test_rows_that_were_not_asked_have_no_answer():
+def test_rows_that_were_not_queried_have_no_answer():
     labels = collect_labels(ANSWERS[:1], np.array([4, 5]), 3, 2)
     assert list(labels) == [5, NO_ANSWER, NO_ANSWER]
     assert labels.n_asked == 1
@@ -53,7 +53,7 @@ def test_numbers_have_the_middle_as_their_default():
 
 
 @pytest.mark.parametrize("choices", [np.array(["no", "yes"]), 0.5])
-def test_labels_take_their_places_in_a_table(choices):
+def test_labels_take_their_positions_in_a_table(choices):
     numbers = not isinstance(choices, np.ndarray)
     votes = np.array([1.5]) if numbers else np.array([1.5, 2.5])
     answers = [VoteAnswer(1, votes), VoteAnswer(NO_ANSWER), VoteAnswer(1, votes)]
@@ -84,12 +84,12 @@ def test_labels_take_their_places_in_a_table(choices):
     ],
     ids=str,
 )
-def test_refused_and_unasked_rows_look_missing_for_labels_of_any_type(choices, none):
+def test_withheld_and_unqueried_rows_look_missing_for_labels_of_any_type(choices, none):
     labels = collect_labels([VoteAnswer(1), VoteAnswer(NO_ANSWER)], choices, 3, None)
     told = choices[1] if isinstance(choices, np.ndarray) else 1.0
     np.testing.assert_array_equal(labels.values, np.array([told, none, none]))
     assert labels.missing.tolist() == [False, True, True]
-    # a label of its own type wherever there is one, and in no case a made-up one
+    # a label of its own type wherever there is one, and in no case a synthetic one
     full = collect_labels([VoteAnswer(1)] * 2, choices, 2, None)
     assert full.values.dtype == full.filled().dtype == labels.filled().dtype
     for other in (copy.deepcopy(labels), pickle.loads(pickle.dumps(labels))):

@@ -74,7 +74,7 @@ def near_mean(samples, mean, p_fail=1e-6):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
-def test_votes_win_as_often_as_the_law_says(n_classes, seed):
+def test_votes_win_as_often_as_the_distribution_says(n_classes, seed):
     rng = as_generator(seed)
     law, scale, n = VoteDistribution(60, 0.6, n_classes), 15.0, 20_000
     counts = drawn_counts(law, n, rng) + scale * rng.normal(size=(n, n_classes))
@@ -88,7 +88,7 @@ def test_votes_win_as_often_as_the_law_says(n_classes, seed):
     assert not low - slack <= law.expected(law.right(scale / 2)) <= high + slack
 
 
-def test_leads_of_two_classes_follow_the_binomial_law(seed):
+def test_leads_of_two_classes_follow_the_binomial_distribution(seed):
     rng = as_generator(seed)
     law = VoteDistribution(30, 0.7, 2)
     counts = drawn_counts(law, 5_000, rng)
@@ -119,7 +119,7 @@ def test_leads_of_many_classes_are_near(seed):
         ("stable", 150, 4),
     ],
 )
-def test_a_question_meets_what_was_planned(name, n_teachers, n_classes, seed):
+def test_a_query_meets_what_was_planned(name, n_teachers, n_classes, seed):
     rng = as_generator(seed)
     terms = VoteTerms(
         n_teachers, 300, n_classes, max_refusals=3, max_answers=300, agreement=0.8
@@ -139,7 +139,7 @@ def test_a_question_meets_what_was_planned(name, n_teachers, n_classes, seed):
 
 
 @pytest.mark.parametrize("name", ["stable", "published", "confident_gnmax"])
-def test_as_many_questions_are_answered_as_planned(name, seed):
+def test_as_many_queries_are_answered_as_planned(name, seed):
     rng = as_generator(seed)
     n_teachers, n_queries = (9_000 if name == "published" else 250), 40
     terms = VoteTerms(
@@ -157,8 +157,9 @@ def test_as_many_questions_are_answered_as_planned(name, seed):
 @pytest.mark.parametrize(
     ("refusals", "n_queries"), [(2, 40), (5, 200), (20, 200), (100, 2000)]
 )
-def test_runs_between_refusals_have_about_their_mean_length(refusals, n_queries, seed):
-    # a threshold for each refusal, where the law of a plan is not exact
+def test_runs_between_withheld_answers_have_about_their_mean_length(refusals, n_queries, seed):
+    # a threshold for each withheld answer, where the distribution of a plan is not
+    # exact
     rng = as_generator(seed)
     mechanism, laws = StableVotes(0.2, 0.6, 1e-3, 2, refusals), laws_for(150, 2)
     rates = mechanism.refusals_by_level(laws)
@@ -168,7 +169,8 @@ def test_runs_between_refusals_have_about_their_mean_length(refusals, n_queries,
     answered = np.mean(asked - np.sum(ends <= n_queries, axis=1)) / n_queries
     expected = mechanism.fraction_answered(laws, n_queries)
     assert expected == pytest.approx(answered, rel=0.03)
-    # control: were all refusals as likely as on average, fewer would be answered
+    # control: were all withheld answers as likely as on average, fewer would be
+    # answered
     mean = rates.mean()
     rejected = stats.binom.sf(np.arange(refusals + 1), n_queries, mean).sum()
     wrong = (1 / mean - 1) * rejected / n_queries
@@ -211,7 +213,7 @@ def test_means_err_as_much_as_planned(seed):
     assert_detects(errors, stats.norm(0, mechanism.error(100, 0.5)).cdf)
 
 
-def test_medians_follow_the_law_that_their_error_is_of(seed):
+def test_medians_follow_the_distribution_that_their_error_is_of(seed):
     rng = as_generator(seed)
     mechanism = vote_mechanism("median", BUDGET, VoteTerms(100, 100, y_range=(0, 10)))
     votes = 5 + 0.5 * stats.norm.ppf((np.arange(100) + 0.5) / 100)
@@ -249,7 +251,7 @@ def test_all_mechanisms_are_compared_and_one_is_planned():
     assert all(plan.error > 0 and plan.label_accuracy is None for plan in numbers)
 
 
-def test_what_cannot_keep_its_promise_is_left_out_and_refused_by_name():
+def test_what_cannot_keep_its_guarantee_is_left_out_and_rejected_by_name():
     terms = {"n_teachers": 4000, "max_refusals": 200, "agreement": 0.9}
     named = {"mechanisms": CLASS_VOTES, **terms}
     plans = compare_mechanisms(20_000, 1000, 20.0, 1e-6, **named)
@@ -258,13 +260,13 @@ def test_what_cannot_keep_its_promise_is_left_out_and_refused_by_name():
         plan_teachers(20_000, 1000, 20.0, 1e-6, mechanism="published", **terms)
 
 
-def test_no_delta_is_refused_in_one_sentence():
+def test_no_delta_is_rejected_in_one_sentence():
     for planned in (plan_teachers, compare_mechanisms):
         with pytest.raises(PlanError, match=r"delta"):
             planned(1000, 10, 1.0, 0.0, n_teachers=10)
 
 
-def test_only_stable_votes_have_no_limit_of_questions():
+def test_only_stable_votes_have_no_limit_of_queries():
     terms = {"n_teachers": 400, "mechanisms": CLASS_VOTES}
     plans = compare_mechanisms(20_000, 100, 1.0, 1e-6, **terms)
     limits = {plan.mechanism: plan.max_queries for plan in plans}
@@ -317,7 +319,7 @@ def test_teachers_are_chosen_by_what_rows_do_for_them():
     assert plan.fraction_right > others[-1].fraction_right + 0.1
 
 
-def test_hard_questions_bring_refusals():
+def test_hard_queries_have_no_answer():
     terms = {"mechanism": "stable", "n_teachers": 1000, "max_refusals": 5}
     easy = plan_teachers(20_000, 500, 1.0, 1e-6, agreement=0.95, **terms)
     mixed = plan_teachers(20_000, 500, 1.0, 1e-6, agreement=HARD, **terms)
@@ -330,7 +332,7 @@ def test_hard_questions_bring_refusals():
     "agreement",
     [0.3, 1.1, "much", [], [(0.5, 0.9)], [(1.5, 0.9), (-0.5, 0.9)], [0.9], True, None],
 )
-def test_agreement_of_another_kind_is_refused(agreement):
+def test_agreement_of_another_kind_is_rejected(agreement):
     with pytest.raises(ValueError, match="agreement must be"):
         plan_teachers(1000, 10, 1.0, 1e-6, agreement=agreement, n_teachers=10)
 
@@ -440,7 +442,7 @@ def test_auto_takes_the_fewest_teachers_that_noise_does_not_disturb():
     ],
 )
 @pytest.mark.parametrize("mechanism", ["gnmax", "stable", "confident_gnmax"])
-def test_what_is_beyond_all_plans_is_refused_by_name(given, mechanism):
+def test_what_is_beyond_all_plans_is_rejected_by_name(given, mechanism):
     facts = {"n_rows": 1000, "n_queries": 100, "epsilon": 1.0, "delta": 1e-5, **given}
     (name,) = given
     with pytest.raises(ValueError, match=f"^{name} must be"):

@@ -266,7 +266,7 @@ def test_labels_alone_need_no_other_rows():
         PrivateStudent(labeler()).fit(X, Y)
 
 
-def test_which_rows_are_asked_depends_on_no_label():
+def test_which_rows_are_queried_depends_on_no_label():
     asked = [
         PrivateStudent(labeler(private="labels"), Ridge()).fit(X, labels).questions_
         for labels in (Y, Y[::-1])
@@ -274,7 +274,7 @@ def test_which_rows_are_asked_depends_on_no_label():
     assert_array_equal(*asked)
 
 
-def test_which_rows_are_asked_tells_nothing_of_the_key():
+def test_which_rows_are_queried_leaks_nothing_of_the_key():
     n = 2**12
     model = labeler(private="labels", n_queries=n, random_state=5)
     table, order = PrivateStudent(model)._pool(model, np.zeros((n, 1)), None)
@@ -298,7 +298,7 @@ def test_which_rows_are_asked_tells_nothing_of_the_key():
 
 
 class Failing(ClassifierMixin, BaseEstimator):
-    """Learns from the made-up answers of a rehearsal, and fails after it."""
+    """Learns from the synthetic answers of a rehearsal, and fails after it."""
 
     n_fits = 0
 
@@ -336,15 +336,15 @@ def test_a_student_that_fails_loses_no_answer():
         ({"student": Ridge(), "unanswered": "self_train"}, "predict_proba"),
         ({"student": LinearSVC(), "unanswered": "self_train"}, "predict_proba"),
         ({"unanswered": "self_train"}, "predict_proba"),
-        ({"labeler__mechanism": "stable", "targets": "votes"}, "tells votes"),
+        ({"labeler__mechanism": "stable", "targets": "votes"}, "releases votes"),
         ({"labeler__mechanism": "stable", "student": Ridge()}, "classifier"),
         ({"labeler": numbers(), "student": LogisticRegression()}, "regressor"),
-        ({"labeler": numbers(mechanism="median"), "targets": "votes"}, "tells votes"),
+        ({"labeler": numbers(mechanism="median"), "targets": "votes"}, "releases votes"),
         ({"labeler": GaussianNB()}, "PrivateLabeler"),
         ({"labeler": None}, "PrivateLabeler"),
     ],
 )
-def test_what_does_not_go_together_is_refused_before_the_charge(options, words):
+def test_what_does_not_go_together_is_rejected_before_the_charge(options, words):
     model = PrivateStudent(labeler()).set_params(**options)
     ledger = Ledger(Budget(20.0, 1e-4))
     before = dict(vars(model))
@@ -365,7 +365,7 @@ def test_what_does_not_go_together_is_refused_before_the_charge(options, words):
         (sparse.csr_matrix(POOL), "sparse"),
     ],
 )
-def test_public_rows_of_other_kinds_are_refused_before_the_charge(pool, words):
+def test_public_rows_of_other_kinds_are_rejected_before_the_charge(pool, words):
     model, ledger = PrivateStudent(labeler()), Ledger(Budget(20.0, 1e-4))
     with (
         pytest.raises((TypeError, ValueError), match=words),
@@ -376,7 +376,7 @@ def test_public_rows_of_other_kinds_are_refused_before_the_charge(pool, words):
     assert not hasattr(model, "n_features_in_")
 
 
-def test_the_ledger_pays_once_and_refuses_the_second_fit():
+def test_the_ledger_pays_once_and_rejects_the_second_fit():
     model, ledger = PrivateStudent(labeler(), Ridge()), Ledger(Budget(20.0, 1e-4))
     model.fit(X, Y, X_public=POOL, ledger=ledger)
     assert len(ledger.report().entries) == 1
@@ -441,7 +441,7 @@ def test_a_student_prints_nothing(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_shares_become_probabilities():
+def test_fractions_become_probabilities():
     class Fixed(Ridge):
         def predict(self, X):
             return np.array([[0.5, -1.0, 1.5], [-1.0, -1.0, -2.0]])

@@ -1,4 +1,4 @@
-"""Public rows that cannot be asked or learnt from: refused before the charge."""
+"""Public rows that cannot be queried or learnt from are rejected before the charge."""
 
 import numpy as np
 import pandas as pd
@@ -38,21 +38,21 @@ CASES = {
         {"estimator": ANY},
         SCALED,
         MISSING,
-        "fails on it with made-up answers: ValueError",
+        "fails on it with synthetic answers: ValueError",
     ),
     "missing, far on": (
         {"estimator": ANY, "n_queries": len(FAR)},
         SCALED,
         FAR,
-        "fails on it with made-up answers: ValueError: .*NaN",
+        "fails on it with synthetic answers: ValueError: .*NaN",
     ),
-    "one target": ({}, SVR(), POOL, "fails on it with made-up answers"),
+    "one target": ({}, SVR(), POOL, "fails on it with synthetic answers"),
     "large": ({}, None, POOL * 1e200, "at most 1e\\+100"),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_public_rows_that_cannot_be_used_are_refused_before_the_charge(case):
+def test_public_rows_that_cannot_be_used_are_rejected_before_the_charge(case):
     terms, student, pool, words = CASES[case]
     ledger = Ledger(Budget(100.0, 1e-3))
     # as scikit-learn has it for cells and tables of a wrong type
@@ -64,7 +64,7 @@ def test_public_rows_that_cannot_be_used_are_refused_before_the_charge(case):
     assert ledger.report().entries == ()
 
 
-def test_a_missing_value_that_only_self_training_meets_is_refused():
+def test_a_missing_value_that_only_self_training_meets_is_rejected():
     terms = {"estimator": ANY, "private": "labels", "n_queries": 10}
     asked = PrivateStudent(labeler(**terms), SCALED).fit(X, Y).questions_
     rows = np.full_like(X, np.nan)
@@ -72,26 +72,26 @@ def test_a_missing_value_that_only_self_training_meets_is_refused():
     PrivateStudent(labeler(**terms), SCALED).fit(rows, Y)
     ledger = Ledger(Budget(100.0, 1e-3))
     student = PrivateStudent(labeler(**terms), SCALED, unanswered="self_train")
-    with pytest.raises(ValueError, match=r"made-up answers: .*NaN"):
+    with pytest.raises(ValueError, match=r"synthetic answers: .*NaN"):
         student.fit(rows, Y, ledger=ledger)
     assert ledger.report().entries == ()
 
 
-def test_public_rows_that_cannot_be_used_ask_nothing():
+def test_public_rows_that_cannot_be_used_query_nothing():
     model = labeler().fit(X, Y)
-    with pytest.raises(ValueError, match="made-up answers"):
+    with pytest.raises(ValueError, match="synthetic answers"):
         PrivateStudent(model, SVR()).fit_pool(POOL)
     assert model.n_asked_ == 0
 
 
 @pytest.mark.parametrize("n_queries", [None, "10", 10.0, float("nan"), [3], 0])
-def test_a_number_of_questions_that_is_none_is_told_before_it_is_used(n_queries):
+def test_an_invalid_number_of_queries_is_rejected_before_it_is_used(n_queries):
     model = labeler(private="labels", n_queries=n_queries)
     with pytest.raises(ValueError, match="n_queries must be an integer >= 1"):
         PrivateStudent(model).fit(X, Y)
 
 
-def test_a_name_of_a_mechanism_that_is_none_is_refused():
+def test_an_unknown_mechanism_is_rejected():
     model = labeler(mechanism=["gnmax"])
     with pytest.raises(ValueError, match="mechanism must be"):
         PrivateStudent(model).fit(X, Y, X_public=POOL)
@@ -147,7 +147,7 @@ def test_ids_that_can_be_read_once_are_as_good_as_a_list(made):
 
 
 @pytest.mark.parametrize("n_teachers", [10**30, 201])
-def test_more_teachers_than_rows_are_refused_before_the_charge(n_teachers):
+def test_more_teachers_than_rows_are_rejected_before_the_charge(n_teachers):
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises(ValueError, match="n_teachers must be at most"):
         labeler(n_teachers=n_teachers).fit(X, Y, ledger=ledger)

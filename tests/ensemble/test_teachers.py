@@ -175,11 +175,11 @@ def test_sparse_rows_and_data_frames_are_taken(rows):
     frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(120) * 7)
     framed = taught(DecisionTreeClassifier(), (frame, pd.Series(y)))
     assert (framed.votes(frame) == y).mean() > 0.8
-    # names of columns that differ are refused by the learner, which then has no vote
+    # names of columns that differ are rejected by the learner, which then has no vote
     assert (framed.votes(frame.rename(columns={"a": "z"})) == 0).all()
 
 
-def test_a_chunk_tells_nothing_of_other_rows():
+def test_a_chunk_leaks_nothing_of_other_rows():
     y = np.array(["a", "b", "a", "longer"])
     frame = pd.DataFrame({"kind": pd.Series(list("abcd"), dtype="category")})
     chunks = [np.array([0, 2]), np.array([1, 3])]
@@ -255,7 +255,7 @@ def test_a_teacher_cannot_write_into_cells_of_another(as_target):
     assert cell[0] == 1000
 
 
-def test_a_teacher_cannot_write_into_the_questions_of_another(rows):
+def test_a_teacher_cannot_write_into_the_queries_of_another(rows):
     X = np.zeros((3, 3))
     assert (taught(Scribbler(), rows).votes(X) == 1).all()
     assert (X == 0).all()
@@ -310,7 +310,7 @@ def test_settings_of_scikit_learn_reach_the_teachers(rows):
     assert (taught(learner, (frame, y)).votes(frame) == 0).all()
 
 
-def test_no_questions_have_no_votes(rows):
+def test_no_queries_have_no_votes(rows):
     assert taught(Majority(), rows).votes(np.zeros((0, 3))).shape == (N, 0)
 
 
@@ -364,7 +364,7 @@ def test_an_empty_folder_becomes_its_owners_alone(rows, tmp_path):
     assert (position / "private-teacher-0").stat().st_mode & 0o777 == 0o600
 
 
-def test_an_empty_folder_of_another_owner_is_refused(rows, tmp_path, monkeypatch):
+def test_an_empty_folder_of_another_owner_is_rejected(rows, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
     with pytest.raises(ValueError, match=r"^teacher_folder .* belongs to another user"):
         taught(Majority(), rows, folder=tmp_path)
@@ -382,7 +382,7 @@ class Counted(Majority):
         return super().fit(X, y)
 
 
-def test_training_goes_on_where_it_stopped(rows, tmp_path):
+def test_training_continues_where_it_stopped(rows, tmp_path):
     X, _ = rows
     trainings, position = tmp_path / "trainings", tmp_path / "t"
     trainings.mkdir()
@@ -431,7 +431,7 @@ def test_teachers_are_opened_without_their_rows(rows, tmp_path):
     ],
     ids=["seeds", "number", "learner", "parameters"],
 )
-def test_a_folder_of_other_teachers_is_refused(rows, change, named, tmp_path):
+def test_a_folder_of_other_teachers_is_rejected(rows, change, named, tmp_path):
     asked = {"estimator": DecisionTreeClassifier(), "rows": rows, "folder": tmp_path}
     taught(**asked)
     taught(**asked)
@@ -440,9 +440,9 @@ def test_a_folder_of_other_teachers_is_refused(rows, change, named, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": "other"}'])
-def test_a_folder_with_another_manifest_is_refused(rows, content, tmp_path):
+def test_a_folder_with_another_manifest_is_rejected(rows, content, tmp_path):
     (tmp_path / "teachers.json").write_bytes(content)
-    with pytest.raises(ValueError, match="must be new, or have been begun"):
+    with pytest.raises(ValueError, match="must be new, or have been made"):
         taught(Majority(), rows, folder=tmp_path)
 
 
@@ -452,14 +452,14 @@ def test_one_process_at_a_time_trains_in_a_folder(rows, tmp_path):
             try:
                 taught(Majority(), (X, y), folder=tmp_path / "t")
             except ValueError as error:
-                self.label_ = int("held by another process" in str(error))
+                self.label_ = int("locked by another process" in str(error))
             return self
 
     votes = taught(Training(), rows, folder=tmp_path / "t").votes(rows[0])
     assert (votes == 1).all()
 
 
-def test_a_manifest_tells_no_seed(rows, tmp_path):
+def test_a_manifest_shows_no_seed(rows, tmp_path):
     seeds = [10**9 + position for position in range(N)]
     taught(Majority(), rows, seeds=seeds, folder=tmp_path)
     found = json.loads((tmp_path / "teachers.json").read_text())

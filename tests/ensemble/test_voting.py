@@ -84,7 +84,7 @@ def test_a_column_of_predictions_counts_as_predictions():
     assert NumberVoting(0, 1).cast([[0.5]], 1).tolist() == [0.5]
 
 
-def test_numbers_and_texts_are_not_the_same_label():
+def test_numbers_and_strings_are_not_the_same_label():
     assert ClassVoting(["0", "1"]).cast([1, 1], 2).tolist() == [0, 0]
     assert ClassVoting([0, 1]).cast(["1", "1"], 2).tolist() == [0, 0]
     # the positive control
@@ -113,6 +113,6 @@ def test_infinite_numbers_are_the_ends_of_the_range():
 
 
 @pytest.mark.parametrize("classes", [[], [1, 1], [[1], [2]], 3, ["a", "a", "b"]])
-def test_classes_that_are_no_list_of_labels_are_refused(classes):
+def test_classes_that_are_no_list_of_labels_are_rejected(classes):
     with pytest.raises(ValueError, match="classes must be"):
         ClassVoting(classes)

@@ -159,7 +159,7 @@ def test_names_of_columns_come_out():
     assert list(selector.transform(table).columns) == ["b", "e"]
 
 
-def test_no_answer_is_a_value_and_is_refused_only_where_it_is_used():
+def test_no_answer_is_a_value_and_is_rejected_only_where_it_is_used():
     X, y = rows()
     selector = Seen(answer=NO_ANSWER).fit(X, y)
     assert selector.selection_ == NO_ANSWER
@@ -239,7 +239,7 @@ def test_a_fallback_without_columns_is_no_cause_for_a_warning():
     ],
     ids=str,
 )
-def test_wrong_parameters_are_refused_by_name_before_any_charge(wrong):
+def test_wrong_parameters_are_rejected_by_name_before_any_charge(wrong):
     X, y = rows()
     ledger = Ledger(Budget(10.0, 1e-2))
     before = set(vars(Seen(**wrong)))
@@ -256,7 +256,7 @@ def test_wrong_parameters_are_refused_by_name_before_any_charge(wrong):
     "spoiled",
     ["nan", "inf", "text", "dates", "y nan", "y short", "y none", "y two columns"],
 )
-def test_bad_values_are_refused_without_quoting_them(selector, spoiled):
+def test_bad_values_are_rejected_without_quoting_them(selector, spoiled):
     X, y = rows()
     if spoiled in ("nan", "inf"):
         X[17, 3] = float(spoiled)
@@ -280,7 +280,7 @@ def test_bad_values_are_refused_without_quoting_them(selector, spoiled):
 
 
 @each_selector
-def test_a_refused_charge_releases_nothing(selector):
+def test_a_rejected_charge_releases_nothing(selector):
     X, y = rows()
     ledger = Ledger(Budget(0.5, 1e-5))
     selector = clone(selector).set_params(delta=1e-6)
@@ -305,7 +305,7 @@ def test_fit_spends_what_was_planned(selector, seed):
 
 
 @each_selector
-def test_number_of_rows_is_not_told_where_it_is_private(selector, seed):
+def test_number_of_rows_is_not_released_where_it_is_private(selector, seed):
     X, y = rows(n=397)
     selector = changed(
         selector,

@@ -17,7 +17,7 @@ from tacit.mechanisms import StableRelease
 
 
 @pytest.mark.statistical
-def test_the_published_test_is_caught(seed):
+def test_the_published_test_is_detected(seed):
     (first, second), found = audited(Printed(), 300, seed)
     assert first[0] == TOLD
     assert second[0] == (0, 1)
@@ -27,13 +27,13 @@ def test_the_published_test_is_caught(seed):
     assert found.epsilon_lower > 2 * EPSILON
 
 
-def test_the_repaired_tests_tell_neither_side():
+def test_the_repaired_tests_release_neither_side():
     for procedure in repaired().values():
         for side in neighbors():
             assert procedure.measure(*side)[1] == 0
 
 
-def test_the_repaired_tests_tell_the_same_where_nothing_is_about_to_enter():
+def test_the_repaired_tests_release_the_same_where_nothing_is_about_to_enter():
     for procedure in repaired(penalty=4000.0).values():
         first, second = (procedure.measure(*side) for side in neighbors())
         assert first[0] == second[0] == (0, 1)

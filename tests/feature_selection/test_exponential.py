@@ -142,7 +142,7 @@ def test_exact_log_ratios_of_neighbors_keep_epsilon(neighbors, seed):
 
 @pytest.mark.statistical
 @each_relation
-def test_sets_are_drawn_by_the_exact_law(neighbors, seed):
+def test_sets_are_drawn_by_the_exact_distribution(neighbors, seed):
     X, y = rows(as_generator(seed), n=20)
     plan = plan_of(neighbors, epsilon=3.0)
     scores, rng = plan.scores(X, y), as_generator(seed)
@@ -168,7 +168,7 @@ def test_the_best_set_is_drawn_as_epsilon_grows(seed):
 
 
 @pytest.mark.parametrize(("p", "s"), [(1, 1), (7, 3), (6, 6), (30, 2)])
-def test_places_are_those_of_the_usual_order(p, s):
+def test_positions_are_those_of_the_usual_order(p, s):
     expected = list(combinations(range(p), s))
     assert [subset_at(i, p, s) for i in range(len(expected))] == expected
 
@@ -178,7 +178,7 @@ def selector(**given):
     return ExponentialSelector(**defaults | given)
 
 
-def test_too_many_sets_are_refused_by_a_public_count():
+def test_too_many_sets_are_rejected_by_a_public_count():
     with pytest.raises(PlanError, match="most_supports"):
         selector(n_features_to_select=3).plan(100, 1000)
     with pytest.raises(PlanError, match="at most 6 columns"):

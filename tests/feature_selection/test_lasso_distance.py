@@ -51,7 +51,7 @@ class ShortSlacks(SquaredFacts):
         return super().slack / 10
 
 
-def test_slacks_too_short_are_caught(seed):
+def test_slacks_too_short_are_detected(seed):
     def facts_of(rng, n, s):
         facts = squared(2)(rng, n, s)
         given = {name: getattr(facts, name) for name in facts.__match_args__}
@@ -69,7 +69,7 @@ def given_up(sums, positions, start, *, penalty, ridge):
 
 
 @pytest.mark.parametrize("sweeps", [1, 20, 20_000])
-def test_columns_hard_to_tell_apart_do_not_hide_a_stable_support(sweeps, monkeypatch):
+def test_similar_columns_do_not_hide_a_stable_support(sweeps, monkeypatch):
     """Some neighbors would be solved and others not if sweeps had to be enough."""
     monkeypatch.setattr(_exact_lasso, "SWEEPS", sweeps)
     X, y = twins(20_000, 0.014)
@@ -167,7 +167,7 @@ def test_an_empty_support_has_a_distance_and_one_too_large_has_none(seed):
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_columns_that_cannot_be_told_apart_are_never_told(intercept, seed):
+def test_columns_that_cannot_be_distinguished_are_never_released(intercept, seed):
     rng = as_generator(seed)
     x = rng.uniform(-1, 1, 1000)
     X, y = np.column_stack([x, x]), np.clip(0.8 * x, -1, 1)
@@ -195,7 +195,7 @@ def test_one_column_and_constant_columns_are_taken(seed):
         (PaperFacts, {"curvature": 2.0}),
     ],
 )
-def test_facts_that_are_none_are_refused(kind, wrong):
+def test_invalid_facts_are_rejected(kind, wrong):
     given = {"n_select": 1, "penalty": 1.0, "rows_changed": 1, **wrong}
     if kind is SquaredFacts:
         given |= {"coef_bound": 1.0, "incoherence": 1.0}

@@ -91,13 +91,13 @@ def test_constant_columns_and_columns_of_zeros_are_taken(seed):
     assert solved(X[:, :1], y, 10.0).support == (0,)
 
 
-def test_equations_without_one_solution_are_refused():
+def test_equations_without_one_solution_are_rejected():
     both = np.array([1.0, 2.0])
     assert stationary_point(np.ones((2, 2)), both, 0.5, np.ones(2)) is None
     assert stationary_point(np.zeros((0, 0)), both[:0], 0.5, both[:0]).size == 0
 
 
-def test_whole_numbers_solve_equations_without_a_remainder(seed):
+def test_integers_solve_equations_without_a_remainder(seed):
     rng = as_generator(seed)
     for size in (1, 2, 5, 9):
         Z = rng.integers(-8192, 8192, (size + 2, size))
@@ -108,7 +108,7 @@ def test_whole_numbers_solve_equations_without_a_remainder(seed):
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_slopes_of_the_ridged_lasso_are_those_of_its_minimizer(intercept, seed):
+def test_gradients_of_the_ridged_lasso_are_those_of_its_minimizer(intercept, seed):
     X, y = problem(60, 12, 3, seed)
     X[:, 5] = X[:, 0]  # the ridge shares the weight of columns that repeat
     sums = ExactSums(X, y, intercept=intercept)

@@ -111,7 +111,7 @@ def test_plans_come_without_rows_and_say_what_they_need():
         ({}, MAX_INTEGER_ROWS + 1, "rows"),
     ],
 )
-def test_what_cannot_be_told_is_refused_before_the_charge(given, n_rows, message):
+def test_what_cannot_be_released_is_rejected_before_the_charge(given, n_rows, message):
     with pytest.raises(PlanError, match=re.escape(message)):
         selector(5.0, (-3, 3), **given).plan(n_rows, 20)
 
@@ -158,7 +158,7 @@ def test_nothing_but_the_distance_depends_on_the_rows(seed):
     assert_replays(train_added, (X, y), (X[1:], y[1:]))
 
 
-def test_sparse_rows_text_and_missing_values_are_refused_in_words(seed):
+def test_sparse_rows_strings_and_missing_values_are_rejected_in_words(seed):
     X, y, bounds, targets = rows(2_000, seed=seed)
     chosen = selector(bounds, targets, epsilon=10.0)
     with pytest.raises(TypeError, match="sparse"):

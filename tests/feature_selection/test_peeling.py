@@ -64,7 +64,7 @@ def test_columns_are_scaled_only_where_the_noise_leaves_their_squares():
     assert solver.plan(budget, 100, 10).spread_multiplier is None
 
 
-def test_an_epsilon_below_all_use_is_refused():
+def test_an_epsilon_below_all_use_is_rejected():
     with pytest.raises(PlanError, match="epsilon"):
         Peel(3).plan(Budget(1e-9), 100, 5)
 
@@ -181,7 +181,7 @@ def test_normal_equations_move_by_no_more_than_declared(delta, neighbors):
     assert declared == pytest.approx(np.linalg.norm(moved, norm))
 
 
-def test_sums_are_whole_numbers(seed):
+def test_sums_are_integers(seed):
     X, y = rows(seed=seed)
     with recording() as tape:
         Peel(3, True).run(
@@ -212,7 +212,7 @@ def columns_law(solver, plan, X, y, chosen_of):
 
 
 @pytest.mark.statistical
-def test_columns_are_chosen_by_the_law_of_the_mechanism(seed):
+def test_columns_are_chosen_by_the_distribution_of_the_mechanism(seed):
     X, y = rows(200, 4, seed)
     solver, sets = Peel(2, labels=True), list(combinations(range(4), 2))
     # sums of the targets without noise, as nothing but choices is to vary
@@ -266,7 +266,7 @@ def test_columns_of_unequal_spread_are_compared_by_correlation(seed):
     assert selector.fit(X, y).selection_ == (0, 2)
 
 
-def test_pursuit_tells_a_correlated_column_from_one_that_matters(seed):
+def test_pursuit_prefers_columns_that_matter_to_correlated_ones(seed):
     rng = as_generator(seed)
     X = rng.standard_normal((20_000, 6)) / 3
     X[:, 1] = 0.9 * X[:, 0] + 0.4 * X[:, 1]  # a shadow of the first
@@ -330,7 +330,7 @@ def test_there_is_always_an_answer(pursuit, X, y, seed):
     assert selector.fit(X, y).selection_ == tuple(range(X.shape[1]))
 
 
-def test_unknown_methods_are_refused():
+def test_unknown_methods_are_rejected():
     X, y = rows()
     with pytest.raises(ValueError, match="method"):
         PeelingSelector(n_features_to_select=1, method="all", **COMMON).fit(X, y)
@@ -347,5 +347,5 @@ def test_rows_of_the_caller_are_left_alone(seed):
     assert_array_equal(table.toarray(), kept)
 
 
-def test_shares_leave_most_for_the_choices():
+def test_fractions_leave_most_for_the_choices():
     assert FRACTIONS.choices("targets", "center", "spread", "fits") > 0.5

@@ -16,7 +16,7 @@ PUBLIC = {"n_features_to_select": 1, "feature_bounds": 1.0, "y_range": (-1, 1)}
 @pytest.mark.parametrize(
     "kind", [ExponentialSelector, LassoStabilitySelector, PeelingSelector]
 )
-def test_more_rows_than_sums_are_exact_for_are_refused_where_public(kind):
+def test_more_rows_than_sums_are_exact_for_are_rejected_where_public(kind):
     selector = kind(1.0, 1e-12, **PUBLIC)
     selector.plan(MAX_INTEGER_ROWS, 3)
     with pytest.raises(PlanError, match=f"{kind.__name__} provides for"):

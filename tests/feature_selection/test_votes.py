@@ -75,7 +75,7 @@ def test_subsamples_vote_too(seed):
     ],
     ids=["k best", "forest", "places", "mask"],
 )
-def test_any_selector_can_be_asked(selector, seed):
+def test_any_selector_can_be_queried(selector, seed):
     X, y = rows(seed)
     found = voting(epsilon=5.0, n_blocks=15, selector=selector, random_state=seed)
     assert found.fit(X, y).selection_ == RELEVANT
@@ -137,12 +137,12 @@ def test_targets_are_passed_as_they_are_or_cut_or_mapped(seed):
 
 
 @pytest.mark.parametrize("selector", [3, "lasso", SelectKBest, object()])
-def test_what_is_no_selector_is_refused(selector):
+def test_what_is_no_selector_is_rejected(selector):
     with pytest.raises(ValueError, match="selector"):
         voting(selector=selector).plan(100, 5)
 
 
-def test_unknown_methods_and_bad_blocks_are_refused():
+def test_unknown_methods_and_bad_blocks_are_rejected():
     for wrong in ({"method": "rows"}, {"n_blocks": 0}, {"n_blocks": 2.5}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             voting(**wrong).plan(100, 5)
@@ -247,7 +247,7 @@ def test_a_row_in_two_blocks_would_be_seen(seed):
 
 
 @pytest.mark.statistical
-def test_columns_are_chosen_by_the_law_of_their_votes(seed):
+def test_columns_are_chosen_by_the_distribution_of_their_votes(seed):
     votes = np.array([3.0, 1.0, 4.0, 0.0])
     blocks = iter(())
 

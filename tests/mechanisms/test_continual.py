@@ -418,7 +418,7 @@ def test_elements_reach_outputs_over_the_tape_alone(kind, noise):
         ("largest", 0.0),
     ],
 )
-def test_bad_parameters_are_refused(kind, name, bad):
+def test_bad_parameters_are_rejected(kind, name, bad):
     good = {"multiplier": 1.0, "sensitivity": 1.0, "noise": "grid", "largest": None}
     with pytest.raises(ValueError, match=rf"^{name} must .*\.$"):
         ALL[kind](4, *{**good, name: bad}.values())

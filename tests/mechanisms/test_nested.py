@@ -93,6 +93,6 @@ def test_huge_boxes_are_drawn_from_exactly():
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, "1"])
-def test_bad_parameters_are_refused(bad):
+def test_bad_parameters_are_rejected(bad):
     with pytest.raises(ValueError, match="epsilon must be"):
         NestedExponential(bad)

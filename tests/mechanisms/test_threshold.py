@@ -230,7 +230,7 @@ def test_events_charge_every_positive_at_the_start():
         ("noise", "exact"),
     ],
 )
-def test_bad_parameters_are_refused(name, bad):
+def test_bad_parameters_are_rejected(name, bad):
     with pytest.raises(ValueError, match=rf"^{name} must .*\.$"):
         replace(AboveThreshold(1.0, 0.0), **{name: bad})
 

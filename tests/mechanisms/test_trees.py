@@ -229,7 +229,7 @@ def test_elements_go_over_the_tape(noise):
         ("noise", "exact"),
     ],
 )
-def test_bad_parameters_are_refused(name, bad):
+def test_bad_parameters_are_rejected(name, bad):
     good = {"horizon": 4, "multiplier": 1.0, "sensitivity": 1.0}
     with pytest.raises(ValueError, match=rf"^{name} must .*\.$"):
         TreeSum(**{**good, name: bad})

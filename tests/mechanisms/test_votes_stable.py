@@ -266,7 +266,7 @@ def test_the_distance_needed_is_that_of_the_table(epsilon, refusals, needed):
 
 
 @pytest.mark.parametrize("failure", [0.3, 0.01, 1e-6])
-def test_the_distance_needed_is_the_least_that_is_told(failure):
+def test_the_distance_needed_is_the_least_that_is_released(failure):
     for votes in (stable_votes(Budget(1.0, 1e-6), 2, 3), printed_votes()):
         needed = votes.distance_needed(failure)
         assert votes.release_probability(needed) >= 1 - failure

@@ -240,7 +240,7 @@ def test_same_seed_same_draws(seed):
     assert len(set(first)) > 1
 
 
-def test_bad_parameters_are_refused():
+def test_bad_parameters_are_rejected():
     with pytest.raises(ValueError, match="epsilon"):
         make([0.0], epsilon=0.0)
     with pytest.raises(ValueError, match="scores must have 1 to 2"):

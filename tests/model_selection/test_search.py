@@ -270,7 +270,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("given", "message"), BAD.values(), ids=BAD)
-def test_bad_parameters_are_refused_before_the_charge(given, message):
+def test_bad_parameters_are_rejected_before_the_charge(given, message):
     X, y = rows(600)
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises(ValueError, match=message):

@@ -260,7 +260,7 @@ def test_a_loss_that_is_not_smooth_is_refused_with_a_cure():
         ({"smoothness_share": 1.0}, "smoothness_share"),
     ],
 )
-def test_bad_parameters_are_refused(arguments, message):
+def test_bad_parameters_are_rejected(arguments, message):
     with pytest.raises(ValueError, match=message):
         CoordinateDescent(**arguments)
 

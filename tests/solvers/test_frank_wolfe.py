@@ -187,7 +187,7 @@ def test_what_cannot_be_planned_is_refused_with_a_cure(problem, budget, cure):
         ({"noise": "none"}, "noise must be"),
     ],
 )
-def test_bad_parameters_are_refused(arguments, message):
+def test_bad_parameters_are_rejected(arguments, message):
     with pytest.raises(ValueError, match=message):
         FrankWolfe(**arguments)
 

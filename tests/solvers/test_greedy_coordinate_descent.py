@@ -353,7 +353,7 @@ def test_too_many_updates_are_refused():
         ({"staleness": -0.1}, "staleness must be"),
     ],
 )
-def test_bad_parameters_are_refused(arguments, message):
+def test_bad_parameters_are_rejected(arguments, message):
     with pytest.raises(ValueError, match=message):
         GreedyCoordinateDescent(**arguments)
 

@@ -168,7 +168,7 @@ def test_what_cannot_be_planned_is_refused_with_a_cure(neighbors, more, delta, c
     assert "\n" not in str(rejection.value)
 
 
-def test_bad_parameters_are_refused():
+def test_bad_parameters_are_rejected():
     budget = Budget(1.0, 1e-5, ADD)
     for wrong in (
         {"n_steps": 0},

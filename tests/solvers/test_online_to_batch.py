@@ -342,7 +342,7 @@ def test_what_cannot_be_planned_is_refused_with_a_cure(facts, cure):
     assert "\n" not in str(rejection.value)
 
 
-def test_bad_parameters_are_refused():
+def test_bad_parameters_are_rejected():
     for wrong in (
         {"average": "mean"},
         {"strong_convexity": 0.0},

@@ -125,7 +125,7 @@ def test_what_cannot_be_planned_is_refused_with_a_cure(solver, problem, budget, 
     assert "\n" not in str(rejection.value)
 
 
-def test_bad_parameters_are_refused():
+def test_bad_parameters_are_rejected():
     with pytest.raises(ValueError, match="accounting"):
         PermutedSGD(accounting="loose")
     for wrong in ({"n_passes": 0}, {"batch": 0}, {"step": -1.0}, {"ridge": -1.0}):

@@ -351,7 +351,7 @@ def test_what_cannot_be_planned_is_refused_with_a_cure(solver, problem, budget, 
     ("name", "bad"),
     [("n_blocks", 1), ("bound", 0.0), ("tested", "yes"), ("noise", "none")],
 )
-def test_bad_parameters_are_refused(name, bad):
+def test_bad_parameters_are_rejected(name, bad):
     with pytest.raises(ValueError, match=rf"^{name} must"):
         TukeyRegression(**{name: bad})
 

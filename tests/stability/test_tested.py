@@ -31,7 +31,7 @@ def to_thirty(X, y):
 
 
 @pytest.mark.parametrize(("n", "word"), [(200, "many"), (1, "few")])
-def test_a_value_far_from_another_is_told(n, word):
+def test_a_value_far_from_another_is_released(n, word):
     answer = private_answer(
         StableValue(many, to_thirty),
         np.zeros((n, 1)),
@@ -44,7 +44,7 @@ def test_a_value_far_from_another_is_told(n, word):
     assert "moves by at most one" in str(answer.privacy)
 
 
-def test_a_value_close_to_another_is_not_told():
+def test_a_value_close_to_another_is_not_released():
     for n in (28, 29, 30, 31):
         answer = private_answer(
             StableValue(many, to_thirty),
@@ -69,7 +69,7 @@ def test_distances_are_numbers_of_any_kind():
         assert as_distance(found) == 3.0
 
 
-def test_a_distance_that_fails_tells_nothing():
+def test_a_distance_that_fails_leaks_nothing():
     def fails(X, y):
         raise ValueError("17 rows")
 
@@ -129,7 +129,7 @@ def test_what_passes_gets_noise_for_the_sensitivity(law, size, cdf, seed):
 
 
 @pytest.mark.statistical
-def test_unstable_data_are_refused_but_for_delta(seed):
+def test_unstable_data_have_no_answer_but_for_delta(seed):
     delta = 0.02
     procedure = ProposeTestRelease(center, lambda X, y: 0, 1.0)
     plan = procedure.plan(Budget(1.0, delta), 10)
@@ -176,14 +176,14 @@ def test_a_distance_that_is_likely_leaves_more_for_the_noise():
         )
 
 
-def test_the_law_that_spreads_less_is_taken():
+def test_the_distribution_that_spreads_less_is_taken():
     budget = Budget(1.0, 1e-6)
     for size, law in ((1, "gamma"), (400, "gaussian")):
         procedure = ProposeTestRelease(center, rows_in_the_middle, 1.0, size)
         assert procedure.plan(budget, 10).law.law == law
 
 
-def test_a_median_is_told_where_rows_are_in_the_middle(seed):
+def test_a_median_is_released_where_rows_are_in_the_middle(seed):
     rng = as_generator(seed)
     X = rng.normal(size=(2000, 1)) / 10
     answer = private_answer(MIDDLE, X, epsilon=2.0, delta=1e-6, random_state=seed)
@@ -238,13 +238,13 @@ def test_both_releases_are_seen_by_a_replay():
         ("noise", "none"),
     ],
 )
-def test_bad_parameters_are_refused(name, bad):
+def test_bad_parameters_are_rejected(name, bad):
     given = {"sensitivity": 1.0, name: bad}
     with pytest.raises(ValueError, match=rf"^{name} must"):
         ProposeTestRelease(center, rows_in_the_middle, **given)
 
 
-def test_no_delta_is_refused_with_a_cure():
+def test_no_delta_is_rejected_with_a_cure():
     for procedure in (MIDDLE, StableValue(many, to_thirty)):
         with pytest.raises(PlanError, match="give a delta"):
             procedure.plan(Budget(1.0), 10)

@@ -84,7 +84,7 @@ def test_votes_that_change_several_at_a_time_are_within_the_bound(changed, seed)
         assert not broken(votes, other, changed)
 
 
-def test_a_distance_of_half_the_lead_is_caught():
+def test_a_distance_of_half_the_lead_is_detected():
     def wrong(votes, changed):
         winner, _ = winner_and_distance(votes)
         first, second, *_ = [*sorted(Counter(votes).values())[::-1], 0]
@@ -201,7 +201,7 @@ def run(procedure, X, y=None, epsilon=1.0, delta=1e-6, seed=0, **options):
 
 @relations
 @pytest.mark.parametrize("rule", ["optimal", "laplace"])
-def test_what_all_rows_show_is_told(neighbors, rule, seed):
+def test_what_all_rows_show_is_released(neighbors, rule, seed):
     X = as_generator(seed).normal(size=(3000, 3))
     X[:, 1] += 1.0
     options = {"neighbors": neighbors, "expected_rows": 2000, "seed": seed}
@@ -215,7 +215,7 @@ def test_what_all_rows_show_is_told(neighbors, rule, seed):
 
 
 @pytest.mark.statistical
-def test_a_coin_is_told_as_seldom_as_is_promised(seed):
+def test_a_coin_is_released_as_seldom_as_is_guaranteed(seed):
     n, law = 600, StableRelease(0.2, 0.02)
 
     def coin(X, y, random_state):
@@ -242,7 +242,7 @@ def test_a_coin_is_told_as_seldom_as_is_promised(seed):
 
 
 @pytest.mark.statistical
-def test_a_constant_is_told_with_the_probability_of_the_closed_form(seed):
+def test_a_constant_is_released_with_the_probability_of_the_closed_form(seed):
     def constant(X, y):
         return "same"
 
@@ -286,7 +286,7 @@ def warns(X, y):
 
 
 @pytest.mark.parametrize("function", [refuses, leaves, cancels, prints, warns])
-def test_failures_and_warnings_tell_nothing(function, capfd):
+def test_failures_and_warnings_leak_nothing(function, capfd):
     answer = run(BlockVote(function), np.zeros((2000, 1)))
     assert answer.value is None
     assert capfd.readouterr() == ("", "")
@@ -327,7 +327,7 @@ def farthest_label(X, y):
     return int((X.index - X["id"]).max()) if len(X) else 0
 
 
-def test_labels_of_rows_tell_no_block_of_another():
+def test_labels_of_rows_show_no_block_of_another():
     whole = pd.DataFrame({"id": np.arange(1000)})
     less = whole.iloc[1:].reset_index(drop=True)
     procedure = BlockVote(farthest_label, 51)
@@ -336,7 +336,7 @@ def test_labels_of_rows_tell_no_block_of_another():
         assert answer.value == NO_ANSWER
         subsamples = SubsampleVote(farthest_label)
         assert subsamples.run(SMALL, data, None, as_generator(0)) == NO_ANSWER
-    # a control: labels that are passed on are told apart for certain
+    # a control: labels that are passed on are distinguished for certain
     blocks = np.array_split(np.arange(999), 51)
     leaked = {farthest_label(whole.iloc[block], None) for block in blocks}
     assert leaked == {0}
@@ -355,10 +355,10 @@ def test_what_is_taken_of_a_table_depends_on_those_rows_alone():
         kinds = part if part.ndim == 1 else part["kind"]
         assert kinds.tolist() == ["a", "a"]
         assert kinds.cat.categories.tolist() == ["a"]
-    texts = np.array([["a", "b"], ["c", "long text"], ["d", "e"]])
-    assert select_rows(texts, rows).dtype == np.dtype("U1")
-    assert select_rows(texts, rows).tolist() == [["d", "e"], ["a", "b"]]
-    assert select_rows(texts, rows[:0]).shape == (0, 2)
+    strings = np.array([["a", "b"], ["c", "long text"], ["d", "e"]])
+    assert select_rows(strings, rows).dtype == np.dtype("U1")
+    assert select_rows(strings, rows).tolist() == [["d", "e"], ["a", "b"]]
+    assert select_rows(strings, rows[:0]).shape == (0, 2)
     numbers = select_rows(np.arange(8.0).reshape(4, 2), rows)
     assert numbers.base is None or numbers.base.size == numbers.size
     thin = select_rows(sparse.csr_array(np.eye(4)), rows)
@@ -465,7 +465,7 @@ def test_neighbors_are_seen_through_the_distance_alone(neighbors, seed):
     assert report.entries[0].sensitivity == 1.0
 
 
-def test_a_vote_of_all_rows_together_is_caught(seed):
+def test_a_vote_of_all_rows_together_is_detected(seed):
     plan = BlockVotePlan(9, True, StableRelease(1.0, 0.1))
 
     def leaky(X):
@@ -494,7 +494,7 @@ def test_so_many_blocks_carry_the_vote(rule, epsilon, agreement):
 
 @pytest.mark.parametrize("rule", ["optimal", "laplace"])
 @pytest.mark.parametrize("failure", [1e-6, 0.01, 0.5, 0.99])
-def test_the_distance_needed_is_the_least_that_is_told(rule, failure):
+def test_the_distance_needed_is_the_least_that_is_released(rule, failure):
     law = StableRelease(0.7, 0.02, rule)
     told = [law.release_probability(distance) >= 1 - failure for distance in range(60)]
     assert law.distance_needed(failure) == told.index(True)
@@ -573,7 +573,7 @@ def test_any_budget_has_a_plan_or_a_refusal(n_rows, delta, epsilon):
         (lambda: run(BlockVote(largest), np.zeros((3, 1)), delta=0.0), "delta > 0"),
     ],
 )
-def test_bad_parameters_are_refused_in_one_sentence(make, words):
+def test_bad_parameters_are_rejected_in_one_sentence(make, words):
     with pytest.raises(ValueError, match=words) as rejection:
         make()
     assert "\n" not in str(rejection.value)
@@ -628,13 +628,13 @@ def number(X, y):
         (lambda wrong: ProposeTestRelease(number, wrong, 1.0), "distance"),
     ],
 )
-def test_functions_that_cannot_be_called_with_rows_are_refused(made, name, wrong):
+def test_functions_that_cannot_be_called_with_rows_are_rejected(made, name, wrong):
     with pytest.raises(TypeError, match=f"^{name} must") as rejection:
         made(wrong)
     assert "\n" not in str(rejection.value)
 
 
-def test_a_refusal_does_not_tell_what_a_function_holds():
+def test_an_error_does_not_show_what_a_function_holds():
     with pytest.raises(TypeError, match="function must") as rejection:
         BlockVote(lambda rows=(41.5, 17.25): 0)
     assert "41.5" not in str(rejection.value)
@@ -650,7 +650,7 @@ def test_a_seed_is_not_taken_for_the_targets(kind):
 
 
 @pytest.mark.parametrize("wrong", [number, BlockVote, 3])
-def test_what_neither_plans_nor_runs_is_refused_before_the_charge(wrong):
+def test_what_neither_plans_nor_runs_is_rejected_before_the_charge(wrong):
     ledger = Ledger(Budget(1.0, 1e-6))
     with pytest.raises(TypeError, match="procedure must"):
         private_answer(wrong, np.zeros((9, 1)), epsilon=1.0, ledger=ledger)
@@ -704,12 +704,12 @@ def test_one_cell_changes_the_vote_of_its_own_block_alone(make, odd):
 
 
 @pytest.mark.parametrize("values", [5, "abc", {"a": 1}, {1, 2}])
-def test_what_has_no_rows_is_refused_by_its_type(values):
+def test_what_has_no_rows_is_rejected_by_its_type(values):
     with pytest.raises(TypeError, match="X must be an array, a sparse matrix, a data"):
         run(BlockVote(largest), values)
 
 
-def test_a_sequence_is_refused_where_a_function_sees_all_rows():
+def test_a_sequence_is_rejected_where_a_function_sees_all_rows():
     ledger = Ledger(Budget(2.0, 1e-5))
     for rows in ([[1.0], [2.0]], deque([[1.0], [2.0]])):
         with pytest.raises(TypeError, match=f"got a {type(rows).__name__}"):
@@ -759,7 +759,7 @@ def test_rows_that_cannot_be_taken_are_no_vote(monkeypatch):
     ],
     ids=str,
 )
-def test_types_of_which_no_rows_can_be_taken_are_refused_before_the_charge(kind):
+def test_types_of_which_no_rows_can_be_taken_are_rejected_before_the_charge(kind):
     ledger = Ledger(Budget(2.0, 1e-5))
     cells = pd.arrays.ArrowExtensionArray(pa.chunked_array([], kind))
     table = pd.DataFrame({"c": pd.Series(cells)})

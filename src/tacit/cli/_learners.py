@@ -39,7 +39,7 @@ LEARNERS: dict[str, dict[str, str]] = {
 }
 # What a teacher is for a target of each kind unless another is named
 DEFAULT_TEACHERS = {"category": "logistic", "number": "linear"}
-# Made-up rows that a teacher is tried on, at most
+# Synthetic rows that a teacher is tried on, at most
 MAX_DRY_RUN_ROWS = 1000
 # Limits that few rows do not meet, which are then one in so many rows
 LIMITS = {"min_samples_leaf": 10, "n_neighbors": 2}
@@ -90,7 +90,7 @@ def dry_run_checked(
 ) -> Any:
     """Return a learner for so many rows, or refuse one that cannot learn from them.
 
-    It is tried on made-up rows. One that fails on real rows, or says the same of all,
+    It is tried on synthetic rows. One that fails on real rows, or says the same of all,
     is passed over in silence, and its budget is lost.
     """
     estimator = _sized(estimator, settings, n_rows)
@@ -102,13 +102,13 @@ def dry_run_checked(
             said = _copy(estimator).fit(X, y).predict(X)
     except Exception as error:
         raise Rejected(
-            f"{option} cannot learn from {n_rows} made-up rows, so that it would fail "
-            f"on real ones too: {_first_line(error)}"
+            f"{option} cannot learn from {n_rows} synthetic rows, so that it would "
+            f"fail on real ones too: {_first_line(error)}"
         ) from None
     if _says_one(said):
         raise Rejected(
-            f"{option} says the same of all of {n_rows} made-up rows that are easy to "
-            f"tell apart; {MORE_ROWS[option]}, or another {option}."
+            f"{option} says the same of all of {n_rows} synthetic rows that are easy "
+            f"to distinguish; {MORE_ROWS[option]}, or another {option}."
         )
     return estimator
 
@@ -132,7 +132,7 @@ def _sized(estimator: Any, settings: dict[str, Any], n_rows: int) -> Any:
 
 
 def _easy_rows(schema: Schema, n_rows: int) -> tuple[Any, Any]:
-    """Return made-up rows that all columns together put in order, and their targets."""
+    """Return synthetic rows that all columns together put in order, and their targets."""
     target = schema.target
     assert target is not None
     if target.labels is not None and n_rows >= 2 * len(target.labels):

@@ -1,4 +1,4 @@
-"""Released answers to public queries, and the state of a labeler between them."""
+"""Released answers to public queries, and the state of a labeler."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What was released of public rows, one entry for each of them.
+    """Released labels of public rows, one entry for each row.
 
-    All of it is public: it was paid for before the first question. The length is the
-    number of rows; an entry is a label or number, or `tacit.mechanisms.NO_ANSWER`.
+    All of it is public, as the charge was made before the first query. The length is
+    the number of rows; an entry is a label or number, or `tacit.mechanisms.NO_ANSWER`.
 
     Parameters
     ----------
     values
-        Labels or numbers. Rows without an answer are NaN where labels are floats; else
-        they are None, in an array of objects. What is given there is overwritten.
+        Labels or numbers. Rows without an answer are NaN where labels are floats, and
+        None in an array of objects otherwise, whatever was given there.
     answered
-        Whether there is an answer: not where the mechanism refused one, and not where a
-        row was not asked.
+        Whether there is an answer. There is none where the mechanism withheld it, and
+        none for rows that were not queried.
     votes
-        Noisy numbers of votes, one column a class, where the mechanism releases them;
-        or, in one column, noisy means before they were clipped to the range. Rows
-        without an answer are NaN. Else None.
+        Noisy vote counts, one column per class, where the mechanism releases them; or,
+        in one column, noisy means before clipping to the range. Rows without an answer
+        are NaN. None where no votes are released.
     n_asked
-        Rows that were asked. Those after it came when nothing was left.
+        Number of rows that were queried; no queries were left for those after them.
     default
         A public value for rows without an answer, which `filled` puts there: the first
         class, or the middle of the range.
@@ -77,7 +77,7 @@ class Labels:
         object.__setattr__(self, "_dtype", self.values.dtype)
         if self.answered.all():
             return
-        # no label stands where there is no answer, lest it be taken for one
+        # no placeholder label: it could be mistaken for an answer
         floats = self._dtype.kind == "f"
         values = self.values.astype(self._dtype if floats else object)
         values[self.missing] = np.nan if floats else None
@@ -92,9 +92,9 @@ class Labels:
         return ~self.answered
 
     def filled(self) -> NDArray[Any]:
-        """Return all labels in their own type, ``default`` where there is no answer.
+        """Return all labels in their own type, with ``default`` for missing answers.
 
-        Post-processing may need a value for each row; do not take these for answers.
+        For post-processing that needs a value for each row; defaults are not answers.
         """
         values = np.full(len(self), self.default, dtype=self._dtype)
         values[self.answered] = self.values[self.answered]
@@ -114,7 +114,7 @@ class Labels:
         return (self[position] for position in range(len(self)))
 
     def at_rows(self, positions: NDArray[np.intp], n_rows: int) -> Labels:
-        """Return the labels of a table; its other rows have no answer.
+        """Return the labels of a larger table, whose other rows have no answer.
 
         Parameters
         ----------
@@ -137,48 +137,48 @@ class Labels:
 def collect_labels(
     answers: Sequence[VoteAnswer], choices: Any, n_rows: int, n_votes: int | None
 ) -> Labels:
-    """Return the answers to the first of so many rows.
+    """Collect released answers as the labels of a table.
 
     Parameters
     ----------
     answers
-        What was released, in order.
+        Released answers, in order.
     choices
-        Classes that answers are places of, or the default number.
+        Classes, which answers are indices of; or the default number.
     n_rows
-        Rows there are; those beyond the answers were not asked.
+        Number of rows; those beyond the answers were not queried.
     n_votes
-        Noisy numbers that come with each answer; None for none.
+        Number of noisy votes that come with each answer; None where there are none.
     """
-    asked = len(answers)
+    n_asked = len(answers)
     answered = np.array(
         [not isinstance(answer.value, NoAnswer) for answer in answers], dtype=bool
     )
-    told = [answers[position] for position in np.flatnonzero(answered)]
+    released = [answers[position] for position in np.flatnonzero(answered)]
     if isinstance(choices, np.ndarray):
         default = choices[0]
-        values = np.full(asked, default, dtype=choices.dtype)
-        values[answered] = choices[np.array([a.value for a in told], dtype=np.intp)]
+        values = np.full(n_asked, default, dtype=choices.dtype)
+        values[answered] = choices[np.array([a.value for a in released], dtype=np.intp)]
     else:
         default = float(choices)
-        values = np.full(asked, default)
-        values[answered] = [a.value for a in told]
+        values = np.full(n_asked, default)
+        values[answered] = [a.value for a in released]
     votes = None
     if n_votes is not None:
-        votes = np.zeros((asked, n_votes))
-        if told:
-            votes[answered] = [a.votes for a in told]
-    labels = Labels(values, answered, votes, asked, default)
-    return labels.at_rows(np.arange(asked), n_rows)
+        votes = np.zeros((n_asked, n_votes))
+        if released:
+            votes[answered] = [a.votes for a in released]
+    labels = Labels(values, answered, votes, n_asked, default)
+    return labels.at_rows(np.arange(n_asked), n_rows)
 
 
-# Votes that are in memory together
+# Most votes that are in memory at once
 MOST_VOTES = 2**27
 
 
 @dataclass(frozen=True)
 class LabelerState:
-    """Where a labeler stands. Private, but for the plan and the number of questions."""
+    """State of a labeler. All but the plan and the number of queries is private."""
 
     planned: LabelerPlan
     n_asked: int
@@ -190,32 +190,32 @@ class LabelerState:
 
     @property
     def remaining(self) -> Remaining:
-        """What may still be asked, from released answers alone."""
+        """Remaining queries, a function of released answers."""
         return self.planned.mechanism.remaining(self._private_state)
 
 
 def _nothing(*_: Any) -> None:
-    """Keep nothing."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True)
 class FitStart:
-    """What is there before a fit: how it is charged, its key, where teachers are kept.
+    """Circumstances of a fit: its charge, its key, and where teachers are stored.
 
     Parameters
     ----------
     label
-        Of the charge.
+        Label of the charge.
     folder
-        Where teachers are kept; None for memory.
+        Folder of the teachers; None for memory.
     entry
-        A charge that stands already.
+        A charge that was made already.
     begin
-        Called right before the charge, when nothing is left to refuse.
+        Called right before the charge, after all checks.
     reject
-        Called with the plan and the rows, before the charge.
+        Called with the plan and the rows before the charge; may raise.
     keep
-        Called with the state and the rows before anything is shown.
+        Called with the state and the rows before anything is released.
     """
 
     label: str
@@ -230,7 +230,7 @@ class FitStart:
 def initial_state(
     planned: LabelerPlan, key: bytes, digest: bytes, teachers: Any
 ) -> LabelerState:
-    """Return where a labeler stands before the first question."""
+    """Return the state of a labeler before its first query."""
     state = planned.mechanism.init(keyed_generator(key, "first", digest.hex()))
     return LabelerState(planned, 0, key, digest, state, teachers)
 
@@ -238,16 +238,16 @@ def initial_state(
 def answer_queries(
     before: LabelerState, X: Any
 ) -> tuple[LabelerState, list[VoteAnswer]]:
-    """Return where a labeler stands after public questions, and their answers.
+    """Return the state of a labeler after public queries, and their answers.
 
-    The answers are as many as the rows, or fewer where nothing is left.
+    There is one answer per row, or fewer where no more queries are left.
     """
     mechanism, state = before.planned.mechanism, before._private_state
     digest, n_asked = before._private_digest, before.n_asked
     answers: list[VoteAnswer] = []
     rows = X.iloc if hasattr(X, "iloc") else X
-    # a question has no target
-    held = row_digests(X, np.zeros(X.shape[0]), before._private_key)
+    # a query has no target
+    digests = row_digests(X, np.zeros(X.shape[0]), before._private_key)
     left = before.remaining
     end = X.shape[0] if left.queries is None else min(X.shape[0], left.queries)
     piece = max(1, MOST_VOTES // before.planned.n_teachers)
@@ -255,8 +255,8 @@ def answer_queries(
         start = len(answers)
         votes = before._private_teachers.votes(rows[start : min(start + piece, end)])
         for own in np.ascontiguousarray(votes.T):
-            # [ensemble:key] of all questions and votes so far, and of the rows
-            digest = sha256(digest + next(held) + own.tobytes()).digest()
+            # [ensemble:key] of all queries and votes so far, and of the rows
+            digest = sha256(digest + next(digests) + own.tobytes()).digest()
             rng = keyed_generator(before._private_key, n_asked, digest.hex())
             state, answer = mechanism.step(state, own, rng)
             answers.append(answer)

@@ -38,63 +38,53 @@ __all__ = [
 
 Hash = Callable[[bytes], bytes]
 
-# Kinds of arrays whose bytes are all that they hold; objects are elsewhere in memory
+# Kinds of arrays whose bytes are their whole content; objects are elsewhere in memory
 _BYTES = "biufcmMSU"
-# Extended floats have bytes that mean nothing
+# Extended floats have padding bytes
 _PADDED = (np.longdouble, np.clongdouble)
-# Types of Python and pandas that print all that they hold
+# Types of Python and pandas whose ``repr`` is complete
 _PRINTED = {
-    ("builtins", "NoneType"),
-    ("builtins", "bool"),
-    ("datetime", "date"),
-    ("datetime", "datetime"),
-    ("datetime", "time"),
-    ("datetime", "timedelta"),
-    ("decimal", "Decimal"),
-    ("fractions", "Fraction"),
-    ("pandas", "NAType"),
-    ("pandas", "NaTType"),
-    ("pandas", "Period"),
-    ("pandas", "Timedelta"),
-    ("pandas", "Timestamp"),
-    ("uuid", "UUID"),
+    *("builtins.NoneType", "builtins.bool", "decimal.Decimal", "fractions.Fraction"),
+    *("datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta"),
+    *("pandas.NAType", "pandas.NaTType", "pandas.Period", "pandas.Timedelta"),
+    *("pandas.Timestamp", "uuid.UUID"),
 }
 _ZONES = {"builtins", "datetime", "dateutil", "pytz", "zoneinfo"}
 
 
 class UnknownCellType(TypeError):
-    """A cell of a type that nobody here knows all of."""
+    """A cell of a type without a complete representation as bytes."""
 
 
 def cell_bytes(cell: Any, digest: Hash) -> bytes:
-    """Return the type of a cell and exactly what it holds, as bytes.
+    """Return the type and the exact content of a cell, as bytes.
 
-    No code of the cell is run but that of Python, numpy and pandas.
+    Only code of Python, NumPy and pandas is run.
 
     Parameters
     ----------
     cell
-        A number, text, bytes, a date, or an array, list, tuple or dict of them.
+        A number, string, bytes, a date, or an array, list, tuple or dict of them.
     digest
-        Hash for the parts of what has parts.
+        Hash for the parts of containers.
 
     Raises
     ------
     UnknownCellType
-        For all else: how it prints may be the same for two cells that differ.
+        For all other types: two cells that differ may print alike.
     """
     kind = type(cell)
-    root = kind.__module__.partition(".")[0]
-    return f"{root}.{kind.__qualname__} ".encode() + _stored(cell, kind, root, digest)
+    name = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
+    return f"{name} ".encode() + _content(cell, kind, name, digest)
 
 
-def _stored(cell: Any, kind: type, root: str, digest: Hash) -> bytes:
+def _content(cell: Any, kind: type, name: str, digest: Hash) -> bytes:
     if kind is str:
         return cell.encode(errors="surrogatepass")
     if kind is bytes:
         return cell
     if kind is int:
-        # in base ten Python refuses to print thousands of digits
+        # Python limits the digits of integers in base ten
         return f"{cell:x}".encode()
     if kind is float:
         return struct.pack("<d", cell)
@@ -109,18 +99,16 @@ def _stored(cell: Any, kind: type, root: str, digest: Hash) -> bytes:
         return _parts(cell, digest)
     if kind is dict:
         return _parts((part for item in cell.items() for part in item), digest)
-    if (root, kind.__qualname__) == ("pandas", "Interval"):
+    if name == "pandas.Interval":
         return _parts((cell.left, cell.right, cell.closed), digest)
-    if (root, kind.__qualname__) not in _PRINTED:
-        raise UnknownCellType
-    zone = type(getattr(cell, "tzinfo", None))
-    if zone.__module__.partition(".")[0] not in _ZONES:
+    zone = type(getattr(cell, "tzinfo", None)).__module__.partition(".")[0]
+    if name not in _PRINTED or zone not in _ZONES:
         raise UnknownCellType
     return f"{cell!r} {getattr(cell, 'unit', '')}".encode()
 
 
 def _array(cells: NDArray[Any], digest: Hash) -> bytes:
-    # sums may round otherwise in another order of memory
+    # sums may round differently in another memory order
     head = f"{cells.dtype!r} {cells.shape} {np.isfortran(cells)} ".encode()
     if cells.dtype.kind in _BYTES and not issubclass(cells.dtype.type, _PADDED):
         return head + cells.tobytes()
@@ -134,24 +122,24 @@ def _parts(cells: Iterable[Any], digest: Hash) -> bytes:
         raise UnknownCellType from None
 
 
-# Bytes of a digest: two rows out of billions share one with chance below 2**-60
+# Bytes of a digest: among billions of rows two share one with probability below 2**-60
 DIGEST = 16
 NUMBERS = "biuf"
-# Whole numbers up to this are exact as floats; of larger ones these bits are lost
+# Integers up to this are exact as floats; larger ones lose these bits
 EXACT, LOST = 2**53, 2**12 - 1
-# Rows that are written as bytes together
-PIECE = 2**14
+# Rows that are converted to bytes together
+BLOCK_ROWS = 2**14
 
 UNREADABLE = (
-    "X and y must hold cells that Python can read; leave out rows with text that is "
-    "not UTF-8, or with dates beyond the year 9999."
+    "X and y must hold cells that Python can read; leave out rows with strings that "
+    "are not UTF-8, or with dates beyond the year 9999."
 )
 
 Bytes = NDArray[np.uint8]
 
 
 def hasher(key: bytes, purpose: bytes) -> Hash:
-    """Return a hash with a secret key, another for each purpose."""
+    """Return a keyed hash; each purpose has its own."""
     begun = blake2b(key=key, digest_size=DIGEST, person=purpose)
 
     def digest(content: Any) -> bytes:
@@ -163,12 +151,12 @@ def hasher(key: bytes, purpose: bytes) -> Hash:
 
 
 def row_digests(X: Any, y: Any, key: bytes, *, exact: bool = False) -> Iterator[bytes]:
-    """Yield a digest of each row with its target.
+    """Yield a keyed digest of each row with its target.
 
-    Numbers of up to 64 bits are told apart bit by bit, and are the same in each type
-    that holds them. Texts, dates, arrays and lists are told apart by their type and all
-    that they hold. So a digest says nothing of other rows, by which the width of texts,
-    the codes of categories and often the types of numbers are.
+    Numbers of up to 64 bits are distinguished bit by bit, and are the same in each type
+    that represents them. Strings, dates, arrays and lists are distinguished by type and
+    content. So a digest does not depend on other rows, which determine the width of
+    strings, the codes of categories and often the types of numbers.
 
     Parameters
     ----------
@@ -179,13 +167,13 @@ def row_digests(X: Any, y: Any, key: bytes, *, exact: bool = False) -> Iterator[
     key
         Secret of 16 to 64 bytes.
     exact
-        Whether cells of other types are refused. Else they are told apart by their type
-        and how they print, which two that differ may do alike.
+        Whether cells of other types are rejected. Otherwise they are distinguished by
+        their type and how they print, which may be alike for two that differ.
     """
     row_hash = hasher(key, b"row")
     cells = _Cells(hasher(key, b"cell"), exact)
-    for start in range(0, X.shape[0], PIECE):
-        features, targets = _piece(X, start), _piece(y, start)
+    for start in range(0, X.shape[0], BLOCK_ROWS):
+        features, targets = _block(X, start), _block(y, start)
         blocks = cells.of(targets)
         if not sparse.issparse(features):
             blocks += cells.of(features)
@@ -202,7 +190,7 @@ def row_digests(X: Any, y: Any, key: bytes, *, exact: bool = False) -> Iterator[
 
 
 class _Cells:
-    """Bytes of the cells of a piece, as many for each row."""
+    """Cells of a block of rows as bytes, of one width for all rows."""
 
     def __init__(self, cell_hash: Hash, exact: bool) -> None:
         self._hash = cell_hash
@@ -210,7 +198,7 @@ class _Cells:
         self._known: dict[Any, bytes] = {}
 
     def of(self, piece: Any) -> list[Bytes]:
-        """Return one block of bytes or more, each with a row for each row."""
+        """Return arrays of bytes, each with one row for each row."""
         if not hasattr(piece, "iloc"):
             return self._of_array(piece.reshape(len(piece), -1))
         columns = [piece] if piece.ndim == 1 else [c for _, c in piece.items()]
@@ -220,7 +208,7 @@ class _Cells:
         if isinstance(column.dtype, np.dtype):
             return self._of_array(column.to_numpy()[:, None])
         if hasattr(column, "cat"):
-            # by what they stand for, and the last is for what is missing
+            # by the categories themselves; the last is for missing cells
             kinds = attempt(column.cat.categories.tolist)
             if kinds is None:
                 raise ValueError(UNREADABLE)
@@ -241,14 +229,14 @@ class _Cells:
         if block.dtype.kind in NUMBERS and block.dtype.itemsize <= 8:
             return [part.view(np.uint8) for part in _exactly(block)]
         if block.dtype.kind in "mM":
-            # in their own unit, which is a matter of type
+            # in their own unit, which is part of the type
             return [np.ascontiguousarray(block).view(np.uint8)]
         digests = [self._digest(cell) for cell in block.reshape(-1).tolist()]
         return [_rows_of(digests).reshape(len(block), -1)]
 
     def _digest(self, cell: Any) -> bytes:
         kind = type(cell)
-        # 1, 1.0 and True are equal to Python, yet they are told apart
+        # 1, 1.0 and True are equal in Python, yet they are distinguished
         plain = (kind, cell) if kind in (str, int, bool, bytes) else None
         known = None if plain is None else self._known.get(plain)
         if known is not None:
@@ -265,10 +253,10 @@ class _Cells:
             # [teachers:exact]
             if self._exact:
                 raise ValueError(
-                    "X and y must hold numbers, texts, bytes, dates, or arrays, lists, "
-                    "tuples and dicts of them, where neighbors add or remove a row and "
-                    "there are no ids: rows are told apart by all that they hold; give "
-                    "ids, or turn other cells into these."
+                    "X and y must hold numbers, strings, bytes, dates, or arrays, "
+                    "lists, tuples and dicts of them, where neighbors add or remove a "
+                    "row and there are no ids: rows are distinguished by their "
+                    "content; give ids, or convert other cells."
                 ) from None
         kind = type(cell)
         shown = f"{kind.__module__}.{kind.__qualname__} {attempt(repr, cell)}"
@@ -276,8 +264,8 @@ class _Cells:
 
 
 def _valued(category: Any) -> Any:
-    """Return what stands for a category, and for all that equal it, in a digest."""
-    # as teachers see it, who get each category in this form
+    """Return a category in the form that represents all equal ones in a digest."""
+    # the form in which teachers get each category
     plain = plain_category(category)
     if type(plain) in (int, float):
         with suppress(OverflowError):
@@ -286,7 +274,7 @@ def _valued(category: Any) -> Any:
 
 
 def _exactly(numbers: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return numbers as floats, and the bits that large whole numbers lose by it."""
+    """Return numbers as floats, and the bits that large integers lose as floats."""
     with np.errstate(all="ignore"):
         floats = np.ascontiguousarray(numbers, dtype=np.float64)
     lost = np.zeros(numbers.shape, dtype=np.int16)
@@ -300,14 +288,14 @@ def _rows_of(digests: list[bytes]) -> Bytes:
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, DIGEST)
 
 
-def _piece(table: Any, start: int) -> Any:
+def _block(table: Any, start: int) -> Any:
     rows = table.iloc if hasattr(table, "iloc") else table
-    return rows[start : start + PIECE]
+    return rows[start : start + BLOCK_ROWS]
 
 
 def _entries(piece: Any) -> Iterator[bytes]:
     """Yield the stored entries of each row of a matrix in CSR."""
-    # scipy takes a wider type where there are more entries
+    # SciPy takes a wider type where there are more entries
     parts = (piece.indices.astype(np.int64), *_exactly(piece.data))
     for start, end in pairwise(piece.indptr.tolist()):
         yield b"".join(part[start:end].tobytes() for part in parts)
@@ -329,7 +317,7 @@ def chunk_members(
     neighbors: str | Neighbors,
     ids: Any = None,
 ) -> list[Indices]:
-    """Return the rows of each chunk; every row is in one.
+    """Return the rows of each chunk; every row is in exactly one.
 
     Parameters
     ----------
@@ -340,24 +328,24 @@ def chunk_members(
     n_chunks
         Number of chunks; some may be empty.
     key
-        Secret of 16 to 64 bytes. The same key gives the same chunks.
+        Secret of 16 to 64 bytes. Equal keys give equal chunks.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
     ids
-        Under ``"add_or_remove_one"`` alone, who each row is of: whole numbers, texts or
-        bytes. Rows with one id are in one chunk.
+        The person each row belongs to, for ``"add_or_remove_one"`` only: integers,
+        strings or bytes. Rows with the same id are in the same chunk.
 
     Notes
     -----
     **Guarantee.** Between neighbors one chunk differs, and by one row; all others are
-    the same rows in the same order. Where a row is replaced, chunks are of positions in
-    an order drawn with the key, and differ in size by at most one. Where a row is added
-    or removed, its chunk is a keyed hash of its id, or without ids of what it holds and
-    of how many rows before it hold the same; those come in the order of their hashes,
-    so that it does not matter which of equal rows is gone. Cells that cannot be told
-    apart by all that they hold are refused there. With ids, neighbors may differ in all
-    rows of one id. Types and names of columns are public. The hashes have 128 bits, and
-    are taken to differ where what is hashed does.
+    the same rows in the same order. Where a row is replaced, chunks are sets of
+    positions in an order drawn with the key, and differ in size by at most one. Where a
+    row is added or removed, its chunk is a keyed hash of its id, or without ids of its
+    content and of the number of equal rows before it; those rows come in the order of
+    their hashes, so that it does not matter which of equal rows is removed. Cells
+    without a complete representation are rejected there. With ids, neighbors may differ
+    in all rows of one id. Types and names of columns are public. The hashes have 128
+    bits, and are assumed to be free of collisions.
 
     Examples
     --------
@@ -395,24 +383,24 @@ def chunk_members(
 
 
 def checked_ids(ids: Any, n_rows: int, neighbors: str | Neighbors) -> Ids | None:
-    """Return ids as Python's own values, or refuse them.
+    """Return ids as plain Python values.
 
-    They are refused under a relation that has none, and where they are not one for each
-    row.
+    They are rejected under a relation that has none, and where there is not one for
+    each row.
     """
     if ids is None:
         return None
     if Neighbors.of(neighbors) is Neighbors.REPLACE_ONE:
         raise ValueError(
-            "ids must be None where neighbors replace a row: the new row may be of "
+            "ids must be None where neighbors replace a row: the new row may have "
             "another id, and two teachers would change; set "
             'neighbors="add_or_remove_one".'
         )
     found: Ids | None = attempt(_plain_ids, ids)
     if found is None or len(found) != n_rows:
         raise ValueError(
-            "ids must be one for each row, all of them whole numbers, or texts, or "
-            "bytes, and none of them missing."
+            "ids must be one for each row, all of them integers, or strings, or bytes, "
+            "and none of them missing."
         )
     return found
 
@@ -429,19 +417,19 @@ def _plain_ids(ids: Any) -> Ids:
 
 
 def id_bytes(ids: Ids) -> Iterator[bytes]:
-    """Yield each id as bytes, which no other id has."""
+    """Yield each id as distinct bytes."""
     for one in ids:
         if isinstance(one, bytes):
             yield b"bytes " + one
         elif isinstance(one, str):
             yield f"text {one}".encode(errors="surrogatepass")
         else:
-            # in base ten Python refuses to print thousands of digits
+            # Python limits the digits of integers in base ten
             yield f"number {one:x}".encode()
 
 
 def _numbered_copies(digests: Iterable[bytes], key: bytes) -> Iterator[bytes]:
-    """Yield digests of rows and of how many before them hold the same."""
+    """Yield digests of rows, with the number of equal rows before them."""
     seen: Counter[bytes] = Counter()
     copy_hash = hasher(key, b"copy")
     for digest in digests:
@@ -453,9 +441,9 @@ def _numbered_copies(digests: Iterable[bytes], key: bytes) -> Iterator[bytes]:
 def _grouped(
     digests: Iterable[bytes], n_rows: int, n_chunks: int, *, by_digest: bool
 ) -> list[Indices]:
-    """Return the rows of each chunk, in rising order or in that of their digests."""
+    """Return the rows of each chunk, in rising order or in that of digests."""
     words = np.frombuffer(b"".join(digests), dtype=">u8").reshape(n_rows, DIGEST // 8)
-    # what is left of 64 bits after division is even but for one part in billions
+    # the remainder of 64 bits is uniform up to one part in billions
     chunks = words[:, 0] % np.uint64(n_chunks)
     within = (words[:, 1], words[:, 0]) if by_digest else ()
     order = np.lexsort((np.arange(n_rows), *within, chunks)).astype(np.intp)

@@ -1,4 +1,4 @@
-"""A labeler that survives its process: answers are on the disk before shown."""
+"""Durable labelers: answers are on disk before they are returned."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from tacit.privacy import Entry, Ledger
 __all__ = ["DurableLabeler"]
 
 TEACHERS = "teachers"
-# Answers in a file of their own; those after the last such file are in the record
-PIECE = 1000
+# Answers per file; those after the last complete file are in the record
+ANSWERS_PER_FILE = 1000
 # What may differ when a labeler is gone on with: it changes no answer
-FREE = ("n_jobs", "verbose")
+MAY_DIFFER = ("n_jobs", "verbose")
 
-# The fit is the first step, and each question is one
+# The fit is the first step, and each query is one
 LABELER = RecordKind(
     noun="labeler",
     parameter="labeler",
@@ -54,35 +54,35 @@ LABELER = RecordKind(
 
 
 class DurableLabeler(LockedFolder):
-    """A labeler in a folder, to go on with after a restart.
+    """A `PrivateLabeler` in a folder, which resumes after a restart.
 
     Parameters
     ----------
     labeler
-        A `PrivateLabeler` that was not fitted, with the same parameters each time, but
-        for ``n_jobs`` and ``verbose``. Its ``random_state`` is asked at the first fit
-        alone. It answers through this object alone; after `close` it shows what was
-        answered and cannot go on.
+        An unfitted `PrivateLabeler`, with the same parameters each time, except
+        ``n_jobs`` and ``verbose``. Its ``random_state`` is used at the first fit only.
+        It answers through this object only; after `close` it contains the released
+        answers and cannot answer more.
     folder
-        Where the teachers and the state are kept. It is secret: whoever reads it has
-        models of few rows each, and the key of the noise. Only its owner can read it:
-        an existing folder is restricted to its owner, or rejected where this is not
+        Folder of the teachers and the state. It is secret: whoever reads it has models
+        of few rows each, and the key of the noise. Only its owner can read it: an
+        existing folder is restricted to its owner, or rejected where this is not
         possible. Teachers are pickles: open only a folder that you wrote.
     ledger
-        Account to charge at the first fit; None opens one for this labeler alone. After
+        Account to charge at the first fit; None opens one for this labeler only. After
         a restart, the same or None.
 
     Notes
     -----
     **Guarantee.** Answers are written and flushed before they can be read. A process
-    that is killed leaves all that it answered; questions that were asked and not
-    answered meet the same noise when they are asked again. Neither the counts of
-    answers and refusals nor the noise of a threshold begin anew. The charge carries an
-    identity that was on the disk before it, so that it is made once. One process at a
-    time holds the folder. See the page on labelers of the guarantees.
+    that is killed leaves all its answers; queries that were not answered get the same
+    noise when they are repeated. A restart resets neither the counts of answers nor the
+    noise of a threshold. The charge carries an identity that was on disk before it, so
+    that it is made once. One process at a time locks the folder. See the page on
+    labelers among the guarantees.
 
-    A copy of the folder is another labeler with the same past. Asking both other
-    questions spends twice, and one charge pays for one of them.
+    A copy of the folder is another labeler with the same past. Different queries to
+    both spend twice, and the charge covers one of them.
 
     Examples
     --------
@@ -93,11 +93,11 @@ class DurableLabeler(LockedFolder):
     >>> X, y = make_blobs(600, centers=[[-2, 0], [2, 0]], random_state=0)
     >>> def labeler():
     ...     return PrivateLabeler(GaussianNB(), 20, 4.0, 1e-5, classes=[0, 1])
-    >>> with TemporaryDirectory() as place:
-    ...     with DurableLabeler(labeler(), place + "/ward") as durable:
+    >>> with TemporaryDirectory() as folder:
+    ...     with DurableLabeler(labeler(), folder + "/ward") as durable:
     ...         first = durable.fit(X[100:], y[100:]).label(X[:3])
-    ...     # another process goes on where this one was stopped, without the rows
-    ...     with DurableLabeler(labeler(), place + "/ward") as durable:
+    ...     # another process resumes where this one stopped, without the rows
+    ...     with DurableLabeler(labeler(), folder + "/ward") as durable:
     ...         print(durable.n_asked, list(durable.labels) == list(first))
     3 True
     """
@@ -117,10 +117,10 @@ class DurableLabeler(LockedFolder):
                 f"labeler must be a PrivateLabeler, got {type(labeler).__name__}."
             )
         if hasattr(labeler, "n_asked_"):
-            raise ValueError("labeler must not be fitted: the folder says where it is.")
+            raise ValueError("labeler must not be fitted: its state is in the folder.")
         if labeler.teacher_folder is not None:
             raise ValueError(
-                "teacher_folder of the labeler must be None: teachers are kept in "
+                "teacher_folder of the labeler must be None: teachers are stored in "
                 "folder."
             )
         self._private_fit: dict[str, Any] = {}
@@ -128,35 +128,35 @@ class DurableLabeler(LockedFolder):
 
     @property
     def labeler(self) -> PrivateLabeler:
-        """The labeler, with all that was released."""
+        """The labeler, with all released answers."""
         return self._model
 
     @property
     def labels(self) -> Labels:
-        """All answers so far, in the order of the questions."""
+        """All answers so far, in the order of the queries."""
         return self.labeler.labels_
 
     @property
     def n_asked(self) -> int:
-        """Questions whose answers are on the disk."""
+        """Number of queries whose answers are on disk."""
         shown = self._private_shown
         return 0 if shown is None else shown.n_asked
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the teachers are trained, so that questions can be asked."""
+        """Whether the teachers are trained, so that queries can be answered."""
         return self._private_shown is not None
 
     @property
     def remaining(self) -> Remaining:
-        """How much may still be asked."""
+        """Remaining queries."""
         return self.labeler.remaining_
 
     def fit(self, X: Any, y: Any, ids: Any = None) -> DurableLabeler:
-        """Charge and train, or go on with what a killed process left.
+        """Charge and train, or resume an interrupted training.
 
-        Where all teachers are trained, it compares the rows with theirs, and does
-        nothing else; questions can then be asked without it.
+        Where all teachers are trained, it only compares the rows with theirs; queries
+        can then be answered without it.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class DurableLabeler(LockedFolder):
         return self
 
     def label(self, X: Any) -> Labels:
-        """Answer public questions, and return when all answers are on the disk.
+        """Label public rows, and return when all answers are on disk.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class DurableLabeler(LockedFolder):
         return self._query(as_rows(X))
 
     def answer(self, x: Any) -> Any:
-        """Answer one public question, and return when the answer is on the disk.
+        """Label one public row, and return when the answer is on disk.
 
         Parameters
         ----------
@@ -209,9 +209,9 @@ class DurableLabeler(LockedFolder):
                 return self._model._query(table, holder=self, keep=self._keep)
             except TeachersLost:
                 raise StateDamaged(
-                    f"The teachers in {self.folder} are not all as they were written, "
-                    "and nothing is answered without them: put a whole copy of the "
-                    "folder back; all answers so far are in labels."
+                    f"Some teachers in {self.folder} are damaged or missing, and "
+                    "queries cannot be answered without them: restore a complete copy "
+                    "of the folder; all answers so far are in labels."
                 ) from None
 
     def _charge_label(self, identity: str) -> str:
@@ -220,10 +220,10 @@ class DurableLabeler(LockedFolder):
     def _parameters(self) -> dict[str, str]:
         given = public_parameters(self._model)
         given["estimator"] = estimator_string(self._model.estimator)
-        return {name: part for name, part in given.items() if name not in FREE}
+        return {name: part for name, part in given.items() if name not in MAY_DIFFER}
 
     def _check_same_rows(self, X: Any, y: Any, ids: Any) -> None:
-        # a clone, as the checks leave their marks on it
+        # a clone, as the checks set attributes on it
         probe = clone(self._model)
         rows = checked_rows(probe, X, y, ids)
         planned = plan_labeler(probe, len(rows), rows.classes)
@@ -233,12 +233,12 @@ class DurableLabeler(LockedFolder):
         if digest != self._private_fit["rows"]:
             raise ValueError(
                 "X, y and ids must be those that the teachers in the folder were "
-                "trained on; begin a labeler in another folder for others, which is "
-                "charged anew."
+                "trained on; start a labeler in another folder for others, which is "
+                "charged again."
             )
 
     def _check_fit(self, entry: Entry | None, planned: LabelerPlan, rows: Rows) -> None:
-        """Refuse what a charge that stands is not for, or what cannot be kept."""
+        """Raise where an earlier charge had another plan; classes must be saved."""
         if entry is not None and entry.event != planned.event:
             raise ValueError(
                 "X and y must have as many rows, and labels of the same classes, as "
@@ -248,11 +248,11 @@ class DurableLabeler(LockedFolder):
             dumped(_listed(rows.classes))
         except TypeError:
             raise ValueError(
-                "classes must be texts, numbers or truth values to be kept in a folder."
+                "classes must be strings, numbers or booleans to be saved in a folder."
             ) from None
 
     def _keep_fit(self, state: LabelerState, rows: Rows) -> None:
-        """Write a labeler before its first question; it is shown after this."""
+        """Save a labeler before its first query."""
         classes = rows.classes
         self._private_fit = {
             "n_rows": len(rows),
@@ -263,15 +263,15 @@ class DurableLabeler(LockedFolder):
         self._write(state, [])
 
     def _keep(self, state: LabelerState, answers: list[VoteAnswer]) -> None:
-        """Write answers that no one has seen; they are shown after this."""
+        """Save answers before they are returned."""
         if answers:
             self._write(state, [*self._model._answers, *answers])
 
     def _write(self, state: LabelerState, answers: list[VoteAnswer]) -> None:
-        before = self.n_asked // PIECE
-        for piece in range(before, len(answers) // PIECE):
+        before = self.n_asked // ANSWERS_PER_FILE
+        for piece in range(before, len(answers) // ANSWERS_PER_FILE):
             # [ensemble:pieces] before the record that counts on them
-            own = answers[piece * PIECE : (piece + 1) * PIECE]
+            own = answers[piece * ANSWERS_PER_FILE : (piece + 1) * ANSWERS_PER_FILE]
             placed(self._piece(piece), dumped(arrays_of(own)))
         assert self.identity is not None  # begun before the fit
         self._write_record(
@@ -281,7 +281,9 @@ class DurableLabeler(LockedFolder):
             **self._facts(state.planned),
             **self._private_fit,
             digest=state._private_digest,
-            answers=arrays_of(answers[len(answers) // PIECE * PIECE :]),
+            answers=arrays_of(
+                answers[len(answers) // ANSWERS_PER_FILE * ANSWERS_PER_FILE :]
+            ),
             state=state._private_state,
         )
         self._private_shown = state
@@ -303,7 +305,7 @@ class DurableLabeler(LockedFolder):
             verbose=labeler.verbose,
         )
         n_asked = found["n_steps"] - 1
-        answers = self._from_pieces(n_asked // PIECE)
+        answers = self._from_pieces(n_asked // ANSWERS_PER_FILE)
         with self._damage_rejected():
             answers += answers_of(found["answers"])
             if len(answers) != n_asked:
@@ -329,7 +331,7 @@ class DurableLabeler(LockedFolder):
             return np.array(found["classes"], dtype=found["class_type"])
 
     def _from_pieces(self, n_pieces: int) -> list[VoteAnswer]:
-        """Return the answers that are in files of their own."""
+        """Return the answers that are in separate files."""
         answers: list[VoteAnswer] = []
         for piece in range(n_pieces):
             try:
@@ -344,23 +346,25 @@ def _listed(classes: Any) -> tuple[Any, ...] | None:
 
 
 def arrays_of(answers: Sequence[VoteAnswer]) -> dict[str, Any]:
-    """Return answers as arrays, which can be written."""
-    told = [not isinstance(answer.value, NoAnswer) for answer in answers]
+    """Return answers as arrays, which can be saved."""
+    released = [not isinstance(answer.value, NoAnswer) for answer in answers]
     votes = [answer.votes for answer in answers if answer.votes is not None]
-    values = [a.value if t else 0 for a, t in zip(answers, told, strict=True)]
+    values = [a.value if r else 0 for a, r in zip(answers, released, strict=True)]
     return {
-        "told": np.array(told, dtype=bool),
+        "released": np.array(released, dtype=bool),
         "values": np.array(values),
         "votes": np.array(votes) if votes else None,
     }
 
 
 def answers_of(found: dict[str, Any]) -> list[VoteAnswer]:
-    """Return the answers that `arrays_of` has made arrays of."""
+    """Return the answers that `arrays_of` converted."""
     votes = iter(() if found["votes"] is None else found["votes"])
     answers = []
-    for told, value in zip(found["told"], found["values"].tolist(), strict=True):
-        if told:
+    for released, value in zip(
+        found["released"], found["values"].tolist(), strict=True
+    ):
+        if released:
             answers.append(VoteAnswer(value, next(votes, None)))
         else:
             answers.append(VoteAnswer(NO_ANSWER))

@@ -1,4 +1,4 @@
-"""Any learner as many teachers, whose votes answer public questions privately."""
+"""Private labels for public rows by the votes of teachers (PATE), for any learner."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ from tacit.privacy import Ledger
 
 __all__ = ["PrivateLabeler"]
 
-# What answers questions, which no copy has
+# What answers queries, which no copy has
 _NOT_COPIED = ("_private_labeler_state", "_holder")
 NOT_FITTED = "This PrivateLabeler is not fitted yet; call fit first."
 
 
 class PrivateLabeler(ExplicitSeed, BaseEstimator):
-    """Answer public questions by the votes of teachers that each saw other rows.
+    """Differentially private labels for public rows, by votes of teachers (PATE).
 
     Parameters
     ----------
     estimator
-        Any scikit-learn classifier or regressor; it is cloned, and not fitted itself.
+        Any scikit-learn classifier or regressor; it is cloned.
     n_teachers
-        Number of teachers, each trained on rows of its own, at most the rows that are
-        planned for; ``"auto"`` chooses it from public facts.
+        Number of teachers, each trained on disjoint rows; at most the number of rows
+        planned for. ``"auto"`` chooses it from public facts.
     epsilon
         Privacy budget of all answers together.
     delta
@@ -68,21 +68,23 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         classes, ``"mean"`` or ``"median"`` for numbers; ``"auto"`` is ``"gnmax"`` for
         classifiers and ``"mean"`` for regressors.
     classes
-        Public labels of a classifier; None takes them from ``y``, which tells them.
+        Public labels of a classifier; None takes them from ``y``, which reveals them.
     y_range
         Lowest and highest target of a regressor, set without the data.
     n_queries
-        Questions to plan for. Mechanisms with noise on every answer end after them.
+        Number of queries to plan for. Mechanisms with noise on every answer end after
+        them.
     max_refusals
-        Questions that may get no answer, where a mechanism refuses some; the next that
-        gets none ends it. None for a rule from public facts.
+        Queries that may stay without an answer, for mechanisms that withhold some; one
+        more ends the labeler. None for a rule from public facts.
     max_answers
-        Questions that get an answer, for ``"confident_gnmax"``; None for such a rule.
+        Queries that get an answer, for ``"confident_gnmax"``; None for such a rule.
     agreement
-        Share of the teachers expected to vote alike; public, for planning alone.
+        Fraction of the teachers expected to vote alike; public, and used for planning
+        only.
     private
-        ``"rows"``; or ``"labels"``, which protects labels alone and takes the features
-        of all rows as public.
+        ``"rows"``; or ``"labels"``, which protects the labels only and treats the
+        features of all rows as public.
     neighbors
         ``"replace_one"``, where the number of rows is public, or
         ``"add_or_remove_one"``.
@@ -90,16 +92,17 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         Public guess of the number of rows to plan for; None for the number itself
         where it is public, and else for the number that delta suggests.
     n_jobs
-        Processes that train teachers and let them vote, as in scikit-learn.
+        Number of processes for training and voting, as in scikit-learn.
     teacher_folder
-        Empty or new folder to keep teachers in, rather than in memory. It is secret.
+        Empty or new folder to store the teachers in, rather than in memory. It is
+        secret.
     noise
         ``"grid"`` or ``"float"``.
     random_state
         A `tacit.Seed` fixes the noise, for tests only. Otherwise noise comes from the
         operating system.
     verbose
-        Whether to show bars of public counts.
+        Whether to show progress bars, which count public numbers.
 
     Attributes
     ----------
@@ -108,29 +111,30 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
     labels_
         All answers so far, as `Labels`.
     n_asked_
-        Questions so far.
+        Number of queries so far.
     n_teachers_
         Number of teachers.
     privacy_
-        Promise, charge and assumptions.
+        Guarantee, charge and assumptions, as a `tacit.privacy.PrivacyReport`.
     remaining_
-        How much may still be asked; it follows from answers that were released. With
-        ``max_refusals=5`` six refusals at first, the last of which ends it.
+        Remaining queries, a function of released answers. With ``max_refusals=5`` there
+        are six withheld answers at first, the last of which ends the labeler.
 
     Notes
     -----
-    **Guarantee.** All answers together, to questions that may depend on earlier
-    answers, are (epsilon, delta)-private: a row reaches one teacher, which has one vote
-    in each question (Papernot et al. 2017 [1]_; Bassily, Thakkar and Thakurta 2018
-    [2]_), and the mechanism covers any change of one vote in all questions. One charge
-    is made before a teacher is trained. The learner may be anything that is a function
-    of its rows and its seed; where it fails, its vote is a public default. Questions
-    are public. See the page on labelers of the guarantees.
+    **Guarantee.** All answers together, to queries that may depend on earlier answers,
+    are (epsilon, delta)-private: a row reaches one teacher, which has one vote in each
+    query (Papernot et al. 2017 [1]_; Bassily, Thakkar and Thakurta 2018 [2]_), and the
+    mechanism covers any change of one vote in all queries. One charge is made before a
+    teacher is trained. The learner may be any function of its rows and its seed; where
+    it fails, its vote is a public default. Queries are public. See the page on labelers
+    among the guarantees.
 
-    Noise is keyed by a secret, by the rows, and by all questions and votes so far: the
-    same questions in the same order meet the same noise, one by one or in a batch.
-    Copies and pickles hold what was released and cannot answer; one thread of one
-    process asks. `DurableLabeler` keeps a labeler that survives its process.
+    Noise is keyed by a secret, by the rows, and by all queries and votes so far: the
+    same queries in the same order get the same noise, one by one or in a batch. Copies
+    and pickles contain the released answers and cannot answer further queries; a
+    labeler serves one thread of one process. `DurableLabeler` keeps a labeler that
+    survives its process.
 
     References
     ----------
@@ -214,9 +218,9 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
     def fit(self, X, y, *, ids=None, ledger: Ledger | None = None):
         """Charge for all answers, and train the teachers.
 
-        Values that a learner may not like are left to it: after the charge, a teacher
-        that fails votes a public default. What is no label, or no finite target, is
-        refused before.
+        Features are checked by the learner only: a teacher that fails after the charge
+        votes a public default. Invalid labels and targets that are not finite are
+        rejected before the charge.
 
         Parameters
         ----------
@@ -225,19 +229,19 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         y
             Labels, all among the classes, or targets.
         ids
-            Who each row is of, under ``neighbors="add_or_remove_one"`` alone: rows with
-            the same id reach the same teacher, and are protected together.
+            The person each row belongs to, for ``neighbors="add_or_remove_one"`` only:
+            rows with the same id reach the same teacher, and are protected together.
         ledger
-            Account of the data set to charge; None opens one for this fit alone.
+            Account of the data set to charge; None opens one for this fit only.
         """
         return self._fit(X, y, ids, ledger)
 
     def label(self, X) -> Labels:
-        """Answer public questions in the order of their rows.
+        """Label public rows, in their order.
 
-        Where nothing is left in the middle, the rows after that are not asked. They
-        have no label, and neither have rows without a private answer: both are NaN or
-        None in ``values``, and true in ``missing``, of the `Labels` that are returned.
+        Rows that come after the last query are not queried. They have no label, and
+        neither have rows without a private answer: both are NaN or None in ``values``,
+        and true in ``missing``, of the `Labels` that are returned.
 
         Parameters
         ----------
@@ -247,26 +251,26 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         return self._query(as_rows(X))
 
     def answer(self, x):
-        """Answer one public question, in almost the time that `label` takes for many.
+        """Label one public row. `label` takes hardly longer for many rows.
 
         Returns a label or number, or `tacit.mechanisms.NO_ANSWER`.
 
         Parameters
         ----------
         x
-            Features of one row, alone or as a table of one.
+            Features of one row, as a vector or as a table of one row.
         """
         return self._query(one_row(x))[0]
 
     @property
     def labels_(self):
-        """All answers so far, in the order of the questions."""
+        """All answers so far, in the order of the queries."""
         if not hasattr(self, "_answers"):
             raise NotFittedError(NOT_FITTED)
         return self._collected(self._answers, len(self._answers))
 
     def _fit(self, X, y, ids, ledger, *, start=None, holder=None):
-        """Charge, train and show; a durable labeler has its own ``start``."""
+        """Charge, train and publish; a durable labeler has its own ``start``."""
         with self._alone(holder):
             check_parameters(self)
             if start is None:
@@ -306,12 +310,12 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
 
     @property
     def _charge(self):
-        """What the charge of a fit is called."""
+        """Label of the charge of a fit."""
         only = " (labels only)" if self.private == "labels" else ""
         return type(self).__name__ + only
 
     def _begin(self, state, classes):
-        """Show a labeler before its first question."""
+        """Publish a labeler before its first query."""
         vars(self).pop("classes_", None)
         if classes is not None:
             self.classes_ = classes
@@ -323,14 +327,14 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         self._show(state, [])
 
     def _query(self, table, *, holder=None, keep=None):
-        """Answer questions, which are shown after they were kept."""
+        """Answer queries; answers are saved before they are returned."""
         with self._alone(holder):
             before = self._ready()
             n_rows = checked_queries(self, table)
             if n_rows and before.remaining.ended:
                 raise ValueError(
-                    f"{type(self).__name__} has answered all that was paid for; fit a "
-                    "new one for more, which is charged anew."
+                    f"{type(self).__name__} has answered all queries that were "
+                    "charged; fit a new one for more, which is charged again."
                 )
             after, answers = answer_queries(before, table)
             if keep is not None:
@@ -349,37 +353,37 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         self._answers = [*self._answers, *answers]
 
     def _ready(self):
-        """Return where the labeler stands, or refuse to go on."""
+        """Return the state of the labeler, or raise where it cannot answer."""
         state = vars(self).get("_private_labeler_state")
         if state is None:
             if hasattr(self, "n_asked_"):
                 raise ValueError(
-                    "This copy of a labeler holds the answers so far and cannot give "
-                    "more; ask the original, or keep labelers with DurableLabeler."
+                    "This copy of a labeler contains the answers so far and cannot "
+                    "give more; use the original, or keep labelers with DurableLabeler."
                 )
             raise NotFittedError(NOT_FITTED)
         if state.process != os.getpid():
             raise ValueError(
-                "This labeler belongs to the process that fitted it, and answers there "
-                "alone; keep labelers that change processes with DurableLabeler."
+                "This labeler belongs to the process that fitted it, and answers only "
+                "there; keep labelers that change processes with DurableLabeler."
             )
         for name, value in self._begun_with.items():
             now = getattr(self, name)
             if now is not value and repr(now) != repr(value):
                 raise ValueError(
-                    f"{name} was changed after the fit; fit anew, which is charged "
-                    "anew."
+                    f"{name} was changed after the fit; fit again, which is charged "
+                    "again."
                 )
         return state
 
     @contextmanager
     def _alone(self, holder=None):
-        """Let one caller at a time go on, and leave all as it was where it fails."""
+        """Admit one caller at a time, and restore the state where it fails."""
         with alone(self), all_or_nothing(self):
             if vars(self).get("_holder") is not holder:
                 raise ValueError(
-                    "This labeler is held by a DurableLabeler; ask that one, or close "
-                    "it and begin anew with a clone."
+                    "This labeler is used by a DurableLabeler; query that one, or "
+                    "close it and start with a clone."
                 )
             yield
 
@@ -389,7 +393,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         return {key: part for key, part in state.items() if key not in _NOT_COPIED}
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn that rows may be what the learner takes."""
+        """Accept the same rows as the learner."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         declared = declared_input(self.estimator)

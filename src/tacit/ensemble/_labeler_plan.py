@@ -1,4 +1,4 @@
-"""What a labeler will do, from its parameters and public facts alone."""
+"""The plan of a labeler, from its parameters and public facts."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ __all__ = [
     "voting_of",
 ]
 
+# These sentences are part of the plan whose repr keys the noise, so that other words
+# would give other noise for a seed
 LABELS_ONLY = "protects labels alone: the features of all rows are taken as public"
 CLASSES_GIVEN = "the set of labels is public (taken from y; give classes=)"
 FEWER = "take fewer teachers, or give the rows that you expect as expected_rows"
@@ -65,22 +67,22 @@ LEARNER = "the learner is a function of its rows and its seed, and keeps nothing
 
 @dataclass(frozen=True)
 class LabelerPlan(PlainNumbers):
-    """What a labeler will do and spend, before any row is read.
+    """Plan of a labeler: teachers, noise and event, fixed before any row is read.
 
     Parameters
     ----------
     budget
-        What all answers together promise.
+        Guarantee of all answers together.
     n_teachers
-        Teachers, each with rows of its own.
+        Number of teachers, each with disjoint rows.
     mechanism_name
         Name of the mechanism.
     mechanism
-        What answers a question from their votes, with its noise levels.
+        Mechanism that answers a query from their votes, with its noise levels.
     n_rows
-        Rows that were planned for: public, or a public guess.
+        Number of rows planned for: public, or a public guess.
     assumptions
-        What the promise rests on, in words.
+        Assumptions of the guarantee, as sentences.
     """
 
     budget: Budget
@@ -92,7 +94,7 @@ class LabelerPlan(PlainNumbers):
 
     @property
     def event(self) -> Event:
-        """What the ledger is charged, once, before the teachers are trained."""
+        """Event that the ledger is charged, once, before the teachers are trained."""
         return self.mechanism.event
 
     @property
@@ -102,9 +104,9 @@ class LabelerPlan(PlainNumbers):
 
     @property
     def n_votes(self) -> int | None:
-        """Noisy numbers that come with an answer, as `Labels.votes`; None for none."""
-        told = self.mechanism.releases_votes
-        return getattr(self.mechanism, "n_classes", 1) if told else None
+        """Number of noisy votes per answer, as in `Labels.votes`."""
+        released = self.mechanism.releases_votes
+        return getattr(self.mechanism, "n_classes", 1) if released else None
 
     def __str__(self) -> str:
         budget = self.budget
@@ -123,7 +125,7 @@ class LabelerPlan(PlainNumbers):
         Parameters
         ----------
         n_queries
-            Questions that will be asked.
+            Number of queries.
         agreement
             As for `plan_teachers`; numbers need none.
         """
@@ -155,17 +157,17 @@ def is_automatic(labeler: Any) -> bool:
 
 
 def least_rows(labeler: Any) -> int:
-    """Return the fewest rows that are fitted, where their number is public."""
+    """Return the minimum number of rows, where their number is public."""
     return 2 if has_public_row_count(labeler) else 0
 
 
 def declared_input(estimator: Any) -> Any:
-    """Return what a learner of scikit-learn says it takes, or None.
+    """Return the input tags of a learner of scikit-learn, or None.
 
-    Others may declare too little, and those made of parts often do.
+    Other learners may declare too little, and composite ones often do.
     """
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
-        return None  # no learner, which is refused elsewhere
+        return None  # no learner, which is rejected elsewhere
     parts = estimator.get_params(deep=True).values()
     own = type(estimator).__module__.startswith("sklearn.")
     made_of_parts = any(
@@ -174,8 +176,8 @@ def declared_input(estimator: Any) -> Any:
     if not own or made_of_parts:
         return None
     declared = get_tags(estimator).input_tags
-    # boosting takes columns of categories by this, and its tags do not say so; others
-    # that are called categorical take whole numbers
+    # boosting takes categorical columns, which its tags do not declare; others that are
+    # called categorical take integers
     declared.categorical = (
         getattr(estimator, "categorical_features", None) == "from_dtype"
     )
@@ -183,7 +185,7 @@ def declared_input(estimator: Any) -> Any:
 
 
 def check_parameters(labeler: Any) -> None:
-    """Refuse parameters that do not go together, whatever the rows are."""
+    """Check parameters, also against each other; reads no rows."""
     check_learner("estimator", labeler.estimator)
     one_of(("rows", "labels"), private=labeler.private)
     if labeler.private == "labels" and not has_public_row_count(labeler):
@@ -204,7 +206,7 @@ def check_parameters(labeler: Any) -> None:
 
 
 def new_folder(folder: Any) -> Path | None:
-    """Return the path of a folder for teachers, if any, in which there is nothing."""
+    """Return the path of an empty folder for teachers, if one is given."""
     if folder is None:
         return None
     path = folder_path(folder, "teacher_folder")
@@ -217,7 +219,7 @@ def new_folder(folder: Any) -> Path | None:
 
 
 def check_learner(name: str, learner: Any) -> None:
-    """Refuse what is no classifier or regressor that can be cloned."""
+    """Raise unless this is a classifier or regressor that can be cloned."""
     if isinstance(learner, type) or not all(
         callable(getattr(learner, method, None))
         for method in ("fit", "predict", "get_params")
@@ -227,9 +229,9 @@ def check_learner(name: str, learner: Any) -> None:
             f"{name} must be a classifier or regressor with fit and predict, such as "
             f"LogisticRegression(), got {kind.__name__}."
         )
-    copy = clone(learner)  # or refused here, in scikit-learn's words
+    copy = clone(learner)  # may raise scikit-learn's own message
     for part in (copy, *copy.get_params(deep=True).values()):
-        # what is no learner of scikit-learn has no such list
+        # learners of other libraries have no such list
         if isinstance(part, type) or not hasattr(part, "_parameter_constraints"):
             continue
         try:
@@ -241,7 +243,7 @@ def check_learner(name: str, learner: Any) -> None:
 
 
 def _check_kinds(labeler: Any) -> None:
-    """Refuse classes for numbers, and numbers for classes."""
+    """Check that mechanism, classes and range fit the kind of learner."""
     numbers = is_regressor(labeler.estimator)
     kind, names = (
         ("a regressor", NUMBER_VOTES) if numbers else ("a classifier", CLASS_VOTES)
@@ -322,7 +324,7 @@ def plan_labeler(labeler: Any, n_rows: int, classes: Any) -> LabelerPlan:
 
 
 def _query_limits(mechanism: VoteMechanism) -> str:
-    """Return how many questions a mechanism answers, in words."""
+    """Return how many queries a mechanism answers, as an assumption."""
     names = ("n_queries", "max_refusals", "max_answers")
     queries, refusals, answers = (getattr(mechanism, name, None) for name in names)
     limit = "any number of" if queries is None else f"up to {queries:,}"
@@ -333,23 +335,22 @@ def _query_limits(mechanism: VoteMechanism) -> str:
     return f"{limit} questions"
 
 
-# By the rule for n_teachers="auto": rows that a teacher has at least, of labels and of
-# numbers, and the error of numbers, as a part of their range
+# For n_teachers="auto": fewest rows per teacher, of classifiers and of regressors, and
+# the error of numbers as a fraction of their range
 AUTO_ROWS, AUTO_NUMBER_ROWS = 10, 5
 
 
 AUTO_ERROR = 0.03
 
 
-# The most teachers that are compared: more take long to plan for, and much longer to
-# train
+# Most teachers that are compared: more take long to plan for, and much longer to train
 MOST_TEACHERS = 10**6
 
 
 def check_teacher_count(
     n_teachers: int, n_rows: int, instead: str = "take fewer teachers"
 ) -> None:
-    """Refuse more teachers than rows that are planned for, which are public."""
+    """Raise where there are more teachers than rows planned for, which are public."""
     if n_teachers > n_rows:
         raise PlanError(
             f"n_teachers must be at most the {n_rows} rows that are planned for, got "
@@ -372,20 +373,21 @@ def auto_teachers(n_rows: int, budget: Budget, mechanism: str, **facts: Any) -> 
     n_rows
         Rows of all teachers, or a public guess.
     budget
-        What all questions together may spend.
+        Budget of all queries together.
     mechanism
-        Its name.
+        Name of the mechanism.
     **facts
-        Those of `tacit.mechanisms.VoteTerms`, but for the number of teachers.
+        Those of ``VoteTerms``, except the number of teachers.
 
     Notes
     -----
-    **Bound.** A rule of thumb, on which no privacy rests: the fewest teachers whose
-    answers are hardly touched by noise. On a question with the agreement hoped for, 99
-    of 100 answers are right (of all questions, for stable votes, which answer rightly
-    or not at all); or the noise on a number is 3 percent of its range. Where that
-    leaves a teacher fewer than 10 rows, 5 for numbers, or where refusals are not
-    limited and more teachers allow for more of them, as many teachers as have so many.
+    **Bound.** A rule of thumb, which privacy does not rest on: the fewest teachers
+    whose answers are hardly changed by noise. On a query with the expected agreement,
+    99 of 100 answers are right (of all queries, for stable votes, which answer
+    correctly or not at all); or the noise on a number is 3 percent of its range.
+    Teachers get at least 10 rows, 5 for numbers; where the number of withheld answers
+    is not limited, more teachers allow for more of them, and there are as many as that
+    leaves.
     """
     at_least(1, n_rows=n_rows)
     rows = AUTO_NUMBER_ROWS if mechanism in NUMBER_VOTES else AUTO_ROWS
@@ -400,10 +402,10 @@ def auto_teachers(n_rows: int, budget: Budget, mechanism: str, **facts: Any) -> 
         if terms.y_range is not None:
             width = terms.y_range[1] - terms.y_range[0]
             return votes.error(n_teachers, width / 20) <= AUTO_ERROR * width
-        law = VoteDistribution(
+        distribution = VoteDistribution(
             n_teachers, terms.agreement, max(2, terms.n_classes or 2)
         )
-        one = votes.outcome(((1.0, law),))
+        one = votes.outcome(((1.0, distribution),))
         return (one.right if sparse else one.accuracy) >= 1 - FAILURE
 
     return 1 + bisect_left(range(1, most), True, key=enough)

@@ -1,4 +1,4 @@
-"""How many teachers, and what to expect of them, before there is any data."""
+"""Number of teachers and their expected answers, before there is any data."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from tacit.privacy import Budget, Neighbors
 
 __all__ = ["compare_mechanisms", "plan_teachers"]
 
-# What a plan is made for at most: more take long to plan for
+# Limits of a plan: more take long to plan for
 MOST_ROWS, MOST_QUERIES = 10**12, 10**7
-# Numbers of teachers that are compared in the end grow by this factor
+# Growth factor of the numbers of teachers that are compared last
 STEP = 1.1
-# The fewest teachers that come within this of the best are chosen
+# Fraction of the best accuracy with which fewer teachers are chosen
 CLOSE = 0.99
-# Only there to compare with, so that no comparison has it unless it is named
-NAMED_ALONE = ("published",)
+# For comparison, and only where it is named
+ONLY_IF_NAMED = ("published",)
 
 
 def plan_teachers(
@@ -60,51 +60,51 @@ def plan_teachers(
     max_answers: int | None = None,
     neighbors: str = "replace_one",
 ) -> TeacherPlan:
-    """Say how many teachers to train and what to expect of them, without data.
+    """Plan the number of teachers and their noise from public facts.
 
     Parameters
     ----------
     n_rows
-        Rows of all teachers, or a public guess.
+        Number of rows of all teachers, or a public guess.
     n_queries
-        Questions to plan for.
+        Number of queries to plan for.
     epsilon
-        What all questions together may spend.
+        Privacy budget of all queries together.
     delta
-        Its probability of failure.
+        Probability with which the bound may fail.
     agreement
-        Probability that a teacher gives the label which is most likely for a
-        question: a number; pairs of a share of the questions and the agreement on
-        them, since refusals come from questions that are hard; or a function of the
-        rows of a teacher that returns either.
+        Probability that a teacher gives the most likely label of a query: a number;
+        pairs of a fraction of the queries and the agreement on them, since hard queries
+        are those without an answer; or a function of the rows of a teacher that returns
+        either.
     n_classes
-        Number of labels. Votes for the others are taken as spread evenly; 2 is the
+        Number of labels. Votes for the others are modelled as spread evenly; 2 is the
         worst case, where all of them are for one.
     y_range
-        Least and largest number, for teachers that predict numbers.
+        Lowest and highest number, for teachers that predict numbers.
     spread
-        Deviation of the teachers' numbers for one question, as a part of the range;
-        the error of a median depends on it.
+        Standard deviation of the teachers' numbers for one query, as a fraction of the
+        range; the error of a median depends on it.
     mechanism
         Name of a mechanism; ``"auto"`` for noisy votes, ``"gnmax"``, or for the mean
         of numbers.
     n_teachers
-        Number of teachers. None for the fewest whose answers are right almost as
-        often as any number's, within one percent; for numbers, that of
-        ``n_teachers="auto"``. No more than rows.
+        Number of teachers, at most the rows. None for the fewest whose answers are
+        right almost as often as with any number, within one percent; for numbers, that
+        of ``n_teachers="auto"``.
     max_refusals
-        As in `tacit.mechanisms.VoteTerms`.
+        As for `PrivateLabeler`.
     max_answers
-        As in `tacit.mechanisms.VoteTerms`.
+        As for `PrivateLabeler`.
     neighbors
         ``"replace_one"`` or ``"add_or_remove_one"``.
 
     Notes
     -----
-    **Bound.** Expectations in the model of `TeacherPlan`: votes are binomial, noise has
-    the law of the mechanism itself, and refusals that share a threshold share its
-    noise. Where there are several thresholds, runs between refusals are taken to have
-    their mean length.
+    **Bound.** Expectations in the model of ``TeacherPlan``: votes are binomial, noise
+    has the distribution of the mechanism itself, and queries that share a threshold
+    share its noise. Where there are several thresholds, runs between withheld answers
+    are taken to have their mean length.
     """
     at_least(1, n_rows=n_rows, n_queries=n_queries)
     at_most(MOST_ROWS, n_rows=n_rows)
@@ -146,10 +146,10 @@ def compare_mechanisms(
     n_rows, n_queries, epsilon, delta
         As for `plan_teachers`.
     mechanisms
-        Names of mechanisms; None for all that fit, but for ``"published"``, which is
-        there to compare with.
+        Names of mechanisms; None for all that fit, except ``"published"``, which serves
+        comparison.
     **facts
-        As for `plan_teachers`, but for ``mechanism``.
+        As for `plan_teachers`, except ``mechanism``.
 
     Notes
     -----
@@ -158,7 +158,7 @@ def compare_mechanisms(
     if mechanisms is None:
         numbers = facts.get("y_range") is not None
         names = NUMBER_VOTES if numbers else CLASS_VOTES
-        mechanisms = [name for name in names if name not in NAMED_ALONE]
+        mechanisms = [name for name in names if name not in ONLY_IF_NAMED]
     found = []
     for name in mechanisms:
         try:
@@ -176,7 +176,7 @@ def compare_mechanisms(
 
 @dataclass(frozen=True)
 class _Setting:
-    """Public facts, for any mechanism and number of teachers."""
+    """Public facts for any mechanism and number of teachers."""
 
     n_rows: int
     budget: Budget
@@ -189,7 +189,7 @@ class _Setting:
     max_answers: int | None
 
     def planned(self, name: str, n_teachers: int | None) -> TeacherPlan:
-        """Return the plan, for the best number of teachers if none is given."""
+        """Return the plan, with the best number of teachers unless one is given."""
         if n_teachers is not None:
             return self._plan(name, n_teachers)
         if self.y_range is not None:
@@ -197,14 +197,14 @@ class _Setting:
             return self._plan(
                 name, auto_teachers(self.n_rows, self.budget, name, **facts)
             )
-        # doublings first, then numbers between the last two that matter
+        # doublings first, then numbers near the best of them
         found = self._plans(name, _numbers(1, min(self.n_rows, MOST_TEACHERS), 2.0))
         n_teachers = _fewest(found).n_teachers
         found |= self._plans(name, _numbers(max(1, n_teachers // 2), n_teachers, STEP))
         return _fewest(found)
 
     def _plans(self, name: str, numbers: list[int]) -> dict[int, TeacherPlan]:
-        """Return plans by number of teachers, where there are any."""
+        """Return plans by number of teachers, where a plan exists."""
         found: dict[int, TeacherPlan] = {}
         for n_teachers in numbers:
             try:
@@ -225,8 +225,8 @@ class _Setting:
                 "n_classes": self.n_classes,
                 "max_refusals": self.max_refusals,
                 "max_answers": self.max_answers,
-                # that of the questions which are to be answered
-                "agreement": max(value for share, value in groups if share > 0),
+                # that of the queries which are to be answered
+                "agreement": max(value for part, value in groups if part > 0),
             }
         terms = VoteTerms(n_teachers, self.n_queries, **facts)
         votes = vote_mechanism(name, self.budget, terms)
@@ -250,6 +250,6 @@ def _fewest(plans: dict[int, TeacherPlan]) -> TeacherPlan:
 
 
 def _numbers(low: int, high: int, factor: float) -> list[int]:
-    """Return numbers from one to the other that grow by about a factor."""
+    """Return integers from ``low`` to ``high`` that grow by about a factor."""
     steps = ceil(log(high / low) / log(factor)) + 1
     return sorted({int(n) for n in np.rint(np.geomspace(low, high, steps))})

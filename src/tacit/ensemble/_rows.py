@@ -50,10 +50,10 @@ __all__ = [
 
 
 def as_rows(X: Any) -> Any:
-    """Return rows that can be taken by their places, as an array, table or CSR.
+    """Return rows that can be indexed, as an array, table or CSR matrix.
 
-    Types of columns are the caller's. A list has none, and one text in it would make
-    texts of all other rows to numpy, so that lists must hold numbers.
+    Types of columns are the caller's. Lists must hold numbers, as NumPy would turn all
+    rows into strings for the sake of one.
     """
     if sparse.issparse(X):
         return canonical(X)
@@ -64,12 +64,12 @@ def as_rows(X: Any) -> Any:
     if hasattr(X, "shape"):
         return np.asarray(X)
     cells = listed(X)
-    # the shape is refused elsewhere, in words of its own
+    # other shapes are rejected elsewhere, with their own message
     return checked_values(cells, finite=False) if cells.ndim == 2 else cells
 
 
 def one_row(x: Any) -> Any:
-    """Return one question as a table of one row, or refuse more."""
+    """Return one query as a table of one row."""
     if hasattr(x, "iloc") and x.ndim == 1:
         # a row of a data frame is a column of objects, and has lost their types
         x = x.to_frame().T.infer_objects()
@@ -81,19 +81,19 @@ def one_row(x: Any) -> Any:
     table = as_rows(x)
     if len(table.shape) == 2 and table.shape[0] != 1:
         raise ValueError(
-            f"x must be one row, got {table.shape[0]}; ask several with label."
+            f"x must be one row, got {table.shape[0]}; use label for several."
         )
     return table
 
 
-# Where texts become numbers: each teacher learns how by its own rows
+# Where strings become numbers: each teacher learns the encoding from its own rows
 WITHIN = "within estimator, such as by a Pipeline with a OneHotEncoder"
 PEOPLE = "rows with the same id are of one person, and protected together"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows:
-    """Rows to learn from, and the public classes; None for numbers."""
+    """Private rows to learn from, and the public classes; None for numbers."""
 
     _private_X: Any
     _private_y: Any
@@ -105,11 +105,11 @@ class Rows:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a promise for these rows rests on besides the plan, in words."""
+        """What the guarantee rests on besides the plan."""
         return () if self._private_ids is None else (PEOPLE,)
 
     def learnable(self, labeler: Any) -> Rows:
-        """Return rows with targets that teachers learn, or refuse what is none."""
+        """Return rows with valid targets, clipped to the public range."""
         check_declared_input(labeler.estimator, self._private_X)
         if self.classes is None:
             low, high = public_range(labeler.y_range)
@@ -120,11 +120,11 @@ class Rows:
         return replace(self, _private_y=self.classes[codes])
 
     def digest(self, planned: LabelerPlan, estimator: Any, key: bytes) -> bytes:
-        """Return what all noise is keyed by besides the key and the questions.
+        """Return the digest that keys all noise, with the key and the queries.
 
-        Other rows, learners or plans meet other noise, also under a key that was used
-        before. Cells that are not told apart for certain are refused where chunks are
-        by what rows hold.
+        Other rows, learners or plans get other noise, also under a key that was used
+        before. Cells of unknown types are rejected where chunks depend on the contents
+        of rows.
         """
         found = sha256((fingerprint(planned) + estimator_string(estimator)).encode())
         counted = planned.budget.neighbors is Neighbors.REPLACE_ONE
@@ -146,9 +146,9 @@ def takes_sparse(estimator: Any) -> bool:
 
 
 def check_declared_input(estimator: Any, X: Any) -> None:
-    """Refuse what a learner says that it does not take.
+    """Raise where a learner declares that it does not take such rows.
 
-    It would fail on whole chunks or batches, and all teachers vote the default.
+    It would fail on whole chunks or batches, and all teachers would vote the default.
     """
     declared = declared_input(estimator)
     if declared is None or declared.string:
@@ -162,7 +162,7 @@ def check_declared_input(estimator: Any, X: Any) -> None:
 
 
 def checked_queries(labeler: Any, table: Any) -> int:
-    """Return the number of public rows, of columns and kinds that are right."""
+    """Return the number of public rows, whose columns and types are checked."""
     n_rows, _ = checked_shape(
         labeler,
         table,
@@ -175,7 +175,7 @@ def checked_queries(labeler: Any, table: Any) -> int:
 
 
 def checked_rows(labeler: Any, X: Any, y: Any, ids: Any) -> Rows:
-    """Return rows whose shapes and kinds are right; values are read for classes."""
+    """Return rows of checked shapes and types; values are read for classes only."""
     table = as_rows(X)
     n_rows, _ = checked_shape(
         labeler,
@@ -190,14 +190,14 @@ def checked_rows(labeler: Any, X: Any, y: Any, ids: Any) -> Rows:
 
 
 def teacher_seeds(planned: LabelerPlan, key: bytes) -> list[int]:
-    """Return a seed for each teacher, whatever the rows are."""
+    """Return a seed for each teacher, independent of the rows."""
     return random_seeds(planned.n_teachers, keyed_generator(key, "seeds"))
 
 
 def train_on(labeler: Any, rows: Rows, planned: LabelerPlan, start: FitStart) -> Any:
-    """Return the teachers. Which of them a row reaches, no other row can change."""
+    """Return trained teachers. No row changes which teacher another row reaches."""
     key = start._private_key
-    # [ensemble:chunks] by the key and the row alone
+    # [ensemble:chunks] by the key and the row only
     chunks = chunk_members(
         rows._private_X,
         rows._private_y,

@@ -1,4 +1,4 @@
-"""A regressor of vote shares, as a classifier."""
+"""Classifiers from regressors of vote fractions."""
 
 from __future__ import annotations
 
@@ -9,42 +9,43 @@ from sklearn.utils.validation import check_is_fitted
 
 __all__ = ["VoteClassifier", "offsets"]
 
-# Turns by which offsets are found; each is one look at the shares of the public rows
-TURNS = 100
+# Iterations for the offsets; each is one pass over the predicted vote fractions
+ITERATIONS = 100
 
 
 class VoteClassifier(ClassifierMixin, BaseEstimator):
-    """Predict the class to which a regressor gives the largest share of the votes.
+    """Classifier by the largest predicted fraction of the votes.
 
     Parameters
     ----------
     regressor
         A regressor that takes several targets; it is cloned.
     classes
-        Labels, in the order of the columns of the shares.
+        Labels, in the order of the columns of the vote fractions.
     balance
-        How much of the offsets is added, from 0 to 1.
+        Fraction of the offsets that is added, from 0 to 1.
 
     Attributes
     ----------
     classes_
         Labels.
     offsets_
-        What is added to each share before the largest is taken.
+        Offset of each predicted fraction, added before the largest is taken.
     regressor_
         The fitted regressor.
 
     Notes
     -----
-    **Guarantee.** A function of public rows and released votes, which costs nothing.
+    **Guarantee.** Post-processing of public rows and released votes, which costs no
+    budget.
 
-    A regressor that smooths much says nearly the same of all rows, and the class with
-    most votes in all would win everywhere. Offsets mend this: with them each class is
-    predicted as often as it is voted for on average, as in the class mass normalization
-    of Zhu, Ghahramani and Lafferty (2003 [1]_). That average is noisy too; as much of
-    it as noise explains is left out (James and Stein 1961 [2]_). Where teachers
-    disagree much, a rare class has more votes than it wins; a lower ``balance`` is
-    better then.
+    A regressor that smooths strongly predicts nearly the same for all rows, and the
+    class with most votes in total would win everywhere. Offsets correct this: with them
+    each class is predicted as often as it is voted for on average, as in the class mass
+    normalization of Zhu, Ghahramani and Lafferty (2003 [1]_). That average is noisy
+    too, and is shrunk by as much as noise explains (James and Stein 1961 [2]_). Where
+    teachers often disagree, a rare class has more votes than it wins; a lower
+    ``balance`` is better then.
 
     References
     ----------
@@ -67,9 +68,9 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         X
             Public rows.
         y
-            Shares of the votes, one column a class.
+            Fractions of the votes, one column per class.
         sample_weight
-            How much a row counts, for regressors that can tell; None for all alike.
+            Weight of each row, for regressors that take one; None for equal weights.
         """
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.regressor_ = clone(self.regressor).fit(X, y, **options)
@@ -84,18 +85,18 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Return the label with the largest share.
+        """Return the label with the largest fraction.
 
         Parameters
         ----------
         X
             Any rows.
         """
-        shares = self._shares(X)  # first, as it refuses what is not fitted
+        shares = self._shares(X)  # first, as it checks that there was a fit
         return self.classes_[shares.argmax(axis=1)]
 
     def predict_proba(self, X):
-        """Return shares with their offsets, none below zero, so that they sum to one.
+        """Return fractions with offsets, clipped at zero and scaled to sum to one.
 
         Parameters
         ----------
@@ -112,7 +113,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.regressor_.predict(X)) + self.offsets_
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn that rows may be what the regressor takes."""
+        """Accept the same rows as the regressor."""
         tags = super().__sklearn_tags__()
         if hasattr(self.regressor, "__sklearn_tags__"):
             tags.input_tags = get_tags(self.regressor).input_tags
@@ -120,16 +121,16 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
 
 
 def offsets(smooth, shares, weights):
-    """Return what lets each class win as often as it is voted for on average.
+    """Return offsets by which each class wins as often as it is voted for on average.
 
     Parameters
     ----------
     smooth
-        Shares that the regressor predicts.
+        Predicted fractions.
     shares
-        Noisy ones that it learned.
+        Noisy fractions that the regressor learned.
     weights
-        How much a row counts, or None.
+        Weight of each row, or None.
     """
     n_rows, n_classes = smooth.shape
     weights = np.ones(n_rows) if weights is None else np.asarray(weights)
@@ -143,11 +144,11 @@ def offsets(smooth, shares, weights):
     apart = (away**2).sum()
     goal = now + away * max(0.0, 1 - noise / apart if apart else 0.0)
     added, step = np.zeros(n_classes), smooth.std()
-    for turn in range(TURNS):
+    for turn in range(ITERATIONS):
         added += step * (goal - _won(smooth + added)) / (1 + turn / 10)
     return added
 
 
 def _won(shares):
-    """Return how often each class has the largest share."""
+    """Return how often each class has the largest fraction."""
     return np.bincount(shares.argmax(axis=1), minlength=shares.shape[1]) / len(shares)

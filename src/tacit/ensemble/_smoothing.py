@@ -1,4 +1,4 @@
-"""The student that needs no choice: votes smoothed over public rows."""
+"""Default student: noisy votes smoothed over a neighbor graph of public rows."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ __all__ = ["NeighborMap", "SmoothedVotes"]
 
 # Rows up to which all eigenvectors are computed
 DENSE = 600
-# Chebyshev polynomials of the graph: their degree, how often, and the eigenvalue below
-# which directions die out. The first 50 of 100 directions of MNIST are then exact to
+# Chebyshev filter of the graph: degree, number of rounds, and the eigenvalue below
+# which directions are damped. The first 50 of 100 directions of MNIST are then exact to
 # four digits, and the rest is smooth as well
-DEGREE, ROUNDS, CUT = 15, 2, 0.6
+DEGREE, ROUNDS, CUTOFF = 15, 2, 0.6
 SPARE = 20
-# Steps of a walk after which a direction is worth less, and the share of the walk in
-# the prior; the rest is linear. Evidence chooses among them and among the strengths.
-# The walk is never left out: in much noise evidence would often do so, and on made-up
-# problems students were less accurate for it
-WALKS = (1.0, 3.0, 10.0, 30.0, 100.0)
-SHARES = (0.5, 0.9, 1.0)
+# Grid of the empirical Bayes choice: diffusion times of the random walk, weights of the
+# graph in the prior (the rest is linear), and strengths of the ridge. The graph always
+# has a weight: with much noise the evidence would often drop it, which made students
+# less accurate on synthetic problems
+DIFFUSION_TIMES = (1.0, 3.0, 10.0, 30.0, 100.0)
+GRAPH_WEIGHTS = (0.5, 0.9, 1.0)
 STRENGTHS = np.logspace(-3, 7, 61)
 
 
 class NeighborMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Coordinates in which public rows that are neighbors are close.
+    """Laplacian eigenmap of public rows, and its extension to other rows.
 
     Parameters
     ----------
     n_components
-        Coordinates, at most.
+        Maximum number of coordinates.
     n_neighbors
-        Nearest public rows that a row is joined to.
+        Number of nearest public rows that a row is connected to.
     n_directions
-        Principal directions of the public rows in which distances are taken, at most.
+        Maximum number of principal components in which distances are taken.
 
     Attributes
     ----------
     components_
-        Coordinates of the public rows, the slowest first.
+        Coordinates of the public rows, the smoothest first.
     rates_
-        Eigenvalues of the walk that belong to them, from 1 down.
+        Their eigenvalues of the random walk, from 1 down.
 
     Notes
     -----
     **Guarantee.** The map of a row is a function of that row and of the public rows
-    that it was fitted on. Private rows may be mapped by it at no cost, before a
-    private fit, as any row is mapped without the others. Fit it on public rows alone.
+    that it was fitted on. Private rows can be mapped at no cost, before a private fit,
+    as each row is mapped by itself. Fit it on public rows only.
 
     The coordinates are the first eigenvectors of the random walk on the graph of
-    nearest rows (Belkin and Niyogi 2003 [1]_). A new row is where its nearest public
-    rows are on average. The public rows are part of the map.
+    nearest rows (Belkin and Niyogi 2003 [1]_). A new row gets the mean coordinates of
+    its nearest public rows. The public rows are part of the map.
 
     References
     ----------
@@ -107,8 +107,8 @@ class NeighborMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         )
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         directions = min(self.n_directions, *X.shape)
-        with np.errstate(all="ignore"):  # rows that are all alike have no direction
-            # a solver that draws nothing
+        with np.errstate(all="ignore"):  # identical rows have no direction
+            # a deterministic solver
             self.directions_ = PCA(directions, svd_solver=_solver(X)).fit(X)
         self.rows_ = self.directions_.transform(X)
         graph = kneighbors_graph(self.rows_, min(self.n_neighbors, len(X) - 1))
@@ -118,7 +118,7 @@ class NeighborMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.rates_, vectors = _leading(
             (roots @ graph @ roots).tocsr(), min(self.n_components, len(X))
         )
-        # mean square one where rows are weighted by their degree
+        # mean square one, with rows weighted by their degree
         self.components_ = vectors * np.sqrt(degrees.sum() / degrees)[:, None]
         self._n_features_out = len(self.rates_)
         return self
@@ -145,7 +145,7 @@ class NeighborMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
 
 class SmoothedVotes(RegressorMixin, BaseEstimator):
-    """Ridge regression on a `NeighborMap` and on the columns, without a choice to make.
+    """Ridge regression on a `NeighborMap` and on the columns, tuned by its evidence.
 
     Parameters
     ----------
@@ -157,19 +157,19 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
     map_
         The map of the public rows.
     walk_
-        Steps of the walk that the evidence chose.
+        Diffusion time of the random walk, chosen by the evidence.
     strength_
-        Strength of the ridge that it chose.
+        Strength of the ridge, chosen by the evidence.
 
     Notes
     -----
-    **Guarantee.** It reads public rows and released votes, and so costs nothing. This
-    holds for the choice of its strength too: noise of votes has mean zero and is
-    independent from row to row, so that the probability of the released votes under a
-    Gaussian process (Rasmussen and Williams 2006 [1]_, Section 5.4) tells noise from
-    signal without a private row.
+    **Guarantee.** Post-processing of public rows and released votes, which costs no
+    budget, also for the choice of the strength: noise of votes has mean zero and is
+    independent from row to row, so that the marginal likelihood of the released votes
+    under a Gaussian process (Rasmussen and Williams 2006 [1]_, Section 5.4) separates
+    noise from signal without a private row.
 
-    Rows of weight zero are part of the map alone: public rows without an answer help.
+    Rows of weight zero shape the map only: public rows without an answer help.
 
     References
     ----------
@@ -200,9 +200,9 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
         X
             Public rows.
         y
-            Noisy targets, one or more a row.
+            Noisy targets, one or more per row.
         sample_weight
-            How much a target counts; rows of weight zero are part of the map alone.
+            Weight of each row; rows of weight zero shape the map only.
         """
         X, y = validate_data(
             self,
@@ -219,22 +219,22 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
         if not weights.any():
             raise ValueError("sample_weight must be positive for at least one row.")
         self._one = np.ndim(y) == 1
-        self._solve(self._placed(X), np.asarray(y, dtype=np.float64), weights)
+        self._solve(self._design(X), np.asarray(y, dtype=np.float64), weights)
         return self
 
-    def _placed(self, X):
-        """Return what the ridge sees of public rows, after a look at them alone."""
+    def _design(self, X):
+        """Return the design matrix of public rows, after a fit of the map."""
         self.map_ = NeighborMap(
             self.n_components, self.n_neighbors, self.n_directions
         ).fit(X)
         graph, linear = self._blocks(self.map_.rows_)
-        # rows of the average size have the norm one in either block
+        # rows of average size have norm one in either block
         sizes = [np.sqrt((block**2).sum(axis=1).mean()) for block in (graph, linear)]
         self._scale = 1 / np.maximum(sizes, np.finfo(float).tiny)
         return np.hstack([graph * self._scale[0], linear * self._scale[1]])
 
     def _solve(self, Z, y, weights):
-        """Find weights for placed rows; those of weight zero are left out."""
+        """Fit the coefficients; rows of weight zero are left out."""
         Y = y.reshape(len(Z), -1)
         known = weights > 0
         mean = np.average(Y, axis=0, weights=weights)
@@ -269,16 +269,16 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
         return self.map_._of_directions(rows), rows
 
     def _priors(self, n_linear):
-        """Yield deviations of the weights, each with the walk they come from."""
+        """Yield prior scales of the weights, each with its diffusion time."""
         rates = np.clip(self.map_.rates_, 0.0, 1.0)
-        for walk, share in product(WALKS, SHARES):
-            heat = np.exp(-walk * (1 - rates) / 2)
-            heat *= np.sqrt(share * len(rates) / (heat**2).sum())
-            yield walk, np.r_[heat, np.full(n_linear, np.sqrt(1 - share))]
+        for time, weight in product(DIFFUSION_TIMES, GRAPH_WEIGHTS):
+            heat = np.exp(-time * (1 - rates) / 2)
+            heat *= np.sqrt(weight * len(rates) / (heat**2).sum())
+            yield time, np.r_[heat, np.full(n_linear, np.sqrt(1 - weight))]
 
     def _tried(self, candidate, scores, products, total, shape):
         """Return the evidence against a prior, with the best strength and weights."""
-        walk, prior = candidate
+        time, prior = candidate
         values, vectors = np.linalg.eigh(prior[:, None] * scores * prior)
         values = np.maximum(values, 0.0)
         turned = vectors.T @ (prior[:, None] * products)
@@ -294,31 +294,31 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
         return (
             float(against[position]),
             float(STRENGTHS[position]),
-            walk,
+            time,
             prior[:, None] * weights,
         )
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn that there may be several targets."""
+        """Accept several targets."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
 
 def _solver(X):
-    """Return the solver for principal directions that is exact and fast."""
+    """Return the exact solver for principal components that is faster."""
     return "covariance_eigh" if X.shape[0] > X.shape[1] else "full"
 
 
 def _leading(matrix, count):
-    """Return the largest eigenvalues of a walk, and smooth directions for them."""
+    """Return the largest eigenvalues of the graph, and smooth directions for them."""
     n = matrix.shape[0]
     if n <= max(DENSE, 2 * (count + SPARE)):
         values, vectors = np.linalg.eigh(matrix.toarray())
         return values[::-1][:count], vectors[:, ::-1][:, :count]
     # public rows and a fixed seed: the same map for the same rows
     block = as_generator(0).normal(size=(n, count + SPARE))
-    center, radius = (CUT - 1) / 2, (CUT + 1) / 2
+    center, radius = (CUTOFF - 1) / 2, (CUTOFF + 1) / 2
     for _ in range(ROUNDS):
         before = np.linalg.qr(block)[0]
         block = (matrix @ before - center * before) / radius

@@ -1,4 +1,4 @@
-"""An ordinary model that learns from public rows and the answers about them."""
+"""Students: ordinary models that learn from public rows and their private labels."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LEAST_POOL = 2
 
 
 class PrivateStudent(BaseEstimator):
-    """Teach any model by private answers about public rows.
+    """Ordinary model trained on privately labelled public rows.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ class PrivateStudent(BaseEstimator):
         a `DurableLabeler`.
     student
         Any classifier or regressor of scikit-learn, or a pipeline; it is cloned. None
-        for `SmoothedVotes`, which averages the noise over public rows that are alike.
+        for `SmoothedVotes`, which averages the noise over similar public rows.
     targets
-        What the student learns. ``"labels"``: the answers. ``"votes"``: the noisy share
-        of the votes for each class, of all rows that were answered, which a regressor
-        of several targets averages over alike rows; or noisy means before they were
-        cut to the range, whose noise has mean zero. ``"auto"``: votes where the
-        labeler tells them and the student is a regressor or None, else labels.
+        Targets of the student. ``"labels"``: the answers. ``"votes"``: the noisy
+        fraction of the votes for each class, of all answered rows, which a regressor of
+        several targets averages over similar rows; or noisy means before clipping to
+        the range, whose noise has mean zero. ``"auto"``: votes where the labeler
+        releases them and the student is a regressor or None, else labels.
     unanswered
         Public rows without an answer: ``"drop"``, or ``"self_train"``, by which a
         classifier adds its own confident guesses.
@@ -67,29 +67,30 @@ class PrivateStudent(BaseEstimator):
     classes_
         Public labels, of a classifier.
     labeler_
-        The fitted labeler. While something remains, it answers further questions.
+        The fitted labeler, which answers further queries while any remain.
     labels_
-        Answers, as `Labels`; they are there even if the fit of the student fails.
+        Answers, as `Labels`; they are kept even if the fit of the student fails.
     privacy_
-        Promise, charge and assumptions of the labeler. The student adds nothing.
+        Guarantee, charge and assumptions of the labeler. The student costs no budget.
     questions_
-        Places in the pool of the rows that ``labels_`` is of.
+        Indices of the public rows that ``labels_`` is of.
     student_
-        The fitted student, an ordinary estimator to publish.
+        The fitted student, an ordinary estimator that can be published.
 
     Notes
     -----
     **Guarantee.** That of the labeler: the student is a function of public rows and of
-    released answers, so that it and all that is made of it is post-processing (Dwork
-    and Roth 2014 [1]_, Proposition 2.1; Papernot et al. 2017 [2]_). This holds for the
-    votes as targets, for self-training, and for any choice of a student by the answers.
+    released answers, so that it and everything derived from it is post-processing
+    (Dwork and Roth 2014 [1]_, Proposition 2.1; Papernot et al. 2017 [2]_). This holds
+    for the votes as targets, for self-training, and for any choice of a student by the
+    answers.
 
-    Where no question is answered, the student is the constant public default: the first
+    Where no query is answered, the student is the constant public default: the first
     class, or the middle of the range. Where all answers are one label, it is that
     label. Neither is an error, as the charge was made.
 
     With ``private="labels"`` of the labeler features are public, and `fit` needs no
-    other rows: it asks about a random sample of ``X`` itself.
+    other rows: it queries a random sample of ``X`` itself.
 
     References
     ----------
@@ -122,16 +123,17 @@ class PrivateStudent(BaseEstimator):
         self.unanswered = unanswered
 
     def fit(self, X, y, *, X_public=None, ids=None, ledger: Ledger | None = None):
-        """Charge, train teachers, ask about the public rows, and fit the student.
+        """Charge, train teachers, label the public rows, and fit the student.
 
         Parameters
         ----------
         X, y, ids, ledger
             As for `PrivateLabeler.fit`.
         X_public
-            Public rows with the columns of ``X``, asked in their order until nothing is
-            left. None where the labeler has ``private="labels"``: then a random sample
-            of ``X`` is asked. Where both are there, these rows alone are asked.
+            Public rows with the columns of ``X``, queried in their order while queries
+            remain. None where the labeler has ``private="labels"``: then a random
+            sample of ``X`` is queried. Where both are given, only these rows are
+            queried.
         """
         with all_or_nothing(self):
             if not isinstance(self.labeler, PrivateLabeler):
@@ -155,24 +157,24 @@ class PrivateStudent(BaseEstimator):
             )
             pool, positions = self._pool(labeler, table, X_public)
             self._check_pool(probe, pool)
-            # self-training looks at rows that are not asked too
+            # self-training also uses rows that are not queried
             everywhere = self.unanswered == "self_train"
             self._dry_run(probe, pool if everywhere else _rows(pool, positions))
             labeler.fit(table, y, ids=ids, ledger=ledger)
             self._take(labeler)
-        # what was paid for is kept from here on, whatever fails
+        # what was charged is kept from here on, whatever fails
         self._keep(labeler.label(_rows(pool, positions)), positions)
         return self._learn(pool)
 
     def fit_pool(self, X_public, labels: Labels | None = None):
-        """Fit the student with a labeler that is fitted already, which is kept.
+        """Fit the student with a labeler that is fitted already.
 
         Parameters
         ----------
         X_public
             Public rows with the columns of the labeler.
         labels
-            What the labeler said of these rows already; None asks now.
+            Labels that the labeler gave these rows before; None queries it now.
         """
         with all_or_nothing(self):
             self._check_parameters()
@@ -192,7 +194,7 @@ class PrivateStudent(BaseEstimator):
         return self._learn(pool)
 
     def predict(self, X):
-        """Return what the student predicts.
+        """Return the predictions of the student.
 
         Parameters
         ----------
@@ -204,7 +206,7 @@ class PrivateStudent(BaseEstimator):
 
     @available_if(lambda self: hasattr(self.student_, "predict_proba"))
     def predict_proba(self, X):
-        """Return the probability of each class, as the student has it.
+        """Return the probability of each class by the student.
 
         Parameters
         ----------
@@ -212,7 +214,7 @@ class PrivateStudent(BaseEstimator):
             Any rows.
         """
         found = self.student_.predict_proba(X)
-        # the student may not have met all classes
+        # the student may not have seen all classes
         all_classes = np.zeros((len(found), len(self.classes_)))
         positions = np.searchsorted(self.classes_, self.student_.classes_)
         all_classes[:, positions] = found
@@ -221,7 +223,7 @@ class PrivateStudent(BaseEstimator):
     def score(self, X, y, sample_weight=None):
         """Return the accuracy of a classifier, or R squared of a regressor.
 
-        It reads ``y``, and so is no private figure of rows that are private.
+        It reads ``y``: the score of private rows is not private.
 
         Parameters
         ----------
@@ -240,7 +242,7 @@ class PrivateStudent(BaseEstimator):
         return self.labeler.labeler if durable else self.labeler
 
     def _check_parameters(self):
-        """Refuse what does not go together, before anything is charged."""
+        """Check parameters against each other, before the charge."""
         one_of(("auto", "labels", "votes"), targets=self.targets)
         one_of(("drop", "self_train"), unanswered=self.unanswered)
         if not isinstance(self._inner(), PrivateLabeler):
@@ -252,23 +254,23 @@ class PrivateStudent(BaseEstimator):
         check_student(self.student, self._inner(), self.targets, self.unanswered)
 
     def _pool(self, labeler, table, X_public):
-        """Return the public rows, and the places of those to ask in their order."""
+        """Return the public rows, and the indices of those to query in their order."""
         if X_public is not None:
             pool = as_rows(X_public)
             return pool, np.arange(pool.shape[0])
         if labeler.private != "labels" or not has_public_row_count(labeler):
             raise ValueError(
-                "X_public must be given: the public rows to ask about; only a labeler "
-                "with private='labels' needs none, as features are public there."
+                "X_public must be given: the public rows to label; only a labeler with "
+                "private='labels' needs none, as features are public there."
             )
         at_least(1, n_queries=labeler.n_queries)
-        # [student:sample] by the number of rows alone, which is public here
-        # by another stream than the key of the labeler, as it is shown
+        # [student:sample] a function of the number of rows, which is public here, and
+        # of another stream than the key of the labeler, as the sample is public
         rng = public_generator(labeler.random_state, "sample of questions")
         return table, permutation(table.shape[0], rng)[: labeler.n_queries]
 
     def _check_pool(self, fitted, pool):
-        """Refuse public rows that cannot be asked, or that no student learns from."""
+        """Check the public rows for the labeler and the student."""
         if len(pool.shape) != 2 or pool.shape[0] < LEAST_POOL:
             raise ValueError(
                 f"X_public must be a table of at least {LEAST_POOL} rows, got shape "
@@ -285,8 +287,8 @@ class PrivateStudent(BaseEstimator):
             raise not_taken(error, "labeler's estimator") from None
         check_pool_values(self.student, pool)
 
-    def _dry_run(self, labeler, asked):
-        """Refuse public rows that a student cannot learn from, by made-up answers."""
+    def _dry_run(self, labeler, queries):
+        """Check that a student can learn from public rows, with synthetic answers."""
         if self.student is None:
             return
         probe = PrivateStudent(labeler, self.student, targets=self.targets)
@@ -297,10 +299,10 @@ class PrivateStudent(BaseEstimator):
             probe._keep(labels, np.arange(len(labels)))
             return probe._learn(rows)
 
-        dry_run(learn, labeler, asked)
+        dry_run(learn, labeler, queries)
 
     def _take(self, labeler):
-        """Forget an earlier fit, and hold a labeler that was charged for."""
+        """Discard an earlier fit, and take over a labeler that was charged."""
         earlier = ("classes_", "feature_names_in_", "labels_", "questions_", "student_")
         for name in earlier:
             vars(self).pop(name, None)
@@ -310,11 +312,11 @@ class PrivateStudent(BaseEstimator):
         self.labeler_ = labeler
 
     def _keep(self, labels, positions):
-        """Keep what was released, before the student can fail on it."""
+        """Keep released labels, before the student can fail on them."""
         self.labels_, self.questions_ = labels, positions
 
     def _learn(self, pool):
-        """Fit the student to what was released: post-processing from here on."""
+        """Fit the student to released labels: post-processing from here on."""
         labels = self.labels_.at_rows(self.questions_, pool.shape[0])
         if not labels.answered.any():
             self.student_ = self._constant(labels.default, pool)
@@ -327,10 +329,10 @@ class PrivateStudent(BaseEstimator):
         return self
 
     def _by_numbers(self, pool, labels):
-        """Return a regressor of the answers, uncut where they are told so."""
-        told = labels.votes is not None and self.targets != "labels"
-        # rows without an answer count nothing, and need a number all the same
-        goals = np.nan_to_num(labels.votes[:, 0]) if told else labels.filled()
+        """Return a regressor of the answers, unclipped where those are released."""
+        unclipped = labels.votes is not None and self.targets != "labels"
+        # rows without an answer have weight zero, and still need a number
+        goals = np.nan_to_num(labels.votes[:, 0]) if unclipped else labels.filled()
         if self.student is None:
             return _smoothed(SmoothedVotes(), pool, goals, labels.answered)
         return self._fitted(clone(self.student), pool, goals, labels.answered)
@@ -370,24 +372,24 @@ class PrivateStudent(BaseEstimator):
         return codes >= 0, self.classes_[np.maximum(codes, 0)]
 
     def _constant(self, value, pool):
-        """Return a model that always says the same."""
+        """Return a model with constant predictions."""
         if is_regressor(self):
             rows = _rows(pool, np.zeros(1, dtype=np.intp))
             return DummyRegressor(strategy="constant", constant=value).fit(
                 rows, [value]
             )
-        # one row a class, so that it knows all of them
+        # one row per class, so that it knows all of them
         rows = _rows(pool, np.zeros(len(self.classes_), dtype=np.intp))
         return DummyClassifier(strategy="constant", constant=value).fit(
             rows, self.classes_
         )
 
     def __getstate__(self):
-        """Leave out what no copy can have; labelers leave out their teachers."""
+        """Copy the labeler without its folder; labelers leave out their teachers."""
         return {**super().__getstate__(), "labeler": self._inner()}
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn whether this predicts classes or numbers."""
+        """Declare a classifier or a regressor, as the labeler's learner is."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         learner = getattr(self._inner(), "estimator", None)
@@ -404,5 +406,5 @@ def _rows(table, positions):
 
 
 def _smoothed(student, pool, goals, answered):
-    """Fit a student to all of the pool, as rows without an answer shape its map."""
+    """Fit a student to all public rows, as those without an answer shape its map."""
     return student.fit(pool, goals, sample_weight=answered.astype(np.float64))

@@ -1,4 +1,4 @@
-"""What a student can learn from, by public facts alone: before the charge."""
+"""Checks of a student and its public rows, from public facts, before the charge."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from tacit.mechanisms._votes._plans import VOTES
 
 __all__ = ["check_pool_values", "check_student", "dry_run", "not_taken"]
 
-# Rows of a rehearsal; all of them only where these are not enough
+# Rows of a dry run; all of them only where these are not enough
 DRY_RUN_ROWS = 100
 
 
 def check_student(student: Any, labeler: Any, targets: str, unanswered: str) -> None:
-    """Refuse a student that cannot learn what a labeler will say."""
+    """Raise where a student cannot learn from the answers of a labeler."""
     if student is not None:
         check_learner("student", student)
     numbers = is_regressor(labeler.estimator)
     regressor = student is not None and is_regressor(student)
-    tells = _releases_votes(labeler)
+    releases = _releases_votes(labeler)
     wanted = targets == "votes"
     if numbers and student is not None and not regressor:
         raise ValueError(
             "student must be a regressor where the labeler answers with numbers."
         )
-    if wanted and not tells:
+    if wanted and not releases:
         raise ValueError(
-            "targets='votes' needs a labeler that tells votes; give it "
+            "targets='votes' needs a labeler that releases votes; give it "
             "mechanism='gnmax' or 'confident_gnmax', 'mean' for numbers, or "
             "targets='auto'."
         )
@@ -50,10 +50,10 @@ def check_student(student: Any, labeler: Any, targets: str, unanswered: str) -> 
             "targets='votes' needs a student that is a regressor of several "
             "targets, such as Ridge(), or None; give one, or targets='labels'."
         )
-    if regressor and not numbers and (targets == "labels" or not tells):
+    if regressor and not numbers and (targets == "labels" or not releases):
         raise ValueError(
-            "student must be a classifier where it learns labels; a regressor "
-            "learns votes, of a labeler that tells them."
+            "student must be a classifier where it learns labels; a regressor learns "
+            "votes, of a labeler that releases them."
         )
     if unanswered == "self_train" and (
         numbers or student is None or not hasattr(student, "predict_proba")
@@ -70,13 +70,13 @@ def _releases_votes(labeler: Any) -> bool:
 
 
 def not_taken(error: Exception, by: str) -> Exception:
-    """Return an error about public rows, of the kind that scikit-learn has for it."""
+    """Return an error about public rows, of the type that scikit-learn raises."""
     kind = TypeError if isinstance(error, TypeError) else ValueError
     return kind(f"X_public must be rows that the {by} takes: {error}")
 
 
 def check_pool_values(student: Any, pool: Any) -> None:
-    """Refuse public rows with values that a student does not take."""
+    """Raise where public rows have values that a student does not take."""
     if student is not None:
         try:
             check_declared_input(student, pool)
@@ -96,51 +96,51 @@ def check_pool_values(student: Any, pool: Any) -> None:
 
 
 def dry_run(learn: Callable[[Any, Labels, Any], Any], labeler: Any, pool: Any) -> None:
-    """Refuse public rows that a student fails on, whatever the answers are.
+    """Raise where a student fails on public rows, whatever the answers are.
 
     Parameters
     ----------
     learn
         Fits a student to public rows, labels and classes, and returns it.
     labeler
-        What will answer.
+        The labeler.
     pool
         Public rows.
     """
     rows = pool.iloc if hasattr(pool, "iloc") else pool
     failed: Exception | None = None
     for n_rows in sorted({min(DRY_RUN_ROWS, pool.shape[0]), pool.shape[0]}):
-        # a rehearsal leaves nothing behind, and says nothing
+        # a dry run leaves no state behind, and prints nothing
         with warnings.catch_warnings(), global_states_kept(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
                 student = learn(rows[:n_rows], *_synthetic(labeler, n_rows))
-                # what further rows hold, such as a missing value, is met here: it
-                # takes less time than a fit to all of them
+                # meets values of further rows, such as missing ones, in less time than
+                # a fit
                 if n_rows < pool.shape[0]:
                     student.predict(rows[n_rows:])
-            except Exception as error:  # of a learner, which may be anyone's
+            except Exception as error:  # of any learner
                 failed = error
             else:
                 return
     raise ValueError(
-        "student must be able to learn from X_public, and fails on it with made-up "
+        "student must be able to learn from X_public, and fails on it with synthetic "
         f"answers: {type(failed).__name__}: {failed}"
     )
 
 
 def _synthetic(labeler: Any, n_rows: int) -> tuple[Labels, Any]:
-    """Return answers of a labeler to so many rows, each in turn, and its classes."""
-    tells, all_rows = _releases_votes(labeler), np.ones(n_rows, dtype=bool)
+    """Return synthetic answers for so many rows, and the classes."""
+    releases, all_rows = _releases_votes(labeler), np.ones(n_rows, dtype=bool)
     if is_regressor(labeler.estimator):
         low, high = public_range(labeler.y_range)
         values = np.resize([low, high], n_rows)
-        votes = values[:, None] if tells else None
+        votes = values[:, None] if releases else None
         return Labels(values, all_rows, votes, n_rows, low / 2 + high / 2), None
     known = getattr(labeler, "classes_", None)
     if known is None:
         given = labeler.classes is not None
         known = public_classes(labeler) if given else np.array([0, 1])
     values = np.resize(known, n_rows)
-    votes = (values[:, None] == known).astype(np.float64) if tells else None
+    votes = (values[:, None] == known).astype(np.float64) if releases else None
     return Labels(values, all_rows, votes, n_rows, known[0]), known

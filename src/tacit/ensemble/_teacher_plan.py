@@ -1,4 +1,4 @@
-"""A plan for teachers: their number, the noise, and the expected accuracy."""
+"""Plan for teachers: their number, the noise, and the expected accuracy."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ Agreement = float | Sequence[Group] | Callable[[float], float | Sequence[Group]]
 def agreement_groups(
     agreement: Agreement, rows: float, n_classes: int
 ) -> tuple[Group, ...]:
-    """Return shares of the questions with the agreement on them, which are checked.
+    """Return fractions of the queries, each with the agreement of teachers on them.
 
-    What a function returns is raised to the agreement of guesses, one in ``n_classes``,
-    since a learner with few rows guesses; a number below that is refused.
+    Values of a function are raised to the agreement of random guesses, one in
+    ``n_classes``, since a learner with few rows guesses. A number below that is
+    rejected.
     """
     least = 1 / n_classes
     if callable(agreement):
@@ -41,7 +42,7 @@ def agreement_groups(
 
 
 def _pairs(agreement: float | Sequence[Group]) -> tuple[Group, ...]:
-    """Return groups whose shares add up to one."""
+    """Return groups whose fractions add up to one."""
     if isinstance(agreement, Real) and not isinstance(agreement, bool):
         return ((1.0, float(agreement)),)
     try:
@@ -50,11 +51,11 @@ def _pairs(agreement: float | Sequence[Group]) -> tuple[Group, ...]:
         groups = ()
     total = sum(share for share, _ in groups)
     least = min((share for share, _ in groups), default=-1.0)
-    # written so that what is no number is refused
+    # written so that NaN is rejected
     if not (least >= 0 and abs(total - 1) <= 1e-6):
         raise ValueError(
-            "agreement must be a number, pairs (share of the questions, agreement) "
-            "whose shares add up to 1, or a function of the rows of a teacher that "
+            "agreement must be a number, pairs (fraction of the queries, agreement) "
+            "whose fractions add up to 1, or a function of the rows of a teacher that "
             f"returns these, got {agreement!r}."
         )
     return groups
@@ -62,53 +63,51 @@ def _pairs(agreement: float | Sequence[Group]) -> tuple[Group, ...]:
 
 @dataclass(frozen=True)
 class TeacherPlan(PlainNumbers):
-    """Teachers by one mechanism, and what to expect of their answers.
+    """Number of teachers, noise, and expected answers, for one mechanism.
 
     Parameters
     ----------
     mechanism
         Its name.
     budget
-        What all questions together spend.
+        Budget of all queries together.
     n_rows
-        Rows of all teachers.
+        Number of rows of all teachers.
     n_teachers
         Number of teachers.
     n_queries
-        Questions that are planned for.
+        Number of queries planned for.
     agreement
-        Shares of the questions, each with the probability that a teacher gives the
-        label which is most likely there. None for numbers.
+        Fractions of the queries, each with the probability that a teacher gives the
+        most likely label there. None for numbers.
     max_queries
-        Questions after which the mechanism ends in any case; None where they have no
-        limit until the refusals are used up.
+        Queries after which the mechanism ends in any case; None where only withheld
+        answers are limited.
     max_refusals
-        Refusals that let it go on, where they are limited.
+        Withheld answers after which the mechanism continues, where they are limited.
     max_answers
-        Answers after which it ends, where they are limited.
+        Answers after which the mechanism ends, where they are limited.
     threshold
-        Distance that must seem to be passed (``"stable"`` and ``"published"``), or
-        votes that the winner must seem to have (``"confident_gnmax"``).
+        Threshold of the noisy distance (``"stable"`` and ``"published"``), or of the
+        noisy votes of the winner (``"confident_gnmax"``).
     noise_scale
-        Scale of the noise that is added to a distance or to a number of votes. None
-        for numbers, whose ``error`` says what noise does.
+        Scale of the noise on a distance or on a vote count. None for numbers, which
+        have an ``error``.
     least_lead
-        Votes ahead of the second label with which the first is told in 99 of 100
-        cases.
+        Lead in votes with which the first label is released in 99 of 100 cases.
     fraction_answered
-        Expected share of the questions that are answered.
+        Expected fraction of the queries that are answered.
     label_accuracy
-        Expected share of the answers that are the label which is most likely for a
-        teacher.
+        Expected fraction of the answers that are the most likely label of a teacher.
     error
-        Expected root mean square difference of an answer from the mean or median of
+        Expected root mean squared difference of an answer from the mean or median of
         the teachers, for numbers.
 
     Notes
     -----
-    **Bound.** These are expectations in a model, in which votes on a question are
-    independent of each other and the labels that are not the most likely one are
-    equally likely. Privacy does not rest on them.
+    **Bound.** These are expectations in a model, in which votes on a query are
+    independent and all labels but the most likely one are equally likely. Privacy does
+    not rest on them.
     """
 
     mechanism: str
@@ -129,12 +128,12 @@ class TeacherPlan(PlainNumbers):
 
     @property
     def rows_per_teacher(self) -> float:
-        """Rows that a teacher learns from, on average."""
+        """Average number of rows per teacher."""
         return self.n_rows / self.n_teachers
 
     @property
     def fraction_right(self) -> float | None:
-        """Expected share of all questions that get the label most teachers give."""
+        """Expected fraction of all queries that get the label most teachers give."""
         if self.label_accuracy is None:
             return None
         return self.fraction_answered * self.label_accuracy
@@ -155,7 +154,7 @@ class TeacherPlan(PlainNumbers):
             f"{budget.delta:.3g}, neighbors {budget.neighbors.value}",
             f"teachers     {self.n_teachers:,}, each with {self.rows_per_teacher:,.0f} "
             "rows",
-            f"questions    {self._questions()}",
+            f"queries      {self._query_limits()}",
         ]
         if self.noise_scale is not None:
             lines.append(f"noise        scale {self.noise_scale:,.4g}{self._passed()}")
@@ -172,10 +171,10 @@ class TeacherPlan(PlainNumbers):
             )
         return "\n".join(lines)
 
-    def _questions(self) -> str:
+    def _query_limits(self) -> str:
         if self.max_refusals is not None:
             limit = "no limit" if self.max_queries is None else f"{self.max_queries:,}"
-            return f"{limit}; refusal {self.max_refusals + 1:,} is the last"
+            return f"{limit}; ends when {self.max_refusals + 1:,} have no answer"
         if self.max_answers is not None:
             return f"{self.max_queries:,}, of which {self.max_answers:,} are answered"
         return f"{self.max_queries:,}"
@@ -187,16 +186,16 @@ class TeacherPlan(PlainNumbers):
         return f"; {what} to pass {self.threshold:,.4g}"
 
 
-# Deviation of teachers' numbers, as a part of their range, unless another is given
+# Standard deviation of teachers' numbers, as a fraction of their range, by default
 SPREAD = 0.05
 
 
 def expected_plan(
     votes: Any, groups: tuple[Group, ...] | None, spread: float = SPREAD, **facts: Any
 ) -> TeacherPlan:
-    """Return the plan of a mechanism whose noise is set, with what to expect of it.
+    """Return the plan of a calibrated mechanism, with its expected answers.
 
-    ``groups`` are None for numbers, ``facts`` what a plan says of its setting.
+    ``groups`` is None for numbers; ``facts`` are the other fields of the plan.
     """
     n_teachers, n_queries = facts["n_teachers"], facts["n_queries"]
     if groups is None:
@@ -214,21 +213,21 @@ def expected_plan(
             error=votes.error(n_teachers, spread * (votes.high - votes.low)),
         )
     n_classes = max(2, votes.n_classes)
-    laws = tuple(
+    distributions = tuple(
         (share, VoteDistribution(n_teachers, value, n_classes))
         for share, value in groups
     )
     return TeacherPlan(
         **facts,
         agreement=groups,
-        # limits that a mechanism lacks are none
+        # mechanisms lack some of the limits
         max_queries=getattr(votes, "n_queries", None),
         max_refusals=getattr(votes, "max_refusals", None),
         max_answers=getattr(votes, "max_answers", None),
         threshold=votes.threshold,
         noise_scale=votes.scale,
         least_lead=votes.lead_needed(),
-        fraction_answered=votes.fraction_answered(laws, n_queries),
-        label_accuracy=votes.outcome(laws).accuracy,
+        fraction_answered=votes.fraction_answered(distributions, n_queries),
+        label_accuracy=votes.outcome(distributions).accuracy,
         error=None,
     )

@@ -1,4 +1,4 @@
-"""Teachers: one model for each chunk of private rows, in memory or in files."""
+"""Teachers: one model for each chunk of private rows, in memory or in a folder."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ SIZE = 32
 
 
 class TeachersLost(ValueError):
-    """A folder does not hold the teachers that were trained there."""
+    """A folder does not contain the teachers that were trained there."""
 
 
 @dataclass(frozen=True)
 class TeacherFolder:
-    """A folder with one file for each teacher.
+    """Folder with one file for each teacher, which is complete or absent.
 
     A file is a digest, a digest of the rows that the teacher was trained on, and the
-    teacher as a pickle. Both digests are keyed by the teacher's seed, so that a file
-    that is damaged, or of another teacher, is told from a whole one.
+    teacher as a pickle. Both digests are keyed by the teacher's seed, so that damaged
+    files and those of other teachers are detected.
 
     Parameters
     ----------
     path
-        Of the folder. It is secret: whoever reads it has models of few private rows
-        each. Files are pickles, and reading one runs what its writer put there: open
-        only a folder that you wrote.
+        Path of the folder. It is secret: whoever reads it has models of few private
+        rows each. Files are pickles, and reading one runs code of its writer: open only
+        a folder that you wrote.
     """
 
     path: Path
@@ -76,12 +76,12 @@ class TeacherFolder:
 
     @contextmanager
     def opened(self, estimator: Any, seeds: Sequence[int]) -> Iterator[None]:
-        """Hold the folder while teachers are written, and refuse one of others."""
+        """Lock the folder while teachers are written, after a check of its manifest."""
         self.make()
         lock = locked(
             self.path / LOCK,
-            f"teacher_folder {self.path} is held by another process that trains; wait "
-            "for it, or give another folder.",
+            f"teacher_folder {self.path} is locked by another process that trains; "
+            "wait for it, or give another folder.",
         )
         try:
             manifest = self.path / MANIFEST
@@ -94,7 +94,7 @@ class TeacherFolder:
             os.close(lock)
 
     def check_manifest(self, estimator: Any, seeds: Sequence[int]) -> None:
-        """Refuse a folder that was not begun for these teachers."""
+        """Raise unless the folder was made for these teachers."""
         try:
             found = json.loads((self.path / MANIFEST).read_bytes())
         except (OSError, ValueError):
@@ -105,19 +105,19 @@ class TeacherFolder:
         differ = [name for name in terms if found.get(name) != terms[name]]
         if differ:
             raise TeachersLost(
-                f"teacher_folder {self.path} must be new, or have been begun for the "
+                f"teacher_folder {self.path} must be new, or have been made for the "
                 f"same teachers; it differs in {', '.join(differ)}."
             )
 
     def digest_if_whole(self, position: int, seed: int, rows: bytes) -> bytes | None:
-        """Return the digest of a teacher of these rows, if it is there and whole."""
+        """Return the digest of a teacher of these rows, if its file is complete."""
         found = self._whole(position, seed)
         if found is None or found[SIZE : 2 * SIZE] != rows:
             return None
         return found[:SIZE]
 
     def write(self, position: int, seed: int, rows: bytes, model: bytes) -> bytes:
-        """Put a teacher in its place, and return the digest of its file."""
+        """Write the file of a teacher, and return its digest."""
         content = rows + model
         digest = _digest(seed, content)
         # [teachers:file]
@@ -125,21 +125,21 @@ class TeacherFolder:
         return digest
 
     def read(self, position: int, seed: int, digest: bytes) -> bytes:
-        """Return a teacher as it was packed; ``digest`` is that of its file."""
+        """Return a pickled teacher; ``digest`` is that of its file."""
         found = self._whole(position, seed)
         if found is None or found[:SIZE] != digest:
             raise self._lacking()
         return found[2 * SIZE :]
 
     def digest_of(self, position: int, seed: int) -> bytes:
-        """Return the digest of a teacher that must be there."""
+        """Return the digest of a teacher, which must exist."""
         found = self._whole(position, seed)
         if found is None:
             raise self._lacking()
         return found[:SIZE]
 
     def _whole(self, position: int, seed: int) -> bytes | None:
-        """Return what a file holds, if it is as it was written."""
+        """Return the content of a file, if it is undamaged."""
         try:
             found = self._file(position).read_bytes()
         except FileNotFoundError:
@@ -151,8 +151,8 @@ class TeacherFolder:
 
     def _lacking(self) -> TeachersLost:
         return TeachersLost(
-            f"teacher_folder {self.path} lacks a teacher, or holds another in its "
-            "place; train the teachers there again."
+            f"teacher_folder {self.path} lacks a teacher, or contains another one; "
+            "train the teachers there again."
         )
 
 
@@ -162,7 +162,7 @@ def _digest(seed: int, content: bytes) -> bytes:
 
 
 def _terms(estimator: Any, seeds: Sequence[int]) -> dict[str, Any]:
-    """Return what a folder is begun with; parameters and seeds as digests."""
+    """Return the content of a manifest; parameters and seeds as digests."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -173,23 +173,24 @@ def _terms(estimator: Any, seeds: Sequence[int]) -> dict[str, Any]:
     }
 
 
-# Questions below which teachers in memory vote in this process: to send them takes
-# longer
-MIN_QUERIES = 32
+# Number of queries below which teachers in memory vote in this process, as sending the
+# models to workers takes longer
+MIN_QUERIES_FOR_WORKERS = 32
 
 
 class Teachers:
-    """Models of disjoint private rows, of which only votes are for use.
+    """Models of disjoint private rows, of which only votes are used.
 
-    They are in memory, or in a folder. They are private: no copy or pickle has them.
+    They are in memory, or in a folder. They are private: copies and pickles leave them
+    out.
 
     Notes
     -----
     **Guarantee.** The votes of a teacher are a function of its own rows, its seed and
-    the public questions. No value in a row makes `train_teachers` or `votes` raise or
-    warn: a teacher that could not be trained, fails to predict, or predicts what is no
-    vote, votes the public default. What a learner prints is kept from view, in worker
-    processes also what native code prints; what it logs, or writes to files, is not.
+    the public queries. No value in a row makes `train_teachers` or `votes` raise or
+    warn: a teacher that could not be trained, fails to predict, or predicts something
+    invalid, votes the public default. Output of a learner is suppressed, in worker
+    processes also that of native code; logs and files that it writes are not.
     """
 
     def __init__(
@@ -215,9 +216,9 @@ class Teachers:
         return len(self._private_seeds)
 
     def votes(self, X: Any) -> NDArray[Any]:
-        """Return what each teacher says of each public row: teachers by questions.
+        """Return the vote of each teacher on each public row: teachers by queries.
 
-        Places of classes, or numbers, as the voting has them. Exact votes are private.
+        Indices of classes, or numbers, by the kind of voting. Exact votes are private.
 
         Parameters
         ----------
@@ -225,10 +226,10 @@ class Teachers:
             Public rows: an array, a sparse matrix or a data frame.
         """
         table = canonical(as_table("X", X))
-        n_questions = int(table.shape[0])
+        n_queries = int(table.shape[0])
         # an array of bytes reaches all workers once, whatever the table is
-        questions = np.frombuffer(cloudpickle.dumps(table), dtype=np.uint8)
-        rest = (questions, n_questions, self.voting)
+        queries = np.frombuffer(cloudpickle.dumps(table), dtype=np.uint8)
+        rest = (queries, n_queries, self.voting)
         in_memory = self.folder is None
         site = CallSite.here()
 
@@ -243,12 +244,14 @@ class Teachers:
             _votes_of,
             task,
             len(self),
-            lost=self.voting.abstained(n_questions),
-            n_jobs=1 if in_memory and n_questions < MIN_QUERIES else self.n_jobs,
+            lost=self.voting.abstained(n_queries),
+            n_jobs=1
+            if in_memory and n_queries < MIN_QUERIES_FOR_WORKERS
+            else self.n_jobs,
             label="votes of teachers",
             verbose=self.verbose,
         )
-        return np.array(votes, dtype=self.voting.dtype).reshape(len(self), n_questions)
+        return np.array(votes, dtype=self.voting.dtype).reshape(len(self), n_queries)
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
         raise TypeError(
@@ -276,30 +279,30 @@ def train_teachers(
     estimator
         A scikit-learn estimator; each teacher is a clone of it.
     X, y
-        Private rows and targets. A worker is sent those of one chunk at a time.
+        Private rows and targets. Workers get those of one chunk at a time.
     chunks
         Rows of each teacher, as from `chunk_members`.
     voting
-        What predictions become.
+        How predictions become votes.
     seeds
-        One for each teacher, drawn before rows were looked at. All parameters called
-        ``random_state``, also nested ones, get a seed from it.
+        One for each teacher, drawn before any row was read. All parameters named
+        ``random_state``, also nested ones, get a seed derived from it.
     n_jobs
         As in scikit-learn: None for one process unless joblib is configured otherwise.
     folder
-        Where teachers are kept, one file each, so that they need not fit in memory; a
-        training that was stopped goes on with those that are there. The folder is
-        secret, and made for its owner alone. Its files are pickles: give only a folder
-        that you wrote. Workers on other machines must see it under the same name.
+        Folder of the teachers, one file each, so that they need not fit in memory; an
+        interrupted training resumes with those that exist. The folder is secret, and
+        readable for its owner only. Its files are pickles: give only a folder that you
+        wrote. Workers on other machines must see it under the same name.
     verbose
-        Whether to show a bar, which counts teachers.
+        Whether to show a progress bar, which counts teachers.
 
     Notes
     -----
-    **Guarantee.** As `Teachers` says. A worker that ends without an answer, such as by
-    a crash of native code, counts as a teacher that failed; without worker processes
-    it ends this one. Under threads, learners must not draw from the generators that
-    Python and numpy share among them.
+    **Guarantee.** That of `Teachers`. A worker that dies, such as by a crash of native
+    code, counts as a teacher that failed; without worker processes it ends this one.
+    Under threads, learners must not draw from the global generators of Python and
+    NumPy.
     """
     table, targets = canonical(as_table("X", X)), as_table("y", y)
     site = CallSite.here()
@@ -329,7 +332,7 @@ def train_teachers(
         digests = train_all(None)
         for teacher, digest in enumerate(digests):
             if digest is None:
-                # its worker ended: it has no vote of its own, now and after a restart
+                # its worker died: it votes the default, now and after a restart
                 chunk = chunk_of(table, targets, chunks[teacher])
                 rows = _rows_digest(chunk, seeds[teacher])
                 digests[teacher] = store.write(
@@ -347,12 +350,12 @@ def open_teachers(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Teachers:
-    """Return teachers that were all trained in a folder, without their rows.
+    """Return teachers that were trained in a folder, without their rows.
 
     Parameters
     ----------
     folder, estimator, voting, seeds, n_jobs, verbose
-        As they were trained with. Files are pickles: open only a folder that you wrote.
+        As for `train_teachers`. Files are pickles: open only a folder that you wrote.
     """
     store = TeacherFolder(Path(folder).absolute())
     store.check_manifest(estimator, seeds)
@@ -363,9 +366,9 @@ def open_teachers(
 
 
 class LazyTeachers:
-    """Teachers in a folder that are looked for when the first question is asked.
+    """Teachers in a folder that are opened at the first query.
 
-    What was answered can so be read without them.
+    Released answers can be read without them.
 
     Parameters
     ----------
@@ -388,7 +391,7 @@ class LazyTeachers:
 def _train(
     estimator: Any, chunk: Parcel, seed: int, site: CallSite, source: Any
 ) -> Parcel | bytes:
-    """Return a teacher, or the digest of its file where it is kept in a folder."""
+    """Return a teacher, or the digest of its file where there is a folder."""
     if source is None:
         return Parcel(train(estimator, chunk, seed, site))
     store, teacher = source
@@ -401,7 +404,7 @@ def _train(
 
 
 def _rows_digest(chunk: Parcel, seed: int) -> bytes:
-    """Return what tells rows of a teacher from others."""
+    """Return the digest of the rows of a teacher."""
     digest = blake2b(digest_size=SIZE)
     rows = chunk.unpacked()
     if rows is not None:

@@ -1,4 +1,4 @@
-"""What a worker process does for a teacher: it trains on its rows, and votes."""
+"""Work of a teacher in a worker process: training on its rows, and voting."""
 
 from __future__ import annotations
 
@@ -40,39 +40,38 @@ __all__ = [
     "train",
 ]
 
-NUMBERS, TEXTS = "biuf", "U"
-# Places of classes are kept in 16 bits
+NUMBERS, STRINGS = "biuf", "U"
+# Indices of classes are stored in 16 bits
 MOST_CLASSES = 2**15
 
 
 class Voting:
-    """What teachers vote on. A vote is a function of one prediction alone.
+    """Kind of votes. A vote is a function of one prediction only.
 
     Notes
     -----
-    **Guarantee.** `cast` neither raises nor warns, whatever was predicted: what a
-    learner makes of its rows may be anything, and must not be told in another way
-    than by its votes.
+    **Guarantee.** `cast` neither raises nor warns, whatever was predicted: a learner
+    may do anything with its rows, and only its votes may depend on them.
     """
 
     dtype: type
     default: int | float
 
     def cast(self, predictions: Any, n: int) -> NDArray[Any]:
-        """Return n votes; the default for each prediction that is none.
+        """Return n votes, with the default for invalid predictions.
 
         Parameters
         ----------
         predictions
-            What a teacher said of n questions, or None where it failed.
+            Predictions of a teacher for n queries, or None where it failed.
         n
-            Number of questions.
+            Number of queries.
         """
         votes = attempt(self._cast, predictions, n)
         return self.abstained(n) if votes is None else votes
 
     def abstained(self, n: int) -> NDArray[Any]:
-        """Return the votes of a teacher that has nothing to say."""
+        """Return the votes of a teacher that failed."""
         return np.full(n, self.default, dtype=self.dtype)
 
     def _cast(self, predictions: Any, n: int) -> NDArray[Any]:
@@ -80,7 +79,7 @@ class Voting:
 
 
 class ClassVoting(Voting):
-    """Votes for one of public classes, by its place among them.
+    """Votes for one of several public classes, as its index.
 
     Parameters
     ----------
@@ -99,17 +98,14 @@ class ClassVoting(Voting):
         }
         n_labels = len(self._positions)
         if found.shape != (n_labels,) or not 0 < n_labels <= MOST_CLASSES:
-            raise ValueError(
-                f"classes must be 1 to {MOST_CLASSES} labels that differ from each "
-                "other."
-            )
+            raise ValueError(f"classes must be 1 to {MOST_CLASSES} distinct labels.")
         self._order = np.argsort(found, kind="stable").astype(self.dtype)
         self._sorted = found[self._order]
 
     def _cast(self, predictions: Any, n: int) -> NDArray[np.int16]:
         labels = _one_each(predictions, n)
         kinds = {labels.dtype.kind, self._sorted.dtype.kind}
-        if kinds <= set(NUMBERS) or kinds <= set(TEXTS):
+        if kinds <= set(NUMBERS) or kinds <= set(STRINGS):
             near = np.searchsorted(self._sorted, labels).clip(max=len(self.classes) - 1)
             found = self._sorted[near] == labels
             return np.where(found, self._order[near], self.dtype(self.default))
@@ -118,7 +114,7 @@ class ClassVoting(Voting):
     def _position(self, label: Any) -> int:
         try:
             return self._positions.get(label, self.default)
-        except TypeError:  # what has no hash is no label
+        except TypeError:  # labels are hashable
             return self.default
 
 
@@ -128,7 +124,7 @@ class NumberVoting(Voting):
     Parameters
     ----------
     low, high
-        Ends of the range; numbers outside count as the nearer end.
+        Ends of the range, to which numbers are clipped.
     """
 
     dtype = np.float64
@@ -149,7 +145,7 @@ class NumberVoting(Voting):
 def _one_each(predictions: Any, n: int) -> NDArray[Any]:
     """Return n predictions as an array, or raise."""
     found = np.asarray(listed(predictions))
-    # some learners predict one column
+    # some learners predict a table of one column
     if found.shape == (n, 1):
         found = found[:, 0]
     if found.shape != (n,):
@@ -165,11 +161,11 @@ def _number(value: Any) -> float:
 
 
 class Parcel:
-    """Something private on its way to a worker or back, which cannot fail to travel.
+    """Private content on its way to a worker or back, whose transfer cannot fail.
 
-    What cannot be pickled arrives as None: an error on the way would tell of it. Within
-    a process it is handed over as it is, unless others may hold parts of it. What has
-    arrived stays packed until it is opened, as it may only travel on.
+    What cannot be pickled arrives as None, as an error would leak information about it.
+    Within a process the content is passed on as it is, unless parts of it are shared.
+    Content that has arrived stays packed until it is needed, as it may only be sent on.
     """
 
     def __init__(self, content: Any, *, shared: bool = False) -> None:
@@ -190,13 +186,13 @@ class Parcel:
 
 
 def packed(thing: Any) -> bytes | None:
-    """Return something as bytes, and None where that fails."""
+    """Return pickled content, or None where that fails."""
     content = attempt(cloudpickle.dumps, thing)
     return content if isinstance(content, bytes) else None
 
 
 def unpacked(content: Any) -> Any:
-    """Return what was packed, and None where that fails."""
+    """Return unpickled content, or None where that fails."""
     return None if content is None else attempt(cloudpickle.loads, content)
 
 
@@ -208,7 +204,7 @@ def _arrived(content: bytes | None) -> Parcel:
 
 @dataclass(frozen=True)
 class CallSite:
-    """Where work was asked for: the process, and its settings of scikit-learn."""
+    """Process that hands out work, with its settings of scikit-learn."""
 
     process: int
     settings: dict[str, Any]
@@ -219,7 +215,7 @@ class CallSite:
 
     @contextmanager
     def isolated(self, seed: int) -> Iterator[None]:
-        """Let work print nothing, and leave nothing for the work that follows."""
+        """Run work without output, and restore all global state after it."""
         with _states(), _output_suppressed(elsewhere=os.getpid() != self.process):
             seed_globals(seed)
             with config_context(**self.settings):
@@ -227,8 +223,8 @@ class CallSite:
 
 
 def chunk_of(X: Any, y: Any, rows: NDArray[np.intp]) -> Parcel:
-    """Return rows and targets of one chunk, which tell nothing of other rows."""
-    # [teachers:cells] one object may be in many rows, and learners may write into it
+    """Return rows and targets of one chunk, which leak nothing of other rows."""
+    # [teachers:cells] one object may be in several rows, and learners may write into it
     shared = _holds_objects(X) or _holds_objects(y)
     return Parcel(
         attempt(lambda: (select_rows(X, rows), select_rows(y, rows))), shared=shared
@@ -236,13 +232,13 @@ def chunk_of(X: Any, y: Any, rows: NDArray[np.intp]) -> Parcel:
 
 
 def _holds_objects(table: Any) -> bool:
-    """Return whether a copy of a table may hold the same objects as the table."""
+    """Return whether copies of a table may share objects with it."""
     kinds = [table.dtype] if hasattr(table, "dtype") else list(table.dtypes)
     return any(getattr(kind, "hasobject", True) for kind in kinds)
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """Return an unfitted copy, each of whose parts that draw has a seed of its own."""
+    """Return an unfitted clone, each random part of which has a seed of its own."""
     copy = clone(estimator)
     names = [
         name
@@ -253,13 +249,13 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def _child(seed: int, name: str) -> Seed:
-    """Return a seed of 32 bits for what is called so."""
+    """Return a seed of 32 bits for the parameter of this name."""
     word = blake2b(f"{seed} {name}".encode(), digest_size=4).digest()
     return Seed(int.from_bytes(word))
 
 
 def train(estimator: Any, chunk: Parcel, seed: int, site: CallSite) -> Any:
-    """Return a model of a chunk, and None where there is none."""
+    """Return a model of a chunk, or None where training fails."""
     with site.isolated(seed):
         return attempt(_fitted, estimator, chunk, seed)
 
@@ -272,17 +268,17 @@ def _fitted(estimator: Any, chunk: Parcel, seed: int) -> Any:
 
 def cast_votes(
     model: Any,
-    questions: NDArray[np.uint8],
-    n_questions: int,
+    queries: NDArray[np.uint8],
+    n_queries: int,
     voting: Voting,
     seed: int,
     site: CallSite,
 ) -> NDArray[Any]:
-    """Return the votes of one model; questions are packed, in an array of bytes."""
+    """Return the votes of one model; queries are pickled, as an array of bytes."""
     with site.isolated(seed):
-        # a copy for each, as a model may write into what it is asked
-        predictions = attempt(lambda: model.predict(cloudpickle.loads(questions)))
-    return voting.cast(predictions, n_questions)
+        # a copy for each, as a model may write into its input
+        predictions = attempt(lambda: model.predict(cloudpickle.loads(queries)))
+    return voting.cast(predictions, n_queries)
 
 
 _states = Shared(global_states_kept)
@@ -290,10 +286,9 @@ _states = Shared(global_states_kept)
 
 @contextmanager
 def _output_suppressed(*, elsewhere: bool) -> Iterator[None]:
-    """Keep what native code and child processes print from view, in a worker.
+    """Suppress output of native code and child processes, in a worker.
 
-    In the process that asked, other threads and a bar of progress write to the same
-    files.
+    In the calling process, other threads and a progress bar write to the same files.
     """
     if not elsewhere:
         yield
@@ -314,7 +309,7 @@ def _to_devnull() -> Iterator[None]:
     try:
         yield
     finally:
-        # what is in buffers would be printed later
+        # buffers would be printed later
         _flush()
         for descriptor, file in kept.items():
             os.dup2(file, descriptor)
@@ -326,15 +321,15 @@ def _flush() -> None:
     for stream in (sys.__stdout__, sys.__stderr__):
         with suppress(Exception):
             stream.flush()
-    with suppress(Exception):  # there is no such library everywhere
+    with suppress(Exception):  # not every platform has this library
         ctypes.CDLL(None).fflush(None)
 
 
 _descriptors = Shared(_to_devnull)
 
 
-# What joblib's back ends raise when a worker is gone, such as by a crash of native
-# code or for want of memory; dask's own error has no base that is imported here
+# Raised by dask when a worker dies, such as by a crash of native code or for lack of
+# memory; it has no base class that is imported here
 _WORKER_DEATH = "KilledWorker"
 
 
@@ -348,23 +343,22 @@ def map_teachers(
     label: str,
     verbose: int,
 ) -> list[Any]:
-    """Return the function of each teacher, in their order.
+    """Return the result of a function for each teacher, in their order.
 
     Parameters
     ----------
     function
-        Called in a worker; it must not raise because of rows.
+        Function that a worker calls; rows must not make it raise.
     arguments
-        Makes the arguments for a teacher, when a worker is about to be free.
+        Makes the arguments for a teacher, shortly before a worker takes them.
     n
         Number of teachers.
     lost
-        What stands for a teacher whose worker ended without an answer, also when it
-        had no other work.
+        Result of a teacher whose worker died, also when it had no other work.
     n_jobs
         As for joblib, whose configured back end is used.
     label, verbose
-        What the bar says, and whether there is one.
+        Text of the progress bar, and whether to show one.
     """
     found: dict[int, Any] = {}
     handed_out: set[int] = set()
@@ -374,7 +368,7 @@ def map_teachers(
         return arguments(position)
 
     with bar(label, n, shown=bool(verbose)) as move, warnings.catch_warnings():
-        # joblib warns of workers that end, and it depends on rows whether they do
+        # joblib warns of workers that die, which may depend on rows
         warnings.simplefilter("ignore")
         waiting: list[Sequence[int]] = [range(n)]
         while waiting:
@@ -390,7 +384,8 @@ def map_teachers(
                 if len(positions) == 1:
                     found.update(dict.fromkeys(left, lost))
                     continue
-                # nobody knows whose work it was, so each that was begun is tried alone
+                # the cause is unknown, so each task that was handed out is tried by
+                # itself
                 waiting.append(
                     [position for position in left if position not in handed_out]
                 )
@@ -410,7 +405,7 @@ def _results(
     )
     try:
         parallel = Parallel(n_jobs, return_as="generator_unordered")
-    except ValueError:  # a back end that gives all results at once
+    except ValueError:  # a back end that returns all results at once
         yield from Parallel(n_jobs)(tasks)
         return
     with closing(parallel(tasks)) as results:

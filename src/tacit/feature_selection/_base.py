@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 # What reports say
-RANGED = "features are cut to their ranges, set without the data"
+RANGED = "features are clipped to their ranges, set without the data"
 LABELED = "the two labels are public"
 
 
@@ -59,11 +59,11 @@ class PlannedSelection:
     n_rows
         Public number of rows, or the guess, that the plan was made for.
     features
-        Ranges that entries are cut to, and targets; None without bounds.
+        Ranges that entries are clipped to, and targets; None without bounds.
     plan
         Noise and steps of the selector.
     assumptions
-        What the promise rests on, in words.
+        What the guarantee rests on.
     """
 
     budget: Budget
@@ -254,7 +254,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         if features.classes is not None:
             return (RANGED, LABELED)
         low, high = features.y_range
-        return (RANGED, f"targets are cut to [{low:g}, {high:g}]")
+        return (RANGED, f"targets are clipped to [{low:g}, {high:g}]")
 
     def _keep(self, selection, n_features, fallback):
         """Keep what was released."""
@@ -317,7 +317,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
             return super()._transform(X)
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn what rows and targets are taken."""
+        """Report to scikit-learn what rows and targets are taken."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = self.takes_sparse

@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-# Of Python's whole numbers, or of fractions
+# Of Python's integers, or of fractions
 Numbers = NDArray[np.object_]
 
 # Columns that enter the working set at once
@@ -109,7 +109,7 @@ def ridged_derivatives(
 
 
 def _as_integers(values: Array, scale: int) -> Numbers:
-    """Return exact sums as whole numbers, ``scale`` to the one."""
+    """Return exact sums as integers, ``scale`` to the one."""
     more = scale // int(UNIT)
     whole = [int(value) * more for value in (values * UNIT).ravel()]
     return np.array(whole, dtype=object).reshape(values.shape)
@@ -162,7 +162,7 @@ def _minimizer(
 
 
 # Slopes may be off by this part of the penalty while signs are looked for. Sweeps are
-# limited, as whole numbers take over where they are too few
+# limited, as integers take over where they are too few
 FIRST_TOLERANCE, LAST_TOLERANCE, TIGHTER = 1e-3, 1e-13, 1e-2
 SWEEPS = 20_000
 # Signs are those of the least point on a working set if slopes pass the penalty by no

@@ -142,9 +142,9 @@ class ExponentialSelector(PrivateSelector):
         Number of columns, at most 6.
     feature_bounds
         Range of each feature, public and required, as in `PeelingSelector`. Entries are
-        cut to it and mapped to [-1, 1].
+        clipped to it and mapped to [-1, 1].
     y_range
-        Lowest and highest target, public and required. Targets are cut to it and
+        Lowest and highest target, public and required. Targets are clipped to it and
         mapped to [-1, 1].
     coef_bound
         Bound on the sum of absolute weights, intercept included, in mapped units; a
@@ -165,7 +165,7 @@ class ExponentialSelector(PrivateSelector):
     Attributes
     ----------
     selection_ : tuple of int
-        Places of the selected columns, in order.
+        Indices of the selected columns, in order.
     support_ : ndarray of bool
         Mask of the selected columns.
     released_ : bool
@@ -173,7 +173,7 @@ class ExponentialSelector(PrivateSelector):
     n_features_in_ : int
         Number of columns.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, charge and assumptions.
 
     Notes
     -----

@@ -78,9 +78,9 @@ class LassoStabilitySelector(PrivateSelector):
         Most columns that a support may have; a larger one is not told.
     feature_bounds
         Range of each feature, public and required, as in `PeelingSelector`. Entries are
-        cut to it and mapped to [-1, 1].
+        clipped to it and mapped to [-1, 1].
     y_range
-        Lowest and highest target, public and required. Targets are cut to it and
+        Lowest and highest target, public and required. Targets are clipped to it and
         mapped to [-1, 1].
     penalty
         Weight of the sum of absolute weights, against half the sum of squared
@@ -121,7 +121,7 @@ class LassoStabilitySelector(PrivateSelector):
     Attributes
     ----------
     selection_ : tuple of int or NoAnswer
-        Places of the selected columns, in order.
+        Indices of the selected columns, in order.
     support_ : ndarray of bool or None
         Mask of the selected columns; None without an answer.
     released_ : bool
@@ -129,7 +129,7 @@ class LassoStabilitySelector(PrivateSelector):
     n_features_in_ : int
         Number of columns.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, charge and assumptions.
 
     Notes
     -----

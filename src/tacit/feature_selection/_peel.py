@@ -303,7 +303,7 @@ def _worth(plan: PeelPlan) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Centered targets in whole numbers, and what was released of them."""
+    """Centered targets in integers, and what was released of them."""
 
     values: Array
     n_rows: float
@@ -338,7 +338,7 @@ def centered_targets(plan: PeelPlan, y: Array, rng: Generator) -> Targets:
 
 
 def _integer_columns(plan: PeelPlan, X: Any, n_rows: float, rng: Generator) -> Any:
-    """Return features in whole numbers, centered and scaled where that was planned."""
+    """Return features in integers, centered and scaled where that was planned."""
     stored = X.data if sparse.issparse(X) else X
     stored *= SCALE
     np.rint(stored, out=stored)

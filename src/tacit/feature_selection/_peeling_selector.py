@@ -33,10 +33,10 @@ class PeelingSelector(PrivateSelector):
         value of any feature; a number for each; a pair for each, the lowest value and
         the highest; a tuple of two numbers, which is one pair for all features and is
         refused where there are just two; or a dict from the names of columns to numbers
-        or pairs. Entries beyond are cut to it. It must not be read off the data.
+        or pairs. Entries beyond are clipped to it. It must not be read off the data.
     y_range
         Lowest and highest target, public and required unless there are ``classes``.
-        Targets beyond are cut to it. A range that is too wide costs little.
+        Targets beyond are clipped to it. A range that is too wide costs little.
     classes
         Two public labels, in place of ``y_range``.
     method
@@ -59,7 +59,7 @@ class PeelingSelector(PrivateSelector):
     Attributes
     ----------
     selection_ : tuple of int
-        Places of the selected columns, in order.
+        Indices of the selected columns, in order.
     support_ : ndarray of bool
         Mask of the selected columns.
     released_ : bool
@@ -67,13 +67,13 @@ class PeelingSelector(PrivateSelector):
     n_features_in_ : int
         Number of columns.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, charge and assumptions.
 
     Notes
     -----
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors: two
     quantiles of the target by exponential mechanisms, sums with Gaussian or Laplace
-    noise, and one exponential mechanism for each column on sums of whole numbers, which
+    noise, and one exponential mechanism for each column on sums of integers, which
     one row moves by at most one unit [1]_, [2]_. ``"pursuit"`` adds noisy normal
     equations of the columns chosen so far [3]_. See the page on peeling among the
     guarantees.

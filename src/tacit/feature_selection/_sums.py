@@ -22,7 +22,7 @@ __all__ = ["SCALE", "UNIT", "ExactSums", "check_row_count"]
 
 Array = NDArray[np.float64]
 
-# Whole numbers that make one, and those that a product of two ones has
+# Integers that make one, and those that a product of two ones has
 SCALE = 2**13
 UNIT = float(SCALE) ** 2
 # Entries of a block of rows
@@ -68,7 +68,7 @@ class ExactSums:
         for low in range(0, len(self._private_y), rows):
             part = self._private_X[low : low + rows]
             block = np.empty((len(part), self.n_columns))
-            # [lasso:whole] whole numbers, a record at a time
+            # [lasso:whole] integers, a record at a time
             np.rint(part * float(SCALE), out=block[:, : self.n_features])
             block[:, self.n_features :] = SCALE
             yield block, np.rint(self._private_y[low : low + rows] * float(SCALE))

@@ -50,7 +50,7 @@ class BlockVoteSelector(PrivateSelector):
     n_blocks
         Number of blocks; None to plan it from the budget. Not for ``"subsamples"``.
     feature_bounds
-        Ranges that entries are cut to, as in `PeelingSelector`; None to leave them.
+        Ranges that entries are clipped to, as in `PeelingSelector`; None to leave them.
     y_range
         Lowest and highest target, to which targets are cut; None to leave them.
     classes
@@ -72,7 +72,7 @@ class BlockVoteSelector(PrivateSelector):
     Attributes
     ----------
     selection_ : tuple of int or NoAnswer
-        Places of the selected columns, in order.
+        Indices of the selected columns, in order.
     support_ : ndarray of bool or None
         Mask of the selected columns; None without an answer.
     released_ : bool
@@ -80,7 +80,7 @@ class BlockVoteSelector(PrivateSelector):
     n_features_in_ : int
         Number of columns.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, charge and assumptions.
 
     Notes
     -----
@@ -189,7 +189,7 @@ class BlockVoteSelector(PrivateSelector):
         return selector
 
     def _features(self, n_features, sparse):
-        """Return the ranges that entries are cut to, where they are given."""
+        """Return the ranges that entries are clipped to, where they are given."""
         if self.classes is not None or self.y_range is not None:
             self._public_targets()  # refuses what is neither
         if self.feature_bounds is None:
@@ -224,4 +224,4 @@ class BlockVoteSelector(PrivateSelector):
         if self.y_range is None:
             return cut
         low, high = public_range(self.y_range)
-        return (*cut, f"targets are cut to [{low:g}, {high:g}]")
+        return (*cut, f"targets are clipped to [{low:g}, {high:g}]")

@@ -45,7 +45,7 @@ class Answer:
     value
         What was released, or `tacit.mechanisms.NoAnswer`.
     privacy
-        Promise, charge and assumptions.
+        Guarantee, charge and assumptions.
     """
 
     value: Any

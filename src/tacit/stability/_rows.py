@@ -80,8 +80,8 @@ def select_rows(table: Any, rows: NDArray[np.intp]) -> Any:
     """Return a copy of these rows that tells nothing of others.
 
     Labels of rows count those before them, and categories, their order and the width of
-    texts are those of the whole table. Names and types of columns are public, and so is
-    the order of categories where it is part of the type.
+    strings are those of the whole table. Names and types of columns are public, and so
+    is the order of categories where it is part of the type.
     """
     if table is None:
         return None
@@ -232,7 +232,7 @@ def check_selectable(name: str, table: Any) -> None:
 
 Function = Callable[..., Any]
 
-# Types whose values are told apart by how they print
+# Types whose values are distinguished by how they print
 _PLAIN = (bool, int, float, str, bytes, type(None))
 
 

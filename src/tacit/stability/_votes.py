@@ -114,13 +114,13 @@ def winner_and_distance(
     **Bound.** Between neighbors the distance moves by at most one, and it is zero
     wherever a neighbor has another winner: one row moves the lead of the winner by at
     most ``2 changed``. Among values with as many votes, the one that prints first in
-    the order of texts wins, whatever the rows are. For ``changed=1`` the distance is
+    the order of strings wins, whatever the rows are. For ``changed=1`` the distance is
     ``(lead - 1) // 2`` and else ``lead // (2 changed) - 1``, never below zero.
     """
     at_least(1, changed=changed)
     if len(votes) == 0:
         return None, 0
-    # [vote:order] 1, 1.0 and True are equal to Python, yet they are told apart
+    # [vote:order] 1, 1.0 and True are equal to Python, yet they are distinguished
     counts = Counter(repr(vote) for vote in votes)
     values = {repr(vote): vote for vote in votes}
     ranked = sorted(counts, key=lambda shown: (-counts[shown], shown))

@@ -461,6 +461,6 @@ def test_squared_targets_tell_the_sum_of_squared_residuals(rng):
         (lambda: SparseRows(0), "k must be"),
     ],
 )
-def test_bad_parameters_are_refused_in_one_sentence(make, match):
+def test_bad_parameters_are_rejected_in_one_sentence(make, match):
     with pytest.raises(ValueError, match=match):
         make()

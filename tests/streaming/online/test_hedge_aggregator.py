@@ -255,7 +255,7 @@ def test_one_charge_covers_the_stream_and_the_horizon_ends_it():
         HedgeAggregator(1.0, 1e-6, horizon=2).partial_fit(X, y, ledger=ledger)
 
 
-def test_bad_parameters_are_refused_before_the_charge():
+def test_bad_parameters_are_rejected_before_the_charge():
     X, y = said(20)
     for given, word in [
         ({"loss": "hinge"}, "loss"),

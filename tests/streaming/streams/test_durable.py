@@ -216,7 +216,7 @@ def test_a_refused_first_step_binds_a_folder_to_nothing(tmp_path, seed):
 
 
 @pytest.mark.parametrize("folder", ["", None, 3])
-def test_what_is_no_path_is_refused_in_one_sentence(folder):
+def test_what_is_no_path_is_rejected_in_one_sentence(folder):
     with pytest.raises(ValueError, match=r"^folder must be the path of a folder, got"):
         DurableStream(Tiny(), folder)
 

@@ -293,7 +293,7 @@ def test_plan_reads_no_row_and_says_what_will_be_spent():
         ({"neighbors": "friends"}, "neighbors"),
     ],
 )
-def test_bad_parameters_are_refused_before_the_charge(parameters, words):
+def test_bad_parameters_are_rejected_before_the_charge(parameters, words):
     ledger = Ledger(Budget(5.0, 1e-5))
     model = linear().set_params(**parameters)
     with pytest.raises(ValueError, match=words):

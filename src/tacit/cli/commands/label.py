@@ -324,7 +324,7 @@ def _facts(
 def _show_plan(console: Console, facts: dict[str, Any]) -> None:
     console.print(facts["words"], markup=False)
     rows = int(facts["plan"]["rows_per_teacher"])
-    console.print(f"rehearsed    a teacher learns from {rows:,} made-up rows")
+    console.print(f"rehearsed    a teacher learns from {rows:,} synthetic rows")
     console.print(f"spent        {facts['noise']}", markup=False)
     for assumption in facts["assumptions"]:
         console.print(f"assumes      {assumption}", markup=False)
