@@ -13,7 +13,8 @@ from tacit._random import as_generator
 from tacit.audit import gaussian_bound
 from tacit.ensemble import PrivateLabeler
 from tacit.ensemble._answers import initial_state
-from tacit.mechanisms import votes
+from tacit.mechanisms import PublishedVotes, StableVotes, VoteMedian
+from tacit.mechanisms._votes._base import published_distance
 from tacit.privacy import Neighbors
 
 MARKS = (1.0, -1.0)  # of the one row in which the two data sets differ
@@ -128,23 +129,23 @@ def sworn(mechanism, epsilon, delta, **given):
 
 def weaker(mechanism):
     """Return the mechanism with half of its noise."""
-    if isinstance(mechanism, votes.StableVotes):
+    if isinstance(mechanism, StableVotes):
         return replace(
             mechanism,
             threshold_epsilon=2 * mechanism.threshold_epsilon,
             query_epsilon=2 * mechanism.query_epsilon,
         )
-    if isinstance(mechanism, votes.PublishedVotes | votes.VoteMedian):
+    if isinstance(mechanism, PublishedVotes | VoteMedian):
         return replace(mechanism, epsilon=2 * mechanism.epsilon)
     return replace(mechanism, multiplier=mechanism.multiplier / 2)
 
 
 @dataclass(frozen=True)
-class PublishedDistance(votes.StableVotes):
+class PublishedDistance(StableVotes):
     """Stable votes with the distance as printed, which one vote moves by two."""
 
-    def distance(self, counts):
-        return votes.published_distance(counts)
+    def distance(self, lead):
+        return published_distance(lead)
 
 
 def stream(n_answered, before, last, printed=False):

@@ -364,7 +364,9 @@ def test_parameters_that_do_not_go_together_are_rejected(seed, parameters, words
         (lambda X, y: (X, None), "y is None"),
     ],
 )
-def test_rows_that_cannot_be_learned_are_rejected_before_the_charge(seed, change, words):
+def test_rows_that_cannot_be_learned_are_rejected_before_the_charge(
+    seed, change, words
+):
     X, y, _, _ = clouds(seed)
     ledger = Ledger(Budget(100.0, 1e-3))
     with pytest.raises((ValueError, TypeError), match=words):
@@ -415,9 +417,7 @@ def test_cells_that_cannot_be_distinguished_are_rejected_before_the_charge(seed)
     made = np.vectorize(Cell, otypes=[object])
     learner = make_pipeline(FunctionTransformer(values_of), GaussianNB())
     ledger = Ledger(Budget(100.0, 1e-3, "add_or_remove_one"))
-    with pytest.raises(
-        ValueError, match="rows are distinguished by their content"
-    ):
+    with pytest.raises(ValueError, match="rows are distinguished by their content"):
         labeler(learner, **ADDED).fit(made(X), y, ledger=ledger)
     assert ledger.report().entries == ()
     fitted = labeler(learner, **ADDED).fit(made(X), y, ids=np.arange(len(y)))

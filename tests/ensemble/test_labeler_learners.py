@@ -96,7 +96,9 @@ def test_boosting_takes_columns_of_categories_also_unknown_ones(seed, relation):
     assert (only.label(Q[["ward"]]).values == t)[known].mean() > 0.95
 
 
-def test_strings_are_rejected_where_a_learner_takes_none_and_encoded_in_a_pipeline(seed):
+def test_strings_are_rejected_where_a_learner_takes_none_and_encoded_in_a_pipeline(
+    seed,
+):
     X, y = wards(seed, 600, ["north", "south", "east", "west"])
     Q, t = wards(seed + 1, 30, ["north", "south", "east", "centre"])
     strings, questions = (T.assign(ward=T["ward"].astype(str)) for T in (X, Q))

@@ -157,7 +157,9 @@ def test_as_many_queries_are_answered_as_planned(name, seed):
 @pytest.mark.parametrize(
     ("refusals", "n_queries"), [(2, 40), (5, 200), (20, 200), (100, 2000)]
 )
-def test_runs_between_withheld_answers_have_about_their_mean_length(refusals, n_queries, seed):
+def test_runs_between_withheld_answers_have_about_their_mean_length(
+    refusals, n_queries, seed
+):
     # a threshold for each withheld answer, where the distribution of a plan is not
     # exact
     rng = as_generator(seed)
@@ -224,10 +226,10 @@ def test_medians_follow_the_distribution_that_their_error_is_of(seed):
     values, chances = mechanism.distribution(votes)
     expected, _ = np.histogram(values, edges, weights=chances)
     assert_counts_follow(found, expected)
-    wrong, chances = mechanism.law(votes + 0.1)
+    wrong, chances = mechanism.distribution(votes + 0.1)
     expected, _ = np.histogram(wrong, edges, weights=chances)
     assert_counts_detect(found, expected)
-    error = float(np.sqrt(mechanism.law(votes)[1] @ (values - 5) ** 2))
+    error = float(np.sqrt(mechanism.distribution(votes)[1] @ (values - 5) ** 2))
     assert mechanism.error(100, 0.5) == pytest.approx(error)
 
 

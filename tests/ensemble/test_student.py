@@ -339,7 +339,10 @@ def test_a_student_that_fails_loses_no_answer():
         ({"labeler__mechanism": "stable", "targets": "votes"}, "releases votes"),
         ({"labeler__mechanism": "stable", "student": Ridge()}, "classifier"),
         ({"labeler": numbers(), "student": LogisticRegression()}, "regressor"),
-        ({"labeler": numbers(mechanism="median"), "targets": "votes"}, "releases votes"),
+        (
+            {"labeler": numbers(mechanism="median"), "targets": "votes"},
+            "releases votes",
+        ),
         ({"labeler": GaussianNB()}, "PrivateLabeler"),
         ({"labeler": None}, "PrivateLabeler"),
     ],
