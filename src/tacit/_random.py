@@ -114,7 +114,7 @@ def as_generator(seed: RandomSource) -> Generator:
     seed
         None draws a fresh 128-bit key from the operating system at every call. A
         non-negative integer or a ``SeedSequence`` fixes the key, for tests and
-        replays. A ``Generator`` is returned as it is. A ``RandomState`` is asked for
+        replays. A ``Generator`` is returned as it is. A ``RandomState`` yields
         a key, and so moves on.
 
     Notes

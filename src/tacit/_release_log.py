@@ -1,4 +1,4 @@
-"""A hook that records what mechanisms release, and can play it back.
+"""Log of the outputs of mechanisms, for audits that replay them.
 
 Every mechanism sends its draw through `release`. In ordinary runs no tape is active
 and the hook is one lookup. Under `recording` and `replaying` it lets an auditor run a
@@ -25,7 +25,7 @@ NORMS = ("l1", "l2", "linf")
 
 
 class Diverged(RuntimeError):
-    """The replayed run asked for a release that the recorded run did not make."""
+    """A replayed run made a release that the recorded run did not make."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Tape:
         norm: str,
         draw: Callable[[], T],
     ) -> T:
-        """Return the draw, or the recorded output in its place, and note it."""
+        """Return the draw, or the recorded output instead, and log it."""
         if threading.get_ident() != self.owner:
             raise RuntimeError(
                 "A tape belongs to the thread that opened it; run the trainer in one "
@@ -75,7 +75,7 @@ class Tape:
         if norm not in NORMS:
             raise ValueError(f"norm must be one of {NORMS}, got {norm!r}.")
         if self.source is None:
-            # copied first, since a draw may add its noise in place
+            # copied first, since a draw may add its noise to the array itself
             before = value if callable(value) else np.array(value)
             output = _draw_unseen(draw)
             self._note(label, before, sensitivity, norm, output)

@@ -1,4 +1,4 @@
-"""Calls of functions that see rows, of which only the result comes back."""
+"""Calls of functions that see rows, with output, warnings and errors suppressed."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class Shared:
 
 
 def attempt(function: Callable[..., Any], *rows: Any, **options: Any) -> Any:
-    """Return what the function says of rows, and None where it fails.
+    """Return the function's result on rows, and None where it fails.
 
-    An error, a warning or a printed line would tell of the rows. Only a keyboard
+    An error, a warning or a printed line would reveal the rows. Only a keyboard
     interrupt ends the run, where the user's signal has come: one that the function
-    raises by itself is a failure. What a function logs, or writes to files or other
-    places, is not held back.
+    raises by itself is a failure. What a function logs, or writes to files or
+    elsewhere, is not suppressed.
     """
     # the state of floating point errors belongs to the thread
     with _quiet(), np.errstate(all="ignore"), _interrupts() as interrupted:

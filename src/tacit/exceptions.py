@@ -1,4 +1,4 @@
-"""Errors that are ours.
+"""Exceptions of the library.
 
 ::
 
@@ -7,14 +7,14 @@
     RuntimeError
     ├── BudgetExceeded     a charge would pass the budget; nothing was charged
     ├── LedgerUnavailable  the database of a ledger cannot be used now
-    └── LedgerDamaged      what a ledger's database holds is not what was written
+    └── LedgerDamaged      the records of a ledger's database were changed
 """
 
 __all__ = ["BudgetExceeded", "LedgerDamaged", "LedgerUnavailable", "PlanError"]
 
 
 class PlanError(ValueError):
-    """No private plan exists for what was asked; the message says what would do."""
+    """No private plan exists for this request; the message says what to change."""
 
 
 class BudgetExceeded(RuntimeError):

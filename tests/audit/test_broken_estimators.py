@@ -1,4 +1,4 @@
-"""Estimators that break their promise each in one way, which an audit must show."""
+"""Estimators that break their guarantee each in one way, which an audit must show."""
 
 import numpy as np
 import pytest

@@ -26,7 +26,7 @@ REPLACE, ADD = "replace_one", "add_or_remove_one"
 
 
 class HalfNoise(Sums):
-    """Twice the epsilon that is promised."""
+    """Twice the epsilon that is guaranteed."""
 
     def kept(self, noise):
         return noise / 2
@@ -79,7 +79,7 @@ def test_an_honest_promise_is_refuted_no_more_often_than_allowed(seed):
         assert_probability_at_most(refuted[HalfNoise], n_audits, 1 - confidence)
 
 
-# an honest promise is refuted with probability at most P_FAIL
+# an honest guarantee is refuted with probability at most P_FAIL
 SURE = {"n_canaries": 2000, "confidence": 1 - P_FAIL}
 
 
@@ -177,7 +177,7 @@ def test_a_coin_changes_one_row_in_the_way_of_the_promise(model, relation):
 
 def test_coins_are_fair_and_fixed_by_a_seed():
     many = coins(np.random.SeedSequence(0), 100_000)
-    # five deviations, so wrong with probability below P_FAIL
+    # five standard deviations, so wrong with probability below P_FAIL
     assert abs(many.sum()) < 5 * np.sqrt(100_000)
     assert set(many) == {-1, 1}
     first, again, other = (

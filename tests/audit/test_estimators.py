@@ -1,7 +1,7 @@
 """Audits of estimators: an honest one passes, one with half the noise does not.
 
-An honest promise is refuted with probability at most P_FAIL an audit, and the controls
-are refuted with room to spare.
+An honest guarantee is refuted with probability at most P_FAIL an audit, and the
+controls are refuted with room to spare.
 """
 
 import json
@@ -107,7 +107,7 @@ def test_every_estimator_can_be_audited_and_few_runs_refute_none(model):
     assert json.loads(json.dumps(found.to_dict()))["refuted"] is False
 
 
-# so many that half the noise of a pure promise of one shows at P_FAIL
+# so many that half the noise of a pure guarantee of one shows at P_FAIL
 FOREIGN = {"n_rows": 4, "runs": 1500, "confidence": 1 - P_FAIL}
 
 
@@ -149,7 +149,7 @@ class Share(CoordinateDescent):
 )
 def test_half_the_noise_of_a_sparse_model_is_refuted(model, seed):
     options = {"runs": 500, "confidence": 1 - P_FAIL, "random_state": seed}
-    # one update of each column, which shows all that was paid for it
+    # one update of each column, which shows all that was charged for it
     given = {"n_passes": 1, "smoothness": "public", "step": 1.0, "order": "cyclic"}
     model.set_params(alpha=0.0, fit_intercept=False)
     clip = 1.0 if hasattr(model, "y_range") else 0.5
@@ -199,7 +199,7 @@ def test_without_a_seed_the_noise_is_fresh():
     model = NoisySum(1.0, random_state=0)
     found = audit_estimator(model, n_rows=4, runs=100, confidence=0.5)
     assert found.leaks == ()
-    # with one and the same noise in all runs, the sides would be told apart for sure
+    # with one and the same noise in all runs, the sides would be distinguished for sure
     assert 0 < found.result.hits[0] + found.result.hits[1] < 100
     assert model.random_state == 0
 

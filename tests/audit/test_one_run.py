@@ -1,4 +1,4 @@
-"""Bounds from one run: against linear programs, exact laws and simulated mechanisms."""
+"""Bounds from one run: against linear programs, exact distributions and simulations."""
 
 from itertools import product
 
@@ -25,7 +25,7 @@ def largest_chance(m, r, v, promises):
     """Return the best chance of v right guesses, by a linear program.
 
     Its variables are the chances of each number of right guesses under a mechanism that
-    treats all canaries alike, and what each promise leaves to delta.
+    treats all canaries alike, and what each guarantee leaves to delta.
     """
     n_slack = 2 * r
     size = r + 1 + len(promises) * n_slack
@@ -170,7 +170,8 @@ def test_the_term_for_delta_is_right_where_tails_are_too_small_for_a_float(
 def test_the_bound_is_above_the_truth_no_more_often_than_allowed(
     m, r, epsilon, delta, confidence
 ):
-    # exactly: the law of the worst mechanism for each count at which it would be wrong
+    # exactly: the distribution of the worst mechanism for each count at which it would
+    # be wrong
     truth = np.ones(m, dtype=int)
     lower = []
     for v in range(r + 1):
@@ -194,7 +195,7 @@ def test_no_gaussian_mechanism_beats_the_gaussian_bound(m, r, v, mu):
     best, _ = largest_chance(m, r, v, promises)
     bound = one_run_p_value(v, r, m, epsilon=epsilons, delta=deltas).min()
     assert best <= bound * (1 + 1e-9)
-    # and it is not far above what some mechanism of these promises does
+    # and it is not far above what some mechanism of these guarantees does
     assert bound < 1.5 * best
     # at this confidence, mu is not called too small
     truth = np.ones(m, dtype=int)

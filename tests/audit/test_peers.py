@@ -26,7 +26,7 @@ def test_densities_have_the_same_total_on_all_data_sets():
     # that of the tilt, which is Laplace noise of this scale
     assert total(law, FIRST) == pytest.approx(4.0, rel=1e-4)
     assert total(law, SECOND) == pytest.approx(4.0, rel=1e-4)
-    # a slope that stops short has a jump in its density, which the rule blurs
+    # a derivative that stops short has a jump in its density, which the rule blurs
     capped = TiltedLaw((0.5,), 2.0, cap=0.5)
     assert total(capped, FIRST) == pytest.approx(4.0, rel=1e-3)
 
@@ -44,9 +44,9 @@ def test_minimizers_follow_the_density(seed):
     w = np.linspace(-400, 400, 400_001)
     below = np.cumsum(np.exp(law.log_density(w[:, None], *FIRST))) * (w[1] - w[0]) / 4
     share = np.interp(edges, w, below)
-    # five deviations of a share of n draws: one in a million, three times
+    # five standard deviations of a share of n draws: one in a million, three times
     assert np.all(np.abs(share - [0.1, 0.5, 0.9]) < 5 * np.sqrt(0.25 / n))
-    # rows of zeros have another law, which these draws do not follow
+    # rows of zeros have another distribution, which these draws do not follow
     other = np.cumsum(np.exp(law.log_density(w[:, None], *SECOND))) * (w[1] - w[0]) / 4
     assert np.any(
         np.abs(np.interp(edges, w, other) - [0.1, 0.5, 0.9]) > 5 * np.sqrt(0.25 / n)

@@ -1,8 +1,8 @@
 """Coordinate descent attacked where one row moves every sum as far as declared.
 
 The changed row is at the bound in all columns, and a capped loss with short steps keeps
-its slope at the clip: all releases together are then a Gaussian mechanism of all that
-is declared. The score is the sum of the weights.
+its derivative at the clip: all releases together are then a Gaussian mechanism of all
+that is declared. The score is the sum of the weights.
 """
 
 import numpy as np

@@ -152,7 +152,7 @@ def stream(n_answered, before, last, printed=False):
     """Return questions, and the event that all but the last of them are answered.
 
     ``before`` is the distance in the first data set of those that are, which is less
-    in the second, and ``last`` of the one that is refused, where it is more.
+    in the second, and ``last`` of the one that is rejected, where it is more.
     """
 
     def ones(distance):
@@ -185,7 +185,7 @@ def unchanged(mechanism):
     return mechanism
 
 
-# distances at which, by the law of the noise, the event tells the most
+# distances at which, by the distribution of the noise, the event tells the most
 AT_CLAIM, AT_HALF, AS_PRINTED = (4, 12, 10), (4, 6, 5), (6, 13, 11)
 
 
@@ -220,7 +220,7 @@ def test_published_votes_of_a_labeler_keep_what_they_are_charged(seed):
     ):
         asked, event = stream(n_answered, before, last, printed=True)
         attack = Attack(labeler, neighbors_of(numbers), asked)
-        # up to the first refusal, which is one of the runs of the event
+        # up to the first rejection, which is one of the runs of the event
         run = attack.mechanism.event.event
         mechanism = make(attack.mechanism)
         found.append(attack.event_bound(mechanism, event, 12_000, run.delta, seed))

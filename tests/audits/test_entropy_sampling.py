@@ -1,4 +1,4 @@
-"""Samples from the simplex, attacked where one row decides the law."""
+"""Samples from the simplex, attacked where one row decides the distribution."""
 
 from dataclasses import replace
 

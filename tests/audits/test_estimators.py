@@ -46,7 +46,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 EPSILON, DELTA = 8.0, 1e-4
 
 # A heavy ridge leaves the sums of the rows alone; one update of each column shows all
-# that was paid for it.
+# that was charged for it.
 HEAVY = {"solver": OutputPerturbation(ridge=200.0)}
 SUMS = {"solver": AdaSSP(ridge=1e4), "fit_intercept": False}
 ONCE = CoordinateDescent(1, smoothness="public", step=1.0, order="cyclic", clip=1.0)

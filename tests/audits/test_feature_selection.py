@@ -1,4 +1,4 @@
-"""The claims of selectors attacked, by exact laws and by many fits.
+"""The claims of selectors attacked, by exact distributions and by many fits.
 
 The changed row lifts two columns and pushes down all others, so that scores move as far
 apart as declared. The event judged is fixed beforehand: how often these two are chosen.

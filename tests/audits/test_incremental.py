@@ -90,7 +90,7 @@ def lower_bound(method, budget, n_runs, seed, part):
         with recording() as tape:
             learner.step(learner.init(), *step, rng)
         outputs = (np.ravel(release.output) for release in tape.releases)
-        # in cells of the grid all noise has one deviation
+        # in cells of the grid all noise has the same standard deviation
         return sum(float(a @ b) for a, b in zip(along, outputs, strict=True))
 
     scores = [np.array([score(step) for _ in range(n_runs)]) for step in pair]

@@ -1,7 +1,7 @@
-"""Fits again on a stream: what all of them tell together is the one promise.
+"""Fits again on a stream: what all of them tell together is the one guarantee.
 
-The solver releases the sum of the rows, so that what it may tell of a row is told in
-full by each fit, and the attack adds up what the fits released.
+The solver releases the sum of the rows, so that what it may reveal about a row is
+described in full by each fit, and the attack adds up what the fits released.
 """
 
 from dataclasses import replace

@@ -39,7 +39,7 @@ from tacit.mechanisms import threshold as threshold_module
 from tacit.privacy import Neighbors
 
 DELTA = 1e-5
-SLACK = 1e-20  # more than the distance of the L2-Laplace sampler from its law
+SLACK = 1e-20  # more than the distance of the L2-Laplace sampler from its distribution
 
 
 def attack(bound, scores, delta, n_runs, seed):
@@ -76,7 +76,7 @@ def numbers(mechanism, side, n, rng):
 
 
 def wholes(mechanism, side, n, rng):
-    """Sums of whole numbers, each moved by all units that the honest claim allows."""
+    """Sums of integers, each moved by all units that the honest claim allows."""
     moved = side * DiscreteGaussian(1.0, 1.0).units
     return mechanism(np.full(n, moved), rng).astype(np.float64)
 

@@ -29,7 +29,7 @@ HORIZON = 4
 
 
 def straight(sign, n=HORIZON):
-    """Return a row of slope ``sign`` and others that move nothing."""
+    """Return a row of derivative ``sign`` and others that move nothing."""
     X, y = np.zeros((n, 1)), np.zeros(n)
     X[0], y[0] = abs(sign), sign * 1e6
     return X, y
@@ -38,8 +38,8 @@ def straight(sign, n=HORIZON):
 def evidence(plan, data, seed):
     """Return the score by which all releases together tell a pair best.
 
-    Releases are normal with known deviations and differ by the sensitivities: the
-    likelihood ratio is this sum.
+    Releases are normal with known standard deviations and differ by the sensitivities:
+    the likelihood ratio is this sum.
     """
     X, y = data
     rng, state, total = as_generator(seed), plan.init(), 0.0

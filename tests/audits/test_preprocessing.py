@@ -1,4 +1,4 @@
-"""The claims of private transformers attacked, by exact laws and by many fits."""
+"""The claims of private transformers attacked, by exact distributions and by fits."""
 
 from dataclasses import replace
 from itertools import product

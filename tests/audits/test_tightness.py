@@ -88,7 +88,7 @@ def solver_lower(solver, budget, n_runs, seed, bound=gaussian_event_bound):
 @pytest.mark.slow
 @pytest.mark.statistical
 def test_four_fifths_of_the_claim_of_noisy_descent_are_shown(seed):
-    # short steps keep the slope where it is, and all sums tell of the row
+    # short steps keep the derivative where it is, and all sums reveal the row
     solver = NoisyGD(n_steps=2, step=1e-3, momentum=0.0)
     lower = solver_lower(solver, Budget(1.0, 1e-3), 60_000, seed)
     check("NoisyGD, at one", 1.0, lower, least=0.8)

@@ -180,7 +180,7 @@ def panels_beside(mechanism):
 
 
 def told_then_refused(mechanism, answers, refusals, n_runs, seed, delta):
-    """Bound from the event: so many answers, and then so many refusals.
+    """Bound from the event: so many answers, and then so many rejections.
 
     One teacher votes with the others in the first questions and against them in the
     last, or the other way round, so that distances move in opposite directions.

@@ -122,7 +122,7 @@ def test_a_paid_certificate_is_charged_first_and_may_be_published(ask, account):
 def test_the_words_of_a_paid_certificate_name_the_charge(ask, account):
     url, _ = account
     answer = ask("--epsilon", 0.5, *url)
-    assert "promise      epsilon 0.5, delta 0" in answer.out
+    assert "guarantee    epsilon 0.5, delta 0" in answer.out
     assert "private data" not in answer.out
     assert "epsilon 0.5 of 2 is spent" in answer.out
 

@@ -38,7 +38,7 @@ def test_a_fit_is_charged_written_and_reported(census, run):
 def test_a_fit_for_people_prints_the_promise_and_where_things_are(census, run):
     answer = run(*fit_arguments(census))
     assert answer.code == 0, answer.err
-    assert "promise      epsilon 1" in answer.out
+    assert "guarantee    epsilon 1" in answer.out
     assert "report.html" in answer.out
 
 
@@ -47,7 +47,7 @@ def test_a_fit_over_budget_is_refused_and_leaves_nothing(census, run):
     before = ledger_of(census).head
     answer = run(*fit_arguments(census, epsilon=2, out="second"))
     assert answer.code == 3
-    assert "would pass the budget" in answer.err
+    assert "would exceed the budget" in answer.err
     assert ledger_of(census).head == before
     assert not (census / "second").exists()
     assert sorted(path.name for path in census.iterdir() if path.is_dir()) == ["model"]
@@ -307,7 +307,7 @@ def test_a_refused_plan_says_why(census, run):
     answer = run("plan", *schema, "--rows", 3000, "--ledger", url, "--json")
     assert answer.code == 0
     assert answer.data["ledger"]["fits"] is False
-    assert "would pass the budget" in answer.data["ledger"]["why_not"]
+    assert "would exceed the budget" in answer.data["ledger"]["why_not"]
 
 
 def test_fields_may_be_separated_by_anything(census, run):

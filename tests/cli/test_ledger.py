@@ -104,7 +104,7 @@ def test_reservations_are_shown_and_cancelled(run, ledger):
     assert ledger.spent() == 0
     answer = run("ledger", "cancel", "1")
     assert answer.code == 2
-    assert "must be a reservation that stands" in answer.err
+    assert "must be an open reservation" in answer.err
 
 
 def test_a_charge_is_voided_with_a_reason(run, ledger):

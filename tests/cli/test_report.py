@@ -131,7 +131,7 @@ def test_a_ledger_written_anew_is_refused_and_no_page_is_written(model, run):
     ledger.charge(PureDP(0.01), "hardly anything")
     answer = again(run, model)
     assert answer.code == 4
-    assert "written anew" in answer.err
+    assert "truncated or rewritten" in answer.err
     assert not (model / "report.html").exists()
 
 

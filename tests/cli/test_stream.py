@@ -68,7 +68,7 @@ def test_a_stream_is_charged_once_and_each_step_is_released(ward, run):
 def test_a_stream_for_people_prints_counts_and_the_promise(ward, run):
     answer = run(*arguments(ward, "--label", "illness"))
     assert answer.code == 0, answer.err
-    assert "promise      epsilon 1" in answer.out
+    assert "guarantee    epsilon 1" in answer.out
     assert "charge       illness: OnlineLogisticRegression stream" in answer.out
     assert "step         10 of 12, 100 rows taken, 0 wait" in answer.out
 
@@ -196,7 +196,7 @@ def test_a_budget_that_is_too_small_leaves_nothing(ward, run):
     more = ("--releases", ward / "r.jsonl", "--output", ward / "m")
     answer = run(*arguments(ward, *more, epsilon=4))
     assert answer.code == 3
-    assert "would pass the budget" in answer.err
+    assert "would exceed the budget" in answer.err
     assert head_of(ward) == head
     left = {path.name for path in ward.iterdir()}
     assert left - {"budget.db-journal"} == {"budget.db", "t.csv", "t.toml"}

@@ -7,7 +7,7 @@ P_FAIL = 1e-6
 
 
 def hoeffding(n_rows):
-    """How far a mean of ``n_rows`` indicators strays with probability ``P_FAIL``."""
+    """Error that a mean of ``n_rows`` indicators exceeds with chance ``P_FAIL``."""
     return np.sqrt(np.log(2 / P_FAIL) / (2 * n_rows))
 
 

@@ -1,4 +1,4 @@
-"""Forecasts: made-up rows, what privacy costs on them, and how many rows it takes."""
+"""Forecasts: synthetic rows, what privacy costs on them, and how many rows it takes."""
 
 import numpy as np
 import pytest

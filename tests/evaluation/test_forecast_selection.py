@@ -104,7 +104,7 @@ def test_wrong_parameters_are_refused_by_name(name, value):
 
 
 def found_share(select, n, p, s, runs, seed, signal=0.5):
-    """Return the share of made-up data sets on which the selection is right."""
+    """Return the share of synthetic data sets on which the selection is right."""
     hits = 0
     for run in range(runs):
         rng = as_generator(1000 * seed + run)

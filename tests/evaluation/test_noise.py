@@ -63,7 +63,7 @@ def inside(model, X, y):
 
 
 def standardized(model, X, y, n_fits, seed):
-    """Return deviations from the mean of all fits, in units of what each states."""
+    """Return errors from the mean of all fits, over the standard deviations stated."""
     rng = as_generator(seed)
     solver, plan, rows = inside(
         clone(model).set_params(random_state=rng).fit(X, y), X, y
@@ -79,7 +79,7 @@ def assert_mean_square(off, low, high):
 
 
 def assert_ratios(off, median, each):
-    """Bound stated over found deviations: their median, and those of each weight."""
+    """Ratios of stated and found standard deviations: their median, and all of them."""
     ratio = 1 / off.std(axis=0)
     assert median[0] < np.median(ratio) < median[1]
     assert each[0] < ratio.min()
@@ -87,7 +87,7 @@ def assert_ratios(off, median, each):
 
 
 def assert_and_detect(assertion, off):
-    """Hold ``assertion``, which must reject deviations stated wrong by 1.6."""
+    """Hold ``assertion``, which must reject standard deviations stated wrong by 1.6."""
     assertion(off)
     for factor in (1.6, 1 / 1.6):
         with pytest.raises(AssertionError):
@@ -109,7 +109,7 @@ def test_noise_of_output_perturbation_is_exact(law, seed):
 def test_noise_of_gamma_law_is_that_of_its_marginal(seed):
     model = logistic(OutputPerturbation(law="gamma", noise="float"))
     off = standardized(model, *labels(200, 3), 300, seed)
-    # six deviations of the mean of 300 dependent rows of four squares
+    # six standard deviations of the mean of 300 dependent rows of four squares
     assert_and_detect(partial(assert_mean_square, low=0.6, high=1.6), off)
 
 
@@ -132,7 +132,7 @@ def test_noise_of_adaptive_ada_ssp_is_right_to_first_order(seed):
 def test_noise_of_preconditioned_descent_is_within_a_quarter_where_stated(seed):
     model = logistic(PreconditionedGD(noise="float")).set_params(epsilon=8.0)
     off = standardized(model, *labels(10_000, 4), 60, seed)
-    # a deviation from 60 fits is itself off by a tenth
+    # a standard deviation from 60 fits is itself off by a tenth
     assert_and_detect(partial(assert_ratios, median=(0.8, 1.25), each=(0.6, 1.6)), off)
 
 
@@ -243,7 +243,7 @@ def test_noise_intervals_know_the_laplace_law():
 def test_intervals_of_the_gamma_law_hold_by_a_bound_for_every_law():
     model = logistic(OutputPerturbation(law="gamma")).fit(*labels(500, 3))
     assert isinstance(model.noise_, CoefficientNoise)
-    found = noise_intervals(model, 0.75)  # Chebyshev: two deviations
+    found = noise_intervals(model, 0.75)  # Chebyshev: two standard deviations
     np.testing.assert_allclose(found.high - model.coef_, 2 * model.noise_.coef)
 
 

@@ -1,4 +1,4 @@
-"""Ties, which scorecards of whole numbers have: decided as in predictions."""
+"""Ties, which scorecards of integers have: decided as in predictions."""
 
 import numpy as np
 import pytest

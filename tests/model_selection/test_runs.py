@@ -18,7 +18,7 @@ CELLS = 6
 
 @pytest.fixture
 def searches(monkeypatch, seed):
-    """The candidates of each run of many searches, with half a chance to go on."""
+    """The candidates of each run of many searches, with half a chance to continue."""
     runs = []
 
     def one_run(prepared, index, kept, held, measure, rng):
@@ -37,7 +37,7 @@ def searches(monkeypatch, seed):
 
 @pytest.mark.statistical
 def test_the_number_of_runs_follows_the_law_that_is_charged(searches):
-    """Fails wrongly at 1e-6; a law with a 1.3 times larger chance to stop does not."""
+    """Fails wrongly at 1e-6; a 1.3 times larger chance to stop is detected."""
     counts = np.bincount([min(len(s), CELLS) - 1 for s in searches], minlength=CELLS)
 
     def geometric(stop):

@@ -1,4 +1,4 @@
-"""Nothing but the released outcome of a search tells on its rows or its runs."""
+"""Nothing but the released outcome of a search leaks its rows or its runs."""
 
 import warnings
 
@@ -187,7 +187,7 @@ def union(missing):
 
 
 def test_values_are_checked_for_every_candidate_whatever_it_prints_as():
-    assert repr(union(0.0)) == repr(union(None))  # which is cut short
+    assert repr(union(0.0)) == repr(union(None))  # which is truncated
     X = np.zeros((4, 2))
     X[1, 1] = np.nan
     models = [make_pipeline(union(missing), classifier()) for missing in (0.0, None)]
@@ -228,7 +228,7 @@ def test_labels_that_scikit_learn_refuses_are_refused_before_the_charge():
     with pytest.raises(ValueError, match="Unknown label type"):
         search(LogisticRegression()).fit(X, y, ledger=ledger)
     assert ledger.spent() == 0
-    # which labels there are is public here, and none is refused for its type
+    # which labels there are is public here, and none is rejected for its type
     search(LogisticRegression(classes=[0.0, 0.5])).fit(X, y, ledger=ledger)
     assert ledger.spent() > 0
 

@@ -1,4 +1,4 @@
-"""Input that is almost right: refused by name before any charge, or made plain."""
+"""Input that is almost right: rejected by name before any charge, or made plain."""
 
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""Plans of the private transformers: budgets, sensitivities and exact laws."""
+"""Plans of the private transformers: budgets, sensitivities and exact distributions."""
 
 from dataclasses import is_dataclass, replace
 from fractions import Fraction

@@ -164,7 +164,7 @@ def test_sums_are_exact_whatever_the_order_the_blocks_and_the_storage(monkeypatc
 @each_delta
 def test_scales_are_off_by_what_the_page_says(delta, seed):
     n, p, root = 2000, 800, 0.5
-    # noise far from the floor and from one, where cuts would show
+    # noise far from the floor and from one, where clipping would show
     epsilon = 20.0 if delta == 0 else 2.0
     plan = squares(Budget(epsilon, delta), n_rows=n, ranges=((-2.0, 2.0),) * p)
     X = np.full((n, p), 2 * root)

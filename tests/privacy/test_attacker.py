@@ -61,7 +61,7 @@ def test_belief_beyond_the_bound_is_as_rare_as_stated(chance, prior):
     bound = TradeOff.of(GaussianNoise(1 / mu))
     sure = bound.posterior(chance, prior)
     loss = np.log(sure / (1 - sure)) - np.log(prior / (1 - prior))
-    # with the row, the loss is normal with mean mu^2 / 2 and deviation mu
+    # with the row, the loss is normal with mean mu^2 / 2 and standard deviation mu
     exact = stats.norm.sf((loss - mu**2 / 2) / mu)
     assert exact <= chance * (1 + 1e-6)
     assert exact >= chance / 30  # and the bound is not idle

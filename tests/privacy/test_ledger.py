@@ -1,4 +1,4 @@
-"""The ledger: never over, refuses without charging, valid for adaptive charges."""
+"""The ledger: never over, rejects without charging, valid for adaptive charges."""
 
 import copy
 import json
@@ -242,7 +242,7 @@ def test_the_filter_holds_over_random_adaptive_trees():
                 try:
                     ledger.charge(PureDP(e), "round")
                 except BudgetExceeded:
-                    probability *= 0.5  # refused: both continuations are the same
+                    probability *= 0.5  # rejected: both continuations are the same
                     continue
                 q = exp(e) / (1 + exp(e))
                 probability *= q if sign > 0 else 1 - q
@@ -312,7 +312,7 @@ def test_refusal_says_what_was_asked_and_what_is_spent():
         ledger.charge(PureDP(0.9), "second")
     loose = Budget(0.9, 1e-3)
     noise = calibrate(GaussianNoise, loose)
-    with pytest.raises(BudgetExceeded, match="whose delta alone is above"):
+    with pytest.raises(BudgetExceeded, match="whose delta is already above"):
         ledger.charge(GaussianNoise(noise), "third", guarantee=loose)
 
 
@@ -334,7 +334,7 @@ def test_threads_together_spend_the_budget_once(monkeypatch):
     admits, meeting = Filter.admits, Barrier(2)
 
     def admits_together(*arguments):
-        # without a lock both threads decide on the same total, and both go on
+        # without a lock both threads decide on the same total, and both continue
         with suppress(BrokenBarrierError):
             meeting.wait(0.2)
         return admits(*arguments)

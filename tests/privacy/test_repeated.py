@@ -1,4 +1,4 @@
-"""Parts, draws and the best of many runs, against exact laws of small mechanisms."""
+"""Parts, draws and the best of many runs, against exact small mechanisms."""
 
 from dataclasses import dataclass, replace
 from math import exp, inf, log
@@ -41,7 +41,7 @@ EPSILONS = (0.05, 0.3, 1.0, 2.0, 3.5, 6.0)
 
 
 def hockey(P, Q, epsilon):
-    """Delta at this epsilon between two laws on a few outcomes, either way."""
+    """Delta at this epsilon between two distributions on a few outcomes, either way."""
     both = ((P, Q), (Q, P))
     return max(float(np.maximum(a - exp(epsilon) * b, 0).sum()) for a, b in both)
 

@@ -49,7 +49,7 @@ def test_an_event_goes_through_json(event):
     assert restore(json.loads(json.dumps(describe(event)))) == event
 
 
-NO_EVENT = "is no event this version knows; use the version that wrote it"
+NO_EVENT = "is not an event of this version of tacit; use the version that wrote it"
 OTHER_PARTS = "GaussianNoise has other parts in this version"
 
 
@@ -127,7 +127,7 @@ def nested(depth):
     ],
 )
 def test_what_would_take_for_ever_to_count_is_refused(data):
-    with pytest.raises(ValueError, match=r"must|may|is no event"):
+    with pytest.raises(ValueError, match=r"must|may|is not an event"):
         restore(data)
 
 

@@ -163,26 +163,26 @@ def test_control_and_bidirectional_characters_are_made_visible():
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        (GaussianNoise(2.0), "Gaussian noise of 2 times the sensitivity"),
-        (LaplaceNoise(0.5), "Laplace noise of 0.5 times the sensitivity"),
+        (GaussianNoise(2.0), "Gaussian mechanism, noise multiplier 2"),
+        (LaplaceNoise(0.5), "Laplace mechanism, noise multiplier 0.5"),
         (PureDP(1.5), "PureDP(epsilon=1.5)"),
         (
             Repeated(ApproxDP(0.5, 1e-7), 1),
-            "once: a release of epsilon 0.5, delta 1e-07",
+            "a release of epsilon 0.5, delta 1e-07, once",
         ),
         (
             Repeated(PoissonSampled(GaussianNoise(2.0), 0.01), 1200),
-            "1,200 times: Gaussian noise of 2 times the sensitivity, on a random 1% of "
-            "the rows",
+            "Gaussian mechanism, noise multiplier 2, on a Poisson sample of 1% of the "
+            "rows, 1,200 times",
         ),
         (
             FixedSizeSampled(GaussianNoise(2.0), 10, 1000),
-            "Gaussian noise of 2 times the sensitivity, on 10 of 1,000 rows drawn at "
-            "random",
+            "Gaussian mechanism, noise multiplier 2, on a random sample of 10 of 1,000 "
+            "rows",
         ),
         (
             Composed((PureDP(1.0), PureDP(2.0))),
-            "PureDP(epsilon=1); then PureDP(epsilon=2)",
+            "PureDP(epsilon=1), once; PureDP(epsilon=2), once",
         ),
     ],
 )

@@ -2,7 +2,7 @@
 
 `replay` finds leaks around the mechanisms, in milliseconds and without chance;
 `audit` finds mechanisms with too little noise, by training many times, and
-`audit_estimator` does so for an estimator, by what its parameters promise, while
+`audit_estimator` does so for an estimator, by what its parameters guarantee, while
 `audit_one_run` trains it once on many canaries; `membership_attack` asks which rows a
 fitted model was trained on; the `precision_attack` finds noise whose last digits betray
 the value. None of them proves privacy: they refute false claims. The package takes

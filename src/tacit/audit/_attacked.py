@@ -10,7 +10,7 @@ from tacit import _json
 
 __all__ = ["LEFT_OUT", "attacked", "digest_of", "solver_name"]
 
-# Parameters that change no guarantee, or that the promise states
+# Parameters that change no guarantee, or that the guarantee states
 LEFT_OUT = {
     *("epsilon", "delta", "neighbors"),
     *("random_state", "verbose", "n_jobs", "scratch"),
@@ -20,7 +20,7 @@ LEFT_OUT = {
 def attacked(
     estimator: Any, guarantee: dict[str, Any], solver: str | None
 ) -> dict[str, Any]:
-    """Return class, version, promise, parameters and solver, with their digest.
+    """Return class, version, guarantee, parameters and solver, with their digest.
 
     Parameters
     ----------

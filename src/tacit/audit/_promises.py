@@ -1,4 +1,4 @@
-"""What outcomes of audits say of the promise that was attacked."""
+"""What outcomes of audits say of the guarantee that was attacked."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["GuaranteeAudit", "gaussian_note"]
 
 @dataclass(frozen=True)
 class GuaranteeAudit(ABC):
-    """An audit of what an estimator promises.
+    """An audit of what an estimator guarantees.
 
     Parameters
     ----------
     estimator
         Name of the class.
     epsilon, delta, neighbors
-        What it promises, by its report or else by its parameters.
+        What it guarantees, by its report or else by its parameters.
     result
         The lower bound and the counts behind it.
     most_shown
@@ -26,7 +26,7 @@ class GuaranteeAudit(ABC):
     claims_gaussian
         Whether the report of the estimator claims Gaussian noise and nothing else.
     attacked
-        Class, version, promise, parameters and solver of what was attacked, and a
+        Class, version, guarantee, parameters and solver of what was attacked, and a
         digest of them, by which a report knows whether an audit is about its model.
     """
 
@@ -46,7 +46,7 @@ class GuaranteeAudit(ABC):
 
     @property
     def refuted(self) -> bool:
-        """Whether the bound is above what is promised."""
+        """Whether the bound is above what is guaranteed."""
         return bool(self.result.refutes(self.epsilon))
 
     @property

@@ -82,7 +82,7 @@ def _walk(value: Any, path: str, above: frozenset[int]) -> Iterator[tuple[str, A
             return
         yield path, (kind, names)
         for attribute in names:
-            # a property may refuse, as scikit-learn's do for some settings
+            # a property may reject, as scikit-learn's do for some settings
             try:
                 item = getattr(value, attribute)
             except Exception as error:

@@ -1,4 +1,4 @@
-"""What an estimator says of itself: its bounds, its neighbors and its promise."""
+"""What an estimator says of itself: its bounds, its neighbors and its guarantee."""
 
 from __future__ import annotations
 

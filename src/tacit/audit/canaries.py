@@ -94,7 +94,7 @@ class OneRunAudit(GuaranteeAudit):
     estimator
         Name of the class.
     epsilon, delta, neighbors
-        What it promises, by its report or else by its parameters.
+        What it guarantees, by its report or else by its parameters.
     result
         The lower bound and the counts behind it.
     most_shown
@@ -102,7 +102,7 @@ class OneRunAudit(GuaranteeAudit):
     claims_gaussian
         Whether the report of the estimator claims Gaussian noise and nothing else.
     attacked
-        Class, version, promise, parameters and solver of what was attacked, and a
+        Class, version, guarantee, parameters and solver of what was attacked, and a
         digest of them, by which a report knows whether an audit is about its model.
     n_canaries, n_features
         Canaries in the run, of which half chose the attack, and columns.
@@ -159,7 +159,7 @@ class OneRunAudit(GuaranteeAudit):
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw how well the scores told the canaries apart, and the promise."""
+        """Draw how well the scores distinguish the canaries, and the guarantee."""
         name = f"{self.estimator}, {self.result.n_canaries} canaries"
         scores = self.scores_in, self.scores_out
         return audit_roc(*scores, self.epsilon, self.delta, ax=ax, label=name)
@@ -184,14 +184,14 @@ def audit_one_run(
         As in `audit_estimator`. It is copied.
     n_canaries
         Rows with a coin of their own, at least 20. Half choose the attack, half judge
-        it. Too few to refute the promise even without noise are refused.
+        it. Too few to refute the guarantee even without noise are rejected.
     n_features
         Columns; None for as many as there are canaries, or the next power of two
         where entries are bounded one by one. With fewer, canaries hide each other.
     confidence
         Probability with which the bound holds.
     neighbors, delta
-        As in `audit_estimator`: what is promised, where the estimator does not say.
+        As in `audit_estimator`: what is guaranteed, where the estimator does not say.
     method
         ``"any"`` holds for any mechanism, ``"gaussian"`` takes the noise to be
         Gaussian; see `one_run_bound`. ``"auto"`` is the latter where the report of the
@@ -202,16 +202,16 @@ def audit_one_run(
 
     Notes
     -----
-    **Bound.** That of `one_run_bound`, on the canaries that judge. Where the promise is
-    for neighbors that replace a row, the coin of a canary settles its label, which is
-    either end of their range. Where it is for those that add or remove one, the coin
+    **Bound.** That of `one_run_bound`, on the canaries that judge. Where the guarantee
+    is for neighbors that replace a row, the coin of a canary settles its label, which
+    is either end of their range. Where it is for those that add or remove one, the coin
     settles whether the row is there. So either way a coin changes one row in the way of
-    the promise.
+    the guarantee.
 
     Canaries are orthogonal and at the public bounds: a unit vector each, or a row of
     a Hadamard matrix where entries are bounded one by one. The guesses are read from
     one public attribute with a number for each column or each row, the one that the
-    canaries that choose tell apart best. A single number or a text says little of a
+    canaries that choose distinguish best. A single number or a text says little of a
     thousand coins, so leaks of that kind are for `audit_estimator`.
 
     Examples

@@ -1,4 +1,4 @@
-"""Audit an estimator by what its parameters promise."""
+"""Audit an estimator by what its parameters guarantee."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class EstimatorAudit(GuaranteeAudit):
     estimator
         Name of the class.
     epsilon, delta, neighbors
-        What it promises, by its report or else by its parameters.
+        What it guarantees, by its report or else by its parameters.
     result
         The lower bound and the counts behind it, for the pair that showed most.
     most_shown
@@ -48,7 +48,7 @@ class EstimatorAudit(GuaranteeAudit):
     claims_gaussian
         Whether the report of the estimator claims Gaussian noise and nothing else.
     attacked
-        Class, version, promise, parameters and solver of what was attacked, and a
+        Class, version, guarantee, parameters and solver of what was attacked, and a
         digest of them, by which a report knows whether an audit is about its model.
     n_rows, n_features
         Shape of the attacked data set.
@@ -56,7 +56,7 @@ class EstimatorAudit(GuaranteeAudit):
         Attributes that said one thing in all runs on one side, and another in all
         runs on the other.
     refuses_far_rows
-        Whether it refused a row beyond its bounds, so that none was tried.
+        Whether it rejected a row beyond its bounds, so that none was tried.
     """
 
     result: AuditResult
@@ -81,10 +81,10 @@ class EstimatorAudit(GuaranteeAudit):
         if self.refuted:
             return f"Refuted: {guarantee}, and {found}.{note}"
         if self.refuses_far_rows:
-            note += " It refuses rows beyond its bounds, so none was tried."
+            note += " It rejects rows outside its bounds, so none was tried."
         return (
-            f"Not refuted: {guarantee}, and {found}.{note} This proves nothing: a better "
-            "attack, other rows or more runs may show more."
+            f"Not refuted: {guarantee}, and {found}.{note} This proves nothing: a "
+            "better attack, other rows or more runs may show more."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class EstimatorAudit(GuaranteeAudit):
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw how well the judged runs were told apart, over what is forbidden."""
+        """Draw how well the judged runs were distinguished, over what is forbidden."""
         drawn = self.result.plot(self.epsilon, ax)
         drawn.set_title(f"Audit of {self.estimator}")
         return drawn
@@ -143,14 +143,14 @@ def audit_estimator(
         Columns, at least 2.
     runs
         Trainings on each data set of a pair, at least 20. Half choose the attack,
-        half judge it. Too few to refute the promise even without noise are refused.
+        half judge it. Too few to refute the guarantee even without noise are rejected.
     confidence
         Probability with which the bound holds.
     neighbors
-        What the promise holds for, where the estimator does not say:
+        What the guarantee holds for, where the estimator does not say:
         ``"replace_one"`` or ``"add_or_remove_one"``. None for the former.
     delta
-        Delta of the promise, where the estimator does not say. None for zero.
+        Delta of the guarantee, where the estimator does not say. None for zero.
     method
         ``"clopper-pearson"`` holds for any mechanism. ``"gaussian"`` needs far fewer
         runs and takes the noise to be Gaussian. ``"auto"`` is the latter where the
@@ -169,10 +169,10 @@ def audit_estimator(
     `gaussian_bound` with half of the allowed failure probability. One is for the pair
     of `worst_case_pair` at the public bounds, the other for a row a thousand times
     beyond them, which the estimator is to clip. The attack sees every public attribute
-    that the fit sets, and an error in place of them. A bound above the promise refutes
-    it with that confidence. A bound below proves nothing, and can never: another pair,
-    another attack or more runs may show more. Under a report of Gaussian noise, the
-    Gaussian bound assumes no more than the report claims.
+    that the fit sets, and an error in place of them. A bound above the guarantee
+    refutes it with that confidence. A bound below proves nothing, and can never:
+    another pair, another attack or more runs may show more. Under a report of Gaussian
+    noise, the Gaussian bound assumes no more than the report claims.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def audit_estimator(
     given = subject.get_params(deep=False)
     relation = relation_of(given.get("neighbors", neighbors))
     pair = pair_of(subject, n_rows, n_features, relation, "l2")
-    # one fit that tells what is promised, and in which norm rows are bounded
+    # one fit that tells what is guaranteed, and in which norm rows are bounded
     probe = _probe(subject, pair)
     observed(probe)  # or say what is missing, before all else
     guaranteed, delta, gaussian = guarantee_of(probe, delta)
@@ -207,7 +207,7 @@ def audit_estimator(
         for reach in (1.0, FAR)
     ]
     refuses = not _fits(subject, pairs[1].first)
-    if refuses:  # for data within its bounds, it promises
+    if refuses:  # for data within its bounds, it guarantees
         del pairs[1:]
     if method == "auto":
         method = "gaussian" if gaussian and delta > 0 else "clopper-pearson"

@@ -67,7 +67,7 @@ class RateAt:
 
 @dataclass(frozen=True)
 class MembershipAttack:
-    """How well members can be told from others. Private data, like the rows.
+    """How well members can be distinguished from others. Private data, like the rows.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def membership_attack(
         ``"pairs"``: of the two rows at the same place of ``members`` and
         ``non_members``, a fair coin settled which was trained on. None: otherwise, so
         that nothing follows for epsilon. A random half of fixed size is not by coins,
-        and numbers of members that coins hardly ever give are refused.
+        and numbers of members that coins hardly ever give are rejected.
     delta
         Delta at which epsilon is bounded.
     confidence

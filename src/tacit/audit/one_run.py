@@ -124,14 +124,14 @@ def one_run_p_value(
     epsilon: ArrayLike,
     delta: ArrayLike = 0.0,
 ) -> Floats:
-    """Return the largest chance of so many right guesses under a promise.
+    """Return the largest chance of so many right guesses under a guarantee.
 
     Parameters
     ----------
     n_correct, n_guesses, n_canaries
         Right guesses, guesses and canaries; no more of each than of the next.
     epsilon, delta
-        The promise, for data sets in which one canary is the other way. They are
+        The guarantee, for data sets in which one canary is the other way. They are
         broadcast.
 
     Notes

@@ -1,4 +1,4 @@
-"""Neighboring data sets, and values, on which a false promise shows most."""
+"""Neighboring data sets, and values, on which a false guarantee shows most."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,14 +66,14 @@ def worst_case_pair(
     curvature to hide behind. The labels of those rows run through all classes, so
     that both data sets have the same label set.
 
-    *Replacement.* Row 0 gets the opposite label, or for softmax the opposite
-    features. Its gradient at zero weights changes sign, and no two rows within the
-    bounds have gradients there that are further apart: for losses of one margin the
-    distance is ``2 |slope(0)| x_norm``, for softmax ``2 sqrt(1 - 1/k) x_norm``. For
-    the hinge (rounded over less than one) and for Huber with ``y_max`` at least its
-    threshold this is the whole declared sensitivity. The logistic slope at zero is
-    1/2, so there it is half of it, at every weight: `pushed_pair` comes closer.
-    The squared loss attains its bound at zero weights only in the target's part.
+    *Replacement.* Row 0 gets the opposite label, or for softmax the opposite features.
+    Its gradient at zero weights changes sign, and no two rows within the bounds have
+    gradients there that are further apart: for losses of one margin the distance is ``2
+    |derivative(0)| x_norm``, for softmax ``2 sqrt(1 - 1/k) x_norm``. For the hinge
+    (rounded over less than one) and for Huber with ``y_max`` at least its threshold
+    this is the whole declared sensitivity. The logistic derivative at zero is 1/2, so
+    there it is half of it, at every weight: `pushed_pair` comes closer. The squared
+    loss attains its bound at zero weights only in the target's part.
 
     *Add or remove.* Row 0 is present in the first data set and absent from the
     second, which moves the gradient by the length of its own.
@@ -130,7 +130,7 @@ def pushed_pair(
     -----
     **Bound.** The other rows are equal and push the weights along ``e_2``; they are
     common to both sides, so they hide nothing. The changed row is misclassified by
-    these weights, with slope ``s = 1 / (1 + exp(-lean x_norm w_2))``, and its
+    these weights, with derivative ``s = 1 / (1 + exp(-lean x_norm w_2))``, and its
     replacement is its mirror image in ``e_1``: the gradients are ``2 s sqrt(1 -
     lean^2) x_norm`` apart, which tends to the declared ``2 x_norm`` as ``w_2`` grows
     and ``lean`` shrinks. At zero weights no pair does better than ``x_norm``. It

@@ -59,7 +59,7 @@ class AuditResult:
         return self.epsilon_lower > epsilon
 
     def plot(self, epsilon: float | None = None, ax: Axes | None = None) -> Axes:
-        """Draw how well the judged runs were told apart, over what a claim forbids.
+        """Draw how well the judged runs were distinguished, over what a claim forbids.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ def audit(
     ----------
     train
         Called as ``train(data, seed)``; returns what is released as one array, always
-        of one shape. All its randomness must come from the seed, a whole number below
+        of one shape. All its randomness must come from the seed, an integer below
         2**32 that differs from run to run.
     pair
         Two neighboring data sets, each in the form that ``train`` takes.

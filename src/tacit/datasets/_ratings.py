@@ -11,7 +11,7 @@ from tacit._validate import at_least, at_most, one_of
 from tacit.datasets._real import _read_columns, _require
 from tacit.datasets._tables import JESTER_JOKES, JESTER_RATING
 
-# stars are whole numbers
+# stars are integers
 STARS: Final = (1.0, 5.0)
 # users whose items are drawn together
 BLOCK_USERS: Final = 10_000

@@ -79,6 +79,6 @@ def imagined_rows(
         # the largest of scores plus Gumbel noise is a draw from their softmax
         return X, np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
     targets = scores[:, 0] + rng.normal(size=n_rows)
-    # three deviations to both sides; what is beyond would be cut
+    # three standard deviations to both sides; what is beyond would be cut
     filled = np.clip(targets / (3 * np.hypot(strength, 1.0)), -1.0, 1.0)
     return X, spread * (1.0 + filled) - 1.0

@@ -72,7 +72,7 @@ def load_abalone(scaled: bool = True, download: bool = False) -> Dataset:
     Parameters
     ----------
     scaled
-        Whether columns are moved to [0, 1], or only cut to their ranges.
+        Whether columns are moved to [0, 1], or only clipped to their ranges.
     download
         Whether to fetch the set from OpenML when it is not in the data folder.
 
@@ -106,7 +106,7 @@ def load_wine_quality(scaled: bool = True) -> Dataset:
     Parameters
     ----------
     scaled
-        Whether columns are moved to [0, 1], or only cut to their ranges.
+        Whether columns are moved to [0, 1], or only clipped to their ranges.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def load_diabetes(scaled: bool = True) -> Dataset:
     Parameters
     ----------
     scaled
-        Whether columns are moved to [0, 1], or only cut to their ranges.
+        Whether columns are moved to [0, 1], or only clipped to their ranges.
 
     Returns
     -------

@@ -31,7 +31,7 @@ def load_california_housing(scaled: bool = True, download: bool = False) -> Data
     Parameters
     ----------
     scaled
-        Whether columns are moved to [0, 1], or only cut to their ranges.
+        Whether columns are moved to [0, 1], or only clipped to their ranges.
     download
         Whether to fetch the set through scikit-learn when it is not in the data folder.
 
@@ -70,7 +70,7 @@ def load_electricity(scaled: bool = True, download: bool = False) -> Dataset:
     Parameters
     ----------
     scaled
-        Whether columns are moved to [0, 1], or only cut to their ranges.
+        Whether columns are moved to [0, 1], or only clipped to their ranges.
     download
         Whether to fetch the set from OpenML when it is not in the data folder.
 
@@ -102,7 +102,7 @@ def load_melting_point(scaled: bool = True) -> Dataset:
     Parameters
     ----------
     scaled
-        Whether columns are moved to [0, 1], or only cut to their ranges.
+        Whether columns are moved to [0, 1], or only clipped to their ranges.
 
     Returns
     -------
@@ -133,14 +133,14 @@ def load_madelon(scaled: bool = True, download: bool = False) -> Dataset:
     Parameters
     ----------
     scaled
-        Whether columns are moved to [0, 1], or only cut to their ranges.
+        Whether columns are moved to [0, 1], or only clipped to their ranges.
     download
         Whether to fetch the set from OpenML when it is not in the data folder.
 
     Returns
     -------
     Dataset
-        2,600 rows and 500 columns of whole numbers below 1,000; two classes.
+        2,600 rows and 500 columns of integers below 1,000; two classes.
 
     Notes
     -----

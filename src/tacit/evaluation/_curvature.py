@@ -28,7 +28,7 @@ PIECE_ROWS = 2048
 # Part of the squared privacy parameter that the Hessian gets, whose inverse is what the
 # noise makes wide
 HESSIAN_FRACTION = 0.75
-# Roundings of a row's term besides sums: slope or curvature, its square, products
+# Roundings of a row's term besides sums: derivative or curvature, its square, products
 ROW_UNITS = 128
 
 
@@ -101,7 +101,7 @@ def plan_curvature(
         (derivative * x_norm) ** 2 * (apart + 2 * rounding),
         with_hessian,
     )
-    # noise too large for the grid is refused here, not after the charge
+    # noise too large for the grid is rejected here, not after the charge
     plan.hessian.scale(problem.size)
     plan.gradients.scale(problem.size)
     return plan

@@ -147,7 +147,7 @@ def noise_at(
         Gaussian noise.
     neighbors
         ``"replace_one"``, where two rows count, or ``"add_or_remove_one"``.
-    law
+    distribution
         ``"gaussian"``, whose scale is the standard deviation, or ``"laplace"``.
 
     Notes
@@ -164,7 +164,7 @@ def noise_at(
         raise ValueError("delta must be above 0 for Gaussian noise; or use 'laplace'.")
     moved = sensitivity * budget.neighbors.rows_changed
     if law == "laplace":
-        # delta of the shifted law is 1 - exp((epsilon - shift) / 2)
+        # delta of the shifted distribution is 1 - exp((epsilon - shift) / 2)
         return moved / (epsilon - 2 * log1p(-delta))
     return moved * calibrate(GaussianNoise, budget, rtol=1e-6)
 

@@ -1,4 +1,4 @@
-"""What to expect of a private fit, from public facts and made-up rows."""
+"""What to expect of a private fit, from public facts and synthetic rows."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class _Signal:
     spread: float = 1.0
 
 
-# For labels the deviation of linear scores; for targets the ratio to the noise, so that
-# the best R2 is 0.2, 0.5 and 0.8
+# For labels the standard deviation of linear scores; for targets the ratio to the
+# noise, so that the best R2 is 0.2, 0.5 and 0.8
 LABELS = (_Signal("little", 1.0), _Signal("something", 2.0), _Signal("much", 4.0))
 TARGETS = (
     _Signal("little", 0.5),
@@ -40,7 +40,7 @@ TARGETS = (
     _Signal("much", 2.0),
     _Signal("something, of a tenth of the range", 1.0, 0.1),
 )
-# Made-up rows to fit on; more are stood for by less noise
+# Synthetic rows to fit on; more are stood for by less noise
 MOST_ROWS = 16_384
 FEW_ROWS = 4_096
 TEST_ROWS = 8_192
@@ -65,7 +65,7 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Scores of private fits on made-up rows, beside those of fits without privacy."""
+    """Scores of private fits on synthetic rows, next to those of non-private fits."""
 
     measure: str
     outlooks: tuple[Outlook, ...]
@@ -80,7 +80,7 @@ def expected_score(
     repeats: int = 3,
     random_state: int = 0,
 ) -> Forecast:
-    """Return what ``model`` would score on made-up rows with these columns.
+    """Return what ``model`` would score on synthetic rows with these columns.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def expected_score(
     repeats
         Private fits for each strength of the signal.
     random_state
-        Seed of the made-up rows and of the noise.
+        Seed of the synthetic rows and of the noise.
 
     Notes
     -----
@@ -141,7 +141,7 @@ def least_rows(
     """Return the power of two of rows from which privacy costs at most ``tolerance``.
 
     Measured as in `expected_score`, for a target that the columns tell something about
-    and that fills its range. Rows that the model refuses to plan for are too few. None
+    and that fills its range. Rows that the model rejects to plan for are too few. None
     when even a hundred million rows are.
     """
     fraction(tolerance=tolerance, closed=False)
@@ -212,7 +212,7 @@ def _scores(
         n_classes=n_classes,
         strength=signal.strength,
         spread=signal.spread,
-        # a model of few columns is for targets that few columns tell about
+        # a model of few columns is for targets that few columns reveal something about
         n_messages=getattr(model, "n_features_to_select", None),
         random_state=seed,
     )

@@ -31,7 +31,7 @@ RANGE_REACH = 4.0
 
 @dataclass(frozen=True)
 class _Setting:
-    """Columns of equal deviation, some of which have weights of one size."""
+    """Columns of equal standard deviation, some of which have weights of one size."""
 
     n_features: int
     n_relevant: int
@@ -44,7 +44,7 @@ class _Setting:
 
     @property
     def pull(self) -> float:
-        """What a column that matters adds to the target, in deviations of it."""
+        """Effect of a relevant column, in standard deviations of the target."""
         return self.signal * self.spread
 
     @property
@@ -83,9 +83,9 @@ def rows_for_support(
 ) -> int:
     """Return the rows with which a selector should find just the columns that matter.
 
-    Rows are taken to have independent features of mean zero and one deviation, and a
-    target that is the sum of ``n_relevant`` features with weights of plus or minus
-    ``signal`` and normal noise. Correlated features take more.
+    Rows are taken to have independent features of mean zero and equal standard
+    deviation, and a target that is the sum of ``n_relevant`` features with weights of
+    plus or minus ``signal`` and normal noise. Correlated features take more.
 
     Parameters
     ----------
@@ -128,9 +128,9 @@ def rows_for_support(
     lasso with a test must pass the threshold of `tacit.stability.distance_needed` in
     each of its tests, at the penalty that the selector plans by itself; a penalty for
     the noise there is takes fewer rows. The public range of the target is taken to
-    reach four deviations to both sides; a wider one takes more rows. The others follow
-    from a union bound on the exponential mechanism: over columns, and over sets that
-    lack some of the columns.
+    reach four standard deviations to both sides; a wider one takes more rows. The
+    others follow from a union bound on the exponential mechanism: over columns, and
+    over sets that lack some of the columns.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def _peeling(at: _Setting, pursuit: bool) -> int:
         for left in range(at.n_relevant, 0, -1):
             rest = left if pursuit else at.n_relevant
             std = sqrt(rest * at.pull**2 + at.noise**2)
-            # targets are cut at so many deviations, which then is one
+            # targets are clipped at so many standard deviations, which then is one
             unit = RESIDUAL_WIDTH * std
             lead = n_rows * at.spread * at.pull / unit
             lead -= at.chance * sqrt(n_rows) * at.spread / RESIDUAL_WIDTH
@@ -228,7 +228,7 @@ def _stability(at: _Setting) -> int:
         )
     kind: Any = LassoStabilitySelector  # which has no types
     selector = kind(budget.epsilon, n_features_to_select=s, coef_bound=at.coef_bound)
-    # deviations that the unluckiest of the columns that matter stays within
+    # standard deviations that the unluckiest of the columns that matter stays within
     unlucky = sqrt(2 * log(2 * s / at.failure))
 
     def found(n: int) -> bool:
@@ -237,7 +237,8 @@ def _stability(at: _Setting) -> int:
         except PlanError:  # no column stands out against the penalty
             return False
         least = n * at.spread**2 * max(0.0, 1 - sqrt((s + 1) / n)) ** 2
-        # slopes outside the support come from noise and from what the penalty leaves
+        # derivatives outside the support come from noise and from what the penalty
+        # leaves
         steepest = error * at.spread * sqrt(n) + facts.penalty * sqrt(s / n)
         outside = (facts.penalty - at.chance * steepest) / facts.slack
         # the penalty takes off every weight, and chance off some

@@ -162,7 +162,7 @@ def coefficient_intervals(
         release, ledger, lambda rows: plan.run(rows, rng), check=rows
     )
     std = _std(plan, noise, hessian, gradients, 1 - level)
-    # the multiple of the deviation leaves room for both matrices
+    # the multiple of the standard deviation leaves room for both matrices
     reach = -ndtri((1 - level) * (1 - 2 * MATRIX_FRACTION) / 2)
     coef, intercept = model._shaped(*model._parts(reach * std))
     return Intervals(
@@ -178,7 +178,7 @@ def coefficient_intervals(
 
 
 def _facts(model: Any) -> FittedFacts:
-    """Return how a model was fitted, or refuse what has no such theory."""
+    """Return how a model was fitted, or reject what has no such theory."""
     if not isinstance(model, PrivateLinearModel):
         raise ValueError(
             f"model must be a private linear model, got {type(model).__name__}."
@@ -278,7 +278,7 @@ def _std(
     gradients: Array,
     alpha: float,
 ) -> Array:
-    """Return the deviation of each weight, not too small but for a part of ``alpha``.
+    """Return standard deviations of weights, too small with a part of ``alpha`` only.
 
     The weights are off by ``H^-1`` times the sum of centered gradients and tilt, and
     by the noise on the weights. The sum of squared gradients stands for the variance of
@@ -294,7 +294,7 @@ def _std(
         least = np.maximum(values - shift, 0.0) + noise.ridge
         inverse = (axes / least) @ axes.T
     # along a direction that the noise of the gradients does not know, that noise is
-    # normal, with the squared length as its deviation
+    # normal, with the squared length as its standard deviation
     unseen = -ndtri(share) * plan.gradients.scale(size)
     lengths = np.einsum("ij,ij->j", inverse, inverse)
     # [intervals:upper] hence an upper bound for each weight alone

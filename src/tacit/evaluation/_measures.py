@@ -38,7 +38,7 @@ __all__ = [
     "without_warnings",
 ]
 
-# What a row counts is a whole number of these parts, so that sums are exact
+# What a row counts is an integer of these parts, so that sums are exact
 PARTS = 2**20
 
 ACCURACY = "accuracy"
@@ -115,7 +115,7 @@ class Measure:
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Keep quiet about values: a warning would tell of a row, or quote it."""
+    """Suppress warnings about values, which could quote a row."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
@@ -134,7 +134,7 @@ def last_step(model: Any) -> Any:
 
 
 def number_of_rows(model: Any, X: Any, least: int) -> int:
-    """Return how many rows there are, after refusing fewer than ``least``."""
+    """Return how many rows there are, after rejecting fewer than ``least``."""
     if not isinstance(model, PrivateLinearModel):
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if n_rows < least:
@@ -148,7 +148,7 @@ def number_of_rows(model: Any, X: Any, least: int) -> int:
 def predictions(model: Any, X: Any, n_rows: int) -> NDArray[Any]:
     """Return the predictions, each from its own row to the last digit."""
     if not isinstance(model, PrivateLinearModel):
-        if n_rows == 0:  # which scikit-learn's models refuse
+        if n_rows == 0:  # which scikit-learn's models reject
             return np.empty(0)
         # in a list, one cell or answer of another kind must not change the others
         try:

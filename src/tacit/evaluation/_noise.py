@@ -36,7 +36,7 @@ class Intervals:
     how
         What they rest on, in words.
     privacy
-        The charge that paid for them.
+        The charge for them.
     """
 
     level: float

@@ -73,7 +73,7 @@ class PrivateScore:
         ``"accuracy"``, or ``"mean absolute error"`` or ``"root mean squared error"``
         in units of the targets.
     privacy
-        The charge that paid for it.
+        The charge for it.
     level
         Probability with which the interval covers the score of the population.
     """
@@ -190,7 +190,7 @@ def private_score(
     -----
     **Guarantee.** Pure with epsilon (Dwork, McSherry, Nissim and Smith 2006). A row
     counts between zero and one: whether its label is right, or the distance of its
-    prediction to its target, both cut to ``y_range``, over the width of that range.
+    prediction to its target, both clipped to ``y_range``, over the width of that range.
     Where rows are replaced their sum has Laplace noise of scale ``1 / epsilon``. Where
     they are added or removed, the sum and what it leaves to the number of rows both
     have; see the page on the private score among the guarantees.
@@ -251,7 +251,7 @@ def scored(
     n_rows = number_of_rows(model, X, 1 if counted else 0)
     y = checked_targets(y, n_rows, labels=counts.labels)
     plan = ScorePlan(n_rows if counted else None, calibrate(LaplaceNoise, budget))
-    # noise too large for the grid is refused here, not after the charge
+    # noise too large for the grid is rejected here, not after the charge
     plan.mechanism.scale(plan.size)
     rng = noise_generator(random_state, LABEL, plan, *weights_of(model))
 
@@ -293,7 +293,7 @@ def weights_of(model: Any) -> list[bytes]:
 
 
 def assumptions_of(model: Any, measure: Measure) -> tuple[str, ...]:
-    """Return what the promise of a score rests on, in words."""
+    """Return what the guarantee of a score rests on, in words."""
     told = []
     if not isinstance(model, PrivateLinearModel):
         told.append("the model predicts each row from that row alone")
@@ -314,7 +314,7 @@ def _interval(
     least, most, rest_least, rest_most = bounds
     side = (1 - level) * (1 - NOISE_FRACTION) / 2
     if right:
-        # counts are whole numbers
+        # counts are integers
         k, m = ceil(least), floor(rest_most)
         low = 0.0 if k == 0 else float(betaincinv(k, m + 1, side))
         k, m = floor(most), ceil(rest_least)

@@ -33,7 +33,7 @@ def hold_out(
     fraction
         Part of the rows that is set aside.
     neighbors
-        Relation of the promise. Where a row is replaced, the number of rows set aside
+        Relation of the guarantee. Where a row is replaced, the number of rows set aside
         is fixed. Where one is added or removed, each row is set aside by a coin of its
         own, so that one row more moves no other.
     random_state

@@ -54,7 +54,7 @@ class FairnessCertificate:
     population_lower, population_upper
         Ends for the other model in the population; None where not asked for.
     privacy
-        That this is private data, or the report of the charge that paid for it.
+        That this is private data, or the report of the charge for it.
     other
         What the other model is, in words, where the distance tells.
     """

@@ -65,7 +65,7 @@ class CertificatePlan(PlainNumbers):
     layout
         Cells of the notion.
     budget
-        What the release promises.
+        What the release guarantees.
     multiplier
         Ratio of the noise to the sensitivity.
     failure
@@ -185,7 +185,7 @@ def plan_certificate(
     layout = Layout.of(notion, labels, public_values("groups", groups), desirable)
     kind = GaussianNoise if budget.delta > 0 else LaplaceNoise
     plan = CertificatePlan(layout, budget, calibrate(kind, budget), failure)
-    # noise too large for the grid is refused here, not after the charge
+    # noise too large for the grid is rejected here, not after the charge
     plan.mechanism.scale(plan.size)
     return plan
 
@@ -212,7 +212,7 @@ def private_certificate(
     Parameters
     ----------
     model
-        As in `certify_model`; public, or private and paid for.
+        As in `certify_model`; public, or private with its fit charged.
     X, y_true, sensitive_features
         Rows to measure on, their labels and groups.
     epsilon, delta

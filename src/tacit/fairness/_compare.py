@@ -103,8 +103,8 @@ def compare_models(
     sensitive_features
         Group of each row; with several columns, groups are their combinations.
     first, second
-        Fitted linear classifiers of the same labels and features. Rows are cut to the
-        bounds of either, where there are any.
+        Fitted linear classifiers of the same labels and features. Rows are clipped to
+        the bounds of either, where there are any.
     X
         Rows.
     notion, desirable
@@ -157,7 +157,7 @@ def compare_models(
 def _comparable(
     one: LinearModel, other: LinearModel
 ) -> tuple[LinearModel, LinearModel]:
-    """Return both models with the same bounds on rows, or refuse them."""
+    """Return both models with the same bounds on rows, or reject them."""
     if one.classes != other.classes or one.weights.shape != other.weights.shape:
         raise ValueError("first and second must have the same labels and features.")
     given = [model.bounds for model in (one, other) if model.bounds is not None]

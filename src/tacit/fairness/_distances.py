@@ -183,9 +183,9 @@ def expected_flips(margins: ArrayLike, lipschitz: ArrayLike, scale: float) -> fl
 
     Notes
     -----
-    **Bound.** Exact: noise moves a margin by a normal of deviation ``scale`` times the
-    Lipschitz constant, however many weights there are. It does not hold for margins of
-    the private model, as its noise is not independent of it.
+    **Bound.** Exact: noise moves a margin by a normal of standard deviation ``scale``
+    times the Lipschitz constant, however many weights there are. It does not hold for
+    margins of the private model, as its noise is not independent of it.
 
     Examples
     --------

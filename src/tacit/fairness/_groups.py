@@ -97,7 +97,7 @@ class Layout:
         people: tuple[Any, ...],
         desirable: Any,
     ) -> Layout:
-        """Return the layout, or refuse labels that the notion has no use for."""
+        """Return the layout, or reject labels that the notion has no use for."""
         if notion == "demographic_parity" and len(labels) != 2:
             raise ValueError(
                 "demographic_parity is for two labels; use equalized_odds for more, "
@@ -120,7 +120,7 @@ class Layout:
         return (Group(None, None),)
 
     def sort(self, y_true: Any, sensitive_features: Any) -> Cells:
-        """Return the cell of each row, or refuse what is in none."""
+        """Return the cell of each row, or reject what is in none."""
         label_codes = _codes("y_true", column("y_true", y_true), self.labels)
         group_codes = _codes(
             "sensitive_features", _sensitive(sensitive_features), self.people
@@ -210,7 +210,7 @@ def _ordered(name: str, values: NDArray[Any]) -> tuple[Any, ...]:
 
 
 def distinct(name: str, values: Iterable[Any]) -> set[Any]:
-    """Return the values that occur, or refuse some that are no values of a column."""
+    """Return the values that occur, or reject some that are no values of a column."""
     try:
         found = set(values)
     except TypeError:
@@ -226,7 +226,7 @@ def distinct(name: str, values: Iterable[Any]) -> set[Any]:
 
 
 def public_values(name: str, values: Any) -> tuple[Any, ...]:
-    """Return public labels or groups in their order, or refuse what are none."""
+    """Return public labels or groups in their order, or reject what are none."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise ValueError(f"{name} must be a list, got {type(values).__name__}.")
     listed = tuple(values)

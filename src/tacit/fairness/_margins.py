@@ -21,8 +21,8 @@ __all__ = ["Codes", "LinearModel", "Margins", "linear_margins", "read_model"]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-# Made-up rows that a model is asked about, and how near the two best scores of one may
-# be, in units of the largest, before rounding can decide between them
+# Synthetic rows that a model is asked about, and how near the two best scores of one
+# may be, in units of the largest, before rounding can decide between them
 ASKED = 200
 ROUNDING = 1e-6
 
@@ -83,7 +83,7 @@ class LinearModel:
         norms = np.empty(rows.shape[0])
         for position, part in pieces(rows):
             within = part if self.bounds is None else self.bounds.clip(part)
-            # what is too large for a float is refused with the margins
+            # what is too large for a float is rejected with the margins
             with np.errstate(over="ignore", invalid="ignore"):
                 scores[position] = margins(within, self.weights.T) + self.intercepts
                 norms[position] = _norms(within, constant)
@@ -129,7 +129,7 @@ def _norms(X: Floats, constant: float) -> Floats:
 
 
 def read_model(model: Any) -> LinearModel:
-    """Return the weights of a fitted linear classifier, or refuse another."""
+    """Return the weights of a fitted linear classifier, or reject another."""
     parts = [getattr(model, name, None) for name in ("coef_", "intercept_", "classes_")]
     if any(part is None for part in parts):
         raise ValueError(
@@ -169,7 +169,7 @@ def _refuse_other_answers(model: Any, read: LinearModel) -> None:
     """Refuse a model that does not predict the label of the best score.
 
     One vector for each pair of three labels has the form of one for each label. The
-    model is asked about made-up rows, so that this tells nothing of those given.
+    model is asked about synthetic rows, so that this tells nothing of those given.
     """
     if not hasattr(model, "predict"):
         return
@@ -201,7 +201,7 @@ def linear_margins(
     ----------
     model
         A fitted classifier with ``coef_``, ``intercept_`` and ``classes_``. Rows are
-        cut to its ``bounds_`` where it has them, as in its predictions.
+        clipped to its ``bounds_`` where it has them, as in its predictions.
     X, y
         Rows and their labels.
     constant
@@ -217,7 +217,7 @@ def linear_margins(
     two vectors enter a margin. Both are attained. The published constant is ``2 |x|``
     (Mangold 2023, Section 6.3).
 
-    A model that does not predict the label with the best score is refused, as
+    A model that does not predict the label with the best score is rejected, as
     one with a vector for each pair of labels.
 
     Examples

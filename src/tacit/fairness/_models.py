@@ -42,7 +42,7 @@ class WeightDistance:
     ----------
     size
         Number of weights, those of the constant feature included.
-    law
+    distribution
         ``"gaussian"``, ``"gamma"`` or ``"laplace"``.
     scales
         Scale of each noise that moved the weights, in their units. They add up.
@@ -51,19 +51,20 @@ class WeightDistance:
     constant
         Value of the constant feature whose weight gives the intercept; zero for none.
     derivative
-        Largest slope of the loss that the plan minimizes; None where it is not known.
+        Largest derivative of the loss that the plan minimizes; None where it is not
+        known.
 
     Notes
     -----
     **Bound.** For each noise the exact quantile of its norm, or of a norm that is no
-    smaller: chi for Gaussian noise, gamma for the gamma law, and gamma for the L1 norm
-    of Laplace noise. A tilt ``b`` of an objective of strong convexity ``m`` moves its
-    minimum by at most ``|b| / m``. The chance is divided evenly.
+    smaller: chi for Gaussian noise, gamma for the gamma distribution, and gamma for the
+    L1 norm of Laplace noise. A tilt ``b`` of an objective of strong convexity ``m``
+    moves its minimum by at most ``|b| / m``. The chance is divided evenly.
 
     The weights without noise minimize the objective of the plan, its ridge included,
     over the ball that the plan keeps weights to. That objective is not always the one
     of the textbook: unless noise is negligible, the logistic loss of a private fit has
-    slopes of at most one half, where the usual one has slopes of up to one.
+    derivatives of at most one half, where the usual one has derivatives of up to one.
     """
 
     size: int
@@ -89,7 +90,8 @@ class WeightDistance:
     def _norm(self, scale: float, failure: float) -> float:
         if self.law == "gaussian":
             return output_perturbation_distance(scale, self.size, failure=failure)
-        # [fairness:gamma] the norm of noise of either law, or its sum of absolutes
+        # [fairness:gamma] the norm of noise of either distribution, or its sum of
+        # absolutes
         return scale * float(special.gammainccinv(self.size, failure))
 
 
@@ -165,14 +167,14 @@ def _zeroed(plan: Any) -> float:
 
 
 def _from_noise(model: Any) -> WeightDistance:
-    """Read the noise of output perturbation off what a saved model tells of it."""
+    """Return the noise of output perturbation from what a saved model states."""
     noise = getattr(model, "noise_", None)
     if noise is None or not noise.how.startswith("exact"):
         raise ValueError(NO_PLAN)
     std = float(np.min(noise.coef))
     intercept = float(np.max(noise.intercept))
     size = np.size(noise.coef) + (np.size(noise.intercept) if intercept > 0 else 0)
-    # deviation of a coordinate, in scales of each law
+    # standard deviation of a coordinate, in scales of each distribution
     units = {"gaussian": 1.0, "laplace": sqrt(2), "gamma": sqrt(size + 1)}
     scale = std / units[noise.law]
     return WeightDistance(

@@ -50,10 +50,11 @@ def certify_by_simulation(
     Notes
     -----
     **Bound.** The other half of the runs and the released model are exchangeable, so
-    its largest deviation, in those units, is among the ``1 - failure`` smallest with at
-    least that probability (Vovk, Gammerman and Shafer 2005, Proposition 2.3). No norm
-    of the noise enters, nor the number of weights. It needs the model without noise as
-    the reference: noise is not independent of the private one.
+    its largest standard deviation, in those units, is among the ``1 - failure``
+    smallest with at least that probability (Vovk, Gammerman and Shafer 2005,
+    Proposition 2.3). No norm of the noise enters, nor the number of weights. It needs
+    the model without noise as the reference: noise is not independent of the private
+    one.
     """
     fraction(closed=False, failure=failure)
     at_least(2 * ceil(1 / failure), n_runs=n_runs)

@@ -1,4 +1,4 @@
-"""Which model is best, found out without telling on the rows, and paid for.
+"""Private selection among models, with every fit and score charged.
 
 `PrivateSearchCV` tries candidates a secret number of times and keeps the one with the
 best noisy score. `private_choice` chooses between models that are fitted already, and

@@ -66,7 +66,7 @@ SECRETIVE = {
 PRIVATE = (PrivateLinearModel, PrivateTransformer, PrivateSelector)
 # Steps with an answer for every row of finite numbers, or of anything, from it alone
 PUBLIC = (PublicScaler, PublicOneHot, Normalizer, Binarizer)
-# Promises of the parts of a fit simply add up
+# Guarantees of the parts of a fit simply add up
 BASIC = Shares(basic=1.0, gaussian=0.0, renyi=0.0, slack=0.0)
 
 
@@ -130,7 +130,7 @@ def private_parts(model: Any) -> list[tuple[str, Any]]:
 def refuse_other_parts(model: Any) -> None:
     """Refuse a candidate with parts that are neither private nor public.
 
-    Whatever learns from the rows must be private: nothing else is paid for.
+    Whatever learns from the rows must be private: nothing else is charged.
     """
     if not isinstance(model, BaseEstimator):
         raise TypeError(
@@ -197,7 +197,7 @@ def _learns_nothing(step: Any) -> bool:
 
 
 def common_neighbors(model: Any) -> Neighbors:
-    """Return the one relation that all private parts are for, and refuse others."""
+    """Return the one relation that all private parts are for, and reject others."""
     refuse_other_parts(model)
     found = {Neighbors.of(part.neighbors) for _, part in private_parts(model)}
     if len(found) > 1:
@@ -235,7 +235,7 @@ def with_budget(
 def labels_of(models: list[Any], y: Any) -> tuple[Any, bool]:
     """Return the public labels, and whether they had to be taken from ``y``.
 
-    Labels that a fit would refuse are refused here, by what the fit does itself.
+    Labels that a fit would reject are rejected here, by what the fit does itself.
     """
     parts = [part for model in models for _, part in private_parts(model)]
     for part in parts:
@@ -292,7 +292,7 @@ def _all_of(budget: Budget) -> Event:
 
 
 def _mapped(name: str, step: Any, table: Any) -> Any:
-    """Return rows after a step that learns nothing from them, or refuse them.
+    """Return rows after a step that learns nothing from them, or reject them.
 
     What scikit-learn would say of them quotes them.
     """
@@ -311,7 +311,7 @@ def _mapped(name: str, step: Any, table: Any) -> Any:
 
 
 def checked_rows(models: list[Any], X: Any) -> None:
-    """Refuse values that a fit would refuse, before anything is charged.
+    """Reject values that a fit would reject, before anything is charged.
 
     Behind the first private step there are none: what it returns is finite, and so is
     what public steps make of that.
@@ -347,7 +347,7 @@ def fit_on(
         else:
             step.fit(sample)
         sample = step.transform(sample)
-        # [search:empty] some steps refuse a table without rows, which tells of one
+        # [search:empty] some steps reject a table without rows, which reveals one
         X = step.transform(X) if X.shape[0] else sample[:0]
     last.fit(X, y, ledger=account)
     charges = tuple(entry.event for entry in account.report().entries)
@@ -359,10 +359,10 @@ def fit_on(
 
 
 def published(model: Any, unfitted: Any, report: PrivacyReport) -> Any:
-    """Return a fitted candidate under the promise of the search that chose it.
+    """Return a fitted candidate under the guarantee of the search that chose it.
 
-    What the fit alone would have promised is no longer true of it, nor is what it told
-    of its noise.
+    What the fit alone would have guaranteed is no longer true of it, nor is what it
+    told of its noise.
     """
     for (_, part), (_, first) in zip(
         private_parts(model), private_parts(unfitted), strict=True

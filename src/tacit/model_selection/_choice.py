@@ -46,7 +46,7 @@ class Choice:
     model
         The model itself.
     privacy
-        The charge that paid for it.
+        The charge for it.
     """
 
     index: int
@@ -87,7 +87,7 @@ def private_choice(
     -----
     **Guarantee.** Pure with epsilon, by permute-and-flip (McKenna and Sheldon 2020,
     Theorem 1). The score of a model is the sum of what rows count, from zero to one
-    each, in whole parts: one row moves it by at most one. The models must be paid for
+    each, in whole parts: one row moves it by at most one. The models must be charged
     themselves: this is the price of the choice alone. To pay for the fits and the
     choice together, which is cheaper for many candidates, use `PrivateSearchCV`.
 
@@ -229,15 +229,15 @@ def private_rmse(
 
     Notes
     -----
-    **Guarantee.** Pure with epsilon: predictions and targets are cut to ``y_range``,
-    and a row counts its squared error over the squared width of that range, which is
-    between zero and one; see the page on the private score.
+    **Guarantee.** Pure with epsilon: predictions and targets are clipped to
+    ``y_range``, and a row counts its squared error over the squared width of that
+    range, which is between zero and one; see the page on the private score.
 
     **Bound.** The interval is that of the mean of the squares (Hoeffding 1963, Theorem
     1), whose ends the root and the width map to those of the error. For n rows the
     noise moves that mean by up to ``width^2 log(10 / (1 - level)) / (epsilon n)``, so
     that an error below the root of this, some ``2.3 width / sqrt(epsilon n)`` at the
-    default level, cannot be told from none: look at it before paying.
+    default level, cannot be distinguished from none: look at it before paying.
 
     Examples
     --------

@@ -30,7 +30,7 @@ Fit = tuple[Any, Event, tuple[str, ...]]
 # Expected runs by default: so many a candidate, and never fewer than the least
 RUNS_PER_CANDIDATE = 3
 LEAST_RUNS, MOST_RUNS = 20, 10_000
-# Shapes of the law of the number of runs that are compared
+# Shapes of the distribution of the number of runs that are compared
 SHAPES = (0.0, 0.5, 1.0, 2.0, 4.0)
 # Rows are held out until the noise of a score is this part of them, but within limits
 GOOD_NOISE = 0.01
@@ -55,7 +55,7 @@ class SearchPlan(PlainNumbers):
     Parameters
     ----------
     budget
-        What the search promises.
+        What the search guarantees.
     per_run
         What one run may spend: the fit on its rows, and the score on the others.
     repeats
@@ -69,7 +69,7 @@ class SearchPlan(PlainNumbers):
     event
         What the ledger is charged.
     assumptions
-        What the promise rests on, in words.
+        What the guarantee rests on, in words.
     """
 
     budget: Budget
@@ -90,10 +90,10 @@ class SearchPlan(PlainNumbers):
 def planned_runs(
     budget: Budget, n_candidates: int, mean_repeats: float | None = None
 ) -> tuple[RandomRepeats, Budget]:
-    """Return the law of the number of runs, and about what it leaves to one of them.
+    """Return the distribution of the number of runs, and about the budget of one run.
 
-    Of laws with the same mean it is the one with the largest product of that epsilon
-    and of the chance to meet the best candidate.
+    Of distributions with the same mean it is the one with the largest product of that
+    epsilon and of the chance to meet the best candidate.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def _checked_mean(mean_repeats: float | None, n_candidates: int) -> float:
 def _for_shape(
     budget: Budget, shape: float, mean: float
 ) -> tuple[RandomRepeats, Budget]:
-    """Return the law with this shape and mean, and the budget it leaves to a run."""
+    """Return the distribution with this shape and mean, and the budget of one run."""
 
     def law(log_gamma: float) -> RandomRepeats:
         return RandomRepeats(shape, exp(log_gamma))
@@ -217,7 +217,7 @@ def _miss_probability(repeats: RandomRepeats, n_candidates: int) -> float:
 def _score_noise(per_run: Budget) -> Gaussian | Laplace:
     """Return the noise of a score that spends what a fit does.
 
-    Gaussian noise is larger than Laplace noise of the same promise, and yet much
+    Gaussian noise is larger than Laplace noise of the same guarantee, and yet much
     cheaper when the best of many is chosen.
     """
     # [search:score] a row counts one in all, as a sum or as a sum and a rest

@@ -1,4 +1,4 @@
-"""A search over candidates that is paid for."""
+"""Private random search over candidates."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
     n_candidates_ : int
         How many there are.
     plan_ : SearchPlan
-        What was planned: the budget of one run, the law of the number of runs.
+        What was planned: the budget of one run, the distribution of the number of runs.
     classes_ : ndarray of shape (n_classes,)
         Labels, for classifiers.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spend and assumptions.
 
     Notes
     -----
@@ -151,7 +151,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
     ...     {"x_norm": [0.5, 1.0, 2.0], "ridge": [0.0, 10.0]},
     ...     epsilon=2.0,
     ... )
-    >>> search.fit(census.X, census.y).best_estimator_.privacy_.promise.epsilon
+    >>> search.fit(census.X, census.y).best_estimator_.privacy_.guarantee.epsilon
     2.0
     >>> sorted(search.best_params_)
     ['ridge', 'x_norm']
@@ -231,7 +231,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
             y = numeric(y)
         prepared = self._prepared(models, X, n_rows, labels)
         plan = prepared.plan
-        # noise too large for the grid is refused here, not after the charge
+        # noise too large for the grid is rejected here, not after the charge
         plan.noise.scale(1 if counted else 2)
         rng = noise_generator(self.random_state, type(self).__name__, plan)
 
@@ -304,7 +304,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         n_kept, expected = n_rows - test_size_of(n_rows, share), None
         if budget.neighbors is not Neighbors.REPLACE_ONE:
             # the delta of one run says nothing of the rows any more, and plans and what
-            # they refuse must not depend on how many there are
+            # they reject must not depend on how many there are
             n_kept = expected = max(1, round(n_public * (1 - share)))
         sample = _safe_indexing(X, [0])
 
@@ -318,7 +318,7 @@ class PrivateSearchCV(MetaEstimatorMixin, ExplicitSeed, BaseEstimator):
         return Prepared(plan, given, events, sample)
 
     def _keep(self, best, models):
-        """Keep what is released, under the promise of the whole search."""
+        """Keep what is released, under the guarantee of the whole search."""
         self.best_estimator_, self.best_score_ = NO_ANSWER, np.nan
         self.best_index_ = self.best_params_ = None
         if best is None:

@@ -158,7 +158,7 @@ def require_zero(ranges: Ranges) -> None:
 def standardized(
     X: Any, ranges: Ranges, mean: Floats, scale: Floats, bounds: Floats
 ) -> Any:
-    """Cut to the ranges, subtract, divide, and cut to ``bounds`` on both sides.
+    """Clip to the ranges, subtract, divide, and clip to ``bounds`` on both sides.
 
     A sparse ``X`` stays sparse, which is right only where zero stays zero.
     """

@@ -26,7 +26,7 @@ __all__ = ["MomentsPlan", "plan_moments"]
 
 Floats = NDArray[np.float64]
 
-# Values are whole numbers of these parts of half a range, so that sums are exact
+# Values are integers of these parts of half a range, so that sums are exact
 PARTS = 2**24
 # and remain so as floats up to this many rows
 MOST_ROWS = 2**27
@@ -93,7 +93,7 @@ class MomentsPlan:
         Parameters
         ----------
         X
-            Finite values, not yet cut to the ranges.
+            Finite values, not yet clipped to the ranges.
         rng
             Source of the noise.
         least_scale
@@ -141,6 +141,6 @@ def plan_moments(
         pure,
         noise,
     )
-    # noise too large for the grid is refused here, not after the charge
+    # noise too large for the grid is rejected here, not after the charge
     plan.mechanism.scale(plan.size)
     return plan

@@ -1,4 +1,4 @@
-"""Parameters as plain Python numbers, refused by name where they are none."""
+"""Parameters as plain Python numbers, rejected by name where they are none."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def number(value: Any) -> float:
 def checked_number(
     value: Any, name: str, words: str, fits: Callable[[float], bool]
 ) -> float:
-    """Return a number as a float, or refuse it in these words."""
+    """Return a number as a float, or reject it in these words."""
     found = number(value)
     if not fits(found):
         raise ValueError(f"{name} must be {words}, got {shown(value)}.")
@@ -115,7 +115,7 @@ def checked_integer(value: Any, name: str, least: int, most: int) -> int:
 
 
 def checked_budget_numbers(epsilon: Any, delta: Any) -> tuple[float, float | None]:
-    """Return what was promised as floats, None for the delta that follows the rows."""
+    """Return epsilon and delta as floats, None for the delta that follows the rows."""
     words = "a finite number > 0"
     found = checked_number(epsilon, "epsilon", words, lambda e: 0 < e < inf)
     if delta is None:

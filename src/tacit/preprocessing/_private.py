@@ -48,12 +48,12 @@ class PrivateStandardScaler(PrivateTransformer):
     ranges
         Lowest and highest value of each column: a mapping from the name of a column
         to a pair, a sequence of one pair a column, or one pair for all columns. Values
-        outside are cut to it. Must not be read off the data, and be wider than 1e-9
+        outside are clipped to it. Must not be read off the data, and be wider than 1e-9
         of the larger end.
     with_mean
         Whether to center. Sparse rows need False, and ranges that hold zero.
     limit
-        Public number of standard deviations to which results are cut.
+        Public number of standard deviations to which results are clipped.
     least_scale
         Smallest standard deviation, as a part of half the range, at least 1e-9. Where
         columns are not centered, a part of the largest absolute value.
@@ -81,20 +81,20 @@ class PrivateStandardScaler(PrivateTransformer):
         ranges, ``limit`` and what was released: ready for the ``feature_bounds`` of a
         sparse linear model.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spend and assumptions.
 
     Notes
     -----
     **Guarantee.** ``fit`` is (epsilon, delta)-private for the stated neighbors: one
     Gaussian or Laplace mechanism on the sums of values and squares of all columns, in
     units of half a range, or on the sums of squares alone; see its page among the
-    guarantees. Missing or infinite values are refused before anything is charged. A
+    guarantees. Missing or infinite values are rejected before anything is charged. A
     model fitted on the transformed rows is charged on top.
 
     Without centering, the noise of a mean square of p columns and n rows, relative to
     the squared largest value, is the root of p over n times the multiplier of the
-    noise. Columns whose mean square is below that are hardly told from noise, and
-    ``least_scale`` is well chosen near its root.
+    noise. Columns whose mean square is below that are hardly distinguished from noise,
+    and ``least_scale`` is well chosen near its root.
 
     References
     ----------
@@ -173,7 +173,7 @@ class PrivateStandardScaler(PrivateTransformer):
         return not centered
 
     def transform(self, X):
-        """Return values in standard deviations from the mean, cut to ``limit``.
+        """Return values in standard deviations from the mean, clipped to ``limit``.
 
         Without centering they are in root mean squares. Sparse rows come back as CSR.
         """
@@ -192,7 +192,7 @@ class PrivateStandardScaler(PrivateTransformer):
 class PrivateQuantileBounds(PrivateTransformer):
     """Map what lies between two private quantiles of a column to a public range.
 
-    Values outside the quantiles are cut to them.
+    Values outside the quantiles are clipped to them.
 
     Parameters
     ----------
@@ -207,8 +207,8 @@ class PrivateQuantileBounds(PrivateTransformer):
     target
         Range of the result.
     n_cells
-        Number of equal cells into which each range is cut, from 2 to 65536; bounds are
-        ends of cells. A finer grid costs accuracy in ranks, by its logarithm.
+        Number of equal cells into which each range is divided, from 2 to 65536; bounds
+        are ends of cells. A finer grid costs accuracy in ranks, by its logarithm.
     least_width
         Smallest distance between the bounds, as a part of the range, at least 1e-9.
         Bounds that come out closer, or in the wrong order, are sorted and moved apart
@@ -225,7 +225,7 @@ class PrivateQuantileBounds(PrivateTransformer):
     x_norm_ : float
         Public bound on the Euclidean norm of a transformed row.
     privacy_ : PrivacyReport
-        Promise, spend and assumptions.
+        Guarantee, spend and assumptions.
 
     Notes
     -----

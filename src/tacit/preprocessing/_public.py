@@ -39,7 +39,7 @@ __all__ = ["PublicOneHot", "PublicScaler"]
 class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Map public ranges to a public target range, one column at a time.
 
-    Values outside the range are cut to it.
+    Values outside the range are clipped to it.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Range of the result.
     missing
         Public value that stands in for missing ones, in the unit of the column: one
-        number, or a mapping or sequence as for ``ranges``. None refuses them.
+        number, or a mapping or sequence as for ``ranges``. None rejects them.
 
     Attributes
     ----------
@@ -66,10 +66,10 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     -----
     **Guarantee.** Nothing is released: ``fit`` reads the names and the number of
     columns and no value, and each transformed row depends on that row alone. So there
-    is no ``privacy_``, no ledger and no cost, and what a private model promises for
+    is no ``privacy_``, no ledger and no cost, and what a private model guarantees for
     its rows holds for the rows before scaling as well.
 
-    Sparse rows stay sparse where zero becomes zero in every column, and are refused
+    Sparse rows stay sparse where zero becomes zero in every column, and are rejected
     elsewhere.
 
     Examples
@@ -171,7 +171,7 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
     **Guarantee.** Nothing is released: ``fit`` reads the names and the number of
     columns and no value, and each transformed row depends on that row alone. There is
     no ``privacy_``, no ledger and no cost. A value that is not listed does not raise,
-    since that would tell of the rows.
+    since that would reveal the rows.
 
     Examples
     --------

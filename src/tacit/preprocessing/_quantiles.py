@@ -100,7 +100,7 @@ def plan_quantiles(
     sensitivities = tuple(rank_sensitivity(level, budget.neighbors) for level in levels)
     plan = QuantilesPlan(ranges, levels, n_cells, epsilon, sensitivities, noise)
     for position in range(len(levels)):
-        plan.mechanism(position)  # a bad kind of noise is refused here
+        plan.mechanism(position)  # a bad kind of noise is rejected here
     return plan
 
 

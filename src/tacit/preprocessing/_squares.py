@@ -69,7 +69,7 @@ class SquaresPlan:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        # sums of more rows than whole numbers provide for wrap around: no assumption
+        # sums of more rows than integers provide for wrap around: no assumption
         return noise_assumptions(self.noise)
 
     @property
@@ -105,7 +105,7 @@ class SquaresPlan:
         Parameters
         ----------
         X
-            As in `sums`; finite, not yet cut to the ranges.
+            As in `sums`; finite, not yet clipped to the ranges.
         rng
             Source of the noise.
         least_scale
@@ -122,7 +122,7 @@ class SquaresPlan:
 def _parts(
     values: Any, lows: Floats, highs: Floats, largest: Floats, units: int
 ) -> Integers:
-    """Return squares of entries, in whole numbers between 0 and ``units``."""
+    """Return squares of entries, in integers between 0 and ``units``."""
     unit = np.clip(values.astype(np.float64), lows, highs)
     # [squares:parts] a quotient of what is no larger rounds to at most one, so do its
     # square and the product, and units are whole
@@ -170,7 +170,7 @@ def plan_squares(
         noise,
     )
     try:
-        plan.mechanism  # noqa: B018 - refuses here, not after the charge
+        plan.mechanism  # noqa: B018 - rejects here, not after the charge
     except PlanError:
         raise PlanError(
             f"A noise multiplier of {plan.multiplier:.3g} for {len(ranges)} columns is "

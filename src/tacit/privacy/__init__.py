@@ -1,4 +1,4 @@
-"""Promises and spends: budgets, curves, events, the ledger. No noise, no data."""
+"""Privacy accounting: budgets, events, privacy curves, ledgers and reports."""
 
 from tacit.privacy._labels import labelled
 from tacit.privacy.attacker import TradeOff

@@ -1,4 +1,4 @@
-"""The admission rule of a ledger, whether it lives in memory or in a database."""
+"""The admission rule of a ledger: a privacy filter."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tacit.privacy.profiles import GaussianProfile
 
 __all__ = ["NOTHING", "Filter", "Shares", "Total"]
 
-# Orders the Renyi rule commits to, as multiples of the order that is best for a
+# Orders the Renyi rule is fixed to, as multiples of the order that is best for a
 # Gaussian at the budget, and the part of its delta each of them gets.
 ORDER_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 ORDER_WEIGHTS = (0.1, 0.15, 0.5, 0.15, 0.1)
 
 
-_exactly = lru_cache(maxsize=1024)(exactly)  # long series repeat few promises
+_exactly = lru_cache(maxsize=1024)(exactly)  # long series repeat few guarantees
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Shares:
     def __post_init__(self) -> None:
         plain(self)
         parts = (self.basic, self.gaussian, self.renyi, self.slack)
-        # compared this way around, what is no number is refused too
+        # compared this way around, NaN is rejected too
         if not all(0 <= part <= 1 for part in parts) or sum(map(exactly, parts)) > 1:
             raise ValueError(
                 f"shares must be >= 0 and add up to at most 1, got {self}."
@@ -54,7 +54,7 @@ class Total:
     """Everything charged so far."""
 
     curve: PrivacyCurve
-    basic_epsilon: Fraction | None = Fraction(0)  # None: some charge promised nothing
+    basic_epsilon: Fraction | None = Fraction(0)  # None: some charge had no guarantee
     basic_delta: Fraction = Fraction(0)
     count: int = 0
 
@@ -74,7 +74,7 @@ NOTHING = Total(PrivacyCurve(np.zeros_like(ORDERS), pure=0.0))
 
 @dataclass(frozen=True)
 class Filter:
-    """What may be charged in all, and the rule that says so.
+    """Privacy filter: the budget of a ledger and the rules that admit charges.
 
     Notes
     -----
@@ -89,24 +89,24 @@ class Filter:
     def checked(
         self, curve: PrivacyCurve, guarantee: Budget | None
     ) -> tuple[PrivacyCurve, Budget | None]:
-        """Return the curve, and the promise after checking that it is true."""
+        """Return the curve, and the guarantee after checking that it is true."""
         if guarantee is None:
             if curve.pure == inf:
                 return curve, None
             return curve, Budget(curve.pure, curve.slack, self.budget.neighbors)
         if guarantee.neighbors is not self.budget.neighbors:
             raise ValueError(
-                f"promise is for neighbors={guarantee.neighbors.value!r}, but this "
+                f"guarantee is for neighbors={guarantee.neighbors.value!r}, but this "
                 f"ledger is for {self.budget.neighbors.value!r}; plan for the latter."
             )
         if not curve.fits(guarantee):
             raise ValueError(
-                "promise is smaller than what the event spends; plan it again."
+                "guarantee is smaller than what the event spends; plan it again."
             )
         return curve, guarantee
 
     def alone(self, curve: PrivacyCurve, guarantee: Budget | None) -> float:
-        """Return the epsilon that one charge promises by itself."""
+        """Return the epsilon that one charge guarantees by itself."""
         if guarantee is not None:
             return guarantee.epsilon
         return curve.epsilon(self.budget.delta)
@@ -121,7 +121,7 @@ class Filter:
             Budget(epsilon, delta, self.budget.neighbors)
         ):
             return True
-        # [ledger:basic] promises add up
+        # [ledger:basic] guarantees add up
         if (
             total.basic_epsilon is not None
             and total.basic_epsilon <= exactly(epsilon)
@@ -162,7 +162,7 @@ class Filter:
         return high
 
     def _enough_delta(self, guarantee: Budget, total: Total) -> float | None:
-        """Return a delta at which promises add up, or None where epsilons do not."""
+        """Return a delta at which guarantees add up, or None where epsilons do not."""
         share, spent = exactly(self.shares.basic), total.basic_epsilon
         if spent is None or share == 0:
             return None
@@ -183,22 +183,22 @@ class Filter:
         limit: str = "the budget",
         also: str = "",
     ) -> str:
-        """Say why a charge does not fit on top of ``total``."""
+        """Return the message for a charge that does not fit on top of ``total``."""
         budget = self.budget
-        asked = ""
+        planned = ""
         if guarantee is not None:
-            asked = f" (epsilon={guarantee.epsilon:g} at delta={guarantee.delta:.3g})"
+            planned = f" (epsilon={guarantee.epsilon:g} at delta={guarantee.delta:.3g})"
             if guarantee.delta > budget.delta:
-                asked += ", whose delta alone is above the ledger's,"
+                planned += ", whose delta is already above the ledger's,"
         spent = self.spent(total)
         cure = ""
         if guarantee is not None and spent + guarantee.epsilon <= budget.epsilon:
-            cure = "; the deltas are what does not fit: give smaller ones to the fits"
+            cure = "; the deltas do not fit: give smaller ones to the fits"
             enough = self._enough_delta(guarantee, total)
             if enough is not None:
                 cure += f", or a delta of {enough:.2g} to the ledger"
         return (
-            f"Charging {label!r}{asked} would pass {limit} of "
+            f"Charging {label!r}{planned} would exceed {limit} of "
             f"epsilon={budget.epsilon:g} at delta={budget.delta:g}, of which "
             f"{spent:.4g} is spent{also}{cure}; nothing was charged or released."
         )

@@ -1,4 +1,4 @@
-"""What charges are for, said once around all of them."""
+"""Labels of charges: what a block of code is for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PURPOSE: ContextVar[str] = ContextVar("tacit_purpose", default="")
 def labelled(purpose: str) -> Iterator[None]:
     """Put ``purpose`` before the label of every charge made inside.
 
-    Estimators name their charges after themselves; this says what the fit is for.
+    Estimators label their charges with their own name; this adds what the fit is for.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def labelled(purpose: str) -> Iterator[None]:
     'readmissions, spring: LogisticRegression'
     """
     if not isinstance(purpose, str):
-        raise TypeError(f"purpose must be text, got {type(purpose).__name__}.")
+        raise TypeError(f"purpose must be a string, got {type(purpose).__name__}.")
     token = _PURPOSE.set(purpose)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a promise leaves to an attacker: a test between two neighboring data sets.
+"""Bounds on attackers: hypothesis tests between two neighboring data sets.
 
 Numbers only; nothing here draws, so that reports can use it without matplotlib.
 """
@@ -23,7 +23,7 @@ __all__ = ["TradeOff", "curve_grid", "curve_of", "guarantee_of", "rate_grid"]
 
 Floats = NDArray[np.float64]
 
-# Where a curve is read off: so many epsilons, up to where delta is this small
+# Grid on which a curve is evaluated: so many epsilons, down to this delta
 N_EPSILONS = 160
 SMALLEST_DELTA = 1e-12
 
@@ -36,8 +36,8 @@ def curve_of(
 ) -> PrivacyCurve:
     """Return the curve of a report, ledger, budget, event, or of a curve itself.
 
-    A report carries its own relation between data sets; an event has none, and takes
-    ``neighbors``. A budget or a ledger promises one point, and what follows from it.
+    A report has its own relation between data sets; an event has none, and uses
+    ``neighbors``. A budget or a ledger guarantees one point, and what follows from it.
     """
     if isinstance(subject, PrivacyCurve):
         return subject
@@ -69,10 +69,10 @@ def curve_of(
 
 
 def guarantee_of(subject: Any) -> Budget | None:
-    """Return what a report, budget or ledger promises; None for events and curves."""
+    """Return what a report, budget or ledger guarantees; None for events and curves."""
     for candidate in (
         subject,
-        getattr(subject, "promise", None),
+        getattr(subject, "guarantee", None),
         getattr(subject, "budget", None),
     ):
         if isinstance(candidate, Budget):
@@ -85,9 +85,9 @@ def curve_grid(
     neighbors: Neighbors | str = Neighbors.REPLACE_ONE,
     n: int = N_EPSILONS,
 ) -> tuple[Floats, Floats]:
-    """Return epsilons and deltas of a curve, to well below the delta promised.
+    """Return epsilons and deltas of a curve, to well below the delta guaranteed.
 
-    Points of a delta near zero are left out: a logarithmic axis has no place for them.
+    Points of a delta near zero are left out: a logarithmic axis cannot show them.
     """
     guarantee = guarantee_of(subject)
     smallest = SMALLEST_DELTA
@@ -101,7 +101,7 @@ def curve_grid(
 def _points(
     subject: Any, neighbors: Neighbors | str, smallest: float, n: int
 ) -> tuple[Floats, Floats]:
-    """Return epsilons and the least deltas that are proved, by curve or guarantee."""
+    """Return epsilons and the least deltas that hold, by curve or guarantee."""
     curve, stated = curve_of(subject, neighbors), _stated(subject)
     epsilons = _epsilon_grid(curve, smallest, n)
     epsilons = np.union1d(epsilons, [budget.epsilon for budget in stated])
@@ -140,10 +140,10 @@ def _epsilon_grid(curve: PrivacyCurve, smallest: float, n: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class TradeOff:
-    """The errors of the best attacker against a mechanism with this privacy curve.
+    """Trade-off between the errors of the best attacker of a mechanism.
 
-    The attacker knows every row but one, sees everything released, and says whether
-    the data were these or those of two neighbors.
+    The attacker knows every row but one, sees everything released, and guesses which of
+    two neighboring data sets was used.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class TradeOff:
         return np.asarray(1 - misses)
 
     def accuracy(self) -> float:
-        """Return how often the attacker is right when both cases are as likely.
+        """Return the attacker's largest accuracy when both cases are equally likely.
 
         Notes
         -----
@@ -209,7 +209,7 @@ class TradeOff:
         return float(1 - np.max((1 - self.deltas) / (1 + grown)))
 
     def precision(self, false_positives: ArrayLike, prior: float = 0.5) -> Floats:
-        """Return the share of the accused who are rightly accused, at most.
+        """Return the attacker's largest precision: true among all positive answers.
 
         This is the posterior probability after a positive test, by Bayes' rule from a
         ``prior`` probability.
@@ -221,7 +221,7 @@ class TradeOff:
         return np.asarray(hits / np.maximum(hits + alarms, np.finfo(float).tiny))
 
     def chance_above(self, posterior: float, prior: float = 0.5) -> float:
-        """Return the chance that a release makes the attacker surer than this.
+        """Return the largest probability that the posterior exceeds this one.
 
         Notes
         -----
@@ -240,7 +240,7 @@ class TradeOff:
         return float(min(1.0, np.min(d / -np.expm1(e - t))))
 
     def posterior(self, chance: float, prior: float = 0.5) -> float:
-        """Return how sure the attacker is at most, save with this ``chance``."""
+        """Return the largest posterior, except with probability ``chance``."""
         chance, prior = plain_number(chance, "chance"), plain_number(prior, "prior")
         fraction(chance=chance, prior=prior, closed=False)
         low, high = np.log(prior / (1 - prior)), inf

@@ -28,7 +28,7 @@ def bounded_range_deltas(epsilon: float, count: int) -> tuple[float, Floats]:
     what follows is the largest over t of a mean of two deltas of what follows; see the
     page on curves. Deltas between grid points are bounded by chords.
     """
-    # few events have a delta with corners, which takes a finer grid
+    # delta of a small count has corners, which take a finer grid
     n_points = min(MOST, max(FEWEST, ceil(160 * max(1.0, epsilon) / sqrt(count))))
     spacing = epsilon / n_points
     far = sqrt(-2 * log(SMALLEST)) * sqrt(count) / 2 + count * epsilon / 8

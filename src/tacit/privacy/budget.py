@@ -1,4 +1,4 @@
-"""What is promised: a relation between data sets, epsilon and delta."""
+"""Privacy budgets: epsilon, delta and the neighboring relation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ __all__ = ["Budget", "Neighbors", "exactly"]
 
 
 def exactly(value: float) -> Fraction:
-    """Return the decimal number a person wrote, so that three times 0.1 is 0.3."""
+    """Return a number as the decimal it prints as, so that three times 0.1 is 0.3."""
     return Fraction(repr(float(value)))
 
 
 class Neighbors(Enum):
-    """Which pairs of data sets must be hard to tell apart.
+    """Neighboring relation: the pairs of data sets that must be hard to distinguish.
 
     ``REPLACE_ONE`` keeps the number of rows and changes one of them, so the number
     of rows is public. ``ADD_OR_REMOVE_ONE`` has one row more or less, so it is not.
@@ -33,7 +33,7 @@ class Neighbors(Enum):
         return 2 if self is Neighbors.REPLACE_ONE else 1
 
     def __reduce__(self) -> tuple[type["Neighbors"], tuple[str]]:
-        # skops calls this in place of __reduce_ex__, which enums have
+        # skops calls this instead of __reduce_ex__, which enums have
         return Neighbors, (self.value,)
 
     @classmethod
@@ -50,16 +50,20 @@ class Neighbors(Enum):
 
 @dataclass(frozen=True)
 class Budget:
-    """A promise of (epsilon, delta)-differential privacy.
+    """Budget of (epsilon, delta)-differential privacy.
+
+    As the guarantee of a release, it bounds what the output reveals about any one row
+    (or user): see the page on definitions.
 
     Parameters
     ----------
     epsilon
-        Bound on the privacy loss, above zero.
+        Bound on the privacy loss, above zero. Smaller is more private.
     delta
-        Probability with which the bound may fail, in [0, 1).
+        Probability with which the bound may fail, in [0, 1); well below one over the
+        number of rows.
     neighbors
-        Relation between data sets under which the promise holds.
+        Relation between data sets under which the guarantee holds.
     """
 
     epsilon: float
@@ -75,7 +79,7 @@ class Budget:
         object.__setattr__(self, "neighbors", Neighbors.of(self.neighbors))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the budget as plain data."""
+        """Return the budget as a dictionary, for JSON."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -84,7 +88,7 @@ class Budget:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Budget":
-        """Return the budget that `to_dict` wrote; KeyError or ValueError if none."""
+        """Return the budget that `to_dict` wrote; KeyError or ValueError if invalid."""
         return cls(data["epsilon"], data["delta"], Neighbors(data["neighbors"]))
 
     def split(self, *shares: float) -> tuple["Budget", ...]:

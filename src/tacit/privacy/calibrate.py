@@ -99,7 +99,7 @@ def _follow_line(
             return -1.0  # within delta alone
         return log(spent / budget.epsilon) if spent < inf else 1.0
 
-    # half of what the tolerance allows, as slopes are around -1 or steeper
+    # half of what the tolerance allows, as the derivative is around -1 or steeper
     goal = 0.5 * rtol
     x, derivative, best = log(high), -1.2, log(high)
     gap = excess(high)

@@ -84,7 +84,7 @@ class _Window(NamedTuple):
 
 
 class _Sum:
-    """The sum of independent losses, on grids that are made when asked for."""
+    """The sum of independent losses, on grids that are made when needed."""
 
     def __init__(self, parts: Parts) -> None:
         n_losses = sum(count for _, count in parts)

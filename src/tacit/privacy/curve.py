@@ -1,4 +1,4 @@
-"""What is spent: one curve for every mechanism and every composition."""
+"""Privacy curves: bounds on the privacy loss that add up under composition."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ SMALL = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class PrivacyCurve:
-    """Everything known about a privacy loss, in parts that add under composition.
+    """Privacy curve of a mechanism or a composition, in parts that add up.
 
     Parameters
     ----------
     renyi
         Bound on the Renyi divergence at each of ``ORDERS``; infinite where unknown.
     pure
-        Bound on the loss itself; infinite when there is none.
+        Bound on the loss itself; infinite if unbounded.
     exact
         Tightest profile known for this composition, or None.
     slack
-        Probability that none of the above holds.
+        Probability that the bounds above fail.
 
     Notes
     -----
@@ -111,7 +111,7 @@ class PrivacyCurve:
         return (delta - self.slack) / (1 - self.slack) if self.slack < 1 else -1.0
 
     def fits(self, budget: Budget) -> bool:
-        """Whether the promise of ``budget`` holds; tries the cheap bounds first."""
+        """Whether the guarantee of ``budget`` holds; tries the cheap bounds first."""
         left = self._left(budget.delta)
         if left < 0:
             return False

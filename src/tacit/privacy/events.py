@@ -1,8 +1,8 @@
-"""Public facts that fix a privacy curve.
+"""Privacy events: what mechanisms did, never to which data.
 
-An event says what a mechanism did, never to which data. Events are frozen, printed
-and compared by value. Where a bound holds under one relation only, asking for the
-other raises `tacit.exceptions.PlanError`.
+An event determines a privacy curve. Events are frozen, printed and compared by value.
+Where a bound holds under one relation only, the curve of the other raises
+`tacit.exceptions.PlanError`.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ __all__ = [
     "restore",
 ]
 
-# What a stranger's file may ask us to compute: far beyond any use, and still done in
-# seconds
+# Limits on events that are read from a file: far beyond any use, and still evaluated
+# in seconds
 DEEPEST = 20
 MOST_TIMES = 10**6
 MOST_PARTS = 10**4
@@ -71,7 +71,7 @@ LEAST_SAMPLED = 0.05  # noise multiplier of a sampled event
 
 
 def _countable(**named: float) -> None:
-    """Reject numbers whose squares are no positive floats, so that none costs zero."""
+    """Require numbers whose squares are positive floats, so that no event is free."""
     positive(**named)
     for name, value in named.items():
         if not 1e-150 <= value <= 1e150:
@@ -85,14 +85,14 @@ def _once(loss: Loss) -> ComposedProfile:
 
 
 class Event(Protocol):
-    """Public facts that fix a privacy curve."""
+    """Privacy event: public facts that determine a privacy curve."""
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve: ...
 
 
 @dataclass(frozen=True)
 class GaussianNoise:
-    """Gaussian noise of ``multiplier`` times the L2 sensitivity.
+    """Gaussian mechanism: noise of ``multiplier`` times the L2 sensitivity.
 
     Notes
     -----
@@ -115,7 +115,7 @@ class GaussianNoise:
 
 @dataclass(frozen=True)
 class LaplaceNoise:
-    """Laplace noise with scale ``multiplier`` times the L1 sensitivity.
+    """Laplace mechanism: noise of scale ``multiplier`` times the L1 sensitivity.
 
     Notes
     -----
@@ -137,19 +137,19 @@ class LaplaceNoise:
             np.log(a / (2 * a - 1)) + (a - 1) * t,
             np.log((a - 1) / (2 * a - 1)) - a * t,
         )
-        # a little more for the discrete law on the grid, whose curve is barely above
+        # a margin for the discrete distribution on the grid
         renyi = np.maximum(moment, 0.0) / (a - 1) * (1 + 1e-8)
         return PrivacyCurve(np.minimum(renyi, t), t, _once(LaplaceLoss(t)))
 
 
 @dataclass(frozen=True)
 class L2LaplaceNoise:
-    """A vector of ``size`` numbers with L2-Laplace noise.
+    """L2-Laplace mechanism on a vector of ``size`` numbers.
 
     Notes
     -----
     **Guarantee.** Pure privacy with epsilon ``1 / multiplier``, except with the
-    probability by which the drawn law can differ from the exact one.
+    probability by which the drawn distribution can differ from the exact one.
     """
 
     multiplier: float
@@ -169,7 +169,7 @@ class L2LaplaceNoise:
 
 @dataclass(frozen=True)
 class PureDP:
-    """A mechanism known only by its bound ``epsilon`` on the loss.
+    """An epsilon-private mechanism of which nothing else is known.
 
     Notes
     -----
@@ -190,7 +190,7 @@ class PureDP:
 
 @dataclass(frozen=True)
 class ApproxDP:
-    """A mechanism known only by a theorem of the form (epsilon, delta).
+    """An (epsilon, delta)-private mechanism of which nothing else is known.
 
     Notes
     -----
@@ -212,7 +212,7 @@ class ApproxDP:
 
 @dataclass(frozen=True)
 class BoundedRange:
-    """A selection whose log-odds move within a range of ``epsilon``.
+    """Bounded-range mechanism: a selection whose log-odds move by ``epsilon`` at most.
 
     Notes
     -----
@@ -239,7 +239,7 @@ class BoundedRange:
 
 @dataclass(frozen=True)
 class TiltedMinimum:
-    """The minimizer of a strongly convex sum with a random linear term.
+    """Objective perturbation: the minimizer of a convex sum with a random linear term.
 
     Parameters
     ----------
@@ -252,9 +252,9 @@ class TiltedMinimum:
 
     Notes
     -----
-    **Guarantee.** The privacy loss is at most ``offset + mu^2/2 + mu chi`` in law,
-    with mu = 1/multiplier and chi the norm of ``rank * rows_changed`` standard
-    normals; see the page on objective perturbation.
+    **Guarantee.** The privacy loss is at most ``offset + mu^2/2 + mu chi`` in
+    distribution, with mu = 1/multiplier and chi the norm of ``rank * rows_changed``
+    standard normals; see the page on objective perturbation.
     """
 
     offset: float
@@ -285,7 +285,7 @@ def _require_gaussian(event: object) -> None:
 
 @dataclass(frozen=True)
 class PoissonSampled:
-    """A Gaussian mechanism on rows kept independently with probability ``rate``.
+    """Gaussian mechanism on a Poisson sample: each row with probability ``rate``.
 
     Notes
     -----
@@ -317,7 +317,7 @@ class PoissonSampled:
 
 @dataclass(frozen=True)
 class FixedSizeSampled:
-    """A Gaussian mechanism on ``size`` of ``n_rows`` rows, without replacement.
+    """Gaussian mechanism on ``size`` of ``n_rows`` rows, sampled without replacement.
 
     Notes
     -----
@@ -351,7 +351,7 @@ class FixedSizeSampled:
 
 @dataclass(frozen=True)
 class Repeated:
-    """The same event ``count`` times."""
+    """Composition of the same event ``count`` times."""
 
     event: Event
     count: int
@@ -367,7 +367,7 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Composed:
-    """Several events on the same data."""
+    """Composition of several events on the same data."""
 
     events: tuple[Event, ...]
 
@@ -392,7 +392,7 @@ def describe(event: Any) -> Any:
 
 
 def is_own(event: object) -> bool:
-    """Whether an event is one of these classes, through and through.
+    """Whether an event and all its parts are of these classes.
 
     A subclass or a class of the same name may have another curve than what `restore`
     makes of its description.
@@ -409,10 +409,10 @@ def _is_own_part(part: object) -> bool:
 
 
 def restore(data: Any) -> Event:
-    """Return the event that `describe` wrote; refuse what it cannot have written.
+    """Return the event that `describe` wrote; reject what it cannot have written.
 
-    ValueError also for what would take too long to count: deep nests, and numbers
-    beyond all use.
+    Raises ValueError also for what would take too long to evaluate: deep nesting, and
+    numbers beyond all use.
     """
     return _event(data, DEEPEST, MOST_TIMES)
 
@@ -423,7 +423,8 @@ def _event(data: Any, depth: int, times: int) -> Event:
     kind = next((kind for kind in _KINDS if kind.__name__ == name), None)
     if kind is None or not isinstance(data, dict):
         raise ValueError(
-            f"{name!r} is no event this version knows; use the version that wrote it."
+            f"{name!r} is not an event of this version of tacit; use the version "
+            "that wrote it."
         )
     if set(parts) != set(kind.__dataclass_fields__) or None in parts.values():
         raise ValueError(f"{name} has other parts in this version.")
@@ -448,7 +449,7 @@ def _part(name: str, value: Any, depth: int, times: int) -> Any:
 
 
 def _check_excess(name: str, parts: dict[str, Any], depth: int, times: int) -> None:
-    """Refuse what nobody could count in reasonable time and memory."""
+    """Reject what cannot be evaluated in reasonable time and memory."""
     limits = {
         "count": times,
         "rank": LARGEST_RANK,
@@ -459,7 +460,7 @@ def _check_excess(name: str, parts: dict[str, Any], depth: int, times: int) -> N
         value = parts.get(part, 1)
         if type(value) is not int or not 1 <= value <= most:
             raise ValueError(
-                f"{name} must have a whole {part} from 1 to {most}, got {value!r}."
+                f"{name} must have an integer {part} from 1 to {most}, got {value!r}."
             )
     events = parts.get("events", ())
     if depth == 0 or (isinstance(events, list) and len(events) > MOST_PARTS):

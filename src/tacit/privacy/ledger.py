@@ -1,4 +1,4 @@
-"""The account of one data set."""
+"""Ledgers: the privacy accountants of data sets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ __all__ = ["Ledger", "Shares"]
 
 
 class Ledger:
-    """The account of one data set: charges come before results, and may be refused.
+    """Privacy accountant of one data set.
+
+    Every release is charged before it is computed. A charge that would exceed the
+    budget is rejected, and then nothing is computed or released.
 
     Parameters
     ----------
@@ -51,7 +54,7 @@ class Ledger:
     >>> ledger.charge(GaussianNoise(multiplier=1.0), "mean income")
     Traceback (most recent call last):
         ...
-    tacit.exceptions.BudgetExceeded: Charging 'mean income' would pass the budget of \
+    tacit.exceptions.BudgetExceeded: Charging 'mean income' would exceed the budget of \
 epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or released.
     """
 
@@ -74,30 +77,30 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
         shares: Shares | None = None,
         analyst: str | None = None,
     ) -> StoredLedger:
-        """Return the ledger of a data set that lives in a database.
+        """Return the ledger of a data set that is stored in a database.
 
         The first to open it gives the budget, which is then fixed. Later ones may leave
-        it out; another budget is refused.
+        it out; giving another budget is an error.
 
         Parameters
         ----------
         url
             ``sqlite:///budget.db`` for a file, or ``postgresql://user@host/db``.
         dataset
-            Name of the data set, under which all its users find the same account.
+            Name of the data set; all its users share the ledger of that name.
         budget
             What may be spent on it in all; needed the first time.
         shares
             How delta is divided between the admission rules.
         analyst
-            Name under which charges are listed; the user of the system by default.
+            Name under which charges are listed; by default the user of the system.
 
         Raises
         ------
         LedgerUnavailable
             When the database cannot be reached, read or written.
         LedgerDamaged
-            When it is no ledger, or its records do not fit together.
+            When it is no ledger, or its records were changed.
         """
         from tacit.privacy.store import open_ledger  # noqa: PLC0415 - SQLAlchemy
 
@@ -118,23 +121,24 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
         *,
         seeded: bool = False,
     ) -> Entry:
-        """Record ``event``, or refuse and record nothing.
+        """Charge ``event``, or raise and record nothing.
 
         Parameters
         ----------
         event
-            What is about to be done to the data.
+            Event of the release that is about to be computed.
         label
             Name under which the report lists it.
         guarantee
-            Budget the event was planned for, if any: lets epsilons simply add up.
+            Budget the event was planned for, if any. Such guarantees are also composed
+            by adding their epsilons and deltas.
         seeded
             Whether the randomness comes from a fixed seed, for the report.
 
         Raises
         ------
         BudgetExceeded
-            When the budget would be passed.
+            When the charge would exceed the budget.
         """
         curve, guarantee = self._checked(event, guarantee)
         if os.getpid() != self._process:
@@ -169,7 +173,7 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
         Parameters
         ----------
         charges
-            Events, labels and promises, as for `charge`, in the order in which they
+            Events, labels and guarantees, as for `charge`, in the order in which they
             would be made.
         """
         total = self._total
@@ -183,7 +187,7 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
             total = more
 
     def spent_with(self, event: Event, guarantee: Budget | None = None) -> float:
-        """Return what `spent` would say after this charge; charges nothing."""
+        """Return what `spent` would return after this charge; charges nothing."""
         curve, guarantee = self._checked(event, guarantee)
         return self._filter.spent(self._total.plus(curve, guarantee))
 
@@ -195,13 +199,13 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
     def spent(self) -> float:
         """Return the least epsilon, at the budget's delta, that admits the charges.
 
-        The promise for charges chosen after seeing outputs is the budget, which was
-        fixed before; this says how much of it they would have needed.
+        The guarantee for charges chosen after seeing outputs is the budget, which was
+        fixed before; this is how much of it they would have needed.
         """
         return self._filter.spent(self._total)
 
     def report(self, assumptions: tuple[str, ...] = ()) -> PrivacyReport:
-        """Return promise, spend and entries so far."""
+        """Return the privacy report of all charges so far."""
         return PrivacyReport(self.budget, self.spent(), self._entries, assumptions)
 
     def __repr__(self) -> str:

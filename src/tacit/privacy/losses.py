@@ -122,14 +122,14 @@ def _multiples(step: float, n: int) -> Floats:
 
 def _chords(step: float, up: Floats, down: Floats) -> Masses:
     """Return the loss whose delta has these chords, from both directions of a pair."""
-    # [pld:chords] masses are differences of the slopes of delta in exp(epsilon); below
-    # zero delta is 1 - exp(epsilon) + left, of which only left bends
+    # [pld:chords] masses are differences of the derivatives of delta in exp(epsilon);
+    # below zero delta is 1 - exp(epsilon) + left, of which only left bends
     left = (np.exp(-step * np.arange(len(down))) * down)[::-1]
     rise, fall = expm1(step), -expm1(-step)
     to_right = np.concatenate([np.diff(left), np.diff(up), [0.0]]) / rise
     to_left = np.concatenate([[left[0] * fall], np.diff(left), np.diff(up)]) / fall
     mass = to_right - to_left
-    mass[len(left) - 1] += 1.0  # where the slope of 1 - exp(epsilon) ends
+    mass[len(left) - 1] += 1.0  # where the derivative of 1 - exp(epsilon) ends
     return Masses.of(1 - len(left), mass, float(up[-1]))
 
 

@@ -1,4 +1,4 @@
-"""Events made of others of which one alone counts: parts, choices, best of many."""
+"""Events made of others of which one counts: disjoint parts, choices, best of many."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = ["OneOf", "Parallel", "RepeatAndSelect", "keep_events", "mean_repeats"]
 
-# Beyond these the numbers of a law of repeats say nothing, and some overflow
+# Beyond these the distribution of repeats is degenerate, and some numbers overflow
 LARGEST_SHAPE = 1e6
 SMALLEST_STOP = 1e-12
 
 
 @dataclass(frozen=True)
 class Parallel:
-    """Events on parts of the rows that have no row in common.
+    """Parallel composition: events on disjoint parts of the rows.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Parallel:
 
     Notes
     -----
-    **Guarantee.** Where rows go to parts by their place and by chance alone, neighbors
+    **Guarantee.** Where rows go to parts by their index and by chance only, neighbors
     differ in one part, and the loss is that of its event (McSherry 2009, Theorem 4):
     the curve is that of the worst. Under replacement the sizes of the parts are fixed;
     where a row is added or removed, each row goes to a part by a coin of its own. See
@@ -60,7 +60,7 @@ class Parallel:
         if len(parts) == 1:
             return parts[0]
         gaussian = max(part.gaussian for part in parts)
-        # [parallel:worst] one of the parts alone tells neighbors apart
+        # [parallel:worst] only one of the parts differs between neighbors
         exact = WorstProfile(tuple(replace(part, slack=0.0) for part in parts))
         return PrivacyCurve(
             np.max([part.renyi for part in parts], axis=0),
@@ -72,7 +72,7 @@ class Parallel:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of several events, each as likely, drawn without regard to the rows.
+    """One of several events, drawn uniformly and independently of the rows.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class OneOf:
     Notes
     -----
     **Guarantee.** Delta is the mean of theirs, with equality, and so are the moments of
-    the loss, as the draw has the same law on neighbors; pure with the worst bound. See
-    the page on private search.
+    the loss, as the draw has the same distribution on neighbors; pure with the worst
+    bound. See the page on private search.
     """
 
     events: tuple[Event, ...]
@@ -122,7 +122,7 @@ def keep_events(event: Any) -> None:
 
 @dataclass(frozen=True)
 class RepeatAndSelect:
-    """The best of a secret, random number of runs of one event.
+    """Private selection: the best of a secret, random number of runs of one event.
 
     Runs are independent. The one with the highest score is published, the score as
     well, where the score is part of what a run releases. The number of runs is not.
@@ -132,8 +132,9 @@ class RepeatAndSelect:
     event
         One run, its score included.
     eta
-        Shape of the truncated negative binomial law of the number of runs, above -1. 1
-        is the geometric law, 0 the logarithmic one; large ones are close to Poisson.
+        Shape of the truncated negative binomial distribution of the number of runs,
+        above -1. 1 is the geometric distribution, 0 the logarithmic one; large ones are
+        close to Poisson.
     gamma
         Chance of stopping, between 0 and 1; smaller is more runs.
 
@@ -169,7 +170,7 @@ class RepeatAndSelect:
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         one = self.event.curve(neighbors)
-        # [repeat:slack] none of the runs may leave what the rest holds for
+        # [repeat:slack] each run may fail with the slack of one
         slack = min(1.0, self.mean * one.slack)
         one = replace(one, slack=0.0)
         ranks = (1 + self.eta) * min(self._rank_shift(one), self._renyi_shift(one))
@@ -202,7 +203,7 @@ class RepeatAndSelect:
 
 
 def mean_repeats(eta: float, gamma: float) -> float:
-    """Return the mean of the truncated negative binomial law.
+    """Return the mean of the truncated negative binomial distribution.
 
     Notes
     -----

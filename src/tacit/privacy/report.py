@@ -1,4 +1,4 @@
-"""What a person is told after a fit."""
+"""Privacy reports: the guarantee of a release and what it was charged."""
 
 import json
 from collections import Counter
@@ -28,32 +28,34 @@ __all__ = ["Entry", "PrivacyReport", "in_words"]
 
 
 def in_words(event: Event) -> str:
-    """Return an event as a phrase, with a few digits of its numbers.
+    """Return an event as a phrase for readers, with four digits of its numbers.
 
     Examples
     --------
     >>> from tacit.privacy import GaussianNoise, Repeated
     >>> in_words(Repeated(GaussianNoise(multiplier=2.5), 30))
-    '30 times: Gaussian noise of 2.5 times the sensitivity'
+    'Gaussian mechanism, noise multiplier 2.5, 30 times'
     """
     match event:
         case Composed():
-            return "; then ".join(map(in_words, event.events))
+            return "; ".join(map(_counted, event.events))
         case Repeated():
             times = "once" if event.count == 1 else f"{event.count:,} times"
-            return f"{times}: {in_words(event.event)}"
+            part = in_words(event.event)
+            several = isinstance(event.event, Composed)
+            return f"({part}), {times}" if several else f"{part}, {times}"
         case ApproxDP():
             return f"a release of epsilon {event.epsilon:.4g}, delta {event.delta:.3g}"
         case GaussianNoise():
-            return f"Gaussian noise of {event.multiplier:.4g} times the sensitivity"
+            return f"Gaussian mechanism, noise multiplier {event.multiplier:.4g}"
         case LaplaceNoise():
-            return f"Laplace noise of {event.multiplier:.4g} times the sensitivity"
+            return f"Laplace mechanism, noise multiplier {event.multiplier:.4g}"
         case PoissonSampled():
-            part = f"a random {100 * event.rate:.3g}% of the rows"
+            part = f"a Poisson sample of {100 * event.rate:.3g}% of the rows"
             return f"{in_words(event.event)}, on {part}"
         case FixedSizeSampled():
-            part = f"{event.size:,} of {event.n_rows:,} rows"
-            return f"{in_words(event.event)}, on {part} drawn at random"
+            part = f"a random sample of {event.size:,} of {event.n_rows:,} rows"
+            return f"{in_words(event.event)}, on {part}"
         case OneOf():
             counts = Counter(event.events)
             parts = (
@@ -61,7 +63,7 @@ def in_words(event: Event) -> str:
             )
             return f"one at random, {' | '.join(parts)}"
         case Parallel():
-            return f"on rows apart: {' || '.join(map(in_words, event.events))}"
+            return f"on disjoint rows: {' || '.join(map(in_words, event.events))}"
         case RepeatAndSelect():
             runs = f"the best of a secret number of runs, {event.mean:.3g} on average"
             return f"{runs}, each: {in_words(event.event)}"
@@ -75,9 +77,15 @@ def in_words(event: Event) -> str:
     return f"{type(event).__name__}({figures})"
 
 
+def _counted(event: Event) -> str:
+    """Return a part of a composition, with how often it happens."""
+    times = "" if isinstance(event, Composed | Repeated) else ", once"
+    return in_words(event) + times
+
+
 @dataclass(frozen=True)
 class Entry:
-    """One charge: its name, its event, what it promises alone, if it was seeded."""
+    """A charge: label, event, epsilon of it by itself, and whether it was seeded."""
 
     label: str
     event: Event
@@ -87,21 +95,21 @@ class Entry:
 
 @dataclass(frozen=True)
 class PrivacyReport:
-    """Promise, spend, entries and assumptions of a private computation.
+    """Privacy report of a fit or another release.
 
     Parameters
     ----------
     guarantee
-        What holds for everything released.
+        Budget that holds for everything released.
     spent
-        Least epsilon, at the delta of the promise, that would have admitted the
-        charges. What is guaranteed is the promise.
+        Least epsilon, at the delta of the guarantee, that would have admitted the
+        charges. Only ``guarantee`` is guaranteed.
     entries
         The charges, in order.
     assumptions
-        Public facts the promise rests on, in words.
+        Public facts the guarantee relies on, as sentences.
     released
-        What was released, in words, where that depends on the noise; else empty.
+        What was released, where that depends on the noise; else empty.
     """
 
     guarantee: Budget
@@ -112,11 +120,11 @@ class PrivacyReport:
 
     @property
     def seeded(self) -> bool:
-        """Whether a fixed seed was used: the promise is void for who knows it."""
+        """Whether a fixed seed was used; who knows the seed can subtract the noise."""
         return any(entry.seeded for entry in self.entries)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the report as plain data."""
+        """Return the report as a dictionary, for JSON."""
         return {
             "promise": self.guarantee.to_dict(),
             "spent": {"epsilon": self.spent, "delta": self.guarantee.delta},
@@ -136,7 +144,7 @@ class PrivacyReport:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "PrivacyReport":
-        """Return the report that `to_dict` wrote; KeyError or ValueError if none."""
+        """Return the report that `to_dict` wrote; KeyError or ValueError if invalid."""
         return cls(
             Budget.from_dict(data["promise"]),
             float(data["spent"]["epsilon"]),
@@ -160,7 +168,7 @@ class PrivacyReport:
     def __str__(self) -> str:
         guarantee = self.guarantee
         lines = [
-            f"promise      epsilon {guarantee.epsilon:g}, delta {guarantee.delta:.3g}, "
+            f"guarantee    epsilon {guarantee.epsilon:g}, delta {guarantee.delta:.3g}, "
             f"neighbors {guarantee.neighbors.value}",
             f"spent        epsilon {self.spent:.4g} at that delta",
             *(f"WARNING      {warning}" for warning in budget_warnings(guarantee)),
@@ -178,8 +186,8 @@ class PrivacyReport:
         lines.append(
             "randomness   "
             + (
-                "FIXED SEED: for tests only; not private towards who knows it or sees "
-                "two releases with it"
+                "FIXED SEED: for tests only; no privacy against anyone who knows the "
+                "seed or sees two releases with it"
                 if self.seeded
                 else "operating system"
             )

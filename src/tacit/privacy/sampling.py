@@ -31,7 +31,7 @@ def _renyi(
     curve = np.full(len(orders), np.inf)
     usable = orders <= MAX_ORDER
     # Renyi divergence grows with its order, so the next whole one bounds it; between
-    # whole numbers the series take seconds and may not converge
+    # integers the series take seconds and may not converge
     whole, positions = np.unique(np.ceil(orders[usable]), return_inverse=True)
     accountant = accountant_of(whole, getattr(events.NeighboringRelation, relation))
     accountant.compose(event)

@@ -105,7 +105,7 @@ def test_a_reservation_of_a_killed_process_stands_until_it_is_cancelled(ledger):
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     os.close(reader)
-    with pytest.raises(BudgetExceeded, match="1 reservation"):
+    with pytest.raises(BudgetExceeded, match="1 open reservation"):
         ledger.charge(PureDP(0.5), "query")
     ledger.cancel(seq, "the process is gone")
     ledger.charge(PureDP(0.5), "query")
@@ -131,7 +131,7 @@ def test_a_full_disk_charges_nothing_and_says_so(sqlite_url):
     with pytest.raises(LedgerUnavailable, match="full; nothing was charged or run"):
         spend()
     assert ledger.head[0] == done
-    ledger.close()  # and when there is room again, it goes on
+    ledger.close()  # and when there is room again, it continues
     ledger.charge(PureDP(1e-3), "query")
     assert ledger.head[0] == done + 1
     assert ledger.verify().ok
@@ -166,7 +166,7 @@ def test_a_locked_file_is_one_sentence(sqlite_url, monkeypatch):
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(LedgerUnavailable, match="locked by another process"):
         ledger.charge(PureDP(0.1), "query")
-    assert ledger.spent() == 0  # reading goes on
+    assert ledger.spent() == 0  # reading continues
     other.execute("ROLLBACK")
     other.close()
     ledger.charge(PureDP(0.1), "query")

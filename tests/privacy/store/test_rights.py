@@ -37,7 +37,7 @@ def test_a_reservation_holds_its_room_until_it_is_charged(ledger):
         assert ledger.spent() == pytest.approx(0.6, rel=1e-4)
         assert ledger.reservations()[0].label == "long run"
         assert ledger.report().entries[0].label == "long run (reserved)"
-        with pytest.raises(BudgetExceeded, match=r"with 1 reservation\(s\) that stand"):
+        with pytest.raises(BudgetExceeded, match=r"with 1 open reservation\(s\)"):
             ledger.charge(PureDP(0.6), "meanwhile")
         entry = held.charge(seeded=True)
     assert entry.label == "long run"
@@ -85,7 +85,7 @@ def test_a_reservation_is_charged_or_cancelled_once(ledger):
 def test_a_reservation_cancelled_by_the_owner_cannot_be_charged(owned, other):
     held = other.reserve(PureDP(0.6), "left standing")
     owned.cancel(held.seq, "the machine is gone")
-    with pytest.raises(ValueError, match="must be a reservation that stands"):
+    with pytest.raises(ValueError, match="must be an open reservation"):
         held.charge()
     assert owned.spent() == 0
     assert owned.verify().ok
@@ -131,9 +131,9 @@ def test_a_void_needs_a_reason_a_charge_and_the_owner(owned, other):
     with pytest.raises(ValueError, match="reason must say why"):
         owned.void(1, " ")
     for seq, why in ((0, "record 0 is not a charge"), (2, "no record 2"), (-1, "no ")):
-        with pytest.raises(ValueError, match=f"must be a charge that stands, .*{why}"):
+        with pytest.raises(ValueError, match=f"must be a charge that counts, .*{why}"):
             owned.void(seq, "never ran")
-    with pytest.raises(TypeError, match="given by its place"):
+    with pytest.raises(TypeError, match="given by its sequence number"):
         owned.void("1", "never ran")
     with pytest.raises(PermissionError, match="Only the owner 'olga' of 'x' may void"):
         other.void(1, "never ran")
@@ -177,7 +177,7 @@ def test_analysts_have_budgets_of_their_own(owned):
     with pytest.raises(BudgetExceeded, match="'eve' is allowed nothing"):
         eve.charge(PureDP(0.01), "query")
     owned.allow("ann", Budget(5.0))
-    with pytest.raises(BudgetExceeded, match="would pass the budget of epsilon=1"):
+    with pytest.raises(BudgetExceeded, match="would exceed the budget of epsilon=1"):
         ann.charge(PureDP(0.7), "the data set has its own")
     ann.charge(PureDP(0.5), "query")
     assert owned.spent_by_analyst() == pytest.approx({"ann": 0.8, "bob": 0.1}, rel=1e-4)
@@ -232,7 +232,7 @@ def analyst_of(server, owner):
 
 
 def test_the_server_knows_who_writes(server):
-    """PostgreSQL refuses a record under another's name, whatever the client does."""
+    """PostgreSQL rejects a record under another's name, whatever the client does."""
     url = server.database()
     owner = Ledger.open(url, dataset="x", budget=BUDGET)
     owner.charge(PureDP(0.1), "query")

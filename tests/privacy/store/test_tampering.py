@@ -249,8 +249,7 @@ def test_a_chain_written_anew_is_found_by_a_witness_alone(filled):
     assert examine(export.terms, genesis, rows).ok
     result = examine(export.terms, genesis, rows, head=witness)
     assert result.findings == (
-        "record 3 is not the one seen earlier: the ledger was cut short or written "
-        "anew",
+        "record 3 is not the one seen earlier: the ledger was truncated or rewritten",
     )
 
 
@@ -380,7 +379,7 @@ FORGED = [
             "event": {"type": "PureDP", "epsilon": 0.95},
             "epsilon": 0.95,
         },
-        "passes the budget",
+        "exceeds the budget",
     ),
     (
         {
@@ -390,7 +389,7 @@ FORGED = [
             "promise": {"epsilon": 0.1, "delta": 0.0, "neighbors": "replace_one"},
             "epsilon": 0.1,
         },
-        "promise is smaller",
+        "guarantee is smaller",
     ),
     (
         {
@@ -399,11 +398,11 @@ FORGED = [
             "event": {"type": "Magic"},
             "epsilon": 0.1,
         },
-        "is no event",
+        "is not an event",
     ),
     ({"kind": "void", "refers_to": 1, "who": "mallory@host"}, "Only the owner"),
-    ({"kind": "void", "refers_to": 2}, "must be a charge that stands"),
-    ({"kind": "cancel", "refers_to": 1}, "must be a reservation that stands"),
+    ({"kind": "void", "refers_to": 2}, "must be a charge that counts"),
+    ({"kind": "cancel", "refers_to": 1}, "must be an open reservation"),
     ({"kind": "allow", "refers_to": None, "who": "mallory@host"}, "Only the owner"),
     ({"kind": "open", "refers_to": None}, "first record and no other"),
     ({"kind": "note", "refers_to": 99}, "refers_to must be a record"),
@@ -502,7 +501,7 @@ def test_an_export_with_parts_of_other_types_is_refused(filled, tmp_path, part, 
     whole = json.loads(path.read_text())
     whole["records"][1][part] = value
     path.write_text(json.dumps(whole))
-    with pytest.raises(ValueError, match="is no export of a ledger"):
+    with pytest.raises(ValueError, match="is not an export of a ledger"):
         read_export(path)
 
 
@@ -521,5 +520,5 @@ def test_an_export_with_parts_of_other_types_is_refused(filled, tmp_path, part, 
 def test_a_file_that_is_no_export_is_refused(tmp_path, content):
     path = tmp_path / "export"
     path.write_text(content)
-    with pytest.raises(ValueError, match="is no export of a ledger"):
+    with pytest.raises(ValueError, match="is not an export of a ledger"):
         read_export(path)

@@ -254,7 +254,7 @@ def _plan_facts(model: Any, planned: Any, ledger: Any) -> dict[str, Any]:
 def _show_plan(console: Console, facts: dict[str, Any]) -> None:
     console.print(f"estimator    {facts['estimator']}, {facts['learner']}")
     console.print(
-        f"promise      epsilon {facts['epsilon']:g}, delta {facts['delta']:.3g}, "
+        f"guarantee    epsilon {facts['epsilon']:g}, delta {facts['delta']:.3g}, "
         f"neighbors {facts['neighbors']}"
     )
     console.print(
@@ -309,7 +309,7 @@ def _show(console: Console, stream: Any, data: dict[str, Any]) -> None:
     if data["step"]:
         console.print(str(stream.model.privacy_), markup=False)
     else:
-        console.print("promise      none yet: the first step is charged")
+        console.print("guarantee    none yet: the first step is charged")
     if data["steps_before"]:
         console.print("paid         at step 1; this run charged nothing")
     waiting = data["waiting"]

@@ -1,4 +1,4 @@
-"""What a chain of records adds up to. No database here."""
+"""The state of a ledger after the records read so far. No database here."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Counted:
     entry: Entry
     curve: PrivacyCurve
     guarantee: Budget | None
-    alone: float  # epsilon it promises by itself
+    alone: float  # epsilon it guarantees by itself
 
     @property
-    def held(self) -> bool:
-        """Whether it is only reserved."""
+    def reserved(self) -> bool:
+        """Whether it is a reservation that was not charged yet."""
         return self.record.kind == "reserve"
 
 
@@ -50,7 +50,7 @@ class Counted:
 def _checked(
     text: str, guarantee: Budget | None, rule: Filter
 ) -> tuple[Event, PrivacyCurve, Budget | None, float]:
-    """Return event, curve, true promise, epsilon; long series repeat few events."""
+    """Return event, curve, true guarantee, epsilon; long series repeat few events."""
     event: Event = restore(json.loads(text))
     try:
         curve, guarantee = rule.checked(event.curve(rule.budget.neighbors), guarantee)
@@ -62,17 +62,17 @@ def _checked(
 
 
 class Account:
-    """What stands after the records read so far.
+    """State of a ledger after the records read so far.
 
-    `follow` takes the next row of the chain. `room` says whether a record would fit
-    the budget, and `follow` does not ask: what was written is a fact. One that was
-    interrupted while it took a record is ``torn``, and of no further use.
+    `follow` reads the next row of the chain. `room` checks whether a record would fit
+    the budget; `follow` does not, since what was written is a fact. An account that
+    was interrupted while it read a record is ``torn``, and must be read anew.
     """
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.filter = Filter(terms.budget, terms.shares)
-        self.last = (-1, terms.genesis)  # place and hash of the last record
+        self.last = (-1, terms.genesis)  # sequence number and hash of the last record
         self.torn = False
         self.total = NOTHING
         self.allowed: dict[str, Budget | None] = {}
@@ -80,13 +80,14 @@ class Account:
         self._cancelled: list[int] = []
         self._noted: set[int] = set()  # what notes refer to
         self._totals: dict[str, Total] = {}
-        # in the order in which room was taken; a reservation keeps its place
+        # in the order in which budget was reserved; a charged reservation keeps its
+        # position
         self._counted: dict[int, Counted] = {}
         self._position: dict[int, int] = {}  # of a charge that was reserved before
 
     @property
     def seq(self) -> int:
-        """Place of the last record."""
+        """Sequence number of the last record."""
         return self.last[0]
 
     @property
@@ -100,16 +101,16 @@ class Account:
         return tuple(self._counted.values())
 
     @property
-    def held(self) -> int:
-        """Number of reservations that stand."""
-        return sum(item.held for item in self._counted.values())
+    def reserved(self) -> int:
+        """Number of open reservations."""
+        return sum(item.reserved for item in self._counted.values())
 
     def spent(self) -> float:
         """Return the least epsilon that admits what counts."""
         return self.filter.spent(self.total)
 
     def follow(self, row: Row) -> Record:
-        """Take the next row; ValueError says why it cannot be the next."""
+        """Read the next row; ValueError says why it cannot be the next."""
         if typed(row).seq != self.seq + 1:
             raise ValueError(f"record {self.seq + 1} is missing")
         if row.previous != self.hash or row.hash != chained(row.previous, row.body):
@@ -131,9 +132,9 @@ class Account:
         self.torn = True
         if record.kind == "charge" and record.refers_to is not None:
             position = record.refers_to
-            held = self._counted[position]
-            entry = replace(held.entry, seeded=record.seeded)
-            self._counted[position] = replace(held, record=record, entry=entry)
+            reserved = self._counted[position]
+            entry = replace(reserved.entry, seeded=record.seeded)
+            self._counted[position] = replace(reserved, record=record, entry=entry)
             self._position[record.seq] = position
         elif item is not None:
             self._counted[record.seq] = item
@@ -162,7 +163,7 @@ class Account:
             self.total = self.total.plus(item.curve, item.guarantee)
 
     def _total_of(self, analyst: str) -> Total:
-        """Return what counts of one analyst; kept once it was asked for."""
+        """Return the total of one analyst, which is kept from then on."""
         if analyst not in self._totals:
             own = NOTHING
             for item in self._counted.values():
@@ -172,7 +173,7 @@ class Account:
         return self._totals[analyst]
 
     def item(self, record: Record) -> Counted:
-        """Return what a charge or reservation counts as; ValueError if it is none."""
+        """Return how a charge or reservation counts; ValueError for other records."""
         if record.event is None or record.epsilon is None:
             raise ValueError(f"a {record.kind} must have an event and an epsilon")
         given = None if record.promise is None else Budget.from_dict(record.promise)
@@ -183,7 +184,7 @@ class Account:
         return Counted(record, entry, curve, guarantee, alone)
 
     def permit(self, record: Record) -> None:
-        """Refuse what refers to the wrong record, or is for others to do."""
+        """Reject a wrong reference, and a record that its writer may not make."""
         kind, user, owner = record.kind, user_of(record.who), self.terms.owner
         if (kind == "open") != (record.seq == 0):
             raise ValueError("the account is opened by its first record and no other")
@@ -202,19 +203,19 @@ class Account:
                     f"{self.terms.budget.neighbors.value!r}, as the data set's is."
                 )
         if kind == "void":
-            self._standing(record.refers_to, held=False)
+            self._open_item(record.refers_to, reserved=False)
         elif kind == "cancel":
-            made = self._standing(record.refers_to, held=True).record.who
+            made = self._open_item(record.refers_to, reserved=True).record.who
             if user not in (user_of(made), owner):
                 raise PermissionError(
                     f"Only {user_of(made)!r}, who made the reservation, or the owner "
                     f"{owner!r} may cancel it, and this is {user!r}."
                 )
         elif kind == "charge" and record.refers_to is not None:
-            held = self._standing(record.refers_to, held=True).record
+            reserved = self._open_item(record.refers_to, reserved=True).record
             same = ("label", "event", "promise", "analyst", "epsilon")
-            if any(getattr(held, k) != getattr(record, k) for k in same) or (
-                user != user_of(held.who)
+            if any(getattr(reserved, k) != getattr(record, k) for k in same) or (
+                user != user_of(reserved.who)
             ):
                 raise ValueError("the charge is not the one that was reserved")
         elif kind == "note" and record.refers_to is not None:
@@ -223,12 +224,12 @@ class Account:
         elif kind != "note" and record.refers_to is not None:
             raise ValueError(f"a {kind} refers to no other record")
 
-    def _standing(self, seq: int | None, *, held: bool) -> Counted:
+    def _open_item(self, seq: int | None, *, reserved: bool) -> Counted:
         position = -1 if seq is None else self._position.get(seq, seq)
         found = self._counted.get(position)
-        if found is not None and found.record.seq == seq and found.held == held:
+        if found is not None and found.record.seq == seq and found.reserved == reserved:
             return found
-        what = "reservation" if held else "charge"
+        what = "an open reservation" if reserved else "a charge that counts"
         if seq is None or not 0 <= seq <= self.seq:
             why = f"there is no record {seq}"
         elif seq in self.voided:
@@ -238,11 +239,11 @@ class Account:
         elif seq in self._cancelled:
             why = f"record {seq} is a reservation that is cancelled already"
         else:
-            why = f"record {seq} is not a {what}"
-        raise ValueError(f"seq must be a {what} that stands, and {why}.")
+            why = f"record {seq} is not {what}"
+        raise ValueError(f"seq must be {what}, and {why}.")
 
     def check_unreleased(self, seq: int) -> None:
-        """Refuse if a note says what came of a charge."""
+        """Reject a void where a note says what was released."""
         if seq in self._noted or self._position.get(seq) in self._noted:
             raise ValueError(
                 f"A model or another result was noted for record {seq}, so it released "
@@ -251,16 +252,16 @@ class Account:
             )
 
     def room(self, *records: Record) -> None:
-        """Raise `BudgetExceeded` if the data set or an analyst has no room for them."""
+        """Raise `BudgetExceeded` if a budget or an analyst's allowance is exceeded."""
         total, owns = self.total, dict[str, Total]()
         for record in records:
             if record.kind not in ("charge", "reserve") or record.refers_to is not None:
-                continue  # what was reserved has its room
+                continue  # a reserved charge always fits
             item = self.item(record)
             more = total.plus(item.curve, item.guarantee)
             if not self.filter.admits(more):
-                held = self.held
-                also = f", with {held} reservation(s) that stand" if held else ""
+                open_ = self.reserved
+                also = f", with {open_} open reservation(s)" if open_ else ""
                 raise BudgetExceeded(
                     self.filter.rejection(
                         record.label, item.guarantee, total, also=also
@@ -273,7 +274,7 @@ class Account:
                 owns[record.analyst] = self._allowed(rule, own, item)
 
     def _allowed(self, rule: Filter | str, own: Total, item: Counted) -> Total:
-        """Return an analyst's own total with one more, if the allowance has room."""
+        """Return an analyst's own total with one more, if it fits the allowance."""
         analyst = item.record.analyst
         if isinstance(rule, str):
             raise BudgetExceeded(rule)

@@ -1,4 +1,4 @@
-"""One transaction, on either kind of database."""
+"""One transaction, on SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Attempt:
         if self.begin != "BEGIN IMMEDIATE":
             connection.exec_driver_sql(self.begin)
             return
-        # SQLite's own waiting asks more and more rarely, so that those who wait longest
-        # come last; here all who wait have the same chance
+        # SQLite's own waiting retries more and more rarely, so that those who wait
+        # longest come last; here all who wait have the same chance
         driver = connection.connection.driver_connection
         assert driver is not None
         driver.execute("PRAGMA busy_timeout = 0")
@@ -94,7 +94,7 @@ class Attempt:
     def _queue(self, connection: Connection) -> bool:
         """Wait for other writers, so that they seldom meet.
 
-        For speed only. Whoever does not get the lock goes on without it, and then
+        For speed only. Whoever does not get the lock continues without it, and then
         SERIALIZABLE and the primary key decide.
         """
         try:

@@ -1,4 +1,4 @@
-"""One chain of records in a database: reading on, and appending."""
+"""The chain of records of one data set: reading and appending."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Chain:
         self.database = database
         self.terms = terms
         self.account = Account(terms)
-        # what writers queue for: any number that differs between data sets
+        # advisory lock of its writers: any number that differs between data sets
         self._key = int(terms.genesis[:15], 16)
 
     def append(
@@ -54,7 +54,7 @@ class Chain:
     ) -> Record:
         """Return the record as written next, or raise and have nothing written.
 
-        ``permit`` may refuse by raising, on what the chain says at that place.
+        ``permit`` may reject by raising, on what the chain says at that point.
         """
         mark = token()
 
@@ -80,7 +80,7 @@ class Chain:
         return self.database.write(work, key=self._key)
 
     def _require_guards(self, connection: Connection) -> None:
-        """Refuse a database that does not guard the chain; asked once a connection."""
+        """Require the triggers that guard the chain; checked once a connection."""
         if not self.database.guarded:
             wrong = missing_guards(connection)
             if wrong:
@@ -88,7 +88,7 @@ class Chain:
             self.database.guarded = True
 
     def known(self, work: Callable[[Account], Result]) -> Result:
-        """Return what ``work`` makes of the account as of now."""
+        """Return what ``work`` returns for the present account."""
         return self.database.read(lambda connection: work(self._read_on(connection)))
 
     def rows(self, connection: Connection, since: int = -1) -> list[Row]:

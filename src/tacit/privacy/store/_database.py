@@ -32,10 +32,10 @@ __all__ = ["Database"]
 
 # How long a write keeps trying to reach a database that went away
 PATIENCE = 30.0
-# and how long it queues politely before it goes on without
+# and how long it waits in the queue before it writes without the lock
 LOCK_WAIT = "SET lock_timeout = '5s'"
 
-# Asks for what the guarantees rest on, where somebody has turned it off
+# Turns on what the guarantees rest on, where somebody has turned it off
 DURABLE = (
     "SELECT pg_catalog.set_config('synchronous_commit', 'on', false) "
     "WHERE pg_catalog.current_setting('synchronous_commit') = 'off'"
@@ -97,7 +97,7 @@ class _Open:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("SELECT count(*) FROM sqlite_master")
             file = os.stat(self.path)
-            _refuse_other_names(file)
+            _reject_hard_links(file)
             # [store:journal] all that is committed is in the file itself: a log beside
             # it would be lost when the file is moved, or has a second name
             connection.execute("PRAGMA journal_mode = TRUNCATE")
@@ -121,7 +121,7 @@ class Database:
     -----
     **Guarantee.** What `write` returned is committed and flushed to the disk. A work
     that raised has left nothing behind, but for a connection lost in the commit, where
-    the work is told to look first (``doubt``).
+    the work must look first (``doubt``).
     """
 
     def __init__(self, url: URL, *, create: bool) -> None:
@@ -135,7 +135,7 @@ class Database:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not appear in a sentence."""
+        """Passwords, which must not appear in messages."""
         named = (v for k, v in self.url.query.items() if "password" in k.lower())
         found = (self.url.password, *named)
         return tuple(str(secret) for secret in found if secret)
@@ -239,13 +239,13 @@ class Database:
         self._open = self._finalizer = None
 
     def check_file(self) -> None:
-        """Refuse a file that was removed, replaced or linked under the connection."""
+        """Reject a file that was removed, replaced or linked during the connection."""
         if not self.sqlite or self._open is None or self._open.file is None:
             return
         try:
             now = os.stat(self.url.database or "")
             same = (now.st_dev, now.st_ino) == self._open.file
-            _refuse_other_names(now)
+            _reject_hard_links(now)
         except OSError:
             same = False
         if not same:
@@ -256,8 +256,8 @@ class Database:
             )
 
 
-def _refuse_other_names(file: os.stat_result) -> None:
-    """Refuse a file with hard links: what undoes half a write goes by the name."""
+def _reject_hard_links(file: os.stat_result) -> None:
+    """Reject a file with hard links: a half-finished write is undone by its name."""
     if file.st_nlink > 1:
         raise LedgerUnavailable(
             "The ledger's file has another name (a hard link), under which a charge "
@@ -285,7 +285,7 @@ def _after_fork_in_parent() -> None:
 
 def _after_fork_in_child() -> None:
     global _fork_lock
-    _fork_lock = Lock()  # the parent's is held
+    _fork_lock = Lock()  # the parent's is locked
     _forking.clear()
     for database in list(_databases):
         database.lock = RLock()

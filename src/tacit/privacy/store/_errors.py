@@ -1,4 +1,4 @@
-"""What an error of a database means, in one sentence."""
+"""Errors of databases, as one sentence each."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SQLITE = {
         "The ledger's file cannot be opened: check that its folder exists and that you "
         "may write in it"
     ),
-    19: Trouble("The ledger's database refuses the record, as not the next.", True),
+    19: Trouble("The ledger's database rejects the record, as not the next.", True),
     26: Trouble(
         "The ledger's file is no SQLite database; give a file that tacit made, or a "
         "new one.",
@@ -65,7 +65,8 @@ _RIGHTS = Trouble(
     "The role may not do this; the ledger's owner can grant SELECT on its three tables "
     "and INSERT on tacit_record"
 )
-# a conflict, a deadlock, a place taken, tables that another made at the same time
+# a conflict, a deadlock, a sequence number taken, tables that another made at the same
+# time
 _AGAIN = {"40001", "40P01", "23505", "42P07", "42710", "42723"}
 
 

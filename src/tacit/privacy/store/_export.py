@@ -25,7 +25,7 @@ FORMAT = "tacit ledger export 1"
 
 @dataclass(frozen=True)
 class Export:
-    """Everything a ledger holds, as stored."""
+    """A whole ledger, as stored."""
 
     terms: str
     genesis: str
@@ -66,7 +66,7 @@ class Export:
 
 
 def read_export(path: str | Path) -> Export:
-    """Return what `Export.write` wrote, in either form; ValueError if it is none."""
+    """Return what `Export.write` wrote, in either form; ValueError if it is invalid."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         try:
@@ -86,6 +86,6 @@ def read_export(path: str | Path) -> Export:
         )
     except UNREADABLE:
         raise ValueError(
-            f"{str(path)!r} is no export of a ledger, or was cut short; write it with "
-            "'tacit ledger export'."
+            f"{str(path)!r} is not an export of a ledger, or was truncated; write it "
+            "with 'tacit ledger export'."
         ) from None

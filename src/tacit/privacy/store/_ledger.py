@@ -1,4 +1,4 @@
-"""The account of a data set that lives in a database."""
+"""Ledgers that are stored in a database."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StoredLedger(Ledger):
     -----
     **Guarantee.** The same admission rule as `Ledger`, and each charge is one
     serializable transaction, committed to the disk before it is returned. So the
-    promise holds for all processes together, and a process that is killed leaves at
+    guarantee holds for all processes together, and a process that is killed leaves at
     most a charge too many, never one too few. See the page on durable ledgers of the
     guarantees.
 
@@ -84,12 +84,12 @@ class StoredLedger(Ledger):
 
     @property
     def made(self) -> tuple[int, ...]:
-        """Places of the charges that were made through this object."""
+        """Sequence numbers of the charges that were made through this object."""
         return tuple(self._made)
 
     @property
     def head(self) -> Head:
-        """Place and hash of the last record. Kept elsewhere, it is a witness."""
+        """Sequence number and hash of the last record, of which to keep a copy."""
         return self._chain.known(lambda account: (account.seq, account.hash))
 
     def charge(
@@ -100,23 +100,24 @@ class StoredLedger(Ledger):
         *,
         seeded: bool = False,
     ) -> Entry:
-        """Record ``event`` durably, or refuse and record nothing.
+        """Charge ``event`` durably, or raise and record nothing.
 
         Parameters
         ----------
         event
-            What is about to be done to the data.
+            Event of the release that is about to be computed.
         label
             Name under which the report lists it.
         guarantee
-            Budget the event was planned for, if any: lets epsilons simply add up.
+            Budget the event was planned for, if any. Such guarantees are also composed
+            by adding their epsilons and deltas.
         seeded
             Whether the randomness comes from a fixed seed, for the report.
 
         Raises
         ------
         BudgetExceeded
-            When the budget of the data set, or the analyst's own, would be passed.
+            When the budget of the data set, or the analyst's own, would be exceeded.
         LedgerUnavailable
             When the database cannot be written; the message says whether the charge
             may stand. Do not run anything.
@@ -131,17 +132,17 @@ class StoredLedger(Ledger):
     def reserve(
         self, event: Event, label: str, guarantee: Budget | None = None
     ) -> Reservation:
-        """Hold room for a charge that comes later, for a long run.
+        """Reserve budget for a charge that comes later, for a long run.
 
         Use it in a ``with`` block, call its ``charge`` before anything is released, and
-        leave the block without it to give the room back. A reservation counts like a
+        leave the block without it to give the budget back. A reservation counts like a
         charge. It does not expire: clocks go back, and a run that takes longer than
-        somebody thought would then release without room. What an error or a killed
-        process leaves standing is freed by `cancel`.
+        expected would then release without budget. `cancel` gives back what an error
+        or a killed process left reserved.
 
         Parameters
         ----------
-        event, label, promise
+        event, label, guarantee
             As for `charge`.
         """
         record = self._chain.append(self._draft("reserve", event, label, guarantee))
@@ -161,24 +162,24 @@ class StoredLedger(Ledger):
         self._chain.known(lambda account: account.room(*drafts))
 
     def spent_with(self, event: Event, guarantee: Budget | None = None) -> float:
-        """Return what `spent` would say after this charge; charges nothing."""
+        """Return what `spent` would return after this charge; charges nothing."""
         draft = self._draft("charge", event, "", guarantee)
         return self._chain.known(lambda account: account.spent_with(draft))
 
     def spent(self) -> float:
         """Return the least epsilon, at the budget's delta, that admits what counts.
 
-        Reservations that stand count too.
+        Open reservations count too.
         """
         return self._chain.known(lambda account: account.spent())
 
     def report(self, assumptions: tuple[str, ...] = ()) -> PrivacyReport:
-        """Return promise, spend and entries so far."""
+        """Return the privacy report of all charges so far."""
 
         def made(account: Account) -> PrivacyReport:
             entries = tuple(
                 replace(item.entry, label=f"{item.entry.label} (reserved)")
-                if item.held
+                if item.reserved
                 else item.entry
                 for item in account.counted
             )
@@ -218,15 +219,15 @@ class StoredLedger(Ledger):
         ]
 
     def cancel(self, seq: int, reason: str = "") -> Record:
-        """Give back the room of a reservation whose charge never came.
+        """Give back the budget of a reservation whose charge never came.
 
-        For who made it, or the owner. Only when nothing of that run was or will be
-        released.
+        For the user who made it, or the owner. Only when nothing of that run was or
+        will be released.
 
         Parameters
         ----------
         seq
-            Place of the reservation in the history.
+            Sequence number of the reservation in the history.
         reason
             Why, for the history.
         """
@@ -237,17 +238,17 @@ class StoredLedger(Ledger):
 
         The charge and the statement stay in the history, and every later report says
         that it rests on the statement. Void only a run that never began: one that read
-        the rows and failed has told something about them by failing.
+        the rows and failed has revealed something about them by failing.
 
         Parameters
         ----------
         seq
-            Place of the charge in the history.
+            Sequence number of the charge in the history.
         reason
             Why nothing was released; needed.
         even_if_released
             Whether to void also a charge that a note refers to, such as the digest of
-            the model it paid for.
+            the model the charge was for.
         """
         draft = self._plain("void", refers_to=seq, reason=reason)
         return self._chain.append(
@@ -258,12 +259,13 @@ class StoredLedger(Ledger):
     def allow(self, analyst: str, budget: Budget | None) -> Record:
         """Limit what one analyst may charge, as the owner.
 
-        A charge then needs room in the data set's budget and in the analyst's own.
+        A charge must then fit the data set's budget and the analyst's own.
 
         Parameters
         ----------
         analyst
-            Name of the analyst, or ``"*"`` for each of those not named.
+            Name of the analyst, or ``"*"`` for each analyst without a limit of their
+            own.
         budget
             What this analyst may spend in all; None for nothing.
         """
@@ -278,7 +280,7 @@ class StoredLedger(Ledger):
         )
 
     def note(self, text: str, refers_to: int | None = None) -> Record:
-        """Append a remark, such as the digest of the model a charge paid for.
+        """Append a remark, such as the digest of the model a charge was for.
 
         Parameters
         ----------
@@ -294,17 +296,17 @@ class StoredLedger(Ledger):
         return self._chain.known(lambda account: dict(account.allowed))
 
     def spent_by_analyst(self) -> dict[str, float]:
-        """Return the least epsilon that admits what counts of each analyst alone.
+        """Return the least epsilon that admits the charges of each analyst by itself.
 
-        At the data set's delta, with reservations that stand, by name. The parts need
+        At the data set's delta, with open reservations, by name. The parts need
         not add up to `spent`: composition is better than addition.
         """
         return self._chain.known(lambda account: account.spent_by_analyst())
 
     def reservations(self) -> tuple[Record, ...]:
-        """Return the reservations that stand."""
+        """Return the open reservations."""
         return self._chain.known(
-            lambda account: tuple(c.record for c in account.counted if c.held)
+            lambda account: tuple(c.record for c in account.counted if c.reserved)
         )
 
     def verify(self, *, head: Head | None = None) -> Verification:
@@ -313,9 +315,9 @@ class StoredLedger(Ledger):
         Parameters
         ----------
         head
-            Place and hash of a record seen earlier and kept elsewhere. It finds a
-            ledger that was cut short or written anew as a whole, which nothing inside
-            the database can.
+            Sequence number and hash of a record seen earlier and kept elsewhere. It
+            reveals a ledger that was truncated or rewritten as a whole, which nothing
+            inside the database can.
         """
         return self._chain.verify(head)
 
@@ -331,11 +333,11 @@ class StoredLedger(Ledger):
         """Close the connection. The next use opens another."""
         self._chain.database.close()
 
-    # Drafts have no place yet: the chain gives it in the transaction.
+    # Drafts have no sequence number yet: the chain gives it in the transaction.
 
-    def _settle(self, held: Record, seeded: bool) -> Entry:
+    def _settle(self, reserved: Record, seeded: bool) -> Entry:
         """Charge what was reserved."""
-        record = self._chain.append(settled(held, self._who, seeded))
+        record = self._chain.append(settled(reserved, self._who, seeded))
         return self._chain.account.item(record).entry
 
     @property
@@ -348,7 +350,9 @@ class StoredLedger(Ledger):
         if refers_to is not None and (
             isinstance(refers_to, bool) or not isinstance(refers_to, int)
         ):
-            raise TypeError("the record must be given by its place, an integer.")
+            raise TypeError(
+                "the record must be given by its sequence number, an integer."
+            )
         parts.setdefault("analyst", self._analyst)
         return Record(-1, kind, "", self._who, **parts)
 
@@ -370,7 +374,7 @@ class StoredLedger(Ledger):
             seeded=seeded,
             epsilon=0.0,
         )
-        # infinite where no epsilon would do: then it is refused, and never stored
+        # infinite where no epsilon would do: then it is rejected, and never stored
         return replace(draft, epsilon=self._chain.account.item(draft).alone)
 
     def __repr__(self) -> str:

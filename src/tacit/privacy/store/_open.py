@@ -1,4 +1,4 @@
-"""Finding a ledger in a database, or founding it."""
+"""Opening and creating ledgers in a database."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tacit.privacy.store._url import parsed, shown
 
 __all__ = ["datasets", "open_ledger", "reopened"]
 
-# What those who make the tables queue for in PostgreSQL
+# Advisory lock of PostgreSQL under which tables are created
 FOUNDING = 7_226_248
 LONGEST_NAME = 200
 
@@ -59,7 +59,7 @@ def open_ledger(
             raise _unknown(database, dataset)
         wanted = Terms(dataset, budget, shares or Shares(), user, now(), token())
         terms = database.write(lambda c, _: _founded(c, wanted), key=FOUNDING)
-    _refuse_others(terms, budget, shares)
+    _check_terms(terms, budget, shares)
     return StoredLedger(database, terms, user, user if analyst is None else analyst)
 
 
@@ -106,7 +106,7 @@ def _unknown(database: Database, dataset: str | None) -> ValueError:
     what = "no ledger" if dataset is None else f"no ledger of {dataset!r}"
     return ValueError(
         f"There is {what} at {where}; open one with its budget (tacit ledger init), or "
-        "mend the name."
+        "correct the name."
     )
 
 
@@ -180,8 +180,8 @@ def _founded(connection: Connection, wanted: Terms) -> Terms:
     return wanted
 
 
-def _refuse_others(terms: Terms, budget: Budget | None, shares: Shares | None) -> None:
-    """Refuse other terms: they were fixed before the first charge, and stay."""
+def _check_terms(terms: Terms, budget: Budget | None, shares: Shares | None) -> None:
+    """Reject other terms: they were fixed before the first charge, and stay."""
     if budget is not None and budget != terms.budget:
         kept = terms.budget
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Who writes, where, when: what a record says beside its content."""
+"""User, host and time of a record, and checks of names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
     "token",
 ]
 
-# Longer text belongs in a file, with its digest here
+# Longer strings belong in a file, with its digest here
 LONGEST = 4000
 
 
@@ -46,12 +46,12 @@ def now() -> str:
 
 
 def token() -> str:
-    """Return a mark that no other record has."""
+    """Return a token that no other record has."""
     return secrets.token_hex(16)
 
 
 def checked_text(*, empty: bool = False, **named: object) -> None:
-    """Refuse what is no text that a database can keep."""
+    """Require strings that a database can store."""
     for name, value in named.items():
         if not isinstance(value, str):
             raise TypeError(f"{name} must be a str, got {type(value).__name__}.")
@@ -69,7 +69,7 @@ def checked_text(*, empty: bool = False, **named: object) -> None:
 
 
 def checked_name(**named: object) -> None:
-    """Refuse a name that prints like another one."""
+    """Require names that do not print like another one."""
     for name, value in named.items():
         checked_text(**{name: value})  # type: ignore[arg-type]
         if value != unicodedata.normalize("NFC", str(value)).strip():
@@ -80,5 +80,5 @@ def checked_name(**named: object) -> None:
 
 
 def look(name: str) -> str:
-    """Return what a name has in common with those that look alike."""
+    """Return a key that names which look alike share."""
     return unicodedata.normalize("NFKC", name).casefold()

@@ -1,4 +1,4 @@
-"""Records of a ledger, the text they are stored as, and the chain through them."""
+"""Records of a ledger, their stored form and the hash chain through them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
     "user_of",
 ]
 
-# All that reading what a stranger wrote can raise
+# All that reading what others wrote can raise
 UNREADABLE = (
     ValueError,
     TypeError,
@@ -68,7 +68,7 @@ class Record:
     Parameters
     ----------
     seq
-        Its place, counted from zero without gaps.
+        Sequence number, counted from zero without gaps.
     kind
         ``open``, ``charge``, ``reserve``, ``cancel``, ``void``, ``allow`` or ``note``.
     when
@@ -80,11 +80,11 @@ class Record:
     label
         Name of the charge.
     epsilon
-        What the charge promises alone.
+        Epsilon the charge guarantees by itself.
     event
-        Plain data of the event, see `tacit.privacy.events.restore`.
+        The event as a dictionary, see `tacit.privacy.events.restore`.
     promise
-        Budget the charge was planned for, or the allowance.
+        Guarantee: the budget the charge was planned for, or the allowance.
     seeded
         Whether the randomness came from a fixed seed.
     refers_to
@@ -144,7 +144,7 @@ def chained(previous: str, body: str) -> str:
 
 
 def typed(row: Row) -> Row:
-    """Return the row; ValueError if its parts are no number and texts."""
+    """Return the row; ValueError unless its parts are a number and strings."""
     if type(row.seq) is not int or any(type(part) is not str for part in row[1:]):
         raise ValueError("a record has parts of other types")
     try:
@@ -155,7 +155,7 @@ def typed(row: Row) -> Row:
 
 
 def read_body(row: Row) -> Record:
-    """Return the record of a row, or raise ValueError in words that say what is odd."""
+    """Return the record of a row; ValueError says what is invalid."""
     try:
         parts = json.loads(typed(row).body)
     except (ValueError, RecursionError):
@@ -176,7 +176,7 @@ def event_text(event: Event, neighbors: Neighbors) -> str:
     """Return the canonical text of an event that can be read back from it.
 
     A mechanism is stored as its event, if that has the same curve. What is neither is
-    refused, because nobody could later say what was charged.
+    rejected, because nobody could later say what was charged.
     """
     kept: Any = event if is_own(event) else getattr(event, "event", None)
     # [store:event] what is charged is the curve of what is stored
@@ -238,7 +238,7 @@ class Terms:
 
     @classmethod
     def read(cls, text: str) -> Terms:
-        """Return the terms of a stored text; ValueError if it is none."""
+        """Return the terms of a stored string; ValueError if it is invalid."""
         try:
             data = json.loads(text)
             terms = cls(

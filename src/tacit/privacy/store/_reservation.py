@@ -1,4 +1,4 @@
-"""Room held for a charge that comes later."""
+"""Reservations: budget that is set aside for a charge that comes later."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Reservation", "settled"]
 
 
 class Reservation:
-    """Room in a ledger's budget, until it is charged or given back.
+    """Budget of a ledger that is set aside until it is charged or given back.
 
     Made by `StoredLedger.reserve`. Leaving its ``with`` block without a charge gives
-    the room back. An error leaves it standing, as a process that is killed does:
-    whether a run failed can depend on the rows, and the history is read by others.
-    `cancel` gives the room back where it cannot.
+    the budget back. After an error the reservation stays open, as when a process is
+    killed: whether a run failed can depend on the rows, and others read the history.
+    `cancel` then gives the budget back.
 
     Notes
     -----
@@ -37,7 +37,7 @@ class Reservation:
 
     @property
     def seq(self) -> int:
-        """Place of the reservation in the ledger's history."""
+        """Sequence number of the reservation in the ledger's history."""
         return self._record.seq
 
     def charge(self, *, seeded: bool = False) -> Entry:
@@ -54,7 +54,7 @@ class Reservation:
         return entry
 
     def cancel(self, reason: str = "") -> None:
-        """Give the room back; nothing of the run was or will be released."""
+        """Give the budget back; nothing of the run was or will be released."""
         self._open()
         self._ledger.cancel(self.seq, reason)
         self._closed = True
@@ -74,7 +74,8 @@ class Reservation:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # [store:silent] an error may tell about the rows, so the history says nothing
+        # [store:silent] an error may depend on the rows, so the history does not show
+        # it
         if not self._closed and kind is None:
             self.cancel("left without a charge")
 

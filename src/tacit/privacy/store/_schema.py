@@ -1,4 +1,4 @@
-"""Tables of a ledger, what keeps them append-only, and how they grow up."""
+"""Tables of a ledger, the triggers that keep them append-only, and migrations."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ RECORDS = Table(
 
 _FORBIDDEN = "tacit: a ledger is append-only"
 
-# [store:append] the database itself refuses all but the next record of a chain; also
-# for INSERT OR REPLACE, which deletes without asking the other triggers
+# [store:append] the database itself rejects all but the next record of a chain; also
+# for INSERT OR REPLACE, which deletes without firing the other triggers
 _SQLITE = {
     **{
         f"tacit_{table}_{verb}": f"BEFORE {verb.upper()} ON tacit_{table} "
@@ -86,7 +86,7 @@ _SQLITE = {
 
 # In PostgreSQL the session's role is known to the server, so it can also see to it that
 # nobody writes under another's name and that only owners void and allow. A record that
-# takes a place already taken is left to the primary key: that is a race, not an attack.
+# has a sequence number already taken is left to the primary key: a race, no attack.
 # [store:names] the writer's own tables, functions and operators must not be found first
 _SEARCHED = "search_path=pg_catalog, pg_temp"
 _FUNCTIONS = {

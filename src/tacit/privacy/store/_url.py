@@ -1,4 +1,4 @@
-"""Where a ledger lives, as a URL that may and one that may not be shown."""
+"""URLs of ledgers, checked, and without passwords for display."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sqlalchemy.util import immutabledict
 
 __all__ = ["parsed", "shown"]
 
-# What a URL may ask of PostgreSQL. No options: they could turn off what the guarantees
-# rest on, or lead to other tables
+# Options that a URL may pass to PostgreSQL. No options: they could turn off what the
+# guarantees rest on, or lead to other tables
 KEYS = {
     "host",
     "port",
@@ -41,7 +41,7 @@ def shown(url: URL) -> str:
 
 
 def parsed(url: str) -> URL:
-    """Return a URL we can use, or refuse it without quoting it."""
+    """Return a URL that can be used, or reject it without quoting it."""
     usage = (
         "url must be like 'sqlite:///budget.db' or 'postgresql://user@host/database'"
     )

@@ -1,4 +1,4 @@
-"""Reading a whole chain again, and what is wrong with it in words."""
+"""Verification of a whole chain, with findings as sentences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Head = tuple[int, str]
 
 @dataclass(frozen=True)
 class Verification:
-    """What a check of a ledger found.
+    """Result of the verification of a ledger.
 
     Parameters
     ----------
@@ -36,13 +36,14 @@ class Verification:
     records
         How many records there are.
     head
-        Place and hash of the last one: keep it elsewhere, and give it to a later check.
+        Sequence number and hash of the last one: keep a copy elsewhere for a later
+        check.
     spent
         Epsilon spent by what counts, at the budget's delta.
     findings
-        What is wrong, in words. Empty for a sound ledger.
+        What is wrong, as sentences. Empty for a sound ledger.
     notes
-        What is odd but harmless, such as a clock that went back.
+        What is unusual but harmless, such as a clock that went back.
     """
 
     dataset: str
@@ -58,7 +59,7 @@ class Verification:
         return not self.findings
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return it as a dictionary, for JSON."""
         return {
             "dataset": self.dataset,
             "ok": self.ok,
@@ -80,7 +81,8 @@ def examine(
 ) -> Verification:
     """Check terms, chain, sequence, references, rights and the budget at each step.
 
-    ``head`` is a place and a hash seen earlier, which must still be in the chain.
+    ``head`` is a sequence number and a hash seen earlier, which must still be in the
+    chain.
     """
     findings: list[str] = []
     notes: list[str] = []
@@ -121,7 +123,7 @@ def examine(
             # as if it came now: enough room, the right person, a fitting reference
             account.room(record)
         except BudgetExceeded:
-            findings.append(f"record {row.seq} passes the budget")
+            findings.append(f"record {row.seq} exceeds the budget")
         except UNREADABLE as error:
             findings.append(f"record {row.seq}: {said(error)}")
             record = None
@@ -143,8 +145,8 @@ def examine(
         findings.append("record 0 is missing")
     if head is not None and witness != head[1]:
         findings.append(
-            f"record {head[0]} is not the one seen earlier: the ledger was cut short "
-            "or written anew"
+            f"record {head[0]} is not the one seen earlier: the ledger was "
+            "truncated or rewritten"
         )
     return Verification(
         terms.name,
@@ -157,7 +159,7 @@ def examine(
 
 
 def _near(alone: float, record: Record) -> bool:
-    """Whether a record's epsilon is what it promises, as computed on any machine."""
+    """Whether a record's epsilon is what it guarantees, as computed on any machine."""
     return record.epsilon is not None and isclose(alone, record.epsilon, rel_tol=1e-4)
 
 
