@@ -25,7 +25,7 @@ from tests.privacy.store.server import Server
 
 from tacit.exceptions import LedgerUnavailable
 from tacit.privacy import Budget, Ledger, PureDP
-from tacit.privacy.store import _chain
+from tacit.privacy._store import _chain
 
 PLENTY = Budget(1e6)
 SMALL = PureDP(1e-6)

@@ -155,7 +155,7 @@ def test_rows_beyond_the_bound_that_are_refused_are_left_out_and_said():
     found = audit_estimator(RefusesFarRows(), **FAST)
     assert not found.refuted
     assert found.refuses_far_rows
-    assert "refuses rows beyond its bounds" in found.verdict
+    assert "rejects rows outside its bounds" in found.verdict
 
 
 def test_an_error_on_both_sides_is_passed_on():

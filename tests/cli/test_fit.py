@@ -279,7 +279,7 @@ def test_a_ledger_that_goes_away_after_the_charge_does_not_lose_the_fit(
     def gone(self, *arguments, **more):
         raise LedgerUnavailable("The database is gone.")
 
-    monkeypatch.setattr("tacit.privacy.store.StoredLedger.note", gone)
+    monkeypatch.setattr("tacit.privacy._store.StoredLedger.note", gone)
     answer = run(*fit_arguments(census, "--json"))
     assert answer.code == 0
     assert "the charge was made" in answer.data["failed"]["ledger"]

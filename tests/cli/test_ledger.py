@@ -189,7 +189,7 @@ def test_an_export_that_fails_leaves_what_was_there(run, ledger, tmp_path, monke
         target.write_text("half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tacit.privacy.store.Export.write", full)
+    monkeypatch.setattr("tacit.privacy._store.Export.write", full)
     assert run("ledger", "export", "--out", path, "--force").code == 2
     assert path.read_text() == "mine"
     assert not list(tmp_path.glob(".tacit-*"))

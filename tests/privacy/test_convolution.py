@@ -17,7 +17,7 @@ from tacit.privacy import (
     Repeated,
     convolution,
 )
-from tacit.privacy.gaussian import gaussian_deltas
+from tacit.privacy.deltas import gaussian_deltas
 from tacit.privacy.losses import FixedSizeLoss, GaussianLoss, PoissonLoss
 from tacit.privacy.profiles import ComposedProfile
 from tacit.solvers.noisy_sgd import Sampling, least_noise

@@ -29,7 +29,7 @@ from tacit.privacy import (
     TiltedMinimum,
 )
 from tacit.privacy.curve import ORDERS, renyi_delta, renyi_epsilon
-from tacit.privacy.gaussian import gaussian_delta, gaussian_deltas
+from tacit.privacy.deltas import gaussian_delta, gaussian_deltas
 from tacit.privacy.profiles import TiltedProfile
 
 REPLACE = Neighbors.REPLACE_ONE

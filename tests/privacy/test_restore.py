@@ -23,7 +23,7 @@ from tacit.privacy import (
     Repeated,
     TiltedMinimum,
 )
-from tacit.privacy.events import describe, restore
+from tacit.privacy.event_data import describe, restore
 
 NOISE = GaussianNoise(1.2345678901234567)
 EVENTS = [

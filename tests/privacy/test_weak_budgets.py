@@ -3,7 +3,7 @@
 import pytest
 
 from tacit.privacy import Budget, GaussianNoise, Ledger
-from tacit.privacy.weak_budgets import budget_warnings
+from tacit.privacy.budget import budget_warnings
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tacit.privacy.event_data import describe
 from tacit.privacy.events import (
     ApproxDP,
     Composed,
@@ -11,7 +12,6 @@ from tacit.privacy.events import (
     PoissonSampled,
     PureDP,
     Repeated,
-    describe,
 )
 from tacit.reports._format import (
     NOTHING,

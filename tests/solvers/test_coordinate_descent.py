@@ -39,7 +39,7 @@ from tacit.privacy import (
     Neighbors,
     Repeated,
 )
-from tacit.privacy.events import describe, restore
+from tacit.privacy.event_data import describe, restore
 from tacit.solvers import CoordinateDescent, Problem
 from tacit.solvers._columns import Columns
 from tacit.solvers._coordinate_rules import MOST_PASSES, coordinate_rule

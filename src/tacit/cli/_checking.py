@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 
 from tacit.cli._console import Rejected
 from tacit.persistence import digest, read
-from tacit.privacy.store import Export
+from tacit.privacy._store import Export
 
 __all__ = ["check_model", "head_of", "write_export"]
 

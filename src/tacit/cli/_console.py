@@ -64,7 +64,7 @@ def warn_of_budget(budget: Any, n_rows: int | None = None) -> None:
 
     ``n_rows`` is public or planned. Warnings go to standard error, also with --json.
     """
-    from tacit.privacy.weak_budgets import budget_warnings  # noqa: PLC0415
+    from tacit.privacy.budget import budget_warnings  # noqa: PLC0415
 
     for warning in budget_warnings(budget, n_rows):
         click.echo(f"tacit: warning: {warning}", err=True)

@@ -34,7 +34,7 @@ from tacit.privacy import (
     calibrate,
     labelled,
 )
-from tacit.privacy.store import StoredLedger
+from tacit.privacy._store import StoredLedger
 from tacit.tables import Schema, read_rows
 
 __all__ = [

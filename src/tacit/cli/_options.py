@@ -212,7 +212,7 @@ def require_ledger(ledger_url: str | None, no_ledger: bool) -> None:
 def opened_ledger(ledger_url: str, dataset: str | None, analyst: str | None) -> Any:
     """Return the ledger of a data set, which may be unnamed if there is only one."""
     from tacit.privacy import Ledger  # noqa: PLC0415 - keeps the command line light
-    from tacit.privacy.store import datasets  # noqa: PLC0415
+    from tacit.privacy._store import datasets  # noqa: PLC0415
 
     if dataset is None:
         names = datasets(ledger_url)

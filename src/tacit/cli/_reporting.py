@@ -21,7 +21,7 @@ from tacit.cli._output_files import write_text
 from tacit.evaluation import noise_intervals
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.persistence import ModelFileError, SavedModel, SavedSide, digest
-from tacit.privacy.store import StoredLedger
+from tacit.privacy._store import StoredLedger
 from tacit.reports import card_html, card_markdown, report_html
 from tacit.reports._audits import audits_of
 from tacit.reports._fairness import charged_table

@@ -1,6 +1,5 @@
 """Privacy accounting: budgets, events, privacy curves, ledgers and reports."""
 
-from tacit.privacy._labels import labelled
 from tacit.privacy.attacker import TradeOff
 from tacit.privacy.budget import Budget, Neighbors
 from tacit.privacy.calibrate import calibrate
@@ -22,7 +21,7 @@ from tacit.privacy.events import (
     Repeated,
     TiltedMinimum,
 )
-from tacit.privacy.ledger import Ledger, Shares
+from tacit.privacy.ledger import Ledger, Shares, labelled
 from tacit.privacy.report import Entry, PrivacyReport
 
 __all__ = [

@@ -7,12 +7,13 @@ Where a bound holds under one relation only, the curve of the other raises
 
 from __future__ import annotations
 
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import exp
-from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit._validate import (
     at_least,
@@ -36,7 +37,6 @@ from tacit.privacy.losses import (
 )
 from tacit.privacy.profiles import ComposedProfile, GaussianProfile, TiltedProfile
 from tacit.privacy.repeated import OneOf, Parallel, RepeatAndSelect, keep_events
-from tacit.privacy.sampling import fixed_size_renyi, poisson_renyi
 
 __all__ = [
     "ApproxDP",
@@ -54,20 +54,61 @@ __all__ = [
     "RepeatAndSelect",
     "Repeated",
     "TiltedMinimum",
-    "describe",
-    "is_own",
-    "restore",
+    "fixed_size_renyi",
+    "poisson_renyi",
 ]
 
-# Limits on events that are read from a file: far beyond any use, and still evaluated
-# in seconds
-DEEPEST = 20
-MOST_TIMES = 10**6
-MOST_PARTS = 10**4
+# Above this order the series of sampled mechanisms are slow and never the best.
+MAX_ORDER = 256.0
+
+
+@lru_cache(maxsize=1)
+def _library() -> tuple[Any, Any]:
+    """Return dp_accounting, which nothing else here imports."""
+    import dp_accounting  # noqa: PLC0415 - one second, and few users need it
+    from dp_accounting.rdp import RdpAccountant  # noqa: PLC0415
+
+    return dp_accounting, RdpAccountant
+
+
+def _renyi(
+    orders: NDArray[np.float64], relation: str, event: Any
+) -> NDArray[np.float64]:
+    events, accountant_of = _library()
+    curve = np.full(len(orders), np.inf)
+    usable = orders <= MAX_ORDER
+    # Renyi divergence grows with its order, so the next whole one bounds it; between
+    # integers the series take seconds and may not converge
+    whole, positions = np.unique(np.ceil(orders[usable]), return_inverse=True)
+    accountant = accountant_of(whole, getattr(events.NeighboringRelation, relation))
+    accountant.compose(event)
+    # The curve itself has no public accessor; tests pin it to get_epsilon.
+    curve[usable] = np.asarray(accountant._rdp)[positions]
+    return curve
+
+
+def poisson_renyi(
+    orders: NDArray[np.float64], multiplier: float, rate: float
+) -> NDArray[np.float64]:
+    """Return the Renyi curve of one Poisson-sampled Gaussian, add or remove one."""
+    events, _ = _library()
+    event = events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(multiplier))
+    return _renyi(orders, "ADD_OR_REMOVE_ONE", event)
+
+
+def fixed_size_renyi(
+    orders: NDArray[np.float64], multiplier: float, size: int, n_rows: int
+) -> NDArray[np.float64]:
+    """Return the Renyi curve of a Gaussian on a fixed-size sample, replace one."""
+    events, _ = _library()
+    event = events.SampledWithoutReplacementDpEvent(
+        n_rows, size, events.GaussianDpEvent(multiplier)
+    )
+    return _renyi(orders, "REPLACE_ONE", event)
+
+
 LARGEST_RANK = 10**8  # beyond it, the round-off of the chi density shows
 LARGEST_COUNT = 10**9
-LARGEST_SIZE = 10**12
-LEAST_SAMPLED = 0.05  # noise multiplier of a sampled event
 
 
 def _countable(**named: float) -> None:
@@ -377,103 +418,3 @@ class Composed:
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         first, *others = (event.curve(neighbors) for event in self.events)
         return sum(others, first)
-
-
-def describe(event: Any) -> Any:
-    """Return an event as plain data, for JSON."""
-    if isinstance(event, tuple):
-        return [describe(part) for part in event]
-    if is_dataclass(event) and not isinstance(event, type):
-        fields = {
-            name: describe(getattr(event, name)) for name in event.__dataclass_fields__
-        }
-        return {"type": type(event).__name__, **fields}
-    return event
-
-
-def is_own(event: object) -> bool:
-    """Whether an event and all its parts are of these classes.
-
-    A subclass or a class of the same name may have another curve than what `restore`
-    makes of its description.
-    """
-    if type(event) in _KINDS:
-        return all(_is_own_part(part) for part in vars(event).values())
-    return False
-
-
-def _is_own_part(part: object) -> bool:
-    if type(part) is tuple:
-        return all(map(is_own, part))
-    return is_own(part) or isinstance(part, Real)
-
-
-def restore(data: Any) -> Event:
-    """Return the event that `describe` wrote; reject what it cannot have written.
-
-    Raises ValueError also for what would take too long to evaluate: deep nesting, and
-    numbers beyond all use.
-    """
-    return _event(data, DEEPEST, MOST_TIMES)
-
-
-def _event(data: Any, depth: int, times: int) -> Event:
-    parts = dict(data) if isinstance(data, dict) else {}
-    name = parts.pop("type", data)
-    kind = next((kind for kind in _KINDS if kind.__name__ == name), None)
-    if kind is None or not isinstance(data, dict):
-        raise ValueError(
-            f"{name!r} is not an event of this version of tacit; use the version "
-            "that wrote it."
-        )
-    if set(parts) != set(kind.__dataclass_fields__) or None in parts.values():
-        raise ValueError(f"{name} has other parts in this version.")
-    _check_excess(name, parts, depth, times)
-    below = depth - 1, times // parts.get("count", 1)
-    event: Event = kind(
-        **{part: _part(part, value, *below) for part, value in parts.items()}
-    )
-    if isinstance(event, PoissonSampled) and event.event.multiplier < LEAST_SAMPLED:
-        raise ValueError(f"{name} must have noise of at least {LEAST_SAMPLED}.")
-    return event
-
-
-def _part(name: str, value: Any, depth: int, times: int) -> Any:
-    if name == "events" and isinstance(value, list):
-        return tuple(_event(part, depth, times) for part in value)
-    if name == "event":
-        return _event(value, depth, times)
-    if name == "events" or type(value) not in (int, float):
-        raise ValueError(f"{name} must not be of type {type(value).__name__}.")
-    return value
-
-
-def _check_excess(name: str, parts: dict[str, Any], depth: int, times: int) -> None:
-    """Reject what cannot be evaluated in reasonable time and memory."""
-    limits = {
-        "count": times,
-        "rank": LARGEST_RANK,
-        "size": LARGEST_SIZE,
-        "n_rows": LARGEST_SIZE,
-    }
-    for part, most in limits.items():
-        value = parts.get(part, 1)
-        if type(value) is not int or not 1 <= value <= most:
-            raise ValueError(
-                f"{name} must have an integer {part} from 1 to {most}, got {value!r}."
-            )
-    events = parts.get("events", ())
-    if depth == 0 or (isinstance(events, list) and len(events) > MOST_PARTS):
-        raise ValueError(
-            f"An event may be nested {DEEPEST} deep and list {MOST_PARTS} parts."
-        )
-
-
-# The events of this package, which alone are restored from a description
-_KINDS: tuple[Any, ...] = tuple(
-    kind
-    for kind in list(globals().values())
-    if is_dataclass(kind)
-    and hasattr(kind, "curve")
-    and kind.__module__.startswith("tacit.")
-)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tacit.exceptions import BudgetExceeded
 from tacit.privacy._filter import NOTHING, Filter, Shares
-from tacit.privacy._labels import full_label
 from tacit.privacy.budget import Budget
 from tacit.privacy.curve import PrivacyCurve
 from tacit.privacy.events import Event
 from tacit.privacy.report import Entry, PrivacyReport
 
+__all__ = [
+    "full_label",
+    "labelled",
+]
+
 if TYPE_CHECKING:
-    from tacit.privacy.store import StoredLedger
+    from tacit.privacy._store import StoredLedger
 
 __all__ = ["Ledger", "Shares"]
 
@@ -102,7 +108,7 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
         LedgerDamaged
             When it is no ledger, or its records were changed.
         """
-        from tacit.privacy.store import open_ledger  # noqa: PLC0415 - SQLAlchemy
+        from tacit.privacy._store import open_ledger  # noqa: PLC0415 - SQLAlchemy
 
         return open_ledger(
             url, dataset=dataset, budget=budget, shares=shares, analyst=analyst
@@ -219,3 +225,35 @@ epsilon=1 at delta=1e-06, of which 0.3969 is spent; nothing was charged or relea
         )
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _reject
+
+
+_PURPOSE: ContextVar[str] = ContextVar("tacit_purpose", default="")
+
+
+@contextmanager
+def labelled(purpose: str) -> Iterator[None]:
+    """Put ``purpose`` before the label of every charge made inside.
+
+    Estimators label their charges with their own name; this adds what the fit is for.
+
+    Examples
+    --------
+    >>> from tacit.privacy import Budget, Ledger, PureDP, labelled
+    >>> ledger = Ledger(Budget(epsilon=1.0))
+    >>> with labelled("readmissions, spring"):
+    ...     ledger.charge(PureDP(0.1), "LogisticRegression").label
+    'readmissions, spring: LogisticRegression'
+    """
+    if not isinstance(purpose, str):
+        raise TypeError(f"purpose must be a string, got {type(purpose).__name__}.")
+    token = _PURPOSE.set(purpose)
+    try:
+        yield
+    finally:
+        _PURPOSE.reset(token)
+
+
+def full_label(label: str) -> str:
+    """Return the label of a charge with what it is for."""
+    purpose = _PURPOSE.get()
+    return f"{purpose}: {label}" if purpose else label

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from tacit.privacy.bounded_range import bounded_range_deltas
-from tacit.privacy.gaussian import gaussian_deltas
+from tacit.privacy.deltas import bounded_range_deltas, gaussian_deltas
 
 __all__ = [
     "BoundedRangeLoss",

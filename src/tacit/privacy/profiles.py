@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from tacit.privacy import convolution
-from tacit.privacy.gaussian import gaussian_delta, gaussian_deltas
+from tacit.privacy.deltas import gaussian_delta, gaussian_deltas
 from tacit.privacy.losses import GaussianLoss, Loss, PointwiseLoss, TiltedLoss
 
 __all__ = [

@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from itertools import groupby
 from typing import Any
 
-from tacit.privacy.budget import Budget
+from tacit.privacy.budget import Budget, budget_warnings
+from tacit.privacy.event_data import describe, restore
 from tacit.privacy.events import (
     ApproxDP,
     Composed,
@@ -19,10 +20,7 @@ from tacit.privacy.events import (
     PoissonSampled,
     RepeatAndSelect,
     Repeated,
-    describe,
-    restore,
 )
-from tacit.privacy.weak_budgets import budget_warnings
 
 __all__ = ["Entry", "PrivacyReport", "in_words"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tacit.privacy.events import restore
+from tacit.privacy.event_data import restore
 from tacit.privacy.report import in_words
 
 __all__ = [

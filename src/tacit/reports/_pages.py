@@ -10,8 +10,8 @@ import numpy as np
 
 from tacit.privacy import Budget, PrivacyReport
 from tacit.privacy.attacker import TradeOff, curve_grid, rate_grid
-from tacit.privacy.events import describe
-from tacit.privacy.weak_budgets import budget_warnings
+from tacit.privacy.budget import budget_warnings
+from tacit.privacy.event_data import describe
 from tacit.reports import _charts
 from tacit.reports._audits import audits_of
 from tacit.reports._charts import BETWEEN, BOTH, chart

@@ -26,8 +26,8 @@ from tacit.privacy import (
     PureDP,
     Repeated,
 )
-from tacit.privacy.store._account import Account
-from tacit.privacy.store._database import _databases
+from tacit.privacy._store._account import Account
+from tacit.privacy._store._database import _databases
 
 BUDGET = Budget(1.0, 1e-6)
 

@@ -14,8 +14,8 @@ from sqlalchemy.exc import OperationalError
 
 from tacit.exceptions import BudgetExceeded, LedgerDamaged, LedgerUnavailable
 from tacit.privacy import Budget, Ledger, PureDP
-from tacit.privacy.store import _attempt, _database
-from tacit.privacy.store._attempt import Attempt
+from tacit.privacy._store import _database, _transactions
+from tacit.privacy._store._transactions import Attempt
 
 BUDGET = Budget(1.0, 1e-6)
 LARGE = Budget(1000.0)
@@ -160,7 +160,7 @@ def test_a_file_that_may_not_grow_loses_no_charge(sqlite_url):
 
 
 def test_a_locked_file_is_one_sentence(sqlite_url, monkeypatch):
-    monkeypatch.setattr(_attempt, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(_transactions, "BUSY_SECONDS", 0.05)
     ledger = Ledger.open(sqlite_url, dataset="x", budget=BUDGET)
     other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -8,9 +8,8 @@ import pytest
 
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.privacy import Budget, Ledger, Neighbors, PureDP, Shares
-from tacit.privacy.store import _schema, datasets
-from tacit.privacy.store._database import Database
-from tacit.privacy.store._url import parsed
+from tacit.privacy._store import _schema, datasets
+from tacit.privacy._store._database import Database, parsed
 
 BUDGET = Budget(1.0, 1e-6)
 

@@ -8,9 +8,9 @@ from tests.privacy.store.server import run_sql
 
 from tacit.exceptions import BudgetExceeded, LedgerUnavailable
 from tacit.privacy import Budget, Ledger, PureDP
-from tacit.privacy.store import _open, spent_after
-from tacit.privacy.store._records import chained
-from tacit.privacy.store._url import parsed
+from tacit.privacy._store import _open, spent_after
+from tacit.privacy._store._database import parsed
+from tacit.privacy._store._records import chained
 
 BUDGET = Budget(1.0, 1e-6)
 

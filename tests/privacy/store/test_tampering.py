@@ -9,11 +9,11 @@ from tests.privacy.store.server import run_sql
 
 from tacit.exceptions import BudgetExceeded, LedgerDamaged
 from tacit.privacy import Budget, Ledger, PureDP
-from tacit.privacy.store import _chain, read_export
-from tacit.privacy.store._account import Account
-from tacit.privacy.store._records import Row, canonical, chained, read_body
-from tacit.privacy.store._url import parsed
-from tacit.privacy.store._verify import examine
+from tacit.privacy._store import _chain, read_export
+from tacit.privacy._store._account import Account
+from tacit.privacy._store._database import parsed
+from tacit.privacy._store._records import Row, canonical, chained, read_body
+from tacit.privacy._store._verify import examine
 
 BUDGET = Budget(1.0, 1e-6)
 GUARDS = [

@@ -24,7 +24,7 @@ from tacit.cli._console import (
 from tacit.cli._options import opened_ledger
 
 if TYPE_CHECKING:
-    from tacit.privacy.store import Record, StoredLedger, Verification
+    from tacit.privacy._store import Record, StoredLedger, Verification
 
 # of a table in a pipe, which has no width
 WIDE = 1000
@@ -242,7 +242,7 @@ def verify(
 ) -> None:
     """Check all records. The exit code is 4 if the ledger is not sound."""
     from tacit.cli._checking import check_model, head_of
-    from tacit.privacy.store import Export, read_export
+    from tacit.privacy._store import Export, read_export
 
     head = None if witness is None else head_of(witness)
     source = _opened(url, dataset) if path is None else read_export(path)

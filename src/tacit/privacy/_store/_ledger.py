@@ -8,27 +8,26 @@ from dataclasses import replace
 from typing import Any
 
 from tacit.exceptions import BudgetExceeded
-from tacit.privacy._labels import full_label
-from tacit.privacy.budget import Budget
-from tacit.privacy.events import Event
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.report import Entry, PrivacyReport
-from tacit.privacy.store._account import Account
-from tacit.privacy.store._chain import Chain
-from tacit.privacy.store._database import Database
-from tacit.privacy.store._export import Export
-from tacit.privacy.store._people import checked_name, checked_text, host
-from tacit.privacy.store._records import (
+from tacit.privacy._store._account import Account
+from tacit.privacy._store._chain import Chain
+from tacit.privacy._store._database import Database, shown
+from tacit.privacy._store._records import (
     UNREADABLE,
     Record,
     Terms,
+    checked_name,
+    checked_text,
     event_text,
+    host,
     read_body,
     said,
 )
-from tacit.privacy.store._reservation import Reservation, settled
-from tacit.privacy.store._url import shown
-from tacit.privacy.store._verify import Head, Verification, spent_after
+from tacit.privacy._store._reservation import Reservation, settled
+from tacit.privacy._store._verify import Export, Head, Verification, spent_after
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event
+from tacit.privacy.ledger import Ledger, full_label
+from tacit.privacy.report import Entry, PrivacyReport
 
 __all__ = ["StoredLedger"]
 
@@ -382,7 +381,7 @@ class StoredLedger(Ledger):
 
     def __reduce__(self) -> tuple[Any, ...]:  # type: ignore[override]
         analyst = None if self._analyst == self._user else self._analyst
-        from tacit.privacy.store._open import reopened  # noqa: PLC0415 - a cycle
+        from tacit.privacy._store._open import reopened  # noqa: PLC0415 - a cycle
 
         return reopened, (self.url, self.dataset, analyst, self._chain.terms.genesis)
 

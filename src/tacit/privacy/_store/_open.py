@@ -8,10 +8,13 @@ from sqlalchemy import Connection, inspect, select, text
 
 from tacit.exceptions import LedgerDamaged
 from tacit.privacy._filter import Shares
-from tacit.privacy.budget import Budget
-from tacit.privacy.store._database import Database
-from tacit.privacy.store._ledger import StoredLedger
-from tacit.privacy.store._people import (
+from tacit.privacy._store._database import Database, parsed, shown
+from tacit.privacy._store._ledger import StoredLedger
+from tacit.privacy._store._records import (
+    Record,
+    Row,
+    Terms,
+    chained,
     checked_name,
     host,
     look,
@@ -19,9 +22,14 @@ from tacit.privacy.store._people import (
     system_user,
     token,
 )
-from tacit.privacy.store._records import Record, Row, Terms, chained
-from tacit.privacy.store._schema import DATASETS, RECORDS, migrate, outdated, version_of
-from tacit.privacy.store._url import parsed, shown
+from tacit.privacy._store._schema import (
+    DATASETS,
+    RECORDS,
+    migrate,
+    outdated,
+    version_of,
+)
+from tacit.privacy.budget import Budget
 
 __all__ = ["datasets", "open_ledger", "reopened"]
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from tacit.privacy._store._records import Record
 from tacit.privacy.report import Entry
-from tacit.privacy.store._records import Record
 
 if TYPE_CHECKING:
-    from tacit.privacy.store._ledger import StoredLedger
+    from tacit.privacy._store._ledger import StoredLedger
 
 __all__ = ["Reservation", "settled"]
 

@@ -9,12 +9,19 @@ from typing import TypeVar
 from sqlalchemy import Connection, bindparam, select
 
 from tacit.exceptions import LedgerDamaged
-from tacit.privacy.store._account import Account
-from tacit.privacy.store._database import Database
-from tacit.privacy.store._people import now, token
-from tacit.privacy.store._records import Record, Row, Terms, chained, read_body
-from tacit.privacy.store._schema import DATASETS, RECORDS, damage, missing_guards
-from tacit.privacy.store._verify import Head, Verification, examine
+from tacit.privacy._store._account import Account
+from tacit.privacy._store._database import Database
+from tacit.privacy._store._records import (
+    Record,
+    Row,
+    Terms,
+    chained,
+    now,
+    read_body,
+    token,
+)
+from tacit.privacy._store._schema import DATASETS, RECORDS, damage, missing_guards
+from tacit.privacy._store._verify import Head, Verification, examine
 
 __all__ = ["Chain"]
 

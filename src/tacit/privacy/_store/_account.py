@@ -8,11 +8,7 @@ from functools import lru_cache
 
 from tacit.exceptions import BudgetExceeded
 from tacit.privacy._filter import NOTHING, Filter, Total
-from tacit.privacy.budget import Budget
-from tacit.privacy.curve import PrivacyCurve
-from tacit.privacy.events import Event, restore
-from tacit.privacy.report import Entry
-from tacit.privacy.store._records import (
+from tacit.privacy._store._records import (
     UNREADABLE,
     Record,
     Row,
@@ -24,6 +20,11 @@ from tacit.privacy.store._records import (
     typed,
     user_of,
 )
+from tacit.privacy.budget import Budget
+from tacit.privacy.curve import PrivacyCurve
+from tacit.privacy.event_data import restore
+from tacit.privacy.events import Event
+from tacit.privacy.report import Entry
 
 __all__ = ["EVERYONE", "Account", "Counted"]
 
