@@ -17,13 +17,13 @@ from tacit._stream_values import column_of, dense_values, labels_of
 from tacit._stream_values import table_of as step_of
 from tacit.cli._pool import read_private
 from tacit.data._files import csv_file
+from tacit.data.cells import cells_of
 from tacit.ensemble._chunks import row_digests
 from tacit.ensemble._rows import as_rows
 from tacit.fairness._groups import column
 from tacit.recommend.ratings.reading import read_ratings
 from tacit.stability._rows import as_table, select_rows
 from tacit.tables import Column, GrowingTable, Schema, batches, read_rows
-from tacit.tables._parquet_cells import cells_of
 
 N = 8
 SECRET = "Rosebud"

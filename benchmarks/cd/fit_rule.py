@@ -44,7 +44,7 @@ class Drawn:
         return min(gap / (self.start - self.least), 3.0)
 
     def _value(self, W):
-        X, y = self.rows.held()
+        X, y = self.rows.arrays()
         return float(self.problem.loss.value(y, X @ W).sum())
 
 

@@ -29,7 +29,8 @@ from scipy.stats import t as student
 import tacit.streaming
 from tacit._random import as_generator
 from tacit.convex import L2Ball, Logistic, Loss, Objective, Squared, minimize
-from tacit.data import ArrayRows, RowBounds
+from tacit.data import RowBounds
+from tacit.data.rows import ArrayRows
 from tacit.privacy import Budget
 from tacit.solvers import Problem
 from tacit.streaming import (

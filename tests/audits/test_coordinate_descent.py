@@ -107,7 +107,7 @@ def test_private_squares_survive_and_a_third_of_the_noise_is_caught(neighbors, s
         plan = less_noise(SQUARES.plan(problem, budget), noise)
 
         def release(rows, seed):
-            columns = Columns(*rows.held(), problem.loss)
+            columns = Columns(*rows.arrays(), problem.loss)
             mechanism = plan.squares.mechanism
             sums = columns.square_sums(1.0, mechanism.units)
             return mechanism(sums, as_generator(seed)) / mechanism.units

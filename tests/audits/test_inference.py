@@ -10,7 +10,8 @@ from tests.stat import P_FAIL
 from tacit._random import as_generator
 from tacit.audit import audit
 from tacit.convex import Squared
-from tacit.data import ArrayRows, RowBounds
+from tacit.data import RowBounds
+from tacit.data.rows import ArrayRows
 from tacit.evaluation._curvature import plan_curvature
 from tacit.evaluation._score import PARTS, ScorePlan
 from tacit.privacy import Budget, LaplaceNoise, Neighbors, calibrate

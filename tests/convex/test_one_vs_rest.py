@@ -15,7 +15,8 @@ from tacit.convex import (
     Squared,
     minimize,
 )
-from tacit.data import ArrayRows, RowBounds
+from tacit.data import RowBounds
+from tacit.data.rows import ArrayRows
 
 K = 3
 LOSSES = [Logistic(), Logistic(cap=0.5), HuberizedHinge()]

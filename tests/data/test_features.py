@@ -205,11 +205,11 @@ def test_rows_behind_the_door_are_units_and_the_constant(kind, intercept, seed):
     X = 5 * rng.standard_normal((20, 3)).astype(np.float32)
     bounds = FeatureBounds.of([1.0, (-9, 3), 20.0], 3, centered=False)
     rows = bounded_rows(kind(X), np.zeros(20), unit_range(), intercept, bounds)
-    held, _ = rows.held()
-    held = held.toarray() if sparse.issparse(held) else held
-    assert np.array_equal(held[:, :3], bounds.to_unit(X.astype(float)))
+    stored, _ = rows.arrays()
+    stored = stored.toarray() if sparse.issparse(stored) else stored
+    assert np.array_equal(stored[:, :3], bounds.to_unit(X.astype(float)))
     if intercept is not None:
-        assert np.array_equal(held[:, 3], np.ones(20))
+        assert np.array_equal(stored[:, 3], np.ones(20))
 
 
 def test_rows_of_a_file_become_the_same_units(tmp_path, seed):

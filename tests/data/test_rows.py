@@ -8,8 +8,9 @@ import pytest
 from scipy import sparse
 
 from tacit._random import as_generator
-from tacit.data import ArrayRows, RowBounds, bounded_rows
+from tacit.data import RowBounds, bounded_rows
 from tacit.data import rows as module
+from tacit.data.rows import ArrayRows
 
 
 def data(n, p, seed=0):

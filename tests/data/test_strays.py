@@ -18,7 +18,7 @@ def stray(kind, position):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("place", [77777, -2])
+@pytest.mark.parametrize("position", [77777, -2])
 def test_entries_outside_of_the_matrix_are_refused(kind, position):
     with pytest.raises(ValueError, match="does not have") as rejected:
         canonical(stray(kind, position))

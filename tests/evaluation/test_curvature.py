@@ -5,8 +5,9 @@ import pytest
 
 from tacit._random import as_generator
 from tacit.convex import Huber, HuberizedHinge, Logistic, Objective, Softmax, Squared
-from tacit.data import ArrayRows, RowBounds
+from tacit.data import RowBounds
 from tacit.data.row_margins import margins
+from tacit.data.rows import ArrayRows
 from tacit.evaluation._curvature import SecondOrder, plan_curvature
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem

@@ -10,7 +10,7 @@ from tests.stat import P_FAIL
 from tacit._random import as_generator
 from tacit.audit import assert_replays
 from tacit.convex import L1, Objective
-from tacit.data import ArrayRows
+from tacit.data.rows import ArrayRows
 from tacit.evaluation import coefficient_intervals
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import (

@@ -19,7 +19,8 @@ from tacit.convex import (
     OneVsRest,
     minimize,
 )
-from tacit.data import ArrayRows, RowBounds
+from tacit.data import RowBounds
+from tacit.data.rows import ArrayRows
 from tacit.linear_model import (
     HuberRegressor,
     LinearRegression,

@@ -176,7 +176,7 @@ class SeesAll(TwoStage):
 
     def _block_rows(self, plan, X, y, chosen):
         rows = super()._block_rows(plan, X, y, chosen)
-        columns, targets = rows.held()
+        columns, targets = rows.arrays()
         columns[:, 0] += X.sum(axis=1)
         return ArrayRows(columns, targets)
 

@@ -29,7 +29,8 @@ from tacit.convex import (
     Squared,
     minimize,
 )
-from tacit.data import ArrayRows, RowBounds, bounded_rows
+from tacit.data import RowBounds, bounded_rows
+from tacit.data.rows import ArrayRows
 from tacit.exceptions import PlanError
 from tacit.privacy import (
     Budget,

@@ -19,7 +19,8 @@ from tests.strategies import adversarial_pairs, neighboring_data
 from tacit._random import as_generator
 from tacit.audit import assert_replays, replay
 from tacit.convex import Huber, Logistic, Squared
-from tacit.data import ArrayRows, bounded_rows
+from tacit.data import bounded_rows
+from tacit.data.rows import ArrayRows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import CoordinateDescent
 from tacit.solvers.coordinate_descent import CoordinatePasses

@@ -29,7 +29,8 @@ from tacit.convex import (
     minimize,
 )
 from tacit.convex.implicit import implicit_step
-from tacit.data import ArrayRows, RowBounds, bounded_rows
+from tacit.data import RowBounds, bounded_rows
+from tacit.data.rows import ArrayRows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem
@@ -155,7 +156,7 @@ def test_without_noise_it_is_averaged_implicit_descent(loss, average, seed):
     plan = solver.plan(problem_of(loss, **more), Budget(1e13, 1e-5))
     X, y = sample(loss, seed)
     rows = bounded_rows(X, y, RowBounds())
-    X, y = rows.held()
+    X, y = rows.arrays()
     found = solver.run(plan, rows, as_generator(seed)).coefficients
     order, _ = dealt(plan, 40, as_generator(seed))
     w, path = np.zeros(2), [np.zeros(2)]
@@ -181,7 +182,7 @@ def test_more_rows_come_nearer_to_the_best_weights(seed):
             y_range=(-1.0, 1.0),
         ).W
         orders = [dealt(plan, n, as_generator(seed + run)) for run in range(10)]
-        each = [averaged_iterates(plan, *rows.held(), *order) for order in orders]
+        each = [averaged_iterates(plan, *rows.arrays(), *order) for order in orders]
         far.append(np.mean([np.linalg.norm(W - best) for W in each]))
     assert far[0] > 2 * far[1] > 4 * far[2]
 

@@ -26,7 +26,8 @@ from tacit.convex import (
     Squared,
     minimize,
 )
-from tacit.data import ArrayRows, RowBounds, bounded_rows
+from tacit.data import RowBounds, bounded_rows
+from tacit.data.rows import ArrayRows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AMP, ObjectivePerturbation, Problem
 from tacit.solvers.objective_perturbation import tilt_offset

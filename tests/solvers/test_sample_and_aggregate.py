@@ -210,13 +210,13 @@ def test_failures_of_an_estimate_are_not_told(seed, caplog):
     solver = SampleAndAggregate(misbehave, 12, radius=1.0)
     plan = solver.plan(problem_of(Squared()), Budget(1e12, 1e-5))
     rows = bounded_rows(X, y, RowBounds())
-    before = rows.held()[0].copy()
+    before = rows.arrays()[0].copy()
     with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         W = solver.run(plan, rows, as_generator(seed)).coefficients
     assert not told
     assert not caplog.records
-    np.testing.assert_array_equal(rows.held()[0], before)
+    np.testing.assert_array_equal(rows.arrays()[0], before)
     assert np.linalg.norm(W) <= 1.0
     assert "from block to block" in plan.assumptions[-1]
 

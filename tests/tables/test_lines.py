@@ -55,7 +55,7 @@ def path(tmp_path_factory):
         ("5,x\0y,no", "not text in utf8"),
     ],
 )
-@pytest.mark.parametrize("place", [0, 5, 38, 39])
+@pytest.mark.parametrize("position", [0, 5, 38, 39])
 def test_a_line_that_could_reach_others_is_refused(path, line, words, position):
     lines = [*LINES[:position], line, *LINES[position + 1 :]]
     with pytest.raises(TableError, match=words) as error:

@@ -29,8 +29,8 @@ from tacit.linear_model import (
     SimplexRegressor,
 )
 from tacit.solvers._auto import solver_names
-from tacit.tables import Column, Schema, TableError, _memory, _read, read_rows
-from tacit.tables._store import RowStore
+from tacit.tables import Column, Schema, TableError, _read, _row_store, read_rows
+from tacit.tables._row_store import RowStore
 
 WIDE = 4
 SCHEMA = Schema(
@@ -182,15 +182,15 @@ def test_addresses_that_run_out_are_said(tmp_path, monkeypatch):
 
 
 def test_memory_is_bounded_by_the_tightest_limit(monkeypatch):
-    assert 0 < _memory.available() < inf
+    assert 0 < _row_store.available() < inf
     limits = {resource.RLIMIT_DATA: 2**31, resource.RLIMIT_AS: resource.RLIM_INFINITY}
     monkeypatch.setattr(
         resource, "getrlimit", lambda kind: (limits[kind], resource.RLIM_INFINITY)
     )
-    assert _memory.available() < 2**31
-    assert _memory.share() <= _memory.available() / 3 + 1
+    assert _row_store.available() < 2**31
+    assert _row_store.memory_limit() <= _row_store.available() / 3 + 1
     limits[resource.RLIMIT_AS] = 2**20
-    assert _memory.available() == 0
+    assert _row_store.available() == 0
 
 
 def test_control_groups_bound_memory(tmp_path, monkeypatch):
@@ -200,8 +200,8 @@ def test_control_groups_bound_memory(tmp_path, monkeypatch):
     (tmp_path / "a" / "memory.max").write_text("1000\n")
     (tmp_path / "a" / "memory.current").write_text("700\n")
     (tmp_path / "a" / "memory.stat").write_text("anon 5\ninactive_file 100\n")
-    assert _memory._group(str(tmp_path), "/a/b", "max", "current") == 400
-    assert _memory._group(str(tmp_path), "/", "max", "current") == inf
+    assert _row_store._group(str(tmp_path), "/a/b", "max", "current") == 400
+    assert _row_store._group(str(tmp_path), "/", "max", "current") == inf
 
 
 @pytest.mark.parametrize("norm", ["l2", "linf"])

@@ -15,6 +15,7 @@ from pyarrow import types
 from tacit import __version__
 from tacit.cli._console import Rejected, account_facts
 from tacit.cli._output_files import write_text
+from tacit.data.cells import UNREADABLE, cells_of
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.fairness import (
     FairnessCertificate,
@@ -31,7 +32,6 @@ from tacit.reports import fairness_html
 from tacit.tables import Schema, batches
 from tacit.tables._column import OTHER, Column
 from tacit.tables._encode import is_listable, text_of
-from tacit.tables._parquet_cells import UNREADABLE, cells_of
 from tacit.tables._text import canonical
 
 __all__ = ["Comparison", "Outcome", "Payment", "outcome", "written"]

@@ -1,15 +1,7 @@
-"""Public facts about rows, and how rows are read."""
+"""Public bounds of rows, and rows clipped to them."""
 
 from tacit.data.bounds import RowBounds
 from tacit.data.features import FeatureBounds
-from tacit.data.rows import ArrayRows, InMemoryRows, Rows, bounded_rows, held
+from tacit.data.rows import Rows, bounded_rows
 
-__all__ = [
-    "ArrayRows",
-    "FeatureBounds",
-    "InMemoryRows",
-    "RowBounds",
-    "Rows",
-    "bounded_rows",
-    "held",
-]
+__all__ = ["FeatureBounds", "RowBounds", "Rows", "bounded_rows"]

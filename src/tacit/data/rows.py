@@ -19,9 +19,9 @@ __all__ = [
     "DiskRows",
     "InMemoryRows",
     "Rows",
+    "arrays_of",
     "bounded_rows",
     "cut",
-    "held",
     "is_on_disk",
     "require_in_memory",
 ]
@@ -54,15 +54,15 @@ class Rows(Protocol):
 class InMemoryRows(Rows, Protocol):
     """Rows in memory, for solvers that walk through them in an order of their own."""
 
-    def held(self) -> tuple[Any, NDArray[Any]]: ...
+    def arrays(self) -> tuple[Any, NDArray[Any]]: ...
 
 
-def held(rows: Rows, solver: str) -> tuple[Any, NDArray[Any]]:
+def arrays_of(rows: Rows, solver: str) -> tuple[Any, NDArray[Any]]:
     """Return features and targets of rows in memory, or say which solver needs them."""
     if not isinstance(rows, InMemoryRows):
         require_in_memory(solver)
     in_memory_rows: InMemoryRows = rows
-    return in_memory_rows.held()
+    return in_memory_rows.arrays()
 
 
 def require_in_memory(solver: str) -> NoReturn:
@@ -152,7 +152,7 @@ class ArrayRows(_BlockRows):
     def __init__(self, X: Any, y: NDArray[Any]) -> None:
         super().__init__(X, y, int(X.shape[1]))
 
-    def held(self) -> tuple[Any, NDArray[Any]]:
+    def arrays(self) -> tuple[Any, NDArray[Any]]:
         """Return features and targets, which must not be written to."""
         return self._private_X, self._private_y
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from tacit.convex import Free, L2Ball
 from tacit.data import FeatureBounds, RowBounds, Rows, bounded_rows
-from tacit.data.rows import held
+from tacit.data.rows import arrays_of
 from tacit.linear_model._erm import chosen_solver
 from tacit.mechanisms import NoAnswer
 from tacit.privacy import Budget, Composed, Event, calibrate
@@ -186,7 +186,7 @@ class TwoStage:
     def run(self, plan: TwoStagePlan, rows: Rows, rng: Generator) -> Result:
         """Select, then fit; the path of the result is the selection."""
         problem, constant = plan.problem, plan.block.constant
-        X, y = held(rows, type(self.selector).__name__)
+        X, y = arrays_of(rows, type(self.selector).__name__)
         if problem.constant is not None:
             X = X[:, :-1]
         selection: Selection = tuple(range(X.shape[1]))

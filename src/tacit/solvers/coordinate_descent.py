@@ -17,7 +17,7 @@ from tacit._release_log import release
 from tacit._validate import PlainNumbers, at_least, moderate, one_of, plain
 from tacit.convex.regularizers import coordinate_parts
 from tacit.data import Rows
-from tacit.data.rows import held
+from tacit.data.rows import arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.integer_noise import DiscreteGaussian
@@ -268,8 +268,10 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
         """Release the squares, then all partial derivatives, and walk along them."""
         public, private = spawn(rng, 2)
         order = plan.coordinates(public)
-        columns = Columns(*held(rows, "CoordinateDescent"), plan.problem.loss)
-        walk = CoordinatePasses(plan, columns, order, plan.updates(plan.squares(columns, private)))
+        columns = Columns(*arrays_of(rows, "CoordinateDescent"), plan.problem.loss)
+        walk = CoordinatePasses(
+            plan, columns, order, plan.updates(plan.squares(columns, private))
+        )
         released = release(
             "CoordinateSums",
             value=walk.sums,

@@ -217,7 +217,7 @@ class FrankWolfe(Solver[FrankWolfePlan]):
 
 
 def _is_sparse(rows: Rows) -> TypeGuard[InMemoryRows]:
-    return isinstance(rows, InMemoryRows) and sparse.issparse(rows.held()[0])
+    return isinstance(rows, InMemoryRows) and sparse.issparse(rows.arrays()[0])
 
 
 def _walk(plan: FrankWolfePlan, rows: Rows, rng: Generator) -> list[int]:
@@ -246,7 +246,7 @@ def _sparse_pass(plan: FrankWolfePlan, rows: InMemoryRows, rng: Generator) -> li
     problem = plan.problem
     vertices: Any = problem.regularizer
     sizes = [SCHEDULES[plan.schedule](t) for t in range(plan.n_steps)]
-    X, y = rows.held()
+    X, y = rows.arrays()
     gradient = SparseGradient(
         X,
         y,

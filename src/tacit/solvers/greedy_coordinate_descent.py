@@ -20,7 +20,7 @@ from tacit._validate import (
     plain,
 )
 from tacit.data import Rows
-from tacit.data.rows import held
+from tacit.data.rows import arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, calibrate
@@ -268,7 +268,7 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
         self, plan: GreedyCoordinateDescentPlan, rows: Rows, rng: Generator
     ) -> Result:
         """Choose and move the planned number of coordinates."""
-        columns = Columns(*held(rows, NAME), plan.problem.loss)
+        columns = Columns(*arrays_of(rows, NAME), plan.problem.loss)
         descent = GreedyDescent(plan, columns, plan.squares(columns, rng), rng)
         descent.settle()
         for t in steps(plan.n_steps, NAME):

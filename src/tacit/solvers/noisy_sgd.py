@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._validate import PlainNumbers, at_least, fraction, plain, positive
-from tacit.data import Rows, held
+from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, spawn
 from tacit.mechanisms.grid import check_noise
@@ -306,7 +306,7 @@ class NoisySGD(Solver[NoisySGDPlan]):
 
     def run(self, plan: NoisySGDPlan, rows: Rows, rng: Generator) -> Result:
         """Take the planned number of steps."""
-        X, y = held(rows, "NoisySGD")
+        X, y = arrays_of(rows, "NoisySGD")
         problem = plan.problem
         scale = max(1.0, problem.n_rows / plan.sampling.batch)
         # apart, so that what is drawn of one does not shift the other

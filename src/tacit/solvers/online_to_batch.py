@@ -15,7 +15,7 @@ from tacit._validate import one_of, plain, positive
 from tacit.convex import L2Ball, Softmax
 from tacit.convex._protocols import is_set
 from tacit.convex.roundoff import UNIT
-from tacit.data import Rows, held
+from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.subsets import permutation, random_blocks
@@ -182,7 +182,7 @@ class OnlineToBatch(Solver[OnlineToBatchPlan]):
 
     def run(self, plan: OnlineToBatchPlan, rows: Rows, rng: Generator) -> Result:
         """Deal out the rows, make the pass, add the noise, move back into the set."""
-        X, y = held(rows, "OnlineToBatch")
+        X, y = arrays_of(rows, "OnlineToBatch")
         order, ends = dealt(plan, X.shape[0], rng)
         noisy = plan.mechanism(averaged_iterates(plan, X, y, order, ends), rng)
         regularizer = plan.problem.regularizer

@@ -25,7 +25,7 @@ from tacit.convex import (
     Squared,
 )
 from tacit.convex.roundoff import UNIT, gradient_roundoff
-from tacit.data import Rows, held
+from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.subsets import permutation
@@ -291,7 +291,7 @@ class PermutedSGD(Solver[PermutedSGDPlan]):
 
     def run(self, plan: PermutedSGDPlan, rows: Rows, rng: Generator) -> Result:
         """Draw the order, make the planned updates, add the noise."""
-        X, y = held(rows, "PermutedSGD")
+        X, y = arrays_of(rows, "PermutedSGD")
         order = permutation(X.shape[0], rng)
         return Result(plan.mechanism(last_weights(plan, X, y, order), rng))
 

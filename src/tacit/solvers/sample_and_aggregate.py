@@ -18,7 +18,7 @@ from tacit.convex import Free, Objective, minimize
 from tacit.convex._protocols import is_set
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows
-from tacit.data.rows import ArrayRows, held
+from tacit.data.rows import ArrayRows, arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.subsets import random_blocks
@@ -186,7 +186,7 @@ class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
     def run(self, plan: SampleAndAggregatePlan, rows: Rows, rng: Generator) -> Result:
         """Estimate on every block, shorten, average, and add noise."""
         problem, k = plan.problem, plan.n_blocks
-        X, y = held(rows, "SampleAndAggregate")
+        X, y = arrays_of(rows, "SampleAndAggregate")
         # [aggregate:blocks] a label a row, independent of all others
         labels = random_blocks(rows.n_rows, k, rng)
         order = np.argsort(labels, kind="stable")

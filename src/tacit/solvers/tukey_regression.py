@@ -17,7 +17,7 @@ from tacit._validate import PlainNumbers, at_least, moderate, one_of, plain
 from tacit.convex import Free, Squared
 from tacit.convex._protocols import is_set
 from tacit.data import Rows
-from tacit.data.rows import held
+from tacit.data.rows import arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer, StableRelease
 from tacit.mechanisms.grid import check_noise
@@ -254,7 +254,7 @@ class TukeyRegression(Solver[TukeyRegressionPlan]):
     def run(self, plan: TukeyRegressionPlan, rows: Rows, rng: Generator) -> Result:
         """Fit every block, test, and draw a point deep among the weights."""
         problem = plan.problem
-        X, y = held(rows, "TukeyRegression")
+        X, y = arrays_of(rows, "TukeyRegression")
         blocks = block_members(rows.n_rows, plan.n_blocks, plan.equal_blocks, rng)
         models = np.zeros((plan.n_blocks, problem.size), dtype=np.int64)
         for block in steps(plan.n_blocks, "TukeyRegression"):

@@ -9,7 +9,7 @@ from hashlib import sha256
 from math import isfinite
 from typing import Any
 
-from tacit.data._files.errors import TableError
+from tacit.data._files import TableError
 from tacit.preprocessing._columns import checked_pair
 from tacit.tables._text import canonical, labels, runs_as_formula
 

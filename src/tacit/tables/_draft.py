@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pyarrow import types
 
+from tacit.data._files import TableError
 from tacit.data._files.csv_file import NULLS
-from tacit.data._files.errors import TableError
 from tacit.data._files.table_files import BATCH, TableFile, open_table, reading
 from tacit.tables._column import OTHER, Column
 from tacit.tables._column_summary import MOST_CATEGORIES, Seen

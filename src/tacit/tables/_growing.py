@@ -18,13 +18,13 @@ from pyarrow import parquet
 
 from tacit._json import canonical
 from tacit._validate import at_least
+from tacit.data._files import TableError
 from tacit.data._files.csv_file import csv_header
-from tacit.data._files.errors import TableError
 from tacit.data._files.table_files import CSV, JSON_LINES, parquet_parts, reading
-from tacit.tables._parquet_cells import UNREADABLE, cells_of, group_columns
+from tacit.data.cells import UNREADABLE, cells_of
+from tacit.tables._encode import LenientEncoder, Row
 from tacit.tables._read import check_names
 from tacit.tables._schema import Schema
-from tacit.tables._stream_features import LenientEncoder, Row
 
 __all__ = ["GrowingTable", "Taken"]
 
@@ -34,6 +34,8 @@ Position = dict[str, Any]
 TAIL = 2**12
 # Bytes of a line that are kept; a longer line is a row that cannot be used
 LONGEST = 2**20
+# Metadata key of a Parquet file that lists which strings are categories
+ARROW_TYPES = b"ARROW:schema"
 
 
 class Taken(NamedTuple):
@@ -332,7 +334,7 @@ class _ParquetFolder(_Source):
             for position in range(file.num_row_groups):
                 size = file.metadata.row_group(position).num_rows
                 if start < first + size:
-                    columns = group_columns(part, file, position, self._names)
+                    columns = _group_columns(part, file, position, self._names)
                     return part, first, pa.table(columns)
                 first += size
         return None
@@ -357,3 +359,30 @@ def _tail(file: IO[bytes], end: int) -> str:
 
 def _digest_of(data: Any) -> str:
     return sha256(canonical(data).encode()).hexdigest()
+
+
+def _group_columns(
+    part: Path, file: Any, group: int, names: Sequence[str]
+) -> dict[str, Any]:
+    """Return columns of a group of rows, by their names."""
+    try:
+        table = file.read_row_group(group, columns=list(names))
+        return {name: table.column(name) for name in names}
+    except pa.ArrowInvalid:
+        return {name: _group_column(part, file, group, name) for name in names}
+
+
+def _group_column(part: Path, file: Any, group: int, name: str) -> Any:
+    """Return one column, as plain texts where pyarrow rejects their list as a whole.
+
+    It checks all of a list of categories at once, so that one text that is no UTF-8
+    would make all rows of the group an error.
+    """
+    try:
+        return file.read_row_group(group, columns=[name]).column(name)
+    except pa.ArrowInvalid:
+        content = part.read_bytes()
+        start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+        footer = content[start:].replace(ARROW_TYPES, ARROW_TYPES.lower())
+        with parquet.ParquetFile(pa.BufferReader(content[:start] + footer)) as plain:
+            return plain.read_row_group(group, columns=[name]).column(name)

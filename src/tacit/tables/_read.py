@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from tacit._progress import bar
 from tacit._validate import at_least
-from tacit.data._files.errors import TableError
+from tacit.data._files import TableError
 from tacit.data._files.table_files import BATCH, TableFile, open_table, reading
-from tacit.tables import _memory
 from tacit.tables._encode import Encoder
+from tacit.tables._row_store import RowStore, memory_limit
 from tacit.tables._schema import Schema
-from tacit.tables._store import RowStore
 
 __all__ = ["Block", "Table", "batches", "check", "check_names", "read_rows"]
 
@@ -89,7 +88,7 @@ def read_rows(
     if memory is not None:
         at_least(0, memory=memory)
     source = _Source.open(path, schema, with_target, (), encoding, delimiter)
-    limit = _memory.share() if memory is None else memory
+    limit = memory_limit() if memory is None else memory
     store = RowStore(source.encoder.n_features, source.file.n_rows, limit, scratch)
     found = _Targets(source) if with_target else None
     try:

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any
 
 from tacit._validate import positive
-from tacit.data._files.errors import TableError
+from tacit.data._files import TableError
 from tacit.tables import _toml
 from tacit.tables._column import Column, check_known, column_of, writable
 

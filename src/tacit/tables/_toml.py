@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tacit.data._files.errors import TableError
+from tacit.data._files import TableError
 
 __all__ = ["read", "write"]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tacit.data.rows import held
+from tacit.data.rows import arrays_of
 from tacit.mechanisms import Gaussian
 from tacit.privacy import GaussianNoise, calibrate
 from tacit.solvers import Result
@@ -33,7 +33,7 @@ class NoisySum:
         return SumPlan(problem, multiplier, budget.neighbors.rows_changed)
 
     def run(self, plan, rows, rng):
-        X, _ = held(rows, "NoisySum")
+        X, _ = arrays_of(rows, "NoisySum")
         moved = plan.rows_changed * plan.problem.bounds.x_norm
         total = X.sum(axis=0).reshape(plan.problem.shape)
         return Result(Gaussian(self.part * plan.multiplier, moved)(total, rng))

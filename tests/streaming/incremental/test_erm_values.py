@@ -76,7 +76,7 @@ def test_unusable_rows_are_left_out_where_numbers_of_rows_are_private(rng):
 
 
 def test_unusable_rows_have_labels_of_all_classes():
-    solver, seen = watched(lambda rows: rows.held()[1].tolist())
+    solver, seen = watched(lambda rows: rows.arrays()[1].tolist())
     estimator = LogisticRegression(classes=TWO, solver=solver)
     model = IncrementalERM(estimator, horizon=2, update_every=2)
     model.partial_fit(np.full((3, 2), np.nan), ["no", "yes", "no"])

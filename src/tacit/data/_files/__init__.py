@@ -1,1 +1,7 @@
-"""Files of tables: one reader for all of them, which reads each record by itself."""
+"""Files of tables, of which each record is read by itself."""
+
+__all__ = ["TableError"]
+
+
+class TableError(ValueError):
+    """A table or its schema cannot be used; the message says what to do."""

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
+from tacit.data._files import TableError
 from tacit.data._files.csv_file import CSVFile
-from tacit.data._files.errors import TableError
 
 __all__ = [
     "BATCH",
