@@ -40,7 +40,7 @@ def moved(loss_kind, pair, **kw):
 
 
 @pytest.mark.parametrize(
-    ("loss_kind", "slope"),
+    ("loss_kind", "derivative"),
     [
         ("logistic", 0.5),
         ("hinge", 1.0),

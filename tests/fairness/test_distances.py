@@ -37,7 +37,7 @@ def test_squared_distances_are_those_of_the_table(p, printed, exact, ratio):
 
 
 @pytest.mark.parametrize(
-    ("n", "slope", "p", "printed", "classical", "analytic", "distance"),
+    ("n", "derivative", "p", "printed", "classical", "analytic", "distance"),
     [
         (182_339, 6, 38, 0.0130602, 4.60214e-4, 3.98446e-4, 0.00311609),
         (1_498_050, 3, 9, 4.18810e-4, 3.03247e-5, 2.67247e-5, 1.24395e-4),

@@ -16,13 +16,15 @@ from tacit.feature_selection import (
     PeelingSelector,
 )
 from tacit.linear_model import _selected as selected
-from tacit.linear_model._two_stage import NAMES, TwoStage
+from tacit.linear_model._two_stage import TwoStage, second_stage_names
 from tacit.mechanisms import NO_ANSWER
 from tacit.privacy import ApproxDP, Budget, Ledger
 from tacit.solvers import AMP, AdaSSP
 
 
-@pytest.mark.parametrize("solver", [*NAMES, AMP(), AdaSSP(ridge=1.0)], ids=str)
+@pytest.mark.parametrize(
+    "solver", [*second_stage_names(), AMP(), AdaSSP(ridge=1.0)], ids=str
+)
 def test_every_solver_fits_the_second_stage(solver, seed):
     X, y = data(1000)
     fitted = model(4.0, solver=solver, selector=VOTES, random_state=seed).fit(X, y)

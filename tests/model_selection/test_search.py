@@ -318,7 +318,7 @@ def broken(X, y):
     ]
 
 
-@pytest.mark.parametrize("place", range(7))
+@pytest.mark.parametrize("position", range(7))
 def test_bad_rows_are_refused_before_the_charge_and_not_quoted(position):
     X, y, error, message = broken(*rows(600))[position]
     ledger = Ledger(Budget(100.0, 1e-3))

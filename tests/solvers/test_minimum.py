@@ -19,8 +19,8 @@ from tacit.convex import (
     Objective,
     Simplex,
     composite,
+    large_scale,
     minimize,
-    wide,
 )
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
@@ -107,7 +107,7 @@ def test_steps_that_run_out_raise_nothing(regularizer, dense_size, monkeypatch):
     for where, name in [
         (module, "NEWTON_STEPS"),
         (composite, "NEWTON_STEPS"),
-        (wide, "BURSTS"),
+        (large_scale, "BURSTS"),
     ]:
         monkeypatch.setattr(where, name, 1)
     problem = Problem(HuberizedHinge(1e-4), RowBounds(), 60, 6, regularizer=regularizer)
