@@ -16,7 +16,7 @@ from tacit.streaming import (
     PerturbedIterates,
     QuadraticLeader,
 )
-from tacit.streaming.online._estimators import METHODS
+from tacit.streaming.online._estimators import methods
 
 ESTIMATORS = [
     OnlineLogisticRegression(horizon=40),
@@ -177,7 +177,7 @@ def test_perturbed_iterates_go_by_name(method, seed):
         1e5, 1e-6, y_range=(-1, 1), method=method, **common
     )
     assert regress(numbers, 20, 50) < 0.8
-    assert isinstance(METHODS[method], PerturbedIterates)
+    assert isinstance(methods()[method], PerturbedIterates)
 
 
 def test_auto_is_by_moments_where_steps_are_few_and_by_gradients_where_many():

@@ -16,7 +16,7 @@ from tacit.streaming import (
     OnlineLinearRegression,
     OnlineLogisticRegression,
 )
-from tacit.streaming.online._estimators import METHODS as ONLINE
+from tacit.streaming.online._estimators import methods
 
 STEPS = 5
 TERMS = {"horizon": 6, "rows_per_step": 40, "random_state": 3}
@@ -34,13 +34,13 @@ MAKERS = {
     "three labels": lambda: classifier(classes=["a", "b", "c"]),
     **{
         f"labels, {method}": lambda m=method: classifier(classes=["a", "b"], method=m)
-        for method in ONLINE
+        for method in methods()
     },
     **{
         f"numbers, {method}": lambda m=method: regressor(
             OnlineLinearRegression, method=m
         )
-        for method in ONLINE
+        for method in methods()
     },
     **{
         f"incremental, {method}": lambda m=method: regressor(

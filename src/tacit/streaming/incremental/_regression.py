@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._discovery import classes_by
 from tacit._estimators import Saved
 from tacit._random import RandomSource
 from tacit._suppress_output import attempt
@@ -19,9 +20,7 @@ from tacit.privacy import Neighbors
 from tacit.streaming._linear import LinearReader, StreamRegressor
 from tacit.streaming._model import StreamModel
 from tacit.streaming._terms import PlannedStream, StreamMethod, is_method
-from tacit.streaming.incremental._gradient import GradientRegression
 from tacit.streaming.incremental._moment_regression import MomentRegression
-from tacit.streaming.incremental._projected import ProjectedRegression
 from tacit.streaming.incremental._sets import WithConstant, stretched
 
 __all__ = ["IncrementalLinearRegression", "RowFilter", "SparseRows"]
@@ -95,11 +94,6 @@ class RowFilter:
         return np.array([kept(row) for row in X], dtype=bool)
 
 
-# Methods by the name that each class declares
-METHODS: dict[str, Any] = {
-    kind.name: kind
-    for kind in (MomentRegression, GradientRegression, ProjectedRegression)
-}
 SETS = (L2Ball, L1Ball, GroupBall, Simplex)
 
 
@@ -240,8 +234,9 @@ class IncrementalLinearRegression(StreamRegressor, StreamModel):
     def _method(self, n_features: int) -> StreamMethod:
         if is_method(self.method):
             return self.method
-        one_of(("auto", *METHODS), method=self.method)
-        kind = METHODS.get(str(self.method), MomentRegression)
+        known = classes_by("name", "tacit.streaming.incremental")
+        one_of(("auto", *known), method=self.method)
+        kind: Any = known.get(self.method, MomentRegression)
         width = None
         if isinstance(self.keep, SparseRows):
             width = self.keep.width(n_features)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from tacit._discovery import classes_by
 from tacit._estimators import Saved
 from tacit._random import RandomSource
 from tacit.convex import L2Ball, Logistic, Loss, OneVsRest, Softmax, Squared
@@ -25,21 +27,14 @@ from tacit.streaming.online._perturbed import PerturbedIterates
 from tacit.streaming.online._quadratic_leader import QuadraticLeader
 
 __all__ = [
-    "METHODS",
     "OnlineLinearRegression",
     "OnlineLogisticRegression",
     "chosen_method",
+    "methods",
 ]
 
 Array = NDArray[np.float64]
 
-# Methods by the name that each class declares
-METHODS: dict[str, GradientSums | QuadraticLeader | PerturbedIterates] = {
-    GradientSums.name: GradientSums(),
-    QuadraticLeader.name: QuadraticLeader(),
-    # averages of released iterates have far less noise and cost no budget
-    **{kind.name: PerturbedIterates(kind(), average=True) for kind in LEARNERS},
-}
 # Steps per weight below which gradients cannot get far enough
 FEW_STEPS = 10
 # Weights per class beyond which moments take too much memory
@@ -47,6 +42,7 @@ MANY_WEIGHTS = 200
 # Noise on weights requires a bounded gradient, hence weights in a ball: predictions for
 # the longest row within this many times the largest target
 RADIUS = 3.0
+LEARNER_NAMES = tuple(kind.name for kind in LEARNERS)
 
 
 class OnlineLogisticRegression(StreamClassifier, StreamModel):
@@ -316,8 +312,7 @@ class OnlineLinearRegression(StreamRegressor, StreamModel):
         budget = self._budget(terms)
         reader = self._reader()
         problem = reader.problem(Squared(), terms, n_features)
-        named = METHODS.get(self.method) if isinstance(self.method, str) else None
-        if isinstance(named, PerturbedIterates):
+        if isinstance(self.method, str) and self.method in LEARNER_NAMES:
             ball = L2Ball(RADIUS / problem.bounds.x_norm)
             problem = replace(problem, regularizer=ball)
         method = chosen_method(self.method, self.noise, problem, terms)
@@ -330,11 +325,12 @@ def chosen_method(
 ) -> StreamMethod:
     """Return a method object as it is, or the one of a name, with this noise."""
     if method == "auto":
-        method = _automatic(problem, terms)
-    if isinstance(method, str) and method in METHODS:
-        return replace(METHODS[method], noise=noise)
+        return _automatic(problem, terms)(noise=noise)
+    if isinstance(method, str) and method in methods():
+        named: StreamMethod = replace(methods()[method], noise=noise)
+        return named
     if not is_method(method):
-        names = ", ".join(map(repr, ("auto", *METHODS)))
+        names = ", ".join(map(repr, ("auto", *methods())))
         raise ValueError(
             f"method must be one of {names}, or a method such as GradientSums(), got "
             f"{method!r}."
@@ -342,14 +338,27 @@ def chosen_method(
     return method
 
 
-def _automatic(problem: Problem, terms: StreamTerms) -> str:
-    """Return the name of the best method on synthetic streams of these sizes.
+@cache
+def methods() -> dict[str, Any]:
+    """Return the methods by the names that classes of this package declare."""
+    kinds = classes_by("name", "tacit.streaming.online").items()
+    return {
+        # averages of released iterates have far less noise and cost no budget
+        name: PerturbedIterates(kind(), average=True) if kind in LEARNERS else kind()
+        for name, kind in kinds
+    }
+
+
+def _automatic(
+    problem: Problem, terms: StreamTerms
+) -> type[GradientSums] | type[QuadraticLeader]:
+    """Return the best method on synthetic streams of these sizes.
 
     Moments make the most of a small number of steps, as they are solved again at each;
     gradients of the loss itself are better where there are many.
     """
     if problem.n_features > MANY_WEIGHTS:
-        return GradientSums.name
+        return GradientSums
     few = terms.horizon < FEW_STEPS * problem.n_features
     moments = few or has_residuals(problem.loss)
-    return QuadraticLeader.name if moments else GradientSums.name
+    return QuadraticLeader if moments else GradientSums

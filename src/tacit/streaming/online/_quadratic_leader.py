@@ -1,4 +1,4 @@
-"""The leader of all rows so far, where their losses are quadratic."""
+"""Follow the leader for quadratic losses, by noisy sums of moments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = ["QuadraticLeader", "QuadraticLearner", "QuadraticState"]
 
 Array = NDArray[np.float64]
 
-# Accelerated steps a release, from the last weights, for sets without a formula
+# Accelerated steps per release, from the last weights, for sets without a formula
 SET_STEPS = 100
 
 
@@ -57,20 +57,20 @@ class QuadraticState:
 
 @dataclass(frozen=True)
 class QuadraticLearner:
-    """Sums of moments with their noise, and the ridge.
+    """Learner by noisy sums of moments, and a ridge.
 
     Parameters
     ----------
     problem
         Public facts about rows and weights.
     mechanism
-        What releases the sums of both moments after each step.
+        Mechanism that releases the sums of both moments after each step.
     ridge
         Ridge in units of the summed loss; None for the rule.
     half_life
-        Steps after which a row counts half; None to forget nothing.
+        Steps after which a row counts half; None to keep the weight of all rows.
     recent
-        Share of the steps so far over which moments are averaged.
+        Fraction of the steps so far over which moments are averaged.
     """
 
     problem: Problem
@@ -87,17 +87,17 @@ class QuadraticLearner:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on, in words."""
+        """Assumptions of the guarantee, in words."""
         return leaf_assumptions(self.problem, self.mechanism.noise)
 
     @property
     def size(self) -> int:
-        """Numbers in the moments of a step."""
+        """Size of the vector of moments of a step."""
         return packed_size(self.problem.n_features) + self.problem.size
 
     @property
     def unit(self) -> float:
-        """Weight that answers the steepest slope along the longest row."""
+        """Weight for the largest derivative at zero along the longest row."""
         problem = self.problem
         curved = problem.loss.max_curvature() * problem.bounds.x_norm
         return steepest_at_zero(problem) / curved
@@ -115,7 +115,7 @@ class QuadraticLearner:
         """Return the state after the rows of one step."""
         leaf = joint_moments(self.problem, X, y)
         sums, noisy = self.mechanism.step(state._private_sums, leaf, rng)
-        # [quadratic-leader:solve] from here on nothing but what was released
+        # [quadratic-leader:solve] post-processing of released sums from here on
         t = state.n_steps + 1
         if self.half_life is None:
             mean = state.mean + (noisy - state.mean) / max(1.0, self.recent * t)
@@ -131,20 +131,20 @@ class QuadraticLearner:
         return state.released
 
     def _ridge_at(self, t: int) -> float:
-        """Return the ridge at a step, where rows and slopes are at most one."""
+        """Return the ridge at a step, in units of rows and derivatives up to one."""
         given = self.problem.ridge if self.ridge is None else self.ridge
         ridge = given / self.problem.smoothness
         if self.ridge is not None:
             return ridge
-        # no step so far has more noise than both of these, the first for trees that
-        # end before the second is all binary ones; few of them are asked for
+        # no step so far has more noise than both of these, the first for trees that end
+        # before the second is all binary ones; the cache needs few of them
         ones = 2 ** (t.bit_length() - 1) - 1
         steps = max(1, ones), min(self.mechanism.horizon, 2 * ones + 1)
         noise = max(_std(self.mechanism, step, self.size) for step in steps)
         return max(ridge, RIDGE_FACTOR * (1 + sqrt(self.problem.n_features)) * noise)
 
     def _solved(self, moments: Array, ridge: float, start: Array) -> Array:
-        """Return the minimizer of the quadratic, negative curvature counted as none."""
+        """Return the minimizer of the quadratic without its negative curvature."""
         p = self.problem.n_features
         first = moments[-self.problem.size :].reshape(self.problem.shape)
         values, axes = np.linalg.eigh(to_matrix(moments[: -self.problem.size]))
@@ -157,7 +157,7 @@ class QuadraticLearner:
             radius = regularizer.radius / self.unit
             W: Array = self.unit * (axes @ in_ball(along, curvature, radius))
             return W
-        # the objective in the units of the problem, for penalties have some
+        # the objective in the units of the problem, which penalties are in
         scale = self.problem.smoothness
         return _in_set(
             lambda V: scale * (axes @ (curvature * (axes.T @ V) - self.unit * along)),
@@ -169,12 +169,12 @@ class QuadraticLearner:
 
 @dataclass(frozen=True)
 class QuadraticLeader:
-    """Follow the leader of squared losses, known by one noisy sum of moments.
+    """Follow the leader of squared losses, by one noisy sum of moments.
 
-    After each step the sums over all rows so far of ``x x^T`` and of x times the target
-    are known with noise, and weights minimize the quadratic that they make, with a
-    ridge. Other losses are replaced by the quadratic that touches them at zero and has
-    their largest curvature, which is above them everywhere.
+    After each step the noisy sums over all rows so far of ``x x^T`` and of x times the
+    target are released, and weights minimize their quadratic, with a ridge. Other
+    losses are replaced by the quadratic that touches them at zero and has their largest
+    curvature, which is above them everywhere.
 
     Parameters
     ----------
@@ -186,10 +186,10 @@ class QuadraticLeader:
         times the noise of an entry of the second moments at that step.
     half_life
         Number of steps after which a row counts half, for streams that change; None to
-        forget nothing.
+        keep the weight of all rows.
     recent
-        Share of the steps so far whose sums are averaged, where nothing is forgotten:
-        it has less noise, and the last rows count for less. 0 for the last sum alone.
+        Fraction of the steps so far whose sums are averaged, without ``half_life``: the
+        average has less noise, and less weight on the last rows. 0 for the last sum.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -254,7 +254,7 @@ class QuadraticLeader:
         require_delta(budget, "QuadraticLeader", "epsilon alone with Hedge")
         problem.require_l2_rows("QuadraticLeader")
         problem.require_smooth("QuadraticLeader")
-        # [quadratic-leader:moments] moments of one row, and the round-off of both sums
+        # [quadratic-leader:moments] moments of a row, and the round-off of both sums
         sensitivity = joint_sensitivity(budget.neighbors) + 2 * leaf_roundoff(problem)
         mechanism = prefix_sums(
             self.sums,
@@ -268,15 +268,15 @@ class QuadraticLeader:
         learner = QuadraticLearner(
             problem, mechanism, given, self.half_life, self.recent
         )
-        # noise too large for the grid is refused here, not after the charge
+        # rejects noise too large for the grid now, not after the charge
         mechanism.std_at(terms.horizon, learner.size)
         return learner
 
 
 def joint_moments(problem: Problem, X: Array, y: NDArray[Any]) -> Array:
-    """Return sums over rows of ``x x^T`` and of x times its slope at zero, as a vector.
+    """Return sums over rows of ``x x^T`` and of x times its derivative at zero.
 
-    In units where rows and slopes are at most one.
+    As a vector, in units where rows and derivatives are at most one.
     """
     p, k = problem.shape
     second, first = np.zeros((p, p)), np.zeros((p, k))
@@ -287,13 +287,13 @@ def joint_moments(problem: Problem, X: Array, y: NDArray[Any]) -> Array:
             -problem.loss.derivative(targets, np.zeros((len(targets), k))) / steepest
         )
         second += unit.T @ unit
-        # targets beyond the public bound would break the promise
+        # targets beyond the public bound would void the guarantee
         first += unit.T @ norm_clipped(derivative, 1.0)
     return np.concatenate([to_vector(second), first.ravel()])
 
 
 def steepest_at_zero(problem: Problem) -> float:
-    """Return the largest norm of a row's slope at weights of zero."""
+    """Return the largest norm of a row's derivative at weights of zero."""
     if isinstance(problem.loss, Softmax):
         ends = np.arange(problem.loss.n_classes)
     else:
@@ -306,9 +306,9 @@ def steepest_at_zero(problem: Problem) -> float:
 
 
 def leaf_roundoff(problem: Problem) -> float:
-    """Return a bound on the error of computed moments of one step, in L2 norm."""
-    # each number goes through the evaluation of a slope, two scalings, a product, the
-    # weight of an entry off the diagonal and the additions
+    """Return a bound on the round-off of the moments of one step, in L2 norm."""
+    # each number goes through the evaluation of a derivative, two scalings, a product,
+    # the weight of an entry off the diagonal and the additions
     operations = LEAF_ADDITIONS + DERIVATIVE_UNITS + 4 * problem.loss.n_outputs + 16
     return 1.01 * operations * UNIT * sqrt(2.0) * MOST_ROWS
 
