@@ -96,7 +96,6 @@ EXCUSED = {
         "DurableStream": "a stream model kept on disk: its tests compare them",
         "Experts": VALUES,
         "SparseRows": VALUES,
-        "StateDamaged": "an exception",
     },
     "tacit.ensemble": {
         "DurableLabeler": "a PrivateLabeler kept on disk: its tests compare them",

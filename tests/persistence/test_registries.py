@@ -16,7 +16,7 @@ from tacit.privacy import events
 
 # Names of streams that are no parameter of an estimator: experts are columns, and
 # an aggregator has the parameters of its method itself
-NO_PARAMETER = {"DurableStream", "Experts", "Hedge", "StateDamaged"}
+NO_PARAMETER = {"DurableStream", "Experts", "Hedge"}
 
 
 def test_every_loss_penalty_solver_selector_and_method_can_be_a_parameter():

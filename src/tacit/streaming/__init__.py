@@ -1,6 +1,5 @@
-"""Streams: models that learn step by step and release one at every step."""
+"""Models on streams, which learn step by step and release a model at each step."""
 
-from tacit._state import StateDamaged
 from tacit.streaming._durable import DurableStream
 from tacit.streaming.incremental._erm import IncrementalERM
 from tacit.streaming.incremental._gradient import GradientRegression
@@ -45,5 +44,4 @@ __all__ = [
     "ProjectedRegression",
     "QuadraticLeader",
     "SparseRows",
-    "StateDamaged",
 ]
