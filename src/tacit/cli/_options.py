@@ -295,6 +295,9 @@ def estimator_for(
     option = model_name or DEFAULT_MODELS[target.kind]
     make = models()[option if select is None else SELECTING.get(option, option)]
     name, model = make.__name__, make()
+    if "loss" in settings and "loss" in model.get_params(deep=False):
+        # what it predicts follows from the loss
+        model.set_params(loss=restored_parameter("loss", settings["loss"]))
     if is_classifier(model) != (target.kind == "category"):
         wanted = "categories" if is_classifier(model) else "a number"
         raise Rejected(

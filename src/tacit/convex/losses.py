@@ -69,6 +69,7 @@ class Logistic(_OneMargin):
        risk minimization", JMLR 12, 2011.
     """
 
+    targets = "labels"
     saved = True
 
     cap: float = 1.0
@@ -153,6 +154,7 @@ class Softmax:
        Institute of Statistical Mathematics 44, 1992.
     """
 
+    targets = "codes"
     saved = True
 
     n_classes: int
@@ -224,6 +226,7 @@ class Squared(_OneMargin):
     ``curvature = 1``: both by differentiation.
     """
 
+    targets = "numbers"
     saved = True
 
     def value(self, y: NDArray[Any], Z: Array) -> Array:
@@ -267,6 +270,7 @@ class Huber(_OneMargin):
        Mathematical Statistics 35, 1964.
     """
 
+    targets = "numbers"
     saved = True
 
     threshold: float = 1.0
@@ -323,6 +327,7 @@ class HuberizedHinge(_OneMargin):
        risk minimization", JMLR 12, 2011.
     """
 
+    targets = "labels"
     saved = True
 
     h: float = 0.5

@@ -41,6 +41,7 @@ class OneVsRest:
        2004.
     """
 
+    targets = "codes"
     saved = True
 
     loss: Logistic | HuberizedHinge

@@ -1,5 +1,6 @@
 """Private linear models with scikit-learn's interface."""
 
+from tacit.linear_model._glm import GeneralizedLinearModel
 from tacit.linear_model._huber import HuberRegressor
 from tacit.linear_model._lasso import ElasticNet, Lasso
 from tacit.linear_model._linear import LinearRegression, Ridge
@@ -12,6 +13,7 @@ from tacit.linear_model._svm import LinearSVC
 
 __all__ = [
     "ElasticNet",
+    "GeneralizedLinearModel",
     "HuberRegressor",
     "Lasso",
     "LinearRegression",

@@ -7,6 +7,7 @@ from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
@@ -36,7 +37,6 @@ __all__ = [
     "PATH_ARRAYS",
     "CoefficientNoise",
     "PrivateLinearModel",
-    "bounds_in_words",
     "saved_linear",
 ]
 
@@ -80,7 +80,12 @@ class CoefficientNoise:
 
 
 class PrivateLinearModel(ExplicitSeed, BaseEstimator):
-    """A fit that happens as a whole or not at all, and predictions of bounded rows."""
+    """Base of linear models: one path of a fit, and predictions of bounded rows.
+
+    An estimator describes its problem in ``_setting``, from public facts and the labels
+    alone. ``_solver_targets`` gives the targets of that problem, and ``_shaped`` brings
+    coefficients back into the units of rows and targets.
+    """
 
     def fit(self, X, y, *, ledger: Ledger | None = None, **options):
         """Fit the model, charging the ledger first.
@@ -105,11 +110,23 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         with all_or_nothing(self):
             X = listed(X)
             least = 2 if self._counted() else 0
-            n_rows, _ = checked_shape(
+            n_rows, n_features = checked_shape(
                 self, X, fitting=True, least_rows=least, accept_sparse=True
             )
             y = checked_targets(y, n_rows, labels=is_classifier(self))
-            return self._fit(X, y, ledger)
+            setting = self._setting(n_rows, n_features, sparse.issparse(X), y)
+            found = private_erm(
+                self._rows(X),
+                self._solver_targets(y, setting),
+                setting,
+                self._planned(setting, n_rows, n_features),
+                ledger=ledger,
+                random_state=self.random_state,
+                verbose=self.verbose,
+                label=type(self).__name__,
+            )
+            self._keep(*found)
+        return self
 
     def plan(self, n_rows, n_features, *, sparse=False) -> PlannedFit:
         """Return what `fit` will do and spend on rows of this shape; reads no row.
@@ -156,23 +173,22 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
         # entry by entry, a constant as large as the bound costs nothing
         return bounds.x_norm * (INTERCEPT_FRACTION if bounds.norm == "l2" else 1.0)
 
-    def _minimize(self, X, y, setting, ledger):
-        """Set bounds, loss and report; return weights (p, k) and intercepts (k,)."""
-        planned = self._planned(setting, *X.shape)
-        W, self._facts, self.privacy_ = private_erm(
-            X,
-            y,
-            setting,
-            planned,
-            ledger=ledger,
-            random_state=self.random_state,
-            verbose=self.verbose,
-            label=type(self).__name__,
-        )
-        self.loss_ = planned.problem.loss
+    def _rows(self, X):
+        """Return the rows as the solver takes them."""
+        return X
+
+    def _keep(self, W, facts, report):
+        """Set the fitted attributes, in the units of the rows and the targets."""
+        setting = facts.setting
+        self._facts, self.privacy_ = facts, report
+        self.loss_ = facts.planned.problem.loss
         self.bounds_ = setting.row_bounds
-        self.noise_ = None
-        return self._parts(W)
+        self.coef_, intercept = self._shaped(*self._parts(W))
+        if setting.labels is None:
+            self.intercept_ = float(setting.center + intercept)
+        else:
+            self.classes_, self.intercept_ = setting.labels, intercept
+        self.noise_ = self._coefficient_noise()
 
     def _parts(self, W):
         """Return the weights of the features and the intercepts, from all weights."""
@@ -181,12 +197,13 @@ class PrivateLinearModel(ExplicitSeed, BaseEstimator):
             return W, np.zeros(W.shape[1])
         return W[:-1], W[-1] * constant
 
-    def _coefficient_noise(self, shaped):
-        """Return the noise of the coefficients, where ``shaped`` gives their form."""
+    def _coefficient_noise(self):
+        """Return the noise of the coefficients, where the solver knows it."""
         noise = self._facts.noise
         if noise is None:
             return None
-        return CoefficientNoise(*shaped(*self._parts(noise.std)), noise.how, noise.law)
+        stds = self._shaped(*self._parts(noise.std))
+        return CoefficientNoise(*stds, noise.how, noise.law)
 
     def _synthetic(self, n_features):
         """Return what to change for features and targets from -1 to 1: nothing."""
@@ -224,9 +241,3 @@ def saved_linear(
         arrays += ("low", "high")
         optional = PATH_ARRAYS if ranges else ()
     return Saved("linear", fitted, arrays, optional, losses or None)
-
-
-def bounds_in_words(bounds: RowBounds) -> str:
-    """Return what a report says of the bound on rows."""
-    size = "norm" if bounds.norm == "l2" else "largest entry"
-    return f"rows are shortened to {size} {bounds.x_norm:g}, set without the data"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from scipy import sparse
 from sklearn.base import ClassifierMixin
 
 from tacit._estimators import guaranteed_budget, labels_found, planning_rows
@@ -10,31 +9,19 @@ from tacit._validate import one_of
 from tacit.convex import L1Ball
 from tacit.data import RowBounds
 from tacit.data.bounds import sorted_classes
-from tacit.linear_model._base import bounds_in_words
-from tacit.linear_model._erm import Setting
-from tacit.linear_model._penalty import checked_penalty
+from tacit.linear_model._erm import Setting, bounds_in_words, checked_penalty
 from tacit.solvers._auto import auto_norm, named_fact
 
-__all__ = ["PrivateClassifierMixin"]
+__all__ = ["LABELS_FROM_ROWS", "PrivateClassifierMixin"]
 
 # Radius of the L1 ball for rows bounded entry by entry, by the bound on an entry; the
 # best of 1, 5 and 20 on synthetic problems with few features that matter
 RADIUS = 5.0
+LABELS_FROM_ROWS = "the set of labels is public (taken from y; give classes=)"
 
 
 class PrivateClassifierMixin(ClassifierMixin):
     """Public classes, one margin for two of them, and the label of the largest."""
-
-    def _fit(self, X, y, ledger):
-        classes = self._public_classes(y)
-        setting = self._setting(*X.shape, sparse.issparse(X), classes)
-        weights, intercepts = self._minimize(
-            X, self._solver_targets(y, setting), setting, ledger
-        )
-        self.classes_ = classes
-        self.coef_, self.intercept_ = self._shaped(weights, intercepts)
-        self.noise_ = self._coefficient_noise(self._shaped)
-        return self
 
     def _solver_targets(self, y, setting):
         """Return labels -1 and 1 of two classes, or codes of more."""
@@ -45,10 +32,8 @@ class PrivateClassifierMixin(ClassifierMixin):
         """Return numbers of weights and intercepts in the form of the attributes."""
         return weights.T.copy(), intercepts
 
-    def _setting(self, n_rows, n_features, is_sparse, classes=None):
-        note = "the set of labels is public (taken from y; give classes=)"
-        if classes is None:
-            classes = self._public_classes()
+    def _setting(self, n_rows, n_features, is_sparse, y=None):
+        classes = self._public_classes(y)
         bounds = RowBounds(
             self.x_norm,
             self._chosen_norm(n_rows, n_features, is_sparse),
@@ -62,8 +47,9 @@ class PrivateClassifierMixin(ClassifierMixin):
             regularizer=self._penalty(bounds),
             assumptions=(
                 bounds_in_words(bounds),
-                *((note,) if self.classes is None else ()),
+                *((LABELS_FROM_ROWS,) if self.classes is None else ()),
             ),
+            labels=classes,
         )
 
     def _chosen_norm(self, n_rows, n_features, is_sparse):

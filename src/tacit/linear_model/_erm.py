@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,19 @@ from tacit._progress import progress
 from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
-from tacit.convex import Loss, Regularizer
+from tacit.convex import (
+    L1,
+    Box,
+    ElasticNet,
+    Free,
+    GroupL1,
+    L1Ball,
+    L2Ball,
+    Loss,
+    Regularizer,
+    Simplex,
+)
+from tacit.convex.proximal import CERTIFIED
 from tacit.data import FeatureBounds, RowBounds, bounded_rows
 from tacit.data.bounds import canonical
 from tacit.data.rows import is_on_disk, require_in_memory
@@ -34,10 +46,13 @@ __all__ = [
     "FittedFacts",
     "PlannedFit",
     "Setting",
+    "bounds_in_words",
     "checked_features",
+    "checked_penalty",
     "chosen_solver",
     "planned_fit",
     "private_erm",
+    "rescaled_penalty",
 ]
 
 
@@ -52,7 +67,8 @@ class Setting:
     """What an estimator asks for, from its parameters and the public labels alone.
 
     ``scale`` multiplies the clipped rows; the bounds are those before. ``features``
-    are ranges to map to [-1, 1] first, and the bounds those after.
+    are ranges to map to [-1, 1] first, and the bounds those after. ``labels`` are the
+    classes of a classifier, and ``center`` is the target that counts as zero.
     """
 
     loss: Loss
@@ -63,6 +79,8 @@ class Setting:
     assumptions: tuple[str, ...]
     scale: float = 1.0
     features: FeatureBounds | None = None
+    labels: NDArray[Any] | None = field(default=None, compare=False, repr=False)
+    center: float = 0.0
 
     def assuming(self, *words: str) -> Setting:
         """Return the setting with more assumptions."""
@@ -262,3 +280,49 @@ def chosen_solver(solver: Any, noise: str, problem: Problem, budget: Budget) -> 
             f"noise={noise!r} is for solvers given by name; set it on the solver."
         )
     return solver
+
+
+def checked_penalty(penalty: Regularizer | None, fit_intercept: bool) -> Regularizer:
+    """Return the penalty of the problem, or refuse what no problem can have."""
+    if penalty is None:
+        return Free()
+    if not isinstance(penalty, CERTIFIED):
+        names = ", ".join(kind.__name__ for kind in CERTIFIED)
+        raise ValueError(
+            f"penalty must be None or one of {names} from tacit.convex, got "
+            f"{type(penalty).__name__}."
+        )
+    if isinstance(penalty, Simplex) and fit_intercept:
+        raise ValueError(
+            "penalty=Simplex() leaves no room for an intercept; set "
+            "fit_intercept=False."
+        )
+    return penalty
+
+
+def rescaled_penalty(penalty: Regularizer, scale: float) -> Regularizer:
+    """Return the penalty of weights that were divided by ``scale``.
+
+    The sum of squared residuals was divided by its square, and so is the penalty:
+    nothing changes but the unit.
+    """
+    match penalty:
+        case L1() | GroupL1():
+            return replace(penalty, weight=penalty.weight / scale)
+        case ElasticNet():
+            return replace(penalty, l1=penalty.l1 / scale)
+        case L2Ball() | L1Ball():
+            return replace(penalty, radius=penalty.radius / scale)
+        case Box():
+            return replace(penalty, low=penalty.low / scale, high=penalty.high / scale)
+        case Simplex():
+            raise ValueError(
+                "penalty=Simplex() has no unit of the targets; use SimplexRegressor."
+            )
+    return penalty
+
+
+def bounds_in_words(bounds: RowBounds) -> str:
+    """Return what a report says of the bound on rows."""
+    size = "norm" if bounds.norm == "l2" else "largest entry"
+    return f"rows are shortened to {size} {bounds.x_norm:g}, set without the data"

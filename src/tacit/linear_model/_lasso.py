@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tacit._estimators import public_range
+from dataclasses import replace
+
+from tacit._estimators import numeric, public_range
 from tacit.convex import Squared
 from tacit.linear_model._base import saved_linear
 from tacit.linear_model._regressor import PrivateRegressorMixin
@@ -14,9 +16,12 @@ __all__ = ["ElasticNet", "Lasso"]
 class SparseRegressorMixin(PrivateRegressorMixin):
     """Targets in units of their public range, features in units of theirs."""
 
-    def _setting(self, n_rows, n_features, is_sparse):
+    def _setting(self, n_rows, n_features, is_sparse, y=None):
+        if y is not None:
+            numeric(y)  # before the plan, as bad targets are the simpler mistake
         low, high = public_range(self.y_range)
         setting = self._setting_of(n_rows, n_features, is_sparse, loss=Squared())
+        setting = replace(setting, center=self.target_unit()[0])
         return setting.assuming(f"targets are cut to [{low:g}, {high:g}]")
 
     def _shaped(self, weights, intercepts):

@@ -6,7 +6,6 @@ from math import isfinite
 from numbers import Real
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import RegressorMixin
 
 from tacit._estimators import numeric, public_range
@@ -14,9 +13,12 @@ from tacit._validate import one_of
 from tacit.convex import Squared
 from tacit.convex._protocols import is_set
 from tacit.data import RowBounds
-from tacit.linear_model._base import bounds_in_words
-from tacit.linear_model._erm import Setting
-from tacit.linear_model._penalty import checked_penalty, rescaled_penalty
+from tacit.linear_model._erm import (
+    Setting,
+    bounds_in_words,
+    checked_penalty,
+    rescaled_penalty,
+)
 from tacit.solvers._auto import named_fact
 
 __all__ = ["PrivateRegressorMixin", "nonnegative"]
@@ -27,17 +29,6 @@ MAX_DERIVATIVE = 1e200
 
 class PrivateRegressorMixin(RegressorMixin):
     """A public range of the targets, inside which the fit has its own unit."""
-
-    def _fit(self, X, y, ledger):
-        y = numeric(y)  # before the plan, as bad targets are the simpler mistake
-        setting = self._setting(*X.shape, sparse.issparse(X))
-        weights, intercepts = self._minimize(
-            X, self._solver_targets(y, setting), setting, ledger
-        )
-        self.coef_, moved = self._shaped(weights, intercepts)
-        self.intercept_ = float(self.target_unit()[0] + moved)
-        self.noise_ = self._coefficient_noise(self._shaped)
-        return self
 
     def _solver_targets(self, y, setting):
         """Return targets cut to the range, in the unit of the fit."""
@@ -51,6 +42,10 @@ class PrivateRegressorMixin(RegressorMixin):
         _, scale = self.target_unit()
         return weights[:, 0] * scale, float(intercepts[0] * scale)
 
+    def _bound_norm(self):
+        one_of(("l2", "linf"), bound_norm=self.bound_norm)
+        return self.bound_norm
+
     def target_unit(self):
         """Return the target that counts as zero in the fit, and what counts as one."""
         low, high = public_range(self.y_range)
@@ -58,12 +53,13 @@ class PrivateRegressorMixin(RegressorMixin):
         center = low + (high - low) / 2 if self.fit_intercept else 0.0
         return center, max(high - center, center - low)
 
-    def _setting(self, n_rows, n_features, is_sparse):
+    def _setting(self, n_rows, n_features, is_sparse, y=None):
+        if y is not None:
+            numeric(y)  # before the plan, as bad targets are the simpler mistake
         low, high = public_range(self.y_range)
-        one_of(("l2", "linf"), bound_norm=self.bound_norm)
-        bounds = RowBounds(self.x_norm, self.bound_norm, y_range=(-1.0, 1.0))
+        bounds = RowBounds(self.x_norm, self._bound_norm(), y_range=(-1.0, 1.0))
         intercept = self._intercept(bounds)
-        _, scale = self.target_unit()
+        center, scale = self.target_unit()
         if scale / min(bounds.x_norm, 1.0) > MAX_DERIVATIVE:
             raise ValueError(
                 f"y_range is too wide for x_norm={bounds.x_norm:g}: coefficients would "
@@ -87,6 +83,7 @@ class PrivateRegressorMixin(RegressorMixin):
                 bounds_in_words(bounds),
                 f"targets are cut to [{low:g}, {high:g}]",
             ),
+            center=center,
         )
 
     def predict(self, X):

@@ -289,22 +289,25 @@ class SparseLinearRegression(SparseRegressorMixin, SparseLinearModel):
         if isinstance(self.solver, str):
             one_of(second_stage_names(), solver=self.solver)
 
-    def _setting(self, n_rows, n_features, is_sparse):
+    def _setting(self, n_rows, n_features, is_sparse, y=None):
         if is_sparse and not self._selector(1).takes_sparse:
             raise ValueError(
                 f"selector={self.selector!r} takes no sparse X; call X.toarray() first."
             )
-        return super()._setting(n_rows, n_features, is_sparse)
+        return super()._setting(n_rows, n_features, is_sparse, y)
 
-    def _minimize(self, X, y, setting, ledger):
-        """Set what was selected too."""
-        if is_on_disk(X):  # selectors need all rows at once
-            if X.nbytes > MOST_COPIED:
-                require_in_memory(type(self).__name__)
-            X = np.array(X)
-        found = PrivateLinearModel._minimize(self, X, y, setting, ledger)
-        self.selection_, self.path_ = self._facts.path, None
-        return found
+    def _rows(self, X):
+        """Return the rows in memory, as selectors need all at once."""
+        if not is_on_disk(X):
+            return X
+        if X.nbytes > MOST_COPIED:
+            require_in_memory(type(self).__name__)
+        return np.array(X)
+
+    def _keep(self, W, facts, report):
+        """Set which columns were selected, too."""
+        PrivateLinearModel._keep(self, W, facts, report)
+        self.selection_, self.path_ = facts.path, None
 
     def _synthetic(self, n_features):
         """Return parameters that do the same for features and targets in -1 to 1."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from scipy import sparse
 from sklearn.base import RegressorMixin
 
 from tacit._estimators import numeric, public_range
 from tacit._validate import positive
 from tacit.convex import Simplex, Squared
 from tacit.data import RowBounds
-from tacit.linear_model._base import PrivateLinearModel, bounds_in_words, saved_linear
-from tacit.linear_model._erm import Setting
+from tacit.linear_model._base import PrivateLinearModel, saved_linear
+from tacit.linear_model._erm import Setting, bounds_in_words
 
 __all__ = ["SimplexRegressor"]
 
@@ -121,14 +120,17 @@ class SimplexRegressor(RegressorMixin, PrivateLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X, y, ledger):
-        y = numeric(y)
-        setting = self._setting(*X.shape, sparse.issparse(X))
-        weights, _ = self._minimize(X, setting.bounds.clip_target(y), setting, ledger)
-        self.coef_, self.intercept_ = weights[:, 0] * self.radius, 0.0
-        return self
+    def _solver_targets(self, y, setting):
+        """Return targets clipped to their range."""
+        return setting.bounds.clip_target(numeric(y))
 
-    def _setting(self, n_rows, n_features, is_sparse):
+    def _shaped(self, weights, intercepts):
+        """Return weights of the given sum; there is no intercept."""
+        return weights[:, 0] * self.radius, 0.0
+
+    def _setting(self, n_rows, n_features, is_sparse, y=None):
+        if y is not None:
+            numeric(y)  # before the plan, as bad targets are the simpler mistake
         y_range = public_range(self.y_range)
         positive(x_max=self.x_max, radius=self.radius)
         bounds = RowBounds(self.x_max, "linf", y_range)

@@ -134,14 +134,11 @@ class SparseLinearModel(PrivateLinearModel):
             features=features,
         )
 
-    def _minimize(self, X, y, setting, ledger):
-        """Set what was released on the way too."""
-        found = super()._minimize(X, y, setting, ledger)
-        if self._facts.path is None:
-            self.path_ = None
-        else:
-            self.path_ = SelectionPath.of(self._facts.path, self._facts.planned.problem)
-        return found
+    def _keep(self, W, facts, report):
+        """Set the path that was released, too."""
+        super()._keep(W, facts, report)
+        path, problem = facts.path, facts.planned.problem
+        self.path_ = None if path is None else SelectionPath.of(path, problem)
 
     def _refuse_solver(self):
         solver = self.solver
@@ -228,7 +225,7 @@ class SparseLinearModel(PrivateLinearModel):
         coef = weights[:, 0] / features.half_width * scale
         return coef, float(intercepts[0] * scale - coef @ features.center)
 
-    def _coefficient_noise(self, shaped):
+    def _coefficient_noise(self):
         """Return None: how far noise moves a weight that may be left out has no law."""
         return None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tacit.convex import Logistic
 from tacit.linear_model._base import saved_linear
-from tacit.linear_model._classifier import PrivateClassifierMixin
+from tacit.linear_model._classifier import LABELS_FROM_ROWS, PrivateClassifierMixin
 from tacit.linear_model._sparse import SparseLinearModel
 
 __all__ = ["SparseLogisticRegression"]
@@ -162,10 +164,8 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _setting(self, n_rows, n_features, is_sparse, classes=None):
-        note = "the set of labels is public (taken from y; give classes=)"
-        if classes is None:
-            classes = self._public_classes()
+    def _setting(self, n_rows, n_features, is_sparse, y=None):
+        classes = self._public_classes(y)
         if len(classes) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
@@ -179,7 +179,9 @@ class SparseLogisticRegression(PrivateClassifierMixin, SparseLinearModel):
             loss=Logistic(),
             classes=tuple(classes.tolist()),
         )
-        return setting.assuming(note) if self.classes is None else setting
+        setting = replace(setting, labels=classes)
+        known = self.classes is not None
+        return setting if known else setting.assuming(LABELS_FROM_ROWS)
 
     def _shaped(self, weights, intercepts):
         """Return weights and intercept in the units of the features."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from tacit.convex import OneVsRest
 from tacit.data import FeatureBounds, RowBounds
@@ -37,8 +38,9 @@ def capture_linear(estimator: Any) -> tuple[dict[str, Any], Arrays]:
         },
         "loss": encode(estimator.loss_, "loss_"),
     }
-    if hasattr(estimator, "classes_"):
-        fitted["classes"] = array_to(estimator.classes_, "classes")
+    if "classes" in type(estimator).saved.fitted:
+        labels = getattr(estimator, "classes_", None)
+        fitted["classes"] = None if labels is None else array_to(labels, "classes")
     if hasattr(estimator, "selection_"):
         answer = estimator.selection_
         silent = isinstance(answer, NoAnswer)
@@ -66,7 +68,7 @@ def restore_linear(estimator: Any, fitted: dict[str, Any], arrays: Arrays) -> No
     coef, intercept = arrays["coef"], arrays["intercept"]
     p = estimator.n_features_in_
     labels = None
-    if "classes" in fitted:
+    if is_classifier(estimator):
         labels = array_from(fitted["classes"], "'classes'")
         order = np.unique(labels)
         if len(labels) < 2 or len(order) != len(labels) or (order != labels).any():

@@ -80,7 +80,7 @@ def solver_names() -> tuple[str, ...]:
 def named_fact(solver: Any, fact: str) -> Any:
     """Return what a solver declares, or the one of this name."""
     if isinstance(solver, str):
-        solver = solvers_by_name().get(solver)
+        solver = solvers_by_name().get(solver) if solver != "auto" else None
     return solver_fact(solver, fact)
 
 
@@ -89,11 +89,11 @@ def named_solver(name: str, problem: Problem, budget: Budget, noise: str) -> Any
 
     Those that clip gradients get a clip where the loss has no bound of its own.
     """
-    if name not in solver_names():
-        names = ", ".join(repr(known) for known in solver_names())
-        raise ValueError(f"solver must be one of {names}, got {name!r}.")
     if name == "auto":
         return auto_solver(problem, budget, noise)
+    if name not in solvers_by_name():
+        names = ", ".join(repr(known) for known in solver_names())
+        raise ValueError(f"solver must be one of {names}, got {name!r}.")
     kind = solvers_by_name()[name]
     if kind.clips:
         return kind(noise=noise, clip=_clip(problem))
