@@ -173,7 +173,7 @@ def test_schemas_hold_plain_numbers_or_reject_them():
 
 
 @pytest.mark.parametrize("truth", [True, np.True_])
-@pytest.mark.parametrize("kind", events._KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", event_data._KINDS, ids=lambda kind: kind.__name__)
 def test_truth_values_are_no_numbers_of_events(kind, truth):
     if numeric(kind):
         _, error = stored(kind, truth)

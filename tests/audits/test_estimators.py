@@ -21,6 +21,7 @@ from tacit.ensemble import PrivateLabeler, PrivateStudent
 from tacit.evaluation import private_score
 from tacit.linear_model import (
     ElasticNet,
+    GeneralizedLinearModel,
     HuberRegressor,
     Lasso,
     LinearRegression,
@@ -56,6 +57,7 @@ LINEAR = {
     "LinearSVC with OutputPerturbation": LinearSVC(**HEAVY),
     "LogisticRegression with OutputPerturbation": LogisticRegression(**HEAVY),
     "HuberRegressor with OutputPerturbation": HuberRegressor(**HEAVY),
+    "GeneralizedLinearModel with OutputPerturbation": GeneralizedLinearModel(**HEAVY),
     "LinearRegression with AdaSSP": LinearRegression(**SUMS),
     "Ridge with AdaSSP": Ridge(**SUMS),
     "Lasso with CoordinateDescent": Lasso(**SPARSE),

@@ -366,7 +366,7 @@ CASES = [
         "noise beyond whole numbers",
         SPARSE,
         PlanError,
-        "too large for whole numbers",
+        "too large for integers",
         epsilon=1e-9,
         delta=1e-12,
         solver="cd",

@@ -17,9 +17,11 @@ import tacit.linear_model
 from tacit._progress import steps
 from tacit._random import as_generator
 from tacit.audit import assert_replays
+from tacit.convex import Huber
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import (
     ElasticNet,
+    GeneralizedLinearModel,
     HuberRegressor,
     Lasso,
     LinearRegression,
@@ -38,6 +40,8 @@ Y_RANGE = (-4.0, 6.0)
 ESTIMATORS = [
     LogisticRegression(),
     LogisticRegression(multi_class="one_vs_rest"),
+    GeneralizedLinearModel(),
+    GeneralizedLinearModel(loss=Huber(0.5), y_range=Y_RANGE),
     LinearSVC(),
     LinearRegression(y_range=Y_RANGE),
     Ridge(y_range=Y_RANGE),

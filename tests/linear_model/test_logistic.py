@@ -449,9 +449,9 @@ def test_report_names_what_research_settings_assume(seed):
     exact = LogisticRegression(solver=ObjectivePerturbation(), random_state=seed)
     assert any("arithmetic is exact" in a for a in exact.fit(X, y).privacy_.assumptions)
     floating = LogisticRegression(noise="float", random_state=seed).fit(X, y)
-    assert any("floating point" in a for a in floating.privacy_.assumptions)
+    assert any("floating-point" in a for a in floating.privacy_.assumptions)
     plain = LogisticRegression(random_state=seed).fit(X, y)
-    assert not any("floating point" in a for a in plain.privacy_.assumptions)
+    assert not any("floating-point" in a for a in plain.privacy_.assumptions)
 
 
 def test_certificate_is_within_reach_of_many_rows_when_their_number_is_private():

@@ -7,6 +7,7 @@ from sklearn.base import clone, is_classifier
 from tests.sensitivity.judging import Planned, Subject, charged
 from tests.sensitivity.pairs import ADD, pairs_of, sampled_rows
 
+from tacit.convex import Huber
 from tacit.evaluation import coefficient_intervals, private_score
 from tacit.fairness import private_certificate
 from tacit.feature_selection import (
@@ -17,6 +18,7 @@ from tacit.feature_selection import (
 )
 from tacit.linear_model import (
     ElasticNet,
+    GeneralizedLinearModel,
     HuberRegressor,
     Lasso,
     LinearRegression,
@@ -100,6 +102,8 @@ def linear_models():
         ),
         of_model(LogisticRegression(solver="output_perturbation"), "output", reach=0.5),
         of_model(LinearSVC()),
+        of_model(GeneralizedLinearModel(loss=Huber(0.5), **given)),
+        of_model(GeneralizedLinearModel(), "of labels"),
         of_model(LinearRegression(**given), sparse_too=True),
         of_model(LinearRegression(**given, solver="ada_ssp"), "ada_ssp"),
         of_model(Ridge(**given)),
