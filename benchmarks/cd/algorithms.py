@@ -165,7 +165,7 @@ def coordinate(found: Case, passes: float, *, paid: bool, published: bool) -> Pr
         updates = Updates.of(limits, mechanism.units, step / (smooth * known), parts, 1)
         noise = mechanism.draws(n_updates, private)
         w = np.zeros(p)
-        released, _ = columns.walk(w, at_zero.copy(), order, updates, noise=noise)
+        released, _ = columns.update_all(w, at_zero.copy(), order, updates, noise=noise)
         return weights_after(w, order, released, updates) / found.bounds
 
     return Prepared(spent(found, event), run)

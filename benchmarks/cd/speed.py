@@ -112,7 +112,7 @@ class Private:
         start = process_time()
         noise = self.mechanism.draws(count, as_generator(1))
         drawn = process_time()
-        self._private_columns.walk(w, t, order, self.updates, noise=noise)
+        self._private_columns.update_all(w, t, order, self.updates, noise=noise)
         return process_time() - drawn, drawn - start, passes
 
 
@@ -243,7 +243,7 @@ columns = Columns(X, np.ones(64), {loss}())
 parts = tuple(np.ones(4) for _ in range(4))
 updates = Updates.of(np.ones(4), 1000, np.ones(4), parts, 1.0)
 w, order, noise = np.zeros(4), np.arange(4), np.arange(4)
-released, _ = columns.walk(w, columns.state(w), order, updates, noise=noise)
+released, _ = columns.update_all(w, columns.state(w), order, updates, noise=noise)
 weights_after(w, order, released, updates)
 print(perf_counter() - start)
 """

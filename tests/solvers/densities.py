@@ -1,4 +1,4 @@
-"""Exact laws of the minimizer of a tilted objective, in one and two dimensions.
+"""Exact densities of the minimizer of a tilted objective, in one and two dimensions.
 
 The minimizer is ``w`` when the tilt is minus the gradient there. For one weight the
 gradient is increasing, so the mass between two weights is that of the tilt between two
@@ -24,7 +24,7 @@ def lower_tail(law, z):
     """Return the chance that a tilt of unit scale and one coordinate is below z."""
     if law == "gaussian":
         return special.ndtr(z)
-    # in one dimension the gamma law is Laplace's
+    # in one dimension the gamma distribution is Laplace's
     return np.where(z < 0, 0.5 * np.exp(-np.abs(z)), 1 - 0.5 * np.exp(-np.abs(z)))
 
 

@@ -65,7 +65,7 @@ def test_planned_event_fits_and_wastes_nothing(moments, neighbors, constant):
     budget = Budget(1.0, 1e-5, neighbors)
     solver, problem = AdaptiveMoments(moments), problem_of(constant=constant)
     plan = solver.plan(problem, budget)
-    assert sum(plan.shares) == pytest.approx(1.0)
+    assert sum(plan.fractions) == pytest.approx(1.0)
     assert plan.event.curve(neighbors).fits(budget)
     less = replace(plan, multiplier=0.99 * plan.multiplier)
     assert not less.event.curve(neighbors).fits(budget)
@@ -277,7 +277,7 @@ def test_neighbors_stay_within_the_declared_sensitivities(
     )
     for pair in adversarial_pairs(Huber(), neighbors):
         report = replayed(plan, (pair.first, pair.second))
-        assert len(report.entries) == len(plan.shares)
+        assert len(report.entries) == len(plan.fractions)
 
 
 @each_relation
@@ -405,4 +405,4 @@ def test_releases_are_made_in_the_order_of_the_shares():
         with recording() as tape:
             rows = rows_of(problem, np.zeros((6, 2)), np.zeros(6))
             AdaptiveMoments().run(plan, rows, as_generator(0))
-        assert len(tape.releases) == len(plan.shares)
+        assert len(tape.releases) == len(plan.fractions)

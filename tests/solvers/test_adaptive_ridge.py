@@ -1,4 +1,4 @@
-"""The ridge that depends on the rows: its lemmas, its exact law, and its erratum."""
+"""The data-dependent ridge: its lemmas, its exact density, and its erratum."""
 
 from dataclasses import replace
 from itertools import permutations
@@ -68,14 +68,14 @@ def worst_log_ratio(rng, neighbors, lift, cases=1500):
     worst = 0.0
     for _ in range(cases):
         p = int(rng.integers(2, 7))
-        share = rng.choice([0.02, 0.2, 0.6, 0.95])
-        pair = neighbors_of(rng, p, 1 / share, neighbors)[:2]
+        fraction = rng.choice([0.02, 0.2, 0.6, 0.95])
+        pair = neighbors_of(rng, p, 1 / fraction, neighbors)[:2]
         u = rng.normal(size=p)
         u /= np.linalg.norm(u)
         c1, c2 = np.exp(rng.normal(size=2) * 4) * rng.choice([0.0, 1.0], size=2)
         radial = c1 * np.eye(p) + c2 * np.outer(u, u)
-        one, two = (np.linalg.slogdet(lift(M, 1 / share) + radial)[1] for M in pair)
-        worst = max(worst, abs(one - two) / determinant_offset(neighbors, share))
+        one, two = (np.linalg.slogdet(lift(M, 1 / fraction) + radial)[1] for M in pair)
+        worst = max(worst, abs(one - two) / determinant_offset(neighbors, fraction))
     return worst
 
 

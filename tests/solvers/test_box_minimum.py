@@ -65,9 +65,11 @@ def test_steps_on_faces_alone_find_twenty_thousand_minima(seed):
 def halved_step(quadratic, matrix, box, w):
     """Return a Newton step cut entry by entry, and halved until the function falls."""
     G = quadratic.gradient(w)
-    free = ~(((w <= box.low) & (G > 0)) | ((w >= box.high) & (G < 0)))
+    unconstrained = ~(((w <= box.low) & (G > 0)) | ((w >= box.high) & (G < 0)))
     step = np.zeros_like(w)
-    step[free] = -np.linalg.solve(matrix[np.ix_(free, free)], G[free])
+    step[unconstrained] = -np.linalg.solve(
+        matrix[np.ix_(unconstrained, unconstrained)], G[unconstrained]
+    )
     for halving in range(40):
         moved = np.clip(w + 0.5**halving * step, box.low, box.high)
         if quadratic.fall(G, moved - w) >= -0.1 * float(G @ (moved - w)):

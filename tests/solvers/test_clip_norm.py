@@ -1,4 +1,4 @@
-"""Gradients shortened row by row: their sensitivity, and their sum."""
+"""Gradients clipped row by row: their sensitivity, and their sum."""
 
 from dataclasses import replace
 
@@ -96,12 +96,12 @@ def test_half_the_sensitivity_is_reported(neighbors, kind):
 
 
 def test_clipping_slopes_in_place_of_gradients_is_caught(monkeypatch):
-    def slopes_alone(self, derivatives, norms):
+    def derivatives_only(self, derivatives, norms):
         sizes = np.sqrt(np.einsum("ij,ij->i", derivatives, derivatives))
         derivatives *= np.minimum(1.0, self.clip_norm / sizes)[:, None]
 
     plan = full(Squared(), REPLACE, 0.5)
-    monkeypatch.setattr(RowClippedGradient, "_clip_norm", slopes_alone)
+    monkeypatch.setattr(RowClippedGradient, "_clip_norm", derivatives_only)
     reports = [judged(plan, pair, replay) for pair in pairs(Squared(), REPLACE)]
     assert not all(report.ok for report in reports)
 
@@ -114,8 +114,8 @@ def test_rows_at_the_bound_are_cut_as_their_slopes_are(loss, seed):
     y = targets(loss, np.arange(60))
     W = 0.05 * rng.normal(size=(3, loss.n_outputs))
     by_norm = RowClippedGradient(loss, W, 0.3 * 30.0)(X, y)[0]
-    by_slope = ClippedGradient(loss, W, 0.3)(X, y)[0]
-    np.testing.assert_allclose(by_norm, by_slope, rtol=1e-10, atol=1e-10)
+    by_derivative = ClippedGradient(loss, W, 0.3)(X, y)[0]
+    np.testing.assert_allclose(by_norm, by_derivative, rtol=1e-10, atol=1e-10)
 
 
 @each_loss
@@ -180,7 +180,7 @@ def test_the_plan_fits_and_needs_no_bounded_slope(kind, neighbors, seed):
 
 @pytest.mark.parametrize("kind", [NoisyGD, NoisySGD])
 def test_weights_far_beyond_the_usual_margins_are_reached(kind):
-    # margins of slopes are kept below 200; here the weights must go on
+    # margins of derivatives are kept below 200; here the weights must go on
     bounds = RowBounds(1e4, y_range=(-1.0, 1.0))
     problem = problem_of(Squared(), 50, 1, bounds=bounds)
     X, y = np.full((50, 1), 1e-2), np.ones(50)

@@ -1,4 +1,4 @@
-"""Coordinate sums in whole numbers: each row's part is its own, and sums are exact."""
+"""Coordinate sums in integers: each row's part is its own, and sums are exact."""
 
 from dataclasses import replace
 
@@ -104,7 +104,7 @@ def test_a_row_has_the_same_part_wherever_it_lies(loss, layout, seed):
         columns = Columns(layout(X[some]), y[some], loss)
         state, derivative = np.full(N, np.nan), np.full(N, np.nan)
         t = columns.state(w)
-        columns.walk(w, t, order_of(30), updates, released=noise_of(30))
+        columns.update_all(w, t, order_of(30), updates, released=noise_of(30))
         state[some], derivative[some] = t, columns.derivatives(t)
         states.append(state)
         derivatives.append(derivative)
@@ -137,7 +137,8 @@ def test_walks_on_both_layouts_release_the_same(loss, seed):
     w, order, noise = np.zeros(P), order_of(200), noise_of(200)
     dense, packed = Columns(X, y, loss), Columns(sparse.csr_array(X), y, loss)
     found = [
-        c.walk(w, c.state(w), order, updates_of(), noise=noise) for c in (dense, packed)
+        c.update_all(w, c.state(w), order, updates_of(), noise=noise)
+        for c in (dense, packed)
     ]
     for a, b in zip(*found, strict=True):
         assert np.array_equal(a, b)
@@ -154,18 +155,18 @@ def test_following_a_walk_finds_its_sums_again(loss, layout, seed):
     w = as_generator(seed).standard_normal(P)
     first, again = columns.state(w), columns.state(w)
     before, noise = w.copy(), noise_of(300)
-    released, sums = columns.walk(w, first, order, updates, noise=noise)
-    followed = columns.walk(w, again, order, updates, released=released)
+    released, sums = columns.update_all(w, first, order, updates, noise=noise)
+    followed = columns.update_all(w, again, order, updates, released=released)
     assert np.array_equal(followed[0], released)
     assert np.array_equal(followed[1], sums)
     assert np.array_equal(first, again)
     assert np.array_equal(released - sums, noise)
     assert np.array_equal(w, before)
-    # a walk in two pieces is the same walk
+    # a pass in two pieces is the same pass
     t = columns.state(w)
-    head = columns.walk(w, t, order[:100], updates, noise=noise[:100])[0]
+    head = columns.update_all(w, t, order[:100], updates, noise=noise[:100])[0]
     middle = weights_after(w, order[:100], head, updates)
-    tail = columns.walk(middle, t, order[100:], updates, noise=noise[100:])[0]
+    tail = columns.update_all(middle, t, order[100:], updates, noise=noise[100:])[0]
     assert np.array_equal(np.append(head, tail), released)
 
 
@@ -176,7 +177,7 @@ def test_weights_from_what_was_released_are_those_of_the_states(loss, layout, se
     columns, updates, order = Columns(layout(X), y, loss), updates_of(), order_of(500)
     w = np.zeros(P)
     t = columns.state(w)
-    released, sums = columns.walk(w, t, order, updates, noise=noise_of(500))
+    released, sums = columns.update_all(w, t, order, updates, noise=noise_of(500))
     after = weights_after(w, order, released, updates)
     scale = np.abs(X) @ np.abs(after) + np.abs(y)
     assert np.all(np.abs(columns.state(after) - t) <= 1e-10 * scale)
@@ -264,15 +265,17 @@ def test_neighbors_move_the_sums_of_a_whole_walk_by_no_more(loss, layout, seed):
     updates, order, w = updates_of(clip=1e-3), order_of(200), np.zeros(P)
     here = Columns(layout(X), y, loss)
     noise = noise_of(200)
-    released, sums = here.walk(w, here.state(w), order, updates, noise=noise)
+    released, sums = here.update_all(w, here.state(w), order, updates, noise=noise)
     for x, target in hostile:
         there = Columns(layout(np.vstack([X, x])), np.append(y, target), loss)
-        found = there.walk(w, there.state(w), order, updates, released=released)[1]
+        found = there.update_all(w, there.state(w), order, updates, released=released)[
+            1
+        ]
         assert np.abs(found - sums).max() <= UNITS
 
 
 def test_parts_that_are_not_cut_are_caught(seed):
-    # the planted bug: a limit so high that nothing is cut
+    # the planted bug: a limit so high that nothing is clipped
     X, y, hostile = neighbors_of(Squared(), seed)
     updates = replace(updates_of(clip=1e-3), limit=2.0**50)
     columns = Columns(X, y, Squared())
@@ -308,7 +311,7 @@ def test_one_sum_and_one_weight_are_those_of_a_walk(loss, layout, seed):
         noise = noise_of(1, seed + j)
         visited, shifted = t.copy(), t.copy()
         slow = replace(updates, step=updates.step / (j + 1))
-        released, sums = columns.walk(w, visited, [j], slow, noise=noise)
+        released, sums = columns.update_all(w, visited, [j], slow, noise=noise)
         assert np.array_equal(columns.sum_of(j, t, updates), sums)
         after = weights_after(w, [j], released, slow)
         new = weight_after(w[j], j, released[0], updates, j + 1)
@@ -325,7 +328,7 @@ def test_an_empty_column_still_gets_its_noise(layout, seed):
     order, noise = np.array([2, 2]), np.array([2**33, 2**32])
     t = columns.state(np.zeros(P))
     before = t.copy()
-    released, sums = columns.walk(np.zeros(P), t, order, updates, noise=noise)
+    released, sums = columns.update_all(np.zeros(P), t, order, updates, noise=noise)
     assert sums.tolist() == [0, 0]
     assert released.tolist() == noise.tolist()
     assert np.array_equal(t, before)
@@ -338,8 +341,8 @@ def test_no_rows_release_pure_noise(loss, layout):
     columns = Columns(layout(np.empty((0, P))), np.empty(0), loss)
     t = columns.state(np.zeros(P))
     noise = noise_of(40)
-    walk = columns.walk(np.zeros(P), t, order_of(40), updates_of(), noise=noise)
-    assert np.array_equal(walk[0], noise)
+    found = columns.update_all(np.zeros(P), t, order_of(40), updates_of(), noise=noise)
+    assert np.array_equal(found[0], noise)
     assert np.array_equal(columns.sums(t, updates_of()), np.zeros(P))
 
 
@@ -347,11 +350,11 @@ def test_no_rows_release_pure_noise(loss, layout):
 @layouts
 def test_nothing_overflows_when_weights_run_away(loss, layout, seed):
     X, y = sample(loss, seed)
-    free = updates_of(step=1e200, l1=0.0, l2=0.0, low=-np.inf, high=np.inf)
+    unconstrained = updates_of(step=1e200, l1=0.0, l2=0.0, low=-np.inf, high=np.inf)
     columns, w, order = Columns(layout(X), y, loss), np.zeros(P), order_of(60)
     t = columns.state(w)
-    released, sums = columns.walk(w, t, order, free, noise=noise_of(60))
-    after = weights_after(w, order, released, free)
+    released, sums = columns.update_all(w, t, order, unconstrained, noise=noise_of(60))
+    after = weights_after(w, order, released, unconstrained)
     assert np.all(np.isfinite(t))
     assert np.all(np.isfinite(after))
     assert np.abs(after).max() == 1e60
@@ -382,7 +385,7 @@ def descend(columns, steps, parts, n_passes=3000):
     return columns.exact_pass(w, columns.state(w), order, updates)
 
 
-def free_parts(p, l1=0.0, l2=0.0):
+def unconstrained_parts(p, l1=0.0, l2=0.0):
     ends = np.full(p, np.inf)
     return np.full(p, l1), np.full(p, l2), -ends, ends
 
@@ -392,7 +395,9 @@ def test_exact_walks_end_at_the_lasso_of_scikit_learn(layout, seed):
     X, y = sample(Squared(), seed, n=120)
     alpha = 0.02
     steps = 1 / np.sum(X**2, axis=0)
-    found = descend(Columns(layout(X), y, Squared()), steps, free_parts(P, 120 * alpha))
+    found = descend(
+        Columns(layout(X), y, Squared()), steps, unconstrained_parts(P, 120 * alpha)
+    )
     best = Lasso(alpha, fit_intercept=False, tol=1e-14, max_iter=10**6).fit(X, y)
     assert np.any(best.coef_)
     assert np.allclose(found, best.coef_, atol=1e-8)
@@ -404,7 +409,7 @@ def test_exact_walks_end_at_the_logistic_regression_of_scikit_learn(
     layout, intercept, seed
 ):
     X, y = sample(Logistic(), seed, n=150)
-    l1, l2, low, high = free_parts(P, l2=1.0)
+    l1, l2, low, high = unconstrained_parts(P, l2=1.0)
     if intercept:
         X = np.column_stack([X, np.ones(len(X))])
         l1, l2, low, high = (
@@ -424,7 +429,10 @@ def test_exact_walks_end_at_the_logistic_regression_of_scikit_learn(
 def test_exact_walks_end_at_the_sparse_logistic_regression_of_scikit_learn(seed):
     X, y = sample(Logistic(), seed, n=150)
     found = descend(
-        Columns(X, y, Logistic()), 4 / np.sum(X**2, axis=0), free_parts(P, l1=4.0), 2000
+        Columns(X, y, Logistic()),
+        4 / np.sum(X**2, axis=0),
+        unconstrained_parts(P, l1=4.0),
+        2000,
     )
     best = LogisticRegression(
         l1_ratio=1.0,
@@ -448,7 +456,7 @@ def test_a_walk_needs_noise_or_what_was_released():
     both = {"noise": noise_of(3), "released": noise_of(3)}
     for given in ({}, both):
         with pytest.raises(ValueError, match="one of noise and released"):
-            columns.walk(np.zeros(P), t, order_of(3), updates_of(), **given)
+            columns.update_all(np.zeros(P), t, order_of(3), updates_of(), **given)
 
 
 def test_losses_without_kernels_are_refused():

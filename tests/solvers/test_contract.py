@@ -1,4 +1,4 @@
-"""What every solver promises; one line in a list adds a solver or a loss."""
+"""What every solver guarantees; one line in a list adds a solver or a loss."""
 
 import inspect
 from dataclasses import is_dataclass, replace
@@ -54,7 +54,8 @@ SOLVERS = [
     PreconditionedGD(),
 ]
 DESCENTS = (NoisyGD, PreconditionedGD)
-# those of the squared loss alone, whose laws and bounds have files of their own
+# those of the squared loss alone, whose distributions and bounds have files of their
+# own
 LEAST_SQUARES = [
     AdaSSP(),
     AdaptiveMoments(),
@@ -167,7 +168,7 @@ def test_more_budget_means_less_noise(solver, neighbors):
         (Squared(), RowBounds(), r"Huber\(\)"),
         (Logistic(), RowBounds(norm="linf"), "norm='l2'"),
     ],
-    ids=["unbounded slope", "linf"],
+    ids=["unbounded derivative", "linf"],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(solver, loss, bounds, cure):
     with pytest.raises(PlanError, match=cure) as rejection:
@@ -433,7 +434,7 @@ def test_any_neighbors_stay_within_the_declared_sensitivity(solver, neighbors, d
     ("loss", "kind"), [(Logistic(cap=0.5), "logistic"), (HuberizedHinge(), "hinge")]
 )
 def test_half_the_sensitivity_is_reported(solver, neighbors, loss, kind):
-    # a heavy ridge keeps the weights where the slopes are largest
+    # a heavy ridge keeps the weights where the derivatives are largest
     problem = problem_of(loss, n_rows=4, ridge=100.0)
     plan = solver.plan(problem, Budget(50.0, 1e-3, neighbors))
     pair = worst_case_pair(kind, 4, 2, neighbors=neighbors)
@@ -449,7 +450,7 @@ def test_half_the_sensitivity_is_reported(solver, neighbors, loss, kind):
 @each_solver
 def test_rows_used_before_clipping_are_reported(solver):
     bounds, loss = RowBounds(), Logistic(cap=0.5)
-    # a heavy ridge keeps the weights where the slopes are largest
+    # a heavy ridge keeps the weights where the derivatives are largest
     problem = problem_of(loss, n_rows=4, ridge=100.0)
     plan = solver.plan(problem, Budget(50.0, 1e-3))
     wide = RowBounds(1e6)  # what a solver that forgets to clip would read

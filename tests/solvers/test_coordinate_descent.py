@@ -1,4 +1,4 @@
-"""Private coordinate descent: its accounts, its walk, and what neighbors can see."""
+"""Private coordinate descent: its accounts, its pass, and what neighbors can see."""
 
 from dataclasses import replace
 from math import inf, log, sqrt
@@ -144,7 +144,7 @@ def test_what_is_charged_is_every_release_that_is_made(seed):
 
 
 def test_noise_has_the_values_computed_by_hand():
-    # 1000 rows, 100 updates, slopes within 1: noise of the mean, one row replaced
+    # 1000 rows, 100 updates, derivatives within 1: noise of the mean, one row replaced
     problem, budget = problem_of(Logistic(), 1000, 10), Budget(1.0, 1e-6)
     unit = 2 / 1000
     tight = CoordinateDescent(10, smoothness="public").plan(problem, budget)
@@ -313,13 +313,13 @@ def test_walk_is_that_of_the_papers(loss, penalty, order, n_restarts, average, s
     squares = (X**2).mean(axis=0)
     steps = plan.coordinates(as_generator(seed))
     noise = plan.mechanism.draws(len(steps), as_generator(seed))
-    walk = CoordinatePasses(plan, Columns(X, y, loss), steps, plan.updates(squares))
-    released = walk.draw(as_generator(seed))
+    passes = CoordinatePasses(plan, Columns(X, y, loss), steps, plan.updates(squares))
+    released = passes.draw(as_generator(seed))
     expected, weights = naive(plan, X, y, squares, steps, noise)
     # a part may be rounded the other way where it is close to a half
     np.testing.assert_allclose(released, expected, rtol=0, atol=200)
-    np.testing.assert_allclose(walk.weights(released), weights, rtol=0, atol=1e-6)
-    np.testing.assert_array_equal(walk.sums(released), released - noise)
+    np.testing.assert_allclose(passes.weights(released), weights, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(passes.sums(released), released - noise)
 
 
 @each_order
@@ -357,7 +357,7 @@ def test_a_huge_budget_leads_to_the_minimum_without_privacy(loss, layout, seed):
         W = solver.run(plan, rows, as_generator(seed)).coefficients
         gaps.append(np.max(np.abs(W - exact)))
     assert gaps[0] > gaps[1] > gaps[2]
-    # noise of one part in sixteen of a clip is the least that whole numbers have
+    # noise of one part in sixteen of a clip is the least that integers have
     assert gaps[2] <= 0.02
 
 
@@ -455,11 +455,11 @@ def test_rule_gives_more_passes_and_cuts_less_the_less_noise_there_is(loss):
     assert durations[0] < durations[-1] == MOST_PASSES
     assert all(0 < rule.step <= 1 for rule in rules)
     bound = loss.max_derivative(inf, (-1.0, 1.0))
-    assert clips[-1] == pytest.approx(4 * min(bound, typical_slope(loss)))
+    assert clips[-1] == pytest.approx(4 * min(bound, typical_derivative(loss)))
 
 
-def typical_slope(loss):
-    """Return the slope at zero weights, of a row with a label or a largest target."""
+def typical_derivative(loss):
+    """Return the derivative at zero weights, for a label or a largest target."""
     return abs(loss.derivative(np.ones(1), np.zeros((1, 1)))[0, 0])
 
 

@@ -97,8 +97,8 @@ def test_weights_that_read_the_rows_are_reported(monkeypatch):
     pair = next(iter(adversarial_pairs(Logistic(), Neighbors.REPLACE_ONE)))
     assert assert_replayed(solver, plan, pair, replay).ok
 
-    def peeking(walk, released):
-        return walk.sums(released)[-2:] * 1e-9
+    def peeking(update_all, released):
+        return update_all.sums(released)[-2:] * 1e-9
 
     monkeypatch.setattr(CoordinatePasses, "weights", peeking)
     assert not assert_replayed(solver, plan, pair, replay).ok
@@ -106,7 +106,8 @@ def test_weights_that_read_the_rows_are_reported(monkeypatch):
 
 @each_relation
 def test_rows_beyond_the_bounds_move_no_sum_further(neighbors):
-    # what a row adds is cut whatever its entries are, so a missing clip leaks nothing
+    # what a row adds is clipped whatever its entries are, so a missing clip leaks
+    # nothing
     solver = CoordinateDescent(3, smoothness="private", n_restarts=3)
     plan = solver.plan(problem_of(Huber(), 5, 2), Budget(5.0, 1e-3, neighbors))
     for pair in adversarial_pairs(Huber(), neighbors, x_norm=1e6):

@@ -218,7 +218,9 @@ def test_tends_to_the_minimizer(loss, seed):
         W = solver.run(plan, rows, as_generator(seed)).coefficients
         gaps.append(np.abs(W[:, 0] - exact).sum())
     assert gaps[0] > gaps[1] > gaps[2]
-    assert gaps[2] < 10 / 2**10  # a few deviations of the largest number of samples
+    assert (
+        gaps[2] < 10 / 2**10
+    )  # a few standard deviations of the largest number of samples
 
 
 @pytest.mark.statistical
@@ -234,7 +236,7 @@ def test_the_mean_is_the_minimizer_and_few_samples_cost_little(seed):
         ]
     )
     std = np.sqrt(theta * (1 - theta) / (plan.n_samples * 300))
-    # the tolerance of the minimizer is far below the deviation
+    # the tolerance of the minimizer is far below the standard deviation
     assert np.all(np.abs(draws.mean(axis=0) - theta) <= 6 * std + 1e-4)
     risks = np.mean([np.mean((X @ w - y) ** 2) / 2 for w in draws])
     excess = risks - np.mean((X @ theta - y) ** 2) / 2
@@ -397,7 +399,8 @@ def test_published_number_of_samples_lacks_the_size_of_the_rows():
     count = printed(0.0)
     assert count >= 10
     for x_norm, kept in ((1.0, True), (100.0, False)):
-        # a linear loss of slope one, whose minimizer is known: log-odds 4 x / weight
+        # a linear loss of derivative one, whose minimizer is known: log-odds 4 x /
+        # weight
         delta_found = exact_delta(count, 4 * x_norm / weight, epsilon)
         assert (delta_found <= delta) is kept
     # repaired, the same number falls with the square of the rows' size
@@ -432,8 +435,8 @@ def test_weights_fall_and_samples_grow_with_rows_and_epsilon():
     for plans in (by_rows, by_epsilon):
         counts = [plan.n_samples for plan in plans]
         assert counts == sorted(counts)
-    shares = [plan.weight / plan.problem.n_rows for plan in by_rows]
-    assert shares == sorted(shares, reverse=True)
+    fractions = [plan.weight / plan.problem.n_rows for plan in by_rows]
+    assert fractions == sorted(fractions, reverse=True)
     tolerance = stationarity_tolerance(by_rows[0].problem)
     rule = weight_rule(by_rows[0].problem, Budget(1.0, 1e-6), tolerance)
     assert by_rows[0].weight == rule

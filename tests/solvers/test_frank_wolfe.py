@@ -74,12 +74,12 @@ def risk(loss, X, y, W):
     return float(loss.value(y, X @ W).mean())
 
 
-def textbook(loss, inside, X, y, n_steps, share):
+def textbook(loss, inside, X, y, n_steps, fraction):
     """Frank-Wolfe with exact gradients, from zero."""
     W = np.zeros((X.shape[1], loss.n_outputs))
     for t in range(n_steps):
         vertex = inside.lmo(X.T @ loss.derivative(y, X @ W))
-        W = (1 - share(t)) * W + share(t) * vertex
+        W = (1 - fraction(t)) * W + fraction(t) * vertex
     return W
 
 
@@ -206,11 +206,11 @@ def test_without_noise_it_is_the_textbook(loss, inside, schedule, layout, seed):
     solver = FrankWolfe(12, schedule=schedule, staleness=0.0)
     plan = solver.plan(problem_of(loss, inside), Budget(1e9, 1e-5))
     W = solver.run(plan, rows_of(loss, seed, layout), as_generator(seed)).coefficients
-    shares = {"classic": lambda t: 2 / (t + 2), "average": lambda t: 1 / (t + 1)}
-    share = shares[schedule]
+    fractions = {"classic": lambda t: 2 / (t + 2), "average": lambda t: 1 / (t + 1)}
+    fraction = fractions[schedule]
     X, y = sample(loss, seed)
     np.testing.assert_allclose(
-        W, textbook(loss, inside, X, y, 12, share), rtol=0, atol=1e-9
+        W, textbook(loss, inside, X, y, 12, fraction), rtol=0, atol=1e-9
     )
 
 
@@ -250,7 +250,7 @@ def test_sparse_steps_see_the_scores_of_dense_steps(loss, inside, staleness, see
         np.abs(a.value - b.value).max()
         for a, b in zip(dense.releases, thin.releases, strict=True)
     )
-    # 60 rows, whose slopes follow their margins at most as fast as the curvature
+    # 60 rows, whose derivatives follow their margins at most as fast as the curvature
     allowed = 60 * loss.max_curvature() * sqrt(loss.n_outputs) * inside.radius
     assert off <= allowed * staleness + 1e-7
     assert (off > 1e-6) == (staleness > 0)
@@ -425,7 +425,7 @@ def test_sums_over_all_rows_planned_for_do_not_wrap(loss, n_rows):
     bounds = RowBounds(1.0, "linf")
     problem = Problem(loss, bounds, n_rows, 3, regularizer=L1Ball(1.0))
     plan = FrankWolfe(n_steps=3).plan(problem, Budget(1.0, 1e-6))
-    # one row at the bound, with the largest slope that there is
+    # one row at the bound, with the largest derivative that there is
     gradient = SparseGradient(
         sparse.csr_array([[1.0, -1.0, 0.3]]),
         np.zeros(1, dtype=np.int64) if loss.n_outputs > 1 else -np.ones(1),
@@ -444,7 +444,7 @@ def test_sums_over_all_rows_planned_for_do_not_wrap(loss, n_rows):
 
 
 class SteepestSlope:
-    """A loss whose slope is beyond every bound."""
+    """A loss whose derivative is beyond every bound."""
 
     def __init__(self, n_outputs):
         self.n_outputs = n_outputs

@@ -50,7 +50,7 @@ from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
 
 BOUNDS = RowBounds(norm="linf")
 BUDGET = Budget(1.0, 1e-5)
-QUIET = Budget(1e9, 1e-5)
+LOW_NOISE = Budget(1e9, 1e-5)
 LOSSES = [Squared(), Huber(0.5), Logistic(), HuberizedHinge()]
 PENALTIES = [Free(), L1(4.0), ElasticNet(4.0, 5.0), Box(-0.3, 0.4)]
 RULES = ["gs-s", "gs-r", "gs-q"]
@@ -86,7 +86,7 @@ def rows_of(loss, seed, layout=np.asarray, **shape):
 
 
 def exact_solver(n_steps, X, **arguments):
-    """Return a solver that cuts nothing and compares exact partial derivatives."""
+    """Return a solver that clips nothing and compares exact partial derivatives."""
     return GreedyCoordinateDescent(
         n_steps,
         step=1.0,
@@ -232,11 +232,11 @@ def delta_of_an_attack(multiplier, n_steps, budget):
     taken = np.arange(n_steps + 1)
     found = []
     for loss in np.linspace(0, reach, 401)[1:-1]:
-        odds = np.expm1(reach - loss) / (np.exp(reach - loss) - np.exp(-loss))
+        weights = np.expm1(reach - loss) / (np.exp(reach - loss) - np.exp(-loss))
         left = budget.epsilon - taken * loss + (n_steps - taken) * (reach - loss)
         deltas = stats.norm.cdf(mu / 2 - left / mu)
         deltas -= np.exp(left) * stats.norm.cdf(-mu / 2 - left / mu)
-        found.append(stats.binom.pmf(taken, n_steps, odds) @ deltas)
+        found.append(stats.binom.pmf(taken, n_steps, weights) @ deltas)
     return max(found)
 
 
@@ -274,12 +274,12 @@ def test_few_choices_are_pure_and_many_are_not():
     assert plan.multiplier == pytest.approx(3, rel=2e-4)
 
 
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-def test_choices_get_their_share(share):
-    plan = plain_plan(9, 1000, "gumbel", selection_share=share)
+@pytest.mark.parametrize("fraction", [0.2, 0.5, 0.9])
+def test_choices_get_their_share(fraction):
+    plan = plain_plan(9, 1000, "gumbel", selection_share=fraction)
     choices = 9 * plan.selection_epsilon**2 / 8
     moves = 9 / (2 * plan.multiplier**2)
-    assert choices / (choices + moves) == pytest.approx(share)
+    assert choices / (choices + moves) == pytest.approx(fraction)
 
 
 def test_each_mechanism_is_what_it_says():
@@ -398,14 +398,14 @@ def test_without_noise_it_is_the_textbook(loss, penalty, rule, layout, seed):
     X, y = sample(loss, seed, n=4000)
     solver = exact_solver(8, X, rule=rule)
     problem = problem_of(loss, 4000, penalty=penalty, ridge=2.0)
-    plan = solver.plan(problem, QUIET)
+    plan = solver.plan(problem, LOW_NOISE)
     rows = bounded_rows(layout(X), y, BOUNDS)
     found = solver.run(plan, rows, as_generator(seed))
     W, path = found.coefficients, found.path
     chosen, w, best = textbook(loss, penalty, 2.0, X, y, 8, rule)
     # what is left when all weights rest is smaller than the noise
-    told = 8 if best[-1] > 0.01 else 7
-    assert [visit.coordinate for visit in path][:told] == chosen[:told]
+    released = 8 if best[-1] > 0.01 else 7
+    assert [visit.coordinate for visit in path][:released] == chosen[:released]
     np.testing.assert_allclose(W[:, 0], w, rtol=0, atol=0.01)
 
 
@@ -415,7 +415,7 @@ def test_a_separable_quadratic_is_solved_in_as_many_steps_as_it_has_weights(seed
     X[np.arange(n), np.arange(n) % p] = 1.0
     y = as_generator(seed).normal(np.linspace(-0.5, 0.8, p)[np.arange(n) % p], 0.1)
     solver = exact_solver(p, X)
-    plan = solver.plan(problem_of(Squared(), n, p, L1(10.0)), QUIET)
+    plan = solver.plan(problem_of(Squared(), n, p, L1(10.0)), LOW_NOISE)
     found = solver.run(plan, bounded_rows(X, y, BOUNDS), as_generator(seed))
     W, path = found.coefficients, found.path
     assert sorted(visit.coordinate for visit in path) == list(range(p))
@@ -435,7 +435,7 @@ def test_it_tends_to_the_optimum_with_steps_and_budget(loss, seed):
     left = []
     for n_steps in (2, 8, 100):
         solver = exact_solver(n_steps, X)
-        plan = solver.plan(problem_of(loss, 4000, penalty=L1(40.0)), QUIET)
+        plan = solver.plan(problem_of(loss, 4000, penalty=L1(40.0)), LOW_NOISE)
         W = solver.run(
             plan, bounded_rows(X, y, BOUNDS), as_generator(seed)
         ).coefficients
@@ -548,7 +548,7 @@ def test_staleness_grows_with_the_noise_of_choices():
 
     assert staleness(100.0) == 0.02
     assert 0.02 < staleness(2.0) < staleness(1.0) < staleness(0.01) == 0.2
-    # in units of the clip of choices where slopes have no bound
+    # in units of the clip of choices where derivatives have no bound
     assert staleness(100.0, Squared(), selection_clip=0.5) == 0.01
     assert staleness(0.01, staleness=0.0) == 0.0
 
@@ -693,8 +693,8 @@ def first_scores(plan, X, y):
 
 
 def softmax(scores, epsilon):
-    odds = np.exp(epsilon * (scores - scores.max()) / 4)
-    return odds / odds.sum()
+    weights = np.exp(epsilon * (scores - scores.max()) / 4)
+    return weights / weights.sum()
 
 
 @pytest.mark.parametrize("n_features", [2, 5, 20, 100])
@@ -711,13 +711,16 @@ def test_one_score_against_many_that_move_together_stays_below_the_claim(n_featu
     y = np.ones(200)
     other_X, other_y = X.copy(), y.copy()
     other_X[0, 0], other_y[0] = 0.0, -1.0
-    laws = [
+    distributions = [
         softmax(first_scores(plan, *data), plan.selection_epsilon)
         for data in ((X, y), (other_X, other_y))
     ]
-    apart = np.abs(np.log(laws[0]) - np.log(laws[1])).max()
+    apart = np.abs(np.log(distributions[0]) - np.log(distributions[1])).max()
     assert 0 < apart <= plan.selection_epsilon
-    assert np.ptp(np.log(laws[0]) - np.log(laws[1])) <= plan.selection_epsilon
+    assert (
+        np.ptp(np.log(distributions[0]) - np.log(distributions[1]))
+        <= plan.selection_epsilon
+    )
     # control: a score without noise wins if Laplace noise keeps all others below it
     part, others = plan.selection_epsilon / 2, n_features - 1
 

@@ -107,7 +107,7 @@ def test_no_number_leads_to_a_score_that_is_none(rule, data):
 
 
 def exact(rule, scores, S, w, k):
-    """Return a score in exact arithmetic, from the same whole numbers."""
+    """Return a score in exact arithmetic, from the same integers."""
     back, l1, l2, rounded, scale, ratio, low, high = scores.table[k].tolist()
     v, S, w = round(w[k] * scale), int(S[k]), float(w[k])
     pull, l1 = round((l2 * w + l1 * np.sign(w)) / back), int(rounded)

@@ -61,7 +61,7 @@ def test_sums_are_exactly_those_of_the_kept_slopes(loss, staleness, clip, seed):
         before = kept._private_sums.copy()
         changed = kept.renew()
         sums, derivatives = kept._private_sums, kept._private_derivatives
-        # by whole numbers: not a last digit is left behind
+        # by integers: not a last digit is left behind
         assert np.array_equal(sums, columns.sums(t, updates, derivatives))
         assert np.array_equal(np.flatnonzero(sums != before), changed)
         assert changed.dtype == np.int32
@@ -69,9 +69,9 @@ def test_sums_are_exactly_those_of_the_kept_slopes(loss, staleness, clip, seed):
     assert np.allclose(t, columns.state(w), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.4, 2.0])
-def test_sums_are_the_same_however_they_are_found(share, seed, monkeypatch):
-    monkeypatch.setattr(module, "RECOMPUTE", share)
+@pytest.mark.parametrize("fraction", [0.0, 0.4, 2.0])
+def test_sums_are_the_same_however_they_are_found(fraction, seed, monkeypatch):
+    monkeypatch.setattr(module, "RECOMPUTE", fraction)
     X, y = sample(Logistic(), seed)
     updates = updates_of()
     kept, columns, t = kept_of(X, y, Logistic(), updates)
@@ -81,8 +81,8 @@ def test_sums_are_the_same_however_they_are_found(share, seed, monkeypatch):
         assert np.array_equal(kept._private_sums, columns.sums(t, updates))
 
 
-def slopes_alone(X, y, loss, moves, i):
-    """Return the slope and the parts of a row in a table of its own."""
+def derivatives_only(X, y, loss, moves, i):
+    """Return the derivative and the parts of a row in a table of its own."""
     kept, *_ = kept_of(X[i : i + 1], y[i : i + 1], loss, updates_of(), staleness=0.2)
     for j, delta in moves:
         kept.move(j, delta)
@@ -105,7 +105,7 @@ def test_a_stale_row_has_the_parts_that_it_has_alone(loss, seed):
     X, y = sample(loss, seed)
     moves = moves_of(25, seed)
     derivatives, sums = together(X, y, loss, moves)
-    alone = [slopes_alone(X, y, loss, moves, i) for i in range(N)]
+    alone = [derivatives_only(X, y, loss, moves, i) for i in range(N)]
     assert np.array_equal(derivatives, [derivative for derivative, _ in alone])
     assert np.array_equal(sums, np.sum([parts for _, parts in alone], axis=0))
     # so a row that goes takes its own parts with it and nothing else
@@ -127,7 +127,7 @@ def test_staleness_that_looks_at_other_rows_is_caught(seed, monkeypatch):
     moves = moves_of(25, seed)
     monkeypatch.setattr(kernels, "stale_rows", spread)
     derivatives, _ = together(X, y, Squared(), moves)
-    alone = [slopes_alone(X, y, Squared(), moves, i)[0] for i in range(N)]
+    alone = [derivatives_only(X, y, Squared(), moves, i)[0] for i in range(N)]
     assert not np.array_equal(derivatives, alone)
 
 

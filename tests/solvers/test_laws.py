@@ -1,4 +1,4 @@
-"""The laws that the noise of a perturbed minimum can have."""
+"""The distributions that the noise of a perturbed minimum can have."""
 
 from fractions import Fraction
 from math import sqrt

@@ -49,7 +49,7 @@ def test_weights_that_one_row_makes_enormous_are_kept_in_a_public_ball(penalty):
     plan = solver.plan(problem, BUDGET)
     assert plan.reach == LARGEST_MARGIN
     X, y = np.zeros((n, p)), np.zeros(n)
-    quiet = solver.run(
+    low_noise = solver.run(
         plan, bounded_rows(X, y, problem.bounds), as_generator(0)
     ).coefficients
     X[0, 0], y[0] = 1.0, 1e6
@@ -57,8 +57,8 @@ def test_weights_that_one_row_makes_enormous_are_kept_in_a_public_ball(penalty):
         plan, bounded_rows(X, y, problem.bounds), as_generator(0)
     ).coefficients
     # the same noise, so what differs is the minimum itself
-    assert np.linalg.norm(loud - quiet) <= plan.reach * (1 + 1e-6)
-    assert np.linalg.norm(loud - quiet) > 0.99 * plan.reach
+    assert np.linalg.norm(loud - low_noise) <= plan.reach * (1 + 1e-6)
+    assert np.linalg.norm(loud - low_noise) > 0.99 * plan.reach
 
 
 def test_the_ball_changes_nothing_for_weights_inside(seed):
@@ -66,11 +66,11 @@ def test_the_ball_changes_nothing_for_weights_inside(seed):
     X, y = rng.normal(size=(100, 3)), np.where(rng.random(100) < 0.5, 1.0, -1.0)
     rows = bounded_rows(X, y, RowBounds())
     facts = {"tolerance": 1e-9, "x_norm": 1.0, "y_range": (-1.0, 1.0)}
-    free = minimize(Objective(Logistic(), 1.0), rows, **facts).W
+    unconstrained = minimize(Objective(Logistic(), 1.0), rows, **facts).W
     ball = minimize(
         Objective(Logistic(), 1.0), rows, regularizer=L2Ball(200.0), **facts
     ).W
-    np.testing.assert_allclose(ball, free, rtol=0, atol=3e-9)
+    np.testing.assert_allclose(ball, unconstrained, rtol=0, atol=3e-9)
 
 
 @pytest.mark.parametrize(("x_norm", "n_rows"), [(1e3, 1000), (1.0, 1)])

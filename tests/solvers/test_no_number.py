@@ -1,4 +1,4 @@
-"""What is no number, or out of all proportion, moves no sum further than a row may."""
+"""What is NaN, or out of all proportion, moves no sum further than a row may."""
 
 import numpy as np
 import pytest

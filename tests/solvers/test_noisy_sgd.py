@@ -123,18 +123,18 @@ def test_samples_of_all_rows_are_full_gradients(neighbors):
 
 @pytest.mark.parametrize("batch", [1, 3, 333, 999])
 def test_rows_are_drawn_with_the_very_rate_of_the_event(batch, monkeypatch):
-    asked = []
+    requested = []
 
     def noted(n, cells, rng):
-        asked.append(Fraction(cells, RATE_CELLS))
+        requested.append(Fraction(cells, RATE_CELLS))
         return np.arange(0)
 
     monkeypatch.setattr("tacit.solvers.noisy_sgd.poisson_subset", noted)
     sampling = Sampling(1000, batch, 5, poisson=True)
     sampling.draw(1000, as_generator(0))
     event = sampling.event(1.0)
-    assert asked == [Fraction(event.event.rate)]
-    assert abs(asked[0] - Fraction(batch, 1000)) <= Fraction(1, RATE_CELLS)
+    assert requested == [Fraction(event.event.rate)]
+    assert abs(requested[0] - Fraction(batch, 1000)) <= Fraction(1, RATE_CELLS)
     assert sampling.profile(1.0).parts == ((PoissonLoss(1.0, event.event.rate), 5),)
 
 
@@ -145,7 +145,7 @@ def test_another_number_of_rows_than_planned_is_no_better_sampled(n, seed):
     hits = np.bincount(np.concatenate(drawn), minlength=n)
     assert len(hits) == n
     assert max(len(rows) for rows in drawn) <= 20
-    # a rate of one in five at most, and six deviations
+    # a rate of one in five at most, and six standard deviations
     assert hits.max() <= 60 + 6 * np.sqrt(300 * 0.2 * 0.8)
 
 
@@ -157,7 +157,7 @@ def test_another_number_of_rows_than_planned_is_no_better_sampled(n, seed):
         ({"loss": Squared()}, 1e-5, r"Huber\(\)"),
         ({"bounds": RowBounds(norm="linf")}, 1e-5, "norm='l2'"),
     ],
-    ids=["pure", "unbounded slope", "linf"],
+    ids=["pure", "unbounded derivative", "linf"],
 )
 def test_what_cannot_be_planned_is_refused_with_a_cure(neighbors, more, delta, cure):
     facts = {"loss": Logistic(), "bounds": RowBounds(), **more}
@@ -338,7 +338,7 @@ def test_descent_with_a_penalty_tends_to_the_composite_minimum(penalty, loss, se
     X = RowBounds().clip(X)
     exact = composite_minimum(loss, penalty, X, y, ridge=1.0)
     problem = problem_of(loss, 100, 4, regularizer=penalty, ridge=1.0)
-    # the rule would clip slopes of softmax, which moves the minimum
+    # the rule would clip derivatives of softmax, which moves the minimum
     clip = None if loss.n_outputs == 1 else 1.5
     solver = NoisyGD(n_steps=300, step=0.02, momentum=0.8, clip=clip)
     gaps = []

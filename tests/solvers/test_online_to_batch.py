@@ -65,7 +65,7 @@ def sample(loss, seed, n=40, p=2):
 
 
 def straight_pair(n, position):
-    """Return neighbors whose slopes are +1 and -1 at one row, and zero elsewhere."""
+    """Return neighbors with derivatives +1 and -1 at one row, zero elsewhere."""
     X, y = np.zeros((n, 2)), np.zeros(n)
     X[position, 0], y[position] = 1.0, 1e6
     other = y.copy()
@@ -135,7 +135,7 @@ def test_the_printed_noise_lacks_the_strength_and_is_not_private():
         problem_of(Huber(1.0), T - 1, 1, regularizer=L2Ball(1.0)), BUDGET
     )
     X, y = np.zeros((T - 1, 1)), np.zeros(T - 1)
-    # where a step is as long as the radius, so that the ball cuts nothing
+    # where a step is as long as the radius, so that the ball clips nothing
     X[99], y[99] = 1.0, 1e6
     ends = [average_of(plan, X, sign * y) for sign in (1, -1)]
     apart = abs(float((ends[0] - ends[1])[0, 0]))
@@ -162,7 +162,7 @@ def test_without_noise_it_is_averaged_implicit_descent(loss, average, seed):
     w, path = np.zeros(2), [np.zeros(2)]
     for t, i in enumerate(order, start=1):
         w = implicit_step(loss, w, X[i], y[i], 1 / (0.5 * t), 0.5)
-        w = w * min(1.0, plan.walk.radius / np.linalg.norm(w))
+        w = w * min(1.0, plan.row_pass.radius / np.linalg.norm(w))
         path.append(w)
     mean = averaging(average, 41) @ np.array(path)
     np.testing.assert_allclose(found[:, 0], mean, atol=1e-5)

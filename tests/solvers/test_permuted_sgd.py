@@ -67,7 +67,7 @@ def distance(plan, first, second, order=None):
 
 
 def straight_pair(n, position, weight=1.0):
-    """Return neighbors whose slopes are +1 and -1 for Huber(1), and zero elsewhere.
+    """Return neighbors with derivatives +1 and -1 for Huber(1), zero elsewhere.
 
     All but one row are at zero: their gradients vanish and their losses are straight.
     """
@@ -216,7 +216,7 @@ def test_steps_beyond_twice_the_inverse_smoothness_move_weights_apart():
             Huber(100.0), n, n_passes=n_passes, batch=batch, step=step, n_features=1
         )
         reached = distance(plan, (X, y), (X, other))
-        # the slopes of these targets differ by two, so Lipschitz constants of one
+        # the derivatives of these targets differ by two, so Lipschitz constants of one
         assert (reached > 2 * n_passes * step / batch) == broken
 
 

@@ -138,7 +138,7 @@ def test_a_pure_tilt_is_one_event_and_not_a_composition():
     )
     assert isinstance(plan.event, ApproxDP)
     assert 0 < plan.event.delta < 1e-20
-    # two pure events would promise less at this delta than the bound on their sum
+    # two pure events would guarantee less at this delta than the bound on their sum
     offset = plan.event.epsilon - 1 / plan.multiplier
     parts = PureDP(offset).curve(budget.neighbors) + PureDP(1 / plan.multiplier).curve(
         budget.neighbors
@@ -238,7 +238,7 @@ def test_output_perturbation_declares_what_neighbors_move(neighbors, epsilon, de
 
 @each_relation
 def test_half_the_sensitivity_of_an_output_is_reported(neighbors):
-    # a heavy ridge keeps the weights where the slopes are largest
+    # a heavy ridge keeps the weights where the derivatives are largest
     problem = problem_of(Logistic(cap=0.5), 4, ridge=100.0)
     solver = OutputPerturbation()
     plan = solver.plan(problem, Budget(5.0, 1e-3, neighbors))
@@ -378,7 +378,7 @@ def test_mean_length_of_the_noise_on_margins_counts_outputs():
         ridge_for_weights(problem_of(loss), Neighbors.ADD_OR_REMOVE_ONE, 1.0, 1e12)
         for loss in (Logistic(), Softmax(3))
     )
-    # root two is the bound on the slope of the softmax
+    # root two is the bound on the derivative of the softmax
     ratio = three / one / sqrt(2)
     assert ratio**2 == pytest.approx(sqrt(8 / pi) / sqrt(2 / pi))
 
@@ -420,7 +420,7 @@ def test_a_million_columns_of_zeros_change_nothing(kind, seed):
 
 
 def test_projecting_on_the_orthant_costs_what_grows_with_the_features(seed):
-    # best weights at zero: noise that would cancel does not once it is cut at zero
+    # best weights at zero: noise that would cancel does not once it is clipped at zero
     rng, gains = as_generator(seed), []
     for p in (100, 10_000):
         noise = rng.normal(size=(200, p))

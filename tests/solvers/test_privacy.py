@@ -1,4 +1,4 @@
-"""Claims checked without sampling: exact laws, determinants, distances."""
+"""Claims checked without sampling: exact distributions, determinants, distances."""
 
 import itertools
 from dataclasses import replace
@@ -42,11 +42,11 @@ each_relation = pytest.mark.parametrize(
 FREE = Free()
 
 
-def tilted_plan(loss, budget, share, x_norm=1.0, n_features=1, **choices):
-    """Return a plan whose determinant takes this share of epsilon."""
+def tilted_plan(loss, budget, fraction, x_norm=1.0, n_features=1, **choices):
+    """Return a plan whose determinant takes this fraction of epsilon."""
     rank = loss.derivative_rank()
     trace = loss.max_trace() * x_norm**2
-    ridge = trace / rank / np.expm1(share * budget.epsilon / rank)
+    ridge = trace / rank / np.expm1(fraction * budget.epsilon / rank)
     regularizer = choices.pop("regularizer", FREE)
     bounds = RowBounds(x_norm)
     problem = Problem(loss, bounds, 5, n_features, regularizer=regularizer)
@@ -65,8 +65,8 @@ NOISE_THAT_SHOWS = {(Logistic(), REPLACE): 0.25}
 )
 def test_law_of_one_weight_keeps_its_curve(loss, x_norm, neighbors):
     closest = control = 0.0
-    for epsilon, share in itertools.product((0.5, 2.0), (0.01, 0.1, 0.3, 0.8)):
-        plan = tilted_plan(loss, Budget(epsilon, 1e-2, neighbors), share, x_norm)
+    for epsilon, fraction in itertools.product((0.5, 2.0), (0.01, 0.1, 0.3, 0.8)):
+        plan = tilted_plan(loss, Budget(epsilon, 1e-2, neighbors), fraction, x_norm)
         claimed = plan.event.curve(neighbors)
         epsilons = (0.5 * epsilon, epsilon, 1.5 * epsilon)
         found = worst_line_ratio(plan, claimed, neighbors, epsilons)
@@ -95,9 +95,9 @@ ATOMS = {
 def test_law_with_atoms_keeps_its_curve(case, neighbors):
     loss, regularizer, part = ATOMS[case]
     control = 0.0
-    for epsilon, share in ((0.5, 0.5), (2.0, 0.1)):
+    for epsilon, fraction in ((0.5, 0.5), (2.0, 0.1)):
         budget = Budget(epsilon, 1e-2, neighbors)
-        plan = tilted_plan(loss, budget, share, regularizer=regularizer)
+        plan = tilted_plan(loss, budget, fraction, regularizer=regularizer)
         claimed = plan.event.curve(neighbors)
         epsilons = (0.5 * epsilon, epsilon, 1.5 * epsilon)
         assert worst_line_ratio(plan, claimed, neighbors, epsilons) <= 1.0
@@ -119,11 +119,11 @@ PURE = {
 def test_pure_law_of_one_weight_keeps_its_epsilon(case, law, neighbors):
     loss, regularizer, part = PURE[case]
     closest = control = 0.0
-    for epsilon, share in itertools.product((0.5, 2.0), (0.01, 0.5)):
+    for epsilon, fraction in itertools.product((0.5, 2.0), (0.01, 0.5)):
         plan = tilted_plan(
             loss,
             Budget(epsilon, 0.0, neighbors),
-            share,
+            fraction,
             regularizer=regularizer,
             law=law,
             noise="float",
@@ -208,10 +208,10 @@ def worst_plane_ratio(plan, claimed, case, neighbors, others, epsilons):
 def test_law_of_weights_in_a_plane_keeps_its_curve(case, neighbors):
     loss, basis, *_ = PLANES[case]
     epsilons, control = (1.0, 2.0, 3.0), 0.0
-    for share, others in itertools.product((0.02, 0.3), (0, 3)):
+    for fraction, others in itertools.product((0.02, 0.3), (0, 3)):
         n_features = len(basis) // loss.n_outputs
         budget = Budget(2.0, 1e-2, neighbors)
-        plan = tilted_plan(loss, budget, share, n_features=n_features)
+        plan = tilted_plan(loss, budget, fraction, n_features=n_features)
         claimed = plan.event.curve(neighbors)
         found = worst_plane_ratio(plan, claimed, case, neighbors, others, epsilons)
         assert found <= 1.0

@@ -47,7 +47,7 @@ def budget(neighbors):
 def test_sums_of_clipped_slopes_have_room_for_both_roundings(solver, neighbors):
     plan = solver.plan(problem(Logistic()), budget(neighbors))
     exact = neighbors.rows_changed * 0.3 * X_NORM
-    # slopes of one may be rounded before they are clipped to 0.3
+    # derivatives of one may be rounded before they are clipped to 0.3
     assert plan.sensitivity >= exact + BOTH_SUMS * X_NORM
     assert plan.sensitivity <= 1.001 * exact
 

@@ -211,10 +211,13 @@ def test_failures_of_an_estimate_are_not_told(seed, caplog):
     plan = solver.plan(problem_of(Squared()), Budget(1e12, 1e-5))
     rows = bounded_rows(X, y, RowBounds())
     before = rows.arrays()[0].copy()
-    with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as told:
+    with (
+        caplog.at_level(logging.DEBUG),
+        warnings.catch_warnings(record=True) as released,
+    ):
         warnings.simplefilter("always")
         W = solver.run(plan, rows, as_generator(seed)).coefficients
-    assert not told
+    assert not released
     assert not caplog.records
     np.testing.assert_array_equal(rows.arrays()[0], before)
     assert np.linalg.norm(W) <= 1.0

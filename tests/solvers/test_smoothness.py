@@ -47,21 +47,21 @@ def private(n_rows, n_features, multiplier=5.0, x_norm=1.0, noise="grid"):
 
 
 @each_relation
-@pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
-def test_squares_cost_their_share_and_all_is_spent(neighbors, share):
+@pytest.mark.parametrize("fraction", [0.02, 0.1, 0.5])
+def test_squares_cost_their_share_and_all_is_spent(neighbors, fraction):
     budget = Budget(1.0, 1e-6, neighbors)
-    solver = CoordinateDescent(7, smoothness="private", smoothness_share=share)
+    solver = CoordinateDescent(7, smoothness="private", smoothness_share=fraction)
     plan = solver.plan(problem_of(), budget)
     (squares,) = plan.squares.events
     parts = squares.multiplier**-2, plan.n_updates * plan.multiplier**-2
-    assert parts[0] / sum(parts) == pytest.approx(share)
+    assert parts[0] / sum(parts) == pytest.approx(fraction)
     whole = GaussianNoise(sum(parts) ** -0.5).curve(neighbors)
     assert whole.epsilon(1e-6) == pytest.approx(1.0, rel=2e-4)
     assert plan.event.curve(neighbors).epsilon(1e-6) == pytest.approx(1.0, rel=2e-4)
     # public squares cost nothing: all the noise that is saved goes to the updates
-    free = CoordinateDescent(7, smoothness="public").plan(problem_of(), budget)
-    ratio = plan.multiplier / free.multiplier
-    assert ratio == pytest.approx(1 / sqrt(1 - share), rel=2e-4)
+    unconstrained = CoordinateDescent(7, smoothness="public").plan(problem_of(), budget)
+    ratio = plan.multiplier / unconstrained.multiplier
+    assert ratio == pytest.approx(1 / sqrt(1 - fraction), rel=2e-4)
 
 
 @pytest.mark.statistical

@@ -68,10 +68,10 @@ def test_one_model_moves_no_depth_by_more_than_one(seed):
 
 # a line of points and thirteen models: all data sets and all neighbors of each
 ENDS, N_MODELS, LEVEL = 10, 13, 3
-PLACES = (-10, -1, 0, 10)
+POSITIONS = (-10, -1, 0, 10)
 CHOICE, TEST, SAFE = NestedExponential(2.0), StableRelease(1.0, 0.03), 0.1
 CLAIM = 1.0 + 2.0 + SAFE
-SETS = list(combinations_with_replacement(PLACES, N_MODELS))
+SETS = list(combinations_with_replacement(POSITIONS, N_MODELS))
 
 
 def steps():
@@ -95,11 +95,11 @@ def is_unsafe(models):
 def neighbors_of(models):
     for position in range(N_MODELS):
         rest = models[:position] + models[position + 1 :]
-        for value in PLACES:
+        for value in POSITIONS:
             yield tuple(sorted((*rest, value)))
 
 
-def law_of(models, passing=None):
+def distribution_of(models, passing=None):
     """Probability of no answer and of every point."""
     boxes = depth_boxes(np.array(models)[:, None], ENDS)
     p = TEST.release_probability(distance_of(models)) if passing is None else passing
@@ -114,15 +114,15 @@ def excess(first, second, epsilon):
 
 
 def test_distances_move_by_one_and_are_zero_beside_unsafe_models():
-    told = set()
+    released = set()
     for models in SETS:
         here = distance_of(models)
-        told.add(here)
+        released.add(here)
         for other in set(neighbors_of(models)):
             assert abs(here - distance_of(other)) <= 1
             if is_unsafe(other) or is_unsafe(models):
                 assert here == 0
-    assert len(told) > 1  # some models are far from unsafe
+    assert len(released) > 1  # some models are far from unsafe
 
 
 def test_every_pair_of_neighbors_is_within_the_claim():
@@ -131,9 +131,9 @@ def test_every_pair_of_neighbors_is_within_the_claim():
     delta = TEST.delta + SAFE
     epsilon = claim.epsilon(delta * (1 + 1e-9))
     assert 0.99 * CLAIM <= epsilon <= CLAIM
-    laws = {models: law_of(models) for models in SETS}
+    distributions = {models: distribution_of(models) for models in SETS}
     worst = max(
-        excess(laws[models], laws[other], epsilon)
+        excess(distributions[models], distributions[other], epsilon)
         for models in SETS
         for other in set(neighbors_of(models))
     )
@@ -142,9 +142,9 @@ def test_every_pair_of_neighbors_is_within_the_claim():
 
 
 def test_leaving_out_the_test_is_caught():
-    laws = {models: law_of(models, passing=1.0) for models in SETS}
+    distributions = {models: distribution_of(models, passing=1.0) for models in SETS}
     worst = max(
-        excess(laws[models], laws[other], CLAIM)
+        excess(distributions[models], distributions[other], CLAIM)
         for models in SETS
         for other in set(neighbors_of(models))
     )
@@ -163,9 +163,9 @@ def test_draws_from_the_whole_box_are_within_the_claim_for_every_pair():
         ]
         return np.array(mass) / np.sum(mass)
 
-    laws = {models: law(models) for models in SETS}
+    distributions = {models: law(models) for models in SETS}
     worst = max(
-        np.abs(np.log(laws[models] / laws[other])).max()
+        np.abs(np.log(distributions[models] / distributions[other])).max()
         for models in SETS
         for other in set(neighbors_of(models))
     )

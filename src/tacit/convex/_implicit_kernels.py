@@ -123,7 +123,7 @@ def _norm_clipped(V: Floats, radius: float) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def walk(
+def run_leaves(
     X: Floats,
     y: Floats,
     ends: Ends,

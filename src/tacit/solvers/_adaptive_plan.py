@@ -1,4 +1,4 @@
-"""Shares and noise of the rounds of adaptive moments."""
+"""The plan of adaptive moments: budget fractions and noise of its rounds."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ __all__ = [
     "width",
 ]
 
-# Shares of the squared privacy parameter that is left after the sums: of the spreads,
-# where second moments follow and where they do not, and of the first moments where
-# there are two; of what is left then, of the length of a direction and of a step on it
+# Fractions of the squared privacy parameter that is left after the sums: of the
+# spreads, where second moments follow and where they do not, and of the first moments
+# where there are two; of what is left then, of the length of a direction and of a step
+# on it
 SPREAD_FRACTION, SMALL_SPREAD_FRACTION, FIRST_FRACTION = 0.125, 0.07, 0.25
 LENGTH_FRACTION, STEP_FRACTION = 0.05, 0.15
 # and of the second moments among all moments, the first and the last time
@@ -35,7 +36,7 @@ COUNT_WEIGHT, NORM_WEIGHT, CONSTANT = 0.5, 0.5, 0.7
 # Number of steps where no moments are released
 STEPS = 100
 
-# From this crowd on down rows are cut further out where there are moments, by this
+# From this crowd on down rows are clipped further out where there are moments, by this
 # power of it, as there is less noise to save
 NEAR, GROWTH = 0.1, 0.2
 
@@ -52,7 +53,7 @@ def crowd(problem: Problem, level: float) -> float:
 
 @dataclass(frozen=True)
 class AdaptiveMomentsPlan(PlainNumbers):
-    """Shares and noise of all releases, fixed without data.
+    """Budget fractions and noise of all releases, fixed without data.
 
     ``level`` is the noise on the mean of numbers up to one. The sensitivities are those
     of the sums, of absolute features and targets, of second moments and of products
@@ -80,24 +81,24 @@ class AdaptiveMomentsPlan(PlainNumbers):
 
     @property
     def spread_fraction(self) -> float:
-        """Share of the spreads of features, and again of targets."""
+        """Fraction of the spreads of features, and again of targets."""
         second = self.moments in ("once", "twice")
-        share = SPREAD_FRACTION if second else SMALL_SPREAD_FRACTION
-        return share * self.rest / 2
+        fraction = SPREAD_FRACTION if second else SMALL_SPREAD_FRACTION
+        return fraction * self.rest / 2
 
     @property
     def first_fraction(self) -> float:
-        """Share of the first of two releases of moments."""
+        """Fraction of the first of two releases of moments."""
         return FIRST_FRACTION * self.rest if self.moments == "twice" else 0.0
 
     @property
     def last_fraction(self) -> float:
-        """Share of the last moments, of all steps, or of a pull and the step then."""
+        """Fraction for the last moments, for all steps, or for a pull and its step."""
         return self.rest - 2 * self.spread_fraction - self.first_fraction
 
     @property
     def line_fractions(self) -> tuple[float, float, float]:
-        """Shares of a pull, of the length of its direction and of a step along it."""
+        """Fractions for a pull, the length of its direction and a step along it."""
         length, step = (
             LENGTH_FRACTION * self.last_fraction,
             STEP_FRACTION * self.last_fraction,
@@ -106,12 +107,12 @@ class AdaptiveMomentsPlan(PlainNumbers):
 
     @property
     def step_fractions(self) -> tuple[float, ...]:
-        """Shares of the steps."""
+        """Fractions of the steps."""
         return (self.last_fraction / STEPS,) * STEPS
 
     @property
     def growth(self) -> float:
-        """How much further out than usual rows and residuals are cut."""
+        """How much further out than usual rows and residuals are clipped."""
         crowded = crowd(self.problem, self.level)
         return float(max(1.0, NEAR / max(crowded, 1e-100)) ** GROWTH)
 
@@ -119,28 +120,28 @@ class AdaptiveMomentsPlan(PlainNumbers):
         """Return what releases the sums."""
         return self._gaussian(self.center_fraction, self.sum_sensitivity)
 
-    def spreads(self, share: float) -> Gaussian:
+    def spreads(self, fraction: float) -> Gaussian:
         """Return what releases absolute features."""
-        return self._gaussian(share, self.spread_sensitivity)
+        return self._gaussian(fraction, self.spread_sensitivity)
 
     def target_spread(self) -> Gaussian:
         """Return what releases absolute targets."""
         return self._gaussian(self.spread_fraction, self.target_sensitivity)
 
-    def pull(self, share: float) -> Gaussian:
+    def pull(self, fraction: float) -> Gaussian:
         """Return what releases products of features and residuals."""
-        return self._gaussian(share, self.pull_sensitivity)
+        return self._gaussian(fraction, self.pull_sensitivity)
 
-    def second(self, share: float) -> SymmetricGaussian:
+    def second(self, fraction: float) -> SymmetricGaussian:
         """Return what releases products of features."""
-        multiplier = self.multiplier / sqrt(share)
+        multiplier = self.multiplier / sqrt(fraction)
         return SymmetricGaussian(multiplier, self.second_sensitivity, self.noise)
 
-    def _gaussian(self, share: float, sensitivity: float) -> Gaussian:
-        return Gaussian(self.multiplier / sqrt(share), sensitivity, self.noise)
+    def _gaussian(self, fraction: float, sensitivity: float) -> Gaussian:
+        return Gaussian(self.multiplier / sqrt(fraction), sensitivity, self.noise)
 
     @property
-    def shares(self) -> tuple[float, ...]:
+    def fractions(self) -> tuple[float, ...]:
         """Parts of the squared privacy parameter, in the order of the releases."""
         sums = (self.center_fraction,) if self.center_fraction > 0 else ()
         before = (*sums, self.spread_fraction, self.spread_fraction)
@@ -155,9 +156,12 @@ class AdaptiveMomentsPlan(PlainNumbers):
 
     @property
     def event(self) -> Event:
-        # [adaptive-moments:shares] the squared parameters of Gaussian mechanisms add up
+        # [adaptive-moments:fractions] the squared parameters of Gaussian mechanisms add
+        # up
         return Composed(
-            tuple(GaussianNoise(self.multiplier / sqrt(part)) for part in self.shares)
+            tuple(
+                GaussianNoise(self.multiplier / sqrt(part)) for part in self.fractions
+            )
         )
 
     @property
@@ -165,6 +169,6 @@ class AdaptiveMomentsPlan(PlainNumbers):
         return plan_assumptions(self.problem, self.noise)
 
 
-def split(share: float, second: float) -> tuple[float, float]:
-    """Return the shares of the pull and of the second moments."""
-    return (1 - second) * share, second * share
+def split(fraction: float, second: float) -> tuple[float, float]:
+    """Return the fractions of the pull and of the second moments."""
+    return (1 - second) * fraction, second * fraction

@@ -1,4 +1,4 @@
-"""The rounds of adaptive moments: what each releases, and what it makes of that."""
+"""The rounds of adaptive moments: releases and their post-processing."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ __all__ = ["Center", "Found", "Frame", "Rounds", "final_weights"]
 
 Array = NDArray[np.float64]
 
-# A mean distance, in deviations of a normal number
+# A mean distance, in standard deviations of a normal number
 STD = 1.25
-# Where rows are cut, in deviations, besides the norm that normal ones have; where
-# residuals are, the first time and the last and for a direction; and where that is
-BEYOND, FIRST_CUT, LAST_CUT, PULL_CUT, LINE_CUT = 1.0, 2.0, 1.5, 0.7, 2.5
+# Where rows are clipped, in standard deviations, besides the norm that normal ones
+# have; where residuals are, the first time and the last and for a direction; and where
+# that is
+BEYOND, FIRST_CLIP, LAST_CLIP, PULL_CLIP, LINE_CLIP = 1.0, 2.0, 1.5, 0.7, 2.5
 # Prior variance of the mean of the targets, and prior mean and variance of their spread
 # and of that of features, in units of the largest and of the longest over the root of
 # their number
@@ -47,8 +48,8 @@ MEAN_VARIANCE = 0.1
 TARGET_SPREAD, FEATURE_SPREAD = (0.2, 0.02), (0.4, 0.06)
 # Least spread of a feature, in units of the usual
 LEAST_SPREAD = 0.2
-# Where residuals of steps are cut, in deviations, and their momentum
-STEP_CUT, MOMENTUM = 0.4, 0.85
+# Where residuals of steps are clipped, in standard deviations, and their momentum
+STEP_CLIP, MOMENTUM = 0.4, 0.85
 # Prior probability of no signal, in means and spreads and in weights
 SURE, UNSURE = 0.01, 0.3
 # Part of the targets' variance that no prediction takes off, and that all may
@@ -76,9 +77,9 @@ class Center:
 class Frame:
     """Units that rows are seen in, from releases before.
 
-    ``deviations`` are the spreads of the features and ``unit`` that of the targets, of
-    whose square ``most`` is not noise. ``weights`` predict targets in that unit from
-    features after ``stretch``, and residuals are then about ``left`` of it.
+    ``standard deviations`` are the spreads of the features and ``unit`` that of the
+    targets, of whose square ``most`` is not noise. ``weights`` predict targets in that
+    unit from features after ``stretch``, and residuals are then about ``left`` of it.
     """
 
     center: Center
@@ -93,7 +94,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Slopes in the features, means of both, and curvature of the mean loss."""
+    """Derivatives in the features, means of both, and curvature of the mean loss."""
 
     derivatives: Array
     features: Array
@@ -103,7 +104,7 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Noisy means of products in a frame, and the deviation of their noise."""
+    """Noisy means of products in a frame, and the standard deviation of their noise."""
 
     pull: Array
     pull_scale: float
@@ -190,8 +191,10 @@ class Rounds:
         )
         stds = STD * np.maximum(usual + other, LEAST_SPREAD * usual)
         # rows with few entries other than zero are longer than their spreads tell
-        told = float(np.linalg.norm(stds))
-        longer = max(norm / told - 1, 0.0) / (1 + (scale / NORM_WEIGHT / told) ** 2)
+        released = float(np.linalg.norm(stds))
+        longer = max(norm / released - 1, 0.0) / (
+            1 + (scale / NORM_WEIGHT / released) ** 2
+        )
         seen = plan.target_spread()
         spread = float(seen(target, self.rng)[0]) / center.count
         doubt = seen.scale(1) / center.count
@@ -203,8 +206,8 @@ class Rounds:
 
     def whitened(self, frame: Frame) -> Frame:
         """Release moments; return a frame of even features and a first prediction."""
-        cut, share = FIRST_CUT * self.plan.growth, self.plan.first_fraction
-        seen = self._moments(frame, share, SECOND_FIRST, cut)
+        clip, fraction = FIRST_CLIP * self.plan.growth, self.plan.first_fraction
+        seen = self._moments(frame, fraction, SECOND_FIRST, clip)
         curvature, axes = seen.axes()
         root = np.sqrt(curvature)
         along = believed(
@@ -224,8 +227,8 @@ class Rounds:
 
     def fitted(self, frame: Frame) -> Found:
         """Release moments; return weights that these and those before make likely."""
-        cut = LAST_CUT * self.plan.growth * frame.left
-        seen = self._moments(frame, self.plan.last_fraction, SECOND_LAST, cut)
+        clip = LAST_CLIP * self.plan.growth * frame.left
+        seen = self._moments(frame, self.plan.last_fraction, SECOND_LAST, clip)
         curvature, axes = seen.axes()
         before = np.zeros(len(axes)) if frame.weights is None else frame.weights
         even = frame.stretch.ndim == 2
@@ -252,20 +255,24 @@ class Rounds:
         """Release gradients, each where those before lead; go less far in noise."""
         plan, center, size = self.plan, frame.center, len(frame.stds)
         constant = 0.0 if plan.problem.constant is None else CONSTANT
-        shares = plan.step_fractions
-        scale = plan.pull(shares[0]).scale(size + 1) / center.count / sqrt(len(shares))
+        fractions = plan.step_fractions
+        scale = (
+            plan.pull(fractions[0]).scale(size + 1)
+            / center.count
+            / sqrt(len(fractions))
+        )
         # curvature of rows that are even in all directions, by which noise moves
-        # predictions so far, in deviations, once all is learned
+        # predictions so far, in standard deviations, once all is learned
         even = 1 / frame.limit**2
-        off = sqrt(size / even) * scale * STEP_CUT
+        off = sqrt(size / even) * scale * STEP_CLIP
         length = max(1.0, FURTHER / off) / even / (1 + SOONER * off**2)
-        step = length * (1 - MOMENTUM) / len(shares)
+        step = length * (1 - MOMENTUM) / len(fractions)
         step = min(step, LONGEST_STEP / (1 + CONSTANT**2))
         moved = ahead = np.zeros(size + 1)
-        for share in shares:
+        for fraction in fractions:
             middle = replace(center, target=center.target + float(ahead[-1]))
             here = replace(frame, center=middle, weights=ahead[:-1])
-            seen = self._moments(here, share, 0.0, STEP_CUT)
+            seen = self._moments(here, fraction, 0.0, STEP_CLIP)
             pull = np.append(seen.pull * even, constant**2 * seen.mean)
             before, moved = moved, ahead + step * pull
             ahead = moved + MOMENTUM * (moved - before)
@@ -280,7 +287,7 @@ class Rounds:
         """Release products with targets, then take a step along what they point to."""
         plan = self.plan
         pulled, length, step = plan.line_fractions
-        seen = self._moments(frame, pulled, 0.0, PULL_CUT)
+        seen = self._moments(frame, pulled, 0.0, PULL_CLIP)
         size, root = len(seen.pull), sqrt(USUAL_CURVATURE)
         pointed = believed(
             seen.pull / root,
@@ -294,8 +301,8 @@ class Rounds:
         direction = pointed / norm if norm > 0 else np.eye(size)[0]
         line = frame.stretch * direction
         longest = self._length(frame, line[:, None], length)
-        narrow = replace(frame, stretch=line[:, None] / longest, limit=LINE_CUT)
-        met = self._moments(narrow, step, SECOND_LAST, FIRST_CUT * plan.growth)
+        narrow = replace(frame, stretch=line[:, None] / longest, limit=LINE_CLIP)
+        met = self._moments(narrow, step, SECOND_LAST, FIRST_CLIP * plan.growth)
         curved = np.maximum(met.second[0], LEAST_CURVATURE)
         far = believed(
             met.pull / curved,
@@ -309,9 +316,9 @@ class Rounds:
         means = frame.center.features
         return Found(derivatives, means, self._mean(frame, seen), curvature)
 
-    def _length(self, frame: Frame, line: Array, share: float) -> float:
-        """Release the mean distance along a direction; return a deviation."""
-        center, mechanism = frame.center, self.plan.spreads(share)
+    def _length(self, frame: Frame, line: Array, fraction: float) -> float:
+        """Release the mean distance along a direction; return a standard deviation."""
+        center, mechanism = frame.center, self.plan.spreads(fraction)
         view = View(center.features, line / frame.limit)
         spreads = self.rows.sum(ViewSpreads(view, NORM_WEIGHT))[0]
         scale = frame.limit * mechanism.scale(2) / center.count
@@ -319,20 +326,22 @@ class Rounds:
         least = min(max(scale, LEAST_LENGTH), frame.limit)
         return STD * float(np.clip(found, least, frame.limit))
 
-    def _moments(self, frame: Frame, share: float, second: float, cut: float) -> Seen:
-        """Release products of rows in a frame, with residuals cut in its unit."""
+    def _moments(
+        self, frame: Frame, fraction: float, second: float, clip: float
+    ) -> Seen:
+        """Release products of rows in a frame, with residuals clipped in its unit."""
         plan, center, limit = self.plan, frame.center, frame.limit
         constant = 0.0 if plan.problem.constant is None else CONSTANT
-        weights = None if frame.weights is None else frame.weights * limit / cut
+        weights = None if frame.weights is None else frame.weights * limit / clip
         view = View(
             center.features,
             frame.stretch / limit,
             center.target,
-            frame.unit * cut,
+            frame.unit * clip,
             weights,
         )
         pulls, seconds = self.rows.sum(ViewMoments(view, constant, second > 0))
-        pull_fraction, second_fraction = split(share, second)
+        pull_fraction, second_fraction = split(fraction, second)
         mechanism, size = plan.pull(pull_fraction), view.size
         pull = mechanism(pulls, self.rng) / center.count
         scale = mechanism.scale(size + 1) / center.count
@@ -342,10 +351,10 @@ class Rounds:
             squares = symmetric(seconds, self.rng) * limit**2 / center.count
             squares_scale = symmetric.scale(size) * limit**2 / center.count
         return Seen(
-            pull[:-1] * limit * cut,
-            scale * limit * cut,
-            float(pull[-1]) * cut * frame.unit / CONSTANT,
-            scale * cut * frame.unit / CONSTANT,
+            pull[:-1] * limit * clip,
+            scale * limit * clip,
+            float(pull[-1]) * clip * frame.unit / CONSTANT,
+            scale * clip * frame.unit / CONSTANT,
             squares,
             squares_scale,
         )
@@ -370,7 +379,7 @@ def _positive(
 
 
 def final_weights(problem: Problem, found: Found, count: float) -> Array:
-    """Return weights of all columns, with the ridge that the problem asks for."""
+    """Return weights of all columns, with the ridge of the problem."""
     derivatives, constant = found.derivatives, problem.constant
     if problem.ridge == 0:
         if constant is None:

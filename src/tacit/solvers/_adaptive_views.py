@@ -23,7 +23,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Rows are shortened to this, as their norms are rounded
+# Rows are clipped to this, as their norms are rounded
 ALMOST_ONE = 1 - 1e-12
 # Rows moved at once, as a moved row may be wider than it was
 VIEW_ROWS = 1024
@@ -50,8 +50,8 @@ class View:
 
     Notes
     -----
-    **Bound.** Each row goes through sums and products of its own entries alone, one at
-    a time and in one order, and is then cut: the numbers that come out depend on no
+    **Bound.** Each row goes through sums and products of its own entries only, one at
+    a time and in one order, and is then clipped: the numbers that come out depend on no
     other row to the last digit, and are within their bounds as they are stored.
     """
 
@@ -62,7 +62,7 @@ class View:
     weights: Array | None = None
 
     def rows(self, part: Any, targets: NDArray[Any]) -> tuple[Array, Array]:
-        """Return the moved rows of a chunk, shortened, and their residuals, cut."""
+        """Return the moved rows of a chunk, and their residuals, both clipped."""
         dense = part.toarray() if sparse.issparse(part) else part
         moved = self._moved(dense[:, : len(self.center)] - self.center)
         residuals = (targets - self.target_center) / self.target_unit
@@ -133,7 +133,7 @@ class ViewSpreads:
 
 @dataclass(frozen=True, eq=False)
 class ViewMoments:
-    """Sums over a block of ``x r``, with a constant in x, and of ``x x^T`` if asked."""
+    """Sums over a block of ``x r``, with a constant in x, and optionally ``x x^T``."""
 
     view: View
     constant: float

@@ -1,4 +1,4 @@
-"""Which solver, from public facts only."""
+"""The choice of a solver by name, or from public facts."""
 
 from __future__ import annotations
 
@@ -40,30 +40,30 @@ __all__ = [
     "solvers_by_name",
 ]
 
-# Noise, as a share of the largest gradient, up to which AMP is the more accurate, by
+# Noise, as a fraction of the largest gradient, up to which AMP is the more accurate, by
 # the descent it competes with
-QUIET = {PreconditionedGD: 0.0003, NoisyGD: 0.01}
-QUIET_RESIDUALS = 0.003
+LOW_NOISE = {PreconditionedGD: 0.0003, NoisyGD: 0.01}
+LOW_NOISE_RESIDUALS = 0.003
 # The same for several outputs, up to so many weights; for more it is lower in
 # proportion, as AMP's time grows with their square. Measured on synthetic softmax
 # problems of 3 to 10 classes
-QUIET_OUTPUTS, FEW_WEIGHTS = 6e-4, 20
+LOW_NOISE_OUTPUTS, SMALL_SIZE = 6e-4, 20
 
-# Slopes of the squared loss are cut here, in units of the largest target: residuals
-# are rarely larger, and the noise of descent is in proportion
+# Derivatives of the squared loss are clipped here, in units of the largest target:
+# residuals are rarely larger, and the noise of descent is in proportion
 SQUARED_CLIP = 0.25
 
 # Least squares come from noisy moments as they are where those are this exact, in a
 # ball or without one, and have no more than this many features, as the time to invert
 # them grows with the cube
-QUIET_MOMENTS, SILENT_MOMENTS = 0.004, 1e-6
+LOW_NOISE_MOMENTS, NEGLIGIBLE_NOISE_MOMENTS = 0.004, 1e-6
 # and with another penalty or set, which descents reach in a limited number of steps
-STILL_MOMENTS = 5e-4
+LITTLE_NOISE_MOMENTS = 5e-4
 MOST_MOMENTS = 500
 
 # A penalty of each weight is for a greedy descent where noise on all of them moves a
 # prediction by more than the first, and noise on one by less than the second: beyond,
-# no choice can be told from noise. Fitted by benchmarks/cd/fit_auto.py
+# no choice stands out from the noise. Fitted by benchmarks/cd/fit_auto.py
 CROWDED_TARGETS, CROWDED_LABELS = (0.01, 0.025), (0.3, 0.05)
 
 
@@ -129,7 +129,7 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
                 "give penalty=L1Ball() or Simplex(), or bound_norm='l2'."
             )
         squared = isinstance(problem.loss, Squared) and budget.delta > 0
-        if squared and _exact_moments(problem, budget, STILL_MOMENTS):
+        if squared and _exact_moments(problem, budget, LITTLE_NOISE_MOMENTS):
             return AdaSSP(noise=noise)
         return FrankWolfe(noise=noise)
     if budget.delta == 0:
@@ -140,11 +140,11 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
     plain = isinstance(problem.regularizer, Free) and not residuals
     narrow = problem.n_features <= MOST_FEATURES
     descent = PreconditionedGD if plain and narrow else NoisyGD
-    limit = QUIET_RESIDUALS if residuals else QUIET[descent]
+    limit = LOW_NOISE_RESIDUALS if residuals else LOW_NOISE[descent]
     if problem.loss.n_outputs > 1:
-        limit = QUIET_OUTPUTS * min(1.0, FEW_WEIGHTS / problem.size)
-    quiet = noise_fraction(problem, budget) < limit
-    return AMP(noise=noise) if quiet else descent(noise=noise)
+        limit = LOW_NOISE_OUTPUTS * min(1.0, SMALL_SIZE / problem.size)
+    low_noise = noise_fraction(problem, budget) < limit
+    return AMP(noise=noise) if low_noise else descent(noise=noise)
 
 
 def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
@@ -152,13 +152,13 @@ def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
     residuals = has_residuals(problem.loss)
     least, most = CROWDED_TARGETS if residuals else CROWDED_LABELS
     if budget.delta > 0:
-        # a number of rows beyond is no guess: coordinate descents ask for one
+        # coordinate descents reject a larger number of rows, and it is not a guess
         counted = problem.n_rows <= MAX_INTEGER_ROWS
         moments = isinstance(problem.loss, Squared) and counted
-        if moments and _exact_moments(problem, budget, STILL_MOMENTS):
+        if moments and _exact_moments(problem, budget, LITTLE_NOISE_MOMENTS):
             return AdaSSP(noise=noise)
-        share = coordinate_noise_fraction(problem, budget)
-        if not (share > least and share / problem.n_features < most):
+        ratio = coordinate_noise_fraction(problem, budget)
+        if not (ratio > least and ratio / problem.n_features < most):
             return CoordinateDescent(noise=noise)
     return GreedyCoordinateDescent(noise=noise)
 
@@ -174,21 +174,27 @@ def auto_norm(n_rows: int, n_features: int, is_sparse: bool, budget: Budget) -> 
         return "l2"
     multiplier = calibrate(GaussianNoise, budget, rtol=1e-3)
     noise = budget.neighbors.rows_changed * multiplier * sqrt(n_features)
-    return "linf" if noise / n_rows > QUIET[NoisyGD] else "l2"
+    return "linf" if noise / n_rows > LOW_NOISE[NoisyGD] else "l2"
 
 
 def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
     """Return the solver that is best for least squares.
 
     `AdaptiveMoments`, or `AdaSSP` where there is no noise to speak of, as that reads
-    the rows once and cuts none. With a penalty or in a set, `AdaSSP` where noise is
+    the rows once and clips none. With a penalty or in a set, `AdaSSP` where noise is
     little, and otherwise, or with very many features, `NoisyGD`.
     """
-    free = isinstance(problem.regularizer, Free)
-    limit = QUIET_MOMENTS if isinstance(problem.regularizer, L2Ball) else STILL_MOMENTS
-    if _exact_moments(problem, budget, SILENT_MOMENTS if free else limit):
+    unconstrained = isinstance(problem.regularizer, Free)
+    limit = (
+        LOW_NOISE_MOMENTS
+        if isinstance(problem.regularizer, L2Ball)
+        else LITTLE_NOISE_MOMENTS
+    )
+    if _exact_moments(
+        problem, budget, NEGLIGIBLE_NOISE_MOMENTS if unconstrained else limit
+    ):
         return AdaSSP(noise=noise)
-    if free and problem.n_features <= MOST_VIEWED:
+    if unconstrained and problem.n_features <= MOST_VIEWED:
         return AdaptiveMoments(noise=noise)
     return NoisyGD(noise=noise, clip=_clip(problem))
 
@@ -204,7 +210,7 @@ def _exact_moments(problem: Problem, budget: Budget, limit: float) -> bool:
 
 
 def _clip(problem: Problem) -> float | None:
-    """Return where to cut slopes that the loss itself does not bound."""
+    """Return where to clip derivatives that the loss itself does not bound."""
     if isfinite(problem.loss.max_derivative(inf, problem.bounds.y_range)):
         return None
     return SQUARED_CLIP * max(abs(bound) for bound in problem.bounds.y_range)

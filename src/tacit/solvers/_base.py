@@ -1,4 +1,4 @@
-"""What a solver is asked, and what it promises."""
+"""The problem, the plan and the base class of solvers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Problem:
     regularizer
         Any other convex penalty, or the set the weights must be in.
     constant
-        Value of the last feature where it is the same in every row, or None. It tells
+        Value of the last feature where it is the same in every row, or None. It gives
         noisy second moments the mean of the other features; no plan depends on it.
     guessed_rows
         Whether there may be more rows than ``n_rows``, although neighbors replace one.
@@ -89,12 +89,12 @@ class Problem:
             )
 
     def _fit_box(self, box: Box) -> None:
-        """Give the box the size that its radius, and so the bound on slopes, needs."""
+        """Set the size of the box, which its radius and the derivative bound need."""
         if box.size is None:
             object.__setattr__(self, "regularizer", replace(box, size=self.size))
         elif box.size != self.size:
             raise PlanError(
-                f"{box!r} is not for {self.size} weights; give size={self.size}."
+                f"{box!r} does not fit {self.size} weights; give size={self.size}."
             )
 
     @property
@@ -109,10 +109,10 @@ class Problem:
 
     @property
     def max_derivative(self) -> float:
-        """Largest norm of a row's slope, at any weights that are allowed."""
+        """Largest norm of a row's derivative, at any weights that are allowed."""
         if self.bounds.norm != "l2":
             return self.loss.max_derivative(inf, self.bounds.y_range)
-        # outside the set the loss may go on in a straight line: nothing changes inside
+        # outside the set the loss may continue linearly: nothing changes inside
         reach = self.bounds.x_norm * self.regularizer.radius
         return self.loss.max_derivative(reach, self.bounds.y_range)
 
@@ -148,7 +148,7 @@ class Problem:
         return neighbors.rows_changed * self.lipschitz
 
     def check_penalty(self, solver: str, instead: str, *sets: type) -> None:
-        """Refuse any penalty but the ridge, and any set but those given."""
+        """Reject any penalty but the ridge, and any set but those given."""
         if not isinstance(self.regularizer, (Free, *sets)):
             taken = " and ".join(("a ridge", *(f"{kind.__name__}()" for kind in sets)))
             raise PlanError(
@@ -157,7 +157,7 @@ class Problem:
             )
 
     def require_l2_rows(self, solver: str) -> None:
-        """Refuse rows that are bounded entry by entry."""
+        """Reject rows that are bounded entry by entry."""
         if self.bounds.norm != "l2":
             raise PlanError(
                 f"{solver} needs rows bounded in norm='l2', bound_norm='l2' of an "
@@ -165,21 +165,20 @@ class Problem:
             )
 
     def require_smooth(self, solver: str, instead: str = "HuberizedHinge()") -> None:
-        """Refuse losses without a bound on their curvature."""
+        """Reject losses without a bound on their curvature."""
         if not isfinite(self.loss.max_curvature()):
             raise PlanError(
-                f"{solver} needs a smooth loss, which {self.loss!r} is not; use "
+                f"{solver} needs a smooth loss, got {self.loss!r}; use "
                 f"{instead}, or another loss that is smooth."
             )
 
     def require_bounded_derivative(
         self, solver: str, derivative: float, instead: str
     ) -> None:
-        """Refuse a bound on slopes that is none."""
+        """Reject a loss whose derivative is unbounded."""
         if not isfinite(derivative):
             raise PlanError(
-                f"{solver} needs a bounded slope, which {self.loss!r} has not; "
-                f"{instead}."
+                f"{solver} needs a bounded derivative, got {self.loss!r}; {instead}."
             )
 
     @property
@@ -192,7 +191,7 @@ class Plan(Protocol):
     """Noise levels and step counts, fixed without data.
 
     ``assumptions`` are what the guarantee rests on besides the bounds, and what it
-    makes of the number of rows, in words for the report.
+    makes of the number of rows, as strings for the report.
     """
 
     @property
@@ -202,7 +201,7 @@ class Plan(Protocol):
 
 
 def require_delta(budget: Budget, solver: str, instead: str) -> None:
-    """Refuse a budget without delta, naming the solvers that need none."""
+    """Reject a budget without delta, and name solvers that need no delta."""
     if budget.delta == 0:
         raise PlanError(f"{solver} needs delta > 0; give a delta, or use {instead}.")
 
@@ -218,8 +217,8 @@ def plan_assumptions(
     rows = f"planned for {problem.n_rows} rows; another number costs accuracy only"
     most = problem.most_rows
     shown = most if most > MOST_ROWS else f"2^{MOST_ROWS.bit_length() - 1}"
-    few = (f"there are at most {shown} rows",) if rounded else ()
-    return (rows, *few, *noise_assumptions(noise))
+    row_limit = (f"there are at most {shown} rows",) if rounded else ()
+    return (rows, *row_limit, *noise_assumptions(noise))
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,11 +228,11 @@ class WeightNoise:
     Parameters
     ----------
     std
-        Standard deviation of each weight, of the shape of the weights.
+        Standard standard deviation of each weight, of the shape of the weights.
     how
         Where the number comes from, and how good it is.
     law
-        Law of each weight: ``"gaussian"``, ``"laplace"`` or ``"gamma"``.
+        Distribution of each weight: ``"gaussian"``, ``"laplace"`` or ``"gamma"``.
     response
         Released matrix whose inverse turns a pull on the gradient into a move of the
         weights, where the solver has one.
@@ -311,7 +310,7 @@ class Solver(Generic[P]):
     has_risk_formula: ClassVar[bool] = False
 
     def plan(self, problem: Problem, budget: Budget) -> P:
-        """Return noise levels and steps, from public facts alone."""
+        """Return noise levels and steps, from public facts only."""
         raise NotImplementedError
 
     def run(self, plan: P, rows: Rows, rng: Generator) -> Result:

@@ -28,16 +28,16 @@ MOST_PER_UNIT = 1e100
 
 @dataclass(frozen=True, eq=False)
 class Updates:
-    """Public numbers by which slopes become sums, and sums become updates.
+    """Public numbers by which derivatives become sums, and sums become updates.
 
     Parameters
     ----------
     per_unit
-        Whole numbers that a slope of one on each feature counts, ``units / C_j``.
+        Integers that a derivative of one on each feature counts, ``units / C_j``.
     back
-        What a whole number of each sum stands for, ``C_j / units``.
+        What an integer of each sum stands for, ``C_j / units``.
     limit
-        Most whole numbers that a row adds, ``units``.
+        Most integers that a row adds, ``units``.
     step
         Length of the step of each coordinate, for a gradient in sum units.
     l1, l2, low, high
@@ -62,7 +62,7 @@ class Updates:
         parts: tuple[Floats, Floats, Floats, Floats],
         x_norm: float,
     ) -> Updates:
-        """Return the numbers for parts of a row cut at ``clips``, ``C_j``.
+        """Return the numbers for parts of a row clipped at ``clips``, ``C_j``.
 
         ``parts`` are ``l1, l2, low, high`` and ``x_norm`` bounds the entries of a row:
         weights are kept where no margin can overflow.
@@ -82,12 +82,12 @@ class Updates:
         )
 
     def table(self, w: Floats, order: Integers) -> tuple[Floats, Integers]:
-        """Return a line for each weight that a walk visits, and the line of each visit.
+        """Return a line for each weight that a pass visits, and the line of each visit.
 
         A line is the weight and the numbers of its update, in the order of the kernels.
         """
         visited, seats = np.arange(len(w)), order
-        if len(order) < len(w):  # a short walk does not look at every weight
+        if len(order) < len(w):  # a short pass does not look at every weight
             visited, seats = np.unique(order, return_inverse=True)
         table = np.empty((len(visited), 8))
         columns = (np.asarray(w, dtype=np.float64), self.per_unit, self.back)
@@ -107,7 +107,7 @@ class Updates:
 
 
 def check_loss(loss: Loss, solver: str) -> None:
-    """Refuse a loss that the kernels do not know."""
+    """Reject a loss that the kernels do not know."""
     if not isinstance(loss, (Squared, Huber, Logistic, HuberizedHinge)):
         raise PlanError(
             f"{solver} is for Squared(), Huber(), Logistic() and HuberizedHinge(), got "
@@ -134,7 +134,7 @@ class Columns:
 
     The state of a row is its residual ``z - y`` for losses of the residual. For losses
     of labels -1 and 1 it is the signed margin ``y z``, and columns are stored times the
-    label. The slope is then a function of the state alone.
+    label. The derivative is then a function of the state only.
 
     Parameters
     ----------
@@ -145,8 +145,8 @@ class Columns:
 
     Notes
     -----
-    **Bound.** A row's part of a coordinate sum is a whole number between ``-limit`` and
-    ``limit`` that depends on the row and on the weights alone, bit for bit. Sums are
+    **Bound.** A row's part of a coordinate sum is an integer between ``-limit`` and
+    ``limit`` that depends on the row and the weights only, bit for bit. Sums are
     exact, modulo 2^64. Removing a row moves a sum by at most ``limit`` and replacing
     one by at most ``2 * limit``.
     """
@@ -164,7 +164,7 @@ class Columns:
         self._sum_of: Any = kernels.sum_sparse if self.is_sparse else kernels.sum_dense
         if self.is_sparse:
             columns = sparse.csc_array(X, dtype=np.float64, copy=True)
-            # an entry stored in two pieces would be cut piece by piece
+            # an entry stored in two pieces would be clipped piece by piece
             columns.sum_duplicates()
             if not residual:
                 columns.data *= signs[columns.indices]
@@ -186,7 +186,7 @@ class Columns:
         add(*self._private_columns, np.asarray(w, dtype=np.float64), t)
         return t
 
-    def walk(
+    def update_all(
         self,
         w: Floats,
         t: Floats,
@@ -205,12 +205,12 @@ class Columns:
 
         given = released if noise is None else noise
         if given is None or (noise is not None and released is not None):
-            raise ValueError("walk needs one of noise and released.")
+            raise ValueError("Give exactly one of noise and released.")
         order = np.asarray(order, dtype=np.int64)
         table, seats = updates.table(w, order)
         out, sums = np.empty((2, len(order)), dtype=np.int64)
-        walk: Any = kernels.pass_sparse if self.is_sparse else kernels.pass_dense
-        walk(
+        kernel: Any = kernels.pass_sparse if self.is_sparse else kernels.pass_dense
+        kernel(
             *self._private_columns,
             table,
             t,
@@ -228,17 +228,17 @@ class Columns:
     def exact_pass(
         self, w: Floats, t: Floats, order: Integers, updates: Updates
     ) -> Floats:
-        """Return the weights after plain updates: nothing cut, rounded or noisy."""
+        """Return the weights after updates without clipping, rounding or noise."""
         from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
 
         new = np.array(w, dtype=np.float64)
-        walk: Any = kernels.exact_sparse if self.is_sparse else kernels.exact_dense
+        kernel: Any = kernels.exact_sparse if self.is_sparse else kernels.exact_dense
         order = np.asarray(order, dtype=np.int64)
-        walk(*self._private_columns, new, t, order, *updates.proximal, *self._kind)
+        kernel(*self._private_columns, new, t, order, *updates.proximal, *self._kind)
         return new
 
     def derivatives(self, t: Floats) -> Floats:
-        """Return the slopes of all rows."""
+        """Return the derivatives of all rows."""
         from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
 
         out = np.empty_like(t)
@@ -248,7 +248,7 @@ class Columns:
     def sums(
         self, t: Floats, updates: Updates, derivatives: Floats | None = None
     ) -> Integers:
-        """Return all coordinate sums, at given slopes if there are any."""
+        """Return all coordinate sums, at given derivatives if there are any."""
         from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
 
         derivatives = self.derivatives(t) if derivatives is None else derivatives
@@ -258,13 +258,13 @@ class Columns:
         return out
 
     def sum_of(self, j: int, t: Floats, updates: Updates) -> Integers:
-        """Return one coordinate sum, as an array of one: what a walk would find."""
+        """Return one coordinate sum, as an array of one: what a pass would find."""
         one = self._sum_of
         scale, limit = updates.per_unit[j], updates.limit
         return np.array([one(*self._private_columns, j, t, scale, limit, *self._kind)])
 
     def square_sums(self, x_norm: float, units: int) -> Integers:
-        """Return sums of ``(x_ij / x_norm)^2 * units``, in whole numbers."""
+        """Return sums of ``(x_ij / x_norm)^2 * units``, in integers."""
         from tacit.solvers import _greedy_kernels as kernels  # noqa: PLC0415
 
         A = self._private_A
@@ -297,7 +297,7 @@ def weight_after(
 
 
 def _arrays(X: Any) -> tuple[Any, Any, Floats]:
-    """Return the arrays of a matrix; places without a sign are quicker to look up."""
+    """Return the arrays of a matrix; unsigned indices are faster to look up."""
     unsigned = np.uint32 if X.indices.dtype == np.int32 else np.uint64
     return X.indptr, X.indices.view(unsigned), X.data
 
@@ -309,18 +309,18 @@ def weights_after(
     updates: Updates,
     average: bool = False,
 ) -> Floats:
-    """Return the weights that a walk ends at, from what it released.
+    """Return the weights that a pass ends at, from what it released.
 
     Parameters
     ----------
     w
-        Weights before the walk.
+        Weights before the pass.
     order
-        Coordinates in the order of the walk.
+        Coordinates in the order of the pass.
     released
         What was released at each update.
     updates
-        The numbers of the walk.
+        The numbers of the pass.
     average
         Whether to return the mean of the weights after each update instead.
     """

@@ -1,7 +1,7 @@
-"""Loops over the columns of private rows, in whole numbers.
+"""Loops over the columns of private rows, in integers.
 
 A row's part of a coordinate sum is computed entry by entry from its own numbers and
-rounded to a whole number; sums are of integers. No operation may be reordered, so a row
+rounded to an integer; sums are of integers. No operation may be reordered, so a row
 has the same part wherever it lies and whatever other rows there are.
 """
 
@@ -18,14 +18,14 @@ Integers = NDArray[np.int64]
 Positions = NDArray[Any]
 
 SQUARED, HUBER, LOGISTIC, HINGE = 0, 1, 2, 3
-# places in a line of the table of a walk, which fills one line of a cache
+# columns of the table of a pass, whose rows fill one cache line
 W, PER_UNIT, BACK, STEP, L1, L2, LOW, HIGH = range(8)
 
-# A float below 2^51 plus this one is rounded to a whole number, which is then the
+# A float below 2^51 plus this one is rounded to an integer, which is then the
 # difference of their bits: a conversion that vectorizes on every processor
 MAGIC = 1.5 * 2.0**52
 MAGIC_BITS = int(np.array(MAGIC).view(np.int64))
-# log(2) in two pieces: products of the first with whole numbers are exact
+# log(2) in two pieces: products of the first with integers are exact
 PER_LOG2 = 1.0 / log(2.0)
 LOG2_HIGH = float.fromhex("0x1.62e42fefa0000p-1")
 LOG2_LOW = float.fromhex("0x1.cf79abc9e3b3ap-40")
@@ -55,10 +55,10 @@ _from_bits: Any = intrinsic(_as_float)
 
 
 @njit(cache=True)
-def cut(v: float, low: float, high: float) -> float:
+def clip(v: float, low: float, high: float) -> float:
     """Return ``v`` within its ends, by choices that vectorize.
 
-    What is no number becomes an end too, so that no row adds more than its units.
+    What is NaN becomes an end too, so that no row adds more than its units.
     """
     v = v if v > low else low
     return v if v < high else high
@@ -83,23 +83,23 @@ def exponential(t: float) -> float:
 
 @njit(cache=True)
 def _huber(shape: float, t: float) -> float:
-    return cut(t, -shape, shape)
+    return clip(t, -shape, shape)
 
 
 # numpy's model of errors: a check for a divisor of zero is a branch
 @njit(cache=True, error_model="numpy")
 def _logistic(shape: float, t: float) -> float:
-    return -1.0 / (1.0 + exponential(cut(t, max(shape, -700.0), 700.0)))
+    return -1.0 / (1.0 + exponential(clip(t, max(shape, -700.0), 700.0)))
 
 
 @njit(cache=True, error_model="numpy")
 def _hinge(shape: float, t: float) -> float:
-    return cut((t - 1.0 - shape) / (2.0 * shape), -1.0, 0.0)
+    return clip((t - 1.0 - shape) / (2.0 * shape), -1.0, 0.0)
 
 
 @njit(cache=True)
 def derivative_of(kind: int, shape: float, t: float) -> float:
-    """Return the slope of the loss in the state of a row.
+    """Return the derivative of the loss in the state of a row.
 
     ``shape`` is the threshold of Huber's loss, the knee of the logistic loss or the
     half-width of the hinge.
@@ -115,10 +115,10 @@ def derivative_of(kind: int, shape: float, t: float) -> float:
 
 @njit(cache=True)
 def part(derivative: float, x: float, per_unit: float, limit: float) -> int:
-    """Return a row's part of a coordinate sum, a whole number."""
-    # [coordinate:part] cut first, so that no row adds more than its units
+    """Return a row's part of a coordinate sum, an integer."""
+    # [coordinate:part] clipped first, so that no row adds more than its units
     whole: int = (
-        _bits(cut(derivative * x * per_unit, -limit, limit) + MAGIC) - MAGIC_BITS
+        _bits(clip(derivative * x * per_unit, -limit, limit) + MAGIC) - MAGIC_BITS
     )
     return whole
 
@@ -133,7 +133,7 @@ def moved_weight(
     low: float,
     high: float,
 ) -> float:
-    """Return a weight after one proximal step down a slope of ``change``."""
+    """Return a weight after one proximal step down a derivative of ``change``."""
     u = w - step * change
     shrink = step * l1
     if u > shrink:
@@ -314,7 +314,7 @@ def pass_sparse(
     """Update weights one by one, visiting only the rows that have the feature."""
     for k in range(len(order)):
         j, line = order[k], table[seats[k]]
-        # slices, as their places need no check for counting from the end
+        # slices, as their indices need no check for negative values
         rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
         scale, total = line[PER_UNIT], 0
         for a in range(len(rows)):
@@ -340,7 +340,7 @@ def follow_weights(
     high: Floats,
     average: bool,
 ) -> None:
-    """Make the same updates to ``w`` from what was released alone, or average them."""
+    """Make the same updates to ``w`` from released sums only, or average them."""
     n = len(order)
     total = np.zeros(len(w))
     since = np.zeros(len(w), np.int64)

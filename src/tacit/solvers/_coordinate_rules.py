@@ -35,10 +35,10 @@ Array = NDArray[np.float64]
 
 SMOOTHNESS = ("auto", "private", "public")
 # Deviations of noise added to a noisy mean square, and the least it may be then: a
-# column is taken for half as steep as it is only by noise of six deviations
+# column is taken for half as steep as it is only by noise of six standard deviations
 ADDED, LEAST = 2.0, 4.0
 # Noise on the mean of squares between 0 and 1 up to which they are worth its price
-QUIET_SQUARES = 0.1
+LOW_NOISE_SQUARES = 0.1
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class MeanSquares:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The one event of the release, or none."""
+        """The event of the release, if any."""
         return () if self.multiplier is None else (GaussianNoise(self.multiplier),)
 
     @property
@@ -129,9 +129,9 @@ class MeanSquares:
         return np.clip(noisy + ADDED * off, LEAST * off, most)
 
 
-def check_smoothness(smoothness: object, share: float) -> tuple[float, ...] | str:
+def check_smoothness(smoothness: object, portion: float) -> tuple[float, ...] | str:
     """Return the choice as it is kept: a name, or public root mean squares."""
-    fraction(smoothness_share=share, closed=False)
+    fraction(smoothness_share=portion, closed=False)
     if isinstance(smoothness, str):
         one_of(SMOOTHNESS, smoothness=smoothness)
         return smoothness
@@ -159,7 +159,7 @@ def _positive_numbers(
 
 def mean_squares(
     smoothness: tuple[float, ...] | str,
-    share: float,
+    portion: float,
     problem: Problem,
     budget: Budget,
     noise: str = "grid",
@@ -174,7 +174,7 @@ def mean_squares(
         Part of the squared Gaussian parameter that the private ones are worth.
     problem
         The problem. Its constant feature is public, but for the number of rows: where
-        that is private, the squares of the constant tell it as those of others do.
+        that is private, the squares of the constant reveal it as those of others do.
     budget
         What may be spent, by which ``"auto"`` chooses.
     noise
@@ -185,21 +185,22 @@ def mean_squares(
     MeanSquares
         Without a multiplier: `MeanSquares.with_noise` adds it.
     """
-    n_free = problem.n_columns
+    n_columns = problem.n_columns
     last = () if problem.constant is None else (max(problem.constant**2, 1e-200),)
     if isinstance(smoothness, tuple):
-        if len(smoothness) not in (n_free, problem.n_features):
+        if len(smoothness) not in (n_columns, problem.n_features):
             raise PlanError(
-                f"smoothness has {len(smoothness)} numbers for {n_free} columns; give "
-                "one root mean square a column."
+                f"smoothness has {len(smoothness)} numbers for {n_columns} columns; "
+                "give one root mean square a column."
             )
-        known = tuple(root**2 for root in smoothness[:n_free])
+        known = tuple(root**2 for root in smoothness[:n_columns])
     elif smoothness == "private" or (
-        smoothness == "auto" and _relative_noise(problem, budget, share) < QUIET_SQUARES
+        smoothness == "auto"
+        and _relative_noise(problem, budget, portion) < LOW_NOISE_SQUARES
     ):
         known = ()
     else:
-        known = (problem.bounds.x_norm**2,) * n_free
+        known = (problem.bounds.x_norm**2,) * n_columns
     counted = budget.neighbors is Neighbors.REPLACE_ONE
     if counted or known:
         known += last
@@ -213,14 +214,14 @@ def mean_squares(
     )
 
 
-def _relative_noise(problem: Problem, budget: Budget, share: float) -> float:
+def _relative_noise(problem: Problem, budget: Budget, portion: float) -> float:
     """Return the noise of a mean square, in units of the squared bound."""
     once = calibrate(GaussianNoise, budget, rtol=1e-3)
-    return once * sqrt(problem.n_features / share) / problem.n_rows
+    return once * sqrt(problem.n_features / portion) / problem.n_rows
 
 
 def reject_coordinate_penalty(problem: Problem, solver: str) -> None:
-    """Refuse problems that cannot be walked along coordinates in whole numbers."""
+    """Reject problems that integer coordinate updates do not support."""
     # the outputs first, since the other remedies would not help there
     if problem.loss.n_outputs > 1:
         raise PlanError(
@@ -250,21 +251,22 @@ def reject_coordinate_penalty(problem: Problem, solver: str) -> None:
     coordinate_parts(problem.regularizer, problem.ridge, problem.size)
 
 
-# Duration of the descent in passes of full steps, times the share of noise
+# Duration of the descent in passes of full steps, times the fraction of noise
 RESIDUAL_DURATION, LABEL_DURATION = 3.0, 1.2
 MOST_PASSES = 100
 # Updates that a report of the privacy spent can be read back with
 MOST_UPDATES = 10**6
-# Slopes are cut at this part of a typical one, divided by the root of the share: with
-# the duration, noise then moves predictions by about as much whatever the budget is
+# Derivatives are clipped at this part of a typical one, divided by the root of the
+# share: with the duration, noise then moves predictions by about as much whatever the
+# budget is
 RESIDUAL_CLIP, LABEL_CLIP = 0.03, 0.4
 # but at no less than this part, below which weights would hardly move,
 LEAST_RESIDUAL_CLIP, LEAST_LABEL_CLIP = 0.05, 1.0
-# nor at more, where next to nothing is cut
+# nor at more, where next to nothing is clipped
 MOST_CLIP = 4.0
-# Slopes of the intercept are cut at no less than this part of the largest target, and
-# those of labels not at all: a rare label has large slopes, and cutting them alone
-# would make it look rarer still
+# Derivatives of the intercept are clipped at no less than this part of the largest
+# target, and those of labels not at all: a rare label has large derivatives, and
+# clipping them only would make it look rarer still
 INTERCEPT_CLIP = 0.25
 
 
@@ -280,20 +282,20 @@ class CoordinateRule:
 def coordinate_rule(problem: Problem, budget: Budget) -> CoordinateRule:
     """Return the settings at which noise and distance from the minimum balance.
 
-    With a share s of noise, t passes of full steps with slopes cut at c move
-    predictions by noise of about ``s c sqrt(t)``. Both the passes and the clip fall
-    as s grows, so that this is the same for all budgets.
+    With a fraction s of noise, t passes of full steps with derivatives clipped at c
+    move predictions by noise of about ``s c sqrt(t)``. Both the passes and the clip
+    fall as s grows, so that this is the same for all budgets.
     """
-    share = noise_fraction(problem, budget)
+    portion = noise_fraction(problem, budget)
     wanted = RESIDUAL_DURATION if has_residuals(problem.loss) else LABEL_DURATION
-    duration = min(wanted / share, MOST_PASSES)
+    duration = min(wanted / portion, MOST_PASSES)
     n_passes = max(1, min(ceil(duration), MOST_UPDATES // problem.n_features))
     step = min(1.0, duration / n_passes)
-    return CoordinateRule(n_passes, step, _clip(problem, share))
+    return CoordinateRule(n_passes, step, _clip(problem, portion))
 
 
 def column_clips(problem: Problem, clip: float, squares: Array) -> Array:
-    """Return where the slope of a row times its entry is cut, for each column."""
+    """Return the clip of a row's derivative times its entry, for each column."""
     clips = clip * np.sqrt(squares)
     if problem.constant is not None:
         bound = problem.loss.max_derivative(inf, problem.bounds.y_range)
@@ -304,7 +306,7 @@ def column_clips(problem: Problem, clip: float, squares: Array) -> Array:
 
 
 def noise_fraction(problem: Problem, budget: Budget) -> float:
-    """Return the noise of a prediction after one pass, of slopes cut at a typical one.
+    """Return the noise of a prediction after one pass, with typical clips.
 
     In units of a margin of one, or of the largest target.
     """
@@ -316,19 +318,19 @@ def noise_fraction(problem: Problem, budget: Budget) -> float:
 
 
 def _typical(problem: Problem) -> float:
-    """Return the slope that rows have at zero weights, or could have."""
+    """Return the derivative that rows have at zero weights, or could have."""
     if has_residuals(problem.loss):
         return problem.largest_target
     derivative = problem.loss.derivative(np.ones(1), np.zeros((1, 1)))
     return abs(float(derivative[0, 0]))
 
 
-def _clip(problem: Problem, share: float) -> float:
+def _clip(problem: Problem, portion: float) -> float:
     residuals = has_residuals(problem.loss)
-    part = (RESIDUAL_CLIP if residuals else LABEL_CLIP) / sqrt(share)
+    part = (RESIDUAL_CLIP if residuals else LABEL_CLIP) / sqrt(portion)
     least = LEAST_RESIDUAL_CLIP if residuals else LEAST_LABEL_CLIP
     typical = _typical(problem)
     clip = typical * min(max(part, least), MOST_CLIP)
-    # no slope is above the bound, and few entries are far above the mean square
+    # no derivative is above the bound, and few entries are far above the mean square
     bound = problem.loss.max_derivative(inf, problem.bounds.y_range)
     return min(clip, MOST_CLIP * bound) if isfinite(bound) else clip

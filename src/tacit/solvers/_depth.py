@@ -23,8 +23,8 @@ __all__ = [
 
 Integers = NDArray[np.int64]
 
-# In planning, models are normal, and one standard deviation of theirs is this share of
-# the half-width of the public box
+# In planning, models are normal, and one standard deviation of theirs is this fraction
+# of the half-width of the public box
 SPREAD = 1 / 64
 # In planning, the probability of a point outside all models
 OUTSIDE = 1e-3
@@ -75,9 +75,9 @@ def distance_to_unsafe(
     level
         Least depth of the points that are drawn from.
     failure
-        Share of the total that makes models safe.
+        Fraction of the total that makes models safe.
     """
-    share = Fraction(failure)
+    allowed = Fraction(failure)
 
     def safe(changed: int) -> bool:
         # [tukey:safe] whatever that many models are changed to, outside is no larger
@@ -85,8 +85,8 @@ def distance_to_unsafe(
         outside = volumes[max(0, level - 1 - changed)]
         kept = volumes[level + changed :]
         total = sum(a * v for a, v in zip(steps, kept, strict=False))
-        weight = steps[0] * outside * share.denominator
-        return weight <= share.numerator * total
+        weight = steps[0] * outside * allowed.denominator
+        return weight <= allowed.numerator * total
 
     # [tukey:distance] one less than the changes that can make the models unsafe
     return max(0, least_that(lambda k: not safe(k), len(volumes)) - 1)

@@ -20,7 +20,7 @@ __all__ = ["GreedyDescent", "KeptSums", "Visit"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Share of all rows beyond which a new sum of everything is quicker than exchanges
+# Fraction of all rows beyond which a new sum of everything is quicker than exchanges
 RECOMPUTE = 0.25
 
 
@@ -34,18 +34,18 @@ class KeptSums:
     states
         States of all rows, which moves change in place.
     updates
-        Public numbers by which slopes become sums.
+        Public numbers by which derivatives become sums.
     watched
         Coordinates whose sums are looked at.
     staleness
-        How far the slope that a row has in all sums may be from its true one.
+        How far the derivative that a row has in all sums may be from its true one.
 
     Notes
     -----
-    **Bound.** A row has a slope that follows from its own entries, its target and the
-    moves alone, whatever other rows there are, and its parts are those of
-    `Columns.sums` at this slope, bit for bit: neighbors move a sum as far as they do
-    there. With a staleness of zero all slopes are the true ones.
+    **Bound.** A row has a derivative that follows from its own entries, its target and
+    the moves only, whatever other rows there are, and its parts are those of
+    `Columns.sums` at this derivative, bit for bit: neighbors move a sum as far as they
+    do there. With a staleness of zero all derivatives are the true ones.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class KeptSums:
         self._private_states = states
         self._private_derivatives = columns.derivatives(states)
         self._private_sums = columns.sums(states, updates, self._private_derivatives)
-        # parts that are cut at low slopes last: most moves change none of them
+        # parts that are clipped at low derivatives last: most moves change none of them
         rows = columns.by_row(np.argsort(updates.per_unit, kind="stable"))
         self._private_rows = rows
         n = columns.n_rows
@@ -79,7 +79,7 @@ class KeptSums:
         self._watched = watched.astype(np.int32)
         self._private_seen = self._private_sums.copy()
         self._private_changed = np.empty(len(watched), dtype=np.int32)
-        # rows to be renewed, and the slopes that they have in the sums
+        # rows to be renewed, and the derivatives that they have in the sums
         self._private_listed = np.zeros(n, dtype=np.bool_)
         self._private_old_rows = np.empty(n, dtype=np.int32)
         self._private_old_derivatives = np.empty(n)
@@ -140,9 +140,9 @@ class Visit(NamedTuple):
     coordinate
         Which weight was moved.
     gradient
-        Its partial derivative with noise, of the sum over rows, slopes cut.
+        Its partial derivative with noise, of the sum over rows, clipped derivatives.
     std
-        Standard deviation of that noise.
+        Standard standard deviation of that noise.
     """
 
     coordinate: int
@@ -207,7 +207,7 @@ class GreedyDescent:
         self._sampler = WeightedSampler(
             selector.epsilon,
             selector.sensitivity,
-            # what is beyond is cut, which moves no score further
+            # what is beyond is clipped, which moves no score further
             4.0 * most_rows * self.updater.units,
             self._scores(self.candidates),
         )

@@ -59,7 +59,7 @@ def shift_sparse(
 
 @njit(cache=True)
 def derivatives_of(t: Floats, kind: int, shape: float, out: Floats) -> None:
-    """Put the slopes of all rows into ``out``."""
+    """Put the derivatives of all rows into ``out``."""
     if kind == SQUARED:
         out[:] = t
     elif kind == LOGISTIC:
@@ -136,7 +136,7 @@ def sum_sparse(
 
 @njit(cache=True)
 def squares(values: Floats, per_bound: float, limit: float) -> int:
-    """Return the sum of squares in whole numbers, each from 0 to ``limit``."""
+    """Return the sum of squares in integers, each from 0 to ``limit``."""
     total = 0
     for i in range(len(values)):
         x = min(max(values[i] * per_bound, -1.0), 1.0)
@@ -155,7 +155,7 @@ def clip_derivatives(
     rest: Floats,
     full: Floats,
 ) -> None:
-    """Put into ``rest`` from which slope on this part of a row and all after are cut.
+    """Fill ``rest`` with the derivatives at which this and all later parts are clipped.
 
     ``full`` has the same for whole rows.
     """
@@ -163,8 +163,8 @@ def clip_derivatives(
         least = 0.0
         for b in range(row_indptr[i + 1] - 1, row_indptr[i] - 1, -1):
             x = abs(row_data[b])
-            if x > 0.0:  # zeros have no part at any slope
-                # with a margin for round-off of the slope times the entry
+            if x > 0.0:  # zeros have no part at any derivative
+                # with a margin for round-off of the derivative times the entry
                 reached = limit / (x * per_unit[row_indices[b]]) * (1.0 + 1e-14)
                 least = max(least, reached)
             rest[b] = least
@@ -189,22 +189,23 @@ def stale_rows(
     old: Floats,
     count: int,
 ) -> int:
-    """Move the states along a column; renew slopes that are off by too much.
+    """Move the states along a column; renew derivatives that are off by too much.
 
     Adds rows that may have other parts than before to a list, ``count`` of which are
-    there already, with the slopes that they had; returns how many there are then. A row
-    all of whose parts are cut before and after, with the same sign, is not added.
+    there already, with the derivatives that they had; returns how many there are then.
+    A row all of whose parts are clipped before and after, with the same sign, is not
+    added.
     """
     positions, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
     for a in range(len(positions)):
         i = positions[a]
         t[i] += delta * x[a]
         before, after = derivatives[i], derivative_of(kind, shape, t[i])
-        # [greedy:stale] by what the row itself and released numbers say alone
+        # [greedy:stale] from the row itself and released numbers only
         if abs(after - before) > staleness:
             derivatives[i] = after
-            cut = min(abs(before), abs(after)) >= full[i] and before * after > 0.0
-            if not (cut or listed[i]):
+            saturated = min(abs(before), abs(after)) >= full[i] and before * after > 0.0
+            if not (saturated or listed[i]):
                 rows[count], old[count], listed[i] = i, before, True
                 count += 1
     return count
@@ -229,7 +230,7 @@ def exchange(
         before, after = old[r], derivatives[i]
         least = min(abs(before), abs(after)) if before * after > 0.0 else 0.0
         low, high = row_indptr[i], row_indptr[i + 1]
-        # what is cut before and after stays, and so does all that comes behind
+        # what is clipped before and after stays, and so does all that comes behind
         end = low
         while end < high:
             middle = (end + high) // 2
@@ -241,7 +242,7 @@ def exchange(
         for b in range(len(positions)):
             c = positions[b]
             scale = per_unit[c]
-            # [greedy:exchange] whole numbers: what was put in comes out again
+            # [greedy:exchange] integers: what was put in comes out again
             sums[c] += part(after, x[b], scale, limit)
             sums[c] -= part(before, x[b], scale, limit)
 
@@ -322,22 +323,22 @@ def exact_sparse(
 
 
 STEEPEST, LONGEST, DEEPEST = 0, 1, 2
-# places in a line of the table, which fills one line of a cache
+# columns of the table, whose rows fill one cache line
 BACK, L1, L2, BEND, SCALE, RATIO, LOW, HIGH = range(8)
 
 
 @njit(cache=True)
 def whole(value: float, most: float) -> int:
-    """Return the nearest whole number within ``most``, which is one."""
+    """Return the nearest integer within ``most``, which is one."""
     return int(np.rint(min(max(value, -most), most)))
 
 
 @njit(cache=True)
 def steepest(total: int, v: int, pull: int, l1: int, low: float, high: float) -> float:
-    """Return the distance from the slope to where the weight would rest.
+    """Return the distance from the derivative to where the weight would rest.
 
     A weight at zero has its true distance below zero too, so that the best of many
-    coordinates that all rest is still told from the others.
+    coordinates that every rest still differs from the others.
     """
     derivative = total + pull
     # at an end, rounded as the weight is, only the way back counts
@@ -356,9 +357,11 @@ def landing(
 ) -> tuple[float, float]:
     """Return the minimizer of the quadratic bound, and that in the box."""
     step = v - total
-    free = (step - min(max(step, -l1), l1)) / (1.0 + ratio)
+    unconstrained = (step - min(max(step, -l1), l1)) / (1.0 + ratio)
     # the weight itself is inside, whatever rounding did to it
-    return free, min(max(free, min(low, float(v))), max(high, float(v)))
+    return unconstrained, min(
+        max(unconstrained, min(low, float(v))), max(high, float(v))
+    )
 
 
 @njit(cache=True)
@@ -374,16 +377,16 @@ def longest(
 def deepest(
     total: int, v: int, l1: int, ratio: float, low: float, high: float
 ) -> float:
-    """Return the root of twice the decrease that the quadratic bound promises.
+    """Return the root of twice the decrease that the quadratic bound guarantees.
 
     As a sum of terms that are not negative, so that nothing cancels: the squared step
     with its ridge, what the end of the box holds back, and the bend at zero.
     """
-    free, inside = landing(total, v, l1, ratio, low, high)
+    unconstrained, inside = landing(total, v, l1, ratio, low, high)
     length = abs(inside - v)
-    held = 2.0 * abs(free - inside)
+    excess = 2.0 * abs(unconstrained - inside)
     bend = l1 - np.sign(v) * min(max(v - total, -l1), l1)
-    twice = (1.0 + ratio) * length * (length + held)
+    twice = (1.0 + ratio) * length * (length + excess)
     twice += 2.0 * abs(v) * float(bend)
     return float(np.sqrt(twice))
 
@@ -400,9 +403,9 @@ def scores(
     top: float,
     out: Floats,
 ) -> None:
-    """Put the scores of the coordinates ``at`` into ``out``, none of them above top.
+    """Put the scores of the coordinates ``at`` into ``out``, each at most ``top``.
 
-    What the weight adds to a sum is rounded, and cut at ``most``.
+    What the weight adds to a sum is rounded, and clipped at ``most``.
     """
     for a in range(len(at)):
         j = at[a]

@@ -52,10 +52,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 RULES = ("gs-s", "gs-r", "gs-q")
-# Public offsets are cut at the parts of so many rows: with sums of 2^26 rows all whole
-# numbers here stay below 2^63
+# Public offsets are clipped at the parts of this many rows: with sums of 2^26 rows all
+# integers here stay below 2^63
 REACH = 2**25
-# and no score is above the parts of so many
+# and no score is above the parts of this many
 TOP = 2.0**30
 # Two computed scores are apart by at most this part of a row more than the exact ones
 MARGIN = 2.0**-16
@@ -64,7 +64,7 @@ LARGEST_RATIO = 2.0**60
 
 
 def check_rule(rule: str) -> None:
-    """Refuse an unknown rule."""
+    """Reject an unknown rule."""
     one_of(RULES, rule=rule)
 
 
@@ -77,9 +77,9 @@ class Scores:
     rule
         ``"gs-s"``, ``"gs-r"`` or ``"gs-q"``.
     units
-        Whole numbers that a row adds to a sum at most.
+        Integers that a row adds to a sum at most.
     back
-        What a whole number of each sum stands for, in units of the gradient.
+        What an integer of each sum stands for, in units of the gradient.
     smooth
         Smoothness of each coordinate.
     l1, l2, low, high
@@ -132,13 +132,13 @@ class Scores:
 
     @cached_property
     def table(self) -> Floats:
-        """A line of public numbers for each coordinate, in whole numbers of the sums.
+        """A line of public numbers for each coordinate, in integers of the sums.
 
-        What a whole number stands for, the penalties, that beside zero as it is
+        What an integer stands for, the penalties, that beside zero as it is
         rounded, smoothness, ridge over smoothness, and the ends of the weights.
         """
         most = float(REACH * self.units)
-        with np.errstate(over="ignore"):  # infinity is cut
+        with np.errstate(over="ignore"):  # infinity is clipped
             scale = np.clip(self.smooth / self.back, 1e-250, 1e250)
             columns = (
                 self.back,
@@ -153,15 +153,16 @@ class Scores:
         return np.column_stack(columns)
 
 
-# Slopes are cut here, in units of the largest target or of the bound on slopes
+# Derivatives are clipped here, in units of the largest target or of the bound on
+# derivatives
 RESIDUAL_CLIP, DERIVATIVE_CLIP = 0.35, 1.2
 # and here for choices, in units of the above
 NARROW = 0.1
-# Length of steps: mean squares are rather too large, and slopes are cut
+# Length of steps: mean squares are rather too large, and derivatives are clipped
 STEP = 2.0
-# How far from the truth choices may see slopes of sparse rows, in units of the bound on
-# slopes or of the clip of choices: at least, at most, and in units of the noise of a
-# choice in between
+# How far from the truth choices may see derivatives of sparse rows, in units of the
+# bound on derivatives or of the clip of choices: at least, at most, and in units of the
+# noise of a choice in between
 STALE, MOST_STALE, HIDDEN = 0.02, 0.2, 20.0
 # Part of all rows that makes a feature worth choosing
 WORTH = 0.2
@@ -171,8 +172,8 @@ MOST_STEPS = 12
 # Noise of predictions up to which clips stay, in units of the largest target or of a
 # margin
 LOUDEST_TARGET, LOUDEST_MARGIN = 0.175, 0.3
-# Updates of the intercept before the first choice: votes and slopes of an intercept
-# that is far off say little about features
+# Updates of the intercept before the first choice: votes and derivatives of an
+# intercept that is far off say little about features
 SETTLING = 4
 
 
@@ -192,7 +193,7 @@ class GreedyRule:
         return self.narrow * self.clip
 
     def staleness(self, noise: float, clip: float) -> float:
-        """Return how stale slopes may be, for this noise and this clip of choices."""
+        """Return the tolerated staleness of derivatives, for this noise and clip."""
         unit = self.bound if isfinite(self.bound) else clip
         return unit * min(max(STALE, HIDDEN * noise), MOST_STALE)
 
@@ -208,7 +209,8 @@ def greedy_rule(
     bound = problem.loss.max_derivative(inf, problem.bounds.y_range)
     largest = problem.largest_target
     usual = DERIVATIVE_CLIP * bound if isfinite(bound) else RESIDUAL_CLIP * largest
-    # slopes of a label keep their sign: votes would count labels, whatever is fitted
+    # derivatives of a label keep their sign: votes would count labels, whatever is
+    # fitted
     narrow, loudest = 1.0, LOUDEST_MARGIN
     if has_residuals(problem.loss):
         narrow, loudest = NARROW, LOUDEST_TARGET * largest
@@ -238,16 +240,21 @@ def seen_steps(problem: Problem, budget: Budget) -> int:
 
 
 def split_noise(
-    kind: str, noise: float, share: float, counts: tuple[int, int], rest: float
+    kind: str,
+    noise: float,
+    selection_fraction: float,
+    counts: tuple[int, int],
+    rest: float,
 ) -> tuple[float, float]:
     """Return the epsilon of a choice and the multiplier of an update.
 
-    ``noise`` is that of one Gaussian mechanism that all is cut from, or one over the
-    epsilon that all is cut from; ``rest`` is the part that choices and updates get,
-    ``share`` that of choices in it, and ``counts`` says how many there are of both.
+    ``noise`` is that of one Gaussian mechanism that all is clipped from, or one over
+    the epsilon that all is clipped from; ``rest`` is the part that choices and updates
+    get, ``share`` that of choices in it, and ``counts`` says how many there are of
+    both.
     """
     n_steps, n_updates = counts
-    choices, moves = share * rest, (1 - share) * rest
+    choices, moves = selection_fraction * rest, (1 - selection_fraction) * rest
     if kind == "gumbel":
         # [greedy:split] epsilon^2 / 8 of a choice against 1 / (2 multiplier^2)
         return 2 * sqrt(choices / n_steps) / noise, noise * sqrt(n_updates / moves)
@@ -321,7 +328,7 @@ class GreedyCoordinateDescentPlan(PlainNumbers):
 
     @property
     def std(self) -> float:
-        """Standard deviation of the noise of an update, in whole numbers."""
+        """Standard standard deviation of the noise of an update, in integers."""
         scale = self.updater.scale
         return scale if self.mechanism == "gumbel" else sqrt(2) * scale
 
@@ -401,7 +408,7 @@ class GreedyCoordinateDescentPlan(PlainNumbers):
         """Return what makes scores of sums.
 
         Penalties count by the clip of updates: sums of choices are all but votes where
-        their clip is smaller, and say little about how large a slope is.
+        their clip is smaller, and say little about how large a derivative is.
         """
         at = self.updates(squares, self.clip)
         smooth = self._smooth(squares)

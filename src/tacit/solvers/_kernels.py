@@ -24,7 +24,7 @@ SMALL = 1e-280
 
 @njit(cache=True)
 def _to_derivative(kind: int, shape: float, target: float, z: Floats) -> None:
-    """Turn the margins of one row into its slope, in place.
+    """Replace the margins of one row by its derivative, in place.
 
     ``shape`` is the knee of the logistic loss, the half-width of the hinge or the
     threshold of Huber's loss.

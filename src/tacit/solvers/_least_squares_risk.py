@@ -56,7 +56,7 @@ class RowGuess:
 
     Notes
     -----
-    The defaults were chosen on made-up regressions: normal rows with flat and with
+    The defaults were chosen on synthetic regressions: normal rows with flat and with
     falling spectra, with and without a constant feature.
     """
 
@@ -106,7 +106,7 @@ def expected_excess(
         Eigenvalues of the Hessian that is used in its place: the spectrum plus a ridge,
         or lifted.
     noise
-        Standard deviation of the linear term along the eigenvectors.
+        Standard standard deviation of the linear term along the eigenvectors.
 
     Notes
     -----
@@ -121,7 +121,7 @@ def expected_excess(
 
 
 def output_risk(spectrum: Array, std: float) -> float:
-    """Return what noise of this deviation on the weights themselves costs."""
+    """Return what noise of this standard deviation on the weights themselves costs."""
     return float(np.sum(spectrum) * std**2 / 2)
 
 
@@ -132,7 +132,7 @@ def least_risk_ridge(
 
     The least, as fewer rows than planned for would suffer from more. Ridges are tried
     in geometric progression, then between the neighbors of the best. Those that cannot
-    be planned with are passed over; if none can, the refusal of the last is raised.
+    be planned with are skipped; if every one is rejected, the last error is raised.
     """
     risks: dict[float, float] = {}
     rejection: PlanError | None = None
@@ -184,10 +184,10 @@ def rough_noise(tilted: Callable[[float], Event], budget: Budget) -> float:
 
 
 def ridge_range(problem: Problem, budget: Budget) -> tuple[float, float]:
-    """Return the ridges worth trying: privacy asks for the first, no one for the last.
+    """Return the ridges to try, from the least that privacy needs upwards.
 
     At the first the determinant of one row of rank one takes all of epsilon but the
-    share that noise needs.
+    fraction that noise needs.
     """
     smooth = problem.smoothness
     most = (1 - MIN_NOISE_FRACTION) * budget.epsilon

@@ -1,6 +1,6 @@
 """A certified minimum that is found whatever the rows are.
 
-An error after the charge would tell of the rows, so what is asked of the minimizer
+An error after the charge would leak information, so the tolerance of the minimizer
 must be within reach for all of them: the weights are kept in a public ball, and the
 tolerance is planned above the round-off of gradients inside it.
 """
@@ -87,7 +87,7 @@ def gradient_tolerance(
 
     ``noise`` is in units of the gradient: the sensitivity, or what noise hides it if
     that is less. Where the number of rows is private or a guess, the tolerance is one
-    that any number of them can reach, and the plan depends on the guess alone.
+    that any number of them can reach, and the plan depends on the guess only.
     ``tilt_norm`` is hardly ever passed by the norm of the tilt.
     """
     if not problem.loss.max_curvature() <= SHARPEST * (1 + 1e-9):
@@ -112,8 +112,10 @@ def gradient_tolerance(
         products=min(problem.n_features, max(1024, MOST_ENTRIES // n_rows)),
     )
     curved = 3 * ridge + 2 * n_rows * problem.smoothness
-    free = isinstance(problem.regularizer, Free)
-    roundoff += (BALL_UNITS if free else PROXIMAL_UNITS) * UNIT * w_norm * curved
+    unconstrained = isinstance(problem.regularizer, Free)
+    roundoff += (
+        (BALL_UNITS if unconstrained else PROXIMAL_UNITS) * UNIT * w_norm * curved
+    )
     return max(1e-6 * noise, 2 * roundoff)
 
 

@@ -56,7 +56,7 @@ class JointMoments:
         total = np.zeros((p + 1, p + 1))
         for part, targets in chunks(X, y):
             unit = part / self.x_norm
-            # targets beyond the public bound would break the promise
+            # targets beyond the public bound would break the guarantee
             target = np.clip(targets / self.y_max, -1.0, 1.0) / sqrt(2.0)
             total[:p, :p] += _gram(unit)
             total[:p, p] += unit.T @ target

@@ -1,4 +1,4 @@
-"""The laws that the noise of a perturbed minimum can have."""
+"""The distributions that the noise of a perturbed minimum can have."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class NoiseDistribution:
         return Laplace(multiplier, in_l1, self.noise)
 
     def scale(self, multiplier: float, sensitivity: float) -> float:
-        """Return the scale of the noise, or refuse what the grid cannot hold."""
+        """Return the scale of the noise, or reject what the grid cannot hold."""
         mechanism = self.mechanism(multiplier, sensitivity)
         if isinstance(mechanism, L2Laplace):
             return mechanism.scale()
@@ -80,7 +80,7 @@ class NoiseDistribution:
         if self.law == "gaussian":
             return TiltedMinimum(offset, multiplier, rank)
         # [tilted:pure] one loss that is at most this sum: not two mechanisms, whose
-        # composition would promise less at a delta above zero
+        # composition would guarantee less at a delta above zero
         epsilon = offset + 1 / multiplier
         if self.law == "laplace" or self.noise == "float":
             return PureDP(epsilon)
@@ -106,8 +106,8 @@ class NoiseDistribution:
     def furthest(self, scale: float) -> float:
         """Return what no coordinate of noise of this scale passes, but for one in 1e4.
 
-        The sum over coordinates of the chance to pass it. A coordinate of the gamma law
-        is a normal times the norm of ``size + 1`` others.
+        The sum over coordinates of the probability to exceed it. A coordinate of gamma
+        noise is a normal times the norm of ``size + 1`` others.
         """
         tail = log(2 * self.size / RARELY)
         if self.law == "laplace":
@@ -118,7 +118,7 @@ class NoiseDistribution:
 
 
 class PlannedNoise(PlainNumbers):
-    """What plans have in common whose noise follows one of the laws.
+    """What plans have in common whose noise follows one of the distributions.
 
     The event and the assumptions are those of one release.
     """
@@ -131,7 +131,7 @@ class PlannedNoise(PlainNumbers):
 
     @property
     def noise_distribution(self) -> NoiseDistribution:
-        """The law of the noise."""
+        """The distribution of the noise."""
         return NoiseDistribution(self.law, self.problem.size, self.noise)
 
     @property
@@ -140,7 +140,7 @@ class PlannedNoise(PlainNumbers):
         return self.noise_distribution.mechanism(self.multiplier, self.sensitivity)
 
     def scale(self) -> float:
-        """Return the scale of the noise, or refuse what the grid cannot hold."""
+        """Return the scale of the noise, or reject what the grid cannot hold."""
         return self.noise_distribution.scale(self.multiplier, self.sensitivity)
 
     @property
@@ -153,7 +153,7 @@ class PlannedNoise(PlainNumbers):
 
 
 def _gamma_slack(epsilon: float, size: int) -> float:
-    """Return the delta that drawing gamma noise within 2^-90 of its law costs.
+    """Return the delta that drawing gamma noise within 2^-90 of its distribution costs.
 
     The same bound as in `tacit.privacy.L2LaplaceNoise`.
     """
@@ -162,14 +162,14 @@ def _gamma_slack(epsilon: float, size: int) -> float:
 
 
 def check_distribution(law: str | None) -> None:
-    """Refuse an unknown law."""
+    """Reject an unknown distribution."""
     one_of((*DISTRIBUTIONS, None), law=law)
 
 
 def choose_distribution(
     law: str | None, budget: Budget, size: int, noise: str
 ) -> NoiseDistribution:
-    """Return the law asked for, or the usual one, where the budget admits it."""
+    """Return the given or default distribution, if the budget admits it."""
     usual = "laplace" if budget.delta == 0 else "gaussian"
     chosen = NoiseDistribution(usual if law is None else law, size, noise)
     if chosen.law == "gaussian" and budget.delta == 0:
@@ -179,7 +179,7 @@ def choose_distribution(
     drawn = chosen.law == "gamma" and noise == "grid"
     if drawn and 2 * _gamma_slack(budget.epsilon, size) > budget.delta:
         raise PlanError(
-            "Gamma noise is drawn so near its law that it needs a delta of "
+            "Gamma noise is drawn so near its distribution that it needs a delta of "
             f"{2 * _gamma_slack(budget.epsilon, size):.1g}; give such a delta, or use "
             "law='laplace', which needs none."
         )

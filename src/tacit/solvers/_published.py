@@ -34,12 +34,12 @@ HIGH_DIMENSION = 4
 
 
 def check_accounting(accounting: str) -> None:
-    """Refuse an unknown way to set the noise."""
+    """Reject an unknown way to set the noise."""
     one_of(ACCOUNTINGS, accounting=accounting)
 
 
 def check_width(problem: Problem) -> None:
-    """Refuse losses whose rows move in several directions."""
+    """Reject losses whose rows move in several directions."""
     if problem.loss.derivative_rank() > 1:
         raise PlanError(
             f"The published constants are for losses of one margin, not for "
@@ -48,7 +48,7 @@ def check_width(problem: Problem) -> None:
 
 
 def check_saveable(event: Event, budget: Budget) -> None:
-    """Refuse published noise whose honest event does not fit the budget."""
+    """Reject published noise whose honest event does not fit the budget."""
     if not event.curve(budget.neighbors).fits(budget):
         raise PlanError(
             f"The published constants do not keep epsilon={budget.epsilon:g} at "
@@ -102,7 +102,7 @@ def paper_noise(budget: Budget, sensitivity: float) -> float:
 def published_epsilon(budget: Budget, n_steps: int) -> float:
     """Return what noisy max with the published scale costs in each step.
 
-    The scale of Talwar, Thakurta and Zhang (2015) is ``slope x_norm radius sqrt(32
+    The scale of Talwar, Thakurta and Zhang (2015) is ``derivative x_norm radius sqrt(32
     n_steps log(1 / delta)) / epsilon`` in sum units, and noisy max costs twice the
     sensitivity over the scale.
     """
@@ -112,20 +112,20 @@ def published_epsilon(budget: Budget, n_steps: int) -> float:
     return 2 * budget.neighbors.rows_changed / scale
 
 
-def coordinate_multiplier(budget: Budget, n_updates: int, share: float) -> float:
-    """Return the published noise of each of so many Gaussian releases.
+def coordinate_multiplier(budget: Budget, n_updates: int, portion: float) -> float:
+    """Return the published noise of each of this many Gaussian releases.
 
-    The variance of Mangold et al. (2022), Theorem 1, is ``12 slope^2 n_updates
+    The variance of Mangold et al. (2022), Theorem 1, is ``12 derivative^2 n_updates
     log(1 / delta) / (n^2 epsilon^2)`` for the mean gradient of rows of which one is
-    replaced, whose sensitivity is twice the slope over n. ``share`` is the part of
-    epsilon that these releases get.
+    replaced, whose sensitivity is twice the derivative over n. ``portion`` is the part
+    of epsilon that these releases get.
     """
     # [coordinate:paper]
-    return sqrt(3 * n_updates * log(1 / budget.delta)) / (share * budget.epsilon)
+    return sqrt(3 * n_updates * log(1 / budget.delta)) / (portion * budget.epsilon)
 
 
 def greedy_epsilon(budget: Budget, n_parts: int) -> float:
-    """Return the epsilon that the published calibration has for each of so many parts.
+    """Return the epsilon of each of ``n_parts`` parts by the published calibration.
 
     Mangold et al. (2023), Appendix B.1: the root of the advanced composition bound
     ``sqrt(2 n log(1 / delta)) e + n e (exp(e) - 1)`` for n parts, choices and updates.
@@ -186,17 +186,17 @@ class AMPSplit:
         output_share: float | None,
         tilt_share: float | None,
     ) -> AMPSplit:
-        """Return the split asked for, or the one of the hyperparameter-free variant."""
+        """Return the given split, or that of the hyperparameter-free variant."""
         output = 0.01 if output_share is None else output_share
         fraction(output_share=output, closed=False)
         tilt = (1 - output) * budget.epsilon
         high = problem.n_rows < HIGH_DIMENSION * problem.n_features
-        share = _tilt_fraction(tilt, high) if tilt_share is None else tilt_share
-        fraction(tilt_share=share, closed=False)
+        portion = _tilt_fraction(tilt, high) if tilt_share is None else tilt_share
+        fraction(tilt_share=portion, closed=False)
         split = cls(
             tilt,
             (1 - output) * budget.delta,
-            share * tilt,
+            portion * tilt,
             output * budget.epsilon,
             output * budget.delta,
         )

@@ -46,7 +46,7 @@ FINEST = 1e-9
 # Round-off of products with the matrix, of its eigenvectors and of a proximal step, in
 # units of p^1.5 times the norms: measured below one
 ARITHMETIC_UNITS = 64
-# Least ridge, in units of the curvature of all rows, that float64 can tell from none
+# Least ridge, in units of the curvature of all rows, that float64 tells from zero
 LEAST_RIDGE = 1e-11
 # Largest size of rows and targets, and one over the least: fourth powers of it, and
 # their squares, neither overflow nor vanish
@@ -60,7 +60,7 @@ STEPS_BETWEEN = 32
 
 
 def check_problem(problem: Problem, solver: str) -> None:
-    """Refuse all but least squares in L2 with a set whose minimum is certified here."""
+    """Reject all but least squares in L2 with a set whose minimum is certified here."""
     if not isinstance(problem.loss, Squared):
         raise PlanError(
             f"{solver} solves least squares only, got {problem.loss!r}; use AMP."
@@ -159,7 +159,7 @@ def quadratic_tolerance(
     n_rows = problem.most_rows if private else max(problem.n_rows, 2**20)
     if ridge < LEAST_RIDGE * n_rows * problem.smoothness:
         raise PlanError(
-            f"A ridge of {ridge:.3g} is lost in the round-off of so many rows; raise "
+            f"A ridge of {ridge:.3g} is lost in the round-off of this many rows; raise "
             "ridge, or lower epsilon."
         )
     w_norm = problem.regularizer.radius
@@ -188,7 +188,7 @@ class Quadratic:
     ridge
         What no eigenvalue of A is below.
     steepest
-        What none is above.
+        An upper bound on all of them.
     roundoff
         Bound on the error of a computed gradient, for any w in the set.
     """
@@ -262,7 +262,8 @@ def minimum_in(
     Notes
     -----
     **Bound.** Where a few projected gradient steps do not certify it, accelerated ones
-    do, after at most `_most_steps` [1]_. There is no error that could tell of rows.
+    do, after at most `_most_steps` [1]_. No error is raised, which could leak
+    information.
 
     References
     ----------
@@ -336,7 +337,7 @@ def minimum_in_box(
     """Return the certified minimizer in a box.
 
     A projected gradient step finds a face, and steps on faces of faces its minimum, or
-    a lower point. The function falls from face to face, so that none returns and the
+    a lower point. The function falls from face to face, so that no face returns and the
     last is reached after finitely many rounds [1]_; they are few, and `minimum_in` goes
     on where they are not.
 
@@ -357,28 +358,30 @@ def minimum_in_box(
 def _face_minimum(quadratic: Quadratic, matrix: Array, box: Box, w: Array) -> Array:
     """Return the minimum of a face at w, or a lower point on a smaller face.
 
-    A Newton step that leaves the box is cut where it leaves, which is on a smaller
+    A Newton step that leaves the box is clipped where it leaves, which is on a smaller
     face, or entry by entry, whichever is lower. The first always falls: along a
     straight line a convex function falls all the way to its minimum.
     """
     G = quadratic.gradient(w)
-    free = ~(((w <= box.low) & (G > 0)) | ((w >= box.high) & (G < 0)))
-    while free.any():
+    unconstrained = ~(((w <= box.low) & (G > 0)) | ((w >= box.high) & (G < 0)))
+    while unconstrained.any():
         step = np.zeros_like(w)
-        step[free] = -np.linalg.solve(matrix[np.ix_(free, free)], G[free])
+        step[unconstrained] = -np.linalg.solve(
+            matrix[np.ix_(unconstrained, unconstrained)], G[unconstrained]
+        )
         end = np.clip(w + step, box.low, box.high)
         room = np.where(step > 0, box.high - w, w - box.low)
-        leaves = free & (np.abs(step) > room)
+        leaves = unconstrained & (np.abs(step) > room)
         if not leaves.any():
             return end
         reach = room[leaves] / np.abs(step[leaves])
-        cut = np.clip(w + reach.min() * step, box.low, box.high)
+        clipped = np.clip(w + reach.min() * step, box.low, box.high)
         first = np.flatnonzero(leaves)[reach.argmin()]
-        cut[first] = box.high if step[first] > 0 else box.low
-        if quadratic.fall(G, end - w) > quadratic.fall(G, cut - w):
-            w, held = end, leaves
+        clipped[first] = box.high if step[first] > 0 else box.low
+        if quadratic.fall(G, end - w) > quadratic.fall(G, clipped - w):
+            w, fixed = end, leaves
         else:
-            w, held = cut, leaves & ((cut <= box.low) | (cut >= box.high))
-        free &= ~held
+            w, fixed = clipped, leaves & ((clipped <= box.low) | (clipped >= box.high))
+        unconstrained &= ~fixed
         G = quadratic.gradient(w)
     return w

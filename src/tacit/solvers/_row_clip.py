@@ -1,4 +1,4 @@
-"""Gradients shortened row by row, as in DP-SGD: the row counts as well as its slope."""
+"""Gradients clipped in norm row by row, as in DP-SGD."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 # Margins up to which gradients are taken. No bound on round-off depends on it, as the
 # margins of a row are the same bits whoever its neighbors are; only overflow does.
 REACH = 1e60
-# Gradients below are not told from zero next to margins and targets that large
+# Gradients below count as zero next to margins and targets that large
 LEAST_NORM = 1e-60
 # Rows whose gradients are summed before anything else is added to the sum
 CHUNK = 4096
@@ -32,7 +32,7 @@ CHUNK = 4096
 def check_clip_norm(
     clip_norm: float | None, clip: float | None, y_range: tuple[float, float]
 ) -> None:
-    """Refuse a bound on gradients that is none, a second one, and huge targets."""
+    """Check the bound on gradients, that it is the only one, and the targets."""
     if clip_norm is None:
         return
     if max(map(abs, y_range)) > REACH:
@@ -49,7 +49,7 @@ def check_clip_norm(
 
 @dataclass(frozen=True, eq=False)
 class RowClippedGradient:
-    """Sum over a block of the rows' gradients, each shortened to ``clip_norm``.
+    """Sum over a block of the rows' gradients, each clipped to ``clip_norm``.
 
     Margins and norms are computed one row at a time in a fixed order, so that they do
     not depend on the other rows in their last places.
@@ -83,7 +83,7 @@ class RowClippedGradient:
         return total
 
     def _clip_norm(self, derivatives: Array, norms: Array) -> None:
-        """Shorten slopes, in place, to what keeps ``|x| |slope|`` to the bound."""
+        """Clip derivatives in place such that ``|x| |derivative| <= bound``."""
         sizes = norms * np.sqrt(np.einsum("ij,ij->i", derivatives, derivatives))
         # [noisy-sgd:clip-norm] below the bound by more than the norms are rounded
         limit = self.clip_norm / norm_roundoff(1.0, sum(self.W.shape) + 16)
@@ -101,14 +101,15 @@ def row_clip_sensitivity(
     n_rows: int,
     additions: float,
 ) -> float:
-    """Return how far neighbors can move a computed sum of shortened gradients.
+    """Return how far neighbors can move a computed sum of clipped gradients.
 
     Notes
     -----
     **Bound.** Each row's computed gradient has norm at most ``clip_norm``. Given the
     weights, the gradient of a row that both data sets have may differ by the last
-    places of its slope only, relative to the slope or to the largest there is, and
-    shortening moves no two vectors apart. The sums round as in `gradient_roundoff`.
+    places of its derivative only, relative to the derivative or to the largest there
+    is, and clipping moves no two vectors apart. The sums round as in
+    `gradient_roundoff`.
     """
     units = 1.01 * UNIT * (DERIVATIVE_UNITS + 4 * problem.loss.n_outputs)
     steepest = problem.loss.max_derivative(inf, problem.bounds.y_range)

@@ -27,8 +27,8 @@ Array = NDArray[np.float64]
 
 # Sets whose projection has a bound on its rounding that is known beforehand
 ROW_PASS_SETS = (L2Ball, L1Ball, Box, Simplex)
-# Units of round-off, by the radius: of subtracting a step and shortening the result,
-# and of the two factors of a leaf with its last shortening
+# Units of round-off, by the radius: of subtracting a step and clipping the result,
+# and of the two factors of a leaf with its last clipping
 ROW_UNITS, LEAF_UNITS = 10, 16
 
 
@@ -41,7 +41,7 @@ class RowPass:
     problem
         Loss, bounds on rows, and the set.
     implicit
-        Whether the slope of a step is that at its end, not at its start.
+        Whether the derivative of a step is that at its end, not at its start.
     reach
         Norm that weights cannot or need not pass, for problems without a set.
 
@@ -61,7 +61,7 @@ class RowPass:
 
     @cached_property
     def radius(self) -> float:
-        """Norm to which weights are shortened after each row."""
+        """Norm to which weights are clipped after each row."""
         radius = self.problem.regularizer.radius
         if radius < inf:
             return radius
@@ -69,8 +69,8 @@ class RowPass:
 
     @cached_property
     def kernel(self) -> tuple[bool, int, float]:
-        """What the compiled loop knows the loss by; refuses other losses."""
-        # slopes are bounded at weights in the ball, and on its rim with rounding
+        """What the compiled loop knows the loss by; rejects other losses."""
+        # derivatives are bounded at weights in the ball, and on its rim with rounding
         known = kernel_loss(self.problem.loss, self.problem.max_derivative)
         if known is None:
             raise PlanError(
@@ -86,8 +86,8 @@ class RowPass:
     @property
     def _longest(self) -> float:
         """Norm that weights do not pass on their way through a leaf."""
-        # [walk:longest] a factor after the rows is one half or more, and before it they
-        # may be as much longer
+        # [row-pass:longest] a factor after the rows is one half or more, and before it
+        # they may be as much longer
         return self.radius if self.implicit else 2 * self.radius
 
     @property
@@ -113,7 +113,7 @@ class RowPass:
     @property
     def leaf_roundoff(self) -> float:
         """What rounding moves the weights by at a leaf, besides its rows."""
-        # [walk:sets] levels of the L1 ball and the simplex are sums over features
+        # [row-pass:sets] levels of the L1 ball and the simplex are sums over features
         size = self.problem.size
         exact = self._in_a_ball or isinstance(self.problem.regularizer, Box)
         units = LEAF_UNITS + (0 if exact else 4 * size**2 + 64)
@@ -162,7 +162,7 @@ class RowPass:
             """Make the steps of some leaves, whose rows begin at ``low``."""
             until = ends[leaves]
             rows = slice(low, int(until[-1]))
-            kernels.walk(
+            kernels.run_leaves(
                 X[rows],
                 y[rows],
                 until - low,

@@ -1,8 +1,8 @@
-"""Penalties, steps and solvers chosen from public facts alone.
+"""Penalties, steps and solvers chosen from public facts only.
 
 Every rule is a function of the number of rows planned for, the number of features and
 outputs, the bounds and the budget. The constants were fitted on synthetic problems:
-those for labels by ``benchmarks/fit_rule.py``, those for residuals by hand on made-up
+those for labels by ``benchmarks/fit_rule.py``, those for residuals by hand on synthetic
 regressions. The clip of one class against the rest was also looked at on digits.
 """
 
@@ -40,7 +40,7 @@ INTERCEPT_FRACTION = 0.25
 # than the noise that it saves: AMP then minimizes the logistic loss itself
 NEGLIGIBLE = 3e-4
 
-# Below this part, clipped slopes of several outputs move the weights more than the
+# Below this part, clipped derivatives of several outputs move the weights more than the
 # noise that they save. Measured as error, log-loss and accuracy on synthetic softmax
 # problems of 3 to 10 classes
 UNCLIPPED = 1e-3
@@ -54,10 +54,10 @@ def noise_level(problem: Problem, budget: Budget, derivative: float) -> float:
 
 
 def capped_where_noisy(problem: Problem, budget: Budget) -> Loss:
-    """Return the logistic loss with its slope capped at one half, if noise matters.
+    """Return the logistic loss with a cap of one half, if noise matters.
 
-    At zero weights every slope is one half. Letting rows on the wrong side count no
-    more than that halves the sensitivity, for a loss that still ranks alike.
+    At zero weights every derivative is one half. Letting rows on the wrong side count
+    no more than that halves the sensitivity, for a loss that still ranks alike.
     """
     loss = problem.loss
     one = loss.loss if isinstance(loss, OneVsRest) else loss
@@ -89,7 +89,7 @@ def noise_fraction(problem: Problem, budget: Budget) -> float:
 
 
 def usual_clip(problem: Problem, budget: Budget) -> float:
-    """Return where descents clip slopes: at what is typical, or nowhere if quiet."""
+    """Return the clip of descents: a typical derivative, none where noise is low."""
     start = at_zero(problem)
     steepest = problem.loss.max_derivative(inf, problem.bounds.y_range)
     if isfinite(steepest) and noise_fraction(problem, budget) < UNCLIPPED:
@@ -102,9 +102,9 @@ def ridge_rule(problem: Problem, budget: Budget) -> float:
     derivative = problem.loss.max_derivative(inf, problem.bounds.y_range)
     noise = noise_level(problem, budget, derivative)
     unit = gradient_unit(problem)
-    share = noise / (problem.n_rows * unit)
-    # what the noise asks for, and what keeps the determinant cheap
-    wanted = noise * (0.04 + 4 * share + 40 * share**2)
+    ratio = noise / (problem.n_rows * unit)
+    # what the noise requires, and what keeps the determinant cheap
+    wanted = noise * (0.04 + 4 * ratio + 40 * ratio**2)
     wanted *= problem.bounds.x_norm**2 / unit
     curved = 0.25 if isinstance(problem.loss, Softmax) else problem.loss.max_curvature()
     cheap = 6 * curved * problem.bounds.x_norm**2 / budget.epsilon
@@ -115,7 +115,7 @@ def ridge_rule(problem: Problem, budget: Budget) -> float:
 class Start:
     """What a loss looks like at zero weights, where every descent begins.
 
-    ``typical`` is the norm that slopes have, of which the part ``shrink`` is worth
+    ``typical`` is the norm that derivatives have, of which the part ``shrink`` is worth
     keeping, and ``curvature`` the largest eigenvalue of a row's Hessian.
     """
 
@@ -125,7 +125,7 @@ class Start:
 
 
 def at_zero(problem: Problem) -> Start:
-    """Return the slope and curvature that descents are planned for."""
+    """Return the derivative and curvature that descents are planned for."""
     loss = problem.loss
     if isinstance(loss, Softmax):
         return Start(sqrt(1 - 1 / loss.n_classes), 0.7, 1 / loss.n_classes)
@@ -141,7 +141,7 @@ def at_zero(problem: Problem) -> Start:
 
 @dataclass(frozen=True)
 class Descent:
-    """Steps, step size, momentum and slope bound of a noisy descent."""
+    """Steps, step size, momentum and derivative bound of a noisy descent."""
 
     n_steps: int
     step: float
@@ -152,15 +152,15 @@ class Descent:
 def descent_rule(
     problem: Problem, budget: Budget, clip: float | None = None
 ) -> Descent:
-    """Return the steps of a noisy descent, for slopes cut at ``clip`` if given."""
+    """Return the steps of a noisy descent, with a given or the usual clip."""
     start = at_zero(problem)
     typical, shrink, curvature = start.typical, start.shrink, start.curvature
     if clip is not None:
         typical, shrink = clip, 1.0
     noise = noise_level(problem, budget, typical) / sqrt(problem.loss.n_outputs)
     unit = gradient_unit(problem)
-    share = noise / (problem.n_rows * unit)
-    n_steps = int(min(max(0.6 / share, 30), 100))
+    ratio = noise / (problem.n_rows * unit)
+    n_steps = int(min(max(0.6 / ratio, 30), 100))
     momentum = 1 - 6 / n_steps
     # a step that is stable where the loss is most curved at zero weights
     stable = min(4 / 0.7, 1.3 / curvature)
@@ -169,10 +169,10 @@ def descent_rule(
     if has_residuals(problem.loss):
         going = residual_duration(problem, noise)
     else:
-        going = unit / problem.bounds.x_norm**2 / (noise * (0.1 + share)) / shrink
-    quiet = going * (1 - momentum) / n_steps
-    cut = usual_clip(problem, budget) if clip is None else clip
-    return Descent(n_steps, min(stable, quiet), momentum, cut)
+        going = unit / problem.bounds.x_norm**2 / (noise * (0.1 + ratio)) / shrink
+    low_noise = going * (1 - momentum) / n_steps
+    bound = usual_clip(problem, budget) if clip is None else clip
+    return Descent(n_steps, min(stable, low_noise), momentum, bound)
 
 
 def residual_duration(problem: Problem, noise: float) -> float:
@@ -198,13 +198,13 @@ def cheap_ridge(problem: Problem, epsilon: float) -> float:
 
 
 def general_ridge_rule(problem: Problem, noise_norm: float, epsilon: float) -> float:
-    """Return the ridge for a tilt of any law, and for losses bounded on a set only.
+    """Return the ridge for any tilt, and for losses bounded on a set only.
 
-    The rule of `ridge_rule` in units of the slope and of the row norm.
+    The rule of `ridge_rule` in units of the derivative and of the row norm.
     """
     noise = noise_norm / problem.lipschitz
-    share = noise / problem.n_rows
-    wanted = noise * problem.bounds.x_norm**2 * (0.04 + 4 * share + 40 * share**2)
+    ratio = noise / problem.n_rows
+    wanted = noise * problem.bounds.x_norm**2 * (0.04 + 4 * ratio + 40 * ratio**2)
     return max(wanted, cheap_ridge(problem, epsilon))
 
 

@@ -3,7 +3,7 @@
 Margins are kept divided by a public scale that falls with every step, so that rows
 without the chosen feature need no visit. Each row is due again at the step, known
 beforehand, at which the falling scale has moved its margin too far from the one that
-its slope was computed at. Gradient entries are sums of whole numbers, so taking a
+its derivative was computed at. Gradient entries are sums of integers, so taking a
 row's old term out and putting the new one in leaves no round-off behind.
 """
 
@@ -39,13 +39,13 @@ class SparseGradient:
     loss
         Loss of the margins.
     derivative
-        Bound that slopes are cut at.
+        Bound that derivatives are clipped at.
     quantum
         What gradient entries are multiples of.
     scales
         Factor that the weights of the first step have after each step.
     staleness
-        How far a margin may be from the one that its row's slope was computed at.
+        How far a margin may be from the one that its row's derivative was computed at.
     """
 
     def __init__(
@@ -67,7 +67,8 @@ class SparseGradient:
         self._private_y = y
         self.loss, self.derivative, self.quantum = loss, derivative, quantum
         self.scales, self.staleness = scales, staleness
-        # margins over the scale, margins at which slopes were computed, slopes
+        # margins over the scale, margins at which derivatives were computed,
+        # derivatives
         self._scaled = np.zeros((n, k))
         self._seen = np.zeros((n, k))
         self._derivatives = self._derivative(np.arange(n), self._seen)
@@ -141,8 +142,9 @@ class SparseGradient:
 
 @njit(cache=True)
 def term(x: float, derivative: float, per_unit: float) -> np.int64:
-    """Return a row's part of a gradient entry, as a whole number of quanta."""
-    # [frank-wolfe:quantum] a function of the row and its slope, whatever the history
+    """Return a row's part of a gradient entry, as an integer of quanta."""
+    # [frank-wolfe:quantum] a function of the row and its derivative, whatever the
+    # history
     return np.int64(np.rint(x * derivative * per_unit))
 
 
@@ -240,7 +242,7 @@ def visit(
     due: Links,
     out: Links,
 ) -> int:
-    """Move the margins of rows with the feature; list the rows whose slope is old."""
+    """Move the margins of rows with the feature; list rows with stale derivatives."""
     count = 0
     for a in range(indptr[feature], indptr[feature + 1]):
         i = indices[a]
@@ -289,7 +291,7 @@ def replace_terms(
     marked: NDArray[np.bool_],
     changed: Links,
 ) -> int:
-    """Take out the terms of some rows and put in those of their new slopes."""
+    """Take out the terms of some rows and put in those of their new derivatives."""
     count, k = 0, new.shape[1]
     for r in range(len(rows)):
         i = rows[r]

@@ -34,7 +34,8 @@ __all__ = ["AdaSSP", "AdaSSPPlan"]
 
 Array = NDArray[np.float64]
 
-# Share of the squared Gaussian parameter that the least eigenvalue gets, as in Wang's
+# Fraction of the squared Gaussian parameter that the least eigenvalue gets, as in
+# Wang's
 EIGENVALUE_FRACTION = 1 / 3
 # Ridge of the rule, in units of the noise of an entry times 1 + sqrt(p)
 RIDGE_FACTOR = 0.7
@@ -57,9 +58,9 @@ class AdaSSPPlan(PlainNumbers):
     @property
     def mechanism(self) -> SymmetricGaussian:
         """What releases both moments at once."""
-        share = 1 - EIGENVALUE_FRACTION if self.adaptive else 1.0
+        fraction = 1 - EIGENVALUE_FRACTION if self.adaptive else 1.0
         return SymmetricGaussian(
-            self.multiplier / sqrt(share), self.sensitivity, self.noise
+            self.multiplier / sqrt(fraction), self.sensitivity, self.noise
         )
 
     @property
@@ -83,7 +84,7 @@ class AdaSSPPlan(PlainNumbers):
 
     @property
     def noise_level(self) -> float:
-        """Deviation of the noise on a diagonal entry of the second moments."""
+        """Standard deviation of the noise on a diagonal entry of the moments."""
         return self.mechanism.scale(self.problem.n_features + 1)
 
     @property
@@ -182,7 +183,7 @@ class AdaSSP(Solver[AdaSSPPlan]):
             self.adaptive and self.ridge is None,
             self.noise,
         )
-        # noise too large for the grid is refused here, not after the charge
+        # noise too large for the grid is rejected here, not after the charge
         plan.mechanism.scale(size)
         plan.eigenvalue_mechanism.scale(1)
         return plan
@@ -208,7 +209,7 @@ class AdaSSP(Solver[AdaSSPPlan]):
         radius = problem.regularizer.radius / plan.unit
         w = solve(second, first, ridge, radius)
         noise = None
-        # on the surface of a ball, noise moves weights along it alone
+        # on the surface of a ball, noise moves weights along it only
         if float(np.linalg.norm(w)) < (1 - 1e-9) * radius:
             noise = _moment_noise(plan, second, ridge, w)
         return Result(plan.unit * w[:, None], noise)

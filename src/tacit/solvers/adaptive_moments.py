@@ -42,16 +42,17 @@ MOST_VIEWED = 2000
 # How often second moments are released: twice up to the quiet crowd, or once with too
 # many columns for that; beyond, steps are taken instead, and with too many columns for
 # those one step. Chosen by benchmarks/regression/fit_adaptive.py
-TIMES, QUIET = ("steps", "never", "once", "twice"), 0.003
+TIMES, LOW_NOISE = ("steps", "never", "once", "twice"), 0.003
 # Columns up to which twice, as the second time costs their square for each row, and in
 # steps, as these are many passes over the rows
 MOST_WHITENED, MOST_STEPPED = 300, 200
 
-# Share of the squared privacy parameter that sums get, with and without an intercept,
-# and weight of the targets among them: little, as the mean is found again with slopes
+# Fraction of the squared privacy parameter that sums get, with and without an
+# intercept, and weight of the targets among them: little, as the mean is found again
+# with derivatives
 CENTER_FRACTION, COUNT_FRACTION, TARGET_WEIGHT = 0.05, 0.05, 2.0
-# More of the share by this times the noise on a mean, and by up to this where noise on
-# so many slopes is so much that they are lost. Of many columns few are to be found
+# More of the budget by this times the noise on a mean, and by up to this where noise on
+# so many derivatives is so much that they are lost. Of many columns few are to be found
 MORE_CENTER, LOST_CENTER, MOST_CENTER, MOST_WEIGHT = 1.0, 0.5, 0.9, 1e3
 FEW_OF = 10.0
 
@@ -76,8 +77,8 @@ class AdaptiveMoments(Solver[AdaptiveMomentsPlan]):
     moments
         ``"once"`` or ``"twice"``; ``"steps"`` for gradients, one after the other;
         ``"never"`` for products of features with targets alone, few of which are then
-        told from noise, and a step along the direction that they give; None for the
-        rule.
+        distinguished from noise, and a step along the direction that they give; None
+        for the rule.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -85,9 +86,9 @@ class AdaptiveMoments(Solver[AdaptiveMomentsPlan]):
     -----
     **Guarantee.** Gaussian differential privacy with parameter ``1 / multiplier``,
     exactly, under both relations: every release is a Gaussian mechanism whose squared
-    parameter is its share, and may depend on those before (Dong, Roth and Su 2022,
-    Corollary 3.3). Rows are cut after they are moved, so bounds hold for whatever was
-    released. Scaling by what was released before is the idea of [1]_.
+    parameter is its fraction, and may depend on those before (Dong, Roth and Su 2022,
+    Corollary 3.3). Rows are clipped after they are moved, so bounds hold for whatever
+    was released. Scaling by what was released before is the idea of [1]_.
 
     References
     ----------
@@ -146,8 +147,8 @@ class AdaptiveMoments(Solver[AdaptiveMomentsPlan]):
             _computed(changed * pulled, pulled, problem),
             self.noise,
         )
-        # noise too large for the grid is refused here, not after the charge
-        least = min(plan.shares)
+        # noise too large for the grid is rejected here, not after the charge
+        least = min(plan.fractions)
         plan.pull(least).scale(size + 1)
         plan.second(least).scale(size)
         if center > 0:
@@ -173,7 +174,7 @@ class AdaptiveMoments(Solver[AdaptiveMomentsPlan]):
 def _rule(problem: Problem, level: float) -> str:
     """Return what is released once the units are known."""
     crowded, size = crowd(problem, level), width(problem)
-    if crowded < QUIET:
+    if crowded < LOW_NOISE:
         return "twice" if size <= MOST_WHITENED else "once"
     return "steps" if size <= MOST_STEPPED else "never"
 

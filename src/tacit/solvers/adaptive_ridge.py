@@ -54,23 +54,23 @@ Array = NDArray[np.float64]
 EIGEN_UNITS = 32
 
 
-def determinant_offset(neighbors: Neighbors, share: float) -> float:
+def determinant_offset(neighbors: Neighbors, ratio: float) -> float:
     """Return how far one row can move the log-determinant, a radial penalty included.
 
-    ``share`` is the squared row norm over the least curvature, below one.
+    ``ratio`` is the squared row norm over the least curvature, below one.
 
     Notes
     -----
     **Bound.** The lifted eigenvalues of one row more are above those without it, and by
-    interlacing their determinant grows by at most ``1 + share``. What a radial penalty
-    adds is of rank one; its factor is between ``1 / (1 + share)`` and
-    ``1 / (1 - share)``.
+    interlacing their determinant grows by at most ``1 + ratio``. What a radial penalty
+    adds is of rank one; its factor is between ``1 / (1 + ratio)`` and
+    ``1 / (1 - ratio)``.
     """
     # [adaptive:determinant]
-    grown, shrunk = log1p(share), -log1p(-share)
+    grown, shrunk = log1p(ratio), -log1p(-ratio)
     if neighbors is Neighbors.ADD_OR_REMOVE_ONE:
         return grown + shrunk
-    # [adaptive:replaced] both data sets against the rows they share
+    # [adaptive:replaced] both data sets against their common rows
     return 2 * grown + shrunk
 
 
@@ -92,8 +92,8 @@ class _LiftedTilt(ObjectivePerturbationPlan):
 
     @property
     def event(self) -> Event:
-        share = self.problem.smoothness / self.ridge
-        offset = determinant_offset(self.neighbors, share)
+        ratio = self.problem.smoothness / self.ridge
+        offset = determinant_offset(self.neighbors, ratio)
         law = self.noise_distribution
         if law.law == "gaussian":
             # [adaptive:tilt] the mean of |K b|, in units of the noise
@@ -130,9 +130,9 @@ class AdaptiveRidge(Solver[AdaptiveRidgePlan]):
         least expected risk, by the exact formula for guesses of the spectrum and of
         the weights. It must be above the squared row norm.
     law
-        Law of the tilt and of the final noise: ``"gaussian"``, or ``"gamma"`` or
-        ``"laplace"``, which bound the loss itself. None is Gaussian, or Laplace for a
-        budget with delta zero.
+        Distribution of the tilt and of the final noise: ``"gaussian"``, or ``"gamma"``
+        or ``"laplace"``, which bound the loss itself. None is Gaussian, or Laplace for
+        a budget with delta zero.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -240,21 +240,21 @@ def _floors(problem: Problem, budget: Budget) -> tuple[float, float]:
     most = (1 - MIN_NOISE_FRACTION) * budget.epsilon
     low, high = 0.0, 0.999
     for _ in range(60):
-        share = (low + high) / 2
-        kept = determinant_offset(budget.neighbors, share) <= most
-        low, high = (share, high) if kept else (low, share)
+        ratio = (low + high) / 2
+        kept = determinant_offset(budget.neighbors, ratio) <= most
+        low, high = (ratio, high) if kept else (low, ratio)
     lowest = max(problem.smoothness / low, problem.ridge)
     return lowest, max(1e3 * lowest, problem.n_rows * problem.smoothness)
 
 
 def _check_floor(problem: Problem, budget: Budget, ridge: float) -> None:
-    share = problem.smoothness / ridge
-    if share >= 1:
+    ratio = problem.smoothness / ridge
+    if ratio >= 1:
         raise PlanError(
             f"AdaptiveRidge needs a ridge above {problem.smoothness:.3g}, the squared "
             f"row norm, got {ridge:.3g}; raise ridge."
         )
-    if determinant_offset(budget.neighbors, share) >= 0.99 * budget.epsilon:
+    if determinant_offset(budget.neighbors, ratio) >= 0.99 * budget.epsilon:
         raise PlanError(
             f"A ridge of {ridge:.3g} leaves nothing of epsilon={budget.epsilon:g} for "
             "noise; raise ridge or epsilon."

@@ -37,8 +37,8 @@ from tacit.solvers.objective_perturbation import (
 __all__ = ["AMP", "AMPPlan", "CoveredTilt"]
 
 # The final noise is this many times weaker in privacy than the tilt. Squares add for
-# the Gaussian law, so it costs the tilt about one part in a thousand; epsilons add for
-# the others, which costs one in a hundred.
+# the Gaussian distribution, so it costs the tilt about one part in a thousand; epsilons
+# add for the others, which costs one in a hundred.
 OUTPUT_RATIO = 20.0
 PURE_OUTPUT_RATIO = 100.0
 # Most final noise on a margin where a penalty makes zeros, and the largest ridge, in
@@ -84,7 +84,7 @@ class CoveredTilt(PlainNumbers):
         return law.mechanism(self.output_multiplier, self.output_sensitivity)
 
     def output_scale(self) -> float:
-        """Return the scale of the final noise, or refuse what the grid cannot hold."""
+        """Return the scale of the final noise, or reject what the grid cannot hold."""
         law = self.tilted.noise_distribution
         return law.scale(self.output_multiplier, self.output_sensitivity)
 
@@ -93,7 +93,7 @@ class CoveredTilt(PlainNumbers):
 class AMPPlan(CoveredTilt):
     """A tilt, the gradient norm to reach, and the noise that covers what is left.
 
-    A type of its own, so that intervals, which it has, can refuse tilts in a set.
+    A type of its own, so that intervals, which it has, can reject tilts in a set.
     """
 
 
@@ -106,9 +106,9 @@ class AMP(Solver[AMPPlan]):
     ridge
         Ridge penalty in sum units; None for the rule, which sees public facts only.
     law
-        Law of the tilt and of the final noise: ``"gaussian"``, or ``"gamma"`` or
-        ``"laplace"``, which bound the loss itself. None is Gaussian, or Laplace for a
-        budget with delta zero.
+        Distribution of the tilt and of the final noise: ``"gaussian"``, or ``"gamma"``
+        or ``"laplace"``, which bound the loss itself. None is Gaussian, or Laplace for
+        a budget with delta zero.
     accounting
         ``"tight"``, or ``"paper"`` for the ridge and noise of [2]_.
     weight_norm
@@ -126,10 +126,11 @@ class AMP(Solver[AMPPlan]):
     Notes
     -----
     **Guarantee.** (epsilon, delta)-private in floating point: the exact minimizer has
-    the loss of `tacit.privacy.TiltedMinimum`, or a pure one for the other laws; given
-    it, the computed point is within ``tolerance / ridge`` of it, so noise on twice that
-    makes the two outputs alike [1]_, with the factor two that the published Lemma 4.3.3
-    lacks. The gradient norm is certified, round-off included, and never loosened.
+    the loss of `tacit.privacy.TiltedMinimum`, or a pure one for the other
+    distributions; given it, the computed point is within ``tolerance / ridge`` of it,
+    so noise on twice that makes the two outputs alike [1]_, with the factor two that
+    the published Lemma 4.3.3 lacks. The gradient norm is certified, round-off included,
+    and never loosened.
 
     After the final noise the weights are moved back into the set, where there is one.
     Where the penalty makes zeros, weights within reach of the final noise are set to
@@ -159,8 +160,8 @@ class AMP(Solver[AMPPlan]):
         plain(self)
         check_noise(self.noise)
         check_choices(self.ridge, self.weight_norm, self.law, self.accounting)
-        shares = self.output_share is not None or self.tilt_share is not None
-        if shares and self.accounting != "paper":
+        fractions = self.output_share is not None or self.tilt_share is not None
+        if fractions and self.accounting != "paper":
             raise ValueError(
                 "output_share and tilt_share are for accounting='paper'; the tight "
                 "accounting divides no budget."
@@ -184,7 +185,7 @@ class AMP(Solver[AMPPlan]):
             while self.ridge is None and (ridge := wanted_ridge(plan)) is not None:
                 problem = replace(problem, ridge=ridge)
                 plan = self._tight(problem, budget)
-        # noise too large for the grid is refused here, not after the charge
+        # noise too large for the grid is rejected here, not after the charge
         plan.output_scale()
         return plan
 
@@ -253,7 +254,7 @@ def wanted_ridge(plan: AMPPlan) -> float | None:
 def allowed(
     problem: Problem, noisy: NDArray[np.float64], reach: float
 ) -> NDArray[np.float64]:
-    """Return weights of the form the regularizer asks for, from noisy ones.
+    """Return weights in the domain of the regularizer, from noisy ones.
 
     ``reach`` is what the noise on a weight hardly ever passes: below it a weight may as
     well have been zero before.

@@ -131,8 +131,9 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
         Step of every coordinate, in units of one over its smoothness; None for the
         rule, at most 1.
     clip
-        Bound on a row's slope where its entry is as large as the root mean square of
-        the column; slopes of larger entries are cut further. None for the rule.
+        Bound on a row's derivative where its entry is as large as the root mean square
+        of the column; derivatives of larger entries are clipped further. None for the
+        rule.
     smoothness
         ``"private"`` for mean squares of columns that are released with noise,
         ``"public"`` for those of entries at the bound, or a public root mean square for
@@ -141,7 +142,7 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
     smoothness_share
         Part of the squared Gaussian parameter that private mean squares are worth.
     n_restarts
-        Number of equal stretches that the passes are cut into.
+        Number of equal stretches that the passes are clipped into.
     average
         Whether a stretch ends in the mean of its iterates, as in the utility theorem,
         and not in the last.
@@ -149,8 +150,8 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
         ``"permuted"`` for passes in random order, ``"uniform"`` for coordinates drawn
         with replacement as in the utility theorem, or ``"cyclic"``.
     accounting
-        ``"tight"``, or ``"paper"`` for the published noise, refused where it does not
-        keep the budget; smoothness is then public unless it is asked for.
+        ``"tight"``, or ``"paper"`` for the published noise, rejected where it does not
+        keep the budget; smoothness is then public by default.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -159,7 +160,7 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
     **Guarantee.** Gaussian differential privacy, exactly, under both relations: each
     update is one Gaussian mechanism on a sum of parts that lie between -1 and 1 [1]_,
     and composition of Gaussian mechanisms is Gaussian (Dong, Roth and Su 2022,
-    Corollary 3.3). Parts are rounded to whole numbers, whose sums have no round-off.
+    Corollary 3.3). Parts are rounded to integers, whose sums have no round-off.
     The algorithm is that of [1]_ and [2]_ with exact accounting.
 
     References
@@ -224,7 +225,7 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
         squares = mean_squares(
             self._smoothness, self.smoothness_share, problem, budget, self.noise
         )
-        share = self.smoothness_share if squares.private else 0.0
+        portion = self.smoothness_share if squares.private else 0.0
 
         def planned(for_squares: float, for_updates: float) -> CoordinateDescentPlan:
             return CoordinateDescentPlan(
@@ -242,19 +243,20 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
             )
 
         def split(multiplier: float) -> CoordinateDescentPlan:
-            # one Gaussian mechanism of this multiplier, cut in a small and a large part
-            small = multiplier / sqrt(share) if share else multiplier
-            return planned(small, multiplier * sqrt(n_updates / (1 - share)))
+            # one Gaussian mechanism of this multiplier, split into a small and a large
+            # part
+            small = multiplier / sqrt(portion) if portion else multiplier
+            return planned(small, multiplier * sqrt(n_updates / (1 - portion)))
 
         if self.accounting == "paper":
             plan = planned(
-                coordinate_multiplier(budget, 1, share or 1.0),
-                coordinate_multiplier(budget, n_updates, 1 - share),
+                coordinate_multiplier(budget, 1, portion or 1.0),
+                coordinate_multiplier(budget, n_updates, 1 - portion),
             )
             check_saveable(plan.event, budget)
         else:
             plan = split(calibrate(lambda noise: split(noise).event, budget))
-        # noise too large for whole numbers is refused here, not after the charge
+        # noise too large for integers is rejected here, not after the charge
         _ = plan.mechanism, plan.squares.private and plan.squares.mechanism
         return plan
 
@@ -265,21 +267,21 @@ class CoordinateDescent(Solver[CoordinateDescentPlan]):
         return "public" if (kept, self.accounting) == ("auto", "paper") else kept
 
     def run(self, plan: CoordinateDescentPlan, rows: Rows, rng: Generator) -> Result:
-        """Release the squares, then all partial derivatives, and walk along them."""
+        """Release the squares, then all partial derivatives, and follow them."""
         public, private = spawn(rng, 2)
         order = plan.coordinates(public)
         columns = Columns(*arrays_of(rows, "CoordinateDescent"), plan.problem.loss)
-        walk = CoordinatePasses(
+        passes = CoordinatePasses(
             plan, columns, order, plan.updates(plan.squares(columns, private))
         )
         released = release(
             "CoordinateSums",
-            value=walk.sums,
+            value=passes.sums,
             sensitivity=plan.sensitivity * plan.mechanism.units,
             norm="linf",
-            draw=lambda: walk.draw(private),
+            draw=lambda: passes.draw(private),
         )
-        return Result(walk.weights(released)[:, None])
+        return Result(passes.weights(released)[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,7 +327,9 @@ class CoordinatePasses:
             part = self.stretches[k]
             # from the weights anew, so that no round-off is carried along
             t = columns.state(w)
-            pair = columns.walk(w, t, self.order[part], self.updates, **given(part))
+            pair = columns.update_all(
+                w, t, self.order[part], self.updates, **given(part)
+            )
             noisy.append(pair[0])
             sums.append(pair[1])
             w = self._after(w, part, pair[0])

@@ -231,7 +231,7 @@ def _reject(problem: Problem, budget: Budget) -> None:
 
 
 def derivative(problem: Problem) -> float:
-    """Return the largest slope of a row on the simplex, where margins are averages."""
+    """Return the largest derivative of a row with weights on the simplex."""
     return problem.loss.max_derivative(problem.bounds.x_norm, problem.bounds.y_range)
 
 
@@ -248,7 +248,7 @@ def smoothness(problem: Problem) -> float:
 def log_ratio(
     problem: Problem, weight: float, tolerance: float, *, bounded_range: bool
 ) -> float:
-    """Return how far neighbors move log-odds, or else log-probabilities."""
+    """Return the sensitivity of log-odds, or else of log-probabilities."""
     # [entropy:tilt] each side may be the minimizer of an objective so much tilted
     moved = 2 * derivative(problem) * problem.bounds.x_norm + 2 * tolerance
     kappa = smoothness(problem) / weight

@@ -1,4 +1,4 @@
-"""Private Frank-Wolfe: walk from vertex to vertex, each chosen privately."""
+"""Private Frank-Wolfe: steps to privately chosen vertices."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SELECTIONS: dict[str, Callable[[float], Event]] = {
     "exponential": BoundedRange,
     "laplace": PureDP,
 }
-# Share of a step in the weights after it; the first step is always a full one
+# Fraction of a step in the weights after it; the first step is always a full one
 SCHEDULES: dict[str, Callable[[int], float]] = {
     "classic": lambda t: 2 / (t + 2),
     "average": lambda t: 1 / (t + 1),
@@ -104,8 +104,8 @@ class FrankWolfePlan(PlainNumbers):
         entry = problem.bounds.x_norm * entry_derivative(problem) + self.quantum
         return problem.most_rows * problem.regularizer.radius * entry
 
-    def shares(self) -> Array:
-        """Return the share of each step's vertex in the last weights."""
+    def fractions(self) -> Array:
+        """Return the fraction of each step's vertex in the last weights."""
         sizes = [SCHEDULES[self.schedule](t) for t in range(self.n_steps)]
         kept = np.cumprod([1.0, *(1 - size for size in sizes[:0:-1])])[::-1]
         return np.asarray(sizes * kept, dtype=np.float64)
@@ -122,26 +122,26 @@ class FrankWolfe(Solver[FrankWolfePlan]):
     selection
         ``"exponential"``, or ``"laplace"`` for noisy max as published.
     accounting
-        ``"tight"``, or ``"paper"`` for the published noise of ``"laplace"``, refused
+        ``"tight"``, or ``"paper"`` for the published noise of ``"laplace"``, rejected
         where it does not keep the budget.
     schedule
-        ``"average"`` for shares 1/(t + 1), which averages the vertices and does better
+        ``"average"`` for weights 1/(t + 1), which averages the vertices and does better
         under noise; ``"classic"`` for 2/(t + 2), which is faster without.
     staleness
-        On sparse rows, how far a margin may drift before its slope is computed again;
-        0 for not at all, None for as far as the noise hides.
+        On sparse rows, how far a margin may drift before its derivative is computed
+        again; 0 for not at all, None for as far as the noise hides.
     noise
         ``"grid"`` or ``"float"``.
 
     Notes
     -----
     **Guarantee.** Each step is an exponential mechanism of bounded range over the
-    vertices, whose scores move by at most ``rows_changed * slope * x_norm * radius``
-    and what round-off adds; ``n_steps`` of them are composed by their Renyi curves
-    [2]_, or purely where delta is zero. The algorithm is that of [1]_ with this
-    selection for Laplace noise. On sparse rows a step visits only the rows and
-    features that it changes [3]_, with the same scores up to ``staleness``, the same
-    sensitivity and the same event.
+    vertices, whose scores move by at most ``rows_changed * derivative * x_norm *
+    radius`` and what round-off adds; ``n_steps`` of them are composed by their Renyi
+    curves [2]_, or purely where delta is zero. The algorithm is that of [1]_ with this
+    selection for Laplace noise. On sparse rows a step visits only the rows and features
+    that it changes [3]_, with the same scores up to ``staleness``, the same sensitivity
+    and the same event.
 
     References
     ----------
@@ -213,14 +213,14 @@ class FrankWolfe(Solver[FrankWolfePlan]):
         """Choose the planned number of vertices and average them."""
         if plan.selection == "exponential" and _is_sparse(rows):
             return Result(_combined(plan, _sparse_pass(plan, rows, rng)))
-        return Result(_combined(plan, _walk(plan, rows, rng)))
+        return Result(_combined(plan, _iterate(plan, rows, rng)))
 
 
 def _is_sparse(rows: Rows) -> TypeGuard[InMemoryRows]:
     return isinstance(rows, InMemoryRows) and sparse.issparse(rows.arrays()[0])
 
 
-def _walk(plan: FrankWolfePlan, rows: Rows, rng: Generator) -> list[int]:
+def _iterate(plan: FrankWolfePlan, rows: Rows, rng: Generator) -> list[int]:
     """Return the vertices chosen when every step reads all rows."""
     problem = plan.problem
     vertices: Any = problem.regularizer
@@ -285,16 +285,16 @@ def _vertex(plan: FrankWolfePlan, index: int) -> tuple[int, float]:
 def _combined(plan: FrankWolfePlan, choices: list[int]) -> Array:
     """Return the weights that the steps lead to, inside the set."""
     W = np.zeros(plan.problem.shape)
-    for share, index in zip(plan.shares(), choices, strict=True):
+    for fraction, index in zip(plan.fractions(), choices, strict=True):
         entry, weight = _vertex(plan, index)
-        W.flat[entry] += share * weight
-    # the shares, products and sums round by a few units a step
+        W.flat[entry] += fraction * weight
+    # the fractions, products and sums round by a few units a step
     return W * (1 - 2.0**-50 * (plan.n_steps + 4))
 
 
 @dataclass(frozen=True, eq=False)
 class BoundedGradient:
-    """Sum over a block of the rows' gradients, each slope cut at ``slope``."""
+    """Sum over a block of gradients with derivatives clipped at ``derivative``."""
 
     loss: Loss
     W: Array
@@ -309,7 +309,7 @@ class BoundedGradient:
 
 
 def entry_derivative(problem: Problem) -> float:
-    """Return the largest absolute slope in one margin, at weights in the set."""
+    """Return the largest absolute derivative in one margin, at weights in the set."""
     if isinstance(problem.loss, Softmax):
         return 1.0  # a probability, or one less
     reach = problem.bounds.x_norm * problem.regularizer.radius * (1 + 1e-9)
@@ -340,7 +340,7 @@ def score_sensitivity(problem: Problem, n_steps: int, neighbors: Neighbors) -> f
         w_norm=radius,
         products=min(problem.n_features, n_steps),  # no more weights are nonzero
     )
-    # sparse rows: each term is rounded to a whole number of quanta
+    # sparse rows: each term is rounded to an integer of quanta
     roundoff += problem.most_rows * gradient_quantum(problem)
     # [frank-wolfe:sensitivity] the rows changed, and the round-off of both sums
     moved = neighbors.rows_changed * derivative * x_norm + 2 * roundoff
@@ -356,16 +356,16 @@ def step_rule(problem: Problem, budget: Budget) -> int:
     derivative = entry_derivative(problem)
     # what is left to gain after t steps is about this over t
     curved = problem.n_rows * problem.loss.max_curvature() * (x_norm * radius) ** 2
-    # and one choice alone is off by about this
+    # and a single choice is off by about this
     score = budget.neighbors.rows_changed * derivative * x_norm * radius
     off = score * log(2 * problem.size) / budget.epsilon
     if budget.delta == 0:  # t choices are t times worse
         wanted = (curved / off) ** (1 / 2)
     else:  # t choices are sqrt(t) times worse
         wanted = (curved / (off * root_spread(budget) / sqrt(8))) ** (2 / 3)
-    # vertices chosen by noise alone average out, to margins of about radius / sqrt(t)
-    quiet = min((x_norm * radius) ** 2, 500)
-    steps = max(0.5 * wanted, quiet, 4)
+    # vertices chosen at random average out, to margins of about radius / sqrt(t)
+    low_noise = min((x_norm * radius) ** 2, 500)
+    steps = max(0.5 * wanted, low_noise, 4)
     return int(min(max(1, min(steps, seen_steps(problem, budget))), MOST_STEPS))
 
 
@@ -393,7 +393,8 @@ def root_spread(budget: Budget) -> float:
 def staleness_rule(problem: Problem, epsilon: float, neighbors: Neighbors) -> float:
     """Return how far margins may drift before it shows beside the noise of a choice.
 
-    Slopes of all rows together are then off by no more than the scale of that noise.
+    Derivatives of all rows together are then off by no more than the scale of that
+    noise.
     """
     noise = 2 * neighbors.rows_changed * entry_derivative(problem) / epsilon
     return min(max(noise / (problem.loss.max_curvature() * problem.n_rows), 0.01), 0.2)

@@ -59,7 +59,7 @@ MOST_UPDATES = 10**5
 
 @dataclass(frozen=True)
 class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
-    """Move the coordinate that promises most, one chosen privately at a time.
+    """Move the coordinate that guarantees most, one chosen privately at a time.
 
     A choice costs little even among very many features, so that a few weights are found
     where noise on all of them would hide every one. Weights start at zero and at most
@@ -74,11 +74,12 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
         rule. With ``n_polish`` a coordinate takes a half of it at its second visit, a
         third at the next, which averages the noise.
     clip
-        Bound on a row's slope where its entry is as large as the root mean square of
-        the column, in updates; None for the rule.
+        Bound on a row's derivative where its entry is as large as the root mean square
+        of the column, in updates; None for the rule.
     rule
-        What is compared: ``"gs-s"`` for the slope, ``"gs-r"`` for the length of the
-        proximal step, ``"gs-q"`` for the decrease of the objective that it promises.
+        What is compared: ``"gs-s"`` for the derivative, ``"gs-r"`` for the length of
+        the proximal step, ``"gs-q"`` for the decrease of the objective that it
+        guarantees.
     mechanism
         ``"gumbel"`` for the exponential mechanism and Gaussian updates, ``"pure"`` for
         permute-and-flip and Laplace updates, ``"laplace"`` for noisy max and Laplace
@@ -88,8 +89,8 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
         ``"laplace"`` has a fixed one.
     selection_clip
         The clip of choices; None for the rule: a tenth of ``clip`` for targets, which
-        makes sums all but votes of rows, and ``clip`` itself for labels, whose slopes
-        keep their sign whatever is fitted.
+        makes sums all but votes of rows, and ``clip`` itself for labels, whose
+        derivatives keep their sign whatever is fitted.
     n_polish
         Number of updates besides one a choice, spread between the choices over the
         coordinates chosen so far, which then no longer compete. 0 for none, when all
@@ -97,14 +98,15 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
     smoothness, smoothness_share
         As in `CoordinateDescent`.
     accounting
-        ``"tight"``, or ``"paper"`` for the published noise of ``"laplace"``, refused
+        ``"tight"``, or ``"paper"`` for the published noise of ``"laplace"``, rejected
         where it does not keep the budget.
     noise
         ``"grid"`` or ``"float"``.
     staleness
-        How far from its true slope a row may be that choices see, where rows are
-        sparse: it saves time and costs no privacy. Updates see true slopes. 0 for none;
-        None for the rule, a part of the largest slope or of the clip of choices.
+        How far from its true derivative a row may be that choices see, where rows are
+        sparse: it saves time and costs no privacy. Updates see true derivatives. 0 for
+        none; None for the rule, a part of the largest derivative or of the clip of
+        choices.
 
     Notes
     -----
@@ -176,7 +178,7 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
             raise PlanError(
                 f"{NAME} has no weight to choose but the intercept; give features."
             )
-        _ = plan.selector  # refused here, not after the charge
+        _ = plan.selector  # rejected here, not after the charge
         return plan
 
     def _kinds(self, budget: Budget) -> list[str]:
@@ -208,7 +210,7 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
         n_steps = self.n_steps or rule.n_steps
         n_polish = rule.polish(n_steps) if self.n_polish is None else self.n_polish
         narrow = self.selection_clip or rule.selection_clip
-        if kind == "laplace":  # as published where nothing else is asked for
+        if kind == "laplace":  # as published by default
             n_polish, narrow = self.n_polish or 0, self.selection_clip or rule.clip
         n_updates = n_steps + n_polish + settling(problem)
         if n_updates > MOST_UPDATES:
@@ -220,8 +222,10 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
         small = self.smoothness_share if squares.private else 0.0
 
         def planned(noise: float) -> GreedyCoordinateDescentPlan:
-            counts, share = (n_steps, n_updates), self.selection_share
-            epsilon, multiplier = split_noise(kind, noise, share, counts, 1 - small)
+            counts, selection_fraction = (n_steps, n_updates), self.selection_share
+            epsilon, multiplier = split_noise(
+                kind, noise, selection_fraction, counts, 1 - small
+            )
             # noise of a score, as a part of all rows
             spread = 2 * budget.neighbors.rows_changed / epsilon / problem.n_rows
             stale = rule.staleness(spread, narrow)
@@ -254,7 +258,7 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
                 f"{n_steps} steps leave an epsilon of {plan.selection_epsilon:.3g} to "
                 "each choice; take fewer steps or raise epsilon."
             )
-        # noise too large for whole numbers is refused here, not after the charge
+        # noise too large for integers is rejected here, not after the charge
         _ = plan.updater, plan.squares.private and plan.squares.mechanism
         return plan
 

@@ -85,20 +85,21 @@ class NoisyGD(Solver[NoisyGDPlan]):
     momentum
         Weight of the last move in the next; None for the rule.
     clip
-        Bound on the norm of a row's slope, below that of the loss; None for the rule.
+        Bound on the norm of a row's derivative, below that of the loss; None for the
+        rule.
     noise
         ``"grid"`` or ``"float"``.
     clip_norm
         Bound on the norm of a row's gradient in place of ``clip``, as in DP-SGD: short
-        rows may then have steep slopes. None for the bound on slopes.
+        rows may then have steep derivatives. None for the bound on derivatives.
 
     Notes
     -----
     **Guarantee.** Gaussian differential privacy with parameter ``sqrt(n_steps) /
     multiplier``, exactly, under both relations: no sampling, no approximation (Dong,
     Roth and Su 2022, Corollary 3.3). A row moves the sum of gradients by at most the
-    clipped slope times its norm, or by ``clip_norm``; what floating-point sums can add
-    to that is bounded and included.
+    clipped derivative times its norm, or by ``clip_norm``; what floating-point sums can
+    add to that is bounded and included.
     """
 
     saved = True
@@ -150,7 +151,7 @@ class NoisyGD(Solver[NoisyGDPlan]):
             self.noise,
             self.clip_norm,
         )
-        # noise too large for the grid is refused here, not after the charge
+        # noise too large for the grid is rejected here, not after the charge
         plan.mechanism.scale(problem.size)
         return plan
 
@@ -162,8 +163,8 @@ class NoisyGD(Solver[NoisyGDPlan]):
             total = rows.sum(clipped_gradient(problem, W, plan.clip, plan.clip_norm))
             return plan.mechanism(total[0], rng) + problem.ridge * W
 
-        walk = descend(plan, "NoisyGD", noisy_gradient, reach_of(plan.clip_norm))
-        (W,) = deque(walk, maxlen=1)
+        iterates = descend(plan, "NoisyGD", noisy_gradient, reach_of(plan.clip_norm))
+        (W,) = deque(iterates, maxlen=1)
         # once more for sets that the ball reaches out of
         return Result(problem.regularizer.prox(W, 0.0))
 
@@ -206,10 +207,10 @@ def descend(
 def clip_for(
     problem: Problem, clip: float | None, clip_norm: float | None = None
 ) -> float | None:
-    """Return the clip asked for, or the slope that a set allows, or None.
+    """Return the given clip, or the derivative that a set allows, or None.
 
-    Looking ahead may leave the set, where clipping keeps slopes to that bound. A bound
-    on gradients stands for the slope of the longest rows.
+    Looking ahead may leave the set, where clipping keeps derivatives to that bound. A
+    bound on gradients stands for the derivative of the longest rows.
     """
     if clip_norm is not None:
         return clip_norm / problem.bounds.x_norm
@@ -222,7 +223,7 @@ def clip_for(
 
 
 def clip_needed(problem: Problem, clip: float) -> float:
-    """Return the clip, or infinity where the loss bounds its slope as tightly."""
+    """Return the clip, or infinity where the loss bounds its derivative as tightly."""
     return (
         clip if clip < problem.loss.max_derivative(inf, problem.bounds.y_range) else inf
     )
@@ -233,7 +234,7 @@ def largest_margin(problem: Problem, reach: float = LARGEST_MARGIN) -> float:
     radius = problem.regularizer.radius
     if not isfinite(radius):
         return reach
-    # a set that reaches further is not cut short
+    # a set that reaches further needs no clipping
     return max(reach, problem.bounds.x_norm * radius)
 
 
@@ -245,7 +246,7 @@ def reach_of(clip_norm: float | None) -> float:
 def clipped_gradient(
     problem: Problem, W: Array, clip: float, clip_norm: float | None
 ) -> ClippedGradient | RowClippedGradient:
-    """Return what sums the gradients of rows, by slope or by norm cut short."""
+    """Return the sum of gradients, clipped by derivative or by norm."""
     if clip_norm is not None:
         return RowClippedGradient(problem.loss, W, clip_norm)
     return ClippedGradient(problem.loss, W, clip_needed(problem, clip))
@@ -286,7 +287,7 @@ def gradient_sensitivity(
         derivative=max(
             clip, problem.loss.max_derivative(reach, problem.bounds.y_range)
         ),
-        # clipping the slope to a ball does not make it steeper
+        # clipping the derivative to a ball does not make it steeper
         curvature=problem.loss.max_curvature(),
         w_norm=reach / x_norm,
     )
@@ -296,7 +297,7 @@ def gradient_sensitivity(
 
 @dataclass(frozen=True, eq=False)
 class ClippedGradient:
-    """Sum over a block of the rows' gradients, slopes shortened to ``clip``."""
+    """Sum over a block of the rows' gradients, derivatives clipped to ``clip``."""
 
     loss: Loss
     W: Array
@@ -311,7 +312,7 @@ class ClippedGradient:
 
 
 def norm_clipped(derivative: Array, clip: float) -> Array:
-    """Shorten slopes to ``clip`` in place, none where it is infinite."""
+    """Clip derivatives to ``clip`` in place; no-op where it is infinite."""
     if clip < inf:
         norms = np.sqrt(np.einsum("ij,ij->i", derivative, derivative))
         # a few units below the bound, as the norm is rounded

@@ -63,7 +63,7 @@ Indices = NDArray[np.intp]
 
 # Fitted: least noise of a sample, least sample, and fraction of the rows beyond which
 # their choice is taken as it is
-HIDDEN, SMALLEST, SHARE = 2.0, 256, 0.05
+HIDDEN, SMALLEST, LARGEST_FRACTION = 2.0, 256, 0.05
 # Rows whose gradients are summed before anything else is added to the sum
 CHUNK = 4096
 
@@ -84,8 +84,8 @@ class Sampling:
     @property
     def cells(self) -> int:
         """Probability of a row, in whole cells, so that it is drawn exactly."""
-        share = Fraction(min(self.batch, self.n_rows), self.n_rows)
-        return max(1, round(share * CELLS))
+        rate = Fraction(min(self.batch, self.n_rows), self.n_rows)
+        return max(1, round(rate * CELLS))
 
     def event(self, multiplier: float) -> Event:
         """Return the event of all steps."""
@@ -126,9 +126,9 @@ def least_noise(sampling: Sampling, budget: Budget) -> float:
     if sampling.batch >= sampling.n_rows:
         return calibrate(sampling.event, budget)
     all_rows = Sampling(sampling.n_rows, sampling.n_rows, sampling.n_steps, False)
-    share = sampling.batch / sampling.n_rows
+    rate = sampling.batch / sampling.n_rows
     # what many steps on small samples come to
-    start = log(max(0.4, share * calibrate(all_rows.event, budget, rtol=1e-2)))
+    start = log(max(0.4, rate * calibrate(all_rows.event, budget, rtol=1e-2)))
 
     def spent(multiplier: float) -> float:
         return sampling.profile(multiplier).epsilon(budget.delta)
@@ -192,7 +192,9 @@ def sgd_rule(
     noise = calibrate(all_rows.event, budget, rtol=1e-2)
     # rows at which their choice adds as much as the noise
     equal = (n_rows / noise) ** 2 / problem.size
-    wanted = max(SMALLEST, HIDDEN * n_rows / noise, min(equal, SHARE * n_rows))
+    wanted = max(
+        SMALLEST, HIDDEN * n_rows / noise, min(equal, LARGEST_FRACTION * n_rows)
+    )
     batch = min(n_rows, ceil(wanted))
     return SampledDescent(n_steps, rule.step, rule.momentum, rule.clip, batch)
 
@@ -215,7 +217,8 @@ class NoisySGD(Solver[NoisySGDPlan]):
     momentum
         Weight of the last move in the next; None for the rule.
     clip
-        Bound on the norm of a row's slope, below that of the loss; None for the rule.
+        Bound on the norm of a row's derivative, below that of the loss; None for the
+        rule.
     average
         Whether to return the mean of the second half of the weights, not the last.
     noise
@@ -229,7 +232,7 @@ class NoisySGD(Solver[NoisySGDPlan]):
     probability and the composed loss is computed numerically; under replacing one, a
     step has a fixed number of rows and the bound of [1]_ for one step is composed
     numerically. The samples stay secret. A row moves the sum of a step by at most the
-    clipped slope times its norm, or by ``clip_norm``; round-off is bounded and
+    clipped derivative times its norm, or by ``clip_norm``; round-off is bounded and
     included. Published closed forms for the noise [2]_ are not used, as they fall short
     where noise is small or samples are large.
 
@@ -300,7 +303,7 @@ class NoisySGD(Solver[NoisySGDPlan]):
             self.noise,
             self.clip_norm,
         )
-        # noise too large for the grid is refused here, not after the charge
+        # noise too large for the grid is rejected here, not after the charge
         plan.mechanism.scale(problem.size)
         return plan
 
@@ -319,8 +322,8 @@ class NoisySGD(Solver[NoisySGDPlan]):
             return scale * plan.mechanism(total, noise) + problem.ridge * W
 
         mean = np.zeros(problem.shape)
-        walk = descend(plan, "NoisySGD", noisy_gradient, reach_of(plan.clip_norm))
-        for t, W in enumerate(walk):
+        iterates = descend(plan, "NoisySGD", noisy_gradient, reach_of(plan.clip_norm))
+        for t, W in enumerate(iterates):
             averaged = t + 1 - plan.n_steps // 2 if plan.average else 1
             mean = W if averaged <= 1 else mean + (W - mean) / averaged
         # once more for sets that the ball reaches out of
@@ -337,7 +340,7 @@ def sample_sensitivity(
     """Return how far neighbors can move the computed sum over a sample."""
     all_rows = sampling.poisson or sampling.batch >= problem.n_rows
     n_rows = problem.most_rows if all_rows else sampling.batch
-    # within a chunk, which a dense one is cut in half for, and over the chunks
+    # within a chunk, which a dense one is clipped in half for, and over the chunks
     additions = CHUNK + 2 * (n_rows // CHUNK) + 64
     # [noisy-sgd:sensitivity] as if the sample were all there is
     return sum_sensitivity(problem, clip, clip_norm, neighbors, n_rows, additions)

@@ -70,7 +70,7 @@ def tilt_offset(problem: Problem, ridge: float) -> float:
 def check_choices(
     ridge: float | None, weight_norm: float | None, law: str | None, accounting: str
 ) -> None:
-    """Refuse choices that no problem could make good."""
+    """Reject choices that no problem could make good."""
     check_distribution(law)
     check_accounting(accounting)
     if ridge is not None:
@@ -82,7 +82,7 @@ def check_choices(
 
 
 def check_regularizer(problem: Problem) -> None:
-    """Refuse penalties that have no certified minimizer."""
+    """Reject penalties that have no certified minimizer."""
     regularizer = problem.regularizer
     if not isinstance(regularizer, (Free, *CERTIFIED)):
         *names, last = (f"{kind.__name__}()" for kind in CERTIFIED)
@@ -93,7 +93,7 @@ def check_regularizer(problem: Problem) -> None:
 
 
 def check_weight_norm(problem: Problem, law: NoiseDistribution) -> None:
-    """Refuse the rule that no number of features enters where one would."""
+    """Reject the rule that NaN of features enters where one would."""
     if law.law != "gaussian" or not isinstance(problem.regularizer, Free):
         raise PlanError(
             "weight_norm= is for Gaussian noise and no penalty but the ridge, where "
@@ -138,7 +138,7 @@ def weight_norm_ridge(
 
 
 def check_ridge(problem: Problem, budget: Budget, ridge: float) -> None:
-    """Refuse a ridge so small that the determinant takes all of epsilon."""
+    """Reject a ridge so small that the determinant takes all of epsilon."""
     if tilt_offset(problem, ridge) >= 0.99 * budget.epsilon:
         raise PlanError(
             f"A ridge of {ridge:.3g} leaves nothing of epsilon={budget.epsilon:g} for "
@@ -163,7 +163,7 @@ class ObjectivePerturbationPlan(PlannedNoise):
     def assumptions(self) -> tuple[str, ...]:
         return (
             *super().assumptions,
-            "arithmetic is exact: the last digits of the weights tell rows apart; AMP "
+            "arithmetic is exact: the last digits of the weights leak rows; AMP "
             "covers them",
         )
 
@@ -183,8 +183,9 @@ class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
     ridge
         Ridge penalty in sum units; None for the rule, which sees public facts only.
     law
-        Law of the tilt: ``"gaussian"``, or ``"gamma"`` or ``"laplace"``, which bound
-        the loss itself. None is Gaussian, or Laplace for a budget with delta zero.
+        Distribution of the tilt: ``"gaussian"``, or ``"gamma"`` or ``"laplace"``, which
+        bound the loss itself. None is Gaussian, or Laplace for a budget with delta
+        zero.
     accounting
         ``"tight"``, or ``"paper"`` for the ridge and noise of [1]_.
     weight_norm
@@ -198,8 +199,8 @@ class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
     **Guarantee.** (epsilon, delta)-private for the exact minimizer, with any convex
     penalty and in any closed convex set: the loss of `tacit.privacy.TiltedMinimum`
     [1]_, with the determinant and the projected noise bounded as on the guarantees page
-    [2]_; for the other laws pure with the determinant's bound plus one over the
-    multiplier. What is released here is a point with a gradient a millionth of one
+    [2]_; for the other distributions pure with the determinant's bound plus one over
+    the multiplier. What is released here is a point with a gradient a millionth of one
     row's, computed in floating point, so the guarantee is that of exact arithmetic with
     a continuous tilt. In the digits actually released it does not hold: who knows all
     rows but one can rerun the minimizer for every tilt on the grid. `AMP` covers the
@@ -241,7 +242,7 @@ class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
         else:
             planned = self.with_ridge(problem, budget)
             plan = planned(calibrate(lambda noise: planned(noise).event, budget))
-        # noise too large for the grid is refused here, not after the charge
+        # noise too large for the grid is rejected here, not after the charge
         plan.scale()
         return plan
 

@@ -37,7 +37,7 @@ AVERAGES = ("weighted", "uniform", "last")
 # Norm of the best weights that the strength is set for, in units of one over the row
 # norm; as for output perturbation
 USUAL_MARGIN = 10.0
-# Leaves walked at once, and entries of them that are held
+# Leaves run at once, and entries of them in memory
 MOST_LEAVES, MOST_ENTRIES = 2**12, 2**21
 # Factors that are rounded once a leaf, for as many leaves as there can be
 DRIFT = 1 + 1e-7
@@ -48,7 +48,7 @@ class OnlineToBatchPlan(PlannedNoise):
     """Strength of the ridge, the average, and its noise, fixed without data.
 
     ``strength`` is the strong convexity of each row's part. There are as many leaves
-    as rows were planned for; ``evenly`` tells whether rows are dealt out to them in
+    as rows were planned for; ``evenly`` states whether rows are dealt out to them in
     turn, which shows their number, or each by a draw of its own.
     """
 
@@ -62,18 +62,18 @@ class OnlineToBatchPlan(PlannedNoise):
     law: str = "gaussian"
 
     @cached_property
-    def walk(self) -> RowPass:
+    def row_pass(self) -> RowPass:
         """What makes the steps."""
         reach = self.problem.lipschitz / self.strength
         return RowPass(self.problem, True, reach)
 
-    def shares(self) -> Array:
+    def fractions(self) -> Array:
         """Return what part of the average each iterate is, the first one included."""
         return averaging(self.average, self.problem.n_rows + 1)
 
 
 def averaging(average: str, n_iterates: int) -> Array:
-    """Return the weight of each of so many iterates, which sum to one."""
+    """Return the weight of each of this many iterates, which sum to one."""
     if average == "last":
         return np.append(np.zeros(n_iterates - 1), 1.0)
     if average == "uniform":
@@ -85,16 +85,16 @@ def averaging(average: str, n_iterates: int) -> Array:
 
 def average_sensitivity(plan: OnlineToBatchPlan, moved: float) -> float:
     """Return how far rows that move the gradient by ``moved`` bring the average."""
-    walk, problem = plan.walk, plan.problem
+    row_pass, problem = plan.row_pass, plan.problem
     n_iterates, most_rows = problem.n_rows + 1, problem.most_rows
     positions = np.arange(1, n_iterates + 1, dtype=np.float64)
-    # [batch:influence] the first iterate is public, later ones move by 1 over place
-    influence = float((plan.shares()[1:] / positions[1:]).sum()) / plan.strength
-    gradients = moved + 2 * most_rows * walk.derivative_roundoff
+    # [batch:influence] the first iterate is public, later ones move by 1 over index
+    influence = float((plan.fractions()[1:] / positions[1:]).sum()) / plan.strength
+    gradients = moved + 2 * most_rows * row_pass.derivative_roundoff
     # [batch:roundoff] of the iterates, and of adding them up
-    kept = most_rows * walk.row_roundoff + n_iterates * walk.leaf_roundoff
+    kept = most_rows * row_pass.row_roundoff + n_iterates * row_pass.leaf_roundoff
     additions = MOST_LEAVES + n_iterates / _block(plan) + 16
-    kept += 1.01 * additions * UNIT * walk.radius
+    kept += 1.01 * additions * UNIT * row_pass.radius
     return DRIFT * gradients * influence + 2 * kept
 
 
@@ -175,8 +175,8 @@ class OnlineToBatch(Solver[OnlineToBatchPlan]):
 
         # [batch:sensitivity]
         plan = planned(average_sensitivity(planned(1.0), moved))
-        _ = plan.walk.kernel  # a loss that it does not know is refused now
-        # noise too large for the grid is refused here, not after the charge
+        _ = plan.row_pass.kernel  # a loss that it does not know is rejected now
+        # noise too large for the grid is rejected here, not after the charge
         plan.scale()
         return plan
 
@@ -190,7 +190,7 @@ class OnlineToBatch(Solver[OnlineToBatchPlan]):
 
 
 def check_problem(problem: Problem) -> None:
-    """Refuse what the proof does not cover, naming what can do it."""
+    """Reject what the proof does not cover, naming what can do it."""
     problem.check_penalty("OnlineToBatch", "NoisySGD or NoisyGD", *ROW_PASS_SETS)
     problem.require_smooth("OnlineToBatch")
     if isinstance(problem.loss, Softmax):
@@ -219,7 +219,7 @@ def usual_strength(problem: Problem, budget: Budget, average: str, std: float) -
 def dealt(
     plan: OnlineToBatchPlan, n_rows: int, rng: Generator
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Return the order of the rows, and the place after the last one of each leaf.
+    """Return the order of the rows, and the end index of each leaf.
 
     In turn, a leaf has one row where there are as many as planned. By draws of their
     own, a row more leaves all others in their leaves.
@@ -248,9 +248,9 @@ def averaged_iterates(
     ends: NDArray[np.int64],
 ) -> Array:
     """Return the average of the iterates of one pass, without noise."""
-    walk, shares, block = plan.walk, plan.shares(), _block(plan)
-    V = walk.start()
-    total, low = shares[0] * V, 0
+    row_pass, fractions, block = plan.row_pass, plan.fractions(), _block(plan)
+    V = row_pass.start()
+    total, low = fractions[0] * V, 0
     for first in range(0, len(ends), block):
         part = ends[first : first + block]
         t = np.arange(first + 1, first + 1 + len(part), dtype=np.float64)
@@ -258,8 +258,8 @@ def averaged_iterates(
         rows = X[positions].toarray() if sparse.issparse(X) else X[positions]
         steps = 1 / (plan.strength * (t + 1))
         factors = (t / (t + 1), steps, np.ones_like(t))
-        out = walk.leaves(V, rows, y[positions], part - low, *factors)
-        total = total + np.tensordot(shares[t.astype(np.intp)], out, axes=1)
+        out = row_pass.leaves(V, rows, y[positions], part - low, *factors)
+        total = total + np.tensordot(fractions[t.astype(np.intp)], out, axes=1)
         V, low = out[-1], int(part[-1])
     average: Array = total.T.copy()
     return average

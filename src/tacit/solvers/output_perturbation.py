@@ -65,8 +65,9 @@ class OutputPerturbation(Solver[OutputPerturbationPlan]):
         Ridge penalty in sum units; None for the rule, which sees public facts only.
         The noise is proportional to one over it.
     law
-        Law of the noise: ``"gaussian"``, or ``"gamma"`` or ``"laplace"``, which bound
-        the loss itself. None is Gaussian, or Laplace for a budget with delta zero.
+        Distribution of the noise: ``"gaussian"``, or ``"gamma"`` or ``"laplace"``,
+        which bound the loss itself. None is Gaussian, or Laplace for a budget with
+        delta zero.
     accounting
         ``"tight"``, or ``"paper"`` for the noise of [1]_ if pure, of [2]_ if Gaussian.
     weight_norm
@@ -143,7 +144,7 @@ class OutputPerturbation(Solver[OutputPerturbationPlan]):
         )
         if self.accounting == "paper":
             check_saveable(plan.event, budget)
-        # noise too large for the grid is refused here, not after the charge
+        # noise too large for the grid is rejected here, not after the charge
         plan.scale()
         return plan
 
@@ -165,7 +166,7 @@ class OutputPerturbation(Solver[OutputPerturbationPlan]):
 
 def _added(plan: OutputPerturbationPlan) -> WeightNoise:
     """Return the noise as planned: nothing else moves the weights of given rows."""
-    # a coordinate of the gamma law has the variance of size + 1 normals
+    # a coordinate of the gamma distribution has the variance of size + 1 normals
     units = {"gaussian": 1.0, "laplace": sqrt(2), "gamma": sqrt(plan.problem.size + 1)}
     std = plan.scale() * units[plan.law]
     return WeightNoise(

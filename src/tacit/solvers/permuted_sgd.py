@@ -84,7 +84,7 @@ class PermutedSGDPlan(PlannedNoise):
 
     @property
     def radius(self) -> float:
-        """Norm to which weights are shortened after each update; inf for never."""
+        """Norm to which weights are clipped after each update; inf for never."""
         set_radius = self.problem.regularizer.radius
         useful = LARGEST_MARGIN / self.problem.bounds.x_norm
         # weights that go far beyond any useful model would only add round-off
@@ -140,7 +140,7 @@ def last_weights_sensitivity(plan: PermutedSGDPlan) -> float:
 
 
 def largest_derivative(problem: Problem) -> float:
-    """Return the bound on slopes at weights in the ball, up to its round-off."""
+    """Return the bound on derivatives at weights in the ball, up to its round-off."""
     reach = problem.bounds.x_norm * problem.regularizer.radius * (1 + 1e-9)
     return problem.loss.max_derivative(reach, problem.bounds.y_range)
 
@@ -158,9 +158,9 @@ class Passes:
 def permuted_rule(problem: Problem, budget: Budget) -> Passes:
     """Return passes and steps from public facts.
 
-    The weights move by the sum of steps times gradients, and so does a row's share of
-    them: what counts is that sum, in units of the noise that hides a row. How it is
-    cut into passes and batches matters little. Fitted on synthetic problems only.
+    The weights move by the sum of steps times gradients, and so does a row's fraction
+    of them: what counts is that sum, in units of the noise that hides a row. How it is
+    split into passes and batches matters little. Fitted on synthetic problems only.
     """
     n_rows, size = problem.n_rows, problem.size
     if budget.delta == 0:
@@ -246,7 +246,7 @@ class PermutedSGD(Solver[PermutedSGDPlan]):
         plan = replace(chosen, multiplier=multiplier, sensitivity=sensitivity)
         if self.accounting == "paper":
             check_saveable(plan.event, budget)
-        # noise too large for the grid is refused here, not after the charge
+        # noise too large for the grid is rejected here, not after the charge
         plan.scale()
         return plan
 
@@ -297,7 +297,7 @@ class PermutedSGD(Solver[PermutedSGDPlan]):
 
 
 def check_problem(problem: Problem, budget: Budget) -> None:
-    """Refuse what the proof does not cover, naming what can do it."""
+    """Reject what the proof does not cover, naming what can do it."""
     if budget.neighbors is not Neighbors.REPLACE_ONE:
         raise PlanError(
             "PermutedSGD holds under neighbors='replace_one' only; use NoisyGD or AMP "
@@ -375,7 +375,7 @@ def _known(loss: Loss) -> tuple[int, float] | None:
     """Return the kernel's number and shape of a loss, None for losses of others."""
     from tacit.solvers import _kernels  # noqa: PLC0415 - numba loads on first use
 
-    # a subclass may have another slope
+    # a subclass may have another derivative
     if type(loss) is Logistic:
         return _kernels.LOGISTIC, loss._knee
     if type(loss) is HuberizedHinge:

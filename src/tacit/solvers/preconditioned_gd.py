@@ -52,7 +52,7 @@ MOST_FEATURES = 2000
 MOMENT_FRACTION = 0.02  # of the squared privacy parameter
 STEP = 0.8  # of a Newton step at zero weights
 MOMENTUM = 0.8
-STEPS_ONE, STEPS_MANY = 30, 20  # for one output, for several
+STEPS_ONE, STEPS_SEVERAL = 30, 20  # for one output, for several
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
     """Release noisy second moments once, then descend along noisy Newton directions.
 
     A fiftieth of the budget buys ``X^T X`` with noise. Its inverse, damped as much as
-    the noise asks for, turns noisy gradients into nearly Newton steps, of which a few
+    the noise requires, turns noisy gradients into nearly Newton steps, of which a few
     suffice: features that are far from centered or of unequal spread cost no accuracy,
     and the noise of each step is that of few steps instead of many.
 
@@ -114,7 +114,8 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
     damping
         Number added to the eigenvalues of the mean of ``x x^T``; None for the rule.
     clip
-        Bound on the norm of a row's slope, below that of the loss; None for the rule.
+        Bound on the norm of a row's derivative, below that of the loss; None for the
+        rule.
     noise
         ``"grid"`` or ``"float"``.
 
@@ -149,10 +150,10 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         problem.require_bounded_derivative(
             "PreconditionedGD", clip, "give clip=, or use Huber()"
         )
-        many = problem.loss.n_outputs > 1
+        several = problem.loss.n_outputs > 1
         n_steps = self.n_steps
         if n_steps is None:
-            n_steps = STEPS_MANY if many else STEPS_ONE
+            n_steps = STEPS_SEVERAL if several else STEPS_ONE
         at_least(1, n_steps=n_steps)
         damping = self.damping
         if damping is None:
@@ -165,7 +166,8 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         moved += 2 * moment_roundoff(problem, squared)
 
         def planned(multiplier: float) -> PreconditionedGDPlan:
-            # one Gaussian mechanism of this multiplier, cut in a small and a large part
+            # one Gaussian mechanism of this multiplier, split into a small and a large
+            # part
             return PreconditionedGDPlan(
                 problem,
                 n_steps,
@@ -182,7 +184,7 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
             )
 
         plan = planned(calibrate(lambda noise: planned(noise).event, budget))
-        # noise too large for the grid is refused here, not after the charge
+        # noise too large for the grid is rejected here, not after the charge
         plan.mechanism.scale(problem.size)
         plan.moments.scale(problem.n_features)
         return plan
@@ -242,18 +244,19 @@ def damping_rule(problem: Problem, budget: Budget, n_steps: int, clip: float) ->
     moments = once / sqrt(MOMENT_FRACTION) * sqrt(rows_changed) * squared
     moments *= sqrt(2 * problem.n_features) / problem.n_rows
     noise = noise_level(problem, budget, typical) / sqrt(problem.loss.n_outputs)
-    share = noise / (problem.n_rows * gradient_unit(problem))
+    ratio = noise / (problem.n_rows * gradient_unit(problem))
     # how far all steps together go, in units of one
     reach = STEP * n_steps / ((1 - MOMENTUM) * start.curvature)
-    quiet = reach * (0.04 * share + share**2) * clip / typical
-    return 0.5 * moments + quiet * squared
+    low_noise = reach * (0.04 * ratio + ratio**2) * clip / typical
+    return 0.5 * moments + low_noise * squared
 
 
 # Points of a normal distribution, and their weights
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
-# The noisy moments are moved by this many deviations of an entry, down and up: where
-# any stated deviation changes by more than the factor, the moments do not settle it
+# The noisy moments are moved by this many standard deviations of an entry, down and up:
+# where any stated standard deviation changes by more than the factor, the moments do
+# not settle it
 DOUBT = 2.0
 LEAST_CERTAIN = 1.25
 
@@ -276,8 +279,8 @@ class Landing:
 def descent_noise(plan: PreconditionedGDPlan, landing: Landing) -> WeightNoise | None:
     """Return the noise of the last weights, or None where it does not show.
 
-    For the logistic loss of two classes, as others do not tell what curvature their
-    rows have, and where the moments are known well enough.
+    For the logistic loss of two classes, as others do not determine what curvature
+    their rows have, and where the moments are known well enough.
     """
     loss = plan.problem.loss
     if not isinstance(loss, Logistic) or isfinite(clip_needed(plan.problem, plan.clip)):
@@ -314,7 +317,7 @@ def _cleaned(values: Array, scale: float) -> Array:
 def _std(
     plan: PreconditionedGDPlan, loss: Logistic, landing: Landing, moments: Array
 ) -> Array:
-    """Return the deviation of the last weights if these are the exact moments."""
+    """Return the standard deviation of the last weights, given exact moments."""
     P = landing.direction
     values, axes = np.linalg.eigh(P)
     root = (axes * np.sqrt(np.maximum(values, 0.0))) @ axes.T
@@ -342,7 +345,7 @@ def _hessian(
     """
     problem, n = plan.problem, plan.problem.n_rows
     second = moments / n
-    # without a constant feature the moments do not tell the mean
+    # without a constant feature the moments do not contain the mean
     constant = problem.constant
     mean = np.zeros(len(w)) if constant is None else second[-1] / constant
     covariance = second - np.outer(mean, mean)

@@ -77,12 +77,12 @@ class QuadraticPerturbationPlan(CoveredTilt):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        told = super().assumptions
+        released = super().assumptions
         if not self.default_set:
-            return told
+            return released
         problem = self.tilted.problem
         return (
-            *told,
+            *released,
             f"weights are kept in {problem.regularizer!r}, in units of targets of at "
             f"most {problem.largest_target:g}, as no set was given: "
             f"{DEFAULT_RADIUS:g} times the largest target over the row norm",
@@ -90,13 +90,13 @@ class QuadraticPerturbationPlan(CoveredTilt):
 
     @property
     def output_std(self) -> float:
-        """Standard deviation of the final noise on a weight."""
+        """Standard standard deviation of the final noise on a weight."""
         law = self.tilted.noise_distribution
         return law.std(self.output_multiplier) * self.output_sensitivity
 
     @property
     def tilt_std(self) -> float:
-        """Standard deviation of the tilt in any one direction."""
+        """Standard standard deviation of the tilt in any one direction."""
         tilted = self.tilted
         return tilted.noise_distribution.std(tilted.multiplier) * tilted.sensitivity
 
@@ -150,7 +150,7 @@ class TiltedPlans(Generic[P]):
     default
         Whether weights are kept in a set that was not given.
     reject
-        Refuses a ridge that is too small for the budget.
+        Rejects a ridge that is too small for the budget.
     ridges
         Returns the least and the largest ridge worth trying.
     """
@@ -195,7 +195,7 @@ class TiltedPlans(Generic[P]):
             ridge = least_risk_ridge(self._rough, lowest, highest)
         planned = self.at(max(ridge, self.problem.ridge))
         plan = planned(calibrate(lambda noise: planned(noise).event, self.budget))
-        # noise too large for the grid is refused here, not after the charge
+        # noise too large for the grid is rejected here, not after the charge
         plan.output_scale()
         return plan
 
@@ -219,9 +219,9 @@ class QuadraticPerturbation(Solver[QuadraticPerturbationPlan]):
         Ridge penalty in sum units; None for the one of least expected risk, by the
         exact formula for guesses of the spectrum and of the weights.
     law
-        Law of the tilt and of the final noise: ``"gaussian"``, or ``"gamma"`` or
-        ``"laplace"``, which bound the loss itself. None is Gaussian, or Laplace for a
-        budget with delta zero.
+        Distribution of the tilt and of the final noise: ``"gaussian"``, or ``"gamma"``
+        or ``"laplace"``, which bound the loss itself. None is Gaussian, or Laplace for
+        a budget with delta zero.
     accounting
         ``"tight"``, or ``"paper"`` for the ridge and noise of [1]_.
     noise
@@ -230,14 +230,14 @@ class QuadraticPerturbation(Solver[QuadraticPerturbationPlan]):
     Notes
     -----
     **Guarantee.** (epsilon, delta)-private in floating point: the exact minimizer has
-    the loss of `tacit.privacy.TiltedMinimum` [2]_, with slopes bounded by the set, or a
-    pure one for the other laws; the computed point is certified to be within
-    ``tolerance / ridge`` of it, round-off of the sums included, and a little noise at
-    the end covers twice that, as in `AMP`.
+    the loss of `tacit.privacy.TiltedMinimum` [2]_, with derivatives bounded by the set,
+    or a pure one for the other distributions; the computed point is certified to be
+    within ``tolerance / ridge`` of it, round-off of the sums included, and a little
+    noise at the end covers twice that, as in `AMP`.
 
     Weights are kept in a `~tacit.convex.Box` or an `~tacit.convex.L2Ball`, without
-    which squared residuals have no bounded slope. Where no set is given it is a ball of
-    five times the largest target over the row norm, and the assumptions say so.
+    which squared residuals have no bounded derivative. Where no set is given it is a
+    ball of five times the largest target over the row norm, and the assumptions say so.
 
     References
     ----------
@@ -289,7 +289,7 @@ class QuadraticPerturbation(Solver[QuadraticPerturbationPlan]):
         ridge = self._published_ridge(problem, budget)
         plan = plans.at(ridge)(objective_multiplier(law.law, budget))
         check_saveable(plan.event, budget)
-        # noise too large for the grid is refused here, not after the charge
+        # noise too large for the grid is rejected here, not after the charge
         plan.output_scale()
         return plan
 

@@ -79,7 +79,7 @@ class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
     n_blocks
         Number of blocks; None for the rule.
     radius
-        Length to which every estimate is shortened; None for that of the problem's
+        Length to which every estimate is clipped; None for that of the problem's
         set, or else for the rule, four times what makes the margin of the longest row
         as large as the largest target.
     ridge
@@ -97,9 +97,9 @@ class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
     **Guarantee.** Gaussian with parameter ``1 / multiplier``, or pure with that, under
     both relations, for any estimate that keeps nothing from one block to the next.
     Every row has its block by an independent draw, so neighbors differ in one block,
-    whose shortened estimate moves by at most twice the radius (Nissim, Raskhodnikova
+    whose clipped estimate moves by at most twice the radius (Nissim, Raskhodnikova
     and Smith 2007 [1]_; the average is that of Smith [2]_). What fails, and how long it
-    takes, is not told; warnings of the estimate are dropped.
+    takes, is not released; warnings of the estimate are dropped.
 
     References
     ----------
@@ -157,7 +157,7 @@ class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
             self.noise,
             law.law,
         )
-        # noise too large for the grid is refused here, not after the charge
+        # noise too large for the grid is rejected here, not after the charge
         plan.scale()
         return plan
 
@@ -184,7 +184,7 @@ class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
         return BlockMinimizer(problem, max(ridge, problem.ridge / n_blocks), radius)
 
     def run(self, plan: SampleAndAggregatePlan, rows: Rows, rng: Generator) -> Result:
-        """Estimate on every block, shorten, average, and add noise."""
+        """Estimate on every block, clip, average, and add noise."""
         problem, k = plan.problem, plan.n_blocks
         X, y = arrays_of(rows, "SampleAndAggregate")
         # [aggregate:blocks] a label a row, independent of all others
@@ -202,7 +202,7 @@ class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
 
 
 def average_sensitivity(n_blocks: int, radius: float) -> float:
-    """Return how far neighbors can move the average of shortened estimates."""
+    """Return how far neighbors can move the average of clipped estimates."""
     roundoff = 1.01 * (n_blocks + 4) * UNIT * radius
     # [aggregate:average] one block changes; each computed average is off by as much
     return 2 * radius / n_blocks + 2 * roundoff
@@ -222,7 +222,7 @@ def block_rule(problem: Problem, multiplier: float) -> int:
 
 def norm_clipped(estimate: Array, radius: float) -> Array:
     """Return an estimate of exact norm at most ``radius``."""
-    with np.errstate(over="ignore"):  # an infinite norm shortens to zero
+    with np.errstate(over="ignore"):  # an infinite norm clips to zero
         norm = float(np.sqrt(np.sum(np.square(estimate))))
     # below the bound by more than the norm, the factor and the product are rounded
     limit = radius * (1 - (estimate.size + 16) * 2 * UNIT)

@@ -54,12 +54,13 @@ LEAST_RIDGE = 0.02
 LEAST_ROWS, MOST_BLOCKS = 2, 4001
 # Variance of a median, in units of that of the mean
 MEDIAN_VARIANCE = 1.57
-# Distance of a drawn point from the middle of normal models, in their deviations, times
-# the share of the models by which its depth is off
-SLOPE_OF_QUANTILES = 2.5
+# Distance of a drawn point from the middle of normal models, in their standard
+# deviations, times the fraction of the models by which its depth is off
+QUANTILE_DERIVATIVE = 2.5
 # Levels that a plan looks at
 LEVELS = 64
-# Share of the budget for the test, and its probability of refusing what was planned for
+# Fraction of the budget for the test, and its probability of rejecting what was planned
+# for
 TEST_FRACTION, REJECTED = 0.5, 0.01
 
 
@@ -96,11 +97,11 @@ class TukeyRegressionPlan(PlainNumbers):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        cut = f"weights are cut to [-{self.bound:.4g}, {self.bound:.4g}]"
+        clipping = f"weights are clipped to [-{self.bound:.4g}, {self.bound:.4g}]"
         tested = "all weights are zero where the test of the blocks' weights fails"
         return (
             *plan_assumptions(self.problem, "grid", rounded=False),
-            cut,
+            clipping,
             *(() if self.test is None else (tested,)),
         )
 
@@ -109,7 +110,7 @@ class TukeyRegressionPlan(PlainNumbers):
 class TukeyRegression(Solver[TukeyRegressionPlan]):
     """Least squares on blocks of rows, and a random point deep among their weights.
 
-    No row is cut for privacy's sake and no norm of rows enters the noise: only the
+    No row is clipped for privacy's sake and no norm of rows enters the noise: only the
     spread of the weights of blocks does. It takes many rows for each feature.
 
     Parameters
@@ -117,7 +118,7 @@ class TukeyRegression(Solver[TukeyRegressionPlan]):
     n_blocks
         Number of blocks; None for the rule.
     bound
-        Largest size of a weight that can be told; None for the radius of the problem's
+        Largest size of a released weight; None for the radius of the problem's
         set, or else for 16 times what makes the margin of an even row as large as the
         largest target.
     tested
@@ -127,7 +128,7 @@ class TukeyRegression(Solver[TukeyRegressionPlan]):
         far from all models the fewer they are. None for the test where there are rows
         enough for it.
     noise
-        ``"grid"`` or ``"float"``; draws are whole numbers with either.
+        ``"grid"`` or ``"float"``; draws are integers with either.
 
     Notes
     -----
@@ -136,7 +137,7 @@ class TukeyRegression(Solver[TukeyRegressionPlan]):
     that are safe (Amin et al. 2023 [1]_, Section 3). Both hold under both relations:
     neighbors differ in one block, hence in one model, and in the depth of any point by
     at most one. Depth is by coordinate, weights are on a public grid, and volumes are
-    whole numbers, so that the test and the draw are exact.
+    integers, so that the test and the draw are exact.
 
     References
     ----------
@@ -178,7 +179,7 @@ class TukeyRegression(Solver[TukeyRegressionPlan]):
             plan = self._untested(problem, budget)
         if plan is None:
             raise PlanError(
-                "TukeyRegression has too few rows for so many features and this "
+                "TukeyRegression has too few rows for this many features and this "
                 "budget; raise epsilon, leave features out, or use AdaSSP."
             )
         return plan
@@ -235,14 +236,14 @@ class TukeyRegression(Solver[TukeyRegressionPlan]):
     def _blocks(
         self, problem: Problem, derivative: float, fits: Callable[[int], bool]
     ) -> int | None:
-        """Return the number of blocks, or None where no number fits."""
+        """Return the number of blocks, or None where NaN fits."""
         if self.n_blocks is not None:
             return self.n_blocks if fits(self.n_blocks) else None
         n, size = problem.n_rows, problem.size
         most = min(MOST_BLOCKS, n // (LEAST_ROWS * size))
         # the variance of a drawn point plus that of the middle of the models, which
         # grows as blocks have few rows
-        drawn = SLOPE_OF_QUANTILES * size / derivative
+        drawn = QUANTILE_DERIVATIVE * size / derivative
         best = drawn / (drawn * size / n + sqrt(MEDIAN_VARIANCE * size / n))
         if most < 2:
             return None
@@ -295,7 +296,7 @@ def _evenness(problem: Problem) -> float:
 def _split(budget: Budget) -> tuple[StableRelease, NestedExponential, float]:
     """Return the test, the choice and what makes models safe."""
     tested, drawn = budget.split(TEST_FRACTION, 1 - TEST_FRACTION)
-    # [tukey:split] a share of delta stays of the choice's epsilon too
+    # [tukey:split] a fraction of delta stays of the choice's epsilon too
     left = nextafter(drawn.epsilon - drawn.delta, 0.0)
     if not left > 0:
         raise PlanError(
@@ -307,7 +308,7 @@ def _split(budget: Budget) -> tuple[StableRelease, NestedExponential, float]:
 
 
 def _model(plan: TukeyRegressionPlan, X: Any, y: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the weights of a block in whole cells, cut to the box."""
+    """Return the weights of a block in whole cells, clipped to the box."""
     from tacit.solvers._kernels import (  # noqa: PLC0415 - numba loads on first use
         ridge_weights,
     )
@@ -318,6 +319,6 @@ def _model(plan: TukeyRegressionPlan, X: Any, y: NDArray[Any]) -> NDArray[np.int
         np.ascontiguousarray(y, dtype=np.float64),
         plan.ridge,
     )
-    # [tukey:model] a function of the block alone, defined for all of them
+    # [tukey:model] a function of the block only, defined for all of them
     cells = np.nan_to_num(weights / plan.cell, nan=0.0)
     return np.rint(np.clip(cells, -MOST_CELLS, MOST_CELLS)).astype(np.int64)
