@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
@@ -206,13 +207,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
             check_parameters(self)
             rng = noise_generator(self.random_state)
             catalogue = self._catalogue(ratings)
-            table = read_ratings(
-                ratings,
-                items=catalogue,
-                rating_range=checked_range(self.rating_range),
-                columns=columns,
-                scratch=self.scratch,
-            )
+            table = self._table(ratings, catalogue, columns)
             planned = planned_completion(self, catalogue, self._counted(table.n_users))
             release = Release(
                 planned.event,
@@ -223,12 +218,12 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
                 unit="users",
             )
 
-            # [recommend:side] all that the solver returns is published
-            def run(table: RatingTable) -> ItemSide:
-                with progress(bool(self.verbose)), np.errstate(all="ignore"):
-                    return chosen_solver(self).run(planned.plan, table, rng)
-
-            side, report = charged_run(release, ledger, run, check=lambda: table)
+            side, report = charged_run(
+                release,
+                ledger,
+                lambda table: self._solved(planned, table, rng),
+                check=lambda: table,
+            )
             self.privacy_ = replace(report, released=side.released)
             self.factors_ = side
             self.items_ = np.asarray(catalogue.labels)
@@ -332,6 +327,24 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         if self.items is None and sparse.issparse(ratings):
             return Catalogue.of(ratings.shape[-1])
         return Catalogue.of(self.items)
+
+    def _table(
+        self, ratings: Any, catalogue: Catalogue, columns: Sequence[str]
+    ) -> RatingTable:
+        return read_ratings(
+            ratings,
+            items=catalogue,
+            rating_range=checked_range(self.rating_range),
+            columns=columns,
+            scratch=self.scratch,
+        )
+
+    def _solved(
+        self, planned: CompletionPlan, table: RatingTable, rng: Generator
+    ) -> ItemSide:
+        # [recommend:side] all that the solver returns is published
+        with progress(bool(self.verbose)), np.errstate(all="ignore"):
+            return chosen_solver(self).run(planned.plan, table, rng)
 
     def _counted(self, n_users: int) -> int:
         """Return the number of users where it is public, and otherwise any number."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -22,9 +21,7 @@ from tacit.solvers import Plan
 __all__ = ["SOLVERS", "CompletionPlan", "check_parameters", "planned_completion"]
 
 # Solvers of the library by the names that `MatrixCompletion` takes
-SOLVERS: dict[str, Callable[..., CompletionSolver]] = classes_by(
-    "name", "tacit.recommend.solvers"
-)
+SOLVERS = classes_by("name", "tacit.recommend.solvers")
 
 # Number of ratings of a user for which a plan reports the noise on the mean of an item
 USUAL_RATINGS = 20
@@ -156,17 +153,9 @@ def planned_completion(
     expected = model.expected_users
     if guessed and expected is None and budget.neighbors is not Neighbors.REPLACE_ONE:
         expected = n_users
-    low, high = checked_range(model.rating_range)
     solver = chosen_solver(model)
-    usual = getattr(solver, "usual_max_ratings", CompletionSolver.usual_max_ratings)
-    most = usual if model.max_ratings is None else model.max_ratings
-    facts = RatingFacts(
-        n_items=len(catalogue),
-        low=low,
-        high=high,
-        n_users=planning_rows(budget, n_users, expected, counted="users"),
-        max_ratings=min(len(catalogue), most or len(catalogue)),
-    )
+    n_users = planning_rows(budget, n_users, expected, counted="users")
+    facts = _facts(model, solver, len(catalogue), n_users)
     plan = solver.plan(facts, budget)
     # facts that a class inherits need not hold for it
     own = vars(type(solver))
@@ -187,6 +176,15 @@ def planned_completion(
             *plan.assumptions,
         ),
     )
+
+
+def _facts(
+    model: Any, solver: CompletionSolver, n_items: int, n_users: int
+) -> RatingFacts:
+    low, high = checked_range(model.rating_range)
+    usual = getattr(solver, "usual_max_ratings", CompletionSolver.usual_max_ratings)
+    most = usual if model.max_ratings is None else model.max_ratings
+    return RatingFacts(n_items, low, high, n_users, min(n_items, most or n_items))
 
 
 def chosen_solver(model: Any) -> CompletionSolver:

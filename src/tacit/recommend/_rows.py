@@ -305,6 +305,22 @@ def own_ratings(given: Any, catalogue: Catalogue, side: ItemSide) -> Ratings:
     side
         The item side, into whose range ratings are clipped.
     """
+    labels, values = _labelled(given, catalogue)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "ratings must be finite numbers; leave out items that were not rated."
+        )
+    positions = np.array(
+        [catalogue.position(label) for label in labels], dtype=np.int64
+    )
+    known = positions >= 0
+    # [recommend:home] by the function that clipped the ratings of the fit
+    own = clipped(values[known], side.low, side.high)
+    return Ratings.of_row(positions[known], own, side.n_items)
+
+
+def _labelled(given: Any, catalogue: Catalogue) -> tuple[list[Any], Array]:
+    """Return labels of items and ratings, from any of the forms."""
     if isinstance(given, Mapping):
         labels, values = list(given), _numbers(list(given.values()))
     elif hasattr(given, "iloc") and getattr(given, "ndim", 0) == 1:
@@ -335,17 +351,7 @@ def own_ratings(given: Any, catalogue: Catalogue, side: ItemSide) -> Ratings:
         rated = np.flatnonzero(~np.isnan(whole))
         labels = [catalogue.labels[j] for j in rated.tolist()]
         values = whole[rated]
-    if not np.isfinite(values).all():
-        raise ValueError(
-            "ratings must be finite numbers; leave out items that were not rated."
-        )
-    positions = np.array(
-        [catalogue.position(label) for label in labels], dtype=np.int64
-    )
-    known = positions >= 0
-    # [recommend:home] by the function that clipped the ratings of the fit
-    own = clipped(values[known], side.low, side.high)
-    return Ratings.of_row(positions[known], own, side.n_items)
+    return labels, values
 
 
 def _is_pair(given: Any) -> bool:

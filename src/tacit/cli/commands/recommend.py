@@ -47,6 +47,7 @@ def command() -> None:
     """Fit a recommender privately, and complete rows of users at home."""
 
 
+# long, as each option is a parameter
 @command.command()
 @click.argument("ratings", type=click.Path(path_type=Path), required=False)
 @click.option(

@@ -128,6 +128,7 @@ def project(
                 coefficients[i, a] += scale * vectors[items[at], a]
 
 
+# in one piece: one loop over users, whose arrays are made once
 @njit(cache=True, nogil=True, error_model="numpy")
 def interpolate(
     indptr: Integers,
@@ -174,6 +175,7 @@ def interpolate(
             predicted[i, j] = total
 
 
+# in one piece: one loop over users, whose arrays are made once
 @njit(cache=True, nogil=True, error_model="numpy")
 def repeat_steps(
     indptr: Integers,
@@ -318,6 +320,7 @@ def add_lengths(
         sums[1] += np.int64(factor * (curvature / longest))
 
 
+# in one piece: one loop over users, whose arrays are made once
 @njit(cache=True, nogil=True, error_model="numpy")
 def descend(
     indptr: Integers,

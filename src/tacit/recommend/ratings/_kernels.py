@@ -13,6 +13,7 @@ FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
 
 
+# in one piece: one loop over users, whose arrays are made once
 @njit(cache=True, nogil=True)
 def group_rows(
     users: NDArray[np.uint16],
@@ -74,6 +75,7 @@ def mixed(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
+# in one piece: one loop over users, whose arrays are made once
 @njit(cache=True, nogil=True)
 def keep_rows(
     indptr: NDArray[np.int64],

@@ -173,6 +173,7 @@ def add_means(
 LEAST_FREE = 0.02
 
 
+# in one piece: one loop over users, whose arrays are made once
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_user_parts(
     indptr: Integers,

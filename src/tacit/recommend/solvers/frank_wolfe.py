@@ -209,14 +209,7 @@ class FrankWolfeCompletion(CompletionSolver):
             n_iter = self._usual_steps(facts, budget)
         check_size(facts.n_items, n_iter + 5, "a lower n_iter")
         first = MEANS_FRACTION if self.item_means else 0.0
-        weights = np.ones(n_iter)
-        if self.weights == "increasing":
-            weights = np.arange(1.0, n_iter + 1)
-        weights *= (1 - first) / weights.sum()
-        # only the first step's length, where it determines the nuclear norm
-        searched = n_iter if self.step == "search" else int(self.nuclear_norm == "auto")
-        lengths = weights[:searched] * LENGTH_FRACTION
-        weights[:searched] *= 1 - LENGTH_FRACTION
+        weights, lengths = self._fractions(n_iter, 1 - first)
 
         def event(multiplier: float) -> Event:
             # [completion:budget] squared inverses of the multipliers add up
@@ -243,6 +236,18 @@ class FrankWolfeCompletion(CompletionSolver):
                 for weight in lengths.tolist()
             ),
         )
+
+    def _fractions(self, n_iter: int, total: float) -> tuple[Array, Array]:
+        """Return the fractions of directions and of lengths in the budget."""
+        weights = np.ones(n_iter)
+        if self.weights == "increasing":
+            weights = np.arange(1.0, n_iter + 1)
+        weights *= total / weights.sum()
+        # only the first step's length, where it determines the nuclear norm
+        searched = n_iter if self.step == "search" else int(self.nuclear_norm == "auto")
+        lengths = weights[:searched] * LENGTH_FRACTION
+        weights[:searched] *= 1 - LENGTH_FRACTION
+        return weights, lengths
 
     def sums(self, plan: FrankWolfeCompletionPlan) -> str:
         """Describe the sums over users that a run of this plan releases."""
