@@ -37,8 +37,8 @@ FIT = "ratings.csv --items books.txt --range 1 5 --epsilon 1 --delta 1e-6"
 tacit(f"recommend fit {FIT} --expected-users 3000 --plan")
 
 # %%
-# Then the fit. One charge pays for it, and comes before the first sum over customers.
-# What is written is about books alone.
+# Then the fit. It is charged once, before the first sum over customers.
+# What is written is about books only.
 
 LEDGER = "--ledger sqlite:///budget.db"
 tacit(f"ledger init {LEDGER} --dataset shop --epsilon 3 --delta 1e-5")

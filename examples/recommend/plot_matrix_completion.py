@@ -70,7 +70,8 @@ print(f"offsets against quality: {np.corrcoef(side.offsets, quality)[0, 1]:.2f}"
 
 # %%
 # Each member completes her own row from the item side and her own ratings. Her row
-# reveals what she likes, so it is for her alone; this is called joint privacy.
+# reveals what she likes, so it is for her only; this is called joint differential
+# privacy.
 
 mine = completion.rows_["member 7"]
 print("I have rated", len(mine.ratings), "films. Next I should see:")
@@ -87,7 +88,7 @@ print("best for the newcomer:", films[int(np.argmax(row))])
 
 # %%
 # How good is it? Errors on the ratings kept apart are compared with those of a guess
-# that each member can make alone, the mean of her own ratings.
+# that each member can make by herself, the mean of her own ratings.
 
 
 def error_of_own_means(ratings, held_out):
