@@ -40,7 +40,7 @@ SECTIONS = (
     Section(
         "reference",
         "Reference values",
-        "Noise of the published private Frank-Wolfe walk beside that of the library, "
+        "Noise of the published private Frank-Wolfe algorithm and of the library, "
         "and of its other releases, at delta 1e-6 and rows of norm one.",
     ),
     Section(
@@ -53,7 +53,7 @@ SECTIONS = (
     Section(
         "speed",
         "Time and memory",
-        "On one thread, in the same run. A step of the walk beside `svds` of SciPy "
+        "On one thread, in the same run. A step of Frank-Wolfe beside `svds` of SciPy "
         "for the first singular triplet of the same matrix; a pass of private "
         "alternating least squares beside one of the package `implicit` with as many "
         "factors, which has no privacy; and whole fits in processes of their own, with "

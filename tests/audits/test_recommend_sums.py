@@ -209,7 +209,7 @@ def test_the_sensitivity_for_an_added_user_is_too_small_for_a_replaced_one(
     assert furthest(state, worst_rows(FACTS), REPLACED).max() > 1.3
 
 
-def test_a_limit_on_ratings_that_is_not_kept_to_is_found(seed, monkeypatch):
+def test_a_limit_on_ratings_that_is_not_enforced_is_found(seed, monkeypatch):
     # weights by the most ratings of a user are right where there are no more
     rows = worst_rows(FACTS) + some_rows(FACTS, 20, as_generator(seed))
     by_limit = f"np.sqrt({FACTS.max_ratings})"

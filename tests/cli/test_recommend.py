@@ -88,7 +88,7 @@ def test_nothing_of_a_user_is_in_the_folder(done):
     assert b"film 1" in content  # the check can find what is there
 
 
-def test_the_number_of_users_is_told_only_where_it_is_public(tmp_path, run):
+def test_the_number_of_users_is_written_only_where_it_is_public(tmp_path, run):
     folder = position(tmp_path, "add_or_remove_one")
     answer = run(*fit(folder, "--neighbors", "add_or_remove_one", "--json"))
     assert answer.code == 0, answer.out
@@ -158,7 +158,7 @@ def test_the_plan_reads_no_rating_and_charges_nothing(films, run):
     assert head_of(films) == before
 
 
-def test_a_side_is_replaced_by_force_alone(after, run):
+def test_a_side_is_replaced_only_by_force(after, run):
     before = read(after / "side").facts["created"]
     assert "--force" in run(*fit(after)).err
     for option in ("--force", "--overwrite"):
@@ -293,7 +293,7 @@ def test_a_row_is_written_to_a_file(name, done, tmp_path, run):
     assert run(*given, "--force").code == 0
 
 
-def test_one_without_ratings_gets_what_the_side_alone_says(done, tmp_path, run):
+def test_a_user_without_ratings_gets_predictions_of_the_side(done, tmp_path, run):
     (tmp_path / "none.csv").write_text("item,rating\n")
     (tmp_path / "none.json").write_text("{}")
     found = [
@@ -304,7 +304,7 @@ def test_one_without_ratings_gets_what_the_side_alone_says(done, tmp_path, run):
     assert found[0]["rated"] == 0
 
 
-def test_the_best_items_are_told_and_none_that_was_rated(done, run):
+def test_the_best_items_are_shown_and_none_that_was_rated(done, run):
     given = ("recommend", "top", done[0] / "side", done[0] / "mine.csv")
     data = run(*given, "--k", 5, "--json").data
     items = [line["item"] for line in data["top"]]
@@ -317,7 +317,7 @@ def test_the_best_items_are_told_and_none_that_was_rated(done, run):
     assert len(shown) == 1 + N_ITEMS - len(MINE)
 
 
-def test_a_side_that_tells_nothing_is_named_as_such(films, run):
+def test_a_side_without_information_is_reported_as_such(films, run):
     given = fit(films, "--epsilon", "0.01", "--solver", "svd")
     nothing = "released     NOTHING about items was released beyond the noise"
     assert nothing in run(*given).out
@@ -330,7 +330,7 @@ def test_a_side_that_tells_nothing_is_named_as_such(films, run):
         assert run(*mine, "--json").data["released"].startswith("NOTHING")
 
 
-def test_ratings_of_unknown_items_are_left_out_and_told_of(done, tmp_path, run):
+def test_ratings_of_unknown_items_are_left_out_and_counted(done, tmp_path, run):
     (tmp_path / "m.json").write_text(json.dumps({**MINE, "another film": 3}))
     answer = run("recommend", "top", done[0] / "side", tmp_path / "m.json")
     assert "left out     1 rating(s)" in answer.out
@@ -380,7 +380,7 @@ def test_a_plan_needs_no_ratings_and_a_fit_does(films, run):
     assert "RATINGS must be given" in rejected.err
 
 
-def test_the_report_tells_of_no_release_that_was_not_made(after, run):
+def test_the_report_shows_no_release_that_was_not_made(after, run):
     done = run(*fit(after, "--force", "--json", epsilon=0.1))
     told = " ".join(done.data["privacy"]["assumptions"])
     assert "means of items, once" in told

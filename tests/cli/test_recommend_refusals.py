@@ -125,7 +125,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_bad_file_or_place_is_refused(case, films, run):
+def test_a_bad_file_or_folder_is_rejected(case, films, run):
     spoil, given, words = CASES[case]
     spoil(films)
     before = snapshot(films)
@@ -160,28 +160,28 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("case", OPTIONS)
-def test_a_bad_option_is_refused(case, films, run):
+def test_a_bad_option_is_rejected(case, films, run):
     more, words = OPTIONS[case]
     before = snapshot(films)
     one_sentence(run(*fit(films, *more)), words)
     assert snapshot(films) == before
 
 
-def test_no_account_is_kept_only_where_that_is_said(films, run):
+def test_no_account_is_kept_only_where_requested(films, run):
     given = [x for x in fit(films) if "sqlite" not in str(x) and x != "--ledger"]
     one_sentence(run(*given), "--no-ledger")
     assert run(*given, "--no-ledger").code == 0
     assert charges(films) == []
 
 
-def test_what_the_budget_cannot_pay_is_refused(films, run):
+def test_what_the_budget_cannot_afford_is_rejected(films, run):
     before = snapshot(films)
     answer = run(*fit(films, epsilon=200))
     assert answer.code == 3
     assert snapshot(films) == before
 
 
-def test_a_ledger_of_other_neighbors_is_refused(films, run):
+def test_a_ledger_of_other_neighbors_is_rejected(films, run):
     before = snapshot(films)
     assert run(*fit(films, "--neighbors", "add_or_remove_one")).code != 0
     assert snapshot(films) == before
@@ -193,7 +193,7 @@ def test_a_folder_of_something_else_is_not_replaced_by_force(films, run):
     assert charges(films) == []
 
 
-def test_a_place_that_cannot_be_written_to_is_refused(films, run, monkeypatch):
+def test_a_folder_that_cannot_be_written_to_is_rejected(films, run, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
@@ -244,13 +244,13 @@ OWN = {
 
 @pytest.mark.parametrize("case", OWN)
 @pytest.mark.parametrize("command", ["row", "top"])
-def test_bad_ratings_of_ones_own_are_refused(command, case, done, tmp_path, run):
+def test_bad_ratings_of_ones_own_are_rejected(command, case, done, tmp_path, run):
     (tmp_path / "mine").write_text(OWN[case])
     answer = run("recommend", command, done / "side", tmp_path / "mine")
     one_sentence(answer, "MINE must")
 
 
-def test_files_of_rows_are_refused_before_anything_is_read(done, tmp_path, run):
+def test_files_of_rows_are_rejected_before_anything_is_read(done, tmp_path, run):
     mine = done / "mine.csv"
 
     def row(side, mine, *more):
@@ -268,13 +268,13 @@ def test_files_of_rows_are_refused_before_anything_is_read(done, tmp_path, run):
     one_sentence(row(done / "side", mine, "--out", tmp_path / "a" / "r.csv"), "--out")
 
 
-def test_too_much_of_ones_own_is_refused(done, run, monkeypatch):
+def test_too_much_of_ones_own_is_rejected(done, run, monkeypatch):
     monkeypatch.setattr("tacit.cli._small_files.MOST_BYTES", 10)
     answer = run("recommend", "top", done / "side", done / "mine.csv")
     one_sentence(answer, "at most 10 bytes")
 
 
-def test_a_forged_side_is_refused_in_one_sentence(done, tmp_path, run):
+def test_a_forged_side_is_rejected_in_one_sentence(done, tmp_path, run):
     side = shutil.copytree(done / "side", tmp_path / "side")
     (side / "weights.npz").write_bytes(b"x")
     for given in (("recommend", "top", side, done / "mine.csv"), ("report", side)):
@@ -295,20 +295,20 @@ def test_a_forged_side_is_refused_in_one_sentence(done, tmp_path, run):
         ("a.parquet", "PAR1"),
     ],
 )
-def test_a_bad_list_of_items_is_refused(name, content, films, run):
+def test_a_bad_list_of_items_is_rejected(name, content, films, run):
     path = films / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     one_sentence(run(*fit(films, "--items", path)), "--items must")
     assert charges(films) == []
 
 
-def test_missing_labels_in_a_list_of_items_are_refused(films, run):
+def test_missing_labels_in_a_list_of_items_are_rejected(films, run):
     table = pa.table({"item": pa.array([*FILMS, None])})
     parquet.write_table(table, films / "f.parquet")
     one_sentence(run(*fit(films, "--items", films / "f.parquet")), "--items must")
 
 
-def test_a_part_of_the_ratings_is_no_list_of_items(films, run):
+def test_a_part_of_the_ratings_is_not_a_list_of_items(films, run):
     (films / "link.parquet").symlink_to(films / "parts" / "part-1.parquet")
     (films / "name.parquet").hardlink_to(films / "parts" / "part-1.parquet")
     for name in ("parts/part-1.parquet", "link.parquet", "name.parquet"):
@@ -317,7 +317,7 @@ def test_a_part_of_the_ratings_is_no_list_of_items(films, run):
     assert charges(films) == []
 
 
-def test_labels_of_many_digits_are_texts(films, run):
+def test_labels_of_too_many_digits_are_strings(films, run):
     (films / "long.txt").write_text("7" * 5000 + "\n" + "8" * 30 + "\n")
     side = run(*fit(films, "--items", films / "long.txt"))
     assert side.code == 0, side.err
@@ -325,13 +325,13 @@ def test_labels_of_many_digits_are_texts(films, run):
     assert told == {"items": ["7" * 5000, "8" * 30]}
 
 
-def test_items_whose_list_could_not_be_saved_are_refused(films, run, monkeypatch):
+def test_items_whose_list_could_not_be_saved_are_rejected(films, run, monkeypatch):
     monkeypatch.setattr("tacit.persistence._sides.MOST_JSON", 100)
     one_sentence(run(*fit(films)), "--items must be fewer")
     assert charges(films) == []
 
 
-def test_text_that_is_none_in_a_list_of_items_is_refused(films, run):
+def test_invalid_text_in_a_list_of_items_is_rejected(films, run):
     broken = pa.StringArray.from_buffers(
         2, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")
     )

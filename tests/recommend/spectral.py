@@ -1,4 +1,4 @@
-"""Ratings and searches that the tests of spectral methods share."""
+"""Ratings and searches for the tests of spectral methods."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from tacit.mechanisms import DiscreteGaussian
 from tacit.recommend.ratings.table import Ratings
 from tacit.recommend.solvers.moments import NoisyMoments
 
-# Of which noise is as small as whole numbers let it be
+# Of which noise is as small as integers allow
 HUGE = 1e7
 
 

@@ -51,7 +51,7 @@ def low_rank(n_users, n_items, rng, ratings_each=15):
     levels = rng.normal(3.2, 0.3, (n_users, 1))
     truth = levels + offsets[items] + np.einsum("ik,ijk->ij", U, V[items])
     values = np.clip(truth + rng.normal(0, 0.4, truth.shape), LOW, HIGH)
-    kept, held = slice(None, ratings_each), slice(ratings_each, None)
+    kept, test_set = slice(None, ratings_each), slice(ratings_each, None)
     order = np.argsort(items[:, kept], axis=1)
     ratings = Ratings(
         np.arange(n_users + 1, dtype=np.int64) * ratings_each,
@@ -60,16 +60,16 @@ def low_rank(n_users, n_items, rng, ratings_each=15):
         n_items,
     )
     users = np.repeat(np.arange(n_users), 2)
-    return ratings, (users, items[:, held].ravel(), values[:, held].ravel())
+    return ratings, (users, items[:, test_set].ravel(), values[:, test_set].ravel())
 
 
-def rmse(side, ratings, held):
-    users, items, values = held
+def rmse(side, ratings, test_set):
+    users, items, values = test_set
     return sqrt(float(np.mean((side.at(ratings, users, items) - values) ** 2)))
 
 
-def user_mean_rmse(ratings, held):
-    users, _, values = held
+def user_mean_rmse(ratings, test_set):
+    users, _, values = test_set
     means = np.add.reduceat(ratings.values, ratings.indptr[:-1])
     means = means / np.diff(ratings.indptr)
     return sqrt(float(np.mean((means[users] - values) ** 2)))
@@ -94,7 +94,7 @@ def spent(event):
 
 
 @pytest.mark.parametrize("neighbors", list(Neighbors))
-def test_means_in_place_of_rounds_cost_no_more_than_these(neighbors):
+def test_means_instead_of_rounds_cost_no_more_than_these(neighbors):
     facts = RatingFacts(100, LOW, HIGH, 500_000, 100)
     plan = PrivateALS().plan(facts, budget(1.0, neighbors))
     assert len(plan.again) == len(plan.rounds) == 3
@@ -120,7 +120,7 @@ def test_every_run_spends_the_plan_whatever_it_finds(n_iter, seed):
         assert total <= spent(plan.event)
 
 
-def offsets_alone(ratings, epsilon, rng, neighbors="replace_one"):
+def offsets_fit(ratings, epsilon, rng, neighbors="replace_one"):
     """Return the side of item means for the whole budget, and nothing else."""
     facts = facts_of(ratings)
     multiplier = calibrate(GaussianNoise, budget(epsilon, neighbors))
@@ -146,8 +146,8 @@ def sparse_set(n_users, n_items, rng, *, tastes=0.0, each=30):
         np.take_along_axis(values[:, :each], position, 1).astype(np.float32).ravel(),
         n_items,
     )
-    held = items[:, each:].ravel(), values[:, each:].ravel()
-    return ratings, (np.repeat(np.arange(n_users), 3), *held)
+    test_set = items[:, each:].ravel(), values[:, each:].ravel()
+    return ratings, (np.repeat(np.arange(n_users), 3), *test_set)
 
 
 @pytest.mark.parametrize("neighbors", list(Neighbors))
@@ -156,10 +156,10 @@ def test_nothing_is_lost_where_there_is_nothing_but_offsets(epsilon, neighbors, 
     # the same noise would be best to compare by; over six runs the standard deviation
     # of the difference is 0.0007, and extra vectors used to cost 0.006 to 0.02
     rng = as_generator(seed)
-    ratings, held = sparse_set(1500, 400, rng)
+    ratings, test_set = sparse_set(1500, 400, rng)
     off = [
-        rmse(fitted(ratings, epsilon, rng, neighbors=neighbors), ratings, held)
-        - rmse(offsets_alone(ratings, epsilon, rng, neighbors), ratings, held)
+        rmse(fitted(ratings, epsilon, rng, neighbors=neighbors), ratings, test_set)
+        - rmse(offsets_fit(ratings, epsilon, rng, neighbors), ratings, test_set)
         for _ in range(6)
     ]
     assert np.mean(off) < 0.004
@@ -167,14 +167,14 @@ def test_nothing_is_lost_where_there_is_nothing_but_offsets(epsilon, neighbors, 
 
 def test_tastes_for_what_others_like_are_used_where_users_differ_in_them(seed):
     rng = as_generator(seed)
-    ratings, held = sparse_set(3000, 200, rng, tastes=0.8)
+    ratings, test_set = sparse_set(3000, 200, rng, tastes=0.8)
     side = fitted(ratings, 5.0, rng, PrivateALS(n_iter=0))
     assert side.vectors.shape[1] == 2
     # control: where users do not, they are left out
     other, _ = sparse_set(3000, 200, rng)
     assert fitted(other, 5.0, rng, PrivateALS(n_iter=0)).vectors.shape[1] == 0
-    alone = offsets_alone(ratings, 5.0, rng)
-    assert rmse(side, ratings, held) < rmse(alone, ratings, held) - 0.005
+    offsets_only = offsets_fit(ratings, 5.0, rng)
+    assert rmse(side, ratings, test_set) < rmse(offsets_only, ratings, test_set) - 0.005
 
 
 def test_few_users_for_the_noise_spend_all_on_means():
@@ -189,31 +189,31 @@ def test_few_users_for_the_noise_spend_all_on_means():
 
 def test_tastes_of_users_are_learned_and_used(seed):
     rng = as_generator(seed)
-    ratings, held = low_rank(6000, 30, rng)
-    found = rmse(fitted(ratings, 2.0, rng), ratings, held)
-    without = rmse(fitted(ratings, 2.0, rng, PrivateALS(n_iter=0)), ratings, held)
-    # deviation of a rating that knows everything, and without what users differ by
-    assert found < 0.75 * without < 0.75 * user_mean_rmse(ratings, held)
+    ratings, test_set = low_rank(6000, 30, rng)
+    found = rmse(fitted(ratings, 2.0, rng), ratings, test_set)
+    without = rmse(fitted(ratings, 2.0, rng, PrivateALS(n_iter=0)), ratings, test_set)
+    # standard deviation of a rating that knows everything, and without what users differ by
+    assert found < 0.75 * without < 0.75 * user_mean_rmse(ratings, test_set)
     assert found < 0.65
 
 
 def test_next_to_no_noise_is_as_good_as_knowing_the_tastes(seed):
     rng = as_generator(seed)
-    ratings, held = low_rank(6000, 30, rng)
+    ratings, test_set = low_rank(6000, 30, rng)
     side = fitted(ratings, 1000.0, rng)
-    assert rmse(side, ratings, held) < 0.54
+    assert rmse(side, ratings, test_set) < 0.54
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1])
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_noise_leaves_levels_of_users(epsilon, neighbors, seed):
     rng = as_generator(seed)
-    ratings, held = low_rank(800, 200, rng)
+    ratings, test_set = low_rank(800, 200, rng)
     side = fitted(ratings, epsilon, rng, neighbors=neighbors)
-    assert rmse(side, ratings, held) < 1.03 * user_mean_rmse(ratings, held)
-    # control: rounds that are asked for in spite of the noise are dropped as such
-    asked = fitted(ratings, epsilon, rng, PrivateALS(n_iter=3), neighbors)
-    assert rmse(asked, ratings, held) < 1.1 * user_mean_rmse(ratings, held)
+    assert rmse(side, ratings, test_set) < 1.03 * user_mean_rmse(ratings, test_set)
+    # control: rounds that are requested in spite of the noise are dropped as such
+    forced = fitted(ratings, epsilon, rng, PrivateALS(n_iter=3), neighbors)
+    assert rmse(forced, ratings, test_set) < 1.1 * user_mean_rmse(ratings, test_set)
 
 
 def round_sums(products, scale, error=1.0, moments=None):
@@ -222,7 +222,7 @@ def round_sums(products, scale, error=1.0, moments=None):
     return RoundSums(products, moments, error, scale, sqrt(size), 1.0)
 
 
-def test_noise_alone_is_hardly_ever_a_direction(seed):
+def test_pure_noise_is_hardly_ever_a_direction(seed):
     rng = as_generator(seed)
     items = ItemCounts(rng.exponential(20.0, 300) + 2, np.zeros(300), 1e-6, 1.0)
     for size in (2, 8, 24):
@@ -238,9 +238,9 @@ def test_noise_alone_is_hardly_ever_a_direction(seed):
         ]
         # expected in one of twelve rounds at most; 14 of 60 would be one in 10^4
         assert np.count_nonzero(found) <= 14
-    # control: noise of twice the deviation that is told makes directions of all
-    told = round_sums(5.0 * rng.standard_normal((300, 8)), 2.5)
-    assert learned_vectors(told, items, 8, 4.0, synthetic=False).shape[1] == 8
+    # control: noise of twice the declared scale makes directions of all
+    underrated = round_sums(5.0 * rng.standard_normal((300, 8)), 2.5)
+    assert learned_vectors(underrated, items, 8, 4.0, synthetic=False).shape[1] == 8
 
 
 def test_learned_vectors_span_the_true_ones_and_are_shrunk(seed):
@@ -267,7 +267,7 @@ def released(counts, scale, offsets):
     return ReleasedMeans(counts, sums, offsets, 3.0, 1.0, scale, scale, noisy, scale)
 
 
-def test_free_vectors_are_offsets_and_popularity(seed):
+def test_derived_vectors_are_offsets_and_popularity(seed):
     rng = as_generator(seed)
     counts, offsets = rng.exponential(100.0, 50), rng.normal(0, 0.5, 50)
     items = ItemCounts.of(released(counts, 1.0, offsets), 1000.0)
@@ -293,7 +293,7 @@ def test_no_release_is_of_more_ratings_than_the_limit(keep, most, seed):
     assert np.count_nonzero(rated) == most
 
 
-def test_an_adaptive_choice_prefers_rare_items_in_the_rounds_alone(monkeypatch, seed):
+def test_an_adaptive_choice_prefers_rare_items_in_the_rounds_only(monkeypatch, seed):
     # all rate ten items, and one user in ten another ten besides
     rows = [range(20) if i % 10 == 0 else range(10) for i in range(2000)]
     table = Ratings(
@@ -389,7 +389,7 @@ def test_a_range_far_from_zero_changes_nothing_but_the_level(seed):
     np.testing.assert_allclose(sides[0], sides[1], atol=0.02)
 
 
-def test_what_makes_no_plan_is_refused():
+def test_what_makes_no_plan_is_rejected():
     facts = RatingFacts(10, LOW, HIGH, 100, 10)
     with pytest.raises(PlanError, match="delta"):
         PrivateALS().plan(facts, Budget(1.0, 0.0, "replace_one"))
@@ -405,7 +405,7 @@ def test_what_makes_no_plan_is_refused():
         PrivateALS(noise="none")
 
 
-def test_rank_is_never_more_than_was_asked_for(seed):
+def test_rank_is_never_more_than_was_requested(seed):
     rng = as_generator(seed)
     ratings, _ = low_rank(3000, 30, rng)
     for rank in (1, 3):

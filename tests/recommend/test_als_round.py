@@ -125,7 +125,7 @@ def test_users_of_any_ratings_stay_within_the_norms_of_a_part(seed):
 
 def test_moments_of_two_users_are_never_more_than_at_right_angles(seed):
     rng = as_generator(seed)
-    each = round_of(N_ITEMS, multiplier=1e5)  # few units, so that cutting is seen
+    each = round_of(N_ITEMS, multiplier=1e5)  # coarse units, so that truncation is seen
     found = parts(each, rng.standard_normal((N_ITEMS, 3)), loud_rows(rng, 300))[1]
     assert each.moments.units < 2**14
     assert farthest(found, "replace_one") <= each.moments.sensitivity
@@ -188,13 +188,15 @@ def test_released_sums_are_the_exact_ones_but_for_the_noise(seed):
     public = {"ridge": 0.7, "reach": 1.0, "bound": 1.0}
     sums = each.run([blocks], vectors, **public, n_users=500.0, rng=rng)
     exact = each._total([blocks], vectors, **public)[:60] / each._product_units
-    np.testing.assert_allclose(sums.products.ravel(), exact, atol=0.4)  # six deviations
+    np.testing.assert_allclose(
+        sums.products.ravel(), exact, atol=0.4
+    )  # six standard deviations
     assert np.linalg.eigvalsh(sums.moments).min() > 0
     assert np.trace(sums.moments) <= 1.001
     assert 0.2 <= sums.error <= 1.0
 
 
-def test_noise_has_the_planned_law_and_price(seed):
+def test_noise_has_the_planned_distribution_and_charge(seed):
     each = round_of(4000, multiplier=2.0, most=2)
     nobody = user([], [])
     sums = each.run(
@@ -210,7 +212,7 @@ def test_noise_has_the_planned_law_and_price(seed):
     assert total == pytest.approx(2.0**-2, rel=1e-12)
 
 
-def test_noise_that_leaves_no_room_for_moments_is_refused():
+def test_noise_that_leaves_no_room_for_moments_is_rejected():
     with pytest.raises(PlanError, match="smaller rank"):
         round_of(3, multiplier=3e6, most=400)
     assert round_of(3, multiplier=3e6, most=2).most == 2

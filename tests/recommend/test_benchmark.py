@@ -1,4 +1,4 @@
-"""The benchmark of accuracy holds ratings out, and tells what is worth nothing."""
+"""The accuracy benchmark, which reports what is not worth its privacy."""
 
 import numpy as np
 import pytest
@@ -114,43 +114,43 @@ def test_a_run_goes_on_where_it_stopped_unless_the_code_is_another(log):
 
 @pytest.fixture
 def measuring(problem, log, monkeypatch):
-    asked = []
+    measured = []
 
     def double(split, case, epsilon, run):
-        asked.append((case, epsilon, run))
+        measured.append((case, epsilon, run))
         return split.values + 1 / epsilon
 
     monkeypatch.setattr(accuracy, "private_predictions", double)
     monkeypatch.setattr(accuracy, "PRIVATE_CODE", "now")
     monkeypatch.setattr(accuracy, "OPEN_CODE", "now")
     with log() as opened:
-        yield accuracy.Measuring(problem, opened, quick=False), asked
+        yield accuracy.Measuring(problem, opened, quick=False), measured
 
 
 def test_each_case_is_measured_once_and_not_again(measuring):
-    among, (measure, asked) = accuracy.cases(["als", "svd"]), measuring
+    among, (measure, measured) = accuracy.cases(["als", "svd"]), measuring
     measure.measure(0, among)
     fits = 3 * len(accuracy.EPSILONS)
-    assert len(asked) == len(set(asked)) == fits
-    assert {case.neighbors for case, *_ in asked if case.method == "als"} == {
+    assert len(measured) == len(set(measured)) == fits
+    assert {case.neighbors for case, *_ in measured if case.method == "als"} == {
         accuracy.REPLACE,
         accuracy.ADD,
     }
     assert len(measure.log.rows) == fits + len(baselines.BY_MEANS) + 1
     measure.measure(0, among)
-    assert len(asked) == fits
+    assert len(measured) == fits
 
 
 def test_a_slow_solver_begins_no_further_run(measuring, monkeypatch):
-    measure, asked = measuring
+    measure, measured = measuring
     case = accuracy.Case("svd", REPLACE)
     monkeypatch.setattr(accuracy, "ALLOWANCE", -1.0)
     measure.measure(0, [case])
     measure.measure(1, [case])
-    assert {run for *_, run in asked} == {0}
+    assert {run for *_, run in measured} == {0}
     monkeypatch.setattr(accuracy, "ALLOWANCE", 60.0)
     measure.measure(1, [case])
-    assert {run for *_, run in asked} == {0, 1}
+    assert {run for *_, run in measured} == {0, 1}
 
 
 def row(method, epsilon, run, rmse, neighbors=""):
@@ -167,7 +167,7 @@ def row(method, epsilon, run, rmse, neighbors=""):
     }
 
 
-def test_the_table_says_in_words_what_is_no_better_than_means():
+def test_the_table_reports_what_is_no_better_than_means():
     means = [row("user means", "", run, 1.0) for run in (0, 1)]
     both = [row("user and item means", "", run, 0.8) for run in (0, 1)]
     curve = [

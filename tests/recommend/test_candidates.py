@@ -45,8 +45,8 @@ def test_gains_are_differences_of_errors_without_the_rating(seed):
         if len(row.items) < 2:
             assert not gains_of(row, vectors, FACTORS).any()
             continue
-        alone = left_out_error(row, np.empty((12, 0)))
-        wanted = [alone - left_out_error(row, vectors * each) for each in FACTORS]
+        level_error = left_out_error(row, np.empty((12, 0)))
+        wanted = [level_error - left_out_error(row, vectors * each) for each in FACTORS]
         found = gains_of(row, vectors, FACTORS)
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 

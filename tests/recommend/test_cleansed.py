@@ -50,10 +50,10 @@ def test_no_user_moves_covariance_or_weights_further_than_declared(neighbors, se
 
 
 def test_users_who_weigh_as_much_as_they_rate_would_be_seen(monkeypatch, seed):
-    shares = cleansed._weighted_rows
+    rows = cleansed._weighted_rows
 
     def heavy(*arguments):
-        for indptr, items, values in (block() for block in shares(*arguments)):
+        for indptr, items, values in (block() for block in rows(*arguments)):
             lengths = np.diff(indptr)
             yield indptr, items, values * np.sqrt(np.repeat(lengths, lengths))
 
@@ -72,16 +72,16 @@ def test_the_split_is_fixed_adds_up_and_is_reported():
         plan.weights.multiplier,
     ]
     whole = 1 / sqrt(sum(1 / m**2 for m in multipliers))
-    shares = [(whole / m) ** 2 for m in multipliers]
-    assert shares == pytest.approx(FRACTIONS)
+    fractions = [(whole / m) ** 2 for m in multipliers]
+    assert fractions == pytest.approx(FRACTIONS)
     assert sum(FRACTIONS) == pytest.approx(1)
     assert plan.event.curve(budget.neighbors).fits(budget)
     assert any("20%" in a and "60%" in a for a in plan.assumptions)
 
 
-def sparse(matrix, share, seed):
+def sparse(matrix, fraction, seed):
     """Return ratings of some entries, and which these are."""
-    known = as_generator(seed).random(matrix.shape) < share
+    known = as_generator(seed).random(matrix.shape) < fraction
     rows = [np.flatnonzero(k) for k in known]
     ratings = Ratings(
         np.append(0, np.cumsum([len(items) for items in rows])).astype(np.int64),
@@ -169,16 +169,16 @@ def test_with_all_neighbors_it_is_the_ridge_on_the_directions(seed):
     assert users._private_coefficients[0] == pytest.approx(vectors @ weights, abs=1e-9)
 
 
-def test_a_user_alone_gets_the_same_bits_as_among_others(seed):
+def test_a_single_user_gets_the_same_bits_as_among_others(seed):
     side = neighborhood(3, seed)
     ratings = some_ratings(20, 7, seed)
     together = side.complete(ratings)
     for i in (0, 7, 19):
-        alone = side.complete(Ratings.of_row(*ratings.row(i), 7))
-        assert alone[0].tobytes() == together[i].tobytes()
+        single = side.complete(Ratings.of_row(*ratings.row(i), 7))
+        assert single[0].tobytes() == together[i].tobytes()
 
 
-def test_noise_alone_has_no_direction(seed):
+def test_pure_noise_has_no_direction(seed):
     for trial in range(5):
         ratings = some_ratings(50, 40, seed + trial)
         solver = CleansedSVD()
@@ -188,7 +188,7 @@ def test_noise_alone_has_no_direction(seed):
         assert np.isfinite(side.complete(ratings)).all()
 
 
-def test_bad_parameters_are_refused_by_name():
+def test_bad_parameters_are_rejected_by_name():
     for wrong in (
         {"rank": 0},
         {"local": "projection"},
@@ -235,7 +235,7 @@ def test_nothing_that_is_allowed_fails_after_the_charge(given, width, seed):
     assert KINDS[type(side).__name__].is_usable(side)
 
 
-def test_what_could_not_be_computed_or_saved_is_refused_before_the_charge():
+def test_what_could_not_be_computed_or_saved_is_rejected_before_the_charge():
     budget = Budget(1.0, 1e-6)
     for clamp in (1e100, 1e-100):
         with pytest.raises(PlanError, match="clamp"):

@@ -1,4 +1,4 @@
-"""The page of figures is made from whole runs alone."""
+"""The page of figures is made from whole runs only."""
 
 import pytest
 from benchmarks.recommend import accuracy, common, plateau, report

@@ -19,7 +19,7 @@ from tacit.recommend.ratings.table import Ratings
 from tacit.recommend.solvers.frank_wolfe import FrankWolfeCompletionPlan
 
 BUDGET = Budget(1.0, 1e-6)
-# Whose noise is as small as whole numbers have it
+# Whose noise is as small as integers allow
 RICH = Budget(1e7, 1e-6)
 VARIANTS = (
     {},
@@ -275,7 +275,7 @@ def test_replayed_rows_are_those_of_the_fit(seed, monkeypatch):
     assert np.array_equal(first.local(ratings)._private_coefficients, in_fit)
 
 
-def test_longer_rows_are_cut_for_the_sums_and_used_at_home(seed):
+def test_longer_rows_are_clipped_for_the_sums_and_used_whole_in_own_rows(seed):
     ratings = some_ratings(50, 30, seed)
     facts = facts_of(ratings, max_ratings=4)
     side = fitted(FrankWolfeCompletion(n_iter=1), ratings, RICH, seed, facts)
@@ -308,7 +308,7 @@ def test_every_variant_learns_a_strong_direction(variant, seed):
     assert error < 0.97
 
 
-def test_the_default_is_far_better_than_the_published_walk(seed):
+def test_the_default_is_far_better_than_the_published_algorithm(seed):
     ratings, truth = rank_one(4000, 20, seed, kept=0.5)
     facts = facts_of(ratings, -1.0, 1.0)
     errors = []
@@ -319,7 +319,7 @@ def test_the_default_is_far_better_than_the_published_walk(seed):
     assert errors[1] > 1.5 * errors[0]
 
 
-def test_noise_alone_moves_nobody(seed):
+def test_pure_noise_moves_nobody(seed):
     rng = as_generator(seed)
     indptr, items = np.arange(501) * 10, np.tile(np.arange(10, dtype=np.int32), 500)
     values = rng.uniform(1, 5, 5000).astype(np.float32)
@@ -370,13 +370,15 @@ def test_small_and_large_budgets_do(epsilon, seed):
     assert np.isfinite(side.complete(ratings)).all()
 
 
-def test_a_budget_without_delta_is_refused():
+def test_a_budget_without_delta_is_rejected():
     with pytest.raises(PlanError, match="delta"):
         FrankWolfeCompletion().plan(RatingFacts(5, 1.0, 5.0, 10, 5), Budget(1.0, 0.0))
 
 
 @pytest.mark.parametrize("eigenvector", ["dense", "lanczos"])
-def test_a_matrix_that_is_asked_for_is_refused_where_memory_cannot_hold_it(eigenvector):
+def test_a_matrix_that_is_requested_is_rejected_where_memory_cannot_hold_it(
+    eigenvector,
+):
     facts = RatingFacts(20_001, 1.0, 5.0, 10_000, 80)
     with pytest.raises(PlanError, match="items must be at most 20,000"):
         FrankWolfeCompletion(eigenvector=eigenvector).plan(facts, BUDGET)
@@ -401,7 +403,7 @@ def test_a_matrix_that_is_asked_for_is_refused_where_memory_cannot_hold_it(eigen
         {"noise": "none"},
     ],
 )
-def test_wrong_parameters_are_refused_by_name(wrong):
+def test_wrong_parameters_are_rejected_by_name(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         FrankWolfeCompletion(**wrong)
 

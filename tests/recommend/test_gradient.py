@@ -123,8 +123,8 @@ def test_a_user_replays_what_the_fit_computed_bit_for_bit(seed):
     shared = side.complete(ratings)
     for i in range(0, 120, 11):
         row = Ratings.of_row(*ratings.row(i), 9)
-        (alone,) = (make() for make in before.next_rows(row))
-        assert alone[2].tobytes() == together[i].tobytes()
+        (single,) = (make() for make in before.next_rows(row))
+        assert single[2].tobytes() == together[i].tobytes()
         assert side.complete(row)[0].tobytes() == shared[i].tobytes()
     # they are the rows of the fit: the exact sum on its tape is made of them
     with recording() as tape:
@@ -234,7 +234,7 @@ def test_releases_compose_exactly():
     assert plan.radii[-1] ** 2 * plan.moments.scale == pytest.approx(75.57, rel=1e-3)
 
 
-def test_noise_alone_leaves_users_their_levels(seed):
+def test_pure_noise_leaves_users_their_levels(seed):
     ratings = some_ratings(30, 6, seed)
     solver = ProjectedGradientCompletion()
     plan = solver.plan(facts(6, 30), Budget(0.01, 1e-6))
@@ -252,7 +252,7 @@ def test_everything_known_comes_back_in_a_ball_that_holds_it(monkeypatch, seed):
     assert side.complete(ratings) == pytest.approx(matrix, abs=1e-3)
 
 
-def test_bad_parameters_are_refused_by_name():
+def test_bad_parameters_are_rejected_by_name():
     for wrong in (
         {"n_iter": 0},
         {"step": "slow"},
@@ -292,7 +292,7 @@ def test_a_bound_that_rounding_loses_leaves_nothing():
 
 
 def test_spread_of_single_ratings_is_no_direction(seed):
-    # rank one, noise of deviation one, and much on the diagonal
+    # rank one, noise of standard deviation one, and much on the diagonal
     rng, size = as_generator(seed), 80
     noise = np.triu(rng.normal(size=(size, size)), 1) / np.sqrt(2)
     axis = np.full(size, 1 / np.sqrt(size))

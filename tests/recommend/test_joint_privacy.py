@@ -69,7 +69,7 @@ def test_the_item_side_is_a_function_of_what_was_released(name, seed):
     other = with_row(ratings, 11, [0, 3, 9], [1.0, 5.0, 5.0])
     side, same, tape, again = replayed(solver_of(name), ratings, other, seed)
     assert pickle.dumps(side) == pickle.dumps(same)
-    # a neighbor moves no sum further than the mechanism was told
+    # a neighbor moves no sum further than its declared sensitivity
     assert len(tape.releases) == len(again.releases) > 0
     moves = [
         np.linalg.norm((one.value - two.value).astype(np.float64)) / one.sensitivity
@@ -96,9 +96,9 @@ def test_an_item_side_that_knows_a_true_count_is_found_out(seed):
 
 
 def own_rows_differ(side, ratings, others):
-    """Return whether a user's row changes with those of the others, side held fixed."""
+    """Return whether a row changes with those of others, with the side fixed."""
     whole, changed = side.complete(ratings), side.complete(others)
-    alone = np.stack(
+    single = np.stack(
         [
             side.complete(Ratings.of_row(*ratings.row(i), ratings.n_items))[0]
             for i in range(ratings.n_users)
@@ -107,7 +107,7 @@ def own_rows_differ(side, ratings, others):
     kept = slice(0, None, 2)  # those whose ratings are the same in both tables
     at = side.at(ratings, np.arange(ratings.n_users), np.full(ratings.n_users, 3))
     return not (
-        np.array_equal(whole, alone)
+        np.array_equal(whole, single)
         and np.array_equal(whole[kept], changed[kept])
         and np.array_equal(whole[:, 3], at)
     )
@@ -181,7 +181,7 @@ def holds_others(row, table):
     )
 
 
-def test_a_users_row_holds_her_own_ratings_and_the_public_side_alone(seed):
+def test_a_users_row_holds_her_own_ratings_and_the_public_side_only(seed):
     model, ratings = fitted(seed)
     table = model.rows_._private_table
     for user in (1, 5, 20):
@@ -204,10 +204,10 @@ def test_the_same_side_gives_the_same_row_whoever_else_was_fitted(seed):
         own = dict(zip(items.tolist(), values.tolist(), strict=True))
         row = model.rows_[user].complete()
         assert np.array_equal(row, model.complete_row(own))
-        alone = UserRow(
+        single = UserRow(
             model.factors_, model._items, Ratings.of_row(items, values, N_ITEMS)
         )
-        assert np.array_equal(row, alone.complete())
+        assert np.array_equal(row, single.complete())
 
 
 def test_what_is_public_of_a_model_holds_no_users_ratings(seed):

@@ -29,10 +29,10 @@ def some_rows(seed, n=60):
 
 
 def same_among_others(keep, rows, stranger):
-    """Whether what is kept of each row is so beside another user and alone."""
+    """Whether each row is limited in the same way beside another user and isolated."""
     beside = rows_of(keep(table_of([stranger, *rows])))[1:]
-    alone = [rows_of(keep(table_of([row])))[0] for row in rows]
-    return beside == rows_of(keep(table_of(rows))) == alone
+    isolated = [rows_of(keep(table_of([row])))[0] for row in rows]
+    return beside == rows_of(keep(table_of(rows))) == isolated
 
 
 def test_another_user_moves_nobodys_kept_ratings(seed):
@@ -72,8 +72,8 @@ def test_a_row_keeps_as_many_as_it_may_in_the_order_of_items(seed):
     ):
         assert len(items) == min(len(row[0]), 8)
         assert items == sorted(items)
-        held = dict(zip(row[0].tolist(), row[1].astype(np.float32), strict=True))
-        assert [held[item] for item in items] == values
+        row_of = dict(zip(row[0].tolist(), row[1].astype(np.float32), strict=True))
+        assert [row_of[item] for item in items] == values
 
 
 def test_short_rows_are_not_copied(seed):
@@ -98,7 +98,7 @@ def first_items(n, most, weights):
     return np.bincount(few.items, minlength=len(weights))
 
 
-def test_one_kept_rating_has_the_odds_of_its_weight():
+def test_one_kept_rating_has_the_probability_of_its_weight():
     weights = np.array([1.0, 2.0, 3.0, 6.0])
     counts = first_items(20_000, 1, weights)
     assert_counts_follow(counts, weights / 12)
@@ -110,16 +110,16 @@ def test_two_kept_ratings_are_drawn_without_replacement():
     weights = np.array([1.0, 2.0, 5.0])
     # the one that is left out names the pair
     left = 20_000 - first_items(20_000, 2, weights)
-    odds = weights / weights.sum()
+    rates = weights / weights.sum()
     pairs = [
-        odds[i] * odds[j] / (1 - odds[i]) + odds[i] * odds[j] / (1 - odds[j])
+        rates[i] * rates[j] / (1 - rates[i]) + rates[i] * rates[j] / (1 - rates[j])
         for i, j in ((1, 2), (0, 2), (0, 1))
     ]
     assert_counts_follow(left, pairs)
     assert_counts_detect(left, [1 / 3, 1 / 3, 1 / 3])
 
 
-def test_even_odds_keep_all_items_alike():
+def test_equal_weights_keep_all_items_alike():
     items = np.arange(10)
     rows = [(items, np.append(np.zeros(9), i)) for i in range(20_000)]
     counts = np.bincount(kept(table_of(rows), 1, b"key").items, minlength=10)
@@ -136,7 +136,7 @@ def test_even_odds_keep_all_items_alike():
         (np.full(N_ITEMS, np.inf), "finite numbers > 0"),
     ],
 )
-def test_weights_that_are_none_are_refused(weights, message, seed):
+def test_invalid_weights_are_rejected(weights, message, seed):
     with pytest.raises(ValueError, match=message):
         kept(table_of(some_rows(seed)), 3, b"key", weights)
     with pytest.raises(ValueError, match=r"^most must be"):

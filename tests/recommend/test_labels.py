@@ -77,12 +77,12 @@ def test_an_odd_item_is_dropped_and_those_of_others_are_kept(labels, items):
 
 @pytest.mark.parametrize("one", [Decimal(1), 1.0, True, np.True_, np.int8(1)])
 @pytest.mark.parametrize("items", [2, [0, 1]])
-def test_a_whole_number_of_any_type_is_the_item_it_stands_for(one, items):
+def test_an_integer_of_any_type_is_the_item_it_stands_for(one, items):
     for source in sources(["a", "b", "c"], [0, 1, one], [1, 2, 3]):
         assert read(source, items).items.tolist() == [0, 1, 1]
 
 
-def test_a_category_that_no_row_has_changes_none():
+def test_a_category_that_no_row_has_changes_nothing():
     cells = pd.Categorical(["x", "y", "x"], categories=["x", "y", b"z"])
     frame = pd.DataFrame({"user": ["a", "b", "c"], "item": cells, "rating": 3.0})
     assert read(frame, ["x", "y"]).items.tolist() == [0, 1, 0]
@@ -107,7 +107,7 @@ def test_a_missing_item_does_not_make_floats_of_the_categories():
         [(1,), "a", 3.5],
     ],
 )
-def test_users_of_several_kinds_are_told_apart(users):
+def test_users_of_several_kinds_are_distinguished(users):
     for source in sources(users, [0] * len(users), [3.0] * len(users)):
         if any(isinstance(user, tuple) for user in users) and hasattr(source, "iloc"):
             continue  # categories are not made of tuples
@@ -171,10 +171,10 @@ def test_columns_of_any_declared_type_are_read(column):
 
 
 def test_what_python_has_no_value_for_is_no_label_and_leaves_the_others():
-    text = pa.array([b"x", b"\xff", b"y"]).view(pa.string())
-    labels, codes = distinct_cells(text)
+    strings = pa.array([b"x", b"\xff", b"y"]).view(pa.string())
+    labels, codes = distinct_cells(strings)
     assert [labels[code] for code in codes] == ["x", None, "y"]
-    frame = pa.table({"user": text, "item": [0, 1, 1], "rating": [1, 2, 3]})
+    frame = pa.table({"user": strings, "item": [0, 1, 1], "rating": [1, 2, 3]})
     with pytest.raises(ValueError, match=r"^ratings must have a user in each row"):
         read(frame)
     assert read(frame.rename_columns(["item", "user", "rating"]), ["x"]).n_ratings == 1

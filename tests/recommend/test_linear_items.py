@@ -70,18 +70,18 @@ def test_a_projection_has_the_scale_of_the_row_whatever_part_of_it_is_known(seed
 
 
 @pytest.mark.parametrize("step", ["ridge", "projection"])
-def test_a_user_alone_gets_the_same_bits_as_among_others(step, seed):
+def test_a_single_user_gets_the_same_bits_as_among_others(step, seed):
     items = side(seed, step=step)
     ratings = some_ratings(50, N_ITEMS, seed)
     together = items.local(ratings)
     for i in (0, 17, 49):
-        alone = items.local(Ratings.of_row(*ratings.row(i), N_ITEMS))
-        assert alone._private_means[0] == together._private_means[i]
-        one, all_ = alone._private_coefficients[0], together._private_coefficients[i]
+        single = items.local(Ratings.of_row(*ratings.row(i), N_ITEMS))
+        assert single._private_means[0] == together._private_means[i]
+        one, all_ = single._private_coefficients[0], together._private_coefficients[i]
         assert one.tobytes() == all_.tobytes()
 
 
-def test_without_a_ridge_directions_that_no_rating_tells_of_get_zero(seed):
+def test_without_a_ridge_directions_without_ratings_get_zero(seed):
     items = side(seed, penalties=0.0, rank=N_ITEMS)
     few = Ratings.of_row([1, 4], [3.0, -2.0], N_ITEMS)
     found = items.local(few)._private_coefficients[0]
@@ -102,11 +102,11 @@ def symmetric_noise(size, scale, seed):
     return (draws + draws.T) / 2
 
 
-def test_noise_alone_has_no_direction(seed):
+def test_pure_noise_has_no_direction(seed):
     for trial in range(20):
         strong, vectors = directions(symmetric_noise(80, 3.0, seed + trial), 10, 3.0)
         assert len(strong) == vectors.shape[1] <= 1
-    # told half of its scale, noise has directions
+    # with half of its scale declared, noise has directions
     strong, _ = directions(symmetric_noise(80, 3.0, seed), 10, 1.5)
     assert len(strong) > 1
 

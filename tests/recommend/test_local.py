@@ -1,4 +1,4 @@
-"""Levels of users, which are worked out from their own ratings alone."""
+"""Levels of users, from their own ratings only."""
 
 import numpy as np
 from tests.recommend.doubles import some_ratings
@@ -39,8 +39,8 @@ def test_no_bit_of_a_level_depends_on_other_users(seed):
     ratings = some_ratings(200, 30, seed)
     (_, _, rest), levels = centered(ratings, 3.6, 3.0)
     for i in range(ratings.n_users):
-        (_, _, own), alone = centered(Ratings.of_row(*ratings.row(i), 30), 3.6)
-        assert alone[0] == levels[i]
+        (_, _, own), single = centered(Ratings.of_row(*ratings.row(i), 30), 3.6)
+        assert single[0] == levels[i]
         assert (own == rest[ratings.indptr[i] : ratings.indptr[i + 1]]).all()
 
 

@@ -83,8 +83,8 @@ def test_larger_sums_or_a_heavier_level_would_be_seen():
             return total
 
     for wrong in (Loud, Leveled):
-        told = wrong(means.facts, 1.5, means.neighbors)
-        assert max(farthest(told, 4), far_apart(told)) > means.sensitivity
+        declared = wrong(means.facts, 1.5, means.neighbors)
+        assert max(farthest(declared, 4), far_apart(declared)) > means.sensitivity
 
 
 def test_random_pairs_of_users_stay_within_the_sensitivity(seed):
@@ -147,7 +147,7 @@ def test_sums_are_exact_in_any_order_and_in_blocks_of_any_size(seed):
         assert (sum(map(means._total, reversed(blocks))) == whole).all()
 
 
-def test_noise_has_the_planned_law(seed):
+def test_noise_has_the_planned_distribution(seed):
     means = ItemMeans(facts(4000), 2.0, "replace_one")
     nothing = Ratings.of_row([], [], 4000)
     found = means.run(nothing, as_generator(seed))
@@ -204,7 +204,7 @@ def test_offsets_follow_a_trend_of_popular_items(seed):
     sums = counts * truth + 10 * rng.standard_normal(400)
     found = shrunk(counts, sums, 1.0, 10.0, 0.01)
     assert np.corrcoef(found, truth)[0, 1] > 0.6
-    shuffled = rng.permutation(counts)  # control: counts that tell nothing
+    shuffled = rng.permutation(counts)  # control: counts without information
     other = shrunk(shuffled, sums, 1.0, 10.0, 0.01)
     assert np.corrcoef(other, truth)[0, 1] < 0.5
 
@@ -225,7 +225,7 @@ def test_any_noise_gives_finite_means_without_a_warning(n_items, multiplier, see
             assert LOW <= found.level <= HIGH
 
 
-def test_ratings_of_other_items_are_refused():
+def test_ratings_of_other_items_are_rejected():
     means = ItemMeans(facts(3), 1.0, "replace_one")
     with pytest.raises(ValueError, match="3 items"):
         means.run(Ratings.of_row([3], [2.0], 4), as_generator(0))
@@ -237,6 +237,6 @@ def test_ratings_beyond_the_range_weigh_no_more_than_its_ends():
     assert (part(means, [0, 1, 2], far) == part(means, [0, 1, 2], ends)).all()
 
 
-def test_noise_beyond_whole_numbers_is_refused_in_the_plan():
+def test_noise_beyond_integers_is_rejected_in_the_plan():
     with pytest.raises(PlanError, match="multiplier"):
         ItemMeans(facts(3), 1e9, "replace_one")

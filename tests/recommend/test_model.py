@@ -1,4 +1,4 @@
-"""MatrixCompletion around its solvers: what is refused, charged, reported and kept."""
+"""MatrixCompletion around its solvers: what is rejected, charged, reported and kept."""
 
 from decimal import Decimal
 
@@ -45,15 +45,15 @@ def test_it_is_an_estimator_that_can_be_cloned_and_printed():
     assert one.set_params(solver=MeansSolver("float")).solver.noise == "float"
 
 
-def test_before_a_fit_there_is_nothing_to_ask():
-    for ask in (
+def test_before_a_fit_there_is_nothing_to_query():
+    for call in (
         lambda m: m.rows_,
         lambda m: m.predict([(0, 1)]),
         lambda m: m.recommend(0),
         lambda m: m.complete_row({}),
     ):
         with pytest.raises(NotFittedError):
-            ask(model())
+            call(model())
 
 
 def test_a_fit_publishes_the_item_side_and_what_it_cost():
@@ -67,8 +67,8 @@ def test_a_fit_publishes_the_item_side_and_what_it_cost():
     assert public == {"factors_", "items_", "n_items_", "privacy_"}
 
 
-def test_the_report_says_who_is_protected_and_whose_rows_are_whose():
-    told = "\n".join(model().fit(ROWS).privacy_.assumptions)
+def test_the_report_states_who_is_protected_and_whose_rows_are_whose():
+    text = "\n".join(model().fit(ROWS).privacy_.assumptions)
     for words in (
         "protects a user: all her ratings together",
         "joint privacy",
@@ -78,21 +78,21 @@ def test_the_report_says_who_is_protected_and_whose_rows_are_whose():
         "ratings of other labels are left out",
         "the number of users is public",
     ):
-        assert words in told
+        assert words in text
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_the_report_says_which_sums_a_solver_publishes(name):
-    told = model(solver=name).plan(100).assumptions
+def test_the_report_states_which_sums_a_solver_publishes(name):
+    text = model(solver=name).plan(100).assumptions
     same = model(solver=SOLVERS[name]()).plan(100).assumptions
-    assert told == same
+    assert text == same
     planned = model(solver=name).plan(100)
-    assert f"published: noisy sums over users, {planned.sums}" in told
+    assert f"published: noisy sums over users, {planned.sums}" in text
     assert planned.sums in str(planned)
     assert SOLVERS[name].name == planned.solver == name
 
 
-def test_only_releases_that_were_planned_are_told_of():
+def test_only_releases_that_were_planned_are_described():
     few, many = (model(solver="als", items=99).plan(n) for n in (50, 10**6))
     assert not few.plan.rounds
     assert "rank 0" in few.sums
@@ -107,10 +107,10 @@ def test_only_releases_that_were_planned_are_told_of():
         .sums
     )
     for means in (False, True):
-        walk = SOLVERS["frank_wolfe"](n_iter=3, item_means=means, eigenvector="oja")
-        told = model(solver=walk).plan(100).sums
-        assert ("means of items" in told) == means
-        assert "3 steps 30 products" in told
+        solver = SOLVERS["frank_wolfe"](n_iter=3, item_means=means, eigenvector="oja")
+        text = model(solver=solver).plan(100).sums
+        assert ("means of items" in text) == means
+        assert "3 steps 30 products" in text
     unpaid = SOLVERS["frank_wolfe"](n_iter=3, step="published", nuclear_norm=9.0)
     assert model(solver=unpaid).plan(9).sums == (
         "in up to 2 steps second moments of users' residuals"
@@ -118,14 +118,14 @@ def test_only_releases_that_were_planned_are_told_of():
     assert "up to 4 directions" in model(solver=SOLVERS["svd"](rank=4)).plan(9).sums
 
 
-def test_a_plan_tells_the_noise_on_the_mean_of_an_item(seed):
+def test_a_plan_shows_the_noise_on_the_mean_of_an_item(seed):
     # everybody rates every item alike, so that all a mean differs by is noise
     n_users, n_items = 400, 200
     planned = model(items=n_items).plan(n_users)
     rows = planned._rated
     assert rows == 20
-    told = planned.mean_scale
-    assert f"{told:.2g} on the mean rating of an item" in str(planned)
+    text = planned.mean_scale
+    assert f"{text:.2g} on the mean rating of an item" in str(planned)
     # each item is rated by a tenth of the users, who have 20 ratings each
     items = (np.arange(n_users)[:, None] + np.arange(rows) * 10) % n_items
     ratings = Ratings(
@@ -137,7 +137,7 @@ def test_a_plan_tells_the_noise_on_the_mean_of_an_item(seed):
     means = planned.plan.means
     found = means.run(ratings, as_generator(seed))
     count = n_users * rows / n_items / np.sqrt(rows)
-    assert np.std(found.sums / count) == pytest.approx(told, rel=0.25)
+    assert np.std(found.sums / count) == pytest.approx(text, rel=0.25)
     assert model(solver="svd").plan(9).mean_scale is None
 
 
@@ -152,7 +152,7 @@ PRIVATE = pd.DataFrame({"user": [7], "item": [1], "rating": [4.123]})
     ],
 )
 @pytest.mark.parametrize("kind", [pd.DataFrame, pd.Series, np.ndarray, list])
-def test_ratings_in_the_place_of_a_parameter_are_not_quoted(name, kind):
+def test_ratings_instead_of_a_parameter_are_not_quoted(name, kind):
     column = pd.Series([4.123] * 5)
     given = {
         pd.DataFrame: PRIVATE,
@@ -165,7 +165,7 @@ def test_ratings_in_the_place_of_a_parameter_are_not_quoted(name, kind):
     assert "4.123" not in str(caught.value)
 
 
-def test_ratings_in_the_place_of_an_argument_are_not_quoted():
+def test_ratings_instead_of_an_argument_are_not_quoted():
     for call in (
         lambda m: m.plan(PRIVATE),
         lambda m: m.fit(ROWS, columns=PRIVATE),
@@ -207,12 +207,12 @@ def test_both_things_that_are_missing_are_named():
 
 
 @pytest.mark.parametrize("items", [{1, 2}, frozenset("ab"), {1: 2}.keys()])
-def test_items_without_an_order_are_refused(items):
+def test_items_without_an_order_are_rejected(items):
     with pytest.raises(ValueError, match="got a set"):
         model(items=items).plan(100)
 
 
-def test_a_dense_table_of_users_by_items_is_told_what_to_become():
+def test_a_dense_table_of_users_by_items_gets_an_error_that_helps():
     frame = pd.DataFrame(ROWS, columns=["user", "item", "rating"])
     dense = frame.pivot(index="user", columns="item", values="rating")
     with pytest.raises(ValueError, match="melt"):
@@ -309,7 +309,7 @@ REJECTED = [
 
 
 @pytest.mark.parametrize(("parameters", "words"), REJECTED)
-def test_bad_parameters_are_refused_by_name_and_nothing_is_charged(parameters, words):
+def test_bad_parameters_are_rejected_by_name_and_nothing_is_charged(parameters, words):
     ledger = Ledger(Budget(10.0, 1e-3))
     with pytest.raises((ValueError, TypeError, PlanError), match=words):
         model(**parameters).fit(ROWS, ledger=ledger)
@@ -336,7 +336,7 @@ def test_bad_parameters_are_refused_by_name_and_nothing_is_charged(parameters, w
         sparse.csr_array((3, N_ITEMS + 1)),
     ],
 )
-def test_ratings_that_cannot_be_read_are_refused_unquoted_and_uncharged(ratings):
+def test_ratings_that_cannot_be_read_are_rejected_unquoted_and_uncharged(ratings):
     ledger = Ledger(Budget(10.0, 1e-3))
     untouched = model()
     before = vars(untouched).copy()
@@ -347,7 +347,7 @@ def test_ratings_that_cannot_be_read_are_refused_unquoted_and_uncharged(ratings)
     assert vars(untouched) == before
 
 
-def test_no_user_is_refused_where_the_number_is_public_and_fine_where_it_is_not():
+def test_no_user_is_rejected_where_the_number_is_public_and_fine_where_it_is_not():
     nobody = np.empty((0, 3))
     with pytest.raises(ValueError, match="at least one user is needed"):
         model().fit(nobody)
@@ -357,7 +357,7 @@ def test_no_user_is_refused_where_the_number_is_public_and_fine_where_it_is_not(
     assert np.isfinite(fitted.predict([(0, 1)])).all()
 
 
-def test_an_overspent_ledger_refuses_and_is_not_charged():
+def test_an_overspent_ledger_rejects_and_is_not_charged():
     ledger = Ledger(Budget(0.5, 1e-3))
     with pytest.raises(BudgetExceeded):
         model().fit(ROWS, ledger=ledger)
@@ -390,8 +390,8 @@ def test_odd_tables_are_fitted_without_a_word(name, neighbors):
 @pytest.mark.parametrize("name", ["double", *SOLVERS])
 def test_one_item_and_ranges_off_zero_are_fine(name):
     solver = MeansSolver() if name == "double" else name
-    alone = model(solver=solver, items=1).fit([(0, 0, 3.0), (1, 0, 4.0)])
-    assert 1 <= alone.predict([(0, 0)])[0] <= 5
+    single = model(solver=solver, items=1).fit([(0, 0, 3.0), (1, 0, 4.0)])
+    assert 1 <= single.predict([(0, 0)])[0] <= 5
     for low in (-1005.0, 995.0):
         rows = [(i, j, low + 5 + r) for i, j, r in ROWS]
         far = model(solver=solver, rating_range=(low + 5, low + 10)).fit(rows)

@@ -107,7 +107,7 @@ def test_releases_move_as_far_as_they_declare(seed):
         assert np.linalg.norm((one.value - two.value).astype(float)) <= one.sensitivity
 
 
-def test_products_and_the_eigenvalue_are_paid_for():
+def test_products_and_the_eigenvalue_are_charged():
     products = NoisyProducts(5, 30, 7.0)
     neighbors = Neighbors.REPLACE_ONE
     found = products.event.curve(neighbors).epsilon(1e-6)
@@ -120,16 +120,16 @@ def test_noise_on_the_eigenvalue_has_the_stated_scale(seed):
     nobody = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0)
     found = [products.run(lambda: [nobody], rng)[0] for _ in range(600)]
 
-    def law(factor):
+    def distribution(factor):
         from scipy.stats import norm  # noqa: PLC0415
 
         return norm(scale=factor * products.scale).cdf
 
     assert products.scale == pytest.approx(5.0, rel=1e-6)
-    assert_follows(found, law(1.0))
-    assert_detects(found, law(2.0))
+    assert_follows(found, distribution(1.0))
+    assert_detects(found, distribution(2.0))
 
 
-def test_too_few_units_are_refused():
+def test_too_coarse_units_are_rejected():
     with pytest.raises(PlanError, match="make fewer products"):
         NoisyProducts(10**6, 1, 2.0**23)

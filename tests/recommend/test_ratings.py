@@ -58,7 +58,7 @@ def test_a_row_is_sorted_and_the_mean_is_taken_of_repeated_items():
         ([1], [np.nan], "values"),
     ],
 )
-def test_a_row_that_is_none_is_refused(items, values, named):
+def test_an_invalid_row_is_rejected(items, values, named):
     with pytest.raises(ValueError, match=f"^{named} "):
         Ratings.of_row(items, values, n_items=5)
 
@@ -75,16 +75,16 @@ def test_rows_do_not_depend_on_the_order_in_which_ratings_come(seed):
         np.testing.assert_array_equal(found, again)
     for user in range(7):
         for item in range(9):
-            said = values[(users == user) & (items == item)].astype(np.float64)
+            given = values[(users == user) & (items == item)].astype(np.float64)
             row = slice(one[0][user], one[0][user + 1])
             found = one[2][row][one[1][row] == item]
-            if len(said):
-                np.testing.assert_allclose(found, [said.mean()], rtol=1e-6)
+            if len(given):
+                np.testing.assert_allclose(found, [given.mean()], rtol=1e-6)
             else:
                 assert len(found) == 0
 
 
-def test_labels_of_the_catalogue_have_places():
+def test_labels_of_the_catalogue_have_positions():
     words = Catalogue.of(["rum", "tea"])
     assert [words.position(label) for label in ("tea", "gin", 0, None, [])] == [
         1,
@@ -115,6 +115,6 @@ def test_labels_of_the_catalogue_have_places():
 @pytest.mark.parametrize(
     "items", [None, 0, True, 2**40, [], "tea", [1, "tea"], [1.5], ["tea", "tea"], {}]
 )
-def test_what_is_no_catalogue_is_refused(items):
+def test_an_invalid_catalogue_is_rejected(items):
     with pytest.raises(ValueError, match=r"^items must be"):
         Catalogue.of(items)

@@ -26,7 +26,7 @@ FRAME = pd.DataFrame(ROWS, columns=["user", "item", "rating"])
 EXPECTED = {"ann": [(0, 2.0), (1, 3.0)], "bob": [(1, 5.0)], "eve": []}
 
 
-def told(table):
+def as_rows(table):
     return {
         user: list(zip(*(part.tolist() for part in table.row(i)), strict=True))
         for i, user in enumerate(table._private_users)
@@ -69,7 +69,7 @@ SOURCES = {
 @pytest.mark.parametrize("name", SOURCES)
 def test_all_kinds_of_tables_are_read_alike(name, batch, monkeypatch):
     monkeypatch.setattr(columns, "BATCH", batch)
-    assert told(read_ratings(SOURCES[name], **TERMS)) == EXPECTED
+    assert as_rows(read_ratings(SOURCES[name], **TERMS)) == EXPECTED
 
 
 @pytest.mark.parametrize("scratch", [False, True])
@@ -81,7 +81,7 @@ def test_files_are_read_as_frames_are(suffix, scratch, tmp_path):
     else:
         FRAME.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
     table = read_ratings(path, scratch=tmp_path if scratch else None, **TERMS)
-    assert told(table) == EXPECTED
+    assert as_rows(table) == EXPECTED
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
@@ -102,7 +102,7 @@ def test_a_folder_is_read_in_the_order_of_names_each_file_once(tmp_path, monkeyp
     monkeypatch.setattr(parquet, "ParquetFile", Watched)
     table = read_ratings(str(tmp_path), **TERMS)
     assert table._private_users == ["eve", "ann", "bob"]
-    assert told(table) == EXPECTED
+    assert as_rows(table) == EXPECTED
     assert read == ["a.parquet", "b.parquet"]
 
 
@@ -110,18 +110,18 @@ def test_a_folder_of_parquet_files_may_be_called_like_a_csv_file(tmp_path):
     folder = tmp_path / "ratings.csv"
     folder.mkdir()
     FRAME.to_parquet(folder / "a.parquet")
-    assert told(read_ratings(folder, **TERMS)) == EXPECTED
+    assert as_rows(read_ratings(folder, **TERMS)) == EXPECTED
     numbered = FRAME.assign(item=[0, 0, 1, 7, 0])
     numbered.to_parquet(folder / "a.parquet")
     table = read_ratings(folder, items=2, rating_range=(1, 5))
-    assert told(table)["ann"] == [(0, 3.0), (1, 2.0)]
+    assert as_rows(table)["ann"] == [(0, 3.0), (1, 2.0)]
 
 
-def test_labels_in_a_csv_file_are_texts_and_found_by_number_too(tmp_path):
+def test_labels_in_a_csv_file_are_strings_and_found_by_number_too(tmp_path):
     path = tmp_path / "ratings.csv"
     path.write_text("user,item,rating\n7,1,3\n007,0,2\nx,1,1\n", encoding="utf-8")
     table = read_ratings(path, items=2, rating_range=(1, 5))
-    assert told(table) == {"7": [(1, 3.0)], "007": [(0, 2.0)], "x": [(1, 1.0)]}
+    assert as_rows(table) == {"7": [(1, 3.0)], "007": [(0, 2.0)], "x": [(1, 1.0)]}
     assert [table.position(u) for u in (7, "7", "007", "x", 8, [])] == [
         0,
         0,
@@ -132,10 +132,10 @@ def test_labels_in_a_csv_file_are_texts_and_found_by_number_too(tmp_path):
     ]
 
 
-def test_users_are_told_apart_by_any_label():
+def test_users_are_distinguished_by_any_label():
     rows = [(1, 0, True), ("1", 1, np.float16(2)), (1.0, 1.0, Decimal("3.5"))]
     table = read_ratings(rows, items=2, rating_range=(1, 5))
-    assert told(table) == {1: [(0, 1.0), (1, 3.5)], "1": [(1, 2.0)]}
+    assert as_rows(table) == {1: [(0, 1.0), (1, 3.5)], "1": [(1, 2.0)]}
 
 
 def entries(kind):
@@ -158,14 +158,14 @@ def test_stored_entries_of_a_matrix_are_ratings_and_count_by_their_mean(
         rating_range=(1, 5),
         scratch=tmp_path if scratch else None,
     )
-    assert told(table) == {0: [(1, 4.0)], 1: [], 2: [(0, 1.0)]}
+    assert as_rows(table) == {0: [(1, 4.0)], 1: [], 2: [(0, 1.0)]}
     assert [table.position(user) for user in (2, 3, -1, "a")] == [2, -1, -1, -1]
 
 
 def test_rows_of_a_matrix_that_are_unsorted_are_sorted_and_zeros_are_ratings():
     matrix = sparse.csr_array(([0.0, 2.0, -0.0], [2, 0, 1], [0, 3]), (1, 3))
     table = read_ratings(matrix, items=3, rating_range=(-1, 5))
-    assert told(table) == {0: [(0, 2.0), (1, 0.0), (2, 0.0)]}
+    assert as_rows(table) == {0: [(0, 2.0), (1, 0.0), (2, 0.0)]}
 
 
 def test_groups_of_users_make_no_difference(seed, monkeypatch, tmp_path):
@@ -176,7 +176,7 @@ def test_groups_of_users_make_no_difference(seed, monkeypatch, tmp_path):
     matrix = sparse.coo_array((rows[:, 2], rows[:, :2].astype(int).T), (300, 50))
     terms = {"items": 40, "rating_range": (-1.5, 1.5)}
     whole = read_ratings(rows, **terms)
-    by_matrix = told(read_ratings(matrix, items=50, rating_range=(-1.5, 1.5)))
+    by_matrix = as_rows(read_ratings(matrix, items=50, rating_range=(-1.5, 1.5)))
     monkeypatch.setattr(reading, "GROUP_USERS", 7)
     monkeypatch.setattr(columns, "BATCH", 333)
     for scratch in (None, tmp_path):
@@ -184,7 +184,7 @@ def test_groups_of_users_make_no_difference(seed, monkeypatch, tmp_path):
         for name in ("indptr", "items", "values"):
             np.testing.assert_array_equal(getattr(few, name), getattr(whole, name))
         few = read_ratings(matrix, items=50, rating_range=(-1.5, 1.5), scratch=scratch)
-        assert told(few) == by_matrix
+        assert as_rows(few) == by_matrix
 
 
 def test_the_order_of_rows_moves_users_and_nothing_else(seed):
@@ -193,10 +193,10 @@ def test_the_order_of_rows_moves_users_and_nothing_else(seed):
         [rng.integers(0, 30, 900), rng.integers(0, 20, 900), rng.normal(size=900)]
     )
     terms = {"items": 20, "rating_range": (-1.5, 1.5)}
-    one = told(read_ratings(rows, **terms))
-    assert told(read_ratings(rng.permutation(rows), **terms)) == one
+    one = as_rows(read_ratings(rows, **terms))
+    assert as_rows(read_ratings(rng.permutation(rows), **terms)) == one
     rows[rows[:, 0] == 4, 2] += 0.1
-    moved = told(read_ratings(rows, **terms))
+    moved = as_rows(read_ratings(rows, **terms))
     assert [user for user in one if moved[user] != one[user]] == [4]
 
 
@@ -225,20 +225,20 @@ SECRET = "Rosebud"
 
 
 @pytest.mark.parametrize("rating", [SECRET, "3", None, np.nan, np.inf, 10**400, 3j])
-def test_a_rating_that_is_no_finite_number_is_refused_without_words_of_it(rating):
+def test_a_rating_that_is_not_finite_is_rejected_without_quoting_it(rating):
     rows = [("ann", 0, 3), ("bob", 1, rating)]
     for source in (rows, np.array(rows, dtype=object)):
         with pytest.raises(
             ValueError, match=r"^ratings must be finite numbers"
-        ) as told:
+        ) as error:
             read_ratings(source, items=2, rating_range=(1, 5))
-        assert SECRET not in str(told.value)
-        assert told.value.__cause__ is None
-        assert told.value.__suppress_context__
+        assert SECRET not in str(error.value)
+        assert error.value.__cause__ is None
+        assert error.value.__suppress_context__
 
 
 @pytest.mark.parametrize("user", [None, np.nan, [1], pd.NA, {}])
-def test_a_missing_user_is_refused(user):
+def test_a_missing_user_is_rejected(user):
     with pytest.raises(ValueError, match=r"^ratings must have a user in each row"):
         read_ratings([("ann", 0, 3), (user, 1, 2)], items=2, rating_range=(1, 5))
 
@@ -257,7 +257,7 @@ def test_a_missing_user_is_refused(user):
         sparse.csr_array(np.array([[1j, 0]])),
     ],
 )
-def test_columns_with_such_ratings_are_refused(source):
+def test_columns_with_such_ratings_are_rejected(source):
     with pytest.raises(ValueError, match=r"^ratings must be finite numbers"):
         read_ratings(source, items=2, rating_range=(1, 5))
 
@@ -266,13 +266,13 @@ def test_columns_with_such_ratings_are_refused(source):
     "lines",
     [f"ann,0,{SECRET}", "ann,0,", ",0,3", f"ann,0,3,{SECRET}", "ann,0,nan"],
 )
-def test_damaged_files_are_refused_without_words_of_them(lines, tmp_path):
+def test_damaged_files_are_rejected_without_quoting_them(lines, tmp_path):
     path = tmp_path / "ratings.csv"
     path.write_text(f"user,item,rating\nbob,1,2\n{lines}\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="ratings") as told:
+    with pytest.raises(ValueError, match="ratings") as error:
         read_ratings(path, items=2, rating_range=(1, 5))
-    assert SECRET not in str(told.value)
-    assert told.value.__suppress_context__
+    assert SECRET not in str(error.value)
+    assert error.value.__suppress_context__
 
 
 @pytest.mark.parametrize(
@@ -296,34 +296,34 @@ def test_damaged_files_are_refused_without_words_of_them(lines, tmp_path):
         (pa.chunked_array([[1, 2]]), "ratings must be a sparse matrix"),
     ],
 )
-def test_what_holds_no_ratings_is_refused(source, message):
+def test_what_has_no_ratings_is_rejected(source, message):
     with pytest.raises(ValueError, match=message):
         read_ratings(source, items=2, rating_range=(1, 5))
 
 
-def test_other_files_are_refused(tmp_path):
+def test_other_files_are_rejected(tmp_path):
     with pytest.raises(ValueError, match=r"holds no .parquet files"):
         read_ratings(tmp_path, **TERMS)
     long = "user," + "x" * 200_000
-    for name, text, message in (
+    for name, content, message in (
         ("r.xlsx", "user", "save it"),
         ("r.parquet", "user", "damaged"),
         ("r.csv", long, "one column 'item'"),
     ):
-        (tmp_path / name).write_text(text, encoding="utf-8")
+        (tmp_path / name).write_text(content, encoding="utf-8")
         with pytest.raises(ValueError, match=message):
             read_ratings(tmp_path / name, **TERMS)
 
 
-def test_entries_outside_a_matrix_are_refused():
-    stray = entries("csr")
-    stray.indices[0] = 7
+def test_entries_outside_a_matrix_are_rejected():
+    outside = entries("csr")
+    outside.indices[0] = 7
     with pytest.raises(ValueError, match="within its shape"):
-        read_ratings(stray, items=2, rating_range=(1, 5))
-    stray = entries("coo")
-    stray.coords[0][0] = 7
+        read_ratings(outside, items=2, rating_range=(1, 5))
+    outside = entries("coo")
+    outside.coords[0][0] = 7
     with pytest.raises(ValueError, match="within its shape"):
-        read_ratings(stray, items=2, rating_range=(1, 5))
+        read_ratings(outside, items=2, rating_range=(1, 5))
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_entries_outside_a_matrix_are_refused():
         *((1e9, 1e9 + 5), (1e6, 1e6 + 5), (0, 1e-35), (0, 1e31)),
     ],
 )
-def test_a_range_that_is_none_is_refused_and_by_a_plan_too(wrong):
+def test_an_invalid_range_is_rejected_and_by_a_plan_too(wrong):
     with pytest.raises(ValueError, match=r"^rating_range must be"):
         read_ratings(ROWS, items=["tea"], rating_range=wrong)
     with pytest.raises(ValueError, match=r"^rating_range must be"):
@@ -344,9 +344,9 @@ def test_a_matrix_of_numpy_and_wide_floats_are_read_as_arrays_are():
     rows = [[7.0, 0.0, 3.0], [8.0, 1.0, 2.0]]
     for source in (np.array(rows).view(np.matrix), np.longdouble(rows)):
         table = read_ratings(source, items=2, rating_range=(1, 5))
-        assert told(table) == {7: [(0, 3.0)], 8: [(1, 2.0)]}
+        assert as_rows(table) == {7: [(0, 3.0)], 8: [(1, 2.0)]}
     wide = sparse.csr_array(np.array([[3.0, 0.0]], dtype=np.longdouble))
-    assert told(read_ratings(wide, items=2, rating_range=(1, 5))) == {0: [(0, 3.0)]}
+    assert as_rows(read_ratings(wide, items=2, rating_range=(1, 5))) == {0: [(0, 3.0)]}
 
 
 def test_a_range_far_off_zero_is_kept():
@@ -372,11 +372,11 @@ def test_scratch_files_have_no_name_and_are_the_owners(tmp_path, monkeypatch):
     table = read_ratings(ROWS, scratch=tmp_path, **TERMS)
     assert seen == [0o600] * 3
     assert list(tmp_path.iterdir()) == []
-    assert told(table) == EXPECTED
+    assert as_rows(table) == EXPECTED
     assert isinstance(table.items.base, np.memmap)
 
 
-def test_a_scratch_folder_that_is_none_is_refused(tmp_path, monkeypatch):
+def test_an_invalid_scratch_folder_is_rejected(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"^scratch must be an existing folder"):
         read_ratings(ROWS, scratch=tmp_path / "nowhere", **TERMS)
 
@@ -384,7 +384,7 @@ def test_a_scratch_folder_that_is_none_is_refused(tmp_path, monkeypatch):
         raise OSError
 
     monkeypatch.setattr(reading.tempfile, "TemporaryFile", full)
-    with pytest.raises(ValueError, match="^scratch must be a writable folder"):
+    with pytest.raises(ValueError, match=r"^scratch must be a writable folder"):
         read_ratings(ROWS, scratch=tmp_path, **TERMS)
 
 

@@ -1,4 +1,4 @@
-"""What a fit says that it released, and how items are ranked where scores are equal."""
+"""What a fit reports as released, and how items are ranked where scores are equal."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def liked(n_users=3000, n_items=8):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_fit_that_released_nothing_says_so_everywhere(solver, tmp_path):
+def test_a_fit_that_released_nothing_is_reported_everywhere(solver, tmp_path):
     model = fitted(solver, 0.01)
     assert not model.factors_.has_offsets
     assert not model.factors_.has_vectors
@@ -44,7 +44,7 @@ def test_a_fit_that_released_nothing_says_so_everywhere(solver, tmp_path):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_fit_that_released_something_does_not_say_otherwise(solver):
+def test_a_fit_that_released_something_is_not_reported_as_empty(solver):
     model = fitted(solver, 20.0, csr_array(liked()))
     assert NOTHING not in model.released_
     assert model.factors_.has_offsets or model.factors_.has_vectors
@@ -60,7 +60,7 @@ def side(offsets, vectors=None):
 def test_the_sentence_follows_from_offsets_and_vectors():
     ones = np.ones((3, 1))
     assert side([0, 0, 0.0]).released.startswith("NOTHING")
-    # offsets that noise has shrunk to a thousandth of the range tell nothing
+    # offsets that noise has shrunk to a thousandth of the range do not order items
     assert side([0, 0.002, -0.002]).released.startswith("NOTHING")
     assert side([0, 0.5, 0]).released.startswith("only item offsets")
     assert "no item offsets" in side([0, 0, 0.0], ones).released
@@ -75,7 +75,7 @@ def test_reports_without_the_sentence_are_read_as_before():
     assert PrivacyReport.from_dict(report.to_dict()) == report
 
 
-def test_equal_items_are_not_ranked_by_their_place_in_the_catalogue():
+def test_equal_items_are_not_ranked_by_their_position_in_the_catalogue():
     model = fitted("svd", 0.01, matrix(some_ratings(60, 400, 0, most=5)))
     top = model.recommend(None, 400)
     assert len(set(top.scores.tolist())) == 1

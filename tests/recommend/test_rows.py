@@ -1,4 +1,4 @@
-"""Completed rows: all ways to ask agree, and no copy holds a rating."""
+"""Completed rows: all ways to predict agree, and no copy holds a rating."""
 
 import copy
 import pickle
@@ -32,7 +32,7 @@ def fitted(seed):
 
 
 @pytest.mark.parametrize("name", ["double", *SOLVERS])
-def test_all_ways_to_ask_agree_bit_for_bit(name, seed):
+def test_all_ways_to_predict_agree_bit_for_bit(name, seed):
     model, ratings = model_of(MeansSolver() if name == "double" else name, seed)
     pairs = [(i, j) for i in range(N_USERS) for j in range(N_ITEMS)]
     whole = model.predict(pairs).reshape(N_USERS, N_ITEMS)
@@ -76,7 +76,7 @@ def test_who_has_rated_everything_has_nothing_new():
     assert found.scores.shape == (0,)
 
 
-def test_an_unknown_user_gets_what_the_item_side_says(fitted):
+def test_an_unknown_user_gets_what_the_item_side_predicts(fitted):
     model, _ = fitted
     nobody = model.complete_row({})
     for user in (999, -1, "ann", None, 2.5, [3]):
@@ -133,7 +133,7 @@ def test_whole_numbers_in_floats_are_the_labels_they_stand_for(fitted):
         (pd.DataFrame({"user": [1], "film": [1]}), "columns 'user' and 'item'"),
     ],
 )
-def test_other_pairs_are_refused_without_being_quoted(fitted, pairs, message):
+def test_other_pairs_are_rejected_without_being_quoted(fitted, pairs, message):
     with pytest.raises(ValueError, match=message) as caught:
         fitted[0].predict(pairs)
     assert "77" not in str(caught.value)
@@ -159,7 +159,7 @@ def test_other_pairs_are_refused_without_being_quoted(fitted, pairs, message):
         (3, "numbers"),
     ],
 )
-def test_other_rows_are_refused_without_being_quoted(fitted, ratings, message):
+def test_other_rows_are_rejected_without_being_quoted(fitted, ratings, message):
     with pytest.raises(ValueError, match=message) as caught:
         fitted[0].complete_row(ratings)
     assert "secret" not in str(caught.value)
@@ -201,7 +201,7 @@ def test_a_row_at_home_is_that_of_the_fit_where_the_range_is_rounded(name, seed)
         assert np.array_equal(model.complete_row(own), model.rows_[user].complete())
 
 
-def test_a_prediction_does_not_depend_on_who_else_is_asked_for(tmp_path):
+def test_a_prediction_does_not_depend_on_who_else_is_predicted(tmp_path):
     path = tmp_path / "ratings.csv"
     path.write_text("user,item,rating\n1,0,5\n2,0,1\n", encoding="utf-8")
     model = MatrixCompletion(
@@ -253,13 +253,13 @@ def test_copies_and_pickles_have_the_item_side_and_no_rows(fitted):
     ):
         assert np.array_equal(other.complete_row(own), model.complete_row(own))
         assert not any("private" in name for name in vars(other))
-        for ask in (
+        for call in (
             lambda m: m.rows_,
             lambda m: m.predict([(0, 1)]),
             lambda m: m.recommend(0),
         ):
             with pytest.raises(ValueError, match="complete_row"):
-                ask(other)
+                call(other)
     assert model.rows_[0].complete().shape == (N_ITEMS,)
 
 
@@ -310,22 +310,22 @@ def test_own_ratings_know_their_items_in_whatever_form_they_come(fitted):
         (pd.DataFrame({"item": [1], "rating": ["secret"]}), "numbers"),
     ],
 )
-def test_other_forms_are_refused_without_being_quoted(fitted, ratings, message):
+def test_other_forms_are_rejected_without_being_quoted(fitted, ratings, message):
     with pytest.raises(ValueError, match=message) as caught:
         fitted[0].complete_row(ratings)
     assert "secret" not in str(caught.value)
 
 
 def test_rows_are_not_handed_out_one_after_another(fitted):
-    for ask in (iter, list, sorted, len):
+    for call in (iter, list, sorted, len):
         with pytest.raises(TypeError):
-            ask(fitted[0].rows_)
+            call(fitted[0].rows_)
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_an_item_side_is_told_of_in_one_line(name, seed):
+def test_an_item_side_is_shown_in_one_line(name, seed):
     model, _ = model_of(name, seed)
-    told = repr(model.factors_)
-    assert told.startswith(f"{type(model.factors_).__name__}(n_items=9, rank=")
-    assert len(told) < 80
-    assert "[" not in told
+    shown = repr(model.factors_)
+    assert shown.startswith(f"{type(model.factors_).__name__}(n_items=9, rank=")
+    assert len(shown) < 80
+    assert "[" not in shown

@@ -40,7 +40,7 @@ def moments(rows, units=UNITS):
 
 # rows of few of the items are added in another way than rows of many
 @pytest.mark.parametrize(("n_items", "rated"), [(4, 0.6), (40, 0.1), (40, 0.02)])
-def test_sums_are_those_of_products_cut_towards_zero(n_items, rated, seed):
+def test_sums_are_those_of_products_truncated_towards_zero(n_items, rated, seed):
     rows = some_rows(20, n_items, seed, rated)
     factor = integer_factor(UNITS, n_items)
     expected = np.zeros((n_items, n_items), dtype=np.int64)
@@ -117,7 +117,7 @@ def test_nothing_is_summed_for_no_users():
 
 
 @pytest.mark.parametrize("solver", ["svd", "gradient", "cleansed_svd"])
-def test_a_catalogue_too_large_for_memory_is_refused_before_the_charge(solver):
+def test_a_catalogue_too_large_for_memory_is_rejected_before_the_charge(solver):
     model = MatrixCompletion(solver, 1.0, 1e-6, items=400_000, rating_range=(1, 5))
     ledger = Ledger(Budget(1.0, 1e-6))
     with pytest.raises(PlanError, match="items must be at most 20,000"):
@@ -137,7 +137,7 @@ def test_a_matrix_is_unpacked_without_a_second_one():
     assert (matrix == matrix.T).all()
 
 
-def test_too_few_units_are_refused():
+def test_too_coarse_units_are_rejected():
     assert integer_factor(2**28, 400) > 0.999 * 2**28
     with pytest.raises(PlanError, match="raise epsilon or delta"):
         integer_factor(256, 1000)

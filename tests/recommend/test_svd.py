@@ -94,7 +94,7 @@ def test_plans_fit_their_budgets_and_half_the_noise_does_not():
         assert not half.curve(neighbors).fits(budget)
 
 
-def test_released_entries_follow_the_law_of_symmetric_noise(seed):
+def test_released_entries_follow_the_distribution_of_symmetric_noise(seed):
     moments = NoisyMoments(80, 2.0, Neighbors.REPLACE_ONE)
     noisy = moments.run([], as_generator(seed))
     assert (noisy == noisy.T).all()
@@ -190,7 +190,7 @@ def test_no_more_than_max_ratings_are_used(seed):
     assert np.count_nonzero(release.value) <= 6
 
 
-def test_bad_parameters_are_refused_by_name():
+def test_bad_parameters_are_rejected_by_name():
     for wrong in (
         {"rank": 0},
         {"row_norm": 0.0},
@@ -205,7 +205,7 @@ def test_bad_parameters_are_refused_by_name():
         SVDCompletion().plan(facts(3), Budget(1.0, 0.0))
 
 
-def test_what_could_not_be_saved_is_refused_before_the_charge():
+def test_what_could_not_be_saved_is_rejected_before_the_charge():
     with pytest.raises(ValueError, match="ridge"):
         SVDCompletion(ridge=1e101)
     with pytest.raises(PlanError, match="lower rank"):

@@ -19,7 +19,7 @@ from tacit.recommend.solvers.frank_wolfe_sums import StepLength
 N_ITEMS = 12
 
 
-def walked_side(seed, *, n_steps=4, row_norm=None, length=0.8, max_ratings=N_ITEMS):
+def side_of_steps(seed, *, n_steps=4, row_norm=None, length=0.8, max_ratings=N_ITEMS):
     rng = as_generator(seed)
     offsets = rng.uniform(-0.2, 0.2, N_ITEMS)
     side = WalkItems.start(offsets, 1.0, 5.0, 3.2, max_ratings, row_norm)
@@ -53,7 +53,7 @@ def dense_walk(side, items, values):
 @pytest.mark.parametrize("row_norm", [None, 0.7])
 @pytest.mark.parametrize("max_ratings", [N_ITEMS, 5])
 def test_factors_and_whole_rows_agree(row_norm, max_ratings, seed):
-    side = walked_side(seed, row_norm=row_norm, max_ratings=max_ratings)
+    side = side_of_steps(seed, row_norm=row_norm, max_ratings=max_ratings)
     ratings = some_ratings(40, N_ITEMS, seed)
     users = side.local(ratings)
     for i in range(40):
@@ -66,7 +66,7 @@ def test_factors_and_whole_rows_agree(row_norm, max_ratings, seed):
 
 
 def test_predictions_of_ratings_are_those_of_the_coefficients(seed):
-    side, ratings = walked_side(seed), some_ratings(20, N_ITEMS, seed)
+    side, ratings = side_of_steps(seed), some_ratings(20, N_ITEMS, seed)
     at = side.visited(ratings)
     users = np.repeat(np.arange(20), np.diff(ratings.indptr))
     rows = at.coefficients @ side.vectors.T
@@ -76,7 +76,7 @@ def test_predictions_of_ratings_are_those_of_the_coefficients(seed):
 def test_the_rated_part_of_a_row_stays_in_its_ball(seed):
     ratings = some_ratings(50, N_ITEMS, seed)
     for row_norm in (None, 0.5):
-        side = walked_side(seed, row_norm=row_norm, length=5.0)
+        side = side_of_steps(seed, row_norm=row_norm, length=5.0)
         at = side.visited(ratings)
         for i in range(50):
             own = slice(ratings.indptr[i], ratings.indptr[i + 1])
@@ -84,23 +84,23 @@ def test_the_rated_part_of_a_row_stays_in_its_ball(seed):
             assert np.linalg.norm(at.predicted[own]) <= radius * (1 + 1e-12)
 
 
-def test_a_user_alone_gets_the_bits_she_has_among_others(seed, monkeypatch):
-    side, ratings = walked_side(seed), some_ratings(30, N_ITEMS, seed)
+def test_a_single_user_gets_the_bits_she_has_among_others(seed, monkeypatch):
+    side, ratings = side_of_steps(seed), some_ratings(30, N_ITEMS, seed)
     together = side.local(ratings)
     for workers in (1, 2):
         monkeypatch.setattr(_threads, "_workers", lambda workers=workers: workers)
         for i in range(30):
-            alone = side.local(Ratings.of_row(*ratings.row(i), N_ITEMS))
-            assert alone._private_means[0] == together._private_means[i]
+            single = side.local(Ratings.of_row(*ratings.row(i), N_ITEMS))
+            assert single._private_means[0] == together._private_means[i]
             assert np.array_equal(
-                alone._private_coefficients[0], together._private_coefficients[i]
+                single._private_coefficients[0], together._private_coefficients[i]
             )
             rows = side.complete(Ratings.of_row(*ratings.row(i), N_ITEMS))
             assert np.array_equal(rows[0], side.complete(ratings)[i])
 
 
-def test_other_ratings_alone_decide_what_is_said_of_a_rating(seed):
-    side = walked_side(seed, n_steps=1)
+def test_only_other_ratings_decide_the_left_out_prediction(seed):
+    side = side_of_steps(seed, n_steps=1)
     ratings = Ratings.of_row([0, 3, 5], [4.0, 2.0, 5.0], N_ITEMS)
     at = side.visited(ratings)
     for position in range(3):
@@ -112,7 +112,7 @@ def test_other_ratings_alone_decide_what_is_said_of_a_rating(seed):
 
 
 def test_a_user_without_ratings_gets_the_prior_level_and_no_steps(seed):
-    side = walked_side(seed)
+    side = side_of_steps(seed)
     users = side.local(Ratings.of_row([], [], N_ITEMS))
     assert users._private_means[0] == side.prior_level
     assert not users._private_coefficients.any()
@@ -126,7 +126,7 @@ def residual_norms(side, ratings, bound):
 
 def test_residuals_are_within_the_unit_ball(seed):
     ratings = Ratings.of_row([0, 1], [1.0, 5.0], N_ITEMS)
-    side = walked_side(seed)
+    side = side_of_steps(seed)
     assert residual_norms(side, ratings, 1e-3)[0] == pytest.approx(1, abs=1e-12)
     assert residual_norms(side, ratings, 1e3)[0] < 0.01
 
@@ -138,7 +138,7 @@ def searched(side, ratings, vector, *, reach=2.0, multiplier=1e-4, seed=0):
 
 
 def test_a_length_is_the_best_for_ratings_left_out(seed):
-    side, shape = walked_side(seed, n_steps=2), some_ratings(300, N_ITEMS, seed)
+    side, shape = side_of_steps(seed, n_steps=2), some_ratings(300, N_ITEMS, seed)
     vector = as_generator(seed + 1).standard_normal(N_ITEMS)
     vector /= np.linalg.norm(vector)
     users = np.repeat(np.arange(300), np.diff(shape.indptr))
@@ -178,7 +178,7 @@ def test_a_direction_of_noise_gets_no_length(seed):
 
 @pytest.mark.parametrize("relation", list(Neighbors))
 def test_a_user_moves_a_length_by_no_more_than_declared(relation, seed):
-    side, rng = walked_side(seed), as_generator(seed)
+    side, rng = side_of_steps(seed), as_generator(seed)
     length = StepLength(1.0, relation)
     most = 0.0
     for _ in range(50):
