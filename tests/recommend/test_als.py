@@ -192,7 +192,7 @@ def test_tastes_of_users_are_learned_and_used(seed):
     ratings, test_set = low_rank(6000, 30, rng)
     found = rmse(fitted(ratings, 2.0, rng), ratings, test_set)
     without = rmse(fitted(ratings, 2.0, rng, PrivateALS(n_iter=0)), ratings, test_set)
-    # standard deviation of a rating that knows everything, and without what users differ by
+    # against the error of the true model, and without differences between users
     assert found < 0.75 * without < 0.75 * user_mean_rmse(ratings, test_set)
     assert found < 0.65
 
