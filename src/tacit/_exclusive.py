@@ -1,25 +1,25 @@
-"""One step at a time, also where several threads hold the same object."""
+"""Mutual exclusion of the steps of one object."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["alone"]
+__all__ = ["exclusive_step"]
 
-# Whose step is under way. It is kept here, as a lock in an object would be in copies
+# Objects with a step under way. A lock in an object would be shared by its copies
 _under_way: dict[int, object] = {}
 
 
 @contextmanager
-def alone(owner: object) -> Iterator[None]:
-    """Refuse to step with an object while another step of it is under way.
+def exclusive_step(owner: object) -> Iterator[None]:
+    """Reject a step of an object while another step of it is under way.
 
-    Two steps from one state would be two releases of which one is paid for.
+    Two steps from one state would be two releases, of which only one is charged.
     """
     mine = object()
     try:
-        # one operation, which no other thread can come between
+        # one atomic operation
         if _under_way.setdefault(id(owner), mine) is not mine:
             raise ValueError(
                 f"{type(owner).__name__} is in the middle of a step; take one step "

@@ -1,4 +1,4 @@
-"""Plain data, and JSON that says it in one way only."""
+"""Plain data and canonical JSON."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 
 __all__ = ["DEEPEST", "canonical", "plain", "readable_parameters"]
 
-# Beyond these, readers of JSON differ
+# Beyond these limits, readers of JSON differ
 DEEPEST = 50
 LARGEST = 2**128
 
 
 def canonical(data: Any) -> str:
-    """Return plain data as text that is equal only for equal data of equal types.
+    """Return plain data as a string that is equal only for equal data of equal types.
 
-    Names are sorted, nothing is spaced, and all of it is ASCII.
+    Names are sorted, and there are no spaces and only ASCII characters.
     """
     return json.dumps(
         data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
@@ -28,9 +28,9 @@ def canonical(data: Any) -> str:
 
 
 def plain(value: Any, name: str, depth: int = 0) -> Any:
-    """Return a value as what JSON gives back, with Python's own numbers.
+    """Return a value as JSON would give it back, with Python numbers.
 
-    What JSON cannot hold is a ValueError that begins with the name of its place.
+    A value that JSON cannot represent raises a ValueError that begins with its path.
     """
     if depth > DEEPEST:
         raise ValueError(f"{name} is nested more than {DEEPEST} deep.")
@@ -40,7 +40,7 @@ def plain(value: Any, name: str, depth: int = 0) -> Any:
         return _text(value, name)
     if isinstance(value, Integral):
         if abs(int(value)) > LARGEST:
-            raise ValueError(f"{name} has a whole number beyond all bounds.")
+            raise ValueError(f"{name} must have no integer beyond 2^128.")
         return int(value)
     if isinstance(value, Real):
         if not isfinite(value):
@@ -54,8 +54,8 @@ def plain(value: Any, name: str, depth: int = 0) -> Any:
             for key, part in value.items()
         }
     raise ValueError(
-        f"{name} must hold plain data (text, finite numbers, truth values, lists and "
-        f"dicts with text as keys), got {type(value).__name__}."
+        f"{name} must be plain data (strings, finite numbers, bools, lists and dicts "
+        f"with strings as keys), got {type(value).__name__}."
     )
 
 
@@ -71,10 +71,10 @@ def readable_parameters(
 
 
 def _readable(value: Any) -> Any:
-    """Return a parameter as a person would write it, with every part of it.
+    """Return a parameter as a person would write it, in full.
 
-    Series, frames and long arrays print a part of themselves alone, so that two of them
-    could look alike.
+    Series, frames and long arrays print only a part of themselves, so that two
+    different ones could look the same.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -92,9 +92,9 @@ def _readable(value: Any) -> Any:
 
 
 def _text(value: str, name: str) -> str:
-    """Return text that can be written as UTF-8."""
+    """Return a string that can be written as UTF-8."""
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{name} holds text that is no valid Unicode.") from None
+        raise ValueError(f"{name} has a string that is not valid Unicode.") from None
     return str(value)

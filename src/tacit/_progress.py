@@ -1,4 +1,4 @@
-"""Bars: steps that were public before the run began, rows read, trainings."""
+"""Progress bars of planned steps, rows read and trainings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN: ContextVar[bool] = ContextVar("tacit_progress", default=False)
 
 @contextmanager
 def progress(shown: bool) -> Iterator[None]:
-    """Show a bar for the steps taken inside, or none."""
+    """Show or hide the bar of the steps inside."""
     token = _SHOWN.set(shown)
     try:
         yield
@@ -23,9 +23,9 @@ def progress(shown: bool) -> Iterator[None]:
 
 
 def steps(count: int, label: str) -> Iterator[int]:
-    """Count planned steps, with a bar where `progress` asks for one.
+    """Count planned steps, with a bar inside `progress`.
 
-    The bar shows the planned count and the time, nothing that depends on a row.
+    The bar shows the planned count and the time, which depend on no row.
     """
     with bar(label, count, shown=_SHOWN.get()) as move:
         for step in range(count):
@@ -37,30 +37,30 @@ def steps(count: int, label: str) -> Iterator[int]:
 def bar(
     label: str, total: int | None = None, *, shown: bool = True, transient: bool = False
 ) -> Iterator[Callable[..., None]]:
-    """Give a function that moves a bar to ``(done)``, or to ``(done, total)``.
+    """Yield a function that moves a bar to ``(done)``, or to ``(done, total)``.
 
     Parameters
     ----------
     label
-        What is counted.
+        Name of the bar.
     total
-        Where the bar ends, or None while nobody knows.
+        Last count, or None while it is unknown.
     shown
-        Whether there is a bar at all.
+        Whether to show the bar.
     transient
-        Whether it goes away at the end.
+        Whether to remove the bar at the end.
     """
     if not shown:
         yield lambda done, total=None: None
         return
-    from rich.console import Console  # noqa: PLC0415 - loaded for those who look
+    from rich.console import Console  # noqa: PLC0415 - loaded only with a bar
     from rich.progress import Progress, TimeRemainingColumn  # noqa: PLC0415
 
     # the time left, and at the end the time taken
     *columns, _ = Progress.get_default_columns()
     columns.append(TimeRemainingColumn(elapsed_when_finished=True))
-    # results go to standard output, and may be read by a program; the file as it is
-    # now, as trainings that the bar counts are kept from writing to it
+    # results on standard output may be read by a program. The current file is used, as
+    # standard error is suppressed for the trainings that the bar counts
     console = Console(file=sys.stderr)
     with Progress(*columns, console=console, transient=transient) as shown_bar:
         task = shown_bar.add_task(label, total=total)

@@ -1,8 +1,8 @@
-"""One thread a core over blocks, instead of many threads inside each small product.
+"""Blocks in parallel threads, with single-threaded BLAS.
 
 The products of a block are too small for a threaded BLAS, whose threads wait for each
-other by spinning: on a busy machine that cost five times the work. Here BLAS runs on
-one thread and the blocks run side by side, where they are worth it.
+other by spinning: on a busy machine that took five times as long. Here BLAS uses one
+thread and blocks run in parallel, if they are large enough.
 """
 
 from collections import deque
@@ -21,11 +21,11 @@ Result = TypeVar("Result")
 
 @lru_cache(maxsize=1)
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through all loaded libraries, so once
+    return ThreadpoolController()  # inspects all loaded libraries, so only once
 
 
 def _workers() -> int:
-    """Return the threads BLAS would use, so that the usual variables still rule."""
+    """Return the number of BLAS threads, which environment variables can set."""
     blas = _controller().select(user_api="blas").info()
     return max((int(library["num_threads"]) for library in blas), default=1)
 
@@ -35,9 +35,9 @@ def in_order(
 ) -> Iterator[Result]:
     """Yield the function of each block, in the order of the blocks.
 
-    ``side_by_side`` says that the work in a block is long enough for threads.
-    A few blocks are ahead of the one yielded, no more, so results do not pile up. What
-    is yielded does not depend on the number of threads.
+    ``side_by_side`` runs blocks in parallel threads, if their work is long enough. Only
+    a few blocks run ahead of the one that is yielded, to limit memory. Results do not
+    depend on the number of threads.
     """
     workers = _workers() if side_by_side else 1
     with _controller().limit(limits=1, user_api="blas"):

@@ -1,4 +1,4 @@
-"""Checks of parameters, with one form of message."""
+"""Checks of parameters, with messages of one form."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -22,18 +22,18 @@ __all__ = [
     "shown",
 ]
 
-# Numbers whose squares and quotients are still ordinary numbers
+# Range of numbers whose squares and quotients are normal floats
 SMALLEST, LARGEST = 1e-100, 1e100
-# Characters of a text that a message repeats: a name, and no file
+# Longest string that a message repeats: a name, but not a file
 LONGEST = 80
-# and parts of a list that it does: the ends of a range, and no column
+# and longest list: the ends of a range, but not a column
 MOST = 3
 
 
 def shown(value: object) -> str:
-    """Return a number, a short text or a few of them as written, and else the type.
+    """Return a number, a short string or a short list as written; else its type.
 
-    What was given in place of a parameter may be a table of private values.
+    A value given for a parameter by mistake may be a table of private values.
     """
     few = type(value) in (list, tuple) and len(value) <= MOST  # type: ignore[arg-type]
     parts: Iterable[object] = value if few else (value,)  # type: ignore[assignment]
@@ -51,11 +51,11 @@ def _is_short(value: object) -> bool:
 
 
 def plain(instance: Any, *names: str) -> None:
-    """Turn the numbers of a frozen dataclass, or of some fields, into Python's own.
+    """Convert numbers in fields of a frozen dataclass to Python numbers.
 
-    NumPy rounds sums and products of narrow numbers to their few digits, wraps narrow
-    integers, and with them the bounds that privacy rests on. Call this before any
-    check, so that the number that is checked is the number that is stored.
+    NumPy rounds sums and products of low-precision floats and wraps small integers,
+    which would break the bounds that privacy relies on. Call this before any check, so
+    that the number that is checked is the number that is stored.
     """
     for name in names or [field.name for field in fields(instance)]:
         value = getattr(instance, name)
@@ -65,17 +65,17 @@ def plain(instance: Any, *names: str) -> None:
 
 
 class PlainNumbers:
-    """Base of frozen dataclasses that have no checks of their own."""
+    """Base class of frozen dataclasses without checks of their own."""
 
     def __post_init__(self) -> None:
         plain(self)
 
 
 def plain_number(value: Any, name: str) -> Any:
-    """Return a number, or a tuple of numbers, as Python's own; anything else as it is.
+    """Return a number, or a tuple of numbers, as Python numbers; others as they are.
 
-    Numbers that are neither integers nor real, decimals, and arrays of no dimension
-    raise ValueError: arithmetic with them is not that of floats.
+    Complex numbers, decimals and zero-dimensional arrays raise ValueError: their
+    arithmetic is not that of floats.
     """
     if type(value) in (bool, int, float):
         return value
@@ -96,7 +96,7 @@ def plain_number(value: Any, name: str) -> Any:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether this is a finite number, and no truth value."""
+    """Return whether this is a finite number and not a bool."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
@@ -106,14 +106,14 @@ def _is_number(value: object) -> bool:
 
 
 def positive(**named: object) -> None:
-    """Refuse whatever is not a finite number above zero."""
+    """Require finite numbers above zero."""
     for name, value in named.items():
         if not (_is_number(value) and value > 0):  # type: ignore[operator]
             raise ValueError(f"{name} must be a finite number > 0, got {shown(value)}.")
 
 
 def moderate(**named: object) -> None:
-    """Refuse whatever is not a number from 1e-100 to 1e100."""
+    """Require numbers from 1e-100 to 1e100."""
     positive(**named)
     for name, value in named.items():
         if not SMALLEST <= value <= LARGEST:  # type: ignore[operator]
@@ -123,7 +123,7 @@ def moderate(**named: object) -> None:
 
 
 def nonnegative(**named: object) -> None:
-    """Refuse whatever is not a finite number of at least zero."""
+    """Require finite numbers of at least zero."""
     for name, value in named.items():
         if not (_is_number(value) and value >= 0):  # type: ignore[operator]
             raise ValueError(
@@ -132,7 +132,7 @@ def nonnegative(**named: object) -> None:
 
 
 def fraction(*, closed: bool = True, **named: object) -> None:
-    """Refuse whatever is outside ``[0, 1)``, or ``(0, 1)`` when not closed."""
+    """Require numbers in ``[0, 1)``, or in ``(0, 1)`` if not closed."""
     for name, value in named.items():
         low = "0 <=" if closed else "0 <"
         inside = _is_number(value) and (value >= 0 if closed else value > 0)  # type: ignore[operator]
@@ -143,7 +143,7 @@ def fraction(*, closed: bool = True, **named: object) -> None:
 
 
 def at_least(least: int, **named: object) -> None:
-    """Refuse whatever is not an integer of at least ``least``."""
+    """Require integers of at least ``least``."""
     for name, value in named.items():
         if not (isinstance(value, Integral) and not isinstance(value, bool)) or (
             value < least
@@ -154,17 +154,17 @@ def at_least(least: int, **named: object) -> None:
 
 
 def at_most(most: float, **named: Any) -> None:
-    """Refuse whatever is above ``most``; names of what is not given are None."""
+    """Require numbers of at most ``most``; None passes."""
     for name, value in named.items():
         if value is not None and value > most:
             raise ValueError(f"{name} must be at most {most:g}, got {shown(value)}.")
 
 
 def one_of(allowed: Iterable[object], **named: object) -> None:
-    """Refuse whatever is not among the choices."""
+    """Require values among the choices."""
     choices = tuple(allowed)
     for name, value in named.items():
-        # an array compares entry by entry, so equality alone would not do
+        # an array compares entry by entry, so its type is checked first
         if not isinstance(value, str | int | float | None) or value not in choices:
             *others, last = map(repr, choices)
             raise ValueError(

@@ -62,7 +62,7 @@ def test_the_curve_of_an_event_is_drawn_as_it_is(ax):
     assert labels(ax) == ["fit"]
 
 
-def test_the_promise_of_a_report_is_marked(ax):
+def test_the_guarantee_of_a_report_is_marked(ax):
     privacy_curve(report(), ax=ax)
     line, mark = ax.get_lines()
     assert mark.get_xydata().tolist() == [[1.0, 1e-6]]
@@ -100,7 +100,7 @@ def test_the_trade_off_is_the_roc_of_the_best_attacker(ax):
 def test_curves_on_the_same_axes_share_one_coin(ax):
     trade_off(GaussianNoise(1.0), ax=ax, label="first")
     trade_off(Budget(1.0), ax=ax, label="second")
-    assert labels(ax) == ["first", "toss of a coin", "second"]
+    assert labels(ax) == ["first", "tossing a coin", "second"]
 
 
 def test_an_audit_roc_counts_scores_at_or_above_each_threshold(ax):
@@ -116,7 +116,7 @@ def test_an_audit_roc_counts_scores_at_or_above_each_threshold(ax):
     assert not ax.collections
 
 
-def test_the_region_a_promise_forbids_is_shaded(ax):
+def test_the_region_a_guarantee_forbids_is_shaded(ax):
     audit_roc([1.0], [0.0], epsilon=1.0, delta=1e-5, ax=ax)
     above, below = (c.get_paths()[0] for c in ax.collections)
     # at a rate of 1% at most e% is found; so too with the answers turned round
@@ -127,9 +127,9 @@ def test_the_region_a_promise_forbids_is_shaded(ax):
 
 
 def test_scores_must_be_numbers(ax):
-    with pytest.raises(ValueError, match="scores_out must hold at least one score"):
+    with pytest.raises(ValueError, match="scores_out must have at least one score"):
         audit_roc([1.0], [], ax=ax)
-    with pytest.raises(ValueError, match="scores_in must hold at least one score"):
+    with pytest.raises(ValueError, match="scores_in must have at least one score"):
         audit_roc([np.nan], [1.0], ax=ax)
     with pytest.raises(ValueError, match="epsilon must be"):
         audit_roc([1.0], [1.0], epsilon=-1.0, ax=ax)
@@ -225,14 +225,14 @@ def test_what_does_not_fit_the_model_is_refused(ax, change, error, message):
 
 
 def test_a_ledger_shows_charges_spend_and_budget(ax):
-    told = report()
-    ledger(told, ax=ax)
+    found = report()
+    ledger(found, ax=ax)
     spent, budget = ax.get_lines()
-    assert spent.get_ydata() == [told.spent] * 2
+    assert spent.get_ydata() == [found.spent] * 2
     assert budget.get_ydata() == [1.0, 1.0]
     (plain,), (seeded,) = segments(ax, 0), segments(ax, 1)
-    assert plain.tolist() == [[1, 0], [1, told.entries[0].epsilon]]
-    assert seeded.tolist() == [[2, 0], [2, told.entries[1].epsilon]]
+    assert plain.tolist() == [[1, 0], [1, found.entries[0].epsilon]]
+    assert seeded.tolist() == [[2, 0], [2, found.entries[1].epsilon]]
     assert "FIXED SEED: not private" in labels(ax)
     assert [t.get_text() for t in ax.get_xticklabels()] == [r"mean \$age", "test"]
 
@@ -253,7 +253,7 @@ def test_new_axes_are_made_where_none_are_given():
 
 def test_importing_the_plots_does_not_load_matplotlib():
     code = "import sys, tacit.plots; print('matplotlib' in sys.modules)"
-    told = subprocess.run(
+    found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert told.stdout == "False\n"
+    assert found.stdout == "False\n"

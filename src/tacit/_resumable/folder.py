@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit import _json
 from tacit._estimators import all_or_nothing
-from tacit._exclusive import alone
+from tacit._exclusive import exclusive_step
 from tacit._random import secret_key
 from tacit._resumable.files import folder_path, locked, made, placed
 from tacit._resumable.record import (
@@ -102,7 +102,7 @@ class LockedFolder(ABC):
 
     def close(self) -> None:
         """Let another process resume; the model keeps its last release only."""
-        with alone(self):
+        with exclusive_step(self):
             if self._lock is None:
                 return
             # [durable:held] the model alone has no state to continue from

@@ -261,7 +261,8 @@ def _ends(given: Any, columns: Columns) -> Array:
         for position, pair in enumerate(pairs):
             if pair is None:
                 raise ValueError(
-                    f"{_entry(position, columns)} must be a number or a pair of numbers."
+                    f"{_entry(position, columns)} must be a number or a pair of "
+                    "numbers."
                 )
         found = np.array(pairs, dtype=np.float64).reshape(-1, 2)
     if found.shape != (n_features, 2):

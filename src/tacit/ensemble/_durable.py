@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tacit._exclusive import alone
+from tacit._exclusive import exclusive_step
 from tacit._resumable.files import placed
 from tacit._resumable.folder import LockedFolder
 from tacit._resumable.record import (
@@ -163,7 +163,7 @@ class DurableLabeler(LockedFolder):
         X, y, ids
             As for `PrivateLabeler.fit`, and the same each time.
         """
-        with alone(self):
+        with exclusive_step(self):
             self._require_own()
             if self.is_fitted:
                 self._check_same_rows(X, y, ids)
@@ -203,7 +203,7 @@ class DurableLabeler(LockedFolder):
         return self._query(one_row(x))[0]
 
     def _query(self, table: Any) -> Labels:
-        with alone(self):
+        with exclusive_step(self):
             self._require_own()
             try:
                 return self._model._query(table, holder=self, keep=self._keep)

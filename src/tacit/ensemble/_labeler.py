@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import InputTags
 
 from tacit._estimators import ExplicitSeed, all_or_nothing
-from tacit._exclusive import alone
+from tacit._exclusive import exclusive_step
 from tacit._random import is_seeded, secret_key
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
@@ -379,7 +379,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
     @contextmanager
     def _alone(self, holder=None):
         """Admit one caller at a time, and restore the state where it fails."""
-        with alone(self), all_or_nothing(self):
+        with exclusive_step(self), all_or_nothing(self):
             if vars(self).get("_holder") is not holder:
                 raise ValueError(
                     "This labeler is used by a DurableLabeler; query that one, or "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.plots._axes import ACCENT, MUTED, axes_for, quiet
+from tacit.plots._axes import ACCENT, MUTED, axes_for, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ def draw_groups(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw one line a group, with a bar for each named interval."""
-    ax = quiet(axes_for(ax), grid="x")
+    ax = style(axes_for(ax), grid="x")
     positions = np.arange(len(groups))[::-1]
     ax.axvline(0.0, color="0.6", linewidth=1)
     for (name, lower, upper), color, width in zip(

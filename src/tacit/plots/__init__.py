@@ -1,8 +1,8 @@
 """Plots for notebooks, with matplotlib; install the extra ``plots``.
 
 Every function draws on the Axes it is given as ``ax``, or on new ones, and returns
-them. Nothing here reads rows of a data set or draws noise: what is plotted was released
-before, and plotting it costs no budget.
+them. Plots show values that were released before: they read no rows, draw no noise and
+cost no budget.
 """
 
 from tacit.plots._models import coefficients, privacy_utility

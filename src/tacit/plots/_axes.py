@@ -1,4 +1,4 @@
-"""Axes to draw on, and the few colors all plots share."""
+"""Axes and colors of all plots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ACCENT", "FORBIDDEN", "MUTED", "axes_for", "quiet", "up"]
+__all__ = ["ACCENT", "FORBIDDEN", "MUTED", "axes_for", "style", "up"]
 
 # readable in print and to color-blind eyes, on white
 ACCENT, MUTED, FORBIDDEN = "#1f5fa8", "#6b7480", "#b3261e"
@@ -24,8 +24,8 @@ def axes_for(ax: Axes | None, **size: Any) -> Axes:
     return cast("Axes", made)
 
 
-def quiet(ax: Axes, *, grid: str = "both") -> Axes:
-    """Leave only the axes that are read, and a faint grid behind the marks."""
+def style(ax: Axes, *, grid: str = "both") -> Axes:
+    """Hide the frame at the top and right, and draw a faint grid behind the marks."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=grid, color="0.9", linewidth=0.8)  # type: ignore[arg-type]
     ax.set_axisbelow(True)
@@ -33,6 +33,6 @@ def quiet(ax: Axes, *, grid: str = "both") -> Axes:
 
 
 def up(value: float, digits: int = 4) -> str:
-    """Return a promise with a few digits, rounded so that it never looks smaller."""
+    """Return an upper limit with few digits, rounded up."""
     context = Context(prec=digits, rounding=ROUND_CEILING)
     return f"{float(context.create_decimal(repr(float(value)))):g}"

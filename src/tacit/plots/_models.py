@@ -1,4 +1,4 @@
-"""Plots of models: coefficients, and what privacy costs in accuracy."""
+"""Plots of models: coefficients, and accuracy against epsilon."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit._validate import at_least, fraction
-from tacit.plots._axes import ACCENT, MUTED, axes_for, quiet
+from tacit.plots._axes import ACCENT, MUTED, axes_for, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,9 +33,9 @@ def privacy_utility(
     Parameters
     ----------
     epsilons
-        One a row of ``scores``.
+        One for each row of ``scores``.
     scores
-        A vector, or a matrix with one column a repeat.
+        A vector, or a matrix with one column per repeat.
     baseline
         Score without privacy, drawn as a line.
     ax
@@ -43,7 +43,7 @@ def privacy_utility(
     label
         Name in the legend.
     measure
-        What is scored, for the axis.
+        Label of the vertical axis.
     **line
         Passed to `matplotlib.axes.Axes.plot`.
 
@@ -67,7 +67,7 @@ def privacy_utility(
     order = np.argsort(x)
     x, table = x[order], table[order]
     mean, spread = table.mean(axis=1), table.std(axis=1, ddof=int(table.shape[1] > 1))
-    ax = quiet(axes_for(ax))
+    ax = style(axes_for(ax))
     (drawn,) = ax.plot(
         x, mean, label=label or "private", **{"color": ACCENT, "marker": "o", **line}
     )
@@ -108,20 +108,20 @@ def coefficients(
         from ``model.noise_.coef``, the standard deviations of the noise, if there are
         any.
     top
-        How many coefficients, by size.
+        Number of coefficients, largest first.
     output
-        Which row of ``coef_``: one a class where there are more than two.
+        Row of ``coef_``; with more than two classes, each class has one.
     feature_names
         Names of the columns; None takes ``model.feature_names_in_``, or numbers them.
     level
-        Share of the noise that bars from ``noise_`` cover.
+        Probability that bars from ``noise_`` cover.
     ax
         Axes to draw on; None makes new ones.
 
     Notes
     -----
-    The size of a coefficient is in units of its column: only columns on one scale
-    compare. Plotting is post-processing and costs no budget.
+    The size of a coefficient depends on the unit of its column: compare only columns of
+    the same scale. Plotting is post-processing and costs no budget.
     """
     at_least(1, top=top)
     fraction(level=level, closed=False)
@@ -131,7 +131,7 @@ def coefficients(
     row = weights[output]
     chosen = np.argsort(-np.abs(row), kind="stable")[:top][::-1]
     ax = axes_for(ax, figsize=(6.4, 1.2 + 0.24 * len(chosen)))
-    quiet(ax, grid="x")
+    style(ax, grid="x")
     position = np.arange(len(chosen))
     low, high, covers = _bars(model, intervals, weights.shape, level)
     ax.axvline(0.0, color=MUTED, linewidth=0.8)
@@ -149,7 +149,7 @@ def coefficients(
 def _bars(
     model: Any, intervals: Any, shape: tuple[int, ...], level: float
 ) -> tuple[Floats | None, Floats | None, str]:
-    """Return ends of the bars, shaped as the coefficients, and what they cover."""
+    """Return the ends of the bars, shaped as the coefficients, and a description."""
     if intervals is not None:
         ends = (np.asarray(end, dtype=np.float64) for end in _ends(intervals))
         low, high = (np.atleast_2d(end) for end in ends)

@@ -1,4 +1,4 @@
-"""Plots of promises: what holds, what it leaves to an attacker, what was spent."""
+"""Plots of guarantees: privacy curves, trade-offs, audits and ledgers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit._validate import fraction, positive
-from tacit.plots._axes import ACCENT, FORBIDDEN, MUTED, axes_for, quiet, up
+from tacit.plots._axes import ACCENT, FORBIDDEN, MUTED, axes_for, style, up
 from tacit.privacy import Budget, Neighbors, PrivacyReport
 from tacit.privacy.attacker import TradeOff, curve_grid, guarantee_of, rate_grid
 
@@ -19,7 +19,7 @@ __all__ = ["audit_roc", "ledger", "privacy_curve", "roc", "trade_off"]
 
 Floats = NDArray[np.float64]
 
-COIN = "toss of a coin"
+COIN = "tossing a coin"
 
 
 def privacy_curve(
@@ -30,7 +30,7 @@ def privacy_curve(
     label: str | None = None,
     **line: Any,
 ) -> Axes:
-    """Draw every (epsilon, delta) that holds, and mark the one that was promised.
+    """Draw the privacy curve: every (epsilon, delta) that holds; mark the guarantee.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def privacy_curve(
     Notes
     -----
     **Bound.** The entries of a report are composed as if fixed before the first of
-    them. For charges chosen after seeing outputs, what holds is the promise.
+    them. For charges chosen after seeing results, only the guarantee holds.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def privacy_curve(
     """
     epsilons, deltas = curve_grid(subject, neighbors)
     guarantee = guarantee_of(subject)
-    ax = quiet(axes_for(ax))
+    ax = style(axes_for(ax))
     line = {"color": ACCENT, **line}
     ax.plot(epsilons, deltas, label=label, **line)
     if guarantee is not None:
@@ -69,9 +69,10 @@ def privacy_curve(
             marker="o",
             linestyle="none",
             color=FORBIDDEN,
-            label=f"promise: epsilon {up(guarantee.epsilon)}, delta {up(guarantee.delta)}",
+            label=f"guarantee: epsilon {up(guarantee.epsilon)}, delta "
+            f"{up(guarantee.delta)}",
         )
-    ax.set(yscale="log", xlabel="epsilon", ylabel="delta", title="What holds")
+    ax.set(yscale="log", xlabel="epsilon", ylabel="delta", title="Privacy curve")
     ax.set_xlim(left=0.0)
     if label is not None or guarantee is not None:
         ax.legend(frameon=False)
@@ -86,7 +87,7 @@ def trade_off(
     label: str | None = None,
     **line: Any,
 ) -> Axes:
-    """Draw the ROC curve that no attacker can exceed, and the toss of a coin.
+    """Draw the ROC curve that no attacker can exceed, and that of guessing.
 
     Parameters
     ----------
@@ -96,14 +97,14 @@ def trade_off(
     Notes
     -----
     **Bound.** The largest true-positive rate at each false-positive rate, of a test
-    that tells two neighboring data sets apart; see `TradeOff`.
+    that distinguishes two neighboring data sets; see `TradeOff`.
     """
     bound = TradeOff.of(subject, neighbors)
     rates = rate_grid()
-    ax = quiet(axes_for(ax))
+    ax = style(axes_for(ax))
     name = label or f"best attacker: right {up(100 * bound.accuracy(), 3)}% of the time"
     ax.plot(rates, bound.power(rates), label=name, **{"color": ACCENT, **line})
-    _frame(ax, "What is left to an attacker")
+    _frame(ax, "Limit on attackers")
     return ax
 
 
@@ -117,24 +118,24 @@ def audit_roc(
     label: str | None = None,
     **line: Any,
 ) -> Axes:
-    """Draw the ROC curve of an audit's scores over what the promise forbids.
+    """Draw the ROC curve of an audit over the region that a guarantee forbids.
 
     Parameters
     ----------
     scores_in, scores_out
-        One score a training, with and without the row; higher speaks for its presence.
+        One score per training, with and without the row; higher means present.
     epsilon, delta
-        Promise whose forbidden region is shaded; None shades nothing.
+        Guarantee whose forbidden region is shaded; None shades nothing.
     ax, label, **line
         As for `privacy_curve`.
 
     Notes
     -----
-    The curve of few trainings enters the region by chance. What counts as a refutation
-    is a confidence bound: see `tacit.audit.audit`.
+    With few trainings the curve may enter the region by chance. Only a confidence bound
+    is a refutation: see `tacit.audit.audit`.
     """
     present, absent = _scores("scores_in", scores_in), _scores("scores_out", scores_out)
-    ax = quiet(axes_for(ax))
+    ax = style(axes_for(ax))
     if epsilon is not None:
         positive(epsilon=epsilon)
         fraction(delta=delta)
@@ -154,12 +155,12 @@ def audit_roc(
         label=label or f"attack, {len(present)} and {len(absent)} trainings",
         **{"color": ACCENT, "drawstyle": "steps-post", **line},
     )
-    _frame(ax, "What an attack achieved")
+    _frame(ax, "Attack")
     return ax
 
 
 def ledger(subject: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the charges of a ledger, what they spent together, and the budget.
+    """Draw the charges of a ledger, their spend together, and the budget.
 
     Parameters
     ----------
@@ -170,16 +171,16 @@ def ledger(subject: Any, *, ax: Axes | None = None) -> Axes:
 
     Notes
     -----
-    A stem is what one charge would promise alone. The stems do not add up: together
-    the charges spend what the solid line says.
+    A stem is the epsilon of one charge by itself. The stems do not add up: the solid
+    line is the spend of all charges together.
     """
     report = subject if isinstance(subject, PrivacyReport) else subject.report()
     own = np.array([entry.epsilon for entry in report.entries], dtype=float)
     seeded = np.array([entry.seeded for entry in report.entries], dtype=bool)
     position = np.arange(1, len(own) + 1)
-    ax = quiet(axes_for(ax), grid="y")
+    ax = style(axes_for(ax), grid="y")
     for chosen, color, name in (
-        (~seeded, ACCENT, "each charge alone"),
+        (~seeded, ACCENT, "each charge by itself"),
         (seeded, FORBIDDEN, "FIXED SEED: not private"),
     ):
         if chosen.any():
@@ -201,7 +202,7 @@ def ledger(subject: Any, *, ax: Axes | None = None) -> Axes:
     ax.set(
         xlabel="charge",
         ylabel=f"epsilon at delta {up(report.guarantee.delta)}",
-        title="Spend",
+        title="Spent budget",
     )
     ax.set_xlim(0.5, max(len(own), 1) + 0.5)
     ax.set_ylim(bottom=0.0)
@@ -210,11 +211,11 @@ def ledger(subject: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def roc(present: Floats, absent: Floats) -> tuple[Floats, Floats]:
-    """Return false- and true-positive rates from the strictest threshold to none."""
-    # each distinct score is a threshold, so that ties move both rates at once
-    cuts = np.unique(np.concatenate([present, absent]))[::-1]
+    """Return false- and true-positive rates, from the strictest threshold down."""
+    # each distinct score is a threshold, so ties move both rates at once
+    thresholds = np.unique(np.concatenate([present, absent]))[::-1]
     false, true = (
-        np.searchsorted(np.sort(-scores), -cuts, side="right") / len(scores)
+        np.searchsorted(np.sort(-scores), -thresholds, side="right") / len(scores)
         for scores in (absent, present)
     )
     return np.append(0.0, false), np.append(0.0, true)
@@ -223,7 +224,7 @@ def roc(present: Floats, absent: Floats) -> tuple[Floats, Floats]:
 def _scores(name: str, values: ArrayLike) -> Floats:
     scores = np.asarray(values, dtype=np.float64).ravel()
     if scores.size == 0 or np.isnan(scores).any():
-        raise ValueError(f"{name} must hold at least one score, and no NaN.")
+        raise ValueError(f"{name} must have at least one score and no NaN.")
     return scores
 
 

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import ExplicitSeed, all_or_nothing
-from tacit._exclusive import alone
+from tacit._exclusive import exclusive_step
 from tacit._progress import progress
 from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
@@ -198,7 +198,7 @@ class MatrixCompletion(ExplicitSeed, BaseEstimator):
         ledger
             Ledger of the data set to charge. None opens one for this fit only.
         """
-        with alone(self), all_or_nothing(self):
+        with exclusive_step(self), all_or_nothing(self):
             if y is not None:
                 raise ValueError(
                     "y must be None: give users, items and ratings together, as three "

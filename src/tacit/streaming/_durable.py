@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tacit import _json
-from tacit._exclusive import alone
+from tacit._exclusive import exclusive_step
 from tacit._resumable.folder import LockedFolder
 from tacit._resumable.record import RecordKind, public_parameters
 from tacit.privacy import Entry, Ledger
@@ -116,7 +116,7 @@ class DurableStream(LockedFolder):
         position
             Plain data for the caller, kept with the step: up to where rows were taken.
         """
-        with alone(self):
+        with exclusive_step(self):
             self._require_own()
             position = _json.plain(position, "position")
             identity, key = self._drawn()

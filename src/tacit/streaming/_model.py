@@ -23,7 +23,7 @@ from tacit._estimators import (
     guaranteed_budget,
     listed,
 )
-from tacit._exclusive import alone
+from tacit._exclusive import exclusive_step
 from tacit._random import RandomSource, is_seeded, keyed_generator, secret_key
 from tacit._release import Release, charged_run
 from tacit._stream_values import column_of, table_of
@@ -202,7 +202,7 @@ class StreamModel(ExplicitSeed, BaseEstimator):
         ``holder`` is the `DurableStream` that the caller is, if any.
         """
         # [streams:alone] first, as restoring attributes may undo another's step
-        with alone(self), all_or_nothing(self):
+        with exclusive_step(self), all_or_nothing(self):
             if vars(self).get("_holder") is not holder:
                 raise ValueError(
                     "This model belongs to a DurableStream; give rows to the stream, "

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tacit._exclusive import alone
+from tacit._exclusive import exclusive_step
 from tacit._stream_values import number
 from tacit._validate import at_least, one_of
 from tacit.privacy import Ledger, Neighbors
@@ -84,7 +84,7 @@ class _RowByRow:
         y
             Label or target.
         """
-        with alone(self):
+        with exclusive_step(self):
             over = self.n_steps >= self.model.horizon
             if over and self.after_horizon == "stop":
                 return

@@ -13,7 +13,7 @@ from river.base import Classifier, Regressor
 
 import tacit.streaming.river
 from tacit import Budget, Ledger
-from tacit._exclusive import alone
+from tacit._exclusive import exclusive_step
 from tacit._random import as_generator
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LinearRegression, LogisticRegression
@@ -192,7 +192,10 @@ def test_a_row_that_is_none_counts_as_a_row_without_features():
 
 def test_a_row_comes_from_one_thread_at_a_time():
     private = RiverClassifier(classifier(rows_per_step=2, horizon=2), NAMES)
-    with alone(private), pytest.raises(ValueError, match="in the middle of a step"):
+    with (
+        exclusive_step(private),
+        pytest.raises(ValueError, match="in the middle of a step"),
+    ):
         private.learn_one({"a": 0.1}, True)
     assert private._private_rows == []
 

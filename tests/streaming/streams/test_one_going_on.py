@@ -11,7 +11,7 @@ from sklearn.base import clone
 from tests.streaming.streams.tiny import Tiny
 
 from tacit import _exclusive as _alone
-from tacit._exclusive import alone
+from tacit._exclusive import exclusive_step
 from tacit._random import as_generator
 from tacit.privacy import Budget, Ledger
 from tacit.streaming import DurableStream, OnlineLogisticRegression, _model
@@ -161,7 +161,7 @@ def test_a_refused_step_does_not_undo_the_one_under_way():
     model = OnlineLogisticRegression(1.0, 1e-6, horizon=5, classes=[0, 1])
     X, y = rows()[0], [0, 1, 0]
     model.partial_fit(X, y)
-    with alone(model):
+    with exclusive_step(model):
         before = dict(vars(model))
         with pytest.raises(ValueError, match="in the middle of a step"):
             model.partial_fit(X, y, classes=[0, 1])
