@@ -20,7 +20,8 @@ from tacit.datasets import load_adult, load_covertype
 from tacit.linear_model import LogisticRegression
 from tacit.linear_model._base import guaranteed_budget
 from tacit.solvers import AMP, Problem
-from tacit.solvers._rules import INTERCEPT_FRACTION, capped_where_noisy
+from tacit.solvers._base import INTERCEPT_FRACTION
+from tacit.solvers._descent import capped_where_noisy
 
 
 def planned_ridge(epsilon, n_rows, n_features):

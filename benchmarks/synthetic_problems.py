@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import softmax
 
 from tacit._random import as_generator
-from tacit.solvers._rules import INTERCEPT_FRACTION
+from tacit.solvers._base import INTERCEPT_FRACTION
 
 TEST_ROWS = 4000
 

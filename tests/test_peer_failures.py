@@ -24,7 +24,7 @@ from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.privacy import Budget, Ledger, Neighbors, TiltedMinimum, calibrate
 from tacit.solvers import AMP, AdaptiveMoments, NoisyGD, ObjectivePerturbation, Problem
-from tacit.solvers._rules import INTERCEPT_FRACTION
+from tacit.solvers._base import INTERCEPT_FRACTION
 from tacit.solvers.objective_perturbation import (
     ObjectivePerturbationPlan,
     tilt_offset,

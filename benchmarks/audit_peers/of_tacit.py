@@ -22,7 +22,7 @@ from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LinearRegression, LogisticRegression
 from tacit.privacy import Budget, Ledger
 from tacit.solvers import AdaptiveMoments, ObjectivePerturbation
-from tacit.solvers._rules import INTERCEPT_FRACTION
+from tacit.solvers._base import INTERCEPT_FRACTION
 
 LIBRARY = "tacit"
 # What its regressions need; classifiers here promise pure epsilon, as the other one's

@@ -30,7 +30,7 @@ from tacit.linear_model import (
     SimplexRegressor,
 )
 from tacit.solvers import AMP, NoisyGD
-from tacit.solvers._rules import INTERCEPT_FRACTION
+from tacit.solvers._base import INTERCEPT_FRACTION
 
 N, P = 150, 3
 FREE = {"epsilon": 1e13, "delta": 1e-5}

@@ -40,7 +40,7 @@ from tacit.linear_model import (
     SparseLinearRegression,
     SparseLogisticRegression,
 )
-from tacit.solvers._rules import INTERCEPT_FRACTION
+from tacit.solvers._base import INTERCEPT_FRACTION
 
 N, P = 600, 4
 Y_RANGE = (-2.0, 2.0)

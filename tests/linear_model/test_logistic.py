@@ -26,7 +26,7 @@ from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LogisticRegression
 from tacit.privacy import Budget, Ledger, Neighbors
 from tacit.solvers import AMP, NoisyGD, ObjectivePerturbation, Problem
-from tacit.solvers._rules import INTERCEPT_FRACTION
+from tacit.solvers._base import INTERCEPT_FRACTION
 
 N, P = 120, 3
 FITTED = {

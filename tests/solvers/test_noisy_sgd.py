@@ -37,7 +37,8 @@ from tacit.privacy import (
 )
 from tacit.privacy.losses import PoissonLoss
 from tacit.solvers._base import Problem
-from tacit.solvers.noisy_gd import ClippedGradient, NoisyGD
+from tacit.solvers._descent import ClippedGradient
+from tacit.solvers.noisy_gd import NoisyGD
 from tacit.solvers.noisy_sgd import (
     NoisySGD,
     NoisySGDPlan,

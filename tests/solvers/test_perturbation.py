@@ -40,7 +40,7 @@ from tacit.privacy import (
     PureDP,
 )
 from tacit.solvers import AMP, ObjectivePerturbation, Problem
-from tacit.solvers._rules import ridge_for_weights
+from tacit.solvers._ridge_rules import ridge_for_weights
 from tacit.solvers.amp import AMPPlan, allowed
 from tacit.solvers.output_perturbation import OutputPerturbation
 

@@ -14,8 +14,7 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, Neighbors, Repeated
 from tacit.solvers import PreconditionedGD, Problem
-from tacit.solvers._moments import Moments
-from tacit.solvers.preconditioned_gd import MOST_FEATURES
+from tacit.solvers.preconditioned_gd import MOST_FEATURES, Moments
 
 BUDGET = Budget(1.0, 1e-5)
 

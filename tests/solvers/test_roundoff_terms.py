@@ -24,8 +24,8 @@ from tacit.solvers import (
     Problem,
 )
 from tacit.solvers._base import MOST_ROWS
+from tacit.solvers._descent import norm_clipped
 from tacit.solvers._row_clip import RowClippedGradient
-from tacit.solvers.noisy_gd import norm_clipped
 
 each_relation = pytest.mark.parametrize("neighbors", list(Neighbors))
 N_ROWS, P, X_NORM = 1000, 3, 2.0

@@ -17,7 +17,7 @@ from tacit._validate import nonnegative, plain
 from tacit.convex._protocols import Array, Loss
 from tacit.data.rows import MOST_BLOCK_ROWS, Rows, cut
 
-__all__ = ["Objective", "chunks"]
+__all__ = ["Objective", "chunks", "second_moments"]
 
 # Rows of one chunk: enough for the speed of BLAS, and not so many that the bound on
 # round-off, which grows with the longest sum, becomes large
@@ -43,6 +43,12 @@ def chunks(
     for low in range(0, n, rows):
         high = min(low + rows, n)
         yield cut(X, low, high).astype(np.float64, copy=False), y[low:high]
+
+
+def second_moments(X: Any) -> Array:
+    """Return ``X^T X``, dense."""
+    product = X.T @ X
+    return cast(Array, product.toarray() if _is_sparse(X) else product)
 
 
 def _additions(X: Any) -> int:

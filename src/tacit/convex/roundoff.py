@@ -1,6 +1,6 @@
-"""Bounds on the round-off of computed gradients."""
+"""Bounds on the round-off of computed gradients and second moments."""
 
-__all__ = ["gradient_roundoff", "norm_roundoff"]
+__all__ = ["gradient_roundoff", "moment_roundoff", "norm_roundoff"]
 
 # Unit round-off of float64
 UNIT = 2.0**-53
@@ -21,6 +21,16 @@ def _gamma(operations: float) -> float:
 def norm_roundoff(norm: float, size: int) -> float:
     """Return an upper bound on a norm of ``size`` entries from its computed value."""
     return norm * (1 + _gamma(size + 4))
+
+
+def moment_roundoff(n_rows: int, additions: float, row: float) -> float:
+    """Return a bound on the error of computed second moments, in Frobenius norm.
+
+    ``row`` bounds the norm of the matrix of absolute terms of one row.
+    """
+    # each entry goes through two scalings, a product, the target's division by the
+    # root of two and the additions
+    return _gamma(additions + 16) * row * n_rows
 
 
 def gradient_roundoff(

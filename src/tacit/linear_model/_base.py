@@ -30,7 +30,7 @@ from tacit.linear_model._erm import (
     private_erm,
 )
 from tacit.privacy import Ledger, Neighbors
-from tacit.solvers._rules import INTERCEPT_FRACTION
+from tacit.solvers._base import INTERCEPT_FRACTION
 
 __all__ = [
     "NOISE_ARRAYS",

@@ -19,8 +19,7 @@ from tacit.mechanisms import NoAnswer
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers import Problem, Result
 from tacit.solvers._auto import named_fact, solvers_by_name
-from tacit.solvers._base import result_of
-from tacit.solvers._rules import INTERCEPT_FRACTION
+from tacit.solvers._base import INTERCEPT_FRACTION, result_of
 
 __all__ = ["TwoStage", "TwoStagePlan", "Units", "second_stage_names"]
 

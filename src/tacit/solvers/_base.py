@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from tacit._validate import at_least, nonnegative, plain
 from tacit.convex import Box, ConvexSet, Free, Loss, Regularizer
+from tacit.convex.objective import MOST_ADDITIONS
+from tacit.convex.roundoff import moment_roundoff
 from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.grid import noise_assumptions
 from tacit.privacy import Budget, Event, Neighbors
 
 __all__ = [
+    "INTERCEPT_FRACTION",
     "Plan",
     "Problem",
     "Result",
@@ -29,6 +32,8 @@ __all__ = [
     "solver_fact",
 ]
 
+# Value of the constant feature, in units of the row norm
+INTERCEPT_FRACTION = 0.25
 # Bounds on round-off hold up to this many rows, whatever number was planned for
 MOST_ROWS = 2**24
 # and up to weights of this many over the row norm, far beyond any useful model
@@ -185,6 +190,13 @@ class Problem:
     def most_rows(self) -> int:
         """Number of rows up to which bounds on round-off hold."""
         return max(self.n_rows, MOST_ROWS)
+
+    def moment_roundoff(self, row: float) -> float:
+        """Bound on the error of computed second moments, in Frobenius norm.
+
+        ``row`` bounds the norm of the matrix of absolute terms of one row.
+        """
+        return moment_roundoff(self.most_rows, MOST_ADDITIONS, row)
 
 
 class Plan(Protocol):

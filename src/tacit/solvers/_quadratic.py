@@ -10,25 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, hypot, log, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.convex import Box, L2Ball, Squared
+from tacit.convex.objective import chunks, second_moments
 from tacit.convex.proximal import prox_roundoff
 from tacit.convex.roundoff import UNIT, norm_roundoff
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Neighbors
 from tacit.solvers._base import Problem
-from tacit.solvers._moments import JointMoments, moment_roundoff
 
 __all__ = [
     "MOST_WEIGHTS",
+    "JointMoments",
     "Quadratic",
     "check_problem",
     "gradient_sensitivity",
     "in_ball",
+    "joint_sensitivity",
     "least_squares_sums",
     "minimum_in",
     "minimum_in_box",
@@ -108,6 +111,39 @@ def gradient_sensitivity(
     return 2 * sqrt(1 - sine * sine) * (a * sine + y) * (1 + 1e-12)
 
 
+@dataclass(frozen=True)
+class JointMoments:
+    """Sum over a block of the second moments of ``(x, y)``, with a corner of zero.
+
+    Rows and targets are in units of their bounds. The matrix holds ``x x^T`` and,
+    twice, ``x y / sqrt(2)``.
+    """
+
+    x_norm: float
+    y_max: float
+    n_features: int
+
+    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
+        p = self.n_features
+        total = np.zeros((p + 1, p + 1))
+        for part, targets in chunks(X, y):
+            unit = part / self.x_norm
+            # targets beyond the public bound would break the guarantee
+            target = np.clip(targets / self.y_max, -1.0, 1.0) / sqrt(2.0)
+            total[:p, :p] += second_moments(unit)
+            total[:p, p] += unit.T @ target
+        total[p, :p] = total[:p, p]
+        return (total,)
+
+
+def joint_sensitivity(neighbors: Neighbors) -> float:
+    """Return how far neighbors can move `JointMoments`, in Frobenius norm."""
+    if neighbors is Neighbors.ADD_OR_REMOVE_ONE:
+        return sqrt(2.0)
+    # [ada-ssp:joint] (2 + c^2) / sqrt(2) at c = 1, where the rows are 60 degrees apart
+    return 3 / sqrt(2.0)
+
+
 def least_squares_sums(problem: Problem, rows: Rows) -> tuple[Array, Array]:
     """Return the sums over rows of ``x x^T`` and of ``x y``, in one pass."""
     p, x_norm, y_max = (
@@ -125,10 +161,11 @@ def sums_roundoff(problem: Problem, n_rows: int, w_norm: float) -> float:
     """Return a bound on the error of ``second w - first`` that the sums bring in.
 
     In units where rows and targets are at most one, the errors of both sums together
-    are within `moment_roundoff`, which is in proportion to the rows; by Cauchy-Schwarz
-    they move the difference by at most that times the norm of ``(x_norm w, y_max)``.
+    are within `Problem.moment_roundoff`, which is in proportion to the rows; by
+    Cauchy-Schwarz they move the difference by at most that times the norm of
+    ``(x_norm w, y_max)``.
     """
-    joint = moment_roundoff(problem, sqrt(2.0)) * n_rows / problem.most_rows
+    joint = problem.moment_roundoff(sqrt(2.0)) * n_rows / problem.most_rows
     x_norm = problem.bounds.x_norm
     return joint * x_norm * hypot(x_norm * w_norm, problem.largest_target)
 

@@ -1,4 +1,4 @@
-"""Gradients clipped in norm row by row, as in DP-SGD."""
+"""Gradients clipped in norm row by row, as in DP-SGD, or by their derivatives."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from scipy import sparse
 
 from tacit._validate import positive
 from tacit.convex import Loss
+from tacit.convex.objective import MOST_ADDITIONS
 from tacit.convex.roundoff import DERIVATIVE_UNITS, UNIT, norm_roundoff
 from tacit.privacy import Neighbors
-from tacit.solvers._base import Problem
+from tacit.solvers._base import LARGEST_MARGIN, Problem
+from tacit.solvers._descent import ClippedGradient, clip_needed, gradient_sensitivity
 
-__all__ = ["REACH", "RowClippedGradient", "check_clip_norm", "row_clip_sensitivity"]
+__all__ = [
+    "REACH",
+    "RowClippedGradient",
+    "check_clip_norm",
+    "clipped_gradient",
+    "reach_of",
+    "sum_sensitivity",
+]
 
 Array = NDArray[np.float64]
 
@@ -120,3 +129,32 @@ def row_clip_sensitivity(
     roundoff = n_rows * (units * derivative + summed)
     # [noisy-gd:clip-norm] the rows changed, and the round-off of both sums
     return neighbors.rows_changed * clip_norm + 2.02 * roundoff
+
+
+def reach_of(clip_norm: float | None) -> float:
+    """Return that margin: far where no round-off depends on it."""
+    return LARGEST_MARGIN if clip_norm is None else REACH
+
+
+def clipped_gradient(
+    problem: Problem, W: Array, clip: float, clip_norm: float | None
+) -> ClippedGradient | RowClippedGradient:
+    """Return the sum of gradients, clipped by derivative or by norm."""
+    if clip_norm is not None:
+        return RowClippedGradient(problem.loss, W, clip_norm)
+    return ClippedGradient(problem.loss, W, clip_needed(problem, clip))
+
+
+def sum_sensitivity(
+    problem: Problem,
+    clip: float,
+    clip_norm: float | None,
+    neighbors: Neighbors,
+    n_rows: int | None = None,
+    additions: int = MOST_ADDITIONS,
+) -> float:
+    """Return how far neighbors can move a computed sum of either kind."""
+    if clip_norm is None:
+        return gradient_sensitivity(problem, clip, neighbors, n_rows, additions)
+    rows = problem.most_rows if n_rows is None else n_rows
+    return row_clip_sensitivity(problem, clip_norm, neighbors, rows, additions)

@@ -27,8 +27,7 @@ from tacit.solvers._base import (
     require_delta,
 )
 from tacit.solvers._least_squares_risk import RowGuess, expected_excess
-from tacit.solvers._moments import JointMoments, joint_sensitivity, moment_roundoff
-from tacit.solvers._quadratic import in_ball
+from tacit.solvers._quadratic import JointMoments, in_ball, joint_sensitivity
 
 __all__ = ["AdaSSP", "AdaSSPPlan"]
 
@@ -170,7 +169,7 @@ class AdaSSP(Solver[AdaSSPPlan]):
         """Find the least noise that fits."""
         _reject(problem, budget)
         size = problem.n_features + 1
-        roundoff = moment_roundoff(problem, sqrt(2.0))
+        roundoff = problem.moment_roundoff(sqrt(2.0))
         plan = AdaSSPPlan(
             problem,
             None if self.ridge is None else max(self.ridge, problem.ridge),

@@ -30,7 +30,6 @@ from tacit.solvers._base import (
     Solver,
     require_delta,
 )
-from tacit.solvers._moments import moment_roundoff
 
 __all__ = ["MOST_VIEWED", "AdaptiveMoments", "AdaptiveMomentsPlan"]
 
@@ -181,7 +180,7 @@ def _rule(problem: Problem, level: float) -> str:
 
 def _computed(exact: float, row: float, problem: Problem) -> float:
     """Return the sensitivity of a computed sum, whose rows have at most this norm."""
-    return exact + 2 * moment_roundoff(problem, row)
+    return exact + 2 * problem.moment_roundoff(row)
 
 
 def _reject(problem: Problem, budget: Budget) -> None:

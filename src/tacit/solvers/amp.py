@@ -25,8 +25,8 @@ from tacit.solvers._base import (
     Solver,
     plan_assumptions,
 )
+from tacit.solvers._descent import gradient_unit
 from tacit.solvers._published import AMPSplit, check_saveable, check_width
-from tacit.solvers._rules import gradient_unit
 from tacit.solvers.objective_perturbation import (
     ObjectivePerturbation,
     ObjectivePerturbationPlan,

@@ -40,14 +40,18 @@ from tacit.solvers._base import (
     plan_assumptions,
     require_delta,
 )
-from tacit.solvers._row_clip import RowClippedGradient, check_clip_norm
-from tacit.solvers._rules import Descent, descent_rule
-from tacit.solvers.noisy_gd import (
+from tacit.solvers._descent import (
     ClippedGradient,
+    Descent,
     clip_for,
-    clipped_gradient,
     descend,
+    descent_rule,
     norm_clipped,
+)
+from tacit.solvers._row_clip import (
+    RowClippedGradient,
+    check_clip_norm,
+    clipped_gradient,
     reach_of,
     sum_sensitivity,
 )

@@ -41,7 +41,7 @@ from tacit.solvers._published import (
     objective_multiplier,
     objective_ridge,
 )
-from tacit.solvers._rules import (
+from tacit.solvers._ridge_rules import (
     cheap_ridge,
     general_ridge_rule,
     ridge_for_weights,

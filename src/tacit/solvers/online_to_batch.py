@@ -26,8 +26,8 @@ from tacit.solvers._base import (
     Solver,
 )
 from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
+from tacit.solvers._ridge_rules import ridge_for_weights
 from tacit.solvers._row_pass import ROW_PASS_SETS, RowPass
-from tacit.solvers._rules import ridge_for_weights
 
 __all__ = ["OnlineToBatch", "OnlineToBatchPlan"]
 

@@ -27,7 +27,7 @@ from tacit.solvers._minimum import (
 )
 from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
 from tacit.solvers._published import check_saveable, output_scale
-from tacit.solvers._rules import ridge_for_weights
+from tacit.solvers._ridge_rules import ridge_for_weights
 from tacit.solvers.objective_perturbation import (
     check_choices,
     check_regularizer,

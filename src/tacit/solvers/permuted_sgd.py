@@ -36,9 +36,9 @@ from tacit.solvers._base import (
     Result,
     Solver,
 )
+from tacit.solvers._descent import gradient_unit
 from tacit.solvers._noise_distributions import PlannedNoise, choose_distribution
 from tacit.solvers._published import check_accounting, check_saveable, paper_noise
-from tacit.solvers._rules import gradient_unit
 
 __all__ = ["PermutedSGD", "PermutedSGDPlan", "largest_influence"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from math import isfinite, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from tacit._validate import PlainNumbers, at_least, plain, positive
 from tacit.convex import Logistic
+from tacit.convex.objective import chunks, second_moments
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian
@@ -25,13 +27,15 @@ from tacit.solvers._base import (
     plan_assumptions,
     require_delta,
 )
-from tacit.solvers._moments import Moments, moment_roundoff, moment_sensitivity
-from tacit.solvers._rules import at_zero, gradient_unit, noise_level, usual_clip
-from tacit.solvers.noisy_gd import (
+from tacit.solvers._descent import (
     ClippedGradient,
+    at_zero,
     clip_needed,
     descend,
     gradient_sensitivity,
+    gradient_unit,
+    noise_level,
+    usual_clip,
 )
 
 __all__ = [
@@ -161,9 +165,10 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
         positive(damping=damping)
 
         squared = problem.bounds.x_norm**2
-        # the rows changed, and the round-off of both sums
-        moved = moment_sensitivity(budget.neighbors) * squared
-        moved += 2 * moment_roundoff(problem, squared)
+        # [preconditioned:moments] two matrices x x^T are at most orthogonal, and the
+        # round-off of both sums
+        moved = sqrt(budget.neighbors.rows_changed) * squared
+        moved += 2 * problem.moment_roundoff(squared)
 
         def planned(multiplier: float) -> PreconditionedGDPlan:
             # one Gaussian mechanism of this multiplier, split into a small and a large
@@ -221,6 +226,19 @@ class PreconditionedGD(Solver[PreconditionedGDPlan]):
             plan.mechanism.scale(problem.size),
         )
         return Result(W, descent_noise(plan, landing))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sum over a block of ``x x^T``."""
+
+    n_features: int
+
+    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
+        total = np.zeros((self.n_features, self.n_features))
+        for part, _ in chunks(X, y):
+            total += second_moments(part)
+        return (total,)
 
 
 def _preconditioner(plan: PreconditionedGDPlan, noisy: Array) -> Array:

@@ -24,10 +24,9 @@ from tacit.mechanisms.grid import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, require_delta
-from tacit.solvers._moments import joint_sensitivity
-from tacit.solvers._quadratic import in_ball
+from tacit.solvers._descent import norm_clipped
+from tacit.solvers._quadratic import in_ball, joint_sensitivity
 from tacit.solvers.ada_ssp import RIDGE_FACTOR
-from tacit.solvers.noisy_gd import norm_clipped
 from tacit.streaming._terms import StreamTerms
 from tacit.streaming.online._gradient_sums import (
     LEAF_ADDITIONS,

@@ -1,40 +1,50 @@
-"""Penalties, steps and solvers chosen from public facts only.
+"""Noisy gradient descent: steps, clipped gradients and their sensitivity.
 
-Every rule is a function of the number of rows planned for, the number of features and
-outputs, the bounds and the budget. The constants were fitted on synthetic problems:
-those for labels by ``benchmarks/fit_rule.py``, those for residuals by hand on synthetic
-regressions. The clip of one class against the rest was also looked at on digits.
+Every rule for the steps is a function of the number of rows planned for, the number of
+features and outputs, the bounds and the budget. The constants were fitted on synthetic
+problems: those for labels by ``benchmarks/fit_rule.py``, those for residuals by hand on
+synthetic regressions. The clip of one class against the rest was also looked at on
+digits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from math import exp, expm1, inf, isfinite, lgamma, sqrt
+from math import inf, isfinite, sqrt
+from typing import Any, Protocol
 
-from tacit.convex import Logistic, Loss, OneVsRest, Softmax
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._progress import steps
+from tacit.convex import L2Ball, Logistic, Loss, OneVsRest, Softmax
 from tacit.convex.losses import has_residuals
+from tacit.convex.objective import MOST_ADDITIONS, chunks
+from tacit.convex.roundoff import gradient_roundoff
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
-from tacit.solvers._base import Problem
+from tacit.solvers._base import LARGEST_MARGIN, Problem
 
 __all__ = [
-    "INTERCEPT_FRACTION",
+    "ClippedGradient",
     "Descent",
-    "Start",
+    "DescentPlan",
     "at_zero",
     "capped_where_noisy",
-    "cheap_ridge",
+    "clip_for",
+    "clip_needed",
+    "descend",
     "descent_rule",
-    "general_ridge_rule",
+    "gradient_sensitivity",
     "gradient_unit",
+    "largest_margin",
     "noise_fraction",
     "noise_level",
-    "ridge_for_weights",
-    "ridge_rule",
+    "norm_clipped",
     "usual_clip",
 ]
 
-# Value of the constant feature, in units of the row norm
-INTERCEPT_FRACTION = 0.25
+Array = NDArray[np.float64]
 
 # Where the noise is less than this part of the gradient, a cap moves the weights more
 # than the noise that it saves: AMP then minimizes the logistic loss itself
@@ -95,20 +105,6 @@ def usual_clip(problem: Problem, budget: Budget) -> float:
     if isfinite(steepest) and noise_fraction(problem, budget) < UNCLIPPED:
         return steepest
     return start.shrink * start.typical
-
-
-def ridge_rule(problem: Problem, budget: Budget) -> float:
-    """Return the ridge for a tilted objective, in sum units."""
-    derivative = problem.loss.max_derivative(inf, problem.bounds.y_range)
-    noise = noise_level(problem, budget, derivative)
-    unit = gradient_unit(problem)
-    ratio = noise / (problem.n_rows * unit)
-    # what the noise requires, and what keeps the determinant cheap
-    wanted = noise * (0.04 + 4 * ratio + 40 * ratio**2)
-    wanted *= problem.bounds.x_norm**2 / unit
-    curved = 0.25 if isinstance(problem.loss, Softmax) else problem.loss.max_curvature()
-    cheap = 6 * curved * problem.bounds.x_norm**2 / budget.epsilon
-    return max(wanted, cheap)
 
 
 @dataclass(frozen=True)
@@ -190,49 +186,124 @@ def residual_duration(problem: Problem, noise: float) -> float:
     return learned * max(1.0, 0.3 / off) / (1 + 11 * off**2)
 
 
-def cheap_ridge(problem: Problem, epsilon: float) -> float:
-    """Return the ridge at which the determinant takes a tenth of epsilon."""
-    rank = problem.loss.derivative_rank()
-    trace = problem.loss.max_trace() * problem.bounds.x_norm**2
-    return trace / rank / expm1(min(0.1 * epsilon / rank, 500.0))
+class DescentPlan(Protocol):
+    """What `descend` reads of a plan."""
+
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def n_steps(self) -> int: ...
+    @property
+    def step(self) -> float: ...
+    @property
+    def momentum(self) -> float: ...
 
 
-def general_ridge_rule(problem: Problem, noise_norm: float, epsilon: float) -> float:
-    """Return the ridge for any tilt, and for losses bounded on a set only.
+def descend(
+    plan: DescentPlan,
+    label: str,
+    noisy_gradient: Callable[[Array], Array],
+    reach: float = LARGEST_MARGIN,
+) -> Iterator[Array]:
+    """Yield the weights after each of the planned steps, from zero on.
 
-    The rule of `ridge_rule` in units of the derivative and of the row norm.
+    ``reach`` is the margin up to which gradients are taken where no set is larger.
     """
-    noise = noise_norm / problem.lipschitz
-    ratio = noise / problem.n_rows
-    wanted = noise * problem.bounds.x_norm**2 * (0.04 + 4 * ratio + 40 * ratio**2)
-    return max(wanted, cheap_ridge(problem, epsilon))
+    problem, penalty = plan.problem, plan.problem.regularizer
+    ball = L2Ball(largest_margin(problem, reach) / problem.bounds.x_norm)
+    W = np.zeros(problem.shape)
+    ahead = W  # where the gradient is taken: Nesterov's look ahead
+    for _ in steps(plan.n_steps, label):
+        moved = penalty.prox(ahead - plan.step * noisy_gradient(ahead), plan.step)
+        moved = ball.prox(moved, 1.0)
+        ahead = ball.prox(moved + plan.momentum * (moved - W), 1.0)
+        W = moved
+        yield W
 
 
-def ridge_for_weights(
-    problem: Problem, neighbors: Neighbors, weight_norm: float, std: float
+def clip_for(
+    problem: Problem, clip: float | None, clip_norm: float | None = None
+) -> float | None:
+    """Return the given clip, or the derivative that a set allows, or None.
+
+    Looking ahead may leave the set, where clipping keeps derivatives to that bound. A
+    bound on gradients stands for the derivative of the longest rows.
+    """
+    if clip_norm is not None:
+        return clip_norm / problem.bounds.x_norm
+    anywhere = problem.loss.max_derivative(inf, problem.bounds.y_range)
+    return (
+        problem.max_derivative
+        if clip is None and problem.max_derivative < anywhere
+        else clip
+    )
+
+
+def clip_needed(problem: Problem, clip: float) -> float:
+    """Return the clip, or infinity where the loss bounds its derivative as tightly."""
+    return (
+        clip if clip < problem.loss.max_derivative(inf, problem.bounds.y_range) else inf
+    )
+
+
+def largest_margin(problem: Problem, reach: float = LARGEST_MARGIN) -> float:
+    """Return the margin up to which gradients are taken."""
+    radius = problem.regularizer.radius
+    if not isfinite(radius):
+        return reach
+    # a set that reaches further needs no clipping
+    return max(reach, problem.bounds.x_norm * radius)
+
+
+def gradient_sensitivity(
+    problem: Problem,
+    clip: float,
+    neighbors: Neighbors,
+    n_rows: int | None = None,
+    additions: int = MOST_ADDITIONS,
 ) -> float:
-    """Return the ridge with the least bound on the expected risk, whatever the width.
+    """Return how far neighbors can move a computed sum of clipped gradients.
 
-    Parameters
-    ----------
-    problem
-        A problem whose loss is Lipschitz.
-    neighbors
-        The relation, which sets the sensitivity.
-    weight_norm
-        Public bound on the norm of the best weights.
-    std
-        Noise in any one direction, in units of the sensitivity of the gradient.
-
-    Notes
-    -----
-    **Bound.** With ``LR`` the Lipschitz constant and s the noise of the tilt, or the
-    ridge times the noise of the weights, the excess risk is in expectation at most
-    ``ridge B^2 / (2 n) + LR (2 LR + E|z| s) / ridge``, z a normal vector of one number
-    an output; see the page on output perturbation. This minimizes it.
+    The sum is over ``n_rows`` rows, or as many as round-off is bounded for.
     """
-    outputs = problem.loss.n_outputs
-    mean_length = sqrt(2) * exp(lgamma((outputs + 1) / 2) - lgamma(outputs / 2))
-    cost = 2 + mean_length * neighbors.rows_changed * std
-    # [output:ridge]
-    return problem.lipschitz * sqrt(2 * problem.n_rows * cost) / weight_norm
+    x_norm, reach = problem.bounds.x_norm, largest_margin(problem)
+    roundoff = gradient_roundoff(
+        n_rows=problem.most_rows if n_rows is None else n_rows,
+        shape=problem.shape,
+        additions=additions,
+        x_norm=x_norm,
+        derivative=max(
+            clip, problem.loss.max_derivative(reach, problem.bounds.y_range)
+        ),
+        # clipping the derivative to a ball does not make it steeper
+        curvature=problem.loss.max_curvature(),
+        w_norm=reach / x_norm,
+    )
+    # [noisy-gd:sensitivity] the rows changed, and the round-off of both sums
+    return neighbors.rows_changed * clip * x_norm + 2 * roundoff
+
+
+@dataclass(frozen=True, eq=False)
+class ClippedGradient:
+    """Sum over a block of the rows' gradients, derivatives clipped to ``clip``."""
+
+    loss: Loss
+    W: Array
+    clip: float
+
+    def __call__(self, X: Any, y: NDArray[Any]) -> tuple[Array]:
+        total = np.zeros(self.W.shape)
+        for part, targets in chunks(X, y):
+            derivative = self.loss.derivative(targets, part @ self.W)
+            total += part.T @ norm_clipped(derivative, self.clip)
+        return (total,)
+
+
+def norm_clipped(derivative: Array, clip: float) -> Array:
+    """Clip derivatives to ``clip`` in place; no-op where it is infinite."""
+    if clip < inf:
+        norms = np.sqrt(np.einsum("ij,ij->i", derivative, derivative))
+        # a few units below the bound, as the norm is rounded
+        limit = clip * (1 - 1e-14)
+        derivative *= (limit / np.maximum(norms, limit))[:, None]
+    return derivative
