@@ -97,9 +97,7 @@ def test_answers_are_read_without_teachers_and_none_is_given(
     before = state.read_bytes()
     with DurableLabeler(labeler(**FEW), tmp_path / "s") as durable:
         for ask in (lambda: durable.label(Q[5:]), lambda: durable.answer(Q[5])):
-            with pytest.raises(
-                StateDamaged, match="restore a complete copy of the"
-            ):
+            with pytest.raises(StateDamaged, match="restore a complete copy of the"):
                 ask()
         assert shown(durable.labels) == expected
         assert durable.remaining == left

@@ -121,7 +121,7 @@ def test_strings_are_rejected_where_a_learner_takes_none_and_encoded_in_a_pipeli
     assert (model.label(questions).values == t)[known].mean() > 0.95
 
 
-def test_a_report_and_a_plan_say_who_votes_how_on_what(seed):
+def test_report_and_plan_describe_teachers_mechanism_and_queries(seed):
     X, y, _, _ = clouds(seed)
     model = labeler(n_teachers=15, n_queries=40).fit(X, y)
     told = "15 teachers vote by gnmax on up to 40 questions"
@@ -132,4 +132,4 @@ def test_a_report_and_a_plan_say_who_votes_how_on_what(seed):
     assert f"assumes      {told}" in lines
     stable = labeler(mechanism="stable", max_refusals=5).plan(len(X))
     assert "on any number of questions, until refusal 6" in str(stable)
-    assert "once: a release of epsilon" in str(stable)
+    assert "a release of epsilon 40, delta 1e-05, once" in str(stable)

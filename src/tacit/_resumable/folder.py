@@ -51,13 +51,14 @@ class LockedFolder(ABC):
 
     _kind: RecordKind
     _resumed: str
+    _model: Any
 
     def __init__(
         self, model: Any, folder: str | os.PathLike[str], ledger: Ledger | None
     ) -> None:
         if ledger is not None and not isinstance(ledger, Ledger):
             raise TypeError(f"ledger must be a Ledger, got {type(ledger).__name__}.")
-        self._model: Any = model
+        self._model = model
         # [durable:place] records are in one folder, also after a change of directory
         self.folder = folder_path(folder)
         self.ledger = ledger

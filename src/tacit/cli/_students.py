@@ -19,6 +19,7 @@ from tacit.ensemble import DurableLabeler, Labels, PrivateStudent
 from tacit.persistence import ModelFileError, SavedModel, read_student, write_student
 from tacit.persistence._students import STUDENTS
 from tacit.privacy import Neighbors
+from tacit.privacy._store import StoredLedger
 from tacit.tables import Schema
 
 __all__ = ["check_same_student", "fitted", "student_learner", "write"]
@@ -64,9 +65,7 @@ def fitted(
     durable: DurableLabeler, learner: Any, X: NDArray[np.float64], labels: Labels
 ) -> PrivateStudent:
     """Return the student of answers that were given; nothing is asked."""
-    make: Any = PrivateStudent
-    student: PrivateStudent = make(durable, learner).fit_pool(X, labels)
-    return student
+    return PrivateStudent(durable, learner).fit_pool(X, labels)
 
 
 def write(
@@ -78,6 +77,10 @@ def write(
 ) -> dict[str, str]:
     """Write a student with its report and card; return where they are."""
     durable = student.labeler
+    assert isinstance(durable, DurableLabeler)  # from `fitted`
+    identity, ledger = durable.identity, durable.ledger
+    assert identity is not None
+    assert isinstance(ledger, StoredLedger | None)
     labeler, labels = durable.labeler, student.labels_
     privacy = labeler.privacy_
     counted = privacy.guarantee.neighbors is Neighbors.REPLACE_ONE
@@ -85,7 +88,7 @@ def write(
         "label": label,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "tacit": __version__,
-        "labeler": durable.identity,
+        "labeler": identity,
         "rows": len(rows.X) if counted else None,
         "features": schema.feature_names,
         "student": {
@@ -96,12 +99,12 @@ def write(
             "by_person": rows.ids is not None,
         },
         "releases": [privacy.to_dict()],
-        **charge_facts(durable.ledger, privacy.entries[0].label),
+        **charge_facts(ledger, privacy.entries[0].label),
     }
-    _remove_left_over(folder, durable.identity)
+    _remove_left_over(folder, identity)
     saved = SavedModel(student, student.privacy_, schema.to_dict(), facts)
     write_student(folder, saved, overwrite=True)
-    return write_reports(folder, read_student(folder), durable.ledger)
+    return write_reports(folder, read_student(folder), ledger)
 
 
 def _remove_left_over(folder: Path, identity: str) -> None:

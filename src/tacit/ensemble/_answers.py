@@ -154,7 +154,7 @@ def collect_labels(
     answered = np.array(
         [not isinstance(answer.value, NoAnswer) for answer in answers], dtype=bool
     )
-    released = [answers[position] for position in np.flatnonzero(answered)]
+    released = [a for a, there in zip(answers, answered, strict=True) if there]
     if isinstance(choices, np.ndarray):
         default = choices[0]
         values = np.full(n_asked, default, dtype=choices.dtype)

@@ -36,7 +36,7 @@ __all__ = [
     "row_digests",
 ]
 
-Hash = Callable[[bytes], bytes]
+Hash = Callable[[bytes | memoryview], bytes]
 
 # Kinds of arrays whose bytes are their whole content; objects are elsewhere in memory
 _BYTES = "biufcmMSU"
@@ -80,9 +80,9 @@ def cell_bytes(cell: Any, digest: Hash) -> bytes:
 
 def _content(cell: Any, kind: type, name: str, digest: Hash) -> bytes:
     if kind is str:
-        return cell.encode(errors="surrogatepass")
+        return str.encode(cell, errors="surrogatepass")
     if kind is bytes:
-        return cell
+        return bytes(cell)
     if kind is int:
         # Python limits the digits of integers in base ten
         return f"{cell:x}".encode()
@@ -142,7 +142,7 @@ def hasher(key: bytes, purpose: bytes) -> Hash:
     """Return a keyed hash; each purpose has its own."""
     begun = blake2b(key=key, digest_size=DIGEST, person=purpose)
 
-    def digest(content: Any) -> bytes:
+    def digest(content: bytes | memoryview) -> bytes:
         one = begun.copy()
         one.update(content)
         return one.digest()
@@ -178,7 +178,7 @@ def row_digests(X: Any, y: Any, key: bytes, *, exact: bool = False) -> Iterator[
         if not sparse.issparse(features):
             blocks += cells.of(features)
         fixed = np.concatenate(blocks, axis=1)
-        width, content = fixed.shape[1], memoryview(fixed.reshape(-1))
+        width, content = fixed.shape[1], fixed.reshape(-1).data
         digests = (
             row_hash(content[position : position + width])
             for position in range(0, width * len(fixed), width)
@@ -350,7 +350,6 @@ def chunk_members(
     Examples
     --------
     >>> import numpy as np
-    >>> pass
     >>> X, y = np.arange(12.0).reshape(6, 2), np.zeros(6)
     >>> terms = {"key": bytes(16), "neighbors": "add_or_remove_one"}
     >>> ids = ["ann", "bob", "ann", "eve", "bob", "ann"]
@@ -375,8 +374,8 @@ def chunk_members(
         return block_members(n_rows, n_chunks, True, rng)
     if people is not None:
         # [teachers:ids]
-        digests = map(hasher(key, b"id"), id_bytes(people))
-        return _grouped(digests, n_rows, n_chunks, by_digest=False)
+        own = map(hasher(key, b"id"), id_bytes(people))
+        return _grouped(own, n_rows, n_chunks, by_digest=False)
     # [teachers:contents]
     digests = _numbered_copies(row_digests(table, targets, key, exact=True), key)
     return _grouped(digests, n_rows, n_chunks, by_digest=True)

@@ -103,6 +103,7 @@ class DurableLabeler(LockedFolder):
     """
 
     _kind = LABELER
+    _model: PrivateLabeler
     _resumed = "_private_labeler_state"
 
     def __init__(

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, Self
 
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import InputTags
+from sklearn.utils import InputTags, Tags
 
 from tacit._estimators import ExplicitSeed, all_or_nothing
 from tacit._exclusive import exclusive_step
-from tacit._random import is_seeded, secret_key
+from tacit._random import RandomSource, is_seeded, secret_key
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.ensemble._answers import (
     FitStart,
+    LabelerState,
     Labels,
     answer_queries,
     collect_labels,
@@ -32,6 +36,7 @@ from tacit.ensemble._labeler_plan import (
     voting_of,
 )
 from tacit.ensemble._rows import (
+    Rows,
     as_rows,
     checked_queries,
     checked_rows,
@@ -39,7 +44,8 @@ from tacit.ensemble._rows import (
     train_on,
 )
 from tacit.ensemble._teachers import TeacherFolder
-from tacit.privacy import Ledger
+from tacit.mechanisms._votes._base import VoteAnswer
+from tacit.privacy import Ledger, Neighbors
 
 __all__ = ["PrivateLabeler"]
 
@@ -162,27 +168,27 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
 
     def __init__(
         self,
-        estimator,
-        n_teachers="auto",
-        epsilon=1.0,
-        delta=None,
+        estimator: Any,
+        n_teachers: int | str = "auto",
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        mechanism="auto",
-        classes=None,
-        y_range=None,
-        n_queries=1000,
-        max_refusals=None,
-        max_answers=None,
-        agreement=0.8,
-        private="rows",
-        neighbors="replace_one",
-        expected_rows=None,
-        n_jobs=None,
-        teacher_folder=None,
-        noise="grid",
-        random_state=None,
-        verbose=0,
-    ):
+        mechanism: str = "auto",
+        classes: Sequence[Any] | NDArray[Any] | None = None,
+        y_range: tuple[float, float] | None = None,
+        n_queries: int = 1000,
+        max_refusals: int | None = None,
+        max_answers: int | None = None,
+        agreement: float = 0.8,
+        private: str = "rows",
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        n_jobs: int | None = None,
+        teacher_folder: str | os.PathLike[str] | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+        verbose: int = 0,
+    ) -> None:
         self.estimator = estimator
         self.n_teachers = n_teachers
         self.epsilon = epsilon
@@ -203,7 +209,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def plan(self, n_rows) -> LabelerPlan:
+    def plan(self, n_rows: int) -> LabelerPlan:
         """Return what `fit` will do and spend on so many rows; reads no row.
 
         Parameters
@@ -215,7 +221,9 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         check_parameters(self)
         return plan_labeler(self, int(n_rows), public_classes(self))
 
-    def fit(self, X, y, *, ids=None, ledger: Ledger | None = None):
+    def fit(
+        self, X: Any, y: Any, *, ids: Any = None, ledger: Ledger | None = None
+    ) -> Self:
         """Charge for all answers, and train the teachers.
 
         Features are checked by the learner only: a teacher that fails after the charge
@@ -236,7 +244,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         """
         return self._fit(X, y, ids, ledger)
 
-    def label(self, X) -> Labels:
+    def label(self, X: Any) -> Labels:
         """Label public rows, in their order.
 
         Rows that come after the last query are not queried. They have no label, and
@@ -250,7 +258,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         """
         return self._query(as_rows(X))
 
-    def answer(self, x):
+    def answer(self, x: Any) -> Any:
         """Label one public row. `label` takes hardly longer for many rows.
 
         Returns a label or number, or `tacit.mechanisms.NO_ANSWER`.
@@ -263,15 +271,24 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         return self._query(one_row(x))[0]
 
     @property
-    def labels_(self):
+    def labels_(self) -> Labels:
         """All answers so far, in the order of the queries."""
         if not hasattr(self, "_answers"):
             raise NotFittedError(NOT_FITTED)
         return self._collected(self._answers, len(self._answers))
 
-    def _fit(self, X, y, ids, ledger, *, start=None, holder=None):
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        ids: Any,
+        ledger: Ledger | None,
+        *,
+        start: FitStart | None = None,
+        holder: object = None,
+    ) -> Self:
         """Charge, train and publish; a durable labeler has its own ``start``."""
-        with self._alone(holder):
+        with self._exclusive_step(holder):
             check_parameters(self)
             if start is None:
                 folder = new_folder(self.teacher_folder)
@@ -280,7 +297,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
             planned = plan_labeler(self, len(rows), rows.classes)
             start.reject(planned, rows)
 
-            def check():
+            def check() -> tuple[Rows, bytes]:
                 ready = rows.learnable(self)
                 digest = ready.digest(planned, self.estimator, start._private_key)
                 if start.folder is not None:
@@ -288,7 +305,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
                 start.begin()
                 return ready, digest
 
-            def run(checked):
+            def run(checked: tuple[Rows, bytes]) -> tuple[LabelerState, Rows]:
                 ready, digest = checked
                 teachers = train_on(self, ready, planned, start)
                 state = initial_state(planned, start._private_key, digest, teachers)
@@ -309,26 +326,32 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         return self
 
     @property
-    def _charge(self):
+    def _charge(self) -> str:
         """Label of the charge of a fit."""
         only = " (labels only)" if self.private == "labels" else ""
         return type(self).__name__ + only
 
-    def _begin(self, state, classes):
+    def _begin(self, state: LabelerState, classes: NDArray[Any] | None) -> None:
         """Publish a labeler before its first query."""
-        vars(self).pop("classes_", None)
+        self.__dict__.pop("classes_", None)
         if classes is not None:
             self.classes_ = classes
         self._choices = voting_of(self, None).default if classes is None else classes
         self._n_votes = state.planned.n_votes
         self._begun_with = {n: getattr(self, n) for n in self._get_param_names()}
-        self._answers = []
+        self._answers: list[VoteAnswer] = []
         self.n_teachers_ = state.planned.n_teachers
         self._show(state, [])
 
-    def _query(self, table, *, holder=None, keep=None):
+    def _query(
+        self,
+        table: Any,
+        *,
+        holder: object = None,
+        keep: Callable[[LabelerState, list[VoteAnswer]], None] | None = None,
+    ) -> Labels:
         """Answer queries; answers are saved before they are returned."""
-        with self._alone(holder):
+        with self._exclusive_step(holder):
             before = self._ready()
             n_rows = checked_queries(self, table)
             if n_rows and before.remaining.ended:
@@ -342,19 +365,19 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
             self._show(after, answers)
             return self._collected(answers, n_rows)
 
-    def _collected(self, answers, n_rows):
+    def _collected(self, answers: list[VoteAnswer], n_rows: int) -> Labels:
         return collect_labels(answers, self._choices, n_rows, self._n_votes)
 
-    def _show(self, state, answers):
+    def _show(self, state: LabelerState, answers: list[VoteAnswer]) -> None:
         self._private_labeler_state = state
         self.n_asked_ = state.n_asked
         self.remaining_ = state.remaining
         # another list, as copies may hold the one before
         self._answers = [*self._answers, *answers]
 
-    def _ready(self):
+    def _ready(self) -> LabelerState:
         """Return the state of the labeler, or raise where it cannot answer."""
-        state = vars(self).get("_private_labeler_state")
+        state: LabelerState | None = vars(self).get("_private_labeler_state")
         if state is None:
             if hasattr(self, "n_asked_"):
                 raise ValueError(
@@ -377,7 +400,7 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
         return state
 
     @contextmanager
-    def _alone(self, holder=None):
+    def _exclusive_step(self, holder: object = None) -> Iterator[None]:
         """Admit one caller at a time, and restore the state where it fails."""
         with exclusive_step(self), all_or_nothing(self):
             if vars(self).get("_holder") is not holder:
@@ -387,12 +410,12 @@ class PrivateLabeler(ExplicitSeed, BaseEstimator):
                 )
             yield
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Leave the teachers and the private state out of copies and pickles."""
         state = super().__getstate__()
         return {key: part for key, part in state.items() if key not in _NOT_COPIED}
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         """Accept the same rows as the learner."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True

@@ -28,7 +28,8 @@ from tacit.ensemble._teacher_plan import (
 )
 from tacit.ensemble._worker import ClassVoting, NumberVoting
 from tacit.exceptions import PlanError
-from tacit.mechanisms._votes._base import FAILURE, VoteMechanism
+from tacit.mechanisms._votes._base import FAILURE, ClassVotes, VoteMechanism
+from tacit.mechanisms._votes._numbers import NumberVotes
 from tacit.mechanisms._votes._plans import (
     CLASS_VOTES,
     NUMBER_VOTES,
@@ -399,9 +400,10 @@ def auto_teachers(n_rows: int, budget: Budget, mechanism: str, **facts: Any) -> 
     def enough(n_teachers: int) -> bool:
         terms = VoteTerms(n_teachers, **facts)
         votes = vote_mechanism(mechanism, budget, terms)
-        if terms.y_range is not None:
-            width = terms.y_range[1] - terms.y_range[0]
+        if isinstance(votes, NumberVotes):
+            width = votes.high - votes.low
             return votes.error(n_teachers, width / 20) <= AUTO_ERROR * width
+        assert isinstance(votes, ClassVotes)  # there are no other kinds
         distribution = VoteDistribution(
             n_teachers, terms.agreement, max(2, terms.n_classes or 2)
         )

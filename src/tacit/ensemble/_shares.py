@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 __all__ = ["VoteClassifier", "offsets"]
 
 # Iterations for the offsets; each is one pass over the predicted vote fractions
 ITERATIONS = 100
+
+Array = NDArray[np.float64]
 
 
 class VoteClassifier(ClassifierMixin, BaseEstimator):
@@ -55,12 +61,17 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
        1961.
     """
 
-    def __init__(self, regressor, classes, balance=0.5):
+    def __init__(
+        self,
+        regressor: Any,
+        classes: Sequence[Any] | NDArray[Any],
+        balance: float = 0.5,
+    ) -> None:
         self.regressor = regressor
         self.classes = classes
         self.balance = balance
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the regressor.
 
         Parameters
@@ -77,14 +88,14 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = np.asarray(self.classes)
         self.offsets_ = np.zeros(len(self.classes_))
         if self.balance:
-            smooth = self._shares(X)
+            smooth = self._fractions(X)
             self.offsets_ = self.balance * offsets(smooth, np.asarray(y), sample_weight)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.regressor_, name):
                 setattr(self, name, getattr(self.regressor_, name))
         return self
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the label with the largest fraction.
 
         Parameters
@@ -92,10 +103,11 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         X
             Any rows.
         """
-        shares = self._shares(X)  # first, as it checks that there was a fit
-        return self.classes_[shares.argmax(axis=1)]
+        fractions = self._fractions(X)  # first, as it checks that there was a fit
+        labels: NDArray[Any] = self.classes_[fractions.argmax(axis=1)]
+        return labels
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Array:
         """Return fractions with offsets, clipped at zero and scaled to sum to one.
 
         Parameters
@@ -103,16 +115,16 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         X
             Any rows.
         """
-        shares = np.maximum(self._shares(X), 0.0)
-        totals = shares.sum(axis=1, keepdims=True)
-        even = np.full_like(shares, 1 / shares.shape[1])
-        return np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), even)
+        fractions = np.maximum(self._fractions(X), 0.0)
+        totals = fractions.sum(axis=1, keepdims=True)
+        even = np.full_like(fractions, 1 / fractions.shape[1])
+        return np.where(totals > 0, fractions / np.where(totals > 0, totals, 1.0), even)
 
-    def _shares(self, X):
+    def _fractions(self, X: Any) -> Array:
         check_is_fitted(self)
         return np.asarray(self.regressor_.predict(X)) + self.offsets_
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         """Accept the same rows as the regressor."""
         tags = super().__sklearn_tags__()
         if hasattr(self.regressor, "__sklearn_tags__"):
@@ -120,14 +132,14 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def offsets(smooth, shares, weights):
+def offsets(smooth: Array, fractions: Array, weights: Any) -> Array:
     """Return offsets by which each class wins as often as it is voted for on average.
 
     Parameters
     ----------
     smooth
         Predicted fractions.
-    shares
+    fractions
         Noisy fractions that the regressor learned.
     weights
         Weight of each row, or None.
@@ -135,8 +147,8 @@ def offsets(smooth, shares, weights):
     n_rows, n_classes = smooth.shape
     weights = np.ones(n_rows) if weights is None else np.asarray(weights)
     weights = weights / weights.sum()
-    noise = (weights**2) @ ((shares - smooth) ** 2).sum(axis=1)
-    wanted = np.maximum(weights @ shares, 0.0)
+    noise = (weights**2) @ ((fractions - smooth) ** 2).sum(axis=1)
+    wanted = np.maximum(weights @ fractions, 0.0)
     now = _won(smooth)
     if not wanted.any():
         return np.zeros(n_classes)
@@ -149,6 +161,7 @@ def offsets(smooth, shares, weights):
     return added
 
 
-def _won(shares):
+def _won(fractions: Array) -> Array:
     """Return how often each class has the largest fraction."""
-    return np.bincount(shares.argmax(axis=1), minlength=shares.shape[1]) / len(shares)
+    won = np.bincount(fractions.argmax(axis=1), minlength=fractions.shape[1])
+    return won / len(fractions)

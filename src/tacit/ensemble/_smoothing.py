@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
@@ -14,6 +17,7 @@ from sklearn.base import (
 )
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
+from sklearn.utils import Tags
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -24,6 +28,8 @@ from tacit._random import as_generator
 from tacit._validate import at_least
 
 __all__ = ["NeighborMap", "SmoothedVotes"]
+
+Array = NDArray[np.float64]
 
 # Rows up to which all eigenvectors are computed
 DENSE = 600
@@ -84,12 +90,14 @@ class NeighborMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     (300, 5)
     """
 
-    def __init__(self, n_components=100, n_neighbors=10, n_directions=50):
+    def __init__(
+        self, n_components: int = 100, n_neighbors: int = 10, n_directions: int = 50
+    ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.n_directions = n_directions
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the map from public rows.
 
         Parameters
@@ -123,7 +131,7 @@ class NeighborMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self._n_features_out = len(self.rates_)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Array:
         """Return the coordinates of rows, each by itself.
 
         Parameters
@@ -135,13 +143,13 @@ class NeighborMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self._of_directions(self.directions_.transform(X))
 
-    def _of_directions(self, rows):
+    def _of_directions(self, rows: Array) -> Array:
         nearest = NearestNeighbors(n_neighbors=min(self.n_neighbors, len(self.rows_)))
         near = nearest.fit(self.rows_).kneighbors(rows, return_distance=False)
         found = np.zeros((len(rows), self.components_.shape[1]))
         for positions in near.T:  # one neighbor at a time, which takes less memory
             found += self.components_[positions]
-        return found / near.shape[1]
+        return found / int(near.shape[1])
 
 
 class SmoothedVotes(RegressorMixin, BaseEstimator):
@@ -187,12 +195,14 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, n_components=100, n_neighbors=10, n_directions=50):
+    def __init__(
+        self, n_components: int = 100, n_neighbors: int = 10, n_directions: int = 50
+    ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.n_directions = n_directions
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to noisy targets of public rows.
 
         Parameters
@@ -222,7 +232,7 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
         self._solve(self._design(X), np.asarray(y, dtype=np.float64), weights)
         return self
 
-    def _design(self, X):
+    def _design(self, X: Array) -> Array:
         """Return the design matrix of public rows, after a fit of the map."""
         self.map_ = NeighborMap(
             self.n_components, self.n_neighbors, self.n_directions
@@ -233,7 +243,7 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
         self._scale = 1 / np.maximum(sizes, np.finfo(float).tiny)
         return np.hstack([graph * self._scale[0], linear * self._scale[1]])
 
-    def _solve(self, Z, y, weights):
+    def _solve(self, Z: Array, y: Array, weights: Array) -> None:
         """Fit the coefficients; rows of weight zero are left out."""
         Y = y.reshape(len(Z), -1)
         known = weights > 0
@@ -250,7 +260,7 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
         _, self.strength_, self.walk_, self.coef_ = best
         self.intercept_ = mean
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Array:
         """Return smooth targets of rows.
 
         Parameters
@@ -265,10 +275,10 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
         found = Z @ self.coef_ + self.intercept_
         return found[:, 0] if self._one else found
 
-    def _blocks(self, rows):
+    def _blocks(self, rows: Array) -> tuple[Array, Array]:
         return self.map_._of_directions(rows), rows
 
-    def _priors(self, n_linear):
+    def _priors(self, n_linear: int) -> Iterator[tuple[float, Array]]:
         """Yield prior scales of the weights, each with its diffusion time."""
         rates = np.clip(self.map_.rates_, 0.0, 1.0)
         for time, weight in product(DIFFUSION_TIMES, GRAPH_WEIGHTS):
@@ -276,7 +286,14 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
             heat *= np.sqrt(weight * len(rates) / (heat**2).sum())
             yield time, np.r_[heat, np.full(n_linear, np.sqrt(1 - weight))]
 
-    def _tried(self, candidate, scores, products, total, shape):
+    def _tried(
+        self,
+        candidate: tuple[float, Array],
+        scores: Array,
+        products: Array,
+        total: float,
+        shape: tuple[int, ...],
+    ) -> tuple[float, float, float, Array]:
         """Return the evidence against a prior, with the best strength and weights."""
         time, prior = candidate
         values, vectors = np.linalg.eigh(prior[:, None] * scores * prior)
@@ -298,19 +315,19 @@ class SmoothedVotes(RegressorMixin, BaseEstimator):
             prior[:, None] * weights,
         )
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         """Accept several targets."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
 
-def _solver(X):
+def _solver(X: Array) -> str:
     """Return the exact solver for principal components that is faster."""
     return "covariance_eigh" if X.shape[0] > X.shape[1] else "full"
 
 
-def _leading(matrix, count):
+def _leading(matrix: Any, count: int) -> tuple[Array, Array]:
     """Return the largest eigenvalues of the graph, and smooth directions for them."""
     n = matrix.shape[0]
     if n <= max(DENSE, 2 * (count + SPARE)):

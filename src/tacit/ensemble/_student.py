@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.semi_supervised import SelfTrainingClassifier
-from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,6 +40,10 @@ from tacit.privacy import Ledger
 __all__ = ["PrivateStudent"]
 
 LEAST_POOL = 2
+
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+Values = NDArray[Any]
 
 
 class PrivateStudent(BaseEstimator):
@@ -116,13 +121,28 @@ class PrivateStudent(BaseEstimator):
     True
     """
 
-    def __init__(self, labeler, student=None, *, targets="auto", unanswered="drop"):
+    def __init__(
+        self,
+        labeler: PrivateLabeler | DurableLabeler,
+        student: Any = None,
+        *,
+        targets: str = "auto",
+        unanswered: str = "drop",
+    ) -> None:
         self.labeler = labeler
         self.student = student
         self.targets = targets
         self.unanswered = unanswered
 
-    def fit(self, X, y, *, X_public=None, ids=None, ledger: Ledger | None = None):
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_public: Any = None,
+        ids: Any = None,
+        ledger: Ledger | None = None,
+    ) -> Self:
         """Charge, train teachers, label the public rows, and fit the student.
 
         Parameters
@@ -164,9 +184,9 @@ class PrivateStudent(BaseEstimator):
             self._take(labeler)
         # what was charged is kept from here on, whatever fails
         self._keep(labeler.label(_rows(pool, positions)), positions)
-        return self._learn(pool)
+        return self._learn(pool, labeler.n_teachers_)
 
-    def fit_pool(self, X_public, labels: Labels | None = None):
+    def fit_pool(self, X_public: Any, labels: Labels | None = None) -> Self:
         """Fit the student with a labeler that is fitted already.
 
         Parameters
@@ -191,9 +211,9 @@ class PrivateStudent(BaseEstimator):
                 )
             self._take(labeler)
         self._keep(labels, np.arange(pool.shape[0]))
-        return self._learn(pool)
+        return self._learn(pool, labeler.n_teachers_)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the predictions of the student.
 
         Parameters
@@ -202,10 +222,11 @@ class PrivateStudent(BaseEstimator):
             Any rows.
         """
         check_is_fitted(self, "student_")
-        return self.student_.predict(X)
+        return np.asarray(self.student_.predict(X))
 
-    @available_if(lambda self: hasattr(self.student_, "predict_proba"))
-    def predict_proba(self, X):
+    # scikit-learn has no types
+    @available_if(lambda self: hasattr(self.student_, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class by the student.
 
         Parameters
@@ -220,7 +241,7 @@ class PrivateStudent(BaseEstimator):
         all_classes[:, positions] = found
         return all_classes
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of a classifier, or R squared of a regressor.
 
         It reads ``y``: the score of private rows is not private.
@@ -235,13 +256,13 @@ class PrivateStudent(BaseEstimator):
             How much each row counts.
         """
         measure = r2_score if is_regressor(self) else accuracy_score
-        return measure(y, self.predict(X), sample_weight=sample_weight)
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
-    def _inner(self):
-        durable = isinstance(self.labeler, DurableLabeler)
-        return self.labeler.labeler if durable else self.labeler
+    def _inner(self) -> PrivateLabeler:
+        given = self.labeler
+        return given.labeler if isinstance(given, DurableLabeler) else given
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         """Check parameters against each other, before the charge."""
         one_of(("auto", "labels", "votes"), targets=self.targets)
         one_of(("drop", "self_train"), unanswered=self.unanswered)
@@ -253,7 +274,9 @@ class PrivateStudent(BaseEstimator):
         check_parameters(self._inner())
         check_student(self.student, self._inner(), self.targets, self.unanswered)
 
-    def _pool(self, labeler, table, X_public):
+    def _pool(
+        self, labeler: PrivateLabeler, table: Any, X_public: Any
+    ) -> tuple[Any, Indices]:
         """Return the public rows, and the indices of those to query in their order."""
         if X_public is not None:
             pool = as_rows(X_public)
@@ -269,7 +292,7 @@ class PrivateStudent(BaseEstimator):
         rng = public_generator(labeler.random_state, "sample of questions")
         return table, permutation(table.shape[0], rng)[: labeler.n_queries]
 
-    def _check_pool(self, fitted, pool):
+    def _check_pool(self, fitted: PrivateLabeler, pool: Any) -> None:
         """Check the public rows for the labeler and the student."""
         if len(pool.shape) != 2 or pool.shape[0] < LEAST_POOL:
             raise ValueError(
@@ -287,35 +310,34 @@ class PrivateStudent(BaseEstimator):
             raise not_taken(error, "labeler's estimator") from None
         check_pool_values(self.student, pool)
 
-    def _dry_run(self, labeler, queries):
+    def _dry_run(self, labeler: PrivateLabeler, queries: Any) -> None:
         """Check that a student can learn from public rows, with synthetic answers."""
         if self.student is None:
             return
         probe = PrivateStudent(labeler, self.student, targets=self.targets)
-        probe.labeler_ = SimpleNamespace(n_teachers_=1)
 
-        def learn(rows, labels, classes):
+        def learn(rows: Any, labels: Labels, classes: Any) -> PrivateStudent:
             probe.classes_ = classes
             probe._keep(labels, np.arange(len(labels)))
-            return probe._learn(rows)
+            return probe._learn(rows, 1)
 
         dry_run(learn, labeler, queries)
 
-    def _take(self, labeler):
+    def _take(self, labeler: PrivateLabeler) -> None:
         """Discard an earlier fit, and take over a labeler that was charged."""
         earlier = ("classes_", "feature_names_in_", "labels_", "questions_", "student_")
         for name in earlier:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         for name in ("classes_", "n_features_in_", "feature_names_in_", "privacy_"):
             if hasattr(labeler, name):
                 setattr(self, name, getattr(labeler, name))
         self.labeler_ = labeler
 
-    def _keep(self, labels, positions):
+    def _keep(self, labels: Labels, positions: Indices) -> None:
         """Keep released labels, before the student can fail on them."""
         self.labels_, self.questions_ = labels, positions
 
-    def _learn(self, pool):
+    def _learn(self, pool: Any, n_teachers: int) -> Self:
         """Fit the student to released labels: post-processing from here on."""
         labels = self.labels_.at_rows(self.questions_, pool.shape[0])
         if not labels.answered.any():
@@ -323,33 +345,34 @@ class PrivateStudent(BaseEstimator):
         elif is_regressor(self):
             self.student_ = self._by_numbers(pool, labels)
         elif self.student is None or is_regressor(self.student):
-            self.student_ = self._by_votes(pool, labels)
+            self.student_ = self._by_votes(pool, labels, n_teachers)
         else:
             self.student_ = self._by_labels(pool, labels)
         return self
 
-    def _by_numbers(self, pool, labels):
+    def _by_numbers(self, pool: Any, labels: Labels) -> Any:
         """Return a regressor of the answers, unclipped where those are released."""
-        unclipped = labels.votes is not None and self.targets != "labels"
-        # rows without an answer have weight zero, and still need a number
-        goals = np.nan_to_num(labels.votes[:, 0]) if unclipped else labels.filled()
+        goals = labels.filled()
+        if labels.votes is not None and self.targets != "labels":
+            # rows without an answer have weight zero, and still need a number
+            goals = np.nan_to_num(labels.votes[:, 0])
         if self.student is None:
             return _smoothed(SmoothedVotes(), pool, goals, labels.answered)
         return self._fitted(clone(self.student), pool, goals, labels.answered)
 
-    def _by_votes(self, pool, labels):
-        """Return a classifier by shares of the votes, or of one for a label alone."""
+    def _by_votes(self, pool: Any, labels: Labels, n_teachers: int) -> Any:
+        """Return a classifier by vote fractions, which are 0 and 1 for labels."""
         if labels.votes is None or self.targets == "labels":
-            shares = (labels.values[:, None] == self.classes_).astype(np.float64)
+            fractions = (labels.values[:, None] == self.classes_).astype(np.float64)
         else:
-            shares = np.nan_to_num(labels.votes) / self.labeler_.n_teachers_
+            fractions = np.nan_to_num(labels.votes) / n_teachers
         if self.student is None:
             smooth = VoteClassifier(SmoothedVotes(), self.classes_)
-            return _smoothed(smooth, pool, shares, labels.answered)
+            return _smoothed(smooth, pool, fractions, labels.answered)
         student = VoteClassifier(self.student, self.classes_)
-        return self._fitted(student, pool, shares, labels.answered)
+        return self._fitted(student, pool, fractions, labels.answered)
 
-    def _by_labels(self, pool, labels):
+    def _by_labels(self, pool: Any, labels: Labels) -> Any:
         """Return a classifier of the labels, which is constant where all are one."""
         student, answered = clone(self.student), labels.answered
         values = labels.filled()
@@ -360,10 +383,12 @@ class PrivateStudent(BaseEstimator):
             answered, values = self._guessed(student, pool, answered, values)
         return self._fitted(student, pool, values, answered)
 
-    def _fitted(self, student, pool, goals, answered):
+    def _fitted(self, student: Any, pool: Any, goals: Values, answered: Mask) -> Any:
         return student.fit(_rows(pool, answered), goals[answered])
 
-    def _guessed(self, student, pool, answered, values):
+    def _guessed(
+        self, student: Any, pool: Any, answered: Mask, values: Values
+    ) -> tuple[Mask, Values]:
         """Return which labels are known after self-training, and all labels."""
         codes = np.full(pool.shape[0], -1)
         codes[answered] = np.searchsorted(self.classes_, values[answered])
@@ -371,7 +396,7 @@ class PrivateStudent(BaseEstimator):
         codes = taught.transduction_
         return codes >= 0, self.classes_[np.maximum(codes, 0)]
 
-    def _constant(self, value, pool):
+    def _constant(self, value: Any, pool: Any) -> DummyClassifier | DummyRegressor:
         """Return a model with constant predictions."""
         if is_regressor(self):
             rows = _rows(pool, np.zeros(1, dtype=np.intp))
@@ -384,11 +409,11 @@ class PrivateStudent(BaseEstimator):
             rows, self.classes_
         )
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Copy the labeler without its folder; labelers leave out their teachers."""
         return {**super().__getstate__(), "labeler": self._inner()}
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         """Declare a classifier or a regressor, as the labeler's learner is."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -400,11 +425,11 @@ class PrivateStudent(BaseEstimator):
         return tags
 
 
-def _rows(table, positions):
+def _rows(table: Any, positions: Indices | Mask) -> Any:
     """Return some rows of an array, sparse matrix or table."""
     return table.iloc[positions] if hasattr(table, "iloc") else table[positions]
 
 
-def _smoothed(student, pool, goals, answered):
+def _smoothed(student: Any, pool: Any, goals: Values, answered: Mask) -> Any:
     """Fit a student to all public rows, as those without an answer shape its map."""
     return student.fit(pool, goals, sample_weight=answered.astype(np.float64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import Any
@@ -29,8 +30,8 @@ def agreement_groups(
     least = 1 / n_classes
     if callable(agreement):
         return tuple(
-            (share, min(1.0, max(least, value)))
-            for share, value in _pairs(agreement(rows))
+            (part, min(1.0, max(least, value)))
+            for part, value in _pairs(agreement(rows))
         )
     groups = _pairs(agreement)
     if not all(least <= value <= 1 for _, value in groups):
@@ -43,14 +44,15 @@ def agreement_groups(
 
 def _pairs(agreement: float | Sequence[Group]) -> tuple[Group, ...]:
     """Return groups whose fractions add up to one."""
-    if isinstance(agreement, Real) and not isinstance(agreement, bool):
-        return ((1.0, float(agreement)),)
-    try:
-        groups = tuple((float(share), float(value)) for share, value in agreement)
-    except (TypeError, ValueError):
-        groups = ()
-    total = sum(share for share, _ in groups)
-    least = min((share for share, _ in groups), default=-1.0)
+    groups: tuple[Group, ...] = ()
+    if isinstance(agreement, Real | float):
+        if not isinstance(agreement, bool):
+            groups = ((1.0, float(agreement)),)
+    else:
+        with suppress(TypeError, ValueError):
+            groups = tuple((float(part), float(value)) for part, value in agreement)
+    total = sum(part for part, _ in groups)
+    least = min((part for part, _ in groups), default=-1.0)
     # written so that NaN is rejected
     if not (least >= 0 and abs(total - 1) <= 1e-6):
         raise ValueError(
@@ -214,8 +216,7 @@ def expected_plan(
         )
     n_classes = max(2, votes.n_classes)
     distributions = tuple(
-        (share, VoteDistribution(n_teachers, value, n_classes))
-        for share, value in groups
+        (part, VoteDistribution(n_teachers, value, n_classes)) for part, value in groups
     )
     return TeacherPlan(
         **facts,

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NoReturn
@@ -46,6 +46,8 @@ __all__ = [
 MANIFEST, LOCK = "teachers.json", "lock"
 FORMAT, VERSION = "tacit teachers", 1
 SIZE = 32
+# Content of the file of a teacher that could not be trained
+FAILED = cloudpickle.dumps(None)
 
 
 class TeachersLost(ValueError):
@@ -230,12 +232,12 @@ class Teachers:
         # an array of bytes reaches all workers once, whatever the table is
         queries = np.frombuffer(cloudpickle.dumps(table), dtype=np.uint8)
         rest = (queries, n_queries, self.voting)
-        in_memory = self.folder is None
-        site = CallSite.here()
+        models, site = self._private_models, CallSite.here()
 
         def task(teacher: int) -> tuple[Any, ...]:
-            if in_memory:
-                source = self._private_models[teacher]
+            source: Parcel | tuple[TeacherFolder | None, int, bytes | None]
+            if models is not None:
+                source = models[teacher]
             else:
                 source = (self.folder, teacher, self._private_digests[teacher])
             return source, *rest, self._private_seeds[teacher], site
@@ -246,7 +248,7 @@ class Teachers:
             len(self),
             lost=self.voting.abstained(n_queries),
             n_jobs=1
-            if in_memory and n_queries < MIN_QUERIES_FOR_WORKERS
+            if models is not None and n_queries < MIN_QUERIES_FOR_WORKERS
             else self.n_jobs,
             label="votes of teachers",
             verbose=self.verbose,
@@ -324,10 +326,9 @@ def train_teachers(
             verbose=verbose,
         )
 
-    options = {"n_jobs": n_jobs, "verbose": verbose}
+    open_with = partial(Teachers, voting, seeds, n_jobs=n_jobs, verbose=verbose)
     if store is None:
-        models = train_all(Parcel(None))
-        return Teachers(voting, seeds, models=models, **options)
+        return open_with(models=train_all(Parcel(None)))
     with store.opened(estimator, seeds):
         digests = train_all(None)
         for teacher, digest in enumerate(digests):
@@ -335,10 +336,8 @@ def train_teachers(
                 # its worker died: it votes the default, now and after a restart
                 chunk = chunk_of(table, targets, chunks[teacher])
                 rows = _rows_digest(chunk, seeds[teacher])
-                digests[teacher] = store.write(
-                    teacher, seeds[teacher], rows, packed(None)
-                )
-    return Teachers(voting, seeds, folder=store, digests=digests, **options)
+                digests[teacher] = store.write(teacher, seeds[teacher], rows, FAILED)
+    return open_with(folder=store, digests=digests)
 
 
 def open_teachers(
@@ -389,7 +388,11 @@ class LazyTeachers:
 
 
 def _train(
-    estimator: Any, chunk: Parcel, seed: int, site: CallSite, source: Any
+    estimator: Any,
+    chunk: Parcel,
+    seed: int,
+    site: CallSite,
+    source: tuple[TeacherFolder, int] | None,
 ) -> Parcel | bytes:
     """Return a teacher, or the digest of its file where there is a folder."""
     if source is None:
@@ -400,7 +403,7 @@ def _train(
     if digest is not None:
         return digest
     model = packed(train(estimator, chunk, seed, site))
-    return store.write(teacher, seed, rows, packed(None) if model is None else model)
+    return store.write(teacher, seed, rows, FAILED if model is None else model)
 
 
 def _rows_digest(chunk: Parcel, seed: int) -> bytes:
@@ -408,7 +411,8 @@ def _rows_digest(chunk: Parcel, seed: int) -> bytes:
     digest = blake2b(digest_size=SIZE)
     rows = chunk.unpacked()
     if rows is not None:
-        for row in row_digests(*rows, seed.to_bytes(16, "big")):
+        X, y = rows
+        for row in row_digests(X, y, seed.to_bytes(16, "big")):
             digest.update(row)
     return digest.digest()
 

@@ -320,7 +320,8 @@ def _to_devnull() -> Iterator[None]:
 def _flush() -> None:
     for stream in (sys.__stdout__, sys.__stderr__):
         with suppress(Exception):
-            stream.flush()
+            if stream is not None:
+                stream.flush()
     with suppress(Exception):  # not every platform has this library
         ctypes.CDLL(None).fflush(None)
 

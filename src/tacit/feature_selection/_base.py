@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol, Self, TypeGuard
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
@@ -43,9 +47,21 @@ __all__ = [
     "two_labels",
 ]
 
+Mask = NDArray[np.bool_]
+
 # What reports say
 RANGED = "features are clipped to their ranges, set without the data"
 LABELED = "the two labels are public"
+
+
+class SelectionPlan(Protocol):
+    """Noise and steps of a selector."""
+
+    @property
+    def event(self) -> Event: ...
+
+    @property
+    def assumptions(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -69,7 +85,7 @@ class PlannedSelection:
     budget: Budget
     n_rows: int
     features: FeatureBounds | None
-    plan: Any
+    plan: SelectionPlan
     assumptions: tuple[str, ...]
 
     @property
@@ -88,17 +104,19 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
     """
 
     # where a selector has no parameter for it
-    classes = None
-    expected_rows = None
-    fallback = None
-    noise = "grid"
+    classes: Sequence[Any] | NDArray[Any] | None = None
+    expected_rows: int | None = None
+    fallback: str | Sequence[int | str] | None = None
+    noise: str = "grid"
     # whether `select` takes CSR rows, whose zeros stay zeros
     takes_sparse = False
     # whether `select` gets features and targets in their own units
     own_units = False
 
     @abstractmethod
-    def plan_selection(self, budget: Budget, n_rows: int, n_features: int) -> Any:
+    def plan_selection(
+        self, budget: Budget, n_rows: int, n_features: int
+    ) -> SelectionPlan:
         """Return noise and steps, with ``event`` and ``assumptions``; reads no row.
 
         Parameters
@@ -112,7 +130,9 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         """
 
     @abstractmethod
-    def select(self, plan: Any, X: Any, y: Any, rng: Any) -> Any:
+    def select(
+        self, plan: Any, X: Any, y: Any, rng: Generator
+    ) -> tuple[int, ...] | NoAnswer:
         """Return the places of the selected columns in order, or `NoAnswer`.
 
         Nothing is checked or charged here; `fit` does both.
@@ -129,7 +149,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
             Source of all noise.
         """
 
-    def fit(self, X, y, *, ledger: Ledger | None = None):
+    def fit(self, X: Any, y: Any, *, ledger: Ledger | None = None) -> Self:
         """Select columns, charging the ledger first.
 
         Parameters
@@ -144,7 +164,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         with all_or_nothing(self):
             return self._fit(X, y, ledger)
 
-    def _fit(self, X, y, ledger):
+    def _fit(self, X: Any, y: Any, ledger: Ledger | None) -> Self:
         X = listed(X)
         n_rows, n_features = checked_shape(
             self,
@@ -166,7 +186,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
             seeded=is_seeded(self.random_state),
         )
 
-        def run(X):
+        def run(X: Any) -> tuple[int, ...] | NoAnswer:
             X = self._prepared_features(X, planned.features)
             return self.select(planned.plan, X, y, rng)
 
@@ -179,7 +199,9 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         self._keep(selection, n_features, fallback)
         return self
 
-    def plan(self, n_rows, n_features, *, sparse=False) -> PlannedSelection:
+    def plan(
+        self, n_rows: int, n_features: int, *, sparse: bool = False
+    ) -> PlannedSelection:
         """Return what `fit` will do and spend on rows of this shape; reads no row.
 
         Parameters
@@ -195,7 +217,9 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         at_least(2 if self._counted() else 0, n_rows=n_rows)
         return self._planned(int(n_rows), int(n_features), sparse=sparse)
 
-    def _planned(self, n_rows, n_features, *, sparse):
+    def _planned(
+        self, n_rows: int, n_features: int, *, sparse: bool
+    ) -> PlannedSelection:
         check_noise(self.noise)
         at_least(1, n_features_to_select=self.n_features_to_select)
         if self.n_features_to_select > n_features:
@@ -210,11 +234,11 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         told = (*self._range_assumptions(features), *plan.assumptions)
         return PlannedSelection(budget, planned_rows, features, plan, told)
 
-    def _counted(self):
+    def _counted(self) -> bool:
         """Return whether the number of rows is public."""
         return Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE
 
-    def _features(self, n_features, sparse):
+    def _features(self, n_features: int, sparse: bool) -> FeatureBounds | None:
         """Return the public ranges of features and targets, where there are any."""
         features = FeatureBounds.of(
             self.feature_bounds,
@@ -226,7 +250,7 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
             features.require_zero()
         return features
 
-    def _public_targets(self):
+    def _public_targets(self) -> dict[str, tuple[Any, ...]]:
         """Return the labels or the range of the targets, by their name."""
         if self.classes is None:
             return {"y_range": public_range(self.y_range)}
@@ -236,8 +260,9 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
             )
         return {"classes": two_labels(self.classes)}
 
-    def _prepared_targets(self, y, features):
+    def _prepared_targets(self, y: NDArray[Any], features: FeatureBounds | None) -> Any:
         """Return targets from -1 to 1, the middle of their range at zero."""
+        assert features is not None  # selectors without ranges override this
         if features.classes is not None:
             return 2.0 * features.codes(y) - 1.0
         low, high = features.y_range
@@ -245,28 +270,35 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         moved = (np.clip(numeric(y), low, high) - middle) / (high / 2 - low / 2)
         return np.clip(moved, -1.0, 1.0)  # quotients may round up to more than one
 
-    def _prepared_features(self, X, features):
+    def _prepared_features(self, X: Any, features: FeatureBounds | None) -> Any:
         """Return features with their ranges mapped to [-1, 1]."""
+        assert features is not None
         return features.to_unit(X)
 
-    def _range_assumptions(self, features):
-        """Return what a report says of the ranges of features and targets."""
+    def _range_assumptions(self, features: FeatureBounds | None) -> tuple[str, ...]:
+        """Return assumptions on the ranges of features and targets."""
+        assert features is not None
         if features.classes is not None:
             return (RANGED, LABELED)
         low, high = features.y_range
         return (RANGED, f"targets are clipped to [{low:g}, {high:g}]")
 
-    def _keep(self, selection, n_features, fallback):
+    def _keep(
+        self,
+        selection: tuple[int, ...] | NoAnswer,
+        n_features: int,
+        fallback: Mask | None,
+    ) -> None:
         """Keep what was released."""
         self.selection_ = selection
         self.released_ = not isinstance(selection, NoAnswer)
-        self.support_ = None
-        if self.released_:
+        self.support_: Mask | None = None
+        if not isinstance(selection, NoAnswer):
             self.support_ = np.zeros(n_features, dtype=bool)
             self.support_[list(selection)] = True
         self._fallback = fallback
 
-    def _fallback_mask(self, n_features):
+    def _fallback_mask(self, n_features: int) -> Mask | None:
         """Return the columns to use without an answer; None where there are none."""
         fallback = self.fallback
         if fallback is None:
@@ -298,9 +330,9 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
                 )
         return mask
 
-    def _get_support_mask(self):
+    def _get_support_mask(self) -> Mask:
         check_is_fitted(self, "released_")
-        if self.released_ and self.support_.any():
+        if self.support_ is not None and self.support_.any():
             return self.support_
         if self._fallback is None:
             found = "selected no column" if self.released_ else "gave no answer"
@@ -310,13 +342,13 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
             )
         return self._fallback
 
-    def _transform(self, X):
+    def _transform(self, X: Any) -> Any:
         with warnings.catch_warnings():
             # a fallback without columns was asked for
             warnings.filterwarnings("ignore", message="No features were selected")
             return super()._transform(X)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         """Report to scikit-learn what rows and targets are taken."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -324,15 +356,15 @@ class PrivateSelector(SelectorMixin, ExplicitSeed, BaseEstimator):
         return tags
 
 
-def _is_dense(X):
+def _is_dense(X: Any) -> bool:
     return not hasattr(X, "tocsr")
 
 
-def _is_position(column):
+def _is_position(column: Any) -> TypeGuard[int]:
     return isinstance(column, Integral) and not isinstance(column, bool)
 
 
-def two_labels(classes):
+def two_labels(classes: Any) -> tuple[Any, ...]:
     """Return two public labels in order."""
     labels = sorted_classes(classes)
     if len(labels) != 2:

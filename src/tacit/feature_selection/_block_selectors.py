@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
@@ -152,12 +153,18 @@ class HuberLassoSupport(SelectorMixin, BaseEstimator):
 
     saved = True
 
-    def __init__(self, n_features_to_select, *, penalty=0.1, threshold=1.35):
+    def __init__(
+        self,
+        n_features_to_select: int,
+        *,
+        penalty: float = 0.1,
+        threshold: float = 1.35,
+    ) -> None:
         self.n_features_to_select = n_features_to_select
         self.penalty = penalty
         self.threshold = threshold
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Find the weights.
 
         Parameters
@@ -186,9 +193,10 @@ class HuberLassoSupport(SelectorMixin, BaseEstimator):
         self.coef_ = lasso.coef_
         return self
 
-    def _get_support_mask(self):
+    def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         largest = np.argsort(-np.abs(self.coef_), kind="stable")
-        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask: NDArray[np.bool_] = np.zeros(self.n_features_in_, dtype=bool)
         mask[largest[: self.n_features_to_select]] = True
-        return mask & (self.coef_ != 0)
+        mask &= self.coef_ != 0
+        return mask

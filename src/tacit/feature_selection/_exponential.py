@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tacit._random import RandomSource
 from tacit._validate import at_least, positive
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
@@ -205,19 +206,19 @@ class ExponentialSelector(PrivateSelector):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=0.0,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
         *,
-        n_features_to_select,
-        feature_bounds=None,
-        y_range=None,
-        coef_bound=1.0,
-        fit_intercept=True,
-        most_supports=2_000_000,
-        neighbors="replace_one",
-        noise="grid",
-        random_state=None,
-    ):
+        n_features_to_select: int,
+        feature_bounds: Any = None,
+        y_range: tuple[float, float] | None = None,
+        coef_bound: float = 1.0,
+        fit_intercept: bool = True,
+        most_supports: int = 2_000_000,
+        neighbors: str | Neighbors = "replace_one",
+        noise: str = "grid",
+        random_state: RandomSource = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.n_features_to_select = n_features_to_select

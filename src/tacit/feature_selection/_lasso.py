@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log, sqrt
+from typing import Any
 
+from numpy.random import Generator
+
+from tacit._random import RandomSource
 from tacit._validate import one_of, positive
 from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
@@ -15,9 +20,9 @@ from tacit.feature_selection._lasso_distance import (
     lasso_distance,
 )
 from tacit.feature_selection._sums import check_row_count
-from tacit.mechanisms import StableRelease
+from tacit.mechanisms import NoAnswer, StableRelease
 from tacit.mechanisms.integer_noise import ROW_LIMIT_ASSUMPTION
-from tacit.privacy import Event
+from tacit.privacy import Budget, Event, Neighbors
 from tacit.solvers._base import require_delta
 
 __all__ = ["LassoStabilityPlan", "LassoStabilitySelector"]
@@ -164,24 +169,24 @@ class LassoStabilitySelector(PrivateSelector):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        n_features_to_select,
-        feature_bounds=None,
-        y_range=None,
-        penalty=None,
-        noise_level=0.25,
-        coef_bound=1.5,
-        incoherence=1.5,
-        curvature=0.05,
-        accounting="tight",
-        fit_intercept=True,
-        neighbors="replace_one",
-        expected_rows=None,
-        fallback=None,
-        random_state=None,
-    ):
+        n_features_to_select: int,
+        feature_bounds: Any = None,
+        y_range: tuple[float, float] | None = None,
+        penalty: float | None = None,
+        noise_level: float = 0.25,
+        coef_bound: float = 1.5,
+        incoherence: float = 1.5,
+        curvature: float = 0.05,
+        accounting: str = "tight",
+        fit_intercept: bool = True,
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        fallback: str | Sequence[int | str] | None = None,
+        random_state: RandomSource = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.n_features_to_select = n_features_to_select
@@ -199,7 +204,9 @@ class LassoStabilitySelector(PrivateSelector):
         self.fallback = fallback
         self.random_state = random_state
 
-    def plan_selection(self, budget, n_rows, n_features):
+    def plan_selection(
+        self, budget: Budget, n_rows: int, n_features: int
+    ) -> LassoStabilityPlan:
         self._check()
         instead = "ExponentialSelector or PeelingSelector"
         require_delta(budget, "LassoStabilitySelector", instead)
@@ -225,7 +232,7 @@ class LassoStabilitySelector(PrivateSelector):
             )
         return LassoStabilityPlan(facts, release, n_rows)
 
-    def _check(self):
+    def _check(self) -> None:
         one_of(ACCOUNTINGS, accounting=self.accounting)
         positive(
             noise_level=self.noise_level,
@@ -242,7 +249,7 @@ class LassoStabilitySelector(PrivateSelector):
                 f"fit_intercept must be True or False, got {self.fit_intercept!r}."
             )
 
-    def _facts(self, rows_changed):
+    def _facts(self, rows_changed: int) -> PaperFacts | SquaredFacts:
         """Return the facts but for the penalty, which is set to one."""
         ends = (rows_changed, self.fit_intercept)
         n_select = self.n_features_to_select
@@ -250,7 +257,13 @@ class LassoStabilitySelector(PrivateSelector):
             return PaperFacts(n_select, 1.0, self.curvature, *ends)
         return SquaredFacts(n_select, 1.0, self.coef_bound, self.incoherence, *ends)
 
-    def _penalty(self, facts, n_rows, n_features, needed):
+    def _penalty(
+        self,
+        facts: PaperFacts | SquaredFacts,
+        n_rows: int,
+        n_features: int,
+        needed: float,
+    ) -> float:
         """Return the least penalty at which there can be an answer."""
         chance = self.noise_level * sqrt(2 * n_rows * log(2 * n_features))
         if isinstance(facts, PaperFacts):
@@ -260,6 +273,8 @@ class LassoStabilitySelector(PrivateSelector):
             return 2 * (chance + changes * facts.slack) / (1 - 2 * LIKENESS)
         return (chance + (needed + 2) * facts.slack) / (1 - LIKENESS)
 
-    def select(self, plan, X, y, rng):
+    def select(
+        self, plan: LassoStabilityPlan, X: Any, y: Any, rng: Generator
+    ) -> tuple[int, ...] | NoAnswer:
         support, distance = lasso_distance(X, y, plan.facts)
         return plan.release(support, distance, rng)

@@ -59,7 +59,8 @@ class BudgetFractions:
 
     def choices(self, *names: str) -> float:
         """Return what is left for the choices after the parts named."""
-        return 1.0 - sum(getattr(self, name) for name in names)
+        used: list[float] = [getattr(self, name) for name in names]
+        return 1.0 - sum(used)
 
 
 FRACTIONS = BudgetFractions()
@@ -398,7 +399,7 @@ class _Residuals:
         for weight, values in zip(weights, self._private_chosen, strict=True):
             left = left - weight * (values / SCALE)
         fit = weights @ self._gram @ weights - 2 * weights @ self._products
-        square = max((self._targets.squares + fit) / self._targets.n_rows, 0.0)
+        square = max(float(self._targets.squares + fit) / self._targets.n_rows, 0.0)
         width = min(1.0, max(LEAST_RESIDUAL, RESIDUAL_WIDTH * sqrt(square)))
         self.residual = np.rint(np.clip(left / width, -1.0, 1.0) * SCALE)
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tacit._random import RandomSource
 from tacit._validate import one_of
 from tacit.feature_selection._base import PrivateSelector
-from tacit.feature_selection._peel import Peel
+from tacit.feature_selection._peel import Peel, PeelPlan
 from tacit.feature_selection._sums import check_row_count
+from tacit.privacy import Budget, Neighbors
 
 __all__ = ["PeelingSelector"]
 
@@ -106,19 +114,19 @@ class PeelingSelector(PrivateSelector):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        n_features_to_select,
-        feature_bounds=None,
-        y_range=None,
-        classes=None,
-        method="pursuit",
-        neighbors="replace_one",
-        expected_rows=None,
-        noise="grid",
-        random_state=None,
-    ):
+        n_features_to_select: int,
+        feature_bounds: Any = None,
+        y_range: tuple[float, float] | None = None,
+        classes: Sequence[Any] | NDArray[Any] | None = None,
+        method: str = "pursuit",
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.n_features_to_select = n_features_to_select
@@ -131,7 +139,7 @@ class PeelingSelector(PrivateSelector):
         self.noise = noise
         self.random_state = random_state
 
-    def _peel(self):
+    def _peel(self) -> Peel:
         one_of(METHODS, method=self.method)
         return Peel(
             int(self.n_features_to_select),
@@ -140,9 +148,9 @@ class PeelingSelector(PrivateSelector):
             noise=self.noise,
         )
 
-    def plan_selection(self, budget, n_rows, n_features):
+    def plan_selection(self, budget: Budget, n_rows: int, n_features: int) -> PeelPlan:
         check_row_count("PeelingSelector", n_rows, budget.neighbors)
         return self._peel().plan(budget, n_rows, n_features)
 
-    def select(self, plan, X, y, rng):
+    def select(self, plan: PeelPlan, X: Any, y: Any, rng: Generator) -> tuple[int, ...]:
         return self._peel().run(plan, X, y, rng)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 
 from tacit._estimators import columns_with_bounds, numeric, public_range
+from tacit._random import RandomSource
 from tacit._validate import at_least, one_of
 from tacit.data import FeatureBounds, RowBounds
-from tacit.feature_selection._base import LABELED, RANGED, PrivateSelector, two_labels
+from tacit.feature_selection._base import (
+    LABELED,
+    RANGED,
+    PrivateSelector,
+    SelectionPlan,
+    two_labels,
+)
 from tacit.feature_selection._block_selectors import BlockSelection
-from tacit.mechanisms import NO_ANSWER
+from tacit.mechanisms import NO_ANSWER, NoAnswer
+from tacit.privacy import Budget, Neighbors
 from tacit.stability import BlockVote, SubsampleVote
 from tacit.stability._base import check_function
 from tacit.stability._rows import ListedRows
@@ -114,22 +127,22 @@ class BlockVoteSelector(PrivateSelector):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        n_features_to_select,
-        selector=None,
-        method="blocks",
-        n_blocks=None,
-        feature_bounds=None,
-        y_range=None,
-        classes=None,
-        neighbors="replace_one",
-        expected_rows=None,
-        fallback=None,
-        noise="grid",
-        random_state=None,
-    ):
+        n_features_to_select: int,
+        selector: Any = None,
+        method: str = "blocks",
+        n_blocks: int | None = None,
+        feature_bounds: Any = None,
+        y_range: tuple[float, float] | None = None,
+        classes: Sequence[Any] | NDArray[Any] | None = None,
+        neighbors: str | Neighbors = "replace_one",
+        expected_rows: int | None = None,
+        fallback: str | Sequence[int | str] | None = None,
+        noise: str = "grid",
+        random_state: RandomSource = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.n_features_to_select = n_features_to_select
@@ -145,18 +158,22 @@ class BlockVoteSelector(PrivateSelector):
         self.noise = noise
         self.random_state = random_state
 
-    def plan_selection(self, budget, n_rows, n_features):
+    def plan_selection(
+        self, budget: Budget, n_rows: int, n_features: int
+    ) -> SelectionPlan:
         procedure = self._procedure()
-        if self.method == "features":
+        if isinstance(procedure, FeatureVote):
             return procedure.plan(budget, n_rows, n_features)
         return procedure.plan(budget, max(1, n_rows))
 
-    def select(self, plan, X, y, rng):
+    def select(
+        self, plan: Any, X: Any, y: Any, rng: Generator
+    ) -> tuple[int, ...] | NoAnswer:
         found = self._procedure().run(plan, X, y, rng)
         # where most blocks failed, they agree on nothing
         return NO_ANSWER if found is None else found
 
-    def _procedure(self):
+    def _procedure(self) -> BlockVote | FeatureVote | SubsampleVote:
         one_of(METHODS, method=self.method)
         if self.n_blocks is not None:
             at_least(1, n_blocks=self.n_blocks)
@@ -174,7 +191,7 @@ class BlockVoteSelector(PrivateSelector):
             )
         return SubsampleVote(selection)
 
-    def _checked_selector(self):
+    def _checked_selector(self) -> Any:
         selector = self.selector
         wanted = ("fit", "get_support", "get_params")
         fits = all(hasattr(selector, name) for name in wanted)
@@ -188,7 +205,7 @@ class BlockVoteSelector(PrivateSelector):
             check_function("selector", selector)
         return selector
 
-    def _features(self, n_features, sparse):
+    def _features(self, n_features: int, sparse: bool) -> FeatureBounds | None:
         """Return the ranges that entries are clipped to, where they are given."""
         if self.classes is not None or self.y_range is not None:
             self._public_targets()  # refuses what is neither
@@ -201,7 +218,7 @@ class BlockVoteSelector(PrivateSelector):
             features.require_zero()
         return features
 
-    def _prepared_targets(self, y, features):
+    def _prepared_targets(self, y: NDArray[Any], features: FeatureBounds | None) -> Any:
         """Return targets as they are, cut to their range, or labels -1 and 1."""
         if self.classes is not None:
             bounds = RowBounds(classes=two_labels(self.classes))
@@ -212,11 +229,11 @@ class BlockVoteSelector(PrivateSelector):
             return ListedRows(y.tolist())
         return y if self.y_range is None else np.clip(y, *public_range(self.y_range))
 
-    def _prepared_features(self, X, features):
+    def _prepared_features(self, X: Any, features: FeatureBounds | None) -> Any:
         """Return entries cut to their ranges, in their own units."""
         return X if features is None else features.clip(X)
 
-    def _range_assumptions(self, features):
+    def _range_assumptions(self, features: FeatureBounds | None) -> tuple[str, ...]:
         """Return what a report says of what is cut."""
         cut = () if features is None else (RANGED,)
         if self.classes is not None:
