@@ -30,7 +30,15 @@ from tacit.linear_model import (
 )
 from tacit.model_selection import PrivateSearchCV
 from tacit.preprocessing import PrivateQuantileBounds, PrivateStandardScaler
-from tacit.privacy import Budget, Ledger, Neighbors, PrivacyCurve, TradeOff, events
+from tacit.privacy import (
+    Budget,
+    Ledger,
+    Neighbors,
+    PrivacyCurve,
+    TradeOff,
+    event_data,
+    events,
+)
 from tacit.privacy import GaussianNoise as Gaussian
 from tacit.privacy.curve import ORDERS
 from tacit.solvers import ObjectivePerturbation, Problem

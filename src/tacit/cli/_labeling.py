@@ -253,8 +253,8 @@ def check_outputs(pool: Pool, positions: Positions) -> None:
         fill_table(pa.BufferOutputStream(), [none], positions.labels.suffix)
     except pa.ArrowException as error:
         raise Rejected(
-            f"--labels cannot be a file {positions.labels.suffix} with all columns of the "
-            f"rows to label: {str(error).splitlines()[0]}; give the other kind of "
+            f"--labels cannot be a file {positions.labels.suffix} with all columns of "
+            f"the rows to label: {str(error).splitlines()[0]}; give the other kind of "
             "file, or leave such columns out."
         ) from None
 

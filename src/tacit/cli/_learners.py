@@ -132,7 +132,7 @@ def _sized(estimator: Any, settings: dict[str, Any], n_rows: int) -> Any:
 
 
 def _easy_rows(schema: Schema, n_rows: int) -> tuple[Any, Any]:
-    """Return synthetic rows that all columns together put in order, and their targets."""
+    """Return synthetic rows whose columns and targets rise together."""
     target = schema.target
     assert target is not None
     if target.labels is not None and n_rows >= 2 * len(target.labels):
