@@ -24,8 +24,7 @@ from tacit.mechanisms.continual import (
     prefix_sums,
 )
 from tacit.mechanisms.continual._base import as_cells, side_by_side
-from tacit.mechanisms.grid import to_cells
-from tacit.mechanisms.noise import GRID
+from tacit.mechanisms.noise import GRID, to_cells
 from tacit.privacy import GaussianNoise, Neighbors
 
 KINDS = {

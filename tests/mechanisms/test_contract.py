@@ -17,8 +17,7 @@ from tacit._random import as_generator
 from tacit.audit import precision_attack, replay
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace, SymmetricGaussian
-from tacit.mechanisms.grid import ROUNDING, enlarged, on_grid, to_cells
-from tacit.mechanisms.noise import GRID
+from tacit.mechanisms.noise import GRID, ROUNDING, enlarged, on_grid, to_cells
 from tacit.privacy import Neighbors
 
 MULTIPLIER, SENSITIVITY = 2.0, 3.0

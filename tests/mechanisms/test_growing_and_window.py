@@ -11,10 +11,9 @@ from tacit.mechanisms.continual import (
     SquareRootSum,
     TreeSum,
     WindowSum,
-    _growing,
     prefix_sums,
 )
-from tacit.mechanisms.continual._growing import _added, _joined, check_sums
+from tacit.mechanisms.continual._growing import SUMS, _added, _joined, check_sums
 from tacit.mechanisms.noise import GRID
 
 
@@ -35,8 +34,7 @@ def test_the_parts_of_an_epoch_add_up_to_the_event():
 
 
 def test_a_kind_that_declares_no_fraction_has_the_usual_one(monkeypatch):
-    found = {**_growing.sums_by_name(), "mine": SquareRootSum}
-    monkeypatch.setattr(_growing, "sums_by_name", lambda: found)
+    monkeypatch.setitem(SUMS, "mine", SquareRootSum)
     check_sums("mine")
     mechanism = prefix_sums("mine", None, 1.0, 1.0)
     assert isinstance(mechanism.inner(0), SquareRootSum)

@@ -12,8 +12,7 @@ from tacit._release_log import recording
 from tacit.audit import replay
 from tacit.mechanisms import TreeSum
 from tacit.mechanisms import noise as draws
-from tacit.mechanisms.grid import ROUNDING
-from tacit.mechanisms.noise import GRID
+from tacit.mechanisms.noise import GRID, ROUNDING
 from tacit.privacy import GaussianNoise
 
 HORIZONS = [1, 2, 3, 7, 8, 13, 16]

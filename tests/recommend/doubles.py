@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from tacit._random import as_generator
-from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.noise import noise_assumptions
 from tacit.privacy import GaussianNoise, calibrate
 from tacit.recommend import ItemSide
 from tacit.recommend.items.side import centered

@@ -36,7 +36,7 @@ from tacit._validate import at_least
 from tacit.data import FeatureBounds
 from tacit.data.bounds import canonical, sorted_classes
 from tacit.mechanisms import NoAnswer
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, Ledger, Neighbors
 
 __all__ = [

@@ -16,8 +16,8 @@ from tacit.exceptions import PlanError
 from tacit.feature_selection._base import PrivateSelector
 from tacit.feature_selection._sums import ExactSums, check_row_count
 from tacit.mechanisms import Exponential
-from tacit.mechanisms.grid import noise_assumptions
 from tacit.mechanisms.integer_noise import ROW_LIMIT_ASSUMPTION
+from tacit.mechanisms.noise import noise_assumptions
 from tacit.privacy import BoundedRange, Budget, Event, Neighbors, calibrate
 
 __all__ = ["ExponentialPlan", "ExponentialSelector", "subset_at"]

@@ -14,8 +14,8 @@ from scipy import sparse
 
 from tacit.feature_selection._sums import SCALE, UNIT
 from tacit.mechanisms import Exponential, Gaussian, Laplace
-from tacit.mechanisms.grid import noise_assumptions
 from tacit.mechanisms.integer_noise import ROW_LIMIT_ASSUMPTION
+from tacit.mechanisms.noise import noise_assumptions
 from tacit.mechanisms.selection import (
     PARTS,
     check_choice_size,

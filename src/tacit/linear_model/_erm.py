@@ -34,8 +34,8 @@ from tacit.data import FeatureBounds, RowBounds, bounded_rows
 from tacit.data.bounds import canonical
 from tacit.data.rows import is_on_disk, require_in_memory
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.integer_noise import MAX_INTEGER_ROWS
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 from tacit.solvers import Problem
 from tacit.solvers._auto import named_solver, solver_names

@@ -24,7 +24,7 @@ from tacit.linear_model._lasso import SparseRegressorMixin
 from tacit.linear_model._sparse import SparseLinearModel
 from tacit.linear_model._two_stage import TwoStage, Units, second_stage_names
 from tacit.mechanisms import NoAnswer
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Composed
 
 __all__ = ["SparseLinearRegression"]

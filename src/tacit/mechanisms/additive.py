@@ -13,7 +13,7 @@ from tacit._release_log import release
 from tacit._validate import at_least, plain, positive
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
-from tacit.mechanisms.grid import check_noise, enlarged, on_grid
+from tacit.mechanisms.noise import check_noise, enlarged, on_grid
 from tacit.privacy import (
     Event,
     GaussianNoise,

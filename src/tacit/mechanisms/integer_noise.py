@@ -23,8 +23,7 @@ from tacit._validate import at_least, plain, positive
 from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
-from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.noise import GRID
+from tacit.mechanisms.noise import GRID, check_noise
 from tacit.privacy import Event, GaussianNoise, LaplaceNoise
 
 __all__ = [

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from tacit._release_log import release
 from tacit._validate import at_least, plain, positive
 from tacit.mechanisms._base import Drawable
-from tacit.mechanisms.grid import check_noise, finite_scores
-from tacit.mechanisms.noise import GRID, GRID_BITS
+from tacit.mechanisms.noise import GRID, GRID_BITS, check_noise, finite_scores
 from tacit.privacy import BoundedRange, Event, PureDP, Repeated
 
 __all__ = ["SampleIndices"]

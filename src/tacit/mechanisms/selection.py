@@ -14,8 +14,7 @@ from tacit._validate import plain, positive
 from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
-from tacit.mechanisms.grid import ROUNDING, check_noise, finite_scores
-from tacit.mechanisms.noise import GRID
+from tacit.mechanisms.noise import GRID, ROUNDING, check_noise, finite_scores
 from tacit.privacy import BoundedRange, Budget, Event, Neighbors, PureDP
 
 __all__ = [

@@ -15,14 +15,14 @@ from tacit._release_log import release
 from tacit._validate import at_least, fraction, one_of, plain, positive, shown
 from tacit.mechanisms import noise as draws
 from tacit.mechanisms._base import Drawable
-from tacit.mechanisms.grid import (
+from tacit.mechanisms.noise import (
+    GRID,
     MOST_SCORE,
     check_noise,
     enlarged,
     finite_scores,
     to_cells,
 )
-from tacit.mechanisms.noise import GRID
 from tacit.privacy import ApproxDP, Event, PureDP, Repeated
 
 __all__ = [

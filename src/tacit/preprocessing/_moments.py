@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit.mechanisms import Gaussian, Laplace
-from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.noise import noise_assumptions
 from tacit.preprocessing._columns import Ranges
 from tacit.privacy import (
     Budget,

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit.mechanisms import Exponential
-from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.noise import noise_assumptions
 from tacit.mechanisms.selection import (
     PARTS,
     check_choice_size,

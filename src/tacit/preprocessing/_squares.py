@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import noise_assumptions
 from tacit.mechanisms.integer_noise import (
     MAX_INTEGER_ROWS,
     DiscreteGaussian,
     DiscreteLaplace,
 )
+from tacit.mechanisms.noise import noise_assumptions
 from tacit.preprocessing._columns import Ranges
 from tacit.privacy import (
     Budget,

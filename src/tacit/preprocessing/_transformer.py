@@ -21,7 +21,7 @@ from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.preprocessing._columns import (
     columns_of,
     public_ranges,

@@ -10,7 +10,7 @@ from tacit._discovery import classes_by
 from tacit._estimators import guaranteed_budget, planning_rows
 from tacit._validate import at_least, shown
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.privacy.report import in_words
 from tacit.recommend.ratings.facts import Catalogue, RatingFacts, checked_range

@@ -16,7 +16,7 @@ from tacit.convex.objective import MOST_ADDITIONS
 from tacit.convex.roundoff import moment_roundoff
 from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.noise import noise_assumptions
 from tacit.privacy import Budget, Event, Neighbors
 
 __all__ = [

@@ -13,7 +13,7 @@ from tacit._validate import one_of, plain
 from tacit.convex import Squared
 from tacit.data import Rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._adaptive_plan import (
     CONSTANT,

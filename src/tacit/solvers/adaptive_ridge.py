@@ -16,7 +16,7 @@ from tacit.convex import L2Ball
 from tacit.convex.roundoff import UNIT
 from tacit.data import Rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.solvers._base import (
     Problem,

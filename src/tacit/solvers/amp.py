@@ -16,8 +16,7 @@ from tacit.convex.regularizers import makes_zeros
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, L2Laplace, Laplace
-from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.noise import GRID
+from tacit.mechanisms.noise import GRID, check_noise
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers._base import (
     Problem,

@@ -19,8 +19,8 @@ from tacit.convex.regularizers import coordinate_parts
 from tacit.data import Rows
 from tacit.data.rows import arrays_of
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.integer_noise import DiscreteGaussian
+from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import permutation, random_blocks
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
 from tacit.solvers._base import (

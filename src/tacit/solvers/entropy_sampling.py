@@ -13,7 +13,7 @@ from tacit.convex.objective import MOST_ADDITIONS
 from tacit.convex.roundoff import DERIVATIVE_UNITS, UNIT
 from tacit.data import Rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.mechanisms.samples import SampleIndices
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.solvers._base import (

@@ -21,7 +21,7 @@ from tacit.data import Rows
 from tacit.data.rows import InMemoryRows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Exponential, NoisyMax
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.weighted import WeightedSampler
 from tacit.privacy import (
     BoundedRange,

@@ -22,7 +22,7 @@ from tacit._validate import (
 from tacit.data import Rows
 from tacit.data.rows import arrays_of
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import (
     Problem,

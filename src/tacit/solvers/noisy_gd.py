@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit._validate import PlainNumbers, at_least, fraction, plain, positive
 from tacit.data import Rows
 from tacit.mechanisms import Gaussian
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, Repeated, calibrate
 from tacit.solvers._base import (
     Problem,

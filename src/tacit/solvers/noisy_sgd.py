@@ -18,7 +18,7 @@ from tacit._validate import PlainNumbers, at_least, fraction, plain, positive
 from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, spawn
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import RATE_CELLS as CELLS
 from tacit.mechanisms.subsets import fixed_subset, poisson_subset
 from tacit.privacy import (

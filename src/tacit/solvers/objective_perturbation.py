@@ -16,7 +16,7 @@ from tacit.convex import Free, L2Ball, Objective
 from tacit.convex.proximal import CERTIFIED
 from tacit.data import Rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers._base import (
     Problem,

@@ -17,7 +17,7 @@ from tacit.convex._protocols import is_set
 from tacit.convex.roundoff import UNIT
 from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import permutation, random_blocks
 from tacit.privacy import Budget, Neighbors, calibrate
 from tacit.solvers._base import (

@@ -12,7 +12,7 @@ from tacit._validate import plain
 from tacit.convex import L2Ball, Objective
 from tacit.convex._protocols import is_set
 from tacit.data import Rows
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import (
     Problem,

@@ -27,7 +27,7 @@ from tacit.convex import (
 from tacit.convex.roundoff import UNIT, gradient_roundoff
 from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import permutation
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import (

@@ -17,7 +17,7 @@ from tacit.convex.objective import chunks, second_moments
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Repeated, calibrate
 from tacit.solvers._base import (
     Problem,

@@ -15,7 +15,7 @@ from tacit._validate import plain
 from tacit.convex import Box, Free, L2Ball
 from tacit.data import Rows
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import (
     Problem,

@@ -20,7 +20,7 @@ from tacit.convex.roundoff import UNIT
 from tacit.data import Rows
 from tacit.data.rows import ArrayRows, arrays_of
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import random_blocks
 from tacit.privacy import Budget, calibrate
 from tacit.solvers._base import (

@@ -20,8 +20,8 @@ from tacit.data import Rows
 from tacit.data.rows import arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NoAnswer, StableRelease
-from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.nested import NestedExponential
+from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.subsets import block_members
 from tacit.privacy import ApproxDP, Budget, Composed, Event, Neighbors
 from tacit.solvers._base import (

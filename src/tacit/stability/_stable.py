@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit._validate import PlainNumbers, at_least, fraction, one_of, plain, positive
 from tacit.exceptions import PlanError
 from tacit.mechanisms import NO_ANSWER, NoAnswer, StableRelease
-from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.mechanisms.threshold import RULES
 from tacit.privacy import Budget, Composed, Event, calibrate
 from tacit.solvers._noise_distributions import NoiseDistribution

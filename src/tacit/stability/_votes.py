@@ -14,7 +14,7 @@ from numpy.random import Generator
 from tacit._validate import PlainNumbers, at_least, one_of, plain
 from tacit.mechanisms import Exponential, NoAnswer, StableRelease
 from tacit.mechanisms._votes._base import distance_of_lead
-from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.noise import noise_assumptions
 from tacit.mechanisms.selection import check_choice_size
 from tacit.mechanisms.subsets import block_members
 from tacit.mechanisms.threshold import RULES

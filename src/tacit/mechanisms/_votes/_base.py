@@ -17,7 +17,7 @@ from tacit.mechanisms._votes._probabilities import (
     Outcome,
     VoteDistribution,
 )
-from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.noise import noise_assumptions
 from tacit.mechanisms.threshold import NoAnswer
 from tacit.privacy import Event
 

@@ -24,9 +24,8 @@ from tacit.mechanisms._votes._base import (
     counts_of,
 )
 from tacit.mechanisms._votes._probabilities import Distributions, VoteDistribution
-from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.integer_noise import DiscreteGaussian
-from tacit.mechanisms.noise import GRID
+from tacit.mechanisms.noise import GRID, check_noise
 from tacit.mechanisms.threshold import NO_ANSWER
 from tacit.privacy import Event, GaussianNoise
 

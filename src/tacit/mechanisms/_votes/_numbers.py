@@ -21,9 +21,8 @@ from tacit.mechanisms._votes._base import (
     VoteMechanism,
     one_vote_each,
 )
-from tacit.mechanisms.grid import check_noise
 from tacit.mechanisms.integer_noise import DiscreteGaussian
-from tacit.mechanisms.noise import GRID
+from tacit.mechanisms.noise import GRID, check_noise
 from tacit.mechanisms.selection import PARTS, Exponential, rank_scores, rank_sensitivity
 from tacit.privacy import BoundedRange, Event, GaussianNoise, Neighbors, Repeated
 

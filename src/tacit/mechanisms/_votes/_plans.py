@@ -24,7 +24,7 @@ from tacit.mechanisms._votes._numbers import VoteMean, VoteMedian, ordered_range
 from tacit.mechanisms._votes._probabilities import tail_points
 from tacit.mechanisms._votes._published import PublishedVotes
 from tacit.mechanisms._votes._stable import StableVotes
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.selection import check_choice_size
 from tacit.privacy import (
     ApproxDP,

@@ -10,7 +10,7 @@ from tacit._validate import at_least, fraction, plain, positive
 from tacit.mechanisms._votes._base import Remaining, published_distance
 from tacit.mechanisms._votes._probabilities import MARGIN, difference_tail
 from tacit.mechanisms._votes._stable import SparseVotes, StableState
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import ApproxDP, Event, Repeated
 
 __all__ = ["PublishedVotes"]

@@ -36,8 +36,7 @@ from tacit.mechanisms._votes._probabilities import (
     laplace_tail,
     tail_point,
 )
-from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.noise import GRID, MAX_SCALE
+from tacit.mechanisms.noise import GRID, MAX_SCALE, check_noise
 from tacit.mechanisms.threshold import NO_ANSWER
 from tacit.privacy import ApproxDP, Event, Repeated
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from tacit._state import kept
 from tacit._validate import at_least
 from tacit.exceptions import PlanError
-from tacit.mechanisms.continual._base import Array
-from tacit.mechanisms.continual._correlated import FAR, UNIT, CorrelatedSums
+from tacit.mechanisms.continual._base import FAR, UNIT, Array, CorrelatedSums
 from tacit.mechanisms.continual._designs import DESIGNS
 from tacit.mechanisms.noise import GRID
 

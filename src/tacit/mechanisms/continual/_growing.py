@@ -25,15 +25,16 @@ from tacit.mechanisms.continual._base import (
     check_block,
 )
 from tacit.mechanisms.continual._blt import LONGEST
-from tacit.mechanisms.grid import check_noise
-from tacit.mechanisms.noise import GRID, GRID_BITS
+from tacit.mechanisms.noise import GRID, GRID_BITS, check_noise
 from tacit.privacy import Event, GaussianNoise
 
-__all__ = ["GrowingState", "GrowingSum", "check_sums", "prefix_sums", "sums_by_name"]
+__all__ = ["SUMS", "GrowingState", "GrowingSum", "check_sums", "prefix_sums"]
 
 # Fraction for the totals that minimizes the worst ratio to a known horizon; a class
 # with larger errors, for which totals matter less, declares its own
 DEFAULT_FRACTION = 0.25
+# Kinds of prefix sums by what ``sums=`` calls them
+SUMS: dict[str, type[PrefixSums]] = classes_by("name", "tacit.mechanisms.continual")
 
 
 @kept
@@ -110,7 +111,7 @@ class GrowingSum(Drawable):
         if self.total_fraction is not None:
             fraction(closed=False, total_fraction=self.total_fraction)
         check_noise(self.noise)
-        one_of(tuple(sums_by_name()), kind=self.kind)
+        one_of(tuple(SUMS), kind=self.kind)
         at_least(1, first=self.first, growth=self.growth)
 
     @property
@@ -126,14 +127,14 @@ class GrowingSum(Drawable):
     def _total_fraction(self) -> float:
         if self.total_fraction is not None:
             return self.total_fraction
-        kind = sums_by_name()[self.kind]
+        kind = SUMS[self.kind]
         return float(getattr(kind, "total_fraction", DEFAULT_FRACTION))
 
     def inner(self, epoch: int) -> PrefixSums:
         """Return the prefix sums of an epoch."""
         # [continual:split] a little more, as the square roots are rounded
         multiplier = self.multiplier / sqrt(1 - self._total_fraction()) * (1 + 1e-12)
-        return sums_by_name()[self.kind](
+        return SUMS[self.kind](
             self.length(epoch), multiplier, self.sensitivity, self.noise, self.largest
         )
 
@@ -246,14 +247,9 @@ def _joined(total: Any) -> Array:
     return np.asarray(total[0] * float(GRID) + total[1])
 
 
-def sums_by_name() -> dict[str, type[PrefixSums]]:
-    """Return the kinds of prefix sums by what ``sums=`` calls them."""
-    return classes_by("name", "tacit.mechanisms.continual")
-
-
 def check_sums(sums: str) -> None:
     """Check that ``sums`` is the name of prefix sums."""
-    one_of(tuple(sums_by_name()), sums=sums)
+    one_of(tuple(SUMS), sums=sums)
 
 
 def prefix_sums(
@@ -293,7 +289,7 @@ def prefix_sums(
     square_root 4.6
     blt 4.62
     """
-    one_of(tuple(sums_by_name()), name=name)
+    one_of(tuple(SUMS), name=name)
     if horizon is None:
         return GrowingSum(multiplier, sensitivity, noise, largest, kind=name)
-    return sums_by_name()[name](horizon, multiplier, sensitivity, noise, largest)
+    return SUMS[name](horizon, multiplier, sensitivity, noise, largest)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from tacit._state import kept
-from tacit.mechanisms.continual._base import Array
-from tacit.mechanisms.continual._correlated import FAR, UNIT, CorrelatedSums
+from tacit.mechanisms.continual._base import FAR, UNIT, Array, CorrelatedSums
 from tacit.mechanisms.noise import GRID
 
 __all__ = ["SquareRootState", "SquareRootSum"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit._release_log import release
 from tacit._state import kept
 from tacit.mechanisms.continual._base import Array, PrefixSums
-from tacit.mechanisms.grid import enlarged
+from tacit.mechanisms.noise import enlarged
 
 __all__ = [
     "HonakerState",

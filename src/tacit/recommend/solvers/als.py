@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import at_least, one_of, plain
-from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Neighbors, calibrate
 from tacit.recommend.items.linear import LinearItems
 from tacit.recommend.items.side import Block, check_size, plain_arrays

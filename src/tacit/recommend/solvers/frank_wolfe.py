@@ -15,7 +15,7 @@ from scipy.linalg import eigvalsh
 
 from tacit._progress import steps
 from tacit._validate import at_least, moderate, one_of, plain
-from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.recommend.items.side import Block, check_size, usual_row_norm
 from tacit.recommend.items.steps import WalkItems

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit._validate import at_least, at_most, moderate, plain
-from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, Repeated, calibrate
 from tacit.recommend.items.side import MOST_NUMBERS, check_size, usual_row_norm
 from tacit.recommend.items.steps import MOST_STEPS, ReplayedItems

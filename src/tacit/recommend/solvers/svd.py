@@ -21,7 +21,7 @@ from tacit._validate import (
     plain,
 )
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.recommend.items.linear import LOCAL_STEPS, LinearItems, NeighborItems
 from tacit.recommend.items.side import (

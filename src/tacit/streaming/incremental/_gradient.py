@@ -17,7 +17,7 @@ from tacit.convex._protocols import is_set
 from tacit.exceptions import PlanError
 from tacit.mechanisms.continual import prefix_sums
 from tacit.mechanisms.continual._base import packed_size, to_matrix, to_vector
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
 from tacit.streaming._terms import StreamTerms

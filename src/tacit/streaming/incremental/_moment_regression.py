@@ -16,7 +16,7 @@ from tacit.convex import ConvexSet, Free, L2Ball, Regularizer
 from tacit.convex._protocols import is_set
 from tacit.exceptions import PlanError
 from tacit.mechanisms.continual._growing import check_sums
-from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
 from tacit.streaming._terms import StreamTerms

@@ -18,7 +18,7 @@ from tacit.convex.objective import DENSE_ROWS
 from tacit.exceptions import PlanError
 from tacit.mechanisms.continual import prefix_sums
 from tacit.mechanisms.continual._growing import check_sums
-from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, require_delta

@@ -7,7 +7,7 @@ from math import ceil, inf, log, nextafter, sqrt
 
 from tacit._validate import at_least, one_of, plain, positive
 from tacit.exceptions import PlanError
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.mechanisms.selection import check_choice_size
 from tacit.privacy import BoundedRange, Budget, GaussianNoise, Repeated, calibrate
 from tacit.streaming._terms import StreamTerms

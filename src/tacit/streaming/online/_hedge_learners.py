@@ -15,7 +15,7 @@ from tacit._state import kept
 from tacit._validate import at_least, plain
 from tacit.mechanisms import Exponential
 from tacit.mechanisms.continual import prefix_sums
-from tacit.mechanisms.grid import noise_assumptions
+from tacit.mechanisms.noise import noise_assumptions
 from tacit.privacy import Event, GaussianNoise, Repeated
 
 __all__ = ["UNITS", "Experts", "SampledHedge", "WeightedHedge"]

@@ -16,7 +16,7 @@ from tacit._validate import one_of, plain
 from tacit.convex import Free, L2Ball
 from tacit.convex.losses import has_residuals
 from tacit.mechanisms import Gaussian
-from tacit.mechanisms.grid import check_noise, noise_assumptions
+from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, require_delta

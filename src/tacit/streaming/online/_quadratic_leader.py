@@ -20,7 +20,7 @@ from tacit.convex.roundoff import DERIVATIVE_UNITS, UNIT
 from tacit.mechanisms.continual import prefix_sums
 from tacit.mechanisms.continual._base import packed_size, to_matrix, to_vector
 from tacit.mechanisms.continual._growing import check_sums
-from tacit.mechanisms.grid import check_noise
+from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, GaussianNoise, calibrate
 from tacit.solvers import Problem
 from tacit.solvers._base import MOST_ROWS, require_delta
