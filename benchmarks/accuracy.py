@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler, normalize
 
 from tacit import Seed
 from tacit._random import as_generator
-from tacit.datasets import load_a9a, load_adult, load_mnist
+from tacit.datasets import load
 from tacit.linear_model import LogisticRegression
 
 
@@ -44,12 +44,12 @@ def synthetic():
     return X, y
 
 
-def of(loader, **given):
-    def load():
-        found = loader(**given)
+def of(name):
+    def loaded():
+        found = load(name)
         return found.X, found.y
 
-    return load
+    return loaded
 
 
 SMALL = {0.1: 0.065, 0.5: 0.03, 1: 0.03, 2: 0.03, 4: 0.03, 8: 0.03}
@@ -62,8 +62,8 @@ def bars(*figures):
 
 
 CASES = [
-    Case("adult", of(load_adult), "replace_one", {0.1: 0.795, 1: 0.830}, NONE),
-    Case("mnist", of(load_mnist), "replace_one", {1: 0.85}, NONE),
+    Case("adult", of("adult"), "replace_one", {0.1: 0.795, 1: 0.830}, NONE),
+    Case("mnist", of("mnist"), "replace_one", {1: 0.85}, NONE),
     Case(
         "synthetic",
         synthetic,
@@ -74,7 +74,7 @@ CASES = [
     ),
     Case(
         "a9a",
-        of(load_a9a),
+        of("a9a"),
         "add_or_remove_one",
         bars(0.832, 0.844, 0.846, 0.847, 0.847, 0.847),
         LARGE,

@@ -18,7 +18,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from tacit.datasets._public import COVERTYPE_RANGES
+from tacit.datasets._ranges import COVERTYPE_RANGES
 from tacit.datasets._real import _require
 from tacit.tables import Column, Schema
 

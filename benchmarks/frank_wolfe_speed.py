@@ -19,7 +19,7 @@ from scipy import sparse
 from tacit._random import as_generator
 from tacit.convex import L1Ball, Logistic
 from tacit.data import RowBounds, bounded_rows
-from tacit.datasets import load_newsgroups20
+from tacit.datasets import load
 from tacit.privacy import Budget
 from tacit.solvers import Problem
 from tacit.solvers.frank_wolfe import FrankWolfe, _combined, _sparse_pass, _walk
@@ -30,7 +30,7 @@ RADIUS = 20.0
 
 def newsgroups() -> tuple[Any, np.ndarray]:
     """Largest group against the rest, each row divided by its largest entry."""
-    data = load_newsgroups20()
+    data = load("newsgroups20")
     X = sparse.csr_array(data.X)
     largest = np.maximum.reduceat(np.append(X.data, 0.0), X.indptr[:-1])
     X.data /= np.repeat(np.where(largest > 0, largest, 1.0), np.diff(X.indptr))

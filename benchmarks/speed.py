@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression as Plain
 
 from tacit.convex import Logistic
 from tacit.data import RowBounds
-from tacit.datasets import load_adult, load_covertype
+from tacit.datasets import load
 from tacit.linear_model import LogisticRegression
 from tacit.linear_model._base import guaranteed_budget
 from tacit.solvers import AMP, Problem
@@ -46,8 +46,8 @@ def fits(repeats=7, epsilon=1.0):
     print(f"{'set':12} {'rows':>8} {'private':>8} {'sklearn':>8} {'ratio':>6}")
     reached = True
     for name, data in (
-        ("adult", load_adult()),
-        ("covertype", load_covertype(binary=True)),
+        ("adult", load("adult")),
+        ("covertype", load("covertype", binary=True)),
     ):
         X, y = clipped(data.X), data.y
         ridge = planned_ridge(epsilon, *X.shape)

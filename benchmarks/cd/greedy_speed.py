@@ -39,7 +39,7 @@ from scipy import sparse
 from tacit._random import as_generator
 from tacit.convex import L1, Logistic
 from tacit.data import RowBounds
-from tacit.datasets import load_newsgroups20
+from tacit.datasets import load
 from tacit.privacy import Budget
 from tacit.solvers import Problem
 from tacit.solvers._columns import Columns, Updates
@@ -63,7 +63,7 @@ class Texts(NamedTuple):
 
     @classmethod
     def load(cls) -> Texts:
-        news = load_newsgroups20()
+        news = load("newsgroups20")
         ones = np.ones((len(news.y), 1))
         X = sparse.csr_array(sparse.hstack([news.X, ones], format="csr"))
         y = np.where(np.isin(news.y, COMPUTERS), 1.0, -1.0)

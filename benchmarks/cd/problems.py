@@ -18,13 +18,7 @@ from sklearn.datasets import make_regression
 
 from tacit._random import as_generator
 from tacit.convex import Logistic, Squared
-from tacit.datasets import (
-    load_california_housing,
-    load_dorothea,
-    load_electricity,
-    load_madelon,
-    load_melting_point,
-)
+from tacit.datasets import load
 
 # public ranges of the synthetic columns and targets, chosen without looking at draws
 NORMAL_RANGE = 6.0
@@ -113,7 +107,7 @@ def standardized(X: np.ndarray) -> np.ndarray:
 
 
 def _california(name, raw, l1, passes=ALL_PASSES, chapter=4, why=""):
-    found = load_california_housing(scaled=False)
+    found = load("california_housing", scaled=False)
     X, y = found.X, found.y
     bounds = np.abs(np.array(found.feature_bounds)).max(axis=1)
     y_range = found.y_range
@@ -126,7 +120,7 @@ def _california(name, raw, l1, passes=ALL_PASSES, chapter=4, why=""):
 
 
 def _electricity(name, raw, l2=None, why=""):
-    found = load_electricity(scaled=False)
+    found = load("electricity", scaled=False)
     X, y = found.X, np.where(found.y > 0, 1.0, -1.0)
     bounds = np.abs(np.array(found.feature_bounds)).max(axis=1)
     if not raw:
@@ -153,14 +147,14 @@ def _log_normal(name, spread, l2, why):
 
 
 def _madelon(name, l1, l2, why):
-    found = load_madelon(scaled=False)
+    found = load("madelon", scaled=False)
     X, y = standardized(found.X), np.where(found.y > 0, 1.0, -1.0)
     bounds = np.abs(X).max(axis=0)
     return Case(name, X, y, True, l1, l2, 1.0, bounds, False, FEW_PASSES, 5, why)
 
 
 def _melting_point(name, l2, why):
-    found = load_melting_point(scaled=False)
+    found = load("melting_point", scaled=False)
     X, y = standardized(found.X), found.y
     y = (y - y.mean()) / y.std()
     bounds = np.maximum(np.abs(X).max(axis=0), 1e-3)
@@ -169,7 +163,7 @@ def _melting_point(name, l2, why):
 
 
 def _dorothea(name, l1, why):
-    found = load_dorothea()
+    found = load("dorothea")
     y = np.where(found.y > 0, 1.0, -1.0)
     bounds = np.ones(found.X.shape[1])
     return Case(name, found.X, y, True, l1, 0.0, 1.0, bounds, True, FEW_PASSES, 5, why)

@@ -34,11 +34,7 @@ from sklearn.linear_model import Lasso
 
 from tacit._random import as_generator
 from tacit.convex import Logistic, Loss, Squared
-from tacit.datasets import (
-    load_california_housing,
-    load_electricity,
-    load_newsgroups20,
-)
+from tacit.datasets import load
 from tacit.mechanisms import DiscreteGaussian
 from tacit.solvers._columns import Columns, Updates
 
@@ -74,9 +70,9 @@ def signs(y: np.ndarray) -> np.ndarray:
 
 def data() -> list[Data]:
     """Return the problems, the largest last."""
-    california, electricity = load_california_housing(), load_electricity()
+    california, electricity = load("california_housing"), load("electricity")
     X, y = make_regression(1000, 1000, n_informative=10, noise=1.0, random_state=0)
-    news = load_newsgroups20(binary=True)
+    news = load("newsgroups20", binary=True)
     words = sparse.csc_array(news.X)
     return [
         Data("California", standard(california.X), california.y - 2.0, Squared()),

@@ -16,12 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from tacit._random import as_generator
-from tacit.datasets import (
-    load_acs_income,
-    load_adult,
-    load_covertype,
-    load_mnist,
-)
+from tacit.datasets import load
 from tacit.ensemble import NeighborMap
 
 POOL_SHARE, TEST_FRACTION = 1 / 20, 1 / 7
@@ -86,13 +81,13 @@ class Problem:
 
 def mnist(quick: bool) -> Problem:
     """Digits."""
-    found = load_mnist(QUICK_ROWS if quick else 70_000)
+    found = load("mnist", n_rows=QUICK_ROWS if quick else 70_000)
     return split("mnist", found.X, found.y, quick, teachers_map=True)
 
 
 def covertype(quick: bool) -> Problem:
     """Is it lodgepole pine."""
-    found = load_covertype(binary=True)
+    found = load("covertype", binary=True)
     size = QUICK_ROWS if quick else COVERTYPE_ROWS
     rows = as_generator(SPLIT_SEED).choice(len(found.y), size, replace=False)
     return split("covertype", found.X[rows], found.y[rows], quick)
@@ -100,13 +95,13 @@ def covertype(quick: bool) -> Problem:
 
 def adult(quick: bool) -> Problem:
     """Does a person earn more than 50,000 dollars, in 1994."""
-    found = load_adult()
+    found = load("adult")
     return split("adult", found.X, found.y, quick)
 
 
 def acs_income(quick: bool) -> Problem:
     """Does a person earn more than 50,000 dollars, in 2018."""
-    found = load_acs_income()
+    found = load("acs_income")
     return split("acs_income", found.X, found.y, quick)
 
 

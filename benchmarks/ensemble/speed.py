@@ -34,7 +34,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from tacit.datasets import load_adult
+from tacit.datasets import load
 from tacit.ensemble._chunks import chunk_members
 from tacit.ensemble._teachers import Teachers, train_teachers
 from tacit.ensemble._worker import ClassVoting
@@ -58,7 +58,7 @@ class Problem:
     """Rows of Adult, cut for so many teachers."""
 
     def __init__(self, n_teachers: int) -> None:
-        data = load_adult()
+        data = load("adult")
         X, y = data.X, data.y
         self.questions = X[:QUESTIONS]
         rows = slice(QUESTIONS, QUESTIONS + n_teachers * ROWS_EACH)

@@ -17,15 +17,7 @@ from sklearn.datasets import make_classification
 
 from tacit._random import as_generator
 from tacit.data import RowBounds
-from tacit.datasets import (
-    load_a9a,
-    load_adult,
-    load_covertype,
-    load_kddcup99,
-    load_mnist,
-    load_newsgroups20,
-    load_reuters_moneyfx,
-)
+from tacit.datasets import load
 
 OUTPUTS = Path(__file__).resolve().parents[1] / "outputs" / "erm"
 CACHE = OUTPUTS / "cache"
@@ -49,13 +41,13 @@ def synthetic(n_rows, n_features, n_informative, seed, **given):
     return np.clip(X, -SYNTHETIC_RANGE, SYNTHETIC_RANGE) / SYNTHETIC_RANGE, y
 
 
-def of(loader, **given):
-    found = loader(**given)
+def of(name, **given):
+    found = load(name, **given)
     return found.X, found.y
 
 
 def kddcup99():
-    X, y = of(load_kddcup99)
+    X, y = of("kddcup99")
     rows = as_generator(KDD_SEED).choice(len(y), KDD_ROWS, replace=False)
     return X[rows], y[rows]
 
@@ -84,32 +76,32 @@ SETS: dict[str, Source] = {
     ),
     "synthetic_l40": Source(lambda: synthetic(10_000, 40, 30, 1000)),
     "adult": Source(
-        lambda: of(load_adult),
+        lambda: of("adult"),
         at=0.1,
         published={"logistic": (84.8, 78.7, 79.1), "svm": (84.8, 77.5, 79.6)},
     ),
-    "a9a": Source(lambda: of(load_a9a)),
+    "a9a": Source(lambda: of("a9a")),
     "kddcup99": Source(
         kddcup99,
         at=0.1,
         published={"logistic": (99.1, 97.4, 98.1), "svm": (99.1, 98.7, 98.7)},
     ),
-    "reuters_moneyfx": Source(lambda: of(load_reuters_moneyfx)),
-    "newsgroups20_binary": Source(lambda: of(load_newsgroups20, binary=True)),
+    "reuters_moneyfx": Source(lambda: of("reuters_moneyfx")),
+    "newsgroups20_binary": Source(lambda: of("newsgroups20", binary=True)),
     "synthetic_h": Source(
         lambda: synthetic(5_000, 5_000, 10, 1, n_redundant=0),
         at=0.1,
         published={"logistic": (95.8, 51.4, 57.6), "svm": (96.5, 54.3, 56.6)},
     ),
-    "newsgroups20": Source(lambda: of(load_newsgroups20), n_classes=20),
+    "newsgroups20": Source(lambda: of("newsgroups20"), n_classes=20),
     "covertype": Source(
-        lambda: of(load_covertype),
+        lambda: of("covertype"),
         n_classes=7,
         at=1.0,
         published={"logistic": (71.2, 63.5, 65.0), "svm": (71.5, 65.3, 66.4)},
     ),
     "mnist": Source(
-        lambda: of(load_mnist),
+        lambda: of("mnist"),
         n_classes=10,
         at=1.0,
         published={"logistic": (91.5, 70.5, 71.9), "svm": (91.5, 73.7, 74.7)},

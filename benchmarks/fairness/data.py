@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from tacit import datasets
 from tacit.data import RowBounds
-from tacit.datasets import load_acs_income, load_celeba_attributes, load_compas
 
 TEST_FRACTION = 0.1
 SPLIT_SEED = 42
@@ -82,13 +82,13 @@ def load(name: str, *, quick: bool = False) -> Problem:
     """Return one of `SETS`, of the first rows alone where it is quick."""
     n_rows = QUICK_ROWS if quick else None
     if name == "celeba_attributes":
-        data, groups = load_celeba_attributes().without("Male")
+        data, groups = datasets.load("celeba_attributes").without("Male")
         signs = 2.0 * np.asarray(data.X) - 1.0
         return split(name, signs, data.y, groups, CELEBA_NORM, n_rows=n_rows)
     if name == "acs_income":
-        data, groups = load_acs_income().without("SEX")
+        data, groups = datasets.load("acs_income").without("SEX")
     else:
-        data, groups = load_compas().without("race")
+        data, groups = datasets.load("compas").without("race")
         groups = np.where(np.isin(groups, COMPAS_RACES), groups, "other")
     # the sensitive column had one indicator in every row
     x_norm = float(np.sqrt(round(data.x_norm**2) - 1))

@@ -9,19 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._random import as_generator
-from tacit.datasets import (
-    load_jester_ratings,
-    load_movielens_1m,
-    load_movielens_100k,
-    load_netflix_sample,
-    make_rank_one_ratings,
-)
+from tacit.datasets import load, make_rank_one_ratings
 
 HELD_OUT = 0.01
 # Ratings that settings are chosen by, of those that are in no test set
@@ -103,12 +98,11 @@ class Problem:
         )
 
 
-def of_loader(name: str, load: Callable, popular: int | None = None) -> Problem:
-    """Return a set of the library; ``popular`` keeps the items with most ratings.
+def of_ratings(name: str, data: Any, popular: int | None = None) -> Problem:
+    """Return ratings as a problem; ``popular`` keeps the items with most ratings.
 
     That choice reads ratings and is not private: it stands for a public catalogue.
     """
-    data = load()
     users, items = np.asarray(data.users), np.asarray(data.items)
     values, n_items = np.asarray(data.ratings, np.float32), data.n_items
     if popular is not None:
@@ -127,18 +121,18 @@ def of_loader(name: str, load: Callable, popular: int | None = None) -> Problem:
 def rank_one(name: str, n_users: int, runs: int) -> Problem:
     """Return ratings that are products of two numbers, with nothing else in them."""
     made = make_rank_one_ratings(n_users, POPULAR, 80, random_state=SPLIT_SEED)
-    problem = of_loader(name, lambda: made)
+    problem = of_ratings(name, made)
     return replace(problem, runs=runs, rank=1)
 
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
-    "jester": lambda: of_loader("jester", load_jester_ratings),
-    "movielens_1m_top400": lambda: of_loader(
-        "movielens_1m_top400", load_movielens_1m, POPULAR
+    "jester": lambda: of_ratings("jester", load("jester_ratings")),
+    "movielens_1m_top400": lambda: of_ratings(
+        "movielens_1m_top400", load("movielens_1m"), POPULAR
     ),
-    "movielens_1m": lambda: of_loader("movielens_1m", load_movielens_1m),
-    "movielens_100k": lambda: of_loader("movielens_100k", load_movielens_100k),
-    "netflix_sample": lambda: of_loader("netflix_sample", load_netflix_sample),
+    "movielens_1m": lambda: of_ratings("movielens_1m", load("movielens_1m")),
+    "movielens_100k": lambda: of_ratings("movielens_100k", load("movielens_100k")),
+    "netflix_sample": lambda: of_ratings("netflix_sample", load("netflix_sample")),
     "rank_one": lambda: rank_one("rank_one", 500_000, 2),
     "rank_one_small": lambda: rank_one("rank_one_small", 20_000, 2),
 }

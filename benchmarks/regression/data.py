@@ -14,23 +14,12 @@ from benchmarks.cd.problems import case
 
 from tacit._random import as_generator
 from tacit.data import FeatureBounds
-from tacit.datasets import (
-    load_abalone,
-    load_california_housing,
-    load_diabetes,
-    load_wine_quality,
-)
+from tacit.datasets import load
 
 TRAIN_SHARE = 0.8
-LOADERS = {
-    "california_housing": load_california_housing,
-    "abalone": load_abalone,
-    "wine_quality": load_wine_quality,
-    "diabetes": load_diabetes,
-}
 # 1,000 rows and columns, of which ten matter
 SQUARE = "sparse_square"
-SETS = (*LOADERS, SQUARE)
+SETS = ("california_housing", "abalone", "wine_quality", "diabetes", SQUARE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +74,7 @@ def table(name: str):
     if name == SQUARE:
         found = case("square")
         return found.X, found.y, [(-b, b) for b in found.bounds], found.y_range
-    found = LOADERS[name](scaled=False)
+    found = load(name, scaled=False)
     return found.X, found.y, found.feature_bounds, found.y_range
 
 

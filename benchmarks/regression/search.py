@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
 from tacit import Seed
-from tacit.datasets import load_adult
+from tacit.datasets import load
 from tacit.evaluation import hold_out
 from tacit.linear_model import LinearSVC, LogisticRegression
 from tacit.model_selection import PrivateSearchCV
@@ -112,7 +112,7 @@ def append(*line):
 
 
 def rows(seed):
-    adult = load_adult()
+    adult = load("adult")
     return train_test_split(adult.X, adult.y, test_size=0.2, random_state=seed)
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.streams.common import arguments, markdown, save
 from river import linear_model, multiclass, preprocessing
 
-from tacit.datasets import load_covertype, load_electricity, load_jester
+from tacit.datasets import load
 from tacit.streaming import OnlineLinearRegression, OnlineLogisticRegression
 
 EPSILONS, QUICK_EPSILONS = (0.5, 1.0, 4.0), (1.0,)
@@ -74,13 +74,13 @@ class Stream:
 def streams(quick: bool) -> Iterator[Stream]:
     """Yield the streams, one after the other as they are large."""
     widths = (1, 32, 512)
-    yield stream("electricity", load_electricity(), 8, widths, quick)
+    yield stream("electricity", load("electricity"), 8, widths, quick)
     for name, binary in (
         ("covertype, 2 classes", True),
         ("covertype, 7 classes", False),
     ):
-        yield stream(name, load_covertype(binary=binary), 10, widths[1:], quick)
-    yield stream("jester", load_jester(), 10, widths[:2], quick)
+        yield stream(name, load("covertype", binary=binary), 10, widths[1:], quick)
+    yield stream("jester", load("jester"), 10, widths[:2], quick)
 
 
 def stream(

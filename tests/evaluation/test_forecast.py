@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression as Plain
 
-from tacit.datasets import imagined_rows, make_census, make_census_table
+from tacit.datasets import make_census, make_census_table
 from tacit.datasets._census import CATEGORIES, RANGES
+from tacit.datasets._synthetic_rows import synthetic_rows
 from tacit.evaluation import _forecast_scores as _scores
 from tacit.evaluation import expected_score, least_rows
 from tacit.evaluation._forecast_scores import _epsilon_of_fewer
@@ -18,7 +19,7 @@ MODEL = LogisticRegression(1.0, x_norm=1.5)
 
 
 def test_made_up_rows_look_like_encoded_ones():
-    X, y = imagined_rows(1000, WIDTHS, n_classes=3)
+    X, y = synthetic_rows(1000, WIDTHS, n_classes=3)
     assert X.shape == (1000, 7)
     assert np.abs(X[:, :3]).max() <= 1
     np.testing.assert_array_equal(X[:, 3:].sum(axis=1), 1.0)
@@ -28,7 +29,7 @@ def test_made_up_rows_look_like_encoded_ones():
 
 
 def test_made_up_targets_are_within_their_range():
-    _, y = imagined_rows(1000, WIDTHS)
+    _, y = synthetic_rows(1000, WIDTHS)
     assert np.abs(y).max() <= 1
     assert y.std() > 0.2
 
@@ -49,7 +50,7 @@ def test_what_is_expected_is_what_happens():
     # fresh rows of the same kind, fitted with the full budget and all rows
     n_rows = 40_000
     expected = expected_score(MODEL, n_rows, WIDTHS, n_classes=2).outlooks[1]
-    X, y = imagined_rows(n_rows + 8_192, WIDTHS, n_classes=2, random_state=1)
+    X, y = synthetic_rows(n_rows + 8_192, WIDTHS, n_classes=2, random_state=1)
     model = LogisticRegression(1.0, x_norm=1.5, random_state=7)
     fit, test = (X[:n_rows], y[:n_rows]), (X[n_rows:], y[n_rows:])
     plain = Plain(C=10.0).fit(*fit).score(*test)
@@ -102,7 +103,7 @@ def test_a_target_that_fills_little_of_its_range_is_expected_to_cost_more():
     # the default learns how much of the range is filled
     whole, tenth = losses("auto")
     assert max(whole, tenth) < 0.02
-    _, y = imagined_rows(1000, WIDTHS, spread=0.1)
+    _, y = synthetic_rows(1000, WIDTHS, spread=0.1)
     assert y.min() >= -1
     assert y.max() <= -0.8
 

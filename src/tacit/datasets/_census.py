@@ -81,12 +81,12 @@ class Census:
     true_intercept
         Its intercept.
     bayes_accuracy
-        Expected share of these rows that the model itself labels rightly. No
-        classifier has a higher expected share, whatever it learned from.
+        Expected accuracy of the model itself on these rows. No classifier has a
+        higher one, whatever it learned from.
     x_norm
         Public bound on the Euclidean norm of a row, from the questionnaire alone.
     probability
-        Chance of ``y = 1`` for each row, when asked for.
+        Probability of ``y = 1`` for each row, if ``return_truth`` is set.
     """
 
     X: FloatArray
@@ -111,7 +111,7 @@ def make_census(
     random_state
         Seed or generator. The same seed gives the same census.
     return_truth
-        Whether ``probability``, the chance of a high income for each row, is filled.
+        Whether to fill ``probability``.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def make_census(
 def make_census_table(
     n_rows: int = 50_000, random_state: int = 0
 ) -> dict[str, NDArray[Any]]:
-    """Return the census of `make_census` as it was answered: numbers and words.
+    """Return the census of `make_census` before encoding: numbers and words.
 
     Parameters
     ----------

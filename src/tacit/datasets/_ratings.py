@@ -49,90 +49,25 @@ class RatingData:
 
 
 def load_jester_ratings() -> RatingData:
-    """Load Jester: what people think of a hundred jokes.
-
-    Returns
-    -------
-    RatingData
-        1,810,455 ratings from -10 to 10 by 24,983 people, of whom each rated at least
-        36 of 100 jokes.
-
-    Notes
-    -----
-    The folder is found as in :func:`load_adult`. :func:`load_jester` has the same
-    people as rows of a regression.
-
-    References
-    ----------
-    .. [1] K. Goldberg, T. Roeder, D. Gupta and C. Perkins, "Eigentaste: a constant
-       time collaborative filtering algorithm", Information Retrieval 4, 2001.
-    """
+    """Jester: what people think of a hundred jokes."""
     words = "Jester: ratings of 100 jokes"
     return _numbered("jester_1", JESTER_JOKES, JESTER_RATING, words)
 
 
 def load_movielens_100k() -> RatingData:
-    """Load MovieLens 100K: stars that people gave to movies.
-
-    Returns
-    -------
-    RatingData
-        100,000 ratings from 1 to 5 of 1,682 movies by 943 people, of whom each gave at
-        least 20.
-
-    Notes
-    -----
-    The folder is found as in :func:`load_adult`.
-
-    References
-    ----------
-    .. [1] F. M. Harper and J. A. Konstan, "The MovieLens datasets: history and
-       context", ACM Transactions on Interactive Intelligent Systems 5, 2015.
-    """
+    """MovieLens 100K: stars that people gave to movies."""
     words = "MovieLens 100K: stars given to 1,682 movies"
     return _numbered("movielens_100k", 1_682, STARS, words)
 
 
 def load_movielens_1m() -> RatingData:
-    """Load MovieLens 1M: stars that people gave to movies.
-
-    Returns
-    -------
-    RatingData
-        1,000,209 ratings from 1 to 5 of 3,706 movies by 6,040 people, of whom each gave
-        at least 20.
-
-    Notes
-    -----
-    Movies that nobody rated are not among the items. The folder is found as in
-    :func:`load_adult`.
-
-    References
-    ----------
-    .. [1] F. M. Harper and J. A. Konstan, "The MovieLens datasets: history and
-       context", ACM Transactions on Interactive Intelligent Systems 5, 2015.
-    """
+    """MovieLens 1M, without the movies that nobody rated."""
     words = "MovieLens 1M: stars given to 3,706 movies"
     return _numbered("movielens_1m", 3_706, STARS, words)
 
 
 def load_netflix_sample() -> RatingData:
-    """Load a sample of the Netflix Prize: stars that active people gave to movies.
-
-    Returns
-    -------
-    RatingData
-        94,931 ratings from 1 to 5 of 1,336 movies by 800 people.
-
-    Notes
-    -----
-    Who and what is told by numbers alone. The folder is found as in
-    :func:`load_adult`.
-
-    References
-    ----------
-    .. [1] J. Bennett and S. Lanning, "The Netflix Prize", KDD Cup and Workshop, 2007.
-    """
+    """Sample of the Netflix Prize: people and movies are numbers."""
     words = "Netflix Prize, a sample: stars given to 1,336 movies"
     return _numbered("netflix_sample", 1_336, STARS, words)
 

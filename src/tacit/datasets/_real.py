@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.datasets import fetch_covtype, fetch_kddcup99, fetch_openml
 
-from tacit.datasets._public import (
+from tacit.datasets._ranges import (
     ADULT_CATEGORIES,
     ADULT_RANGES,
     COVERTYPE_RANGES,
@@ -36,8 +36,8 @@ class Dataset:
     Parameters
     ----------
     X
-        One row a record, every value in [0, 1] unless asked for otherwise; text is
-        sparse, in CSR form.
+        One row a record, every value in [0, 1] unless loaded with ``scaled=False``;
+        text is sparse, in CSR form.
     y
         Labels: 0 and 1 for two classes, the published codes for more; numbers where
         ``y_range`` is given.
@@ -49,7 +49,7 @@ class Dataset:
         Public bound on the Euclidean norm of a row, from the ranges alone.
     feature_bounds
         Lowest and highest value of each column, or None where a loader gives none:
-        values are then in [0, 1] unless asked for otherwise.
+        values are then in [0, 1].
     y_range
         Range that the targets of a regression are in, or None for classes.
     """
@@ -74,7 +74,7 @@ class Dataset:
         -------
         tuple
             The rest, under the same ``x_norm``, and the category of each row: "0" or
-            "1" for a plain column, and no text where no indicator is set.
+            "1" for a plain column, an empty string where no indicator is set.
         """
         names = np.array(self.feature_names)
         gone = (names == column) | np.char.startswith(names, f"{column}=")
@@ -99,30 +99,7 @@ class Dataset:
 
 
 def load_adult(download: bool = False) -> Dataset:
-    """Load Census Income: does a person earn more than 50,000 dollars a year.
-
-    Parameters
-    ----------
-    download
-        Whether to fetch the set from OpenML when it is not in the data folder.
-
-    Returns
-    -------
-    Dataset
-        The 45,222 complete rows, 5 numeric columns and 99 indicators.
-
-    Notes
-    -----
-    Rows with an unknown answer are left out, and so is the sampling weight. The
-    categories are the documented ones [1]_. Numeric ranges are
-    those of the extract and of the survey's top codes. The folder named by the
-    environment variable ``TACIT_DATA`` is read, else ``shared/data`` beside the
-    checkout.
-
-    References
-    ----------
-    .. [1] B. Becker and R. Kohavi. Adult. UCI Machine Learning Repository, 1996.
-    """
+    """Census Income: does a person earn more than 50,000 dollars a year."""
     path = _find("adult/adult.parquet", download)
     columns = _read_columns(path) if path else _fetch_adult()
     complete = np.logical_and.reduce([columns[c] != "?" for c in ADULT_CATEGORIES])
@@ -131,17 +108,7 @@ def load_adult(download: bool = False) -> Dataset:
 
 
 def load_a9a() -> Dataset:
-    """Load Census Income as 123 indicators, in the form known as a9a.
-
-    Returns
-    -------
-    Dataset
-        48,842 rows of at most 14 ones: each question gives at most one indicator.
-
-    Notes
-    -----
-    The folder is found as in :func:`load_adult`.
-    """
+    """Census Income as indicators: at most one a question."""
     X = sp.load_npz(_require("a9a/X.npz")).toarray().astype(np.float64)
     labels = _read_columns(_require("a9a/y.parquet"))["target"]
     y = (labels > 0).astype(np.int64)
@@ -150,24 +117,7 @@ def load_a9a() -> Dataset:
 
 
 def load_mnist(n_rows: int = 65_000, download: bool = False) -> Dataset:
-    """Load the first rows of the MNIST handwritten digits.
-
-    Parameters
-    ----------
-    n_rows
-        How many of the 70,000 images to keep, in the published order.
-    download
-        Whether to fetch the set from OpenML when it is not in the data folder.
-
-    Returns
-    -------
-    Dataset
-        One image a row, 784 pixels divided by 255; labels 0 to 9.
-
-    Notes
-    -----
-    The folder is found as in :func:`load_adult`.
-    """
+    """First handwritten digits of MNIST, pixels divided by 255."""
     if not 1 <= n_rows <= 70_000:
         raise ValueError(f"n_rows must be between 1 and 70000, got {n_rows}.")
     path = _find("mnist/mnist.parquet", download)
@@ -185,30 +135,7 @@ def load_mnist(n_rows: int = 65_000, download: bool = False) -> Dataset:
 
 
 def load_covertype(binary: bool = False, download: bool = False) -> Dataset:
-    """Load Forest Covertype: which trees cover a plot of 30 by 30 meters.
-
-    Parameters
-    ----------
-    binary
-        Whether the labels are 1 for the lodgepole pine (class 2) and 0 for the rest,
-        instead of the published classes 1 to 7.
-    download
-        Whether to fetch the set through scikit-learn when it is not in the data folder.
-
-    Returns
-    -------
-    Dataset
-        581,012 rows, 10 measurements and 44 indicators.
-
-    Notes
-    -----
-    The folder is found as in :func:`load_adult`. The
-    documentation [1]_ gives no ranges: those used are round figures.
-
-    References
-    ----------
-    .. [1] J. Blackard. Covertype. UCI Machine Learning Repository, 1998.
-    """
+    """Forest Covertype: which trees cover a plot of 30 by 30 meters."""
     path = _find("covertype/covertype.parquet", download)
     if path:
         columns = _read_columns(path)
@@ -217,30 +144,14 @@ def load_covertype(binary: bool = False, download: bool = False) -> Dataset:
         columns = dict(zip(COVERTYPE_RANGES, bunch.data.T, strict=True))
         columns["target"] = bunch.target
     if binary:
+        # the lodgepole pine
         columns = {**columns, "target": columns["target"] == 2}
     # of the indicators, one area and one soil are set
     return _encode("covertype", columns, COVERTYPE_RANGES, {}, x_norm=12**0.5)
 
 
 def load_kddcup99(download: bool = False) -> Dataset:
-    """Load the tenth of the KDD Cup 1999 connections: is a connection an attack.
-
-    Parameters
-    ----------
-    download
-        Whether to fetch the set through scikit-learn when it is not in the data folder.
-
-    Returns
-    -------
-    Dataset
-        494,021 rows, 38 numeric columns and 84 indicators; 1 stands for an attack.
-
-    Notes
-    -----
-    The folder is found as in :func:`load_adult`. The documentation gives no ranges:
-    those used are round figures. Byte and event counts are on a logarithmic scale.
-    Values outside are clipped, and a category that is not listed sets no indicator.
-    """
+    """Tenth of the KDD Cup 1999 connections: is one an attack."""
     path = _find("kddcup99_10pct/kddcup99_10pct.parquet", download)
     columns = _read_columns(path) if path else _fetch_kddcup99()
     columns = {**columns, "target": columns["target"] != "normal"}
@@ -248,26 +159,8 @@ def load_kddcup99(download: bool = False) -> Dataset:
 
 
 def load_newsgroups20(binary: bool = False) -> Dataset:
-    """Load 20 Newsgroups: to which group was a post sent.
-
-    Parameters
-    ----------
-    binary
-        Whether the labels are 1 for the largest group, rec.sport.hockey, and 0 for the
-        rest, instead of the group's place in alphabetical order, 0 to 19.
-
-    Returns
-    -------
-    Dataset
-        18,846 posts as CSR rows over 21,907 words.
-
-    Notes
-    -----
-    A row is the word counts of one post over their Euclidean norm, which involves no
-    other post. Posts left without a word by the removal of headers, footers and quotes
-    are rows of zeros. The vocabulary is public. The folder is found as in
-    :func:`load_adult`.
-    """
+    """20 Newsgroups: to which group was a post sent."""
+    # posts left without a word by the removal of headers and quotes are rows of zeros
     counts = sp.csr_array(sp.load_npz(_require("newsgroups20/X.npz")))
     y = _read_columns(_require("newsgroups20/y.parquet"))["target"].astype(np.int64)
     if binary:
@@ -278,19 +171,7 @@ def load_newsgroups20(binary: bool = False) -> Dataset:
 
 
 def load_reuters_moneyfx() -> Dataset:
-    """Load Reuters-21578: is a dispatch about foreign exchange.
-
-    Returns
-    -------
-    Dataset
-        11,069 dispatches as CSR rows over 8,315 terms; 1 stands for the topic money-fx.
-
-    Notes
-    -----
-    Terms are weighted by their rarity in the published collection, so the weights must
-    be public; rows are then scaled to norm one, each by itself. Terms are not named in
-    the published file. The folder is found as in :func:`load_adult`.
-    """
+    """Reuters-21578: is a dispatch about foreign exchange."""
     weights = sp.csr_array(sp.load_npz(_require("reuters_moneyfx/X.npz")))
     labels = _read_columns(_require("reuters_moneyfx/y.parquet"))["target"]
     y = (labels > 0).astype(np.int64)
@@ -322,8 +203,8 @@ def _require(file: str) -> Path:
     if not path.is_file():
         raise FileNotFoundError(
             f"The data file {file} was not found: set the environment variable "
-            "TACIT_DATA to the folder that holds it, or pass download=True to the "
-            "loaders that have it."
+            "TACIT_DATA to the folder that holds it, or pass download=True for a set "
+            "that has this option."
         )
     return path
 
@@ -361,9 +242,8 @@ def _fetch_kddcup99() -> Columns:
     bunch = fetch_kddcup99(percent10=True)
     columns = {}
     for name, column in zip(bunch.feature_names, bunch.data.T, strict=True):
-        text = name in KDDCUP99_CATEGORIES
-        # this source keeps text as bytes
-        columns[name] = np.array([v.decode() for v in column]) if text else column
+        is_bytes = name in KDDCUP99_CATEGORIES
+        columns[name] = np.array([v.decode() for v in column]) if is_bytes else column
     target = [v.decode().removesuffix(".") for v in bunch.target]
     columns["target"] = np.array(target)
     return columns

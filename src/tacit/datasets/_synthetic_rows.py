@@ -1,4 +1,4 @@
-"""Rows made up from public facts alone, to see what a plan would do on real ones."""
+"""Synthetic rows from public facts only, to see what a plan would do on real ones."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from tacit._random import as_generator
 
-__all__ = ["imagined_rows"]
-
 Floats = NDArray[np.float64]
 
 
-def imagined_rows(
+def synthetic_rows(
     n_rows: int,
     widths: Sequence[int],
     *,
@@ -25,7 +23,7 @@ def imagined_rows(
     n_messages: int | None = None,
     random_state: Any = 0,
 ) -> tuple[Floats, NDArray[Any]]:
-    """Draw encoded rows of a table that is known by its columns only.
+    """Draw encoded rows of a table of which only the columns are known.
 
     Parameters
     ----------
@@ -37,13 +35,13 @@ def imagined_rows(
     n_classes
         Labels to draw, from a softmax of linear scores; 0 for targets in -1 to 1.
     strength
-        Standard deviation of the linear scores: how much the columns tell. For
-        targets, ratio of signal to noise.
+        Standard deviation of the linear scores: how well the columns predict.
+        For targets, ratio of signal to noise.
     spread
-        Part of their range that targets fill, from its low end on; most amounts and
+        Fraction of their range that targets fill, from its low end on; most amounts and
         durations fill little of it.
     n_messages
-        Number of encoded columns that tell anything, which are drawn; None for all.
+        Number of encoded columns that predict anything, drawn at random; None for all.
     random_state
         Seed or generator.
 
@@ -79,6 +77,6 @@ def imagined_rows(
         # the largest of scores plus Gumbel noise is a draw from their softmax
         return X, np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
     targets = scores[:, 0] + rng.normal(size=n_rows)
-    # three standard deviations to both sides; what is beyond would be cut
+    # three standard deviations to both sides; values beyond are clipped
     filled = np.clip(targets / (3 * np.hypot(strength, 1.0)), -1.0, 1.0)
     return X, spread * (1.0 + filled) - 1.0

@@ -1,14 +1,21 @@
-"""Loaders of small regression tables, with ranges fixed in the code."""
+"""Loaders of tables with unequal columns, each with a range fixed in the code."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn import datasets as sklearn_datasets
-from sklearn.datasets import fetch_openml
+from sklearn.datasets import fetch_california_housing, fetch_openml
 
-from tacit.datasets._public import Range
+from tacit.datasets._ranges import (
+    CALIFORNIA_RANGES,
+    ELECTRICITY_RANGES,
+    MELTING_POINT_RANGES,
+    Range,
+)
 from tacit.datasets._real import Columns, Dataset, _find, _read_columns, _require
-from tacit.datasets._wide import _ranged
 
 # Sizes are published in units of 200 millimeters and grams, which about the largest
 # shells have; whole animals weigh up to three of them
@@ -60,38 +67,23 @@ DIABETES_RANGES: Final = {
 }
 DIABETES_PROGRESS: Final = (0.0, 350.0)
 
-# The slider of the survey; ten jokes that everyone was asked about first
+# The slider of the survey; ten jokes that everyone was shown first
 JESTER_RATING: Final = (-10.0, 10.0)
 JESTER_JOKES: Final = 100
 JESTER_GAUGE: Final = (5, 7, 8, 13, 15, 16, 17, 18, 19, 20)
 
+MADELON_FEATURES = 500
+# three digits
+MADELON_RANGE = Range(0, 999)
+DOROTHEA_FEATURES = 100_000
+# 100,000 dollars: values above half a million are coded as one dollar more
+CALIFORNIA_VALUES = (0.0, 5.00001)
+# degrees Celsius, wider than what was measured
+MELTING_RANGE = (-100.0, 500.0)
+
 
 def load_abalone(scaled: bool = True, download: bool = False) -> Dataset:
-    """Load Abalone: how many rings a shell has, from its size and weight.
-
-    Parameters
-    ----------
-    scaled
-        Whether columns are moved to [0, 1], or only clipped to their ranges.
-    download
-        Whether to fetch the set from OpenML when it is not in the data folder.
-
-    Returns
-    -------
-    Dataset
-        4,177 animals, 7 measurements and an indicator for each sex and for infants;
-        rings from 0 to 30.
-
-    Notes
-    -----
-    Ranges are round figures in the published units. The folder is found as in
-    :func:`load_adult`.
-
-    References
-    ----------
-    .. [1] W. Nash, T. Sellers, S. Talbot, A. Cawthorn and W. Ford. Abalone. UCI
-       Machine Learning Repository, 1995.
-    """
+    """Abalone: how many rings a shell has, from its size and weight."""
     path = _find("abalone/abalone.parquet", download)
     columns = dict(_read_columns(path) if path else _fetch_abalone())
     sex = columns.pop("sex")
@@ -101,29 +93,7 @@ def load_abalone(scaled: bool = True, download: bool = False) -> Dataset:
 
 
 def load_wine_quality(scaled: bool = True) -> Dataset:
-    """Load Wine Quality: the grade of a Vinho Verde, from what a laboratory measures.
-
-    Parameters
-    ----------
-    scaled
-        Whether columns are moved to [0, 1], or only clipped to their ranges.
-
-    Returns
-    -------
-    Dataset
-        6,497 wines, 11 measurements and an indicator of white ones; grades on a scale
-        from 0 to 10.
-
-    Notes
-    -----
-    Ranges are round figures. The folder is found as in :func:`load_adult`.
-
-    References
-    ----------
-    .. [1] P. Cortez, A. Cerdeira, F. Almeida, T. Matos and J. Reis, "Modeling wine
-       preferences by data mining from physicochemical properties", Decision Support
-       Systems 47, 2009.
-    """
+    """Wine Quality: the grade of a Vinho Verde, from measurements."""
     columns = dict(_read_columns(_require("wine_quality/wine_quality.parquet")))
     columns["color=white"] = columns.pop("color") == "white"
     y = np.clip(columns["target"].astype(np.float64), *WINE_QUALITY)
@@ -131,28 +101,7 @@ def load_wine_quality(scaled: bool = True) -> Dataset:
 
 
 def load_diabetes(scaled: bool = True) -> Dataset:
-    """Load Diabetes: how far the disease went in a year, from ten measurements.
-
-    Parameters
-    ----------
-    scaled
-        Whether columns are moved to [0, 1], or only clipped to their ranges.
-
-    Returns
-    -------
-    Dataset
-        442 patients and 10 columns; a measure of progress from 0 to 350.
-
-    Notes
-    -----
-    The rows that come with scikit-learn, in the units they were measured in. Ranges
-    are round figures.
-
-    References
-    ----------
-    .. [1] B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, "Least angle
-       regression", Annals of Statistics 32, 2004.
-    """
+    """Diabetes: the rows of scikit-learn in the units they were measured in."""
     bunch = sklearn_datasets.load_diabetes(scaled=False)
     columns = dict(zip(bunch.feature_names, bunch.data.T, strict=True))
     y = np.clip(bunch.target.astype(np.float64), *DIABETES_PROGRESS)
@@ -160,30 +109,7 @@ def load_diabetes(scaled: bool = True) -> Dataset:
 
 
 def load_jester(scaled: bool = True) -> Dataset:
-    """Load Jester: how much a person likes jokes, from ratings of ten of them.
-
-    Parameters
-    ----------
-    scaled
-        Whether ratings in ``X`` are moved to [0, 1], or left in [-10, 10].
-
-    Returns
-    -------
-    Dataset
-        24,983 people in the order they are published in, and the ten jokes that
-        everyone is asked about; the mean of their other ratings, from -10 to 10.
-
-    Notes
-    -----
-    A row is a person. A joke that was not rated counts as rated 0. Each target
-    involves the ratings of that person alone. The folder is found as in
-    :func:`load_adult`.
-
-    References
-    ----------
-    .. [1] K. Goldberg, T. Roeder, D. Gupta and C. Perkins, "Eigentaste: a constant
-       time collaborative filtering algorithm", Information Retrieval 4, 2001.
-    """
+    """Jester: how much a person likes jokes, from ratings of ten of them."""
     columns = _read_columns(_require("jester_1/jester_1.parquet"))
     people, jokes = columns["user"].astype(int) - 1, columns["item"].astype(int) - 1
     ratings = np.zeros((people.max() + 1, JESTER_JOKES))
@@ -207,3 +133,116 @@ def _fetch_abalone() -> Columns:
     }
     columns["target"] = bunch.target.to_numpy()
     return columns
+
+
+def load_california_housing(scaled: bool = True, download: bool = False) -> Dataset:
+    """California Housing: the median value of houses in a census block."""
+    path = _find("california_housing/california_housing.parquet", download)
+    if path:
+        columns, y = _households(_read_columns(path))
+    else:
+        bunch = fetch_california_housing()
+        columns = dict(zip(CALIFORNIA_RANGES, bunch.data.T, strict=True))
+        y = bunch.target
+    y = np.clip(y.astype(np.float64), *CALIFORNIA_VALUES)
+    name, ranges = "california_housing", CALIFORNIA_RANGES
+    return _ranged(name, columns, ranges, y, scaled, CALIFORNIA_VALUES)
+
+
+def load_electricity(scaled: bool = True, download: bool = False) -> Dataset:
+    """Electricity: does the price in New South Wales rise."""
+    path = _find("electricity/electricity.parquet", download)
+    if path:
+        columns = dict(_read_columns(path))
+        y = columns.pop("target").astype(np.int64)
+    else:
+        bunch = fetch_openml("electricity", version=1, as_frame=True)
+        columns = {c: bunch.data[c].to_numpy(np.float64) for c in ELECTRICITY_RANGES}
+        y = (bunch.target == "UP").to_numpy().astype(np.int64)
+    return _ranged("electricity", columns, ELECTRICITY_RANGES, y, scaled)
+
+
+def load_melting_point(scaled: bool = True) -> Dataset:
+    """Melting Point: at what temperature a compound melts."""
+    columns = _read_columns(_require("melting_point/melting_point.parquet"))
+    y = np.clip(columns["target"].astype(np.float64), *MELTING_RANGE)
+    # in the order of the file
+    ranges = {c: MELTING_POINT_RANGES[c] for c in columns if c in MELTING_POINT_RANGES}
+    return _ranged("melting_point", columns, ranges, y, scaled, MELTING_RANGE)
+
+
+def load_madelon(scaled: bool = True, download: bool = False) -> Dataset:
+    """Madelon: corners of a cube, hidden among columns of noise."""
+    names = [f"x{j}" for j in range(1, MADELON_FEATURES + 1)]
+    path = _find("madelon/madelon.parquet", download)
+    if path:
+        columns = _read_columns(path)
+        y = columns["target"] > 0
+    else:
+        bunch = fetch_openml("madelon", version=1, as_frame=False)
+        columns = dict(zip(names, bunch.data.T, strict=True))
+        y = bunch.target.astype(np.int64) > 1
+    ranges = dict.fromkeys(names, MADELON_RANGE)
+    return _ranged("madelon", columns, ranges, y.astype(np.int64), scaled)
+
+
+def load_dorothea() -> Dataset:
+    """Dorothea: does a compound bind to thrombin; the validation rows."""
+    X = sp.csr_array(sp.load_npz(_require("dorothea_valid/X.npz"))).astype(np.float64)
+    y = _read_columns(_require("dorothea_valid/y.parquet"))["target"] > 0
+    names = tuple(f"structure_{j}" for j in range(1, DOROTHEA_FEATURES + 1))
+    return Dataset(
+        X,
+        y.astype(np.int64),
+        names,
+        "dorothea",
+        x_norm=float(np.sqrt(DOROTHEA_FEATURES)),
+        feature_bounds=((0.0, 1.0),) * DOROTHEA_FEATURES,
+    )
+
+
+def _households(raw: Columns) -> tuple[Columns, NDArray[Any]]:
+    """Return the columns of scikit-learn from those of the survey."""
+    households = raw["households"].astype(np.float64)
+    columns = {
+        "MedInc": raw["median_income"],
+        "HouseAge": raw["housing_median_age"],
+        "AveRooms": raw["total_rooms"] / households,
+        "AveBedrms": raw["total_bedrooms"] / households,
+        "Population": raw["population"],
+        "AveOccup": raw["population"] / households,
+        "Latitude": raw["latitude"],
+        "Longitude": raw["longitude"],
+    }
+    return columns, raw["target"] / 1e5
+
+
+def _ranged(
+    name: str,
+    columns: Columns,
+    ranges: Mapping[str, Range],
+    y: NDArray[Any],
+    scaled: bool,
+    y_range: tuple[float, float] | None = None,
+) -> Dataset:
+    """Return columns in [0, 1], or in their published units within their ranges."""
+    X = np.empty((len(y), len(ranges)))
+    for j, (column, allowed) in enumerate(ranges.items()):
+        values = columns[column].astype(np.float64)
+        if scaled:
+            X[:, j] = allowed.scale(values)
+        else:
+            X[:, j] = np.clip(values, allowed.low, allowed.high)
+    bounds = tuple((float(r.low), float(r.high)) for r in ranges.values())
+    if scaled:
+        bounds = ((0.0, 1.0),) * len(bounds)
+    largest = np.max(np.abs(np.array(bounds)), axis=1)
+    return Dataset(
+        X,
+        y,
+        tuple(ranges),
+        name,
+        x_norm=float(np.sqrt(np.sum(largest**2))),
+        feature_bounds=bounds,
+        y_range=y_range,
+    )

@@ -15,7 +15,7 @@ from tacit._estimators import guaranteed_budget
 from tacit._progress import steps
 from tacit._random import Seed
 from tacit._validate import at_least, fraction
-from tacit.datasets import imagined_rows
+from tacit.datasets._synthetic_rows import synthetic_rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, calibrate
 
@@ -206,7 +206,7 @@ def _scores(
 ) -> tuple[float, list[float]]:
     """Return the score without privacy, and those of private fits."""
     n_fit = min(n_rows, most_rows)
-    X, y = imagined_rows(
+    X, y = synthetic_rows(
         n_fit + TEST_ROWS,
         widths,
         n_classes=n_classes,
