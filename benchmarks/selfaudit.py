@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tables import markdown, rewrite, shown
-from tests.audits.subjects import AUDITED
+from tests.excused import EXCUSED, subjects
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "audit.md"
+PAGE = ROOT / "docs" / "trust" / "self_audit.md"
 
 JUDGED = {
     "event": "event",
@@ -30,6 +30,8 @@ JUDGED = {
 }
 
 Verdict = Mapping[str, Any]
+
+SUBJECTS = {package: list(subjects(package)) for package in EXCUSED}
 
 
 def read(path: Path) -> list[Verdict]:
@@ -51,7 +53,7 @@ def unheard(verdicts: Iterable[Verdict]) -> dict[str, list[str]]:
     heard = {subject for verdict in verdicts for subject in verdict["subjects"]}
     missing = {
         package: [name for name in names if name not in heard]
-        for package, names in AUDITED.items()
+        for package, names in SUBJECTS.items()
     }
     return {package: names for package, names in missing.items() if names}
 
@@ -102,7 +104,7 @@ def all_rows(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
 def most_shown(verdicts: Sequence[Verdict]) -> list[str]:
     """Return a table for each package: for each name the audit that showed most."""
     lines = []
-    for package, names in AUDITED.items():
+    for package, names in SUBJECTS.items():
         rows = []
         for name in names:
             of_name = [v for v in verdicts if name in v["subjects"]]

@@ -1,19 +1,21 @@
-"""Public names that release nothing, and why: neither audits nor searches need them.
-
-All that is private has an attack in `tests.audits` and is searched for neighbors that
-move it too far in `tests.sensitivity`; both take their excuses from here.
-"""
+"""What is private in the package, and which public names release nothing, and why."""
 
 import inspect
+import re
+import sys
+from importlib import import_module
 
-__all__ = ["EXCUSED", "could_tell"]
+from tacit._discovery import _modules
+from tacit.mechanisms._base import Drawable
 
-# what only says what another thing will do or holds what it has done
+__all__ = ["EXCUSED", "could_leak", "excused", "subjects"]
+
+# Names of what a plan or a stream consists of
 PARTS = ("Plan", "State")
 
 
-def could_tell(module):
-    """Return the public names of a module that could tell on a row."""
+def could_leak(module):
+    """Return the public names of a module that could leak a row."""
     found = {name: getattr(module, name) for name in module.__all__}
     return {
         name
@@ -24,98 +26,115 @@ def could_tell(module):
     }
 
 
-VALUES = "holds plain values, public or released"
-PUBLIC = "reads public facts alone, or what was released"
-UNPAID = "promises nothing: what it computes from private rows is private data"
-POLICY = "says for plans what is needed; releases nothing"
+def subjects(package):
+    """Return what needs an audit, by name: what is public, named, saved or drawn."""
+    module = import_module(package)
+    public = {name: getattr(module, name) for name in could_leak(module)}
+    own = {
+        name: kind
+        for part in _modules(package)
+        if not any(part.startswith(below) for below in EXCUSED if below > package)
+        for name, kind in vars(sys.modules[part]).items()
+        if inspect.isclass(kind)
+        and kind.__module__ == part
+        and re.match("[A-Z]", name)
+        and _is_declared(kind)
+    }
+    return {
+        name: thing
+        for name, thing in sorted({**own, **public}.items())
+        if name not in excused(package)
+    }
 
-# the other names, each with the reason why there is nothing to attack; plans, states,
-# protocols and constants need no reason
+
+def excused(package):
+    """Return the names of a package that release nothing."""
+    return set(" ".join(EXCUSED.get(package, {}).values()).split())
+
+
+def _is_declared(kind):
+    drawn = issubclass(kind, Drawable) and not inspect.isabstract(kind)
+    named = isinstance(vars(kind).get("name"), str) or "saved" in vars(kind)
+    return drawn or named
+
+
+VALUES = "holds plain values, public or released"
+PUBLIC = "reads public facts only, or what was released"
+UNCHARGED = "gives no guarantee: what it computes from private rows is private"
+PLANNING = "computes for plans what is needed; releases nothing"
+
+# Packages of private algorithms. For each, why some names release nothing; plans,
+# states, protocols and constants need no reason
 EXCUSED = {
     "tacit.mechanisms": {
-        "NoAnswer": VALUES,
-        "as_generator": "makes a generator",
-        "spawn": "makes generators",
+        VALUES: "NoAnswer",
+        "makes generators": "as_generator spawn",
+        "a step of TukeyRegression, which is audited": "NestedExponential",
+        "a step of EntropySampling, which is audited": "SampleIndices",
     },
     "tacit.mechanisms.continual": {
-        "PrefixSums": "what the sums have in common",
-        "prefix_sums": "makes one of the sums by its name",
+        "what the sums have in common": "PrefixSums",
+        "makes one of the sums by its name": "prefix_sums",
     },
     "tacit.solvers": {
-        "Problem": VALUES,
-        "Result": VALUES,
-        "Solver": "the base class of the solvers",
+        VALUES: "Problem Result",
+        "the base class of the solvers": "Solver",
     },
-    "tacit.linear_model": {"SelectionPath": VALUES},
-    "tacit.preprocessing": {"PublicOneHot": PUBLIC, "PublicScaler": PUBLIC},
+    "tacit.linear_model": {
+        VALUES: "SelectionPath",
+    },
+    "tacit.preprocessing": {
+        PUBLIC: "PublicOneHot PublicScaler",
+    },
     "tacit.feature_selection": {
-        "HuberLassoSupport": "not private; BlockVoteSelector makes it so",
+        "not private; BlockVoteSelector makes it so": "HuberLassoSupport",
     },
-    "tacit.model_selection": {"Choice": VALUES},
+    "tacit.model_selection": {
+        VALUES: "Choice",
+    },
     "tacit.evaluation": {
-        "Forecast": VALUES,
-        "Outlook": VALUES,
-        "expected_score": PUBLIC,
-        "least_rows": PUBLIC,
-        "noise_at": PUBLIC,
-        "regression_risk": PUBLIC,
-        "rows_for_risk": PUBLIC,
-        "rows_for_support": PUBLIC,
-        "CoefficientNoise": VALUES,
-        "Intervals": VALUES,
-        "PrivateScore": VALUES,
-        "hold_out": "parts rows at random, and releases nothing",
-        "noise_intervals": PUBLIC,
-        "require_theory": POLICY,
+        VALUES: "CoefficientNoise Forecast Intervals Outlook PrivateScore",
+        PUBLIC: (
+            "expected_score least_rows noise_at noise_intervals regression_risk "
+            "rows_for_risk rows_for_support"
+        ),
+        "parts rows at random, and releases nothing": "hold_out",
+        PLANNING: "require_theory",
     },
     "tacit.fairness": {
-        "FairnessCertificate": VALUES,
-        "FairnessForm": VALUES,
-        "Group": VALUES,
-        "GroupFairness": VALUES,
-        "Margins": VALUES,
-        "ModelComparison": VALUES,
-        "WeightDistance": VALUES,
-        "certify": UNPAID,
-        "certify_by_simulation": UNPAID,
-        "certify_model": UNPAID,
-        "compare_models": UNPAID,
-        "expected_flips": UNPAID,
-        "fairness_form": UNPAID,
-        "group_fairness": UNPAID,
-        "linear_margins": UNPAID,
-        "minibatch_distance": PUBLIC,
-        "noisy_gradient_distance": PUBLIC,
-        "output_perturbation_distance": PUBLIC,
-        "plan_certificate": PUBLIC,
-        "printed_distance": PUBLIC,
-        "truncated_chernoff": UNPAID,
-        "weight_distance": PUBLIC,
+        VALUES: (
+            "FairnessCertificate FairnessForm Group GroupFairness Margins "
+            "ModelComparison WeightDistance"
+        ),
+        UNCHARGED: (
+            "certify certify_by_simulation certify_model compare_models "
+            "expected_flips fairness_form group_fairness linear_margins "
+            "truncated_chernoff"
+        ),
+        PUBLIC: (
+            "minibatch_distance noisy_gradient_distance "
+            "output_perturbation_distance plan_certificate printed_distance "
+            "weight_distance"
+        ),
     },
     "tacit.streaming": {
-        "DurableStream": "a stream model kept on disk: its tests compare them",
-        "Experts": VALUES,
-        "SparseRows": VALUES,
+        "a stream model kept on disk: its tests compare them": "DurableStream",
+        VALUES: "Experts SparseRows",
     },
     "tacit.ensemble": {
-        "DurableLabeler": "a PrivateLabeler kept on disk: its tests compare them",
-        "Labels": VALUES,
-        "NeighborMap": PUBLIC,
-        "SmoothedVotes": PUBLIC,
-        "VoteClassifier": PUBLIC,
-        "compare_mechanisms": PUBLIC,
-        "plan_teachers": PUBLIC,
+        "a PrivateLabeler kept on disk: its tests compare them": "DurableLabeler",
+        VALUES: "Labels",
+        PUBLIC: (
+            "NeighborMap SmoothedVotes VoteClassifier compare_mechanisms plan_teachers"
+        ),
     },
     "tacit.recommend": {
-        "ItemSide": VALUES,
+        VALUES: "ItemSide",
     },
     "tacit.stability": {
-        "Answer": VALUES,
-        "NoAnswer": VALUES,
-        "block_members": "parts rows, and releases nothing",
-        "blocks_needed": POLICY,
-        "distance_needed": POLICY,
-        "release_probability": POLICY,
-        "winner_and_distance": "not private; votes make it so",
+        VALUES: "Answer NoAnswer",
+        "parts rows, and releases nothing": "block_members",
+        PLANNING: "blocks_needed distance_needed release_probability",
+        "not private; votes make it so": "winner_and_distance",
     },
 }

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tests.audits.verdict import assert_refutes_the_control
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -13,6 +14,8 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers._base import Problem
 from tacit.solvers.ada_ssp import AdaSSP
+
+SHARED_CASES = Cases(audits="AdaSSP")
 
 # so heavy a ridge shows the noisy product of features and targets as it is
 SOLVER = AdaSSP(ridge=1e4)

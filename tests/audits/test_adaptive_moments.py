@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.audits.verdict import assert_refutes_the_control
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -15,6 +16,8 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AdaptiveMoments, Problem
 from tacit.solvers._adaptive_plan import COUNT_WEIGHT
+
+SHARED_CASES = Cases(audits="AdaptiveMoments")
 
 SOLVER = AdaptiveMoments("once")
 CONSTANT = 0.25

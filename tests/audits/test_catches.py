@@ -16,6 +16,7 @@ from tests.audits.verdict import (
     event_bound,
     gaussian_event_bound,
 )
+from tests.cases import Cases
 
 from tacit._random import as_generator
 from tacit.audit import worst_case_pair
@@ -27,6 +28,8 @@ from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AMP, NoisyGD, OutputPerturbation, Problem, amp
 from tacit.solvers._minimum import certified_minimum
 from tacit.solvers.amp import AMPPlan
+
+SHARED_CASES = Cases(audits="Gaussian Laplace NoisyGD NoisyMax OutputPerturbation")
 
 pytestmark = pytest.mark.statistical
 

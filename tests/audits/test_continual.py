@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from tests.audits.verdict import check
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -19,6 +20,10 @@ from tacit.mechanisms.continual import (
     WindowSum,
 )
 from tacit.privacy import Neighbors
+
+SHARED_CASES = Cases(
+    audits="BLTSum GrowingSum HonakerTree SquareRootSum TreeSum WindowSum"
+)
 
 DELTA = 1e-5
 N_STEPS, N_RUNS, AT_ONCE = 12, 400_000, 50_000

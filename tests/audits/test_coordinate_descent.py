@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 from tests.audits.verdict import assert_refutes_the_control
 from tests.audits.verdict import check as check_parts
+from tests.cases import Cases
 from tests.solvers.test_coordinate_descent import less_noise
 from tests.stat import P_FAIL
 
@@ -20,6 +21,8 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import CoordinateDescent, Problem
 from tacit.solvers._columns import Columns
+
+SHARED_CASES = Cases(audits="CoordinateDescent")
 
 BOUNDS = RowBounds(norm="linf")
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from tests.audits.verdict import assert_refutes_the_control, event_bound
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -16,6 +17,8 @@ from tacit.ensemble._answers import initial_state
 from tacit.mechanisms import PublishedVotes, StableVotes, VoteMedian
 from tacit.mechanisms._votes._base import published_distance
 from tacit.privacy import Neighbors
+
+SHARED_CASES = Cases(audits="PrivateLabeler")
 
 MARKS = (1.0, -1.0)  # of the one row in which the two data sets differ
 

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from tests.audits.quiet import quieter
 from tests.audits.verdict import assert_refutes_the_control, check
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit.audit import audit, audit_estimator
@@ -41,6 +42,15 @@ from tacit.solvers import (
 )
 from tacit.stability import ProposeTestRelease, private_answer
 from tacit.streaming import HedgeAggregator, OnlineLinearRegression, QuadraticLeader
+
+SHARED_CASES = Cases(
+    audits="AdaSSP CoordinateDescent ElasticNet EntropySampling GeneralizedLinearModel "
+    "HedgeAggregator HuberRegressor Lasso LinearRegression LinearSVC "
+    "LogisticRegression MatrixCompletion OnlineLinearRegression OutputPerturbation "
+    "PrivateALS PrivateStudent ProposeTestRelease QuadraticLeader Ridge "
+    "SimplexRegressor SparseLogisticRegression private_accuracy private_answer "
+    "private_rmse private_score"
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from tests.audits.quiet import quieter
 from tests.audits.verdict import check
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
 from tacit.audit import audit, clopper_pearson_bound, gaussian_bound
 from tacit.fairness import plan_certificate, private_certificate
 from tacit.privacy import Neighbors
+
+SHARED_CASES = Cases(audits="private_certificate")
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 RIGHT_IF_POSITIVE = SimpleNamespace(

@@ -11,6 +11,7 @@ from math import exp
 import numpy as np
 import pytest
 from tests.audits.verdict import check, event_bound
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -23,6 +24,8 @@ from tacit.mechanisms import StableRelease
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.stability import winner_and_distance
 from tacit.stability._votes import FeatureVote
+
+SHARED_CASES = Cases(audits="BlockVoteSelector PeelingSelector")
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 CLAIM = 2.5

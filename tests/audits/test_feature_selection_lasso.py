@@ -10,11 +10,14 @@ from math import floor
 import numpy as np
 import pytest
 from tests.audits.verdict import assert_refutes_the_control
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit.audit import audit
 from tacit.feature_selection import ExponentialSelector, LassoStabilitySelector
 from tacit.mechanisms import StableRelease
+
+SHARED_CASES = Cases(audits="ExponentialSelector LassoStabilitySelector")
 
 DELTA = 1e-3
 N = 200

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from tests.audits.verdict import assert_refutes_the_control, event_bound
+from tests.cases import Cases
 
 from tacit._random import as_generator
 from tacit.convex import HuberizedHinge, Simplex
@@ -19,6 +20,8 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem
 from tacit.solvers.frank_wolfe import FrankWolfe
+
+SHARED_CASES = Cases(audits="FrankWolfe")
 
 BOUNDS = RowBounds(0.1, norm="linf")
 

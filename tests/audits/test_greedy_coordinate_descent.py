@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from tests.audits.verdict import assert_refutes_the_control, event_bound
+from tests.cases import Cases
 from tests.solvers.test_greedy_coordinate_descent import less_noise
 from tests.stat import P_FAIL
 
@@ -22,6 +23,8 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem
 from tacit.solvers.greedy_coordinate_descent import GreedyCoordinateDescent
+
+SHARED_CASES = Cases(audits="GreedyCoordinateDescent")
 
 BOUNDS = RowBounds(norm="linf")
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE

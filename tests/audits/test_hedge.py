@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.audits.verdict import assert_refutes_the_control
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -12,6 +13,8 @@ from tacit.audit import audit
 from tacit.privacy import Budget, Neighbors
 from tacit.streaming import Experts, Hedge
 from tacit.streaming._terms import StreamTerms
+
+SHARED_CASES = Cases(audits="Hedge")
 
 # one expert against another: the first row decides the odds of every play
 PAIR = np.array([[1.0, -1.0]]), np.array([[-1.0, 1.0]])

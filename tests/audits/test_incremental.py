@@ -6,6 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from tests.audits.verdict import assert_refutes_the_control
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -24,6 +25,11 @@ from tacit.streaming import (
 )
 from tacit.streaming._terms import StreamTerms
 from tacit.streaming.incremental._moments import row_moments
+
+SHARED_CASES = Cases(
+    audits="GradientRegression IncrementalLinearRegression MomentRegression "
+    "ProjectedRegression"
+)
 
 BALL, P = L2Ball(1.0), 3
 

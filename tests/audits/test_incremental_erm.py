@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.audits.verdict import assert_refutes_the_control
+from tests.cases import Cases
 from tests.stat import P_FAIL
 from tests.streaming.incremental.summing import NoisySum
 
@@ -17,6 +18,8 @@ from tacit.audit import audit
 from tacit.linear_model import LinearRegression
 from tacit.privacy import Budget, GaussianNoise, Neighbors
 from tacit.streaming import IncrementalERM
+
+SHARED_CASES = Cases(audits="IncrementalERM")
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 # Rows of the steps; the row of interest comes first, so that all fits see it

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.audits.verdict import check
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -16,6 +17,8 @@ from tacit.evaluation._curvature import plan_curvature
 from tacit.evaluation._score import PARTS, ScorePlan
 from tacit.privacy import Budget, LaplaceNoise, Neighbors, calibrate
 from tacit.solvers import Problem
+
+SHARED_CASES = Cases(audits="coefficient_intervals private_score")
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.audits.verdict import assert_refutes_the_control, event_bound
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -37,6 +38,11 @@ from tacit.mechanisms import (
 )
 from tacit.mechanisms import threshold as threshold_module
 from tacit.privacy import Neighbors
+
+SHARED_CASES = Cases(
+    audits="AboveThreshold DiscreteGaussian DiscreteLaplace Exponential Gaussian "
+    "L2Laplace Laplace NoisyMax PermuteAndFlip StableRelease SymmetricGaussian TreeSum"
+)
 
 DELTA = 1e-5
 SLACK = 1e-20  # more than the distance of the L2-Laplace sampler from its distribution

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from tests.audits.verdict import assert_refutes_the_control
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -17,6 +18,8 @@ from tacit.model_selection import PrivateSearchCV, _candidates, private_choice
 from tacit.model_selection._plan import _score_noise
 from tacit.model_selection._runs import best_run, one_run
 from tacit.privacy import Budget, GaussianNoise, LaplaceNoise, Neighbors, calibrate
+
+SHARED_CASES = Cases(audits="PrivateSearchCV RandomRepeats private_choice")
 
 REPLACE = Neighbors.REPLACE_ONE
 MEASURE = Measure(ACCURACY)

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from tests.audits.verdict import check
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -17,6 +18,8 @@ from tacit.solvers import Problem
 from tacit.streaming import GradientSums, OnlineLogisticRegression, QuadraticLeader
 from tacit.streaming._model import Progress
 from tacit.streaming._terms import StreamTerms
+
+SHARED_CASES = Cases(audits="GradientSums OnlineLogisticRegression QuadraticLeader")
 
 # In a tree over two steps a row of the first is in two nodes, whose noises are
 # independent: a linear score of both releases is the best there is.

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.audits.verdict import assert_refutes_the_control
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -23,6 +24,10 @@ from tacit.streaming import (
     ProjectedGradient,
 )
 from tacit.streaming._terms import StreamTerms
+
+SHARED_CASES = Cases(
+    audits="ImplicitGradient Leader OnlineToBatch PerturbedIterates ProjectedGradient"
+)
 
 ADD = Neighbors.ADD_OR_REMOVE_ONE
 HORIZON = 4

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 from tests.audits.test_solvers import ADD, REPLACE, STEEP, Attack, check
+from tests.cases import Cases
 
 from tacit.audit import worst_case_pair
 from tacit.convex import Box
 from tacit.privacy import Budget
 from tacit.solvers import AMP
 from tacit.solvers.output_perturbation import OutputPerturbation
+
+SHARED_CASES = Cases(audits="AMP OutputPerturbation")
 
 # A heavy ridge keeps the weights where the capped loss is steepest, so that rows move
 # them as far as declared.

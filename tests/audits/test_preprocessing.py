@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 from tests.audits.verdict import check, event_bound
+from tests.cases import Cases
 from tests.stat import P_FAIL, assert_counts_detect, assert_counts_follow
 
 from tacit._random import as_generator
@@ -16,6 +17,8 @@ from tacit.preprocessing._moments import plan_moments
 from tacit.preprocessing._quantiles import plan_quantiles, rank_scores
 from tacit.preprocessing._squares import plan_squares
 from tacit.privacy import Budget, Neighbors
+
+SHARED_CASES = Cases(audits="PrivateQuantileBounds PrivateStandardScaler")
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 CELLS = 3  # hence four candidates

@@ -3,11 +3,14 @@
 import pytest
 from tests.audits.test_perturbation import Inside
 from tests.audits.test_solvers import ADD, REPLACE, Attack, check
+from tests.cases import Cases
 
 from tacit.audit import worst_case_pair
 from tacit.convex import Box, L2Ball, Squared
 from tacit.privacy import Budget
 from tacit.solvers import AdaptiveRidge, QuadraticPerturbation
+
+SHARED_CASES = Cases(audits="AdaptiveRidge QuadraticPerturbation")
 
 # So heavy a ridge and so small a set leave the pull of the target alone, which the
 # pair attains; what is left is close to a plain Gaussian release

@@ -20,6 +20,7 @@ from tests.audits.recommending import (
     with_noise,
 )
 from tests.audits.verdict import assert_refutes_the_control
+from tests.cases import Cases
 from tests.recommend.doubles import MeansSolver
 from tests.stat import P_FAIL
 
@@ -32,6 +33,11 @@ from tacit.recommend.ratings.facts import RatingFacts
 from tacit.recommend.solvers.als import PrivateALS
 from tacit.recommend.solvers.gradient import ProjectedGradientCompletion
 from tacit.recommend.solvers.svd import CleansedSVD, SVDCompletion
+
+SHARED_CASES = Cases(
+    audits="CleansedSVD FrankWolfeCompletion ItemMeans PrivateALS "
+    "ProjectedGradientCompletion SVDCompletion"
+)
 
 
 @dataclass(frozen=True)

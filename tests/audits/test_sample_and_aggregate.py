@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.audits.verdict import assert_refutes_the_control
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -14,6 +15,8 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers._base import Problem
 from tacit.solvers.sample_and_aggregate import SampleAndAggregate
+
+SHARED_CASES = Cases(audits="SampleAndAggregate")
 
 
 def shout(X, y):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from tests.audits.verdict import assert_refutes_the_control
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -18,6 +19,8 @@ from tacit.privacy import Budget, Neighbors
 from tacit.solvers._base import Problem
 from tacit.solvers.noisy_sgd import NoisySGD
 from tacit.solvers.permuted_sgd import PermutedSGD
+
+SHARED_CASES = Cases(audits="NoisySGD PermutedSGD")
 
 ADD = Neighbors.ADD_OR_REMOVE_ONE
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.audits.verdict import assert_refutes_the_control
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -20,6 +21,8 @@ from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AMP, NoisyGD, ObjectivePerturbation, PreconditionedGD, Problem
 from tacit.solvers.amp import CoveredTilt
 from tacit.solvers.preconditioned_gd import PreconditionedGDPlan
+
+SHARED_CASES = Cases(audits="AMP NoisyGD ObjectivePerturbation PreconditionedGD")
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.audits.verdict import assert_refutes_the_control, event_bound
 from tests.audits.verdict import check as check_parts
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -31,6 +32,10 @@ from tacit.stability import (
 )
 from tacit.stability._subsamples import SubsampleVotePlan
 from tacit.stability._votes import BlockVotePlan
+
+SHARED_CASES = Cases(
+    audits="BlockVote ProposeTestRelease StableValue SubsampleVote TukeyRegression"
+)
 
 relations = pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda r: r.name)
 DELTA = 0.01

@@ -10,6 +10,7 @@ import pytest
 from tests.audits.test_mechanisms import in_parts
 from tests.audits.test_solvers import STEEP, quieter
 from tests.audits.verdict import check, event_bound, gaussian_event_bound
+from tests.cases import Cases
 
 from tacit._random import as_generator
 from tacit.audit import worst_case_pair
@@ -17,6 +18,8 @@ from tacit.data import RowBounds, bounded_rows
 from tacit.mechanisms import Gaussian, Laplace
 from tacit.privacy import Budget, GaussianNoise, calibrate
 from tacit.solvers import NoisyGD, ObjectivePerturbation, Problem
+
+SHARED_CASES = Cases(audits="Gaussian Laplace NoisyGD ObjectivePerturbation")
 
 BUDGET = Budget(1.0, 1e-5)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from tests.audits.verdict import assert_refutes_the_control, event_bound
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -23,6 +24,8 @@ from tacit.linear_model._two_stage import TwoStage
 from tacit.mechanisms import Exponential
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AdaSSP, Problem
+
+SHARED_CASES = Cases(audits="SparseLinearRegression")
 
 BOUNDS = RowBounds(norm="linf")
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_OR_REMOVE_ONE

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from tests.audits.verdict import assert_refutes_the_control, event_bound
+from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
@@ -25,6 +26,10 @@ from tacit.mechanisms import (
 from tacit.mechanisms._votes import _stable
 from tacit.mechanisms._votes._base import published_distance
 from tacit.privacy import Neighbors
+
+SHARED_CASES = Cases(
+    audits="ConfidentVotes NoisyVotes PublishedVotes StableVotes VoteMean VoteMedian"
+)
 
 DELTA = 1e-5
 

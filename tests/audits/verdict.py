@@ -11,7 +11,7 @@ from math import log
 from pathlib import Path
 
 from scipy.special import ndtri
-from tests.audits.subjects import AUDITED
+from tests.cases import audited
 from tests.stat import P_FAIL
 
 from tacit.audit import (
@@ -101,12 +101,12 @@ def check(name, claim, epsilon_of, broken=0.5, least=0.0, subjects=None):
 
 
 def _note(verdict):
-    """Write the verdict down, unless the table of audits does not know of it."""
+    """Write the verdict to the log; its module must declare that it attacks these."""
     test = os.environ["PYTEST_CURRENT_TEST"].rsplit(" ", 1)[0]
-    module = test.split("::")[0].rsplit("/", 1)[-1].removesuffix(".py")
+    module = test.split("::")[0].removesuffix(".py").replace("/", ".")
     for subject in verdict["subjects"]:
-        listed = any(module in audits.get(subject, ()) for audits in AUDITED.values())
-        assert listed, f"tests.audits.subjects does not list {subject} for {module}"
+        declared = module in audited().get(subject, ())
+        assert declared, f"{module} declares no audits={subject!r} in its SHARED_CASES"
     if path := os.environ.get(LOG_FILE):
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps({**verdict, "test": test}) + "\n")

@@ -2,24 +2,28 @@
 
 import numpy as np
 import pytest
+from tests.cases import Cases, cases
 
 from tacit.convex import Huber, HuberizedHinge, Logistic, OneVsRest, Softmax, Squared
 from tacit.convex.losses import has_residuals
 
-LOSSES = [
-    Logistic(),
-    Softmax(2),
-    Softmax(3),
-    Softmax(7),
-    Squared(),
-    Huber(),
-    Huber(threshold=0.3),
-    HuberizedHinge(),
-    HuberizedHinge(h=0.05),
-    OneVsRest(Logistic(), 2),
-    OneVsRest(Logistic(cap=0.5), 4),
-    OneVsRest(HuberizedHinge(), 3),
-]
+SHARED_CASES = Cases(
+    losses=[
+        Logistic(),
+        Softmax(2),
+        Softmax(3),
+        Softmax(7),
+        Squared(),
+        Huber(),
+        Huber(threshold=0.3),
+        HuberizedHinge(),
+        HuberizedHinge(h=0.05),
+        OneVsRest(Logistic(), 2),
+        OneVsRest(Logistic(cap=0.5), 4),
+        OneVsRest(HuberizedHinge(), 3),
+    ]
+)
+LOSSES = cases("losses")
 REACH = 6.0
 Y_RANGE = (-1.0, 2.0)
 

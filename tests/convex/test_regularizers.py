@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.cases import Cases, cases
 
 from tacit.convex import (
     L1,
@@ -21,16 +22,19 @@ from tacit.convex.proximal import CERTIFIED
 from tacit.convex.regularizers import coordinate_parts, makes_zeros
 from tacit.exceptions import PlanError
 
-REGULARIZERS = [
-    Free(),
-    L1(0.7),
-    ElasticNet(0.5, 2.0),
-    ElasticNet(0.0, 1.0),
-    GroupL1(0.9),
-    Entropy(0.3),
-    Entropy(1e-3),
-    Entropy(50.0),
-]
+SHARED_CASES = Cases(
+    regularizers=[
+        Free(),
+        L1(0.7),
+        ElasticNet(0.5, 2.0),
+        ElasticNet(0.0, 1.0),
+        GroupL1(0.9),
+        Entropy(0.3),
+        Entropy(1e-3),
+        Entropy(50.0),
+    ]
+)
+REGULARIZERS = cases("regularizers")
 SHAPES = [(1, 1), (6, 1), (4, 3)]
 
 every_regularizer = pytest.mark.parametrize("regularizer", REGULARIZERS, ids=repr)

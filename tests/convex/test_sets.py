@@ -2,23 +2,27 @@
 
 import numpy as np
 import pytest
+from tests.cases import Cases, cases
 
 from tacit.convex import Box, GroupBall, L1Ball, L2Ball, NuclearBall, Simplex
 
-SETS = [
-    L2Ball(),
-    L2Ball(2.5),
-    L1Ball(),
-    L1Ball(0.4),
-    GroupBall(),
-    GroupBall(2.0, group_size=2),
-    GroupBall(0.7, group_size=50),
-    Simplex(),
-    Box(),
-    Box(-0.5, 2.0, size=12),
-    NuclearBall(),
-    NuclearBall(3.0),
-]
+SHARED_CASES = Cases(
+    sets=[
+        L2Ball(),
+        L2Ball(2.5),
+        L1Ball(),
+        L1Ball(0.4),
+        GroupBall(),
+        GroupBall(2.0, group_size=2),
+        GroupBall(0.7, group_size=50),
+        Simplex(),
+        Box(),
+        Box(-0.5, 2.0, size=12),
+        NuclearBall(),
+        NuclearBall(3.0),
+    ]
+)
+SETS = cases("sets")
 SHAPES = [(1, 1), (5, 1), (4, 3)]
 
 every_set = pytest.mark.parametrize("domain", SETS, ids=repr)

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
+from tests.cases import Cases, cases
 from tests.public import public
 
 import tacit.linear_model
@@ -37,21 +38,26 @@ from tacit.solvers import NoisyGD
 
 N, P = 120, 3
 Y_RANGE = (-4.0, 6.0)
-ESTIMATORS = [
-    LogisticRegression(),
-    LogisticRegression(multi_class="one_vs_rest"),
-    GeneralizedLinearModel(),
-    GeneralizedLinearModel(loss=Huber(0.5), y_range=Y_RANGE),
-    LinearSVC(),
-    LinearRegression(y_range=Y_RANGE),
-    Ridge(y_range=Y_RANGE),
-    HuberRegressor(y_range=Y_RANGE),
-    SimplexRegressor(y_range=Y_RANGE),
-    Lasso(alpha=0.1, feature_bounds=1.5, y_range=Y_RANGE),
-    ElasticNet(alpha=0.1, feature_bounds=1.5, y_range=Y_RANGE),
-    SparseLogisticRegression(feature_bounds=1.5),
-    SparseLinearRegression(n_features_to_select=2, feature_bounds=1.5, y_range=Y_RANGE),
-]
+SHARED_CASES = Cases(
+    estimators=[
+        LogisticRegression(),
+        LogisticRegression(multi_class="one_vs_rest"),
+        GeneralizedLinearModel(),
+        GeneralizedLinearModel(loss=Huber(0.5), y_range=Y_RANGE),
+        LinearSVC(),
+        LinearRegression(y_range=Y_RANGE),
+        Ridge(y_range=Y_RANGE),
+        HuberRegressor(y_range=Y_RANGE),
+        SimplexRegressor(y_range=Y_RANGE),
+        Lasso(alpha=0.1, feature_bounds=1.5, y_range=Y_RANGE),
+        ElasticNet(alpha=0.1, feature_bounds=1.5, y_range=Y_RANGE),
+        SparseLogisticRegression(feature_bounds=1.5),
+        SparseLinearRegression(
+            n_features_to_select=2, feature_bounds=1.5, y_range=Y_RANGE
+        ),
+    ]
+)
+ESTIMATORS = cases("estimators")
 SPARSE = (Lasso, ElasticNet, SparseLogisticRegression, SparseLinearRegression)
 
 every_estimator = pytest.mark.parametrize("model", ESTIMATORS, ids=repr)

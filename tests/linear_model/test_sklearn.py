@@ -4,6 +4,7 @@ import pytest
 from sklearn.datasets import make_regression
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.cases import other_estimators
 
 from tacit.linear_model import (
     ElasticNet,
@@ -36,7 +37,7 @@ ESTIMATORS = [
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks([*ESTIMATORS, *other_estimators(ESTIMATORS)])
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.cases import Cases, cases
 from tests.stat import P_FAIL, assert_detects, assert_follows, assert_probability
 
 from tacit._random import as_generator
@@ -72,15 +73,20 @@ class Subject:
         return mechanism(np.full(n, value), rng), self.scale(mechanism, n)
 
 
-MECHANISMS = [
-    Subject(kind, noise, distribution, n, norm, control)
-    for kind, distribution, n, norm, control in [
+# Each with the distribution of its noise at scale one, the number of draws, the norm,
+# and the factor by which the scale of the control is off
+SHARED_CASES = Cases(
+    mechanisms=[
         (Gaussian, stats.norm, 40_000, "l2", 1.1),
         (Laplace, stats.laplace, 40_000, "l1", 1.1),
         # in one dimension, one call a draw
         (L2Laplace, stats.laplace, 8_000, "l2", 1.2),
         (SymmetricGaussian, stats.norm, 40_000, "l2", 1.1),
     ]
+)
+MECHANISMS = [
+    Subject(kind, noise, *facts)
+    for kind, *facts in cases("mechanisms")
     for noise in ("grid", "float")
 ]
 GRID_MECHANISMS = [s for s in MECHANISMS if s.noise == "grid"]

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
+from tests.cases import other_estimators
 
 from tacit._random import as_generator
 from tacit.convex import L1, Box, ElasticNet, L1Ball, L2Ball
@@ -75,7 +76,7 @@ def table(model, X):
 def linear_models():
     """Return fitted models of all kinds, with all sorts of parameters and labels."""
     text, numbers, truth = ["no", "yes"], np.array([1, 5, 9], np.int16), [False, True]
-    return {
+    found = {
         "logistic": fitted(LogisticRegression(1.0), [0, 1], names=True),
         "softmax": fitted(LogisticRegression(2.0, classes=range(3)), [0, 1, 2]),
         "rest": fitted(
@@ -198,6 +199,8 @@ def linear_models():
             LogisticRegression(1.0, penalty=L1Ball(2.0), bound_norm="linf"), [0, 1]
         ),
     }
+    others = {repr(m): fitted(clone(m)) for m in other_estimators(found.values())}
+    return {**found, **others}
 
 
 def steps():

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from tests.cases import Cases
 from tests.sensitivity.judging import Planned, Subject, charged
 from tests.sensitivity.pairs import ADD, REPLACE, numbers, pairs_of
 
@@ -78,7 +79,8 @@ def labelers():
     return [
         Subject(
             f"PrivateLabeler {name}",
-            ("ensemble.PrivateLabeler",),
+            # a student learns from released answers only
+            ("ensemble.PrivateLabeler", "ensemble.PrivateStudent"),
             partial(labeled, name),
             partial(
                 pairs_of,
@@ -257,3 +259,6 @@ def recommenders():
         )
         for name, solver in solvers.items()
     ]
+
+
+SHARED_CASES = Cases(searches=lambda: labelers() + procedures() + recommenders())

@@ -4,6 +4,7 @@ from functools import cache, partial
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from tests.cases import Cases
 from tests.sensitivity.judging import Planned, Subject, charged
 from tests.sensitivity.pairs import ADD, pairs_of, sampled_rows
 
@@ -291,3 +292,8 @@ def searched(neighbors):
         return found.best_estimator_.coef_, found.best_score_, found.best_params_
 
     return Planned(train)
+
+
+SHARED_CASES = Cases(
+    searches=lambda: linear_models() + questions() + selectors() + transformers()
+)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+from tests.cases import Cases
 from tests.sensitivity.judging import Planned, Subject, charged
 from tests.sensitivity.pairs import REPLACE, pairs_of, sampled_rows
 
@@ -200,3 +201,6 @@ def solvers():
         ),
         *wide_solvers(),
     ]
+
+
+SHARED_CASES = Cases(searches=solvers)

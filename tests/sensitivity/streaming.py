@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from tests.cases import Cases
 from tests.sensitivity.judging import Planned, Subject, charged
 from tests.sensitivity.pairs import pairs_of
 
@@ -134,3 +135,6 @@ def incremental():
         # two fits, whose noise is charged as that of one draw
         of_stream(IncrementalERM(erm, update_every=2), n_charged=2),
     ]
+
+
+SHARED_CASES = Cases(searches=lambda: online() + incremental())

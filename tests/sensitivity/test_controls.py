@@ -7,7 +7,7 @@ import pytest
 from tests.sensitivity.judging import Found, Planned, search
 from tests.sensitivity.pairs import ADD, REPLACE, Row
 from tests.sensitivity.solving import HINGE, problem_of, targets_of
-from tests.sensitivity.subjects import FAMILIES, SUBJECTS
+from tests.sensitivity.subjects import SUBJECTS, package_of
 
 from tacit._random import as_generator
 from tacit.data import RowBounds, bounded_rows
@@ -15,15 +15,16 @@ from tacit.privacy import Budget
 from tacit.solvers import NoisyGD
 
 TOO_SMALL = 0.9
-# one of each family whose sensitivity some pair uses up
+# One of each package whose sensitivity some pair uses up
 TIGHT = {
     "solvers": "NoisyGD HuberizedHinge",
     "linear_model": "LinearSVC",
     "preprocessing": "PrivateQuantileBounds",
     "feature_selection": "PeelingSelector",
-    "questions": "private_accuracy",
-    "online": "OnlineLogisticRegression tree",
-    "incremental": "IncrementalLinearRegression gradient",
+    "model_selection": "private_accuracy",
+    "evaluation": "private_score",
+    "fairness": "private_certificate",
+    "streaming": "OnlineLogisticRegression tree",
     "ensemble": "PrivateLabeler gnmax",
     "stability": "StableValue",
     "recommend": "MatrixCompletion svd",
@@ -37,17 +38,17 @@ def found(subject, neighbors, n_pairs=100, **more):
     return raised.value
 
 
-def test_every_family_has_a_control():
-    assert TIGHT.keys() == FAMILIES.keys()
+def test_every_package_has_a_control():
+    assert TIGHT.keys() == set(map(package_of, SUBJECTS.values()))
 
 
-@pytest.mark.parametrize("family", TIGHT)
-def test_a_bound_a_tenth_too_small_is_found_and_made_simple(family):
-    subject = SUBJECTS[f"{family}: {TIGHT[family]}"]
+@pytest.mark.parametrize("package", TIGHT)
+def test_a_bound_a_tenth_too_small_is_found_and_made_simple(package):
+    subject = SUBJECTS[f"{package}: {TIGHT[package]}"]
     report = found(subject, ADD, declared=TOO_SMALL)
     assert any("are declared" in sentence for sentence in report.sentences)
     # one kind of rows is left of up to three, and one line says it all
-    kinds = report.pair.users if family == "recommend" else report.pair.kinds
+    kinds = report.pair.users if package == "recommend" else report.pair.kinds
     assert len(kinds) == 1
     assert len(str(report).splitlines()[0]) < 200
 
@@ -84,7 +85,7 @@ def test_a_plan_for_shorter_rows_is_found(neighbors):
 
 
 def test_a_stream_that_is_charged_for_half_its_draws_is_found():
-    honest = SUBJECTS[f"online: {TIGHT['online']}"]
+    honest = SUBJECTS[f"streaming: {TIGHT['streaming']}"]
 
     def cheaper(neighbors):
         planned = honest.planned(neighbors)

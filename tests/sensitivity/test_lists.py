@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from tests.sensitivity.judging import Subject, judged
 from tests.sensitivity.pairs import REPLACE
-from tests.sensitivity.subjects import FAMILIES
+from tests.sensitivity.subjects import SUBJECTS, package_of
 
 from tacit._random import as_generator
 from tacit._release_log import recording
@@ -22,7 +22,7 @@ from tacit.feature_selection import BlockVoteSelector
 from tacit.stability import StableValue, block_members, private_answer
 from tacit.stability._rows import as_table, votes_of
 
-# Solvers take rows in arrays alone, and ratings are read by `tests.recommend`
+# Solvers take rows in arrays only, and ratings are read by `tests.recommend`
 ARRAYS = {"solvers", "recommend"}
 # These take arrays by hand, or thousands of rows, on a way that others share
 OTHERWISE = {
@@ -34,14 +34,13 @@ OTHERWISE = {
 # A function sees all rows together, so that a list is refused as such
 WHOLE = {"StableValue", "ProposeTestRelease"}
 
-SUBJECTS = {
-    f"{family}: {subject.name}": subject
-    for family, subjects in FAMILIES.items()
-    for subject in subjects()
-    if family not in ARRAYS and subject.name not in OTHERWISE
-}
 each_subject = pytest.mark.parametrize(
-    "subject", [pytest.param(s, id=name) for name, s in SUBJECTS.items()]
+    "subject",
+    [
+        pytest.param(subject, id=name)
+        for name, subject in SUBJECTS.items()
+        if package_of(subject) not in ARRAYS and subject.name not in OTHERWISE
+    ],
 )
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression as SklearnLogistic
+from tests.cases import Cases, cases
 from tests.strategies import adversarial_pairs, budgets, neighboring_data, targets
 
 from tacit._random import as_generator
@@ -46,13 +47,16 @@ from tacit.solvers.amp import AMPPlan
 from tacit.solvers.preconditioned_gd import PreconditionedGDPlan
 
 # those that take any loss, any relation and rows in L2; others have files of their own
-SOLVERS = [
-    ObjectivePerturbation(),
-    AMP(),
-    OutputPerturbation(),
-    NoisyGD(),
-    PreconditionedGD(),
-]
+SHARED_CASES = Cases(
+    solvers=[
+        ObjectivePerturbation(),
+        AMP(),
+        OutputPerturbation(),
+        NoisyGD(),
+        PreconditionedGD(),
+    ]
+)
+SOLVERS = cases("solvers")
 DESCENTS = (NoisyGD, PreconditionedGD)
 # those of the squared loss alone, whose distributions and bounds have files of their
 # own
