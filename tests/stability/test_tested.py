@@ -180,7 +180,7 @@ def test_the_distribution_that_spreads_less_is_taken():
     budget = Budget(1.0, 1e-6)
     for size, law in ((1, "gamma"), (400, "gaussian")):
         procedure = ProposeTestRelease(center, rows_in_the_middle, 1.0, size)
-        assert procedure.plan(budget, 10).law.law == law
+        assert procedure.plan(budget, 10).law.name == law
 
 
 def test_a_median_is_released_where_rows_are_in_the_middle(seed):

@@ -190,7 +190,7 @@ class Rounds:
             doubt=SURE,
         )
         stds = STD * np.maximum(usual + other, LEAST_SPREAD * usual)
-        # rows with few entries other than zero are longer than their spreads tell
+        # rows with few nonzero entries have larger norms than their spreads suggest
         released = float(np.linalg.norm(stds))
         longer = max(norm / released - 1, 0.0) / (
             1 + (scale / NORM_WEIGHT / released) ** 2

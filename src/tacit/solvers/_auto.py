@@ -68,27 +68,24 @@ CROWDED_TARGETS, CROWDED_LABELS = (0.01, 0.025), (0.3, 0.05)
 
 
 def solvers_by_name() -> dict[str, type[Any]]:
-    """Return the solvers of the library by what ``solver=`` calls them."""
+    """Return the solvers of the library by name."""
     return classes_by("name", "tacit.solvers")
 
 
 def solver_names() -> tuple[str, ...]:
-    """Return what ``solver=`` may be, ``"auto"`` first."""
+    """Return the values of ``solver=``, ``"auto"`` first."""
     return ("auto", *solvers_by_name())
 
 
 def named_fact(solver: Any, fact: str) -> Any:
-    """Return what a solver declares, or the one of this name."""
+    """Return a declaration of a solver, given as an object or by name."""
     if isinstance(solver, str):
         solver = solvers_by_name().get(solver) if solver != "auto" else None
     return solver_fact(solver, fact)
 
 
 def named_solver(name: str, problem: Problem, budget: Budget, noise: str) -> Any:
-    """Return the solver of this name, set for this problem and budget.
-
-    Those that clip gradients get a clip where the loss has no bound of its own.
-    """
+    """Return the solver of this name, with a clip where the problem needs one."""
     if name == "auto":
         return auto_solver(problem, budget, noise)
     if name not in solvers_by_name():
@@ -101,23 +98,23 @@ def named_solver(name: str, problem: Problem, budget: Budget, noise: str) -> Any
 
 
 def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
-    """Return the solver that is best for problems of this kind.
+    """Return the solver that the first matching rule names.
 
-    The first that applies:
+    In this order:
 
     - A penalty for each weight, as the sparse models have it: `CoordinateDescent`, or
       `GreedyCoordinateDescent` where features are many for the budget, or `AdaSSP` for
-      least squares and next to no noise.
+      least squares and low noise.
     - Rows bounded entry by entry: `FrankWolfe`, whose noise hardly grows with the
       number of features, for weights in L1Ball or Simplex, or `AdaSSP` for least
-      squares and next to no noise; no solver for others.
+      squares and low noise; no solver for others.
     - No delta: `AMP`, whose noise is then Laplace's.
     - Least squares: `AdaptiveMoments`, which learns the units of the rows first;
-      `AdaSSP` where there is no noise to speak of, or little of it and a penalty or a
-      set; `NoisyGD` for penalties and sets otherwise.
-    - Next to no noise: `AMP`, which is exact but for it.
+      `AdaSSP` where noise is negligible, or low and there is a penalty or a set;
+      `NoisyGD` for penalties and sets otherwise.
+    - Low noise: `AMP`, which has no other error.
     - Labels, no penalty, and up to `MOST_FEATURES` features: `PreconditionedGD`, which
-      is not put off by features far from centered or of unequal spread.
+      tolerates features that are far from centered or of unequal spread.
     - All else: `NoisyGD`.
     """
     if isinstance(problem.regularizer, CoordinatePenalty):
@@ -148,7 +145,7 @@ def auto_solver(problem: Problem, budget: Budget, noise: str = "grid") -> Any:
 
 
 def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
-    """Return the coordinate descent that is best for a penalty of each weight."""
+    """Return the coordinate descent for a penalty of each weight."""
     residuals = has_residuals(problem.loss)
     least, most = CROWDED_TARGETS if residuals else CROWDED_LABELS
     if budget.delta > 0:
@@ -166,9 +163,9 @@ def _by_coordinates(problem: Problem, budget: Budget, noise: str) -> Any:
 def auto_norm(n_rows: int, n_features: int, is_sparse: bool, budget: Budget) -> str:
     """Return the norm in which to bound rows of columns that have one range each.
 
-    With more columns than rows and noise that matters, few columns can be told from
-    it: bounding entries and choosing columns one by one finds them. Sparse rows are
-    short in L2 already.
+    With more columns than rows and noise that matters, few columns stand out from
+    it: bounding entries and choosing columns one by one finds them. Sparse rows have
+    small L2 norms already.
     """
     if is_sparse or n_features <= n_rows or budget.delta == 0:
         return "l2"
@@ -178,11 +175,11 @@ def auto_norm(n_rows: int, n_features: int, is_sparse: bool, budget: Budget) -> 
 
 
 def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
-    """Return the solver that is best for least squares.
+    """Return the solver for least squares.
 
-    `AdaptiveMoments`, or `AdaSSP` where there is no noise to speak of, as that reads
-    the rows once and clips none. With a penalty or in a set, `AdaSSP` where noise is
-    little, and otherwise, or with very many features, `NoisyGD`.
+    `AdaptiveMoments`, or `AdaSSP` where noise is negligible, as that reads the rows
+    once and clips none. With a penalty or in a set, `AdaSSP` where noise is low, and
+    otherwise, or with very many features, `NoisyGD`.
     """
     unconstrained = isinstance(problem.regularizer, Free)
     limit = (
@@ -200,9 +197,9 @@ def _least_squares(problem: Problem, budget: Budget, noise: str) -> Any:
 
 
 def _exact_moments(problem: Problem, budget: Budget, limit: float) -> bool:
-    """Return whether moments have less noise than ``limit``, and are few enough.
+    """Return whether moments are few and have less noise than ``limit``.
 
-    The noise is measured by the least curvature that so many rows have if even.
+    The noise is relative to the curvature of rows that are spread evenly.
     """
     level = noise_level(problem, budget, derivative=1.0) / problem.bounds.x_norm
     exact = level * problem.n_features / problem.n_rows < limit
@@ -210,7 +207,7 @@ def _exact_moments(problem: Problem, budget: Budget, limit: float) -> bool:
 
 
 def _clip(problem: Problem) -> float | None:
-    """Return where to clip derivatives that the loss itself does not bound."""
+    """Return the clip of derivatives that the loss itself does not bound."""
     if isfinite(problem.loss.max_derivative(inf, problem.bounds.y_range)):
         return None
     return SQUARED_CLIP * max(abs(bound) for bound in problem.bounds.y_range)

@@ -240,7 +240,7 @@ class WeightNoise:
     Parameters
     ----------
     std
-        Standard standard deviation of each weight, of the shape of the weights.
+        Standard deviation of each weight, of the shape of the weights.
     how
         Where the number comes from, and how good it is.
     law

@@ -34,8 +34,8 @@ __all__ = [
 Array = NDArray[np.float64]
 
 SMOOTHNESS = ("auto", "private", "public")
-# Deviations of noise added to a noisy mean square, and the least it may be then: a
-# column is taken for half as steep as it is only by noise of six standard deviations
+# Standard deviations of noise added to a noisy mean square, and the least it may be
+# then: only noise of six standard deviations halves the curvature of a column
 ADDED, LEAST = 2.0, 4.0
 # Noise on the mean of squares between 0 and 1 up to which they are worth its price
 LOW_NOISE_SQUARES = 0.1

@@ -251,7 +251,7 @@ def exchange(
 def changed_sums(
     sums: Integers, seen: Integers, watched: Positions, changed: Positions
 ) -> int:
-    """List the places in ``watched`` of sums that changed; return how many there are.
+    """List the positions in ``watched`` of sums that changed and return their number.
 
     What is listed has been ``seen`` then.
     """

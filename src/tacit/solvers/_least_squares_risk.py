@@ -103,7 +103,7 @@ def expected_excess(
     weights
         Minimizer without noise, along the eigenvectors.
     curvature
-        Eigenvalues of the Hessian that is used in its place: the spectrum plus a ridge,
+        Eigenvalues of the Hessian used instead: the spectrum plus a ridge,
         or lifted.
     noise
         Standard standard deviation of the linear term along the eigenvectors.

@@ -1,4 +1,4 @@
-"""The distributions that the noise of a perturbed minimum can have."""
+"""Gaussian, gamma and Laplace noise on a vector."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 DISTRIBUTIONS = ("gaussian", "gamma", "laplace")
-# How often noise may pass what `NoiseDistribution.furthest` states
+# Probability that some coordinate of the noise exceeds `NoiseDistribution.furthest`
 RARELY = 1e-4
 
 
@@ -36,7 +36,7 @@ class NoiseDistribution:
 
     Parameters
     ----------
-    law
+    name
         ``"gaussian"``; ``"gamma"``, of density proportional to ``exp(-|b|_2)``; or
         ``"laplace"``, to ``exp(-|b|_1)``. The last two bound the loss itself.
     size
@@ -45,7 +45,7 @@ class NoiseDistribution:
         ``"grid"`` or ``"float"``.
     """
 
-    law: str
+    name: str
     size: int
     noise: str = "grid"
 
@@ -53,12 +53,12 @@ class NoiseDistribution:
         self, multiplier: float, sensitivity: float
     ) -> Gaussian | L2Laplace | Laplace:
         """Return what draws the noise that hides a shift of this L2 norm."""
-        if self.law == "gaussian":
+        if self.name == "gaussian":
             return Gaussian(multiplier, sensitivity, self.noise)
-        if self.law == "gamma":
+        if self.name == "gamma":
             return L2Laplace(multiplier, sensitivity, self.size, self.noise)
-        # [law:l1] no vector is longer in L1 than this many times its length in L2; the
-        # root and two products round by three units at most
+        # [noise:l1] the L1 norm is at most this many times the L2 norm; the root and
+        # two products round by three units at most
         in_l1 = sqrt(self.size) * sensitivity * (1 + 1e-12)
         return Laplace(multiplier, in_l1, self.noise)
 
@@ -71,57 +71,54 @@ class NoiseDistribution:
 
     def event(self, multiplier: float) -> Event:
         """Return the event of adding the noise to a vector."""
-        if self.law == "gamma" and self.noise == "float":
+        if self.name == "gamma" and self.noise == "float":
             return PureDP(1 / multiplier)
         return self.mechanism(multiplier, 1.0).event
 
     def tilted(self, offset: float, multiplier: float, rank: int) -> Event:
         """Return the event of the exact minimizer with the noise as its tilt."""
-        if self.law == "gaussian":
+        if self.name == "gaussian":
             return TiltedMinimum(offset, multiplier, rank)
         # [tilted:pure] one loss that is at most this sum: not two mechanisms, whose
         # composition would guarantee less at a delta above zero
         epsilon = offset + 1 / multiplier
-        if self.law == "laplace" or self.noise == "float":
+        if self.name == "laplace" or self.noise == "float":
             return PureDP(epsilon)
         return ApproxDP(epsilon, _gamma_slack(epsilon, self.size))
 
     def std(self, multiplier: float) -> float:
         """Return the standard deviation of the noise in any one direction."""
-        if self.law == "gaussian":
+        if self.name == "gaussian":
             return multiplier
-        if self.law == "gamma":
+        if self.name == "gamma":
             return multiplier * sqrt(self.size + 1)
         return multiplier * sqrt(2 * self.size)
 
     def norm(self, multiplier: float) -> float:
-        """Return what the norm of the noise hardly ever passes."""
+        """Return a bound that the norm of the noise practically never exceeds."""
         root = sqrt(self.size)
-        if self.law == "gaussian":
+        if self.name == "gaussian":
             return multiplier * (root + 10)
-        if self.law == "gamma":
+        if self.name == "gamma":
             return multiplier * (self.size + 10 * root + 50)
         return multiplier * root * (sqrt(2) * root + 50)
 
     def furthest(self, scale: float) -> float:
-        """Return what no coordinate of noise of this scale passes, but for one in 1e4.
+        """Return a bound on all coordinates of noise of this scale.
 
-        The sum over coordinates of the probability to exceed it. A coordinate of gamma
-        noise is a normal times the norm of ``size + 1`` others.
+        By a union bound, some coordinate exceeds it with probability at most `RARELY`.
+        A coordinate of gamma noise is a normal times the norm of ``size + 1`` others.
         """
         tail = log(2 * self.size / RARELY)
-        if self.law == "laplace":
+        if self.name == "laplace":
             return scale * tail
-        if self.law == "gaussian":
+        if self.name == "gaussian":
             return scale * sqrt(2 * tail)
         return scale * sqrt(2 * tail) * (sqrt(self.size + 1) + sqrt(2 * tail))
 
 
 class PlannedNoise(PlainNumbers):
-    """What plans have in common whose noise follows one of the distributions.
-
-    The event and the assumptions are those of one release.
-    """
+    """Base class of plans with one release and noise of one of the distributions."""
 
     problem: Problem
     multiplier: float
@@ -153,7 +150,7 @@ class PlannedNoise(PlainNumbers):
 
 
 def _gamma_slack(epsilon: float, size: int) -> float:
-    """Return the delta that drawing gamma noise within 2^-90 of its distribution costs.
+    """Return the delta that sampling gamma noise to within 2^-90 costs.
 
     The same bound as in `tacit.privacy.L2LaplaceNoise`.
     """
@@ -161,26 +158,26 @@ def _gamma_slack(epsilon: float, size: int) -> float:
     return min(slack, 0.5)
 
 
-def check_distribution(law: str | None) -> None:
+def check_distribution(name: str | None) -> None:
     """Reject an unknown distribution."""
-    one_of((*DISTRIBUTIONS, None), law=law)
+    one_of((*DISTRIBUTIONS, None), law=name)
 
 
 def choose_distribution(
-    law: str | None, budget: Budget, size: int, noise: str
+    name: str | None, budget: Budget, size: int, noise: str
 ) -> NoiseDistribution:
     """Return the given or default distribution, if the budget admits it."""
     usual = "laplace" if budget.delta == 0 else "gaussian"
-    chosen = NoiseDistribution(usual if law is None else law, size, noise)
-    if chosen.law == "gaussian" and budget.delta == 0:
+    chosen = NoiseDistribution(usual if name is None else name, size, noise)
+    if chosen.name == "gaussian" and budget.delta == 0:
         raise PlanError(
             "Gaussian noise needs delta > 0; give a delta, or use law='laplace'."
         )
-    drawn = chosen.law == "gamma" and noise == "grid"
+    drawn = chosen.name == "gamma" and noise == "grid"
     if drawn and 2 * _gamma_slack(budget.epsilon, size) > budget.delta:
         raise PlanError(
-            "Gamma noise is drawn so near its distribution that it needs a delta of "
+            "Gamma noise is sampled approximately, which needs a delta of "
             f"{2 * _gamma_slack(budget.epsilon, size):.1g}; give such a delta, or use "
-            "law='laplace', which needs none."
+            "law='laplace', which needs no delta."
         )
     return chosen

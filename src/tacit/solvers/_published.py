@@ -61,19 +61,21 @@ def objective_ridge(problem: Problem, epsilon: float) -> float:
     return 2 * problem.smoothness / epsilon
 
 
-def objective_multiplier(law: str, budget: Budget) -> float:
+def objective_multiplier(distribution: str, budget: Budget) -> float:
     """Return the noise of Kifer, Smith and Thakurta (2012), Algorithm 1.
 
     In units of the sensitivity of the gradient under the relation of the budget, where
     the paper has that of adding a row.
     """
     epsilon = budget.epsilon
-    if law == "gaussian":
+    if distribution == "gaussian":
         return sqrt(8 * log(2 / budget.delta) + 4 * epsilon) / epsilon
     return 2 / epsilon
 
 
-def output_scale(law: str, budget: Budget, lipschitz: float, ridge: float) -> float:
+def output_scale(
+    distribution: str, budget: Budget, lipschitz: float, ridge: float
+) -> float:
     """Return the published scale of the noise on a minimizer.
 
     Gaussian: Jain and Thakurta (2014), Theorem 1. Otherwise Thakurta (2013),
@@ -81,7 +83,7 @@ def output_scale(law: str, budget: Budget, lipschitz: float, ridge: float) -> fl
     that over epsilon. Both hold under both relations, with room to spare.
     """
     epsilon = budget.epsilon
-    if law == "gaussian":
+    if distribution == "gaussian":
         return 4 * lipschitz * sqrt(log(1 / budget.delta) + epsilon) / (ridge * epsilon)
     return 2 * (2 * lipschitz / ridge) / epsilon
 

@@ -49,7 +49,7 @@ FINEST = 1e-9
 # Round-off of products with the matrix, of its eigenvectors and of a proximal step, in
 # units of p^1.5 times the norms: measured below one
 ARITHMETIC_UNITS = 64
-# Least ridge, in units of the curvature of all rows, that float64 tells from zero
+# Least ridge, in units of the curvature of all rows, that float64 resolves
 LEAST_RIDGE = 1e-11
 # Largest size of rows and targets, and one over the least: fourth powers of it, and
 # their squares, neither overflow nor vanish

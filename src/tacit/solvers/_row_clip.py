@@ -61,7 +61,7 @@ class RowClippedGradient:
     """Sum over a block of the rows' gradients, each clipped to ``clip_norm``.
 
     Margins and norms are computed one row at a time in a fixed order, so that they do
-    not depend on the other rows in their last places.
+    not depend on the other rows, not even in their last bits.
     """
 
     loss: Loss
@@ -116,7 +116,7 @@ def row_clip_sensitivity(
     -----
     **Bound.** Each row's computed gradient has norm at most ``clip_norm``. Given the
     weights, the gradient of a row that both data sets have may differ by the last
-    places of its derivative only, relative to the derivative or to the largest there
+    bits of its derivative only, relative to the derivative or to the largest there
     is, and clipping moves no two vectors apart. The sums round as in
     `gradient_roundoff`.
     """

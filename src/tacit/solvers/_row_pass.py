@@ -146,7 +146,7 @@ class RowPass:
         X, y
             Rows of all leaves, in order.
         ends
-            Place after the last row of each leaf.
+            Index after the last row of each leaf.
         before, steps, after
             Factor of the weights before the rows of a leaf, step along each of them,
             and factor after them: one for implicit steps, from 1/2 to 1 for others.

@@ -94,13 +94,15 @@ class _LiftedTilt(ObjectivePerturbationPlan):
     def event(self) -> Event:
         ratio = self.problem.smoothness / self.ridge
         offset = determinant_offset(self.neighbors, ratio)
-        law = self.noise_distribution
-        if law.law == "gaussian":
+        distribution = self.noise_distribution
+        if distribution.name == "gaussian":
             # [adaptive:tilt] the mean of |K b|, in units of the noise
             matrix = turned(self.neighbors, self.problem)
             offset += matrix / (self.multiplier * self.sensitivity)
         # concentration has the tail of the norm of two normals
-        return law.tilted(offset, self.multiplier, 2 // self.neighbors.rows_changed)
+        return distribution.tilted(
+            offset, self.multiplier, 2 // self.neighbors.rows_changed
+        )
 
 
 @dataclass(frozen=True)

@@ -79,13 +79,13 @@ class CoveredTilt(PlainNumbers):
     @property
     def mechanism(self) -> Gaussian | L2Laplace | Laplace:
         """What draws the final noise."""
-        law = self.tilted.noise_distribution
-        return law.mechanism(self.output_multiplier, self.output_sensitivity)
+        distribution = self.tilted.noise_distribution
+        return distribution.mechanism(self.output_multiplier, self.output_sensitivity)
 
     def output_scale(self) -> float:
         """Return the scale of the final noise, or reject what the grid cannot hold."""
-        law = self.tilted.noise_distribution
-        return law.scale(self.output_multiplier, self.output_sensitivity)
+        distribution = self.tilted.noise_distribution
+        return distribution.scale(self.output_multiplier, self.output_sensitivity)
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ class GreedyCoordinateDescent(Solver[GreedyCoordinateDescentPlan]):
     and sums by ``rows_changed``, in parts between -1 and 1. So a choice is an
     exponential mechanism of bounded range [3]_, an update a Gaussian one, and their
     Renyi curves add; or all are pure and their epsilons add. The algorithm is that of
-    [1]_ and [2]_ with noise on scores in place of noise inside of them, which is not
+    [1]_ and [2]_ with noise on scores instead of noise inside them, which is not
     private as published.
 
     References

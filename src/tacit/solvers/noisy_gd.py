@@ -82,7 +82,7 @@ class NoisyGD(Solver[NoisyGDPlan]):
     noise
         ``"grid"`` or ``"float"``.
     clip_norm
-        Bound on the norm of a row's gradient in place of ``clip``, as in DP-SGD: short
+        Bound on the norm of a row's gradient instead of ``clip``, as in DP-SGD: short
         rows may then have steep derivatives. None for the bound on derivatives.
 
     Notes

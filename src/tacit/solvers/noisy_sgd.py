@@ -228,7 +228,7 @@ class NoisySGD(Solver[NoisySGDPlan]):
     noise
         ``"grid"`` or ``"float"``.
     clip_norm
-        Bound on the norm of a row's gradient in place of ``clip``, as for `NoisyGD`.
+        Bound on the norm of a row's gradient instead of ``clip``, as for `NoisyGD`.
 
     Notes
     -----

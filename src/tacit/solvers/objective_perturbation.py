@@ -68,10 +68,13 @@ def tilt_offset(problem: Problem, ridge: float) -> float:
 
 
 def check_choices(
-    ridge: float | None, weight_norm: float | None, law: str | None, accounting: str
+    ridge: float | None,
+    weight_norm: float | None,
+    distribution: str | None,
+    accounting: str,
 ) -> None:
-    """Reject choices that no problem could make good."""
-    check_distribution(law)
+    """Check the parameters that perturbations of a minimum share."""
+    check_distribution(distribution)
     check_accounting(accounting)
     if ridge is not None:
         positive(ridge=ridge)
@@ -92,9 +95,9 @@ def check_regularizer(problem: Problem) -> None:
         )
 
 
-def check_weight_norm(problem: Problem, law: NoiseDistribution) -> None:
-    """Reject the rule that NaN of features enters where one would."""
-    if law.law != "gaussian" or not isinstance(problem.regularizer, Free):
+def check_weight_norm(problem: Problem, distribution: NoiseDistribution) -> None:
+    """Reject ``weight_norm`` where the risk grows with the number of features."""
+    if distribution.name != "gaussian" or not isinstance(problem.regularizer, Free):
         raise PlanError(
             "weight_norm= is for Gaussian noise and no penalty but the ridge, where "
             "the risk does not grow with the number of features; give ridge= instead."
@@ -102,36 +105,43 @@ def check_weight_norm(problem: Problem, law: NoiseDistribution) -> None:
 
 
 def tilt_noise(
-    problem: Problem, budget: Budget, law: NoiseDistribution, ridge: float
+    problem: Problem, budget: Budget, distribution: NoiseDistribution, ridge: float
 ) -> float:
-    """Return roughly the multiplier of a tilt with this ridge, for rules."""
+    """Return the approximate multiplier of a tilt with this ridge, for rules."""
     offset, rank = tilt_offset(problem, ridge), problem.loss.derivative_rank()
-    return calibrate(lambda noise: law.tilted(offset, noise, rank), budget, rtol=1e-3)
+    return calibrate(
+        lambda noise: distribution.tilted(offset, noise, rank), budget, rtol=1e-3
+    )
 
 
-def rule_ridge(problem: Problem, budget: Budget, law: NoiseDistribution) -> float:
-    """Return the ridge when none is given, from public facts."""
-    gaussian = law.law == "gaussian"
+def rule_ridge(
+    problem: Problem, budget: Budget, distribution: NoiseDistribution
+) -> float:
+    """Return the default ridge, from public facts."""
+    gaussian = distribution.name == "gaussian"
     if gaussian and isinstance(problem.regularizer, Free):
         return ridge_rule(problem, budget)
     multiplier = (
         calibrate(GaussianNoise, budget, rtol=1e-3) if gaussian else 1 / budget.epsilon
     )
     sensitivity = problem.sensitivity(budget.neighbors)
-    noise = sensitivity * law.std(multiplier) * sqrt(problem.size)
+    noise = sensitivity * distribution.std(multiplier) * sqrt(problem.size)
     return general_ridge_rule(problem, noise, budget.epsilon)
 
 
 def weight_norm_ridge(
-    problem: Problem, budget: Budget, law: NoiseDistribution, weight_norm: float
+    problem: Problem,
+    budget: Budget,
+    distribution: NoiseDistribution,
+    weight_norm: float,
 ) -> float:
     """Return the ridge for best weights of this norm, at any number of features."""
-    check_weight_norm(problem, law)
+    check_weight_norm(problem, distribution)
     least = max(problem.ridge, cheap_ridge(problem, budget.epsilon))
     chosen = least
     # noise falls a little as the ridge grows: two rounds settle it
     for _ in range(2):
-        noise = law.std(tilt_noise(problem, budget, law, chosen))
+        noise = distribution.std(tilt_noise(problem, budget, distribution, chosen))
         wanted = ridge_for_weights(problem, budget.neighbors, weight_norm, noise)
         chosen = max(least, wanted)
     return chosen
@@ -236,8 +246,10 @@ class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
             check_width(problem)
             least = objective_ridge(problem, budget.epsilon)
             planned = self.with_ridge(problem, budget, least)
-            law = choose_distribution(self.law, budget, problem.size, self.noise).law
-            plan = planned(objective_multiplier(law, budget))
+            distribution = choose_distribution(
+                self.law, budget, problem.size, self.noise
+            )
+            plan = planned(objective_multiplier(distribution.name, budget))
             check_saveable(plan.event, budget)
         else:
             planned = self.with_ridge(problem, budget)
@@ -257,14 +269,18 @@ class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
         sensitivity = problem.sensitivity(budget.neighbors)
         check_regularizer(problem)
         problem.require_smooth("ObjectivePerturbation")
-        law = choose_distribution(self.law, budget, problem.size, self.noise)
+        distribution = choose_distribution(self.law, budget, problem.size, self.noise)
         if self.ridge is not None:
             ridge = self.ridge
         elif self.weight_norm is not None:
-            ridge = weight_norm_ridge(problem, budget, law, self.weight_norm)
+            ridge = weight_norm_ridge(problem, budget, distribution, self.weight_norm)
             ridge = max(ridge, published or 0.0)
         else:
-            ridge = rule_ridge(problem, budget, law) if published is None else published
+            ridge = (
+                rule_ridge(problem, budget, distribution)
+                if published is None
+                else published
+            )
         ridge = max(problem.ridge, ridge)
         if published is not None and ridge < published:
             raise PlanError(
@@ -274,7 +290,7 @@ class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
         check_ridge(problem, budget, ridge)
 
         def planned(multiplier: float) -> ObjectivePerturbationPlan:
-            tilt_norm = sensitivity * law.norm(multiplier)
+            tilt_norm = sensitivity * distribution.norm(multiplier)
             facts = problem, budget.neighbors
             # the tolerance follows the noise, which vanishes as the budget grows
             noise = sensitivity * min(1.0, multiplier)
@@ -285,7 +301,7 @@ class ObjectivePerturbation(Solver[ObjectivePerturbationPlan]):
                 sensitivity,
                 gradient_tolerance(*facts, noise, ridge, tilt_norm),
                 self.noise,
-                law.law,
+                distribution.name,
                 largest_weights(*facts, ridge, tilt_norm),
             )
 

@@ -117,7 +117,7 @@ class OnlineToBatch(Solver[OnlineToBatchPlan]):
     Notes
     -----
     **Guarantee.** That of one release, Gaussian, or Laplace for a budget with delta
-    zero. With ``T - 1`` rows and T iterates, a row in place of another moves iterate t
+    zero. With ``T - 1`` rows and T iterates, the replacement of a row moves iterate t
     by at most ``2 L / (strong_convexity * t)``, hence their average by
     ``4 L (T - 1) / (strong_convexity T (T + 1))`` if weighted, by ``2 L (H_T - 1) /
     (strong_convexity T)`` if uniform, and by ``2 L / (strong_convexity T)`` if last.
@@ -152,11 +152,11 @@ class OnlineToBatch(Solver[OnlineToBatchPlan]):
         """Choose the strength, then the least noise that fits."""
         moved = problem.sensitivity(budget.neighbors)
         check_problem(problem)
-        law = choose_distribution(None, budget, problem.size, self.noise)
-        multiplier = calibrate(law.event, budget)
+        distribution = choose_distribution(None, budget, problem.size, self.noise)
+        multiplier = calibrate(distribution.event, budget)
         strength = self.strong_convexity
         if strength is None:
-            std = law.std(multiplier)
+            std = distribution.std(multiplier)
             strength = usual_strength(problem, budget, self.average, std)
         strength = max(strength, problem.ridge / problem.n_rows)
         evenly = budget.neighbors is Neighbors.REPLACE_ONE
@@ -170,7 +170,7 @@ class OnlineToBatch(Solver[OnlineToBatchPlan]):
                 sensitivity,
                 evenly,
                 self.noise,
-                law.law,
+                distribution.name,
             )
 
         # [batch:sensitivity]
@@ -236,7 +236,7 @@ def dealt(
 
 
 def _block(plan: OnlineToBatchPlan) -> int:
-    """Return how many leaves are walked at once."""
+    """Return how many leaves are processed at once."""
     return max(1, min(MOST_LEAVES, MOST_ENTRIES // plan.problem.size))
 
 

@@ -116,21 +116,23 @@ class OutputPerturbation(Solver[OutputPerturbationPlan]):
         moved = problem.sensitivity(neighbors)
         check_regularizer(problem)
         problem.require_smooth("OutputPerturbation")
-        law = choose_distribution(self.law, budget, problem.size, self.noise)
+        distribution = choose_distribution(self.law, budget, problem.size, self.noise)
         if self.weight_norm is not None:
-            check_weight_norm(problem, law)
-        multiplier = calibrate(law.event, budget)
+            check_weight_norm(problem, distribution)
+        multiplier = calibrate(distribution.event, budget)
         ridge = self.ridge
         if ridge is None:
             weight_norm = self.weight_norm or USUAL_MARGIN / problem.bounds.x_norm
-            noise = law.std(multiplier)
+            noise = distribution.std(multiplier)
             ridge = ridge_for_weights(problem, neighbors, weight_norm, noise)
         ridge = max(problem.ridge, ridge)
         tolerance = gradient_tolerance(problem, neighbors, moved, ridge)
         # [output:sensitivity] the rows changed, and the distance of both points found
         sensitivity = (moved + 2 * tolerance) / ridge
         if self.accounting == "paper":
-            published = output_scale(law.law, budget, problem.lipschitz, ridge)
+            published = output_scale(
+                distribution.name, budget, problem.lipschitz, ridge
+            )
             multiplier = published / sensitivity
         plan = OutputPerturbationPlan(
             problem,
@@ -139,7 +141,7 @@ class OutputPerturbation(Solver[OutputPerturbationPlan]):
             sensitivity,
             tolerance,
             self.noise,
-            law.law,
+            distribution.name,
             largest_weights(problem, neighbors, ridge),
         )
         if self.accounting == "paper":

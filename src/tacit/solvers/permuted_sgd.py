@@ -276,7 +276,7 @@ class PermutedSGD(Solver[PermutedSGDPlan]):
                     f"PermutedSGD needs a step of at most {longest:.4g} for this loss, "
                     f"got {step:.4g}; NoisySGD takes any."
                 )
-        law = choose_distribution(None, budget, problem.size, self.noise)
+        distribution = choose_distribution(None, budget, problem.size, self.noise)
         return PermutedSGDPlan(
             problem,
             n_passes,
@@ -286,7 +286,7 @@ class PermutedSGD(Solver[PermutedSGDPlan]):
             multiplier=1.0,
             sensitivity=1.0,
             noise=self.noise,
-            law=law.law,
+            law=distribution.name,
         )
 
     def run(self, plan: PermutedSGDPlan, rows: Rows, rng: Generator) -> Result:

@@ -90,13 +90,13 @@ class QuadraticPerturbationPlan(CoveredTilt):
 
     @property
     def output_std(self) -> float:
-        """Standard standard deviation of the final noise on a weight."""
-        law = self.tilted.noise_distribution
-        return law.std(self.output_multiplier) * self.output_sensitivity
+        """Standard deviation of the final noise on a weight."""
+        distribution = self.tilted.noise_distribution
+        return distribution.std(self.output_multiplier) * self.output_sensitivity
 
     @property
     def tilt_std(self) -> float:
-        """Standard standard deviation of the tilt in any one direction."""
+        """Standard deviation of the tilt in any one direction."""
         tilted = self.tilted
         return tilted.noise_distribution.std(tilted.multiplier) * tilted.sensitivity
 
@@ -128,9 +128,9 @@ def within_set(
     return replace(problem, regularizer=L2Ball(radius)), True
 
 
-def output_ratio(law: NoiseDistribution) -> float:
+def output_ratio(distribution: NoiseDistribution) -> float:
     """Return how many times weaker in privacy the final noise is than the tilt."""
-    return OUTPUT_RATIO if law.law == "gaussian" else PURE_OUTPUT_RATIO
+    return OUTPUT_RATIO if distribution.name == "gaussian" else PURE_OUTPUT_RATIO
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class TiltedPlans(Generic[P]):
         Makes a plan of a tilt, the final noise, and whether the set is the default.
     tilt
         Makes a tilt of the fields of `ObjectivePerturbationPlan`.
-    problem, budget, law
+    problem, budget, distribution
         What is planned.
     sensitivity
         How far neighbors can move the gradient.
@@ -159,7 +159,7 @@ class TiltedPlans(Generic[P]):
     tilt: Callable[..., ObjectivePerturbationPlan]
     problem: Problem
     budget: Budget
-    law: NoiseDistribution
+    distribution: NoiseDistribution
     sensitivity: float
     default: bool
     reject: Callable[[Problem, Budget, float], None]
@@ -167,23 +167,29 @@ class TiltedPlans(Generic[P]):
 
     def at(self, ridge: float) -> Callable[[float], P]:
         """Return the plan with this ridge as a function of its noise."""
-        problem, neighbors, law = self.problem, self.budget.neighbors, self.law
+        problem, neighbors, distribution = (
+            self.problem,
+            self.budget.neighbors,
+            self.distribution,
+        )
         self.reject(problem, self.budget, ridge)
         moved = self.sensitivity
 
         def planned(multiplier: float) -> P:
-            tilt_norm = moved * law.norm(multiplier)
+            tilt_norm = moved * distribution.norm(multiplier)
             tilted = self.tilt(
                 problem,
                 ridge,
                 multiplier,
                 moved,
                 quadratic_tolerance(problem, neighbors, moved, ridge, tilt_norm),
-                law.noise,
-                law.law,
+                distribution.noise,
+                distribution.name,
                 problem.regularizer.radius,
             )
-            return self.kind(tilted, output_ratio(law) * multiplier, self.default)
+            return self.kind(
+                tilted, output_ratio(distribution) * multiplier, self.default
+            )
 
         return planned
 
@@ -268,7 +274,7 @@ class QuadraticPerturbation(Solver[QuadraticPerturbationPlan]):
         problem, default = within_set(
             problem, "QuadraticPerturbation", Box, L2Ball, instead="AMP"
         )
-        law = choose_distribution(self.law, budget, problem.size, self.noise)
+        distribution = choose_distribution(self.law, budget, problem.size, self.noise)
         paper = self.accounting == "paper"
         neighbors = budget.neighbors
         plans = TiltedPlans(
@@ -276,7 +282,7 @@ class QuadraticPerturbation(Solver[QuadraticPerturbationPlan]):
             ObjectivePerturbationPlan,
             problem,
             budget,
-            law,
+            distribution,
             problem.sensitivity(neighbors)
             if paper
             else gradient_sensitivity(problem, neighbors),
@@ -287,7 +293,7 @@ class QuadraticPerturbation(Solver[QuadraticPerturbationPlan]):
         if not paper:
             return plans.tight(self.ridge)
         ridge = self._published_ridge(problem, budget)
-        plan = plans.at(ridge)(objective_multiplier(law.law, budget))
+        plan = plans.at(ridge)(objective_multiplier(distribution.name, budget))
         check_saveable(plan.event, budget)
         # noise too large for the grid is rejected here, not after the charge
         plan.output_scale()

@@ -132,14 +132,14 @@ class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
 
     def plan(self, problem: Problem, budget: Budget) -> SampleAndAggregatePlan:
         """Choose blocks and radius, then the least noise that fits."""
-        law = choose_distribution(self.law, budget, problem.size, self.noise)
+        distribution = choose_distribution(self.law, budget, problem.size, self.noise)
         if not (isinstance(problem.regularizer, Free) or is_set(problem.regularizer)):
             raise PlanError(
                 "SampleAndAggregate takes sets and a ridge, got "
                 f"{problem.regularizer!r}; give an estimate with that penalty and "
                 "Free() as the regularizer, or use FrankWolfe with a set."
             )
-        multiplier = calibrate(law.event, budget)
+        multiplier = calibrate(distribution.event, budget)
         n_blocks = self.n_blocks
         if n_blocks is None:
             n_blocks = block_rule(problem, multiplier)
@@ -155,7 +155,7 @@ class SampleAndAggregate(Solver[SampleAndAggregatePlan]):
             multiplier,
             average_sensitivity(n_blocks, radius),
             self.noise,
-            law.law,
+            distribution.name,
         )
         # noise too large for the grid is rejected here, not after the charge
         plan.scale()

@@ -54,8 +54,8 @@ LEAST_RIDGE = 0.02
 LEAST_ROWS, MOST_BLOCKS = 2, 4001
 # Variance of a median, in units of that of the mean
 MEDIAN_VARIANCE = 1.57
-# Distance of a drawn point from the middle of normal models, in their standard
-# deviations, times the fraction of the models by which its depth is off
+# Distance of a drawn point from the center of normal models, in units of their std, per
+# fraction of the models by which its depth falls short
 QUANTILE_DERIVATIVE = 2.5
 # Levels that a plan looks at
 LEVELS = 64
