@@ -25,6 +25,9 @@ MAY_DRAW = {"mechanisms", "_random.py", "datasets"}
 # what admits and records charges, and the one path of release that makes them
 MAY_CHARGE = {"privacy", "_release.py"}
 
+# what is charged for by others
+ALGORITHMS = {"mechanisms", "solvers"}
+
 TAG = r"[\w-]+:[\w-]+"
 
 
@@ -109,6 +112,15 @@ def test_a_forbidden_call_would_be_seen(call):
 )
 def test_ledgers_are_charged_on_the_one_path_of_release(path):
     assert charges(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in sources() if p.relative_to(SOURCE).parts[0] in ALGORITHMS],
+    ids=relative,
+)
+def test_algorithms_do_not_charge(path):
+    assert "charged_run" not in path.read_text(encoding="utf-8")
 
 
 def test_a_charge_elsewhere_would_be_seen():

@@ -17,7 +17,7 @@ from tacit._stream_values import column_of, dense_values, labels_of
 from tacit._stream_values import table_of as step_of
 from tacit.cli._pool import read_private
 from tacit.data._files import csv_file
-from tacit.data.cells import cells_of
+from tacit.data.rows import cells_of
 from tacit.ensemble._chunks import row_digests
 from tacit.ensemble._rows import as_rows
 from tacit.fairness._groups import column

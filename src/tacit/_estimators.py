@@ -24,7 +24,7 @@ from sklearn.utils.validation import validate_data
 
 from tacit._random import check_set_seed
 from tacit._validate import at_least, shown
-from tacit.data.cells import column_cells, in_columns
+from tacit.data.rows import column_cells, in_columns
 from tacit.privacy import Budget, Neighbors
 
 __all__ = [

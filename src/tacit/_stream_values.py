@@ -18,7 +18,7 @@ from scipy import sparse
 
 from tacit._estimators import array_of, checked_values, is_untyped
 from tacit.data.bounds import canonical, sorted_classes
-from tacit.data.cells import column_cells, in_columns
+from tacit.data.rows import column_cells, in_columns
 
 __all__ = [
     "checked_classes",

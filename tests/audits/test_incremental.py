@@ -10,7 +10,7 @@ from tests.cases import Cases
 from tests.stat import P_FAIL
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.audit import gaussian_bound
 from tacit.convex import L2Ball, Squared
 from tacit.data import RowBounds

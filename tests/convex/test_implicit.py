@@ -22,7 +22,7 @@ from tacit.convex.implicit import (
     implicit_step,
     kernel_loss,
 )
-from tacit.convex.roundoff import UNIT
+from tacit.convex.objective import UNIT
 
 LOSSES = [
     Logistic(),

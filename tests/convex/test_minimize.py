@@ -16,8 +16,7 @@ from tacit.convex import (
     Squared,
     minimize,
 )
-from tacit.convex.objective import DENSE_ROWS
-from tacit.convex.roundoff import gradient_roundoff
+from tacit.convex.objective import DENSE_ROWS, gradient_roundoff
 from tacit.data.rows import ArrayRows
 
 module = sys.modules["tacit.convex.minimize"]

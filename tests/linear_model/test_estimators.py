@@ -15,7 +15,7 @@ from tests.cases import Cases, cases
 from tests.public import public
 
 import tacit.linear_model
-from tacit._progress import steps
+from tacit._execution import steps
 from tacit._random import as_generator
 from tacit.audit import assert_replays
 from tacit.convex import Huber

@@ -19,8 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 from tacit._random import as_generator
 from tacit.audit import assert_replays, replay
 from tacit.convex import Logistic
-from tacit.convex.objective import MOST_ADDITIONS
-from tacit.convex.roundoff import gradient_roundoff
+from tacit.convex.objective import MOST_ADDITIONS, gradient_roundoff
 from tacit.data import RowBounds
 from tacit.exceptions import BudgetExceeded
 from tacit.linear_model import LogisticRegression

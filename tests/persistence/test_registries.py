@@ -12,7 +12,7 @@ from tacit import (
 )
 from tacit.persistence._kinds import saved_kinds
 from tacit.persistence._values import saved_models, saved_parts
-from tacit.privacy import event_data, events
+from tacit.privacy import combined, event_data, events
 
 # Names of streams that are no parameter of an estimator: experts are columns, and
 # an aggregator has the parameters of its method itself
@@ -34,7 +34,9 @@ def test_every_loss_penalty_solver_selector_and_method_can_be_a_parameter():
 
 
 def test_every_event_can_be_read_back():
-    assert {kind.__name__ for kind in event_data._KINDS} == public(events, "curve")
+    assert {kind.__name__ for kind in event_data._KINDS} == (
+        public(events, "curve") | public(combined, "curve")
+    )
 
 
 def test_every_estimator_can_be_saved():

@@ -28,8 +28,8 @@ from tacit.privacy import (
     TiltedMinimum,
     calibrate,
 )
-from tacit.privacy._filter import Filter, Total
 from tacit.privacy.curve import ORDERS, renyi_log_delta
+from tacit.privacy.ledger import Filter, Total
 from tacit.privacy.profiles import gaussian_delta
 
 BUDGET = Budget(1.0, 1e-6)

@@ -24,8 +24,8 @@ from tacit.privacy import (
     Repeated,
     TiltedMinimum,
 )
+from tacit.privacy.combined import mean_repeats
 from tacit.privacy.curve import ORDERS
-from tacit.privacy.repeated import mean_repeats
 
 REPLACE = Neighbors.REPLACE_ONE
 DISTRIBUTIONS = [

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from tests.recommend.doubles import some_ratings
 
-from tacit import _threads
+from tacit import _execution
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
 from tacit.privacy import Budget, Neighbors
@@ -247,7 +247,7 @@ def test_a_fit_does_not_depend_on_order_blocks_or_threads(seed, monkeypatch):
     assert len(expected.keeps)
     blocks = Ratings.blocks
     monkeypatch.setattr(Ratings, "blocks", lambda self, users=7: blocks(self, 7))
-    monkeypatch.setattr(_threads, "_workers", lambda: 3)
+    monkeypatch.setattr(_execution, "_workers", lambda: 3)
     found = fitted(solver, stacked(rows[::-1], 6), Budget(30.0, 1e-6), seed)
     assert np.array_equal(found.vectors, expected.vectors)
     assert np.array_equal(found.lengths, expected.lengths)

@@ -6,7 +6,7 @@ from math import sqrt, trunc
 import numpy as np
 import pytest
 
-from tacit import Budget, Ledger, _threads
+from tacit import Budget, Ledger, _execution
 from tacit._random import as_generator
 from tacit.exceptions import PlanError
 from tacit.recommend import MatrixCompletion
@@ -61,7 +61,7 @@ def test_sums_do_not_depend_on_order_blocks_or_threads(seed, monkeypatch):
     assert np.array_equal(moments(rows[::-1]), expected)
     blocks = [block_of(rows[i : i + 7]) for i in range(0, 60, 7)]
     for workers in (1, 3):
-        monkeypatch.setattr(_threads, "_workers", lambda workers=workers: workers)
+        monkeypatch.setattr(_execution, "_workers", lambda workers=workers: workers)
         assert np.array_equal(second_moments(blocks, 6, UNITS), expected)
         made = [lambda block=block: block for block in blocks]
         assert np.array_equal(second_moments(made, 6, UNITS), expected)

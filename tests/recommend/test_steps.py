@@ -8,9 +8,9 @@ from scipy.stats import norm
 from tests.recommend.doubles import some_ratings
 from tests.stat import assert_detects, assert_follows
 
-from tacit import _threads
+from tacit import _execution
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.privacy import Neighbors
 from tacit.recommend.items.steps import WalkItems
 from tacit.recommend.ratings.table import Ratings
@@ -88,7 +88,7 @@ def test_a_single_user_gets_the_bits_she_has_among_others(seed, monkeypatch):
     side, ratings = side_of_steps(seed), some_ratings(30, N_ITEMS, seed)
     together = side.local(ratings)
     for workers in (1, 2):
-        monkeypatch.setattr(_threads, "_workers", lambda workers=workers: workers)
+        monkeypatch.setattr(_execution, "_workers", lambda workers=workers: workers)
         for i in range(30):
             single = side.local(Ratings.of_row(*ratings.row(i), N_ITEMS))
             assert single._private_means[0] == together._private_means[i]

@@ -2,14 +2,13 @@
 
 import pytest
 
+from tacit.privacy.combined import FixedSizeSampled, PoissonSampled
 from tacit.privacy.event_data import describe
 from tacit.privacy.events import (
     ApproxDP,
     Composed,
-    FixedSizeSampled,
     GaussianNoise,
     LaplaceNoise,
-    PoissonSampled,
     PureDP,
     Repeated,
 )

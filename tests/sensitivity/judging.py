@@ -10,7 +10,7 @@ from tests.sensitivity.pairs import ADD, REPLACE
 
 from tacit.audit import ReplayReport, replay
 from tacit.privacy import Composed, Neighbors, Repeated
-from tacit.privacy.repeated import OneOf, Parallel, RepeatAndSelect
+from tacit.privacy.combined import OneOf, Parallel, RepeatAndSelect
 
 __all__ = ["Found", "Planned", "Subject", "closest", "judged", "search"]
 

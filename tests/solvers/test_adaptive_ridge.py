@@ -9,7 +9,7 @@ from scipy import special
 from tests.solvers.densities import excess
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.convex import L2Ball, Squared
 from tacit.data import RowBounds, bounded_rows
 from tacit.exceptions import PlanError

@@ -7,7 +7,7 @@ from tests.solvers.test_quadratic_perturbation import problem_of, rows_of
 import tacit.solvers._quadratic as quadratics
 from tacit._random import as_generator
 from tacit.convex import Box, L2Ball
-from tacit.convex.roundoff import UNIT
+from tacit.convex.objective import UNIT
 from tacit.exceptions import PlanError
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import AdaptiveRidge, QuadraticPerturbation

@@ -11,7 +11,7 @@ from scipy import sparse
 from tests.strategies import budgets
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.convex import (
     L1,
     Box,

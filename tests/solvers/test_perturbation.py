@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression as SklearnLogistic
 from tests.strategies import adversarial_pairs, targets
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.audit import assert_replays, replay, worst_case_pair
 from tacit.convex import (
     L1,

@@ -9,8 +9,7 @@ import pytest
 
 from tacit._random import as_generator
 from tacit.convex import L1Ball, Logistic, Softmax, Squared
-from tacit.convex.objective import MOST_ADDITIONS
-from tacit.convex.roundoff import UNIT
+from tacit.convex.objective import MOST_ADDITIONS, UNIT
 from tacit.data import RowBounds
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import (

@@ -9,7 +9,7 @@ from scipy import sparse, stats
 from tests.stat import assert_detects, assert_follows
 
 from tacit._random import as_generator
-from tacit._release_log import recording
+from tacit._release import recording
 from tacit.audit import assert_replays, replay
 from tacit.convex import Logistic, Squared
 from tacit.data import RowBounds, bounded_rows

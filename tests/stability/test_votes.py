@@ -15,10 +15,10 @@ import pytest
 from scipy import sparse, stats
 from tests.stat import assert_probability, assert_probability_at_most
 
+from tacit._execution import attempt
 from tacit._random import as_generator
-from tacit._suppress_output import attempt
 from tacit.audit import replay
-from tacit.data.cells import plain_category
+from tacit.data.rows import plain_category
 from tacit.exceptions import BudgetExceeded, PlanError
 from tacit.mechanisms import StableRelease
 from tacit.privacy import Budget, Ledger, Neighbors

@@ -6,7 +6,7 @@
 `audit_one_run` trains it once on many canaries; `membership_attack` asks which rows a
 fitted model was trained on; the `precision_attack` finds noise whose last digits betray
 the value. None of them proves privacy: they refute false claims. The package takes
-callables and arrays and shares no code with what it judges, save the tape on which
+callables and arrays and shares no code with what it judges, except the log in which
 mechanisms note their releases.
 """
 

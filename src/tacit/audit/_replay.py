@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._release_log import Diverged, Release, Tape, recording, replaying
+from tacit._release import Diverged, Draw, ReleaseLog, recording, replaying
 from tacit.audit._state import leaves
 
 __all__ = ["ReplayEntry", "ReplayReport", "assert_replays", "replay"]
@@ -98,7 +98,7 @@ def replay(
 
     Notes
     -----
-    **Guarantee.** None against what is not on the tape; what is reported is real.
+    **Guarantee.** None against what is not in the log; what is reported is real.
     With every mechanism output held fixed, a run that is private by composition
     depends on the data only through mechanism inputs that move by at most their
     declared sensitivity. So each of these is a leak: another sequence of releases,
@@ -134,7 +134,7 @@ def assert_replays(
         problems.append(f"The first run did not finish: it raised {report.raised}")
     if report.ok and len(report.entries) < min_releases:
         problems.append(
-            f"The first run made {len(report.entries)} release(s) through the tape, "
+            f"The first run made {len(report.entries)} release(s) through the log, "
             f"fewer than the {min_releases} expected."
         )
     if problems:
@@ -205,7 +205,9 @@ def _observe(train: Callable[..., Any], arguments: Sequence[Any]) -> _View:
     return view
 
 
-def _compare_tapes(tape: Tape, again: Tape) -> tuple[list[ReplayEntry], list[str]]:
+def _compare_tapes(
+    tape: ReleaseLog, again: ReleaseLog
+) -> tuple[list[ReplayEntry], list[str]]:
     entries: list[ReplayEntry] = []
     violations: list[str] = []
     for i, (a, b) in enumerate(zip(tape.releases, again.releases, strict=False), 1):
@@ -234,7 +236,7 @@ def _compare_tapes(tape: Tape, again: Tape) -> tuple[list[ReplayEntry], list[str
     return entries, violations
 
 
-def _compare_release(name: str, a: Release, b: Release, moved: float) -> list[str]:
+def _compare_release(name: str, a: Draw, b: Draw, moved: float) -> list[str]:
     violations = []
     if (a.sensitivity, a.norm) != (b.sensitivity, b.norm):
         violations.append(
@@ -252,7 +254,7 @@ def _compare_release(name: str, a: Release, b: Release, moved: float) -> list[st
     return violations
 
 
-def _moved(a: Release, b: Release) -> float:
+def _moved(a: Draw, b: Draw) -> float:
     # extended precision holds 64-bit integers exactly where the platform has it
     x, y = a.value.astype(np.longdouble), b.value.astype(np.longdouble)
     with np.errstate(invalid="ignore"):

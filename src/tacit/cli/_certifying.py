@@ -15,7 +15,7 @@ from pyarrow import types
 from tacit import __version__
 from tacit.cli._console import Rejected, account_facts
 from tacit.cli._output_files import write_text
-from tacit.data.cells import UNREADABLE, cells_of
+from tacit.data.rows import UNREADABLE, cells_of
 from tacit.exceptions import LedgerDamaged, LedgerUnavailable
 from tacit.fairness import (
     FairnessCertificate,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit import __version__
-from tacit._progress import progress
+from tacit._execution import progress
 from tacit.cli._console import Rejected, account_facts, warn_of_budget
 from tacit.cli._reporting import selected_names, selection_facts, write_reports
 from tacit.evaluation import (

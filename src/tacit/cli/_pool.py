@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit._random import as_generator
 from tacit.cli._console import Rejected
 from tacit.data._files.table_files import open_table
-from tacit.data.cells import UNREADABLE, cells_of
+from tacit.data.rows import UNREADABLE, cells_of
 from tacit.tables import Schema, batches, read_rows
 from tacit.tables._encode import text_of
 from tacit.tables._text import canonical

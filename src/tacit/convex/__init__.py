@@ -11,10 +11,9 @@ from tacit.convex.regularizers import (
     CoordinatePenalty,
     ElasticNet,
     Entropy,
-    Free,
     GroupL1,
 )
-from tacit.convex.sets import Box, L1Ball, L2Ball, NuclearBall, Simplex
+from tacit.convex.sets import Box, Free, L1Ball, L2Ball, NuclearBall, Simplex
 
 __all__ = [
     "L1",

@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.convex._protocols import Array
-from tacit.convex.objective import Gradient, LineDerivatives, Objective
-from tacit.convex.roundoff import gradient_roundoff
+from tacit.convex.objective import (
+    Gradient,
+    LineDerivatives,
+    Objective,
+    gradient_roundoff,
+)
 from tacit.data.rows import BlockFunction, Rows
 
 __all__ = [

@@ -15,8 +15,8 @@ from tacit.convex.certificate import (
     line_search,
     worth_reusing,
 )
+from tacit.convex.objective import UNIT, norm_roundoff
 from tacit.convex.proximal import prox_jacobian, prox_roundoff
-from tacit.convex.roundoff import UNIT, norm_roundoff
 
 __all__ = [
     "Composite",

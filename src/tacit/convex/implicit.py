@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from tacit._validate import nonnegative, positive
 from tacit.convex._protocols import Array, Loss
 from tacit.convex.losses import Huber, HuberizedHinge, Logistic, Softmax, Squared
+from tacit.convex.objective import UNIT
 from tacit.convex.one_vs_rest import OneVsRest
-from tacit.convex.roundoff import UNIT
 
 __all__ = [
     "DERIVATIVE_UNITS",

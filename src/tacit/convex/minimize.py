@@ -21,10 +21,9 @@ from tacit.convex.certificate import (
 )
 from tacit.convex.composite import newton_composite
 from tacit.convex.large_scale import search_composite
-from tacit.convex.objective import Objective
+from tacit.convex.objective import Objective, norm_roundoff
 from tacit.convex.proximal import check_rounding_bound, scaled
-from tacit.convex.regularizers import Free
-from tacit.convex.roundoff import norm_roundoff
+from tacit.convex.sets import Free
 from tacit.data.rows import Rows
 
 __all__ = ["Minimum", "minimize"]

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.convex._protocols import Array, Regularizer
+from tacit.convex.objective import UNIT
 from tacit.convex.regularizers import L1, ElasticNet, GroupL1
-from tacit.convex.roundoff import UNIT
 from tacit.convex.sets import Box, L1Ball, L2Ball, Simplex
 
 __all__ = [

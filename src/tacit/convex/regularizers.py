@@ -8,7 +8,7 @@ from scipy.special import wrightomega, xlogy
 
 from tacit._validate import nonnegative, plain, positive
 from tacit.convex._protocols import Array, Regularizer
-from tacit.convex.sets import Box, L1Ball, Simplex
+from tacit.convex.sets import Box, Free, L1Ball, Simplex
 from tacit.exceptions import PlanError
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "CoordinatePenalty",
     "ElasticNet",
     "Entropy",
-    "Free",
     "GroupL1",
     "coordinate_parts",
     "makes_zeros",
@@ -26,31 +25,6 @@ __all__ = [
 def _shrink(W: Array, by: float) -> Array:
     """Move every entry towards zero by at most ``by``."""
     return W - np.clip(W, -by, by)
-
-
-@dataclass(frozen=True)
-class Free:
-    """No penalty at all.
-
-    Notes
-    -----
-    **Bound.** The radius is infinite; the proximal map is the identity.
-    """
-
-    saved = True
-
-    @property
-    def radius(self) -> float:
-        return inf
-
-    def value(self, W: Array) -> float:
-        return 0.0
-
-    def prox(self, W: Array, step: float) -> Array:
-        return W
-
-    def prox_coordinate(self, value: float, step: float, j: int) -> float:
-        return value
 
 
 @dataclass(frozen=True)

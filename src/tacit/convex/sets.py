@@ -16,6 +16,7 @@ from tacit.convex._protocols import Array
 
 __all__ = [
     "Box",
+    "Free",
     "L1Ball",
     "L2Ball",
     "NuclearBall",
@@ -53,6 +54,31 @@ def onto_simplex(v: Array, total: float) -> Array:
     last = int(np.flatnonzero(falling * counts > excess)[-1])
     projected: Array = np.maximum(v - excess[last] / (last + 1), 0.0)
     return projected
+
+
+@dataclass(frozen=True)
+class Free:
+    """No penalty at all.
+
+    Notes
+    -----
+    **Bound.** The radius is infinite; the proximal map is the identity.
+    """
+
+    saved = True
+
+    @property
+    def radius(self) -> float:
+        return inf
+
+    def value(self, W: Array) -> float:
+        return 0.0
+
+    def prox(self, W: Array, step: float) -> Array:
+        return W
+
+    def prox_coordinate(self, value: float, step: float, j: int) -> float:
+        return value
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tacit._execution import attempt
 from tacit._random import noise_generator
-from tacit._suppress_output import attempt
 from tacit._validate import at_least
 from tacit.data.bounds import canonical
-from tacit.data.cells import plain_category
+from tacit.data.rows import plain_category
 from tacit.mechanisms.subsets import block_members
 from tacit.privacy import Neighbors
 from tacit.stability._rows import as_table

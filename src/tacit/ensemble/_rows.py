@@ -22,7 +22,7 @@ from tacit._random import keyed_generator
 from tacit._resumable.record import estimator_string, fingerprint
 from tacit.data import RowBounds
 from tacit.data.bounds import canonical
-from tacit.data.cells import in_columns
+from tacit.data.rows import in_columns
 from tacit.ensemble._answers import FitStart
 from tacit.ensemble._chunks import checked_ids, chunk_members, id_bytes, row_digests
 from tacit.ensemble._labeler_plan import (

@@ -21,9 +21,8 @@ from sklearn import config_context, get_config
 from sklearn.base import clone
 
 from tacit._estimators import listed
-from tacit._progress import bar
+from tacit._execution import Shared, attempt, bar
 from tacit._random import Seed, global_states_kept, seed_globals
-from tacit._suppress_output import Shared, attempt
 from tacit.stability._rows import select_rows
 
 __all__ = [

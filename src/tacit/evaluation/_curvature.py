@@ -11,8 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tacit.convex import Loss
-from tacit.convex.objective import MOST_ADDITIONS
-from tacit.convex.roundoff import UNIT
+from tacit.convex.objective import MOST_ADDITIONS, UNIT
 from tacit.data import Rows
 from tacit.data.row_margins import margins, pieces
 from tacit.mechanisms import SymmetricGaussian

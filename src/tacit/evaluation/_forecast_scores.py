@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from tacit._estimators import guaranteed_budget
-from tacit._progress import steps
+from tacit._execution import steps
 from tacit._random import Seed
 from tacit._validate import at_least, fraction
 from tacit.datasets._synthetic_rows import synthetic_rows

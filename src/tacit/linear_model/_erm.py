@@ -13,7 +13,7 @@ from tacit._estimators import (
     checked_values,
     planning_rows,
 )
-from tacit._progress import progress
+from tacit._execution import progress
 from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least

@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from tacit._validate import plain
 from tacit.privacy import Event, PureDP, RepeatAndSelect
-from tacit.privacy.repeated import mean_repeats
+from tacit.privacy.combined import mean_repeats
 
 __all__ = ["RandomRepeats"]
 

@@ -2,22 +2,23 @@
 
 from tacit.privacy.attacker import TradeOff
 from tacit.privacy.budget import Budget, Neighbors
-from tacit.privacy.calibrate import calibrate
-from tacit.privacy.curve import PrivacyCurve
+from tacit.privacy.combined import (
+    FixedSizeSampled,
+    OneOf,
+    Parallel,
+    PoissonSampled,
+    RepeatAndSelect,
+)
+from tacit.privacy.curve import PrivacyCurve, calibrate
 from tacit.privacy.events import (
     ApproxDP,
     BoundedRange,
     Composed,
     Event,
-    FixedSizeSampled,
     GaussianNoise,
     L2LaplaceNoise,
     LaplaceNoise,
-    OneOf,
-    Parallel,
-    PoissonSampled,
     PureDP,
-    RepeatAndSelect,
     Repeated,
     TiltedMinimum,
 )

@@ -6,8 +6,9 @@ from dataclasses import is_dataclass
 from numbers import Real
 from typing import Any
 
-from tacit.privacy import events
-from tacit.privacy.events import LARGEST_RANK, Event, PoissonSampled
+from tacit.privacy import combined, events
+from tacit.privacy.combined import PoissonSampled
+from tacit.privacy.events import LARGEST_RANK, Event
 
 __all__ = ["describe", "is_own", "restore"]
 
@@ -112,5 +113,8 @@ def _check_excess(name: str, parts: dict[str, Any], depth: int, times: int) -> N
 
 # The events of this package, which alone are restored from a description
 _KINDS: tuple[Any, ...] = tuple(
-    kind for name in events.__all__ if is_dataclass(kind := getattr(events, name))
+    kind
+    for module in (events, combined)
+    for name in module.__all__
+    if is_dataclass(kind := getattr(module, name))
 )

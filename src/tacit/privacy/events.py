@@ -8,12 +8,10 @@ Where a bound holds under one relation only, the curve of the other raises
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import exp
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit._validate import (
     at_least,
@@ -24,88 +22,30 @@ from tacit._validate import (
     positive,
     shown,
 )
-from tacit.exceptions import PlanError
 from tacit.privacy.budget import Neighbors
 from tacit.privacy.curve import ORDERS, SMALL, PrivacyCurve, pure_renyi
 from tacit.privacy.losses import (
     BoundedRangeLoss,
-    FixedSizeLoss,
     LaplaceLoss,
     Loss,
-    PoissonLoss,
     ResponseLoss,
 )
 from tacit.privacy.profiles import ComposedProfile, GaussianProfile, TiltedProfile
-from tacit.privacy.repeated import OneOf, Parallel, RepeatAndSelect, keep_events
 
 __all__ = [
     "ApproxDP",
     "BoundedRange",
     "Composed",
     "Event",
-    "FixedSizeSampled",
     "GaussianNoise",
     "L2LaplaceNoise",
     "LaplaceNoise",
-    "OneOf",
-    "Parallel",
-    "PoissonSampled",
     "PureDP",
-    "RepeatAndSelect",
     "Repeated",
     "TiltedMinimum",
-    "fixed_size_renyi",
-    "poisson_renyi",
+    "keep_events",
+    "single_loss",
 ]
-
-# Above this order the series of sampled mechanisms are slow and never the best.
-MAX_ORDER = 256.0
-
-
-@lru_cache(maxsize=1)
-def _library() -> tuple[Any, Any]:
-    """Return dp_accounting, which nothing else here imports."""
-    import dp_accounting  # noqa: PLC0415 - one second, and few users need it
-    from dp_accounting.rdp import RdpAccountant  # noqa: PLC0415
-
-    return dp_accounting, RdpAccountant
-
-
-def _renyi(
-    orders: NDArray[np.float64], relation: str, event: Any
-) -> NDArray[np.float64]:
-    events, accountant_of = _library()
-    curve = np.full(len(orders), np.inf)
-    usable = orders <= MAX_ORDER
-    # Renyi divergence grows with its order, so the next whole one bounds it; between
-    # integers the series take seconds and may not converge
-    whole, positions = np.unique(np.ceil(orders[usable]), return_inverse=True)
-    accountant = accountant_of(whole, getattr(events.NeighboringRelation, relation))
-    accountant.compose(event)
-    # The curve itself has no public accessor; tests pin it to get_epsilon.
-    curve[usable] = np.asarray(accountant._rdp)[positions]
-    return curve
-
-
-def poisson_renyi(
-    orders: NDArray[np.float64], multiplier: float, rate: float
-) -> NDArray[np.float64]:
-    """Return the Renyi curve of one Poisson-sampled Gaussian, add or remove one."""
-    events, _ = _library()
-    event = events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(multiplier))
-    return _renyi(orders, "ADD_OR_REMOVE_ONE", event)
-
-
-def fixed_size_renyi(
-    orders: NDArray[np.float64], multiplier: float, size: int, n_rows: int
-) -> NDArray[np.float64]:
-    """Return the Renyi curve of a Gaussian on a fixed-size sample, replace one."""
-    events, _ = _library()
-    event = events.SampledWithoutReplacementDpEvent(
-        n_rows, size, events.GaussianDpEvent(multiplier)
-    )
-    return _renyi(orders, "REPLACE_ONE", event)
-
 
 LARGEST_RANK = 10**8  # beyond it, the round-off of the chi density shows
 LARGEST_COUNT = 10**9
@@ -121,7 +61,8 @@ def _countable(**named: float) -> None:
             )
 
 
-def _once(loss: Loss) -> ComposedProfile:
+def single_loss(loss: Loss) -> ComposedProfile:
+    """Return the exact profile of one event with this loss."""
     return ComposedProfile(((loss, 1),))
 
 
@@ -180,7 +121,7 @@ class LaplaceNoise:
         )
         # a margin for the discrete distribution on the grid
         renyi = np.maximum(moment, 0.0) / (a - 1) * (1 + 1e-8)
-        return PrivacyCurve(np.minimum(renyi, t), t, _once(LaplaceLoss(t)))
+        return PrivacyCurve(np.minimum(renyi, t), t, single_loss(LaplaceLoss(t)))
 
 
 @dataclass(frozen=True)
@@ -225,7 +166,7 @@ class PureDP:
         _countable(epsilon=self.epsilon)
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        exact = _once(ResponseLoss(self.epsilon))
+        exact = single_loss(ResponseLoss(self.epsilon))
         return PrivacyCurve(pure_renyi(self.epsilon), self.epsilon, exact)
 
 
@@ -274,7 +215,7 @@ class BoundedRange:
         return PrivacyCurve(
             np.minimum(bound, ORDERS * self.epsilon**2 / 8),
             self.epsilon,
-            _once(BoundedRangeLoss(self.epsilon)),
+            single_loss(BoundedRangeLoss(self.epsilon)),
         )
 
 
@@ -317,79 +258,6 @@ class TiltedMinimum:
         return PrivacyCurve(exact.renyi(ORDERS), exact=exact)
 
 
-def _require_gaussian(event: object) -> None:
-    if not isinstance(event, GaussianNoise):
-        raise ValueError(
-            f"event must be GaussianNoise to be sampled, got {type(event).__name__}."
-        )
-
-
-@dataclass(frozen=True)
-class PoissonSampled:
-    """Gaussian mechanism on a Poisson sample: each row with probability ``rate``.
-
-    Notes
-    -----
-    **Guarantee.** Under adding or removing one row: Mironov, Talwar and Zhang (2019)
-    for the Renyi curve, and numerical composition of the dominating pair for the
-    exact part (Zhu, Dong and Wang 2022, Theorem 11).
-    """
-
-    event: GaussianNoise
-    rate: float
-
-    def __post_init__(self) -> None:
-        plain(self)
-        _require_gaussian(self.event)
-        fraction(rate=self.rate, closed=False)
-
-    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        if neighbors is not Neighbors.ADD_OR_REMOVE_ONE:
-            raise PlanError(
-                "PoissonSampled has no bound under 'replace_one'; use "
-                "neighbors='add_or_remove_one', or FixedSizeSampled."
-            )
-        multiplier = self.event.multiplier
-        return PrivacyCurve(
-            poisson_renyi(ORDERS, multiplier, self.rate),
-            exact=_once(PoissonLoss(1 / multiplier, self.rate)),
-        )
-
-
-@dataclass(frozen=True)
-class FixedSizeSampled:
-    """Gaussian mechanism on ``size`` of ``n_rows`` rows, sampled without replacement.
-
-    Notes
-    -----
-    **Guarantee.** Under replacing one row: Wang, Balle and Kasiviswanathan (2019),
-    Theorem 9, for the Renyi curve, and numerical composition of the profile of Balle,
-    Barthe and Gaboardi (2018), Theorem 10, for the exact part.
-    """
-
-    event: GaussianNoise
-    size: int
-    n_rows: int
-
-    def __post_init__(self) -> None:
-        plain(self)
-        _require_gaussian(self.event)
-        at_least(1, size=self.size)
-        at_least(self.size, n_rows=self.n_rows)
-
-    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
-        if neighbors is not Neighbors.REPLACE_ONE:
-            raise PlanError(
-                "FixedSizeSampled has no bound under 'add_or_remove_one'; use "
-                "neighbors='replace_one', or PoissonSampled."
-            )
-        multiplier, rate = self.event.multiplier, self.size / self.n_rows
-        return PrivacyCurve(
-            fixed_size_renyi(ORDERS, multiplier, self.size, self.n_rows),
-            exact=_once(FixedSizeLoss(1 / multiplier, rate)),
-        )
-
-
 @dataclass(frozen=True)
 class Repeated:
     """Composition of the same event ``count`` times."""
@@ -404,6 +272,13 @@ class Repeated:
 
     def curve(self, neighbors: Neighbors) -> PrivacyCurve:
         return self.event.curve(neighbors) * self.count
+
+
+def keep_events(event: Any) -> None:
+    """Store the parts of an event as a tuple: a list could change after the charge."""
+    object.__setattr__(event, "events", tuple(event.events))
+    if not event.events:
+        raise ValueError("events must name at least one event, got none.")
 
 
 @dataclass(frozen=True)

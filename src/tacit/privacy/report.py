@@ -7,18 +7,20 @@ from itertools import groupby
 from typing import Any
 
 from tacit.privacy.budget import Budget, budget_warnings
+from tacit.privacy.combined import (
+    FixedSizeSampled,
+    OneOf,
+    Parallel,
+    PoissonSampled,
+    RepeatAndSelect,
+)
 from tacit.privacy.event_data import describe, restore
 from tacit.privacy.events import (
     ApproxDP,
     Composed,
     Event,
-    FixedSizeSampled,
     GaussianNoise,
     LaplaceNoise,
-    OneOf,
-    Parallel,
-    PoissonSampled,
-    RepeatAndSelect,
     Repeated,
 )
 

@@ -15,8 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import ExplicitSeed, all_or_nothing
-from tacit._exclusive import exclusive_step
-from tacit._progress import progress
+from tacit._execution import exclusive_step, progress
 from tacit._random import is_seeded, noise_generator
 from tacit._release import Release, charged_run
 from tacit._validate import at_least

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from tacit._validate import at_least, nonnegative, plain
 from tacit.convex import Box, ConvexSet, Free, Loss, Regularizer
-from tacit.convex.objective import MOST_ADDITIONS
-from tacit.convex.roundoff import moment_roundoff
+from tacit.convex.objective import MOST_ADDITIONS, moment_roundoff
 from tacit.data import RowBounds, Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import noise_assumptions

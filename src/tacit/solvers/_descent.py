@@ -17,11 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._progress import steps
+from tacit._execution import steps
 from tacit.convex import L2Ball, Logistic, Loss, OneVsRest, Softmax
 from tacit.convex.losses import has_residuals
-from tacit.convex.objective import MOST_ADDITIONS, chunks
-from tacit.convex.roundoff import gradient_roundoff
+from tacit.convex.objective import MOST_ADDITIONS, chunks, gradient_roundoff
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.solvers._base import LARGEST_MARGIN, Problem
 

@@ -22,9 +22,8 @@ from tacit.convex import (
 )
 from tacit.convex._protocols import is_set
 from tacit.convex.certificate import Minimum, NotCertified
-from tacit.convex.objective import MOST_ADDITIONS
+from tacit.convex.objective import MOST_ADDITIONS, gradient_roundoff
 from tacit.convex.proximal import InBall
-from tacit.convex.roundoff import gradient_roundoff
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Neighbors

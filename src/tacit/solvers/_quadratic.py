@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.convex import Box, L2Ball, Squared
-from tacit.convex.objective import chunks, second_moments
+from tacit.convex.objective import UNIT, chunks, norm_roundoff, second_moments
 from tacit.convex.proximal import prox_roundoff
-from tacit.convex.roundoff import UNIT, norm_roundoff
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.privacy import Neighbors

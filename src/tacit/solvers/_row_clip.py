@@ -12,8 +12,7 @@ from scipy import sparse
 
 from tacit._validate import positive
 from tacit.convex import Loss
-from tacit.convex.objective import MOST_ADDITIONS
-from tacit.convex.roundoff import DERIVATIVE_UNITS, UNIT, norm_roundoff
+from tacit.convex.objective import DERIVATIVE_UNITS, MOST_ADDITIONS, UNIT, norm_roundoff
 from tacit.privacy import Neighbors
 from tacit.solvers._base import LARGEST_MARGIN, Problem
 from tacit.solvers._descent import ClippedGradient, clip_needed, gradient_sensitivity

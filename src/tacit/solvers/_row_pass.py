@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.convex import Box, Free, L1Ball, L2Ball, Simplex
 from tacit.convex.implicit import derivative_error, kernel_loss
-from tacit.convex.roundoff import UNIT
+from tacit.convex.objective import UNIT
 from tacit.exceptions import PlanError
 from tacit.solvers._base import LARGEST_MARGIN, Problem
 

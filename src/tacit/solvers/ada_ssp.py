@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit._validate import PlainNumbers, nonnegative, plain
 from tacit.convex import Free, L2Ball, Squared
 from tacit.convex.composite import Step, accelerate
-from tacit.convex.roundoff import UNIT
+from tacit.convex.objective import UNIT
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms import Gaussian, SymmetricGaussian

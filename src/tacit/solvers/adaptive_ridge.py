@@ -10,10 +10,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._release_log import release
+from tacit._release import release
 from tacit._validate import plain
 from tacit.convex import L2Ball
-from tacit.convex.roundoff import UNIT
+from tacit.convex.objective import UNIT
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise

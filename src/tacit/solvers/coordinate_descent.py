@@ -11,9 +11,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._progress import steps
+from tacit._execution import steps
 from tacit._random import spawn
-from tacit._release_log import release
+from tacit._release import release
 from tacit._validate import PlainNumbers, at_least, moderate, one_of, plain
 from tacit.convex.regularizers import coordinate_parts
 from tacit.data import Rows

@@ -9,8 +9,7 @@ from numpy.random import Generator
 
 from tacit._validate import PlainNumbers, plain, positive
 from tacit.convex import Simplex
-from tacit.convex.objective import MOST_ADDITIONS
-from tacit.convex.roundoff import DERIVATIVE_UNITS, UNIT
+from tacit.convex.objective import DERIVATIVE_UNITS, MOST_ADDITIONS, UNIT
 from tacit.data import Rows
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise, noise_assumptions

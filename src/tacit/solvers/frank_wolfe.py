@@ -12,11 +12,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._progress import steps
+from tacit._execution import steps
 from tacit._validate import PlainNumbers, at_least, nonnegative, one_of, plain
 from tacit.convex import L1Ball, Loss, OneVsRest, Simplex, Softmax
-from tacit.convex.objective import MOST_ADDITIONS, chunks
-from tacit.convex.roundoff import gradient_roundoff
+from tacit.convex.objective import MOST_ADDITIONS, chunks, gradient_roundoff
 from tacit.data import Rows
 from tacit.data.rows import InMemoryRows
 from tacit.exceptions import PlanError

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._progress import steps
+from tacit._execution import steps
 from tacit._validate import (
     at_least,
     fraction,

@@ -14,7 +14,7 @@ from scipy import sparse
 from tacit._validate import one_of, plain, positive
 from tacit.convex import L2Ball, Softmax
 from tacit.convex._protocols import is_set
-from tacit.convex.roundoff import UNIT
+from tacit.convex.objective import UNIT
 from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._progress import steps as planned
+from tacit._execution import steps as planned
 from tacit._validate import at_least, nonnegative, plain, positive
 from tacit.convex import (
     Free,
@@ -24,7 +24,7 @@ from tacit.convex import (
     Softmax,
     Squared,
 )
-from tacit.convex.roundoff import UNIT, gradient_roundoff
+from tacit.convex.objective import UNIT, gradient_roundoff
 from tacit.data.rows import Rows, arrays_of
 from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tacit._progress import steps
-from tacit._suppress_output import attempt
+from tacit._execution import attempt, steps
 from tacit._validate import at_least, plain, positive
 from tacit.convex import Free, Objective, minimize
 from tacit.convex._protocols import is_set
-from tacit.convex.roundoff import UNIT
+from tacit.convex.objective import UNIT
 from tacit.data import Rows
 from tacit.data.rows import ArrayRows, arrays_of
 from tacit.exceptions import PlanError

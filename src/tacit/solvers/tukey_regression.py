@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tacit._progress import steps
+from tacit._execution import steps
 from tacit._validate import PlainNumbers, at_least, moderate, one_of, plain
 from tacit.convex import Free, Squared
 from tacit.convex._protocols import is_set

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tacit._estimators import is_untyped
-from tacit._suppress_output import attempt
-from tacit.data.cells import in_columns, plain_category
+from tacit._execution import attempt
+from tacit.data.rows import in_columns, plain_category
 from tacit.mechanisms.subsets import random_seeds
 
 __all__ = [

@@ -23,7 +23,7 @@ from tacit._estimators import (
     guaranteed_budget,
     listed,
 )
-from tacit._exclusive import exclusive_step
+from tacit._execution import exclusive_step
 from tacit._random import RandomSource, is_seeded, keyed_generator, secret_key
 from tacit._release import Release, charged_run
 from tacit._stream_values import column_of, table_of

@@ -21,7 +21,7 @@ from tacit._validate import at_least
 from tacit.data._files import TableError
 from tacit.data._files.csv_file import csv_header
 from tacit.data._files.table_files import CSV, JSON_LINES, parquet_parts, reading
-from tacit.data.cells import UNREADABLE, cells_of
+from tacit.data.rows import UNREADABLE, cells_of
 from tacit.tables._encode import LenientEncoder, Row
 from tacit.tables._read import check_names
 from tacit.tables._schema import Schema

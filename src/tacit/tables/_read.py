@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._progress import bar
+from tacit._execution import bar
 from tacit._validate import at_least
 from tacit.data._files import TableError
 from tacit.data._files.table_files import BATCH, TableFile, open_table, reading

@@ -9,7 +9,7 @@ from scipy import stats
 from tests.stat import assert_detects, assert_follows
 
 from tacit._random import as_generator
-from tacit._release_log import recording, replaying
+from tacit._release import recording, replaying
 from tacit.convex import (
     Huber,
     HuberizedHinge,

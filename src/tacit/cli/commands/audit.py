@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from tacit._progress import bar
+from tacit._execution import bar
 from tacit.cli._console import REFUTED, Rejected, clean, json_option, out
 from tacit.cli._options import given_settings
 

@@ -71,7 +71,7 @@ def command(
     it, all do. For a number, the noise is proportional to the width of its range: a
     range that the target hardly fills costs accuracy.
     """
-    from tacit._progress import progress
+    from tacit._execution import progress
     from tacit.evaluation import expected_score, least_rows
     from tacit.privacy.report import in_words
 

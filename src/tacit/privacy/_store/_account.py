@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tacit.exceptions import BudgetExceeded
-from tacit.privacy._filter import NOTHING, Filter, Total
 from tacit.privacy._store._records import (
     UNREADABLE,
     Record,
@@ -24,6 +23,7 @@ from tacit.privacy.budget import Budget
 from tacit.privacy.curve import PrivacyCurve
 from tacit.privacy.event_data import restore
 from tacit.privacy.events import Event
+from tacit.privacy.ledger import NOTHING, Filter, Total
 from tacit.privacy.report import Entry
 
 __all__ = ["EVERYONE", "Account", "Counted"]

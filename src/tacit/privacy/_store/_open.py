@@ -7,7 +7,6 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, select, text
 
 from tacit.exceptions import LedgerDamaged
-from tacit.privacy._filter import Shares
 from tacit.privacy._store._database import Database, parsed, shown
 from tacit.privacy._store._ledger import StoredLedger
 from tacit.privacy._store._records import (
@@ -30,6 +29,7 @@ from tacit.privacy._store._schema import (
     version_of,
 )
 from tacit.privacy.budget import Budget
+from tacit.privacy.ledger import Shares
 
 __all__ = ["datasets", "open_ledger", "reopened"]
 

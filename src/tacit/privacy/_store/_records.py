@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tacit._json import canonical, plain
-from tacit.privacy._filter import Shares
 from tacit.privacy.budget import Budget, Neighbors
 from tacit.privacy.curve import PrivacyCurve
 from tacit.privacy.event_data import describe, is_own, restore
 from tacit.privacy.events import Event
+from tacit.privacy.ledger import Shares
 
 __all__ = [
     "KINDS",

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
-from tacit._progress import steps
+from tacit._execution import steps
 from tacit._validate import at_least, moderate, one_of, plain
 from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate

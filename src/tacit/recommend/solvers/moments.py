@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
-from tacit._threads import in_order
+from tacit._execution import in_order
 from tacit._validate import one_of, plain
 from tacit.exceptions import PlanError
 from tacit.mechanisms import DiscreteGaussian

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from tacit._random import public_generator
 from tacit.convex import Squared
-from tacit.convex.objective import DENSE_ROWS, chunks
-from tacit.convex.roundoff import UNIT
+from tacit.convex.objective import DENSE_ROWS, UNIT, chunks
 from tacit.data import RowBounds
 from tacit.exceptions import PlanError
 from tacit.mechanisms.continual import prefix_sums

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from tacit._estimators import public_range
+from tacit._execution import attempt
 from tacit._state import kept
 from tacit._stream_values import class_positions, dense_values, float_targets
-from tacit._suppress_output import attempt
 from tacit.convex._protocols import is_set
 from tacit.data import FeatureBounds
 from tacit.mechanisms import NO_ANSWER

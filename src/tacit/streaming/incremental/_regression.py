@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tacit._discovery import classes_by
 from tacit._estimators import Saved
+from tacit._execution import attempt
 from tacit._random import RandomSource
-from tacit._suppress_output import attempt
 from tacit._validate import at_least, one_of, plain
 from tacit.convex import Free, GroupBall, L1Ball, L2Ball, Regularizer, Simplex, Squared
 from tacit.convex._protocols import is_set

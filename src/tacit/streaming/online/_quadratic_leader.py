@@ -15,8 +15,7 @@ from tacit._state import kept
 from tacit._validate import nonnegative, plain, positive
 from tacit.convex import Free, L2Ball, Softmax
 from tacit.convex.losses import has_residuals
-from tacit.convex.objective import chunks
-from tacit.convex.roundoff import DERIVATIVE_UNITS, UNIT
+from tacit.convex.objective import DERIVATIVE_UNITS, UNIT, chunks
 from tacit.mechanisms.continual import prefix_sums
 from tacit.mechanisms.continual._base import packed_size, to_matrix, to_vector
 from tacit.mechanisms.continual._growing import check_sums

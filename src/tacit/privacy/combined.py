@@ -1,18 +1,23 @@
-"""Events made of others of which one counts: disjoint parts, choices, best of many."""
+"""Events made of others: samples, disjoint parts, choices, the best of many runs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import expm1, inf, isfinite, log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from tacit._validate import fraction, plain
+from tacit._validate import at_least, fraction, plain
+from tacit.exceptions import PlanError
 from tacit.privacy.budget import Neighbors
 from tacit.privacy.curve import ORDERS, PrivacyCurve, pure_renyi
+from tacit.privacy.events import Event, GaussianNoise, keep_events, single_loss
+from tacit.privacy.losses import FixedSizeLoss, PoissonLoss
 from tacit.privacy.profiles import (
     GaussianProfile,
     MixedProfile,
@@ -21,14 +26,140 @@ from tacit.privacy.profiles import (
     smallest_epsilon,
 )
 
-if TYPE_CHECKING:
-    from tacit.privacy.events import Event
-
-__all__ = ["OneOf", "Parallel", "RepeatAndSelect", "keep_events", "mean_repeats"]
+__all__ = [
+    "FixedSizeSampled",
+    "OneOf",
+    "Parallel",
+    "PoissonSampled",
+    "RepeatAndSelect",
+    "fixed_size_renyi",
+    "mean_repeats",
+    "poisson_renyi",
+]
 
 # Beyond these the distribution of repeats is degenerate, and some numbers overflow
 LARGEST_SHAPE = 1e6
 SMALLEST_STOP = 1e-12
+# Above this order the series of sampled mechanisms are slow and never the best.
+MAX_ORDER = 256.0
+
+
+@lru_cache(maxsize=1)
+def _library() -> tuple[Any, Any]:
+    """Return dp_accounting, which nothing else here imports."""
+    import dp_accounting  # noqa: PLC0415 - one second, and few users need it
+    from dp_accounting.rdp import RdpAccountant  # noqa: PLC0415
+
+    return dp_accounting, RdpAccountant
+
+
+def _renyi(
+    orders: NDArray[np.float64], relation: str, event: Any
+) -> NDArray[np.float64]:
+    events, accountant_of = _library()
+    curve = np.full(len(orders), np.inf)
+    usable = orders <= MAX_ORDER
+    # Renyi divergence grows with its order, so the next whole one bounds it; between
+    # integers the series take seconds and may not converge
+    whole, positions = np.unique(np.ceil(orders[usable]), return_inverse=True)
+    accountant = accountant_of(whole, getattr(events.NeighboringRelation, relation))
+    accountant.compose(event)
+    # The curve itself has no public accessor; tests pin it to get_epsilon.
+    curve[usable] = np.asarray(accountant._rdp)[positions]
+    return curve
+
+
+def poisson_renyi(
+    orders: NDArray[np.float64], multiplier: float, rate: float
+) -> NDArray[np.float64]:
+    """Return the Renyi curve of one Poisson-sampled Gaussian, add or remove one."""
+    events, _ = _library()
+    event = events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(multiplier))
+    return _renyi(orders, "ADD_OR_REMOVE_ONE", event)
+
+
+def fixed_size_renyi(
+    orders: NDArray[np.float64], multiplier: float, size: int, n_rows: int
+) -> NDArray[np.float64]:
+    """Return the Renyi curve of a Gaussian on a fixed-size sample, replace one."""
+    events, _ = _library()
+    event = events.SampledWithoutReplacementDpEvent(
+        n_rows, size, events.GaussianDpEvent(multiplier)
+    )
+    return _renyi(orders, "REPLACE_ONE", event)
+
+
+def _require_gaussian(event: object) -> None:
+    if not isinstance(event, GaussianNoise):
+        raise ValueError(
+            f"event must be GaussianNoise to be sampled, got {type(event).__name__}."
+        )
+
+
+@dataclass(frozen=True)
+class PoissonSampled:
+    """Gaussian mechanism on a Poisson sample: each row with probability ``rate``.
+
+    Notes
+    -----
+    **Guarantee.** Under adding or removing one row: Mironov, Talwar and Zhang (2019)
+    for the Renyi curve, and numerical composition of the dominating pair for the
+    exact part (Zhu, Dong and Wang 2022, Theorem 11).
+    """
+
+    event: GaussianNoise
+    rate: float
+
+    def __post_init__(self) -> None:
+        plain(self)
+        _require_gaussian(self.event)
+        fraction(rate=self.rate, closed=False)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        if neighbors is not Neighbors.ADD_OR_REMOVE_ONE:
+            raise PlanError(
+                "PoissonSampled has no bound under 'replace_one'; use "
+                "neighbors='add_or_remove_one', or FixedSizeSampled."
+            )
+        multiplier = self.event.multiplier
+        return PrivacyCurve(
+            poisson_renyi(ORDERS, multiplier, self.rate),
+            exact=single_loss(PoissonLoss(1 / multiplier, self.rate)),
+        )
+
+
+@dataclass(frozen=True)
+class FixedSizeSampled:
+    """Gaussian mechanism on ``size`` of ``n_rows`` rows, sampled without replacement.
+
+    Notes
+    -----
+    **Guarantee.** Under replacing one row: Wang, Balle and Kasiviswanathan (2019),
+    Theorem 9, for the Renyi curve, and numerical composition of the profile of Balle,
+    Barthe and Gaboardi (2018), Theorem 10, for the exact part.
+    """
+
+    event: GaussianNoise
+    size: int
+    n_rows: int
+
+    def __post_init__(self) -> None:
+        plain(self)
+        _require_gaussian(self.event)
+        at_least(1, size=self.size)
+        at_least(self.size, n_rows=self.n_rows)
+
+    def curve(self, neighbors: Neighbors) -> PrivacyCurve:
+        if neighbors is not Neighbors.REPLACE_ONE:
+            raise PlanError(
+                "FixedSizeSampled has no bound under 'add_or_remove_one'; use "
+                "neighbors='replace_one', or PoissonSampled."
+            )
+        multiplier, rate = self.event.multiplier, self.size / self.n_rows
+        return PrivacyCurve(
+            fixed_size_renyi(ORDERS, multiplier, self.size, self.n_rows),
+            exact=single_loss(FixedSizeLoss(1 / multiplier, rate)),
+        )
 
 
 @dataclass(frozen=True)
@@ -111,13 +242,6 @@ class OneOf:
             exact,
             max(part.slack for part in parts),
         )
-
-
-def keep_events(event: Any) -> None:
-    """Store the parts of an event as a tuple: a list could change after the charge."""
-    object.__setattr__(event, "events", tuple(event.events))
-    if not event.events:
-        raise ValueError("events must name at least one event, got none.")
 
 
 @dataclass(frozen=True)
