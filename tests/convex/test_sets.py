@@ -191,7 +191,7 @@ def test_groups_of_one_feature_are_the_l1_ball_and_one_group_the_l2_ball(rng):
 
 
 def test_groups_of_other_features_are_refused():
-    with pytest.raises(ValueError, match="groups must have one entry for each of 3 features"):
+    with pytest.raises(ValueError, match="one entry for each of 3"):
         GroupBall(groups=(0, 1)).prox(np.ones((3, 1)), 1.0)
     with pytest.raises(ValueError, match="groups must be an integer >= 0"):
         GroupBall(groups=(0, -1))
