@@ -24,8 +24,7 @@ from tacit._random import as_generator
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.recommend import ItemMeans, ItemSide, PrivateALS
 from tacit.recommend.items.linear import LinearItems
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.ratings.table import RatingFacts, Ratings
 
 Array = NDArray[np.float64]
 

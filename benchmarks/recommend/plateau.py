@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from tacit._random import as_generator
 from tacit.privacy import Budget
 from tacit.recommend import FrankWolfeCompletion
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.ratings.table import RatingFacts, Ratings
 
 PICTURE = RESULTS / "plateau.png"
 STEPS = ("constant", "published", "standard")

@@ -22,7 +22,7 @@ from scipy.special import log_ndtr, ndtr
 from tacit._random import as_generator
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.recommend import FrankWolfeCompletion
-from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import RatingFacts
 from tacit.recommend.solvers.frank_wolfe_sums import NoisyProducts
 from tacit.recommend.solvers.moments import NoisyMoments
 

@@ -39,9 +39,8 @@ from tacit.datasets import make_rank_one_ratings
 from tacit.privacy import Budget
 from tacit.recommend import FrankWolfeCompletion, ItemSide, MatrixCompletion, PrivateALS
 from tacit.recommend.items.side import centered
-from tacit.recommend.ratings.facts import RatingFacts
 from tacit.recommend.ratings.reading import read_ratings
-from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.ratings.table import RatingFacts, Ratings
 
 ITEMS, RATINGS_EACH = 400, 80
 EPSILON, DELTA = 1.0, 1e-6

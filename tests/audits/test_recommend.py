@@ -29,7 +29,7 @@ from tacit._release import recording, replaying
 from tacit.audit import audit, gaussian_bound
 from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget
-from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import RatingFacts
 from tacit.recommend.solvers.als import PrivateALS
 from tacit.recommend.solvers.gradient import ProjectedGradientCompletion
 from tacit.recommend.solvers.svd import CleansedSVD, SVDCompletion

@@ -28,7 +28,7 @@ from tacit.privacy import Budget, Neighbors
 from tacit.recommend._plan import SOLVERS
 from tacit.recommend.items import _kernels as user_kernels
 from tacit.recommend.ratings import table as used
-from tacit.recommend.ratings.facts import RatingFacts
+from tacit.recommend.ratings.table import RatingFacts
 from tacit.recommend.solvers import _kernels as sum_kernels
 from tacit.recommend.solvers import frank_wolfe_sums, svd
 from tacit.recommend.solvers.item_means import ItemMeans

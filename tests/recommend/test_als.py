@@ -13,16 +13,15 @@ from tacit.mechanisms.noise import GRID
 from tacit.privacy import Budget, GaussianNoise, Neighbors, calibrate
 from tacit.recommend.items.linear import LinearItems
 from tacit.recommend.ratings import table as used
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings, kept
+from tacit.recommend.ratings.table import RatingFacts, Ratings, kept
 from tacit.recommend.solvers.als import PrivateALS
-from tacit.recommend.solvers.als_items import (
+from tacit.recommend.solvers.als_round import RoundSums, learned_vectors
+from tacit.recommend.solvers.item_means import (
     ItemCounts,
-    RoundSums,
+    ItemMeans,
+    ReleasedMeans,
     derived_vectors,
-    learned_vectors,
 )
-from tacit.recommend.solvers.item_means import ItemMeans, ReleasedMeans
 
 LOW, HIGH = 1.0, 5.0
 

@@ -13,7 +13,7 @@ from tacit._random import as_generator
 from tacit.exceptions import PlanError
 from tacit.privacy import GaussianNoise, Neighbors
 from tacit.recommend.items.side import USUAL_PRIOR_COUNT, plain_arrays
-from tacit.recommend.solvers import moments as whole
+from tacit.recommend.ratings import table
 from tacit.recommend.solvers.als_round import ERROR_WEIGHT, ItemRound
 
 PUBLIC = {"ridge": 0.7, "reach": 1e-6, "bound": 1.0}
@@ -39,7 +39,7 @@ def parts(each, vectors, rows, public=PUBLIC):
     split = each.n_items * vectors.shape[1]
     # one thread without the search for libraries that each sum would begin with
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(whole, "in_order", lambda add, blocks, **_: map(add, blocks))
+        patch.setattr(table, "in_order", lambda add, blocks, **_: map(add, blocks))
         found = [each._total([user(*row)], vectors, **public) for row in rows]
     totals = np.array(found, dtype=np.float64)
     return totals[:, :split] / each.products.units, totals[:, split:] / (

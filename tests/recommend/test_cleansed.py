@@ -13,8 +13,7 @@ from tacit.exceptions import PlanError
 from tacit.persistence._side_kinds import KINDS
 from tacit.privacy import Budget, Neighbors
 from tacit.recommend.items.linear import NeighborItems
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.ratings.table import RatingFacts, Ratings
 from tacit.recommend.solvers import svd as cleansed
 from tacit.recommend.solvers.svd import FRACTIONS, CleansedSVD
 

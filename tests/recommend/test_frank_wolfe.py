@@ -14,8 +14,7 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms import noise as draws
 from tacit.privacy import Budget, Neighbors
 from tacit.recommend import FrankWolfeCompletion, MatrixCompletion
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.ratings.table import RatingFacts, Ratings
 from tacit.recommend.solvers.frank_wolfe import FrankWolfeCompletionPlan
 
 BUDGET = Budget(1.0, 1e-6)

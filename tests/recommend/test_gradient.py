@@ -21,8 +21,7 @@ from tacit.exceptions import PlanError
 from tacit.persistence._side_kinds import KINDS
 from tacit.privacy import Budget, Composed, GaussianNoise, Neighbors
 from tacit.recommend.items import _kernels as user_kernels
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.ratings.table import RatingFacts, Ratings
 from tacit.recommend.solvers import _kernels as sum_kernels
 from tacit.recommend.solvers import gradient
 from tacit.recommend.solvers.gradient import (

@@ -21,8 +21,7 @@ from tacit.recommend import MatrixCompletion
 from tacit.recommend._plan import SOLVERS
 from tacit.recommend._rows import UserRow
 from tacit.recommend.items.side import UserSide
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.ratings.table import RatingFacts, Ratings
 
 N_ITEMS = 14
 FACTS = RatingFacts(N_ITEMS, 1.0, 5.0, 60, 8)

@@ -4,8 +4,7 @@ import numpy as np
 from tests.recommend.doubles import some_ratings
 
 from tacit.recommend.items.side import centered
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.ratings.table import RatingFacts, Ratings
 
 FACTS = RatingFacts(n_items=30, low=1.0, high=5.0, n_users=100, max_ratings=80)
 

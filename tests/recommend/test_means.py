@@ -13,8 +13,7 @@ from tacit._random import as_generator
 from tacit.exceptions import PlanError
 from tacit.privacy import GaussianNoise, Neighbors
 from tacit.recommend import ItemMeans
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.ratings.table import RatingFacts, Ratings
 from tacit.recommend.solvers.item_means import LEVEL_WEIGHT, shrunk
 
 LOW, HIGH = 1.0, 5.0

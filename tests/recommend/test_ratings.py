@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.recommend.ratings.facts import Catalogue
+from tacit.recommend.ratings.columns import Catalogue
 from tacit.recommend.ratings.reading import read_ratings
 from tacit.recommend.ratings.table import Ratings, grouped
 

@@ -23,8 +23,7 @@ from tacit.exceptions import PlanError
 from tacit.privacy import Budget, GaussianNoise, Neighbors
 from tacit.recommend.items import _kernels as user_kernels
 from tacit.recommend.items.side import unit_rows
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.ratings.table import RatingFacts, Ratings
 from tacit.recommend.solvers import moments as _spectrum
 from tacit.recommend.solvers.moments import NoisyMoments
 from tacit.recommend.solvers.svd import SVDCompletion

@@ -26,7 +26,7 @@ from tacit.privacy import Budget, Neighbors, labelled
 from tacit.recommend import MatrixCompletion
 from tacit.recommend._plan import SOLVERS, planned_completion
 from tacit.recommend._rows import UserRow
-from tacit.recommend.ratings.facts import Catalogue
+from tacit.recommend.ratings.columns import Catalogue
 
 __all__ = [
     "OwnRow",

@@ -26,7 +26,7 @@ from tacit.privacy import PrivacyReport
 from tacit.recommend import MatrixCompletion
 from tacit.recommend._rows import UserRow, own_ratings
 from tacit.recommend.items.side import ItemSide
-from tacit.recommend.ratings.facts import Catalogue
+from tacit.recommend.ratings.columns import Catalogue
 
 __all__ = [
     "SIDES",

@@ -28,10 +28,9 @@ from tacit.recommend._plan import (
 )
 from tacit.recommend._rows import Rows, Top, UserRow, own_ratings, paired, rated_pairs
 from tacit.recommend.items.side import ItemSide
-from tacit.recommend.ratings.columns import given_numbers
-from tacit.recommend.ratings.facts import Catalogue, checked_range
+from tacit.recommend.ratings.columns import Catalogue, given_numbers
 from tacit.recommend.ratings.reading import read_ratings
-from tacit.recommend.ratings.table import RatingTable
+from tacit.recommend.ratings.table import RatingTable, checked_range
 from tacit.recommend.solvers.base import CompletionSolver
 
 __all__ = ["MatrixCompletion"]

@@ -13,7 +13,8 @@ from tacit.exceptions import PlanError
 from tacit.mechanisms.noise import check_noise
 from tacit.privacy import Budget, Event, Neighbors
 from tacit.privacy.report import in_words
-from tacit.recommend.ratings.facts import Catalogue, RatingFacts, checked_range
+from tacit.recommend.ratings.columns import Catalogue
+from tacit.recommend.ratings.table import RatingFacts, checked_range
 from tacit.recommend.solvers.base import CompletionSolver
 from tacit.recommend.solvers.item_means import ItemMeans
 from tacit.solvers import Plan

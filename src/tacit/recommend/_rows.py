@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from tacit._validate import at_least
 from tacit.recommend.items.side import ItemSide
-from tacit.recommend.ratings.columns import given_numbers
-from tacit.recommend.ratings.facts import Catalogue
+from tacit.recommend.ratings.columns import Catalogue, given_numbers
 from tacit.recommend.ratings.table import BLOCK_USERS, Ratings, RatingTable, clipped
 
 __all__ = ["Rows", "Top", "UserRow", "cells_of", "own_ratings", "paired", "rated_pairs"]

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from tacit._execution import in_order
 from tacit.exceptions import PlanError
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.ratings.table import RatingFacts, Ratings
 
 __all__ = [
     "MOST_NUMBERS",

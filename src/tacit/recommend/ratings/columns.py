@@ -1,11 +1,12 @@
-"""Columns of users, items and ratings, in batches, from any source."""
+"""Labels and ratings as columns in batches, and the public catalogue of items."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +16,26 @@ from numpy.typing import NDArray
 from pyarrow import compute
 from pyarrow.compute import run_end_decode
 
+from tacit._validate import at_least
 from tacit.data._files.table_files import CSV, open_table
 
 __all__ = [
     "BATCH",
+    "Catalogue",
     "UserCodes",
     "as_numbers",
     "batches",
     "distinct_cells",
     "given_numbers",
+    "integer_id",
     "is_csv",
 ]
 
 
 # Rows of a batch, some hundred bytes each while labels are encoded
 BATCH = 2**19
+# positions of items are stored in 32 bits
+MOST_ITEMS = 2**31 - 1
 
 NO_RATINGS = (
     "ratings must be a sparse matrix of users by items, rows of user, item and rating, "
@@ -316,3 +322,121 @@ def _arrow_numbers(array: Any) -> NDArray[np.float64] | None:
         return None
     floats = array.cast(pa.float64(), safe=False)
     return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+@dataclass(frozen=True, repr=False)
+class Catalogue:
+    """The items that may be rated, which are public.
+
+    Parameters
+    ----------
+    labels
+        Label of each item: integers, or strings. A range has items 0 to n - 1.
+    """
+
+    labels: Sequence[int | str]
+    _positions: Mapping[Any, int] | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return f"Catalogue of {len(self)} items"
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @classmethod
+    def of(cls, items: Any) -> Catalogue:
+        """Return the catalogue of a number of items, or of their labels."""
+        if isinstance(items, Catalogue):
+            return items
+        if isinstance(items, Integral):
+            at_least(1, items=items)
+            n_items = int(items)
+            if n_items > MOST_ITEMS:
+                raise ValueError(f"items must be at most {MOST_ITEMS}, got {items!r}.")
+            return cls(range(n_items))
+        if isinstance(items, Set):
+            raise ValueError(
+                "items must be ordered, as item vectors are published in their order, "
+                "got a set; give a list."
+            )
+        # of a table, parts are the names of its columns
+        table = hasattr(items, "columns")
+        if items is None or table or isinstance(items, str | bytes | Mapping):
+            labels: Sequence[int | str] | None = None
+        else:
+            labels = _plain_labels(items)
+        if not labels:
+            raise ValueError(
+                "items must be the number of items, or a list of their labels, all "
+                "integers or all strings; it is the public catalogue."
+            )
+        if not all(map(_can_be_saved, labels)):
+            raise ValueError(
+                "items must be labels that can be saved: UTF-8 strings without null "
+                "characters, or 64-bit integers."
+            )
+        positions = {label: position for position, label in enumerate(labels)}
+        if len(positions) < len(labels):
+            raise ValueError("items must be distinct labels; remove duplicates.")
+        return cls(tuple(labels), positions)
+
+    def in_words(self) -> str:
+        """Describe the labels, for users whose ratings have other labels."""
+        if self._positions is None:
+            return f"integers from 0 to {len(self) - 1}"
+        kind = "strings" if isinstance(self.labels[0], str) else "integers"
+        return f"{len(self)} {kind}"
+
+    def position(self, label: Any) -> int:
+        """Return the position of a label, or -1 if it is not in the catalogue."""
+        if self._positions is not None:
+            try:
+                return self._positions.get(label, -1)
+            except Exception:  # a value that cannot be hashed is not a label
+                return -1
+        number = integer_id(label)
+        return -1 if number is None or not 0 <= number < len(self) else number
+
+    def as_strings(self) -> Catalogue:
+        """Return the same items with labels as strings, as in a CSV file."""
+        return Catalogue.of([str(label) for label in self.labels])
+
+
+def integer_id(label: Any) -> int | None:
+    """Return a value of any type as an integer, or None if it is not one."""
+    if isinstance(label, np.timedelta64):  # an integer to numpy
+        return None
+    if isinstance(label, Integral):
+        return int(label)
+    if not isinstance(label, Real | Decimal | np.bool_):
+        return None
+    value: Any = label  # int() of any of these is known at run time only
+    try:
+        # by the float first: a short Decimal may have a billion digits
+        number = int(value) if float(value).is_integer() else None
+    except (TypeError, ValueError, ArithmeticError):  # not a finite number
+        return None
+    return number if number == label else None
+
+
+def _plain_labels(items: Iterable[Any]) -> Sequence[int | str] | None:
+    """Return labels as Python's own values, or None if they are not labels."""
+    try:
+        cells = items.tolist() if isinstance(items, np.ndarray) else list(items)
+    except TypeError:
+        return None
+    if all(isinstance(cell, str) for cell in cells):
+        return [str(cell) for cell in cells]
+    if all(isinstance(c, Integral) and not isinstance(c, bool) for c in cells):
+        return [int(cell) for cell in cells]
+    return None
+
+
+def _can_be_saved(label: int | str) -> bool:
+    """Return whether a label can be saved, which must be known before the charge."""
+    if isinstance(label, int):
+        return -(2**63) <= label < 2**63
+    try:
+        return b"\0" not in label.encode()  # where NumPy ends a string
+    except UnicodeEncodeError:  # a lone surrogate
+        return False

@@ -18,14 +18,14 @@ from scipy import sparse
 from tacit._validate import shown
 from tacit.recommend.ratings.columns import (
     BATCH,
+    Catalogue,
     UserCodes,
     as_numbers,
     batches,
     distinct_cells,
     is_csv,
 )
-from tacit.recommend.ratings.facts import Catalogue, checked_range
-from tacit.recommend.ratings.table import RatingTable, clipped, grouped
+from tacit.recommend.ratings.table import RatingTable, checked_range, clipped, grouped
 
 __all__ = ["GROUP_USERS", "RowStore", "Spool", "read_ratings"]
 

@@ -1,29 +1,36 @@
-"""Ratings in rows of users, and the ratings of each user that a fit uses."""
+"""Ratings in rows of users, their public facts, and the part that a fit uses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
+from math import isfinite, nan
+from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from tacit._validate import at_least
+from tacit._execution import in_order
+from tacit._validate import at_least, plain, shown
 from tacit.mechanisms.noise import uniform_below
-from tacit.recommend.ratings.facts import Catalogue, integer_id
+from tacit.recommend.ratings.columns import Catalogue, integer_id
 
 __all__ = [
+    "RatingFacts",
     "RatingTable",
     "Ratings",
     "UsedRatings",
+    "checked_range",
     "clipped",
     "grouped",
     "kept",
     "public_key",
+    "summed",
 ]
 
 
@@ -31,6 +38,86 @@ T = TypeVar("T")
 
 # users in a block, whose ratings stay in the cache, which halves the time of a pass
 BLOCK_USERS = 1024
+# Steps of 32-bit numbers that a range of ratings has at least
+LEAST_STEPS = 1000
+
+
+@dataclass(frozen=True)
+class RatingFacts:
+    """Public facts about a table of ratings.
+
+    Parameters
+    ----------
+    n_items
+        Number of items in the public catalogue.
+    low, high
+        Ends of the range of ratings, into which all are clipped.
+    n_users
+        Number of users to plan for: the actual number when neighbors replace a user, a
+        guess when they add or remove one. Only accuracy depends on it.
+    max_ratings
+        Maximum number of ratings of a user that are used for what is published.
+    """
+
+    n_items: int
+    low: float
+    high: float
+    n_users: int
+    max_ratings: int
+
+    def __post_init__(self) -> None:
+        plain(self)
+        at_least(
+            1, n_items=self.n_items, n_users=self.n_users, max_ratings=self.max_ratings
+        )
+
+    @property
+    def middle(self) -> float:
+        """Middle of the range, which stands for an unknown rating."""
+        return self.low / 2 + self.high / 2
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the range: no rating is further from the middle."""
+        return self.high / 2 - self.low / 2
+
+    @property
+    def width(self) -> float:
+        """Width of the range: no centered rating is larger."""
+        return self.high - self.low
+
+
+def checked_range(rating_range: Any) -> tuple[float, float]:
+    """Return the two ends of the range, checked; they must be set without the data."""
+    if rating_range is None:
+        raise ValueError(
+            "rating_range must be given: the lowest and highest rating there can be, "
+            "set without the data."
+        )
+    try:
+        ends = tuple(rating_range)
+    except TypeError:
+        ends = ()
+    real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
+    try:
+        low, high = map(float, ends) if real and len(ends) == 2 else (nan, nan)
+    except OverflowError:
+        raise ValueError(
+            "rating_range must be within 1e30, got an integer too large for a float."
+        ) from None
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise ValueError(
+            "rating_range must be two finite numbers, the lower first, "
+            f"got {shown(rating_range)}."
+        )
+    largest = max(abs(low), abs(high))
+    step = float(np.spacing(np.float32(min(largest, 1e30))))
+    if largest > 1e30 or high - low < max(LEAST_STEPS * step, 1e-30):
+        raise ValueError(
+            "rating_range must be within 1e30 and wide enough for 32-bit numbers, got "
+            f"{shown(rating_range)}; take the lower end off all ratings, or scale them."
+        )
+    return low, high
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -297,3 +384,30 @@ class UsedRatings:
     def each(self, make: Callable[[Ratings], T]) -> Iterator[Callable[[], T]]:
         """Yield ``make`` of each block of rows as a function for threads to call."""
         return self.ratings.each(lambda block: make(self.of(block)))
+
+
+def summed(
+    kernel: Callable[..., None],
+    blocks: Iterable[tuple[Any, ...] | Callable[[], tuple[Any, ...]]],
+    size: int,
+    *public: Any,
+) -> NDArray[np.int64]:
+    """Return ``size`` sums over blocks of users, which a kernel adds to.
+
+    The kernel is called with the arrays of a block, the public numbers, and sums that
+    no other thread adds to meanwhile.
+    """
+    idle: deque[NDArray[np.int64]] = deque()
+
+    def add(block: tuple[Any, ...] | Callable[[], tuple[Any, ...]]) -> None:
+        arrays = block() if callable(block) else block
+        try:
+            sums = idle.pop()
+        except IndexError:  # all are in use, so that there is one for each thread
+            sums = np.zeros(size, dtype=np.int64)
+        kernel(*arrays, *public, sums)
+        idle.append(sums)
+
+    for _ in in_order(add, blocks, side_by_side=True):
+        pass
+    return np.sum(idle, axis=0) if idle else np.zeros(size, dtype=np.int64)

@@ -17,16 +17,19 @@ from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, Neighbors, calibrate
 from tacit.recommend.items.linear import LinearItems
 from tacit.recommend.items.side import Block, check_size, plain_arrays
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings, UsedRatings, public_key
-from tacit.recommend.solvers.als_items import (
-    ItemCounts,
-    derived_vectors,
+from tacit.recommend.ratings.table import RatingFacts, Ratings, UsedRatings, public_key
+from tacit.recommend.solvers.als_round import (
+    CandidateGains,
+    ItemRound,
     learned_vectors,
 )
-from tacit.recommend.solvers.als_round import CandidateGains, ItemRound
 from tacit.recommend.solvers.base import CompletionSolver, counted
-from tacit.recommend.solvers.item_means import ItemMeans, ReleasedMeans
+from tacit.recommend.solvers.item_means import (
+    ItemCounts,
+    ItemMeans,
+    ReleasedMeans,
+    derived_vectors,
+)
 from tacit.solvers._base import require_delta
 
 __all__ = ["ALSPlan", "PrivateALS"]

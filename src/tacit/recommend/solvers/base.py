@@ -9,8 +9,7 @@ from numpy.random import Generator
 
 from tacit.privacy import Budget
 from tacit.recommend.items.side import ItemSide
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings
+from tacit.recommend.ratings.table import RatingFacts, Ratings
 from tacit.solvers import Plan
 
 __all__ = ["CompletionSolver", "counted"]

@@ -19,8 +19,7 @@ from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Composed, Event, GaussianNoise, calibrate
 from tacit.recommend.items.side import Block, check_size, usual_row_norm
 from tacit.recommend.items.steps import WalkItems
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings, UsedRatings, public_key
+from tacit.recommend.ratings.table import RatingFacts, Ratings, UsedRatings, public_key
 from tacit.recommend.solvers.base import CompletionSolver, counted
 from tacit.recommend.solvers.frank_wolfe_sums import (
     NOISES,

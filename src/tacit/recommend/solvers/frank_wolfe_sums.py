@@ -17,7 +17,8 @@ from tacit.mechanisms import DiscreteGaussian
 from tacit.mechanisms.noise import float_normal
 from tacit.privacy import Event, Neighbors, Repeated
 from tacit.recommend.items.steps import Visited
-from tacit.recommend.solvers.moments import MARGIN, Blocks, factor_with_room, summed
+from tacit.recommend.ratings.table import summed
+from tacit.recommend.solvers.moments import MARGIN, Blocks, factor_with_room
 
 __all__ = ["NOISES", "PRODUCT_SOLVERS", "NoisyProducts", "StepLength"]
 

@@ -15,8 +15,7 @@ from tacit.mechanisms.noise import check_noise, noise_assumptions
 from tacit.privacy import Budget, Event, GaussianNoise, Repeated, calibrate
 from tacit.recommend.items.side import MOST_NUMBERS, check_size, usual_row_norm
 from tacit.recommend.items.steps import MOST_STEPS, ReplayedItems
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings, public_key
+from tacit.recommend.ratings.table import RatingFacts, Ratings, public_key
 from tacit.recommend.solvers.base import CompletionSolver, counted
 from tacit.recommend.solvers.moments import NoisyMoments, leading, strengths
 from tacit.solvers._base import require_delta

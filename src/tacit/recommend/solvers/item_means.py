@@ -14,11 +14,17 @@ from tacit._validate import plain
 from tacit.mechanisms import DiscreteGaussian
 from tacit.privacy import Event, Neighbors
 from tacit.recommend.items.side import plain_arrays
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings, UsedRatings
-from tacit.recommend.solvers.moments import MARGIN, summed
+from tacit.recommend.ratings.table import RatingFacts, Ratings, UsedRatings, summed
+from tacit.recommend.solvers.moments import MARGIN
 
-__all__ = ["RARE", "ItemMeans", "ReleasedMeans", "shrunk"]
+__all__ = [
+    "RARE",
+    "ItemCounts",
+    "ItemMeans",
+    "ReleasedMeans",
+    "derived_vectors",
+    "shrunk",
+]
 
 
 Array = NDArray[np.float64]
@@ -32,6 +38,12 @@ RARE = 0.3
 _CLEAR = 3.0
 # Prior standard deviation of the mean and of the trend of offsets
 _USUAL_LINE = 0.07
+# Standard deviation of users' coefficients on the offsets of items
+OFFSET_TASTE = 0.6
+# Standard deviation of coefficients on popularity, over the usual size of a rating
+POPULARITY_TASTE = 0.2
+# Least count of an item, as a fraction of the mean count
+LEAST_COUNT = 0.1
 
 
 def shrunk(
@@ -287,3 +299,56 @@ class ItemMeans:
             noisy=noisy,
             scale=scale,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ItemCounts:
+    """Released counts and offsets of items, with most of the noise removed.
+
+    Parameters
+    ----------
+    counts
+        Weighted count of each item's ratings, without most of the noise.
+    offsets
+        Offset of each item from the users' levels.
+    squares
+        Sum of squared weights that one of a count is worth.
+    reliability
+        Part of the spread of counts that is not noise.
+    """
+
+    counts: Array
+    offsets: Array
+    squares: float
+    reliability: float
+
+    @classmethod
+    def of(cls, means: ReleasedMeans, n_users: float) -> ItemCounts:
+        """Return counts that are shrunk to their mean by the known noise."""
+        counts, scale = means.counts, means.count_scale
+        mean = max(float(counts.mean()), 1e-3 * scale)
+        spread = max(float(np.mean((counts - mean) ** 2)) - scale**2, 0.0)
+        reliability = spread / (spread + scale**2)
+        shrunk = np.maximum(mean + reliability * (counts - mean), LEAST_COUNT * mean)
+        # squares of a user's weights add up to one, so those of all to their number
+        squares = n_users / float(shrunk.sum())
+        return cls(shrunk, means.offsets, squares, reliability)
+
+
+def derived_vectors(items: ItemCounts, usual: float) -> Array:
+    """Return two columns that follow from released means: offset and popularity.
+
+    They cost no budget, and are scaled for coefficients of variance one.
+    """
+    counts = items.counts
+    popularity = np.log(counts + RARE * counts.mean())
+    columns = []
+    for values, size in (
+        (items.offsets, None),
+        (popularity, POPULARITY_TASTE * usual * sqrt(items.reliability)),
+    ):
+        centered = values - np.average(values, weights=counts)
+        norm = sqrt(float(np.average(centered**2, weights=counts)))
+        factor = OFFSET_TASTE if size is None else size / max(norm, 1e-12)
+        columns.append(factor * centered)
+    return np.stack(columns, axis=1)

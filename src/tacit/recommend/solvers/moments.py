@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -14,12 +12,12 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
-from tacit._execution import in_order
 from tacit._validate import one_of, plain
 from tacit.exceptions import PlanError
 from tacit.mechanisms import DiscreteGaussian
 from tacit.privacy import Event, Neighbors
 from tacit.recommend.items.side import Block
+from tacit.recommend.ratings.table import summed
 
 __all__ = [
     "MARGIN",
@@ -34,7 +32,6 @@ __all__ = [
     "packed_size",
     "second_moments",
     "strengths",
-    "summed",
     "unpacked",
 ]
 
@@ -70,33 +67,6 @@ def factor_with_room(units: int, room: float, what: str, remedy: str) -> float:
             f"raise epsilon or delta, or {remedy}."
         )
     return factor
-
-
-def summed(
-    kernel: Callable[..., None],
-    blocks: Iterable[tuple[Any, ...] | Callable[[], tuple[Any, ...]]],
-    size: int,
-    *public: Any,
-) -> Integers:
-    """Return ``size`` sums over blocks of users, which a kernel adds to.
-
-    The kernel is called with the arrays of a block, the public numbers, and sums that
-    no other thread adds to meanwhile.
-    """
-    idle: deque[Integers] = deque()
-
-    def add(block: tuple[Any, ...] | Callable[[], tuple[Any, ...]]) -> None:
-        arrays = block() if callable(block) else block
-        try:
-            sums = idle.pop()
-        except IndexError:  # all are in use, so that there is one for each thread
-            sums = np.zeros(size, dtype=np.int64)
-        kernel(*arrays, *public, sums)
-        idle.append(sums)
-
-    for _ in in_order(add, blocks, side_by_side=True):
-        pass
-    return np.sum(idle, axis=0) if idle else np.zeros(size, dtype=np.int64)
 
 
 Array = NDArray[np.float64]

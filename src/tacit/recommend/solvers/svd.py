@@ -33,8 +33,7 @@ from tacit.recommend.items.side import (
     unit_rows,
     usual_row_norm,
 )
-from tacit.recommend.ratings.facts import RatingFacts
-from tacit.recommend.ratings.table import Ratings, UsedRatings, public_key
+from tacit.recommend.ratings.table import RatingFacts, Ratings, UsedRatings, public_key
 from tacit.recommend.solvers.base import CompletionSolver, counted
 from tacit.recommend.solvers.item_means import ItemMeans
 from tacit.recommend.solvers.moments import NoisyMoments, directions
