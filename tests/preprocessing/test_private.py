@@ -64,7 +64,7 @@ def test_fits_every_budget_and_reports_it(kind, neighbors, delta, noise, seed):
     said = " ".join(json.loads(report.to_json())["assumptions"])
     assert "charged to a ledger of its own" in said
     assert ("number of rows is public" in said) == (neighbors == "replace_one")
-    assert ("floating point" in said) == (noise == "float")
+    assert ("floating-point" in said) == (noise == "float")
 
 
 @each_kind
