@@ -168,7 +168,7 @@ def test_a_plan_reads_and_charges_nothing(ward, run):
     answer = run(*arguments(ward, "--plan", "--json"))
     assert answer.code == 0, answer.err
     assert answer.data["horizon"] == 12
-    assert "Gaussian noise" in answer.data["noise"]
+    assert "Gaussian mechanism" in answer.data["noise"]
     assert answer.data["ledger"]["fits"] is True
     text = run(*arguments(ward, "--plan", epsilon=5)).out
     assert "the charge DOES NOT FIT" in text
