@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import log1p, sqrt
-from typing import Any
+from typing import Any, Protocol
 
 from tacit._estimators import guaranteed_budget
 from tacit._validate import at_least, one_of, positive
@@ -19,6 +19,13 @@ __all__ = ["noise_at", "regression_risk", "rows_for_risk"]
 # Rows among which the least number is sought, and how exactly
 FEWEST, MOST = 8, 2**31
 CLOSE = 1.01
+
+
+class RiskPlan(Protocol):
+    """A plan whose expected risk has a formula."""
+
+    def expected_risk(self, guess: RowGuess) -> float:
+        """Return the expected excess of the summed loss, for rows as guessed."""
 
 
 def regression_risk(
@@ -147,7 +154,7 @@ def noise_at(
         Gaussian noise.
     neighbors
         ``"replace_one"``, where two rows count, or ``"add_or_remove_one"``.
-    distribution
+    law
         ``"gaussian"``, whose scale is the standard deviation, or ``"laplace"``.
 
     Notes
@@ -178,7 +185,7 @@ def _planned(
     neighbors: str,
     ridge: float | None,
     radius: float | None,
-) -> Any:
+) -> RiskPlan:
     """Return the plan for rows and targets in units of their bounds."""
     at_least(2, n_rows=n_rows)
     at_least(1, n_features=n_features)
@@ -194,4 +201,5 @@ def _planned(
         regularizer=Free() if radius is None else L2Ball(radius),
     )
     budget = guaranteed_budget(epsilon, delta, neighbors, n_rows)
-    return known[solver](ridge=ridge).plan(problem, budget)
+    plan: RiskPlan = known[solver](ridge=ridge).plan(problem, budget)
+    return plan

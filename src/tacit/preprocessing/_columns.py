@@ -44,7 +44,7 @@ LARGEST, NARROWEST = 1e150, 1e-140
 
 
 def columns_of(estimator: Any) -> list[Any]:
-    """Return the names of the columns, or their places where they have none."""
+    """Return the names of the columns, or their positions where they have none."""
     names = getattr(estimator, "feature_names_in_", None)
     return list(range(estimator.n_features_in_) if names is None else names)
 
@@ -185,7 +185,8 @@ def reach_after(ranges: Ranges, mean: Floats, scale: Floats, limit: float) -> Fl
     """
     lows, highs = np.array(ranges).T
     farthest = np.maximum(highs - mean, mean - lows)
-    return np.minimum(farthest / scale, limit)
+    reach: Floats = np.minimum(farthest / scale, limit)
+    return reach
 
 
 def stretched(

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import Tags
 
 from tacit._estimators import Saved
 from tacit.preprocessing._columns import (
     LARGEST,
+    Ranges,
     checked_pair,
     norm_bound,
     reach_after,
     standardized,
     stretched,
 )
-from tacit.preprocessing._moments import plan_moments
+from tacit.preprocessing._moments import MomentsPlan, plan_moments
 from tacit.preprocessing._parameters import (
     checked_integer,
     checked_number,
@@ -22,16 +28,19 @@ from tacit.preprocessing._parameters import (
     checked_truth,
     shown,
 )
-from tacit.preprocessing._quantiles import apart, plan_quantiles
-from tacit.preprocessing._squares import plan_squares
+from tacit.preprocessing._quantiles import QuantilesPlan, apart, plan_quantiles
+from tacit.preprocessing._squares import SquaresPlan, plan_squares
 from tacit.preprocessing._transformer import PrivateTransformer
+from tacit.privacy import Budget, Neighbors
 
 __all__ = ["PrivateQuantileBounds", "PrivateStandardScaler"]
+
+Floats = NDArray[np.float64]
 
 MOST_CELLS = 2**16
 
 
-class PrivateStandardScaler(PrivateTransformer):
+class PrivateStandardScaler(PrivateTransformer[MomentsPlan | SquaresPlan]):
     """Center and scale columns by a private mean and standard deviation.
 
     With ``with_mean=False`` columns are only scaled, by their private root mean square
@@ -121,17 +130,17 @@ class PrivateStandardScaler(PrivateTransformer):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        ranges,
-        with_mean=True,
-        limit=4.0,
-        least_scale=0.01,
-        neighbors="replace_one",
-        noise="grid",
-        random_state=None,
-    ):
+        ranges: Any,
+        with_mean: bool = True,
+        limit: float = 4.0,
+        least_scale: float = 0.01,
+        neighbors: str | Neighbors = "replace_one",
+        noise: str = "grid",
+        random_state: Any = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.ranges = ranges
@@ -142,7 +151,9 @@ class PrivateStandardScaler(PrivateTransformer):
         self.noise = noise
         self.random_state = random_state
 
-    def _plan(self, ranges, budget, n_rows):
+    def _plan(
+        self, ranges: Ranges, budget: Budget, n_rows: int
+    ) -> MomentsPlan | SquaresPlan:
         self._limit = checked_number(
             self.limit,
             "limit",
@@ -154,16 +165,17 @@ class PrivateStandardScaler(PrivateTransformer):
         plan = plan_moments if self._with_mean else plan_squares
         return plan(ranges, budget, n_rows=n_rows, noise=self.noise)
 
-    def _learn(self, plan, X, rng):
-        self._keep(*plan.run(X, rng, self._least_scale), plan.ranges)
+    def _learn(self, plan: MomentsPlan | SquaresPlan, X: Any, rng: Generator) -> None:
+        mean, scale = plan.run(X, rng, self._least_scale)
+        self._keep(mean, scale, plan.ranges)
 
-    def _keep(self, mean, scale, ranges) -> None:
+    def _keep(self, mean: Floats, scale: Floats, ranges: Ranges) -> None:
         """Keep what was released, and the bounds that follow from it."""
         self.mean_, self.scale_ = mean, scale
         self.x_norm_ = norm_bound(len(mean), self._limit)
         self.feature_bounds_ = reach_after(ranges, mean, scale, self._limit)
 
-    def _takes_sparse(self, X, fitting):
+    def _takes_sparse(self, X: Any, *, fitting: bool) -> bool:
         centered = self._with_mean if not fitting else self.with_mean
         if checked_truth(centered, "with_mean") and sparse.issparse(X):
             raise TypeError(
@@ -172,7 +184,7 @@ class PrivateStandardScaler(PrivateTransformer):
             )
         return not centered
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Return values in standard deviations from the mean, clipped to ``limit``.
 
         Without centering they are in root mean squares. Sparse rows come back as CSR.
@@ -182,14 +194,14 @@ class PrivateStandardScaler(PrivateTransformer):
             X, self.ranges_, self.mean_, self.scale_, self.feature_bounds_
         )
 
-    def __sklearn_tags__(self):
-        """Tell scikit-learn that sparse rows are taken where zeros stay zeros."""
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        """Declare to scikit-learn that sparse rows are taken where zeros stay zeros."""
+        tags: Tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.with_mean is False
         return tags
 
 
-class PrivateQuantileBounds(PrivateTransformer):
+class PrivateQuantileBounds(PrivateTransformer[QuantilesPlan]):
     """Map what lies between two private quantiles of a column to a public range.
 
     Values outside the quantiles are clipped to them.
@@ -256,18 +268,18 @@ class PrivateQuantileBounds(PrivateTransformer):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        quantiles=(0.01, 0.99),
-        ranges,
-        target=(-1.0, 1.0),
-        n_cells=1024,
-        least_width=0.01,
-        neighbors="replace_one",
-        noise="grid",
-        random_state=None,
-    ):
+        quantiles: Any = (0.01, 0.99),
+        ranges: Any,
+        target: Any = (-1.0, 1.0),
+        n_cells: int = 1024,
+        least_width: float = 0.01,
+        neighbors: str | Neighbors = "replace_one",
+        noise: str = "grid",
+        random_state: Any = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.quantiles = quantiles
@@ -279,7 +291,7 @@ class PrivateQuantileBounds(PrivateTransformer):
         self.noise = noise
         self.random_state = random_state
 
-    def _plan(self, ranges, budget, n_rows):
+    def _plan(self, ranges: Ranges, budget: Budget, n_rows: int) -> QuantilesPlan:
         low, high = checked_pair(self.quantiles, "quantiles")
         if not 0 < low < high < 1:
             raise ValueError(
@@ -292,12 +304,12 @@ class PrivateQuantileBounds(PrivateTransformer):
             ranges, (low, high), budget, n_cells=n_cells, noise=self.noise
         )
 
-    def _learn(self, plan, X, rng):
+    def _learn(self, plan: QuantilesPlan, X: Any, rng: Generator) -> None:
         parts = np.sort(plan.run(X, rng), axis=0)
         self.lower_, self.upper_ = apart(parts, self._least_width, plan.ranges)
         self.x_norm_ = norm_bound(X.shape[1], max(map(abs, self._target)))
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Return the rows in the target range.
 
         They keep the precision they came in where it can hold that range.

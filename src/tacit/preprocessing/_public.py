@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    check_is_fitted,
-)
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from tacit._estimators import Saved, all_or_nothing, checked_shape, checked_values
 from tacit.data.bounds import canonical
@@ -85,12 +85,14 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     saved = Saved("public_step", private=False)
 
-    def __init__(self, ranges, target=(-1.0, 1.0), *, missing=None):
+    def __init__(
+        self, ranges: Any, target: Any = (-1.0, 1.0), *, missing: Any = None
+    ) -> None:
         self.ranges = ranges
         self.target = target
         self.missing = missing
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Read the names and the number of the columns, and nothing else."""
         with all_or_nothing(self):
             checked_shape(self, X, fitting=True, accept_sparse=True)
@@ -102,7 +104,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.x_norm_ = norm_bound(len(columns), max(map(abs, target)))
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Return the rows in the target range.
 
         They keep the precision they came in where it can hold that range.
@@ -119,7 +121,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         lows, highs = np.array(self.ranges_).T
         return stretched(canonical(X), lows, highs, self._target, self._fill)
 
-    def _public_fill(self, columns):
+    def _public_fill(self, columns: Sequence[Any]) -> NDArray[np.float64] | None:
         """Return the public stand-in for a missing value of each column."""
         if self.missing is None:
             return None
@@ -132,9 +134,9 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError("missing must be None or finite numbers, one a column.")
         return np.array(found)
 
-    def __sklearn_tags__(self):
-        """Tell scikit-learn what is accepted and kept."""
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        """Declare to scikit-learn what is accepted and kept."""
+        tags: Tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.missing is not None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -186,12 +188,14 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
 
     saved = Saved("public_step", private=False)
 
-    def __init__(self, categories, other="other", *, sparse_output=False):
+    def __init__(
+        self, categories: Any, other: Any = "other", *, sparse_output: bool = False
+    ) -> None:
         self.categories = categories
         self.other = other
         self.sparse_output = sparse_output
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Read the names and the number of the columns, and nothing else."""
         with all_or_nothing(self):
             checked_shape(self, _as_table(X), fitting=True)
@@ -205,7 +209,7 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
             self.x_norm_ = norm_bound(self.n_features_in_, 1.0)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Return the indicators, column by column."""
         check_is_fitted(self)
         X = _as_table(X)
@@ -213,15 +217,16 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
         table = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
         table = X.iloc if hasattr(X, "iloc") else np.asarray(table)
         starts = np.cumsum([0, *map(len, self.categories_)])
-        rows, positions = [], []
+        listed_rows, listed_positions = [], []
         for column, categories in enumerate(self.categories_):
             codes = _codes(
                 table[:, column].tolist(), categories, self._elsewhere[column]
             )
             listed = np.flatnonzero(codes >= 0)
-            rows.append(listed)
-            positions.append(starts[column] + codes[listed])
-        rows, positions = np.concatenate(rows), np.concatenate(positions)
+            listed_rows.append(listed)
+            listed_positions.append(starts[column] + codes[listed])
+        rows = np.concatenate(listed_rows)
+        positions = np.concatenate(listed_positions)
         if self._sparse_output:
             shape = (n_rows, int(starts[-1]))
             return sparse.csr_matrix(
@@ -231,7 +236,7 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
         found[rows, positions] = 1.0
         return found
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return names of the form ``column=category``."""
         check_is_fitted(self)
         columns = _check_feature_names_in(self, input_features)
@@ -244,7 +249,7 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
             dtype=object,
         )
 
-    def _public_categories(self, columns):
+    def _public_categories(self, columns: Sequence[Any]) -> list[list[Any]]:
         given = self.categories
         listed = is_list(given)
         if not (isinstance(given, Mapping) or listed):
@@ -278,7 +283,7 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
             found.append(categories)
         return found
 
-    def _check_other(self):
+    def _check_other(self) -> None:
         try:
             hash(self.other)
             usable = self.other is None or not is_missing(self.other)
@@ -290,8 +295,8 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
                 f"{shown(self.other)}."
             )
 
-    def _check_distinct_names(self):
-        seen = set()
+    def _check_distinct_names(self) -> None:
+        seen: set[str] = set()
         for name in self.get_feature_names_out():
             if name in seen:
                 raise ValueError(
@@ -300,9 +305,9 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
                 )
             seen.add(name)
 
-    def __sklearn_tags__(self):
-        """Tell scikit-learn what is accepted and kept."""
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        """Declare to scikit-learn what is accepted and kept."""
+        tags: Tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
@@ -310,7 +315,7 @@ class PublicOneHot(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _as_table(X):
+def _as_table(X: Any) -> Any:
     """Return a list of rows as a table of the very cells, whatever they are.
 
     Left to numpy, numbers beside text would become text, and lists more dimensions.
@@ -330,11 +335,13 @@ def _as_table(X):
     return table
 
 
-def _codes(values, categories, elsewhere):
-    """Return the place of each value among the categories, or ``elsewhere``."""
+def _codes(
+    values: Sequence[Any], categories: Iterable[Any], elsewhere: int
+) -> NDArray[np.int64]:
+    """Return the position of each value among the categories, or ``elsewhere``."""
     position = {category: code for code, category in enumerate(categories)}
 
-    def code(value):
+    def code(value: Any) -> int:
         try:
             return position.get(value, elsewhere)
         except TypeError:  # a value without a hash is listed nowhere

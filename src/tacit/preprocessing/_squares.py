@@ -129,7 +129,8 @@ def _parts(
     unit /= largest
     unit *= unit
     unit *= units
-    return np.rint(unit, out=unit).astype(np.int64)
+    rounded: Integers = np.rint(unit, out=unit).astype(np.int64)
+    return rounded
 
 
 def _stored(X: Any) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
+from typing import Any, Generic, Protocol, Self, TypeVar
 
+from numpy.random import Generator
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tacit._estimators import (
@@ -23,18 +26,35 @@ from tacit._validate import at_least
 from tacit.data.bounds import canonical
 from tacit.mechanisms.noise import check_noise
 from tacit.preprocessing._columns import (
+    Ranges,
     columns_of,
     public_ranges,
     require_zero,
 )
 from tacit.preprocessing._parameters import checked_budget_numbers
-from tacit.privacy import Ledger, Neighbors
+from tacit.privacy import Budget, Event, Ledger, Neighbors, PrivacyReport
 
 __all__ = ["PrivateTransformer"]
 
 
+class TransformerPlan(Protocol):
+    """Noise of a transformer, fixed without data."""
+
+    @property
+    def ranges(self) -> Ranges: ...
+
+    @property
+    def event(self) -> Event: ...
+
+    @property
+    def assumptions(self) -> tuple[str, ...]: ...
+
+
+P = TypeVar("P", bound=TransformerPlan)
+
+
 class PrivateTransformer(
-    OneToOneFeatureMixin, TransformerMixin, ExplicitSeed, BaseEstimator
+    OneToOneFeatureMixin, TransformerMixin, ExplicitSeed, BaseEstimator, Generic[P]
 ):
     """A fit that plans without data, charges, and then learns.
 
@@ -42,7 +62,16 @@ class PrivateTransformer(
     numbers, and keeps what it released in ``_learn``, which sees the plan and the rows.
     """
 
-    def fit(self, X, y=None, *, ledger: Ledger | None = None):
+    epsilon: float
+    delta: float | None
+    ranges: Any
+    neighbors: str | Neighbors
+    noise: str
+    random_state: Any
+    ranges_: Ranges
+    privacy_: PrivacyReport
+
+    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None) -> Self:
         """Learn from the rows, charging the ledger first.
 
         Parameters
@@ -57,7 +86,7 @@ class PrivateTransformer(
         with all_or_nothing(self):
             return self._fit(X, ledger)
 
-    def _fit(self, X, ledger):
+    def _fit(self, X: Any, ledger: Ledger | None) -> Self:
         taken = self._takes_sparse(X, fitting=True)
         n_rows, _ = checked_shape(
             self, X, fitting=True, least_rows=self._least_rows(), accept_sparse=taken
@@ -86,7 +115,7 @@ class PrivateTransformer(
         self.ranges_ = ranges
         return self
 
-    def plan(self, n_rows, n_features):
+    def plan(self, n_rows: int, n_features: int) -> P:
         """Return what `fit` will do and spend on rows of this shape; reads no row.
 
         Parameters
@@ -105,18 +134,18 @@ class PrivateTransformer(
         # what is kept of the parameters for `transform` stays that of the last fit
         return copy(self)._planned(public_ranges(self.ranges, columns), int(n_rows))[1]
 
-    def _least_rows(self):
+    def _least_rows(self) -> int:
         """Return the fewest rows to learn from: any number where it is private."""
         return 2 if Neighbors.of(self.neighbors) is Neighbors.REPLACE_ONE else 0
 
-    def _planned(self, ranges, n_rows):
+    def _planned(self, ranges: Ranges, n_rows: int) -> tuple[Budget, P]:
         """Return the budget and the plan, from public facts alone."""
         epsilon, delta = checked_budget_numbers(self.epsilon, self.delta)
         budget = guaranteed_budget(epsilon, delta, self.neighbors, n_rows)
         check_noise(self.noise)
         return budget, self._plan(ranges, budget, n_rows)
 
-    def _checked(self, X):
+    def _checked(self, X: Any) -> Any:
         """Return the values of rows to transform."""
         check_is_fitted(self)
         taken = self._takes_sparse(X, fitting=False)
@@ -125,18 +154,18 @@ class PrivateTransformer(
             require_zero(self.ranges_)
         return canonical(checked_values(X, accept_sparse=taken))
 
-    def _takes_sparse(self, X, fitting):
+    def _takes_sparse(self, X: Any, *, fitting: bool) -> bool:
         """Return whether sparse rows are taken, or say how they would be."""
         return False
 
     @abstractmethod
-    def _plan(self, ranges, budget, n_rows): ...
+    def _plan(self, ranges: Ranges, budget: Budget, n_rows: int) -> P: ...
 
     @abstractmethod
-    def _learn(self, plan, X, rng): ...
+    def _learn(self, plan: P, X: Any, rng: Generator) -> None: ...
 
-    def __sklearn_tags__(self):
-        """Tell scikit-learn that single precision is kept."""
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        """Declare to scikit-learn that single precision is kept."""
+        tags: Tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
