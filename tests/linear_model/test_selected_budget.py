@@ -126,7 +126,7 @@ BAD = np.full((N, P), np.nan)
         ({"selector": "best"}, None, "selector must be"),
         ({"selector": PeelingSelector}, None, "selector must be"),
         ({"selector": plain.Lasso()}, None, "selector must be"),
-        ({"solver": "cd"}, None, "solver must be 'auto', 'adaptive_moments'"),
+        ({"solver": "cd"}, None, "solver must be 'auto', .* got 'cd'"),
         ({"solver": NoisyGD}, None, "solver must be one of"),
         ({"noise": "loud"}, None, "noise must be"),
         ({"noise": "float", "solver": AMP()}, None, "set it on the solver"),

@@ -1,6 +1,7 @@
 """The private search: what it finds, what it charges, what it keeps to itself."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,14 +17,15 @@ from tests.model_selection.tables import rows
 
 from tacit import Budget, BudgetExceeded, Ledger
 from tacit._random import as_generator
+from tacit._release import charged_run
 from tacit.audit import assert_replays
 from tacit.evaluation import coefficient_intervals, noise_intervals, private_score
-from tacit.linear_model import LinearRegression, LogisticRegression, Ridge
+from tacit.linear_model import LinearRegression, LogisticRegression, Ridge, _erm
 from tacit.mechanisms import NO_ANSWER, RandomRepeats
-from tacit.model_selection import PrivateSearchCV
+from tacit.model_selection import PrivateSearchCV, _runs
 from tacit.persistence import load_model, save_model
 from tacit.preprocessing import PrivateStandardScaler, PublicOneHot, PublicScaler
-from tacit.privacy import Neighbors, RepeatAndSelect
+from tacit.privacy import Neighbors, PureDP, RepeatAndSelect
 from tacit.recommend import MatrixCompletion
 
 ADD = "add_or_remove_one"
@@ -83,7 +85,7 @@ def test_the_charge_is_the_total_once_and_before_anything_runs(neighbors, delta)
 def test_a_refused_search_runs_nothing(monkeypatch):
     X, y = rows(600)
     ran = []
-    monkeypatch.setattr(LogisticRegression, "_fit", lambda *_: ran.append(1))
+    monkeypatch.setattr(_runs, "fit_on", lambda *_: ran.append(1))
     ledger = Ledger(Budget(1.0, 1e-6))
     estimator = search()
     with pytest.raises(BudgetExceeded):
@@ -340,10 +342,10 @@ def test_labels_are_taken_from_all_rows_where_none_are_given():
 class Failing(LogisticRegression):
     """Some of its fits raise, whatever the rows."""
 
-    def _fit(self, X, y, ledger):
+    def _solver_targets(self, y, setting):
         if self.ridge > 5:
             raise RuntimeError("no")
-        return super()._fit(X, y, ledger)
+        return super()._solver_targets(y, setting)
 
 
 def test_a_run_that_fails_is_worse_than_every_other():
@@ -365,27 +367,18 @@ def test_a_run_that_fails_is_worse_than_every_other():
         found.predict(X)
 
 
-class Cheat(LogisticRegression):
-    """It plans for its budget, and charges for another fit, or for none."""
+@pytest.mark.parametrize("charged", [PureDP(0.01), PureDP(100.0), None])
+def test_a_fit_that_does_not_charge_as_planned_is_never_released(charged, monkeypatch):
+    def charged_otherwise(release, ledger, run, *, check):
+        if charged is None:
+            return charged_run(release, None, run, check=check)
+        return charged_run(replace(release, event=charged), ledger, run, check=check)
 
-    def _fit(self, X, y, ledger):
-        more = LogisticRegression(**self.get_params())
-        more.set_params(epsilon=self.epsilon * self.ridge)
-        more.fit(X, y, ledger=ledger if self.ridge < 9 else None)
-        vars(self).update(vars(more))
-        return self
-
-
-@pytest.mark.parametrize("factor", [0.5, 2.0, 10.0])
-def test_a_fit_that_does_not_charge_as_planned_is_never_released(factor):
-    found = search(
-        Cheat(classes=[0, 1], solver="output_perturbation"), {"ridge": [factor]}
-    ).fit(*rows(600))
-    assert found.best_estimator_ == NO_ANSWER
-    honest = search(
-        Cheat(classes=[0, 1], solver="output_perturbation"), {"ridge": [1.0]}
-    ).fit(*rows(600))
+    honest = search(grid={"ridge": [1.0]}).fit(*rows(600))
     assert honest.best_estimator_ != NO_ANSWER
+    monkeypatch.setattr(_erm, "charged_run", charged_otherwise)
+    found = search(grid={"ridge": [1.0]}).fit(*rows(600))
+    assert found.best_estimator_ == NO_ANSWER
 
 
 @pytest.mark.parametrize("neighbors", ["replace_one", ADD])

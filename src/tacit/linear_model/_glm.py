@@ -89,6 +89,11 @@ class GeneralizedLinearModel(PrivateLinearModel):
     theorem of the solver it used and the bounds that the loss states; everything else
     is post-processing.
 
+    scikit-learn's ``CalibratedClassifierCV``, ``TunedThresholdClassifierCV``,
+    ``StackingClassifier`` and ``StackingRegressor`` around this estimator fit a part of
+    their own on the rows, without noise and without a charge: fit them on public rows,
+    see the sharp edges.
+
     Examples
     --------
     >>> from tacit.convex import Huber

@@ -101,7 +101,7 @@ class HuberRegressor(PrivateRegressorMixin, PrivateLinearModel):
     >>> model = HuberRegressor(epsilon=2.0, x_norm=0.2, y_range=(0, 400))
     >>> model.fit(X, y).coef_.shape
     (10,)
-    >>> model.privacy_.promise.epsilon
+    >>> model.privacy_.guarantee.epsilon
     2.0
     """
 

@@ -91,7 +91,7 @@ class LinearRegression(PrivateRegressorMixin, PrivateLinearModel):
     >>> model = LinearRegression(epsilon=2.0, x_norm=0.2, y_range=(0, 400))
     >>> model.fit(X, y).coef_.shape
     (10,)
-    >>> model.privacy_.promise.epsilon
+    >>> model.privacy_.guarantee.epsilon
     2.0
     """
 
@@ -222,7 +222,7 @@ class Ridge(PrivateRegressorMixin, PrivateLinearModel):
     >>> model = Ridge(epsilon=2.0, x_norm=0.2, y_range=(0, 400))
     >>> model.fit(X, y).coef_.shape
     (10,)
-    >>> model.privacy_.promise.epsilon
+    >>> model.privacy_.guarantee.epsilon
     2.0
     """
 

@@ -106,7 +106,7 @@ class LogisticRegression(PrivateClassifierMixin, PrivateLinearModel):
     >>> model = LogisticRegression(epsilon=1.0, x_norm=1.0, classes=range(10))
     >>> model.fit(X / 16, y).coef_.shape
     (10, 64)
-    >>> model.privacy_.promise.epsilon
+    >>> model.privacy_.guarantee.epsilon
     1.0
 
     A penalty is an object, and its unit that of the summed loss.
