@@ -88,7 +88,7 @@ for ax, ratio in zip(axes, ratios, strict=True):
     plain = PlainElasticNet(alpha=ALPHA, l1_ratio=ratio).fit(table, risk).coef_
     ax.plot(*draws[:, :2].T, "o", alpha=0.6, label="private, one draw each")
     ax.plot(*plain[:2], "kx", ms=9, label="not private")
-    ax.axline((0, 0), derivative=1, ls=":", c="k", lw=1)
+    ax.axline((0, 0), slope=1, ls=":", c="k", lw=1)
     ax.set(title=f"l1_ratio {ratio:g}", xlabel="weight of sitting")
     apart, total = draws[:, 0] - draws[:, 1], draws[:, 0] + draws[:, 1]
     print(
