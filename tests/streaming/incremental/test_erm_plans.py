@@ -196,11 +196,11 @@ def test_published_shares_are_refused_where_they_do_not_hold(epsilon, horizon):
     IncrementalERM(estimator, epsilon - 0.2, 1e-5, **shared).plan(2)
 
 
-def test_published_shares_need_a_delta_and_are_even():
+def test_published_fractions_need_a_delta_and_are_even():
     shared = {"horizon": 4, "update_every": 1, "accounting": "paper"}
     with pytest.raises(PlanError, match="requires delta > 0"):
         IncrementalERM(ESTIMATORS["huber"], 1.0, 0.0, **shared).plan(2)
-    with pytest.raises(ValueError, match="the published shares are even"):
+    with pytest.raises(ValueError, match="the published fractions are even"):
         IncrementalERM(ESTIMATORS["huber"], split="harmonic", **shared).plan(2)
 
 
