@@ -132,8 +132,6 @@ EXCUSED = {
         VALUES: "ItemSide",
     },
     "tacit.stability": {
-        VALUES: "Answer NoAnswer",
-        "parts rows, and releases nothing": "block_members",
         PLANNING: "blocks_needed distance_needed release_probability",
         "not private; votes make it so": "winner_and_distance",
     },

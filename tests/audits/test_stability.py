@@ -15,7 +15,7 @@ from tacit.audit import audit
 from tacit.audit.bounds import clopper_pearson_lower
 from tacit.convex import Squared
 from tacit.data import RowBounds, bounded_rows
-from tacit.mechanisms import StableRelease
+from tacit.mechanisms import NO_ANSWER, StableRelease
 from tacit.mechanisms.nested import NestedExponential
 from tacit.privacy import Budget, Neighbors
 from tacit.solvers import Problem, TukeyRegression
@@ -23,13 +23,12 @@ from tacit.solvers import tukey_regression as module
 from tacit.solvers._depth import depth_boxes
 from tacit.solvers.tukey_regression import TukeyRegressionPlan
 from tacit.stability import (
-    NO_ANSWER,
     BlockVote,
     ProposeTestRelease,
     StableValue,
-    StableValuePlan,
     SubsampleVote,
 )
+from tacit.stability._stable import StableValuePlan
 from tacit.stability._subsamples import SubsampleVotePlan
 from tacit.stability._votes import BlockVotePlan
 

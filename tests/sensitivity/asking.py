@@ -23,9 +23,9 @@ from tacit.stability import (
     ProposeTestRelease,
     StableValue,
     SubsampleVote,
-    SubsampleVotePlan,
     private_answer,
 )
+from tacit.stability._subsamples import SubsampleVotePlan
 
 SEED = 0
 QUESTIONS = np.linspace(-1.0, 1.0, 8).reshape(4, 2)

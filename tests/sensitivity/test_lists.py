@@ -19,7 +19,8 @@ from tacit._random import as_generator
 from tacit._release import recording
 from tacit.fairness._groups import _sensitive, column
 from tacit.feature_selection import BlockVoteSelector
-from tacit.stability import StableValue, block_members, private_answer
+from tacit.mechanisms.subsets import block_members
+from tacit.stability import StableValue, private_answer
 from tacit.stability._rows import as_table, votes_of
 
 # Solvers take rows in arrays only, and ratings are read by `tests.recommend`

@@ -1,4 +1,4 @@
-"""Values told by their distance, and estimates with noise for a tested sensitivity."""
+"""Exact values released by a distance, and estimates of tested sensitivity."""
 
 from math import exp
 
@@ -10,13 +10,9 @@ from tests.stat import assert_detects, assert_follows, assert_probability_at_mos
 from tacit._random import as_generator
 from tacit.audit import replay
 from tacit.exceptions import PlanError
+from tacit.mechanisms import NO_ANSWER
 from tacit.privacy import Budget, Neighbors
-from tacit.stability import (
-    NO_ANSWER,
-    ProposeTestRelease,
-    StableValue,
-    private_answer,
-)
+from tacit.stability import ProposeTestRelease, StableValue, private_answer
 from tacit.stability._stable import as_distance
 
 ADDED = Neighbors.ADD_OR_REMOVE_ONE
@@ -134,11 +130,11 @@ def test_unstable_data_have_no_answer_but_for_delta(seed):
     procedure = ProposeTestRelease(center, lambda X, y: 0, 1.0)
     plan = procedure.plan(Budget(1.0, delta), 10)
     rng, X = as_generator(seed), np.zeros((10, 1))
-    told = sum(
+    released = sum(
         not isinstance(procedure.run(plan, X, None, rng), type(NO_ANSWER))
         for _ in range(1000)
     )
-    assert_probability_at_most(told, 1000, delta)
+    assert_probability_at_most(released, 1000, delta)
     assert plan.stable.release_probability(0.0) <= delta
 
 
@@ -148,7 +144,7 @@ def test_test_and_noise_are_both_charged(law):
     plan = ProposeTestRelease(center, rows_in_the_middle, 1.0, law=law).plan(budget, 10)
     test, noise = plan.event.events
     assert test == plan.stable.event
-    assert noise == plan.law.event(plan.multiplier)
+    assert noise == plan.distribution.event(plan.multiplier)
 
 
 @pytest.mark.parametrize("law", ["gaussian", "gamma", None])
@@ -180,7 +176,7 @@ def test_the_distribution_that_spreads_less_is_taken():
     budget = Budget(1.0, 1e-6)
     for size, law in ((1, "gamma"), (400, "gaussian")):
         procedure = ProposeTestRelease(center, rows_in_the_middle, 1.0, size)
-        assert procedure.plan(budget, 10).law.name == law
+        assert procedure.plan(budget, 10).distribution.name == law
 
 
 def test_a_median_is_released_where_rows_are_in_the_middle(seed):
@@ -252,12 +248,12 @@ def test_no_delta_is_rejected_with_a_cure():
         StableValue(many, to_thirty, rule="none")
 
 
-def coin_law(plan, distance, value):
-    """Law of the pair (told, noisy value on a coarse grid) for one data set."""
+def distribution_of(plan, distance, value):
+    """Probabilities of no answer, and of a noisy value in each of many bins."""
     p = plan.stable.release_probability(distance)
     edges = np.linspace(-30, 30, 1201)
-    law = stats.laplace(loc=value, scale=plan.multiplier * plan.sensitivity)
-    return np.r_[1 - p, p * np.diff(law.cdf(edges))]
+    noisy = stats.laplace(loc=value, scale=plan.multiplier * plan.sensitivity)
+    return np.r_[1 - p, p * np.diff(noisy.cdf(edges))]
 
 
 @pytest.mark.parametrize("rule", ["optimal", "laplace"])
@@ -270,11 +266,11 @@ def test_all_neighbors_are_within_the_claim_by_enumeration(rule):
     pairs += [((d, 0.0), (d, 1.0)) for d in range(30)] + [((0, 0.0), (0, 25.0))]
     worst = 0.0
     for pair in pairs:
-        laws = [coin_law(plan, *side) for side in pair]
-        for a, b in (laws, laws[::-1]):
+        both = [distribution_of(plan, *side) for side in pair]
+        for a, b in (both, both[::-1]):
             worst = max(worst, np.maximum(a - exp(budget.epsilon) * b, 0).sum())
     assert worst <= budget.delta
     assert worst > 0.5 * budget.delta
     # data that the test wrongly takes for stable would break the claim
-    wrong = [coin_law(plan, 9, value) for value in (0.0, 25.0)]
+    wrong = [distribution_of(plan, 9, value) for value in (0.0, 25.0)]
     assert np.maximum(wrong[0] - exp(1.0) * wrong[1], 0).sum() > budget.delta

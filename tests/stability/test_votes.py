@@ -20,16 +20,15 @@ from tacit._random import as_generator
 from tacit.audit import replay
 from tacit.data.rows import plain_category
 from tacit.exceptions import BudgetExceeded, PlanError
-from tacit.mechanisms import StableRelease
+from tacit.mechanisms import NO_ANSWER, StableRelease
+from tacit.mechanisms.subsets import block_members
 from tacit.privacy import Budget, Ledger, Neighbors
 from tacit.stability import (
-    NO_ANSWER,
     BlockVote,
     ProposeTestRelease,
     StableValue,
     SubsampleVote,
     _rows,
-    block_members,
     blocks_needed,
     distance_needed,
     private_answer,
@@ -527,14 +526,14 @@ def test_plans_are_made_without_rows_and_hold_no_budget():
         assert plan == procedure.plan(Budget(1.0, 1e-6), 5000)
         assert plan.event.curve(Neighbors.REPLACE_ONE).fits(Budget(1.0, 1e-6))
         assert not any(isinstance(part, Budget) for part in vars(plan).values())
-        assert "keeps nothing" in plan.assumptions[0]
+        assert "keeps no state" in plan.assumptions[0]
 
 
 def test_subsamples_are_as_many_as_the_proof_needs_and_no_more():
     plan = SubsampleVote(largest).plan(Budget(1.0, 1e-6), 10_000)
     assert 2e4 < plan.n_sets < 3.1e4
     assert plan.rate > 1 / (32 * np.log(1e6))
-    printed = "SubsampleVote would ask 4"
+    printed = "SubsampleVote would call the function 4"
     with pytest.raises(PlanError, match=printed):
         SubsampleVote(largest, "paper").plan(Budget(1.0, 1e-6), 10_000)
     plan = SubsampleVote(largest, "paper").plan(Budget(8.0, 1e-6), 10_000)

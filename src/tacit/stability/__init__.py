@@ -1,18 +1,10 @@
-"""Any function of the rows, told where no single row can change what it says."""
+"""Results of any function, released where no single row can change them."""
 
-from tacit.mechanisms import NO_ANSWER, NoAnswer
-from tacit.mechanisms.subsets import block_members
-from tacit.stability._base import Answer, Procedure, private_answer
-from tacit.stability._stable import (
-    ProposeTestRelease,
-    ProposeTestReleasePlan,
-    StableValue,
-    StableValuePlan,
-)
-from tacit.stability._subsamples import SubsampleVote, SubsampleVotePlan
+from tacit.stability._base import private_answer
+from tacit.stability._stable import ProposeTestRelease, StableValue
+from tacit.stability._subsamples import SubsampleVote
 from tacit.stability._votes import (
     BlockVote,
-    BlockVotePlan,
     blocks_needed,
     distance_needed,
     release_probability,
@@ -20,19 +12,10 @@ from tacit.stability._votes import (
 )
 
 __all__ = [
-    "NO_ANSWER",
-    "Answer",
     "BlockVote",
-    "BlockVotePlan",
-    "NoAnswer",
-    "Procedure",
     "ProposeTestRelease",
-    "ProposeTestReleasePlan",
     "StableValue",
-    "StableValuePlan",
     "SubsampleVote",
-    "SubsampleVotePlan",
-    "block_members",
     "blocks_needed",
     "distance_needed",
     "private_answer",

@@ -30,7 +30,7 @@ P = TypeVar("P", bound=Plan)
 
 
 class Procedure(Protocol[P]):
-    """A question to rows: ``plan`` never sees a row, ``run`` never sees a budget."""
+    """A query of rows: ``plan`` never sees a row, ``run`` never sees a budget."""
 
     def plan(self, budget: Budget, n_rows: int) -> P: ...
     def run(self, plan: P, X: Any, y: Any, rng: Generator) -> Any: ...
@@ -69,17 +69,17 @@ def private_answer(
     ledger: Ledger | None = None,
     random_state: RandomSource = None,
 ) -> Answer:
-    """Plan, charge, run, and report.
+    """Run a procedure on rows and charge for its answer.
 
     Parameters
     ----------
     procedure
-        What to ask, such as `BlockVote`.
+        The query, such as `BlockVote`.
     X
         Rows: an array, a sparse matrix or a data frame, whose types are public; where
         sets of rows vote, also a list or another sequence, of which each set becomes an
-        array whose type depends on that set only. Tables and arrays of Arrow, and
-        arrays of pandas, are taken as columns of pandas of the same types.
+        array whose type depends on that set only. Arrow tables and arrays, and pandas
+        arrays, are read as pandas columns of the same types.
     y
         Targets, one for each row, likewise; None where the function needs none.
     epsilon
@@ -100,15 +100,15 @@ def private_answer(
 
     Notes
     -----
-    **Guarantee.** That of the procedure's event, charged before a value is read. A
-    refusal to answer is an answer, and costs as much.
+    **Guarantee.** That of the procedure's event, charged before a value is read.
+    `tacit.mechanisms.NoAnswer` costs as much as any other answer.
     """
     # a class has both too, and cannot plan
     if isinstance(procedure, type) or not all(
         hasattr(procedure, name) for name in ("plan", "run")
     ):
         raise TypeError(
-            "procedure must be one that plans and runs, such as BlockVote(function), "
+            "procedure must have methods plan and run, as BlockVote(function) has, "
             f"got {_name_of(procedure)}."
         )
     table = as_table("X", X)
@@ -119,7 +119,7 @@ def private_answer(
     if targets is not None and targets.shape[0] != n_rows:
         raise ValueError("X and y must have as many rows as each other.")
     if n_rows == 0 and Neighbors.of(neighbors) is Neighbors.REPLACE_ONE:
-        raise ValueError("X must hold rows to ask.")
+        raise ValueError("X must have at least one row, got none.")
     budget = guaranteed_budget(epsilon, delta, neighbors, n_rows)
     plan = procedure.plan(budget, planning_rows(budget, n_rows, expected_rows))
     rng = noise_generator(random_state)
@@ -140,10 +140,10 @@ def private_answer(
 
 
 def _check_list(procedure: Any, name: str, values: Any, table: Any) -> None:
-    """Refuse a list where a function sees all rows together.
+    """Reject a list where the function gets all rows at once.
 
-    Its type would be that of all cells, so that one row would change what the function
-    makes of every other.
+    The type of its array would depend on all cells, so that one row would change how
+    the function reads every other.
     """
     takes = getattr(procedure, "takes_lists", False)
     if isinstance(table, ListedRows) and not takes:
@@ -155,16 +155,9 @@ def _check_list(procedure: Any, name: str, values: Any, table: Any) -> None:
 
 
 def check_function(name: str, function: Any, *, seeded: bool = False) -> None:
-    """Refuse what cannot be called with features and targets.
+    """Reject a parameter that cannot be called with features and targets.
 
-    Parameters
-    ----------
-    name
-        Of the parameter.
-    function
-        What it got.
-    seeded
-        Whether it will also be given a ``random_state``, if it takes one.
+    If ``seeded``, it is also called with a ``random_state`` where it has one.
     """
     if not callable(function):
         raise TypeError(f"{name} must be a function, got {_name_of(function)}.")
@@ -193,9 +186,8 @@ def _name_of(thing: Any) -> str:
 
 
 def require_some_delta(procedure: str, budget: Budget) -> None:
-    """Refuse a budget under which nothing exact can be released."""
+    """Reject a budget without delta, which no exact release has."""
     if budget.delta == 0:
         raise PlanError(
-            f"{procedure} needs delta > 0: what is released as it is fails with some "
-            "probability; give a delta."
+            f"{procedure} needs delta > 0, as it releases exact values; give a delta."
         )

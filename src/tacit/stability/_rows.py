@@ -1,4 +1,4 @@
-"""Sets of rows that leak nothing of other rows, and isolated calls on them."""
+"""Subsets of rows that leak nothing about other rows, and isolated calls on them."""
 
 from __future__ import annotations
 
@@ -28,20 +28,15 @@ __all__ = [
     "votes_of",
 ]
 
-# In the names of types of Arrow that keep values of rows that were left out
+# Part of the name of Arrow types, which keep values of rows that are not selected
 _DICTIONARY = "dictionary<"
 
 
 class ListedRows:
-    """Rows or targets of a list, of which each set has the type of its own rows.
+    """Rows or targets of a list, whose subsets have the types of their own rows.
 
-    NumPy chooses a type for all of a list, so that one string in it would make strings
-    of the numbers in every set.
-
-    Parameters
-    ----------
-    cells
-        The list; nothing is read here but its length.
+    NumPy chooses one type for a list: a single string in it would turn the numbers of
+    every subset into strings. Only the length is read before rows are selected.
     """
 
     def __init__(self, cells: Iterable[Any]) -> None:
@@ -53,9 +48,9 @@ class ListedRows:
         return (len(self._private_cells),)
 
     def __getitem__(self, rows: NDArray[np.intp]) -> NDArray[Any]:
-        """Return an array of these rows alone, as NumPy makes it of them.
+        """Return an array of these rows only.
 
-        Strings stay objects: an array of strings would be as wide as the longest.
+        Strings stay objects: an array of strings is as wide as the longest.
         """
         # [vote:lists]
         own = [self._private_cells[row] for row in rows.tolist()]
@@ -64,7 +59,7 @@ class ListedRows:
             if any(isinstance(cell, str | bytes) for cell in cells.flat):
                 return cells
             return np.array(own)
-        except Exception:  # rows of several lengths, or a stranger's object
+        except Exception:  # rows of several lengths, or objects of a foreign class
             objects = np.empty(len(own), dtype=object)
             for position, row in enumerate(own):
                 objects[position] = row
@@ -77,11 +72,11 @@ def all_rows(table: Any) -> NDArray[np.intp]:
 
 
 def select_rows(table: Any, rows: NDArray[np.intp]) -> Any:
-    """Return a copy of these rows that tells nothing of others.
+    """Return a copy of these rows that does not depend on others.
 
-    Labels of rows count those before them, and categories, their order and the width of
-    strings are those of the whole table. Names and types of columns are public, and so
-    is the order of categories where it is part of the type.
+    Row labels would count the rows before them; categories, their order and the width
+    of strings would be those of the whole table. Names and types of columns are public,
+    and so is the order of categories where it is part of the type.
     """
     if table is None:
         return None
@@ -89,13 +84,13 @@ def select_rows(table: Any, rows: NDArray[np.intp]) -> Any:
         return _without_labels(table.iloc[rows])
     part = table[rows]
     if isinstance(part, np.ndarray) and part.dtype.kind in "US":
-        # as wide as the longest text among these rows
+        # as wide as the longest string among these rows
         return np.array(part.tolist(), dtype=part.dtype.kind).reshape(part.shape)
     return part
 
 
 def _without_labels(part: Any) -> Any:
-    """Return rows of a data frame, or of one column, without labels and notes."""
+    """Return rows of a data frame, or of one column, without labels and attributes."""
     # [vote:labels]
     part = part.reset_index(drop=True)
     part.attrs = {}
@@ -108,19 +103,19 @@ def _without_labels(part: Any) -> Any:
 
 
 def _own_categories(column: Any) -> Any:
-    """Return a column whose categories, or dictionary, are of its own rows alone."""
+    """Return a column whose categories, or dictionary, come from its own rows only."""
     if hasattr(column, "cat"):
         return _recategorized(column)
     return _rebuilt(column) if _DICTIONARY in column.dtype.name else column
 
 
 def _recategorized(column: Any) -> Any:
-    """Return a column of categories made anew of its own cells alone.
+    """Return a categorical column whose categories come from its own cells only.
 
-    So the type of the categories, which pandas chooses by all of them, is that of those
-    in these rows, and so is their order where it is no part of the type.
+    pandas chooses the type of categories by all of them, so it is chosen again; so is
+    their order where it is not part of the type.
     """
-    import pandas  # noqa: PLC0415 - which the column is of
+    import pandas  # noqa: PLC0415 - optional
 
     # [vote:categories]
     codes, ordered = column.cat.codes.to_numpy(), column.cat.ordered
@@ -131,7 +126,7 @@ def _recategorized(column: Any) -> Any:
     if not ordered:
         own = _in_order(own)
     positions = {kind: position for position, kind in enumerate(own)}
-    # the last is for what is missing, whose code is -1
+    # the last entry is for missing cells, whose code is -1
     lookup = np.full(len(column.cat.categories) + 1, -1)
     lookup[present] = [positions[kind] for kind in kinds]
     index = pandas.Index(own, tupleize_cols=False)
@@ -140,26 +135,26 @@ def _recategorized(column: Any) -> Any:
 
 
 def _first_seen(codes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the codes that there are, in the order of the rows."""
+    """Return the codes in use, in the order of the rows."""
     found, first = np.unique(codes, return_index=True)
     order = np.argsort(first)
     return found[order][found[order] >= 0].astype(np.intp)
 
 
 def _in_order(kinds: list[Any]) -> list[Any]:
-    """Return categories sorted, or as they are where they cannot be compared."""
+    """Return categories sorted, or unchanged where they cannot be compared."""
     try:
         return sorted(kinds)
-    except Exception:  # a stranger's object may fail in any way
+    except Exception:  # an object of a foreign class may fail in any way
         return kinds
 
 
 def _rebuilt(column: Any) -> Any:
-    """Return a column in Arrow's memory, made of its own cells alone.
+    """Return an Arrow column that stores its own cells only.
 
-    No cell is read by Python, which has no value for some, as text that is not UTF-8.
+    Python reads no cell: for some it has no value, such as strings that are not UTF-8.
     """
-    import pyarrow as pa  # noqa: PLC0415 - which the column is of
+    import pyarrow as pa  # noqa: PLC0415 - optional
 
     cells = column.array.__arrow_array__()
     kind = cells.type
@@ -174,7 +169,7 @@ def _rebuilt(column: Any) -> Any:
 
 
 def _dictionary_of(cells: Any, values: Any) -> Any:
-    """Return values with a dictionary of those that there are, in order."""
+    """Return values with a dictionary of the distinct ones, in order."""
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import compute  # noqa: PLC0415
 
@@ -193,7 +188,7 @@ def _dictionary_of(cells: Any, values: Any) -> Any:
 
 
 def _without_dictionaries(kind: Any) -> Any:
-    """Return a type of Arrow with plain values in place of dictionaries."""
+    """Return an Arrow type with plain values instead of dictionaries."""
     import pyarrow as pa  # noqa: PLC0415
 
     if pa.types.is_dictionary(kind):
@@ -208,11 +203,11 @@ def _without_dictionaries(kind: Any) -> Any:
 
 
 def check_selectable(name: str, table: Any) -> None:
-    """Refuse columns of types of which rows cannot be taken, whatever they hold."""
+    """Reject columns of types whose rows cannot be selected, whatever the values."""
     if not hasattr(table, "iloc"):
         return
-    none = table.iloc[:0]
-    columns = [none] if none.ndim == 1 else [column for _, column in none.items()]
+    empty = table.iloc[:0]
+    columns = [empty] if empty.ndim == 1 else [column for _, column in empty.items()]
     for column in columns:
         if _DICTIONARY not in column.dtype.name:
             continue
@@ -222,24 +217,24 @@ def check_selectable(name: str, table: Any) -> None:
             rejected = True
         else:
             rejected = False
-        if rejected:  # raised out here, so that it carries no other's words
+        if rejected:  # raised here, without the message of another library
             raise TypeError(
-                f"{name} must have no column of type {column.dtype.name}, of which no "
-                "rows can be taken without others; store its values without a "
+                f"{name} must have no column of type {column.dtype.name}, whose rows "
+                "cannot be separated from each other; store its values without a "
                 "dictionary."
             )
 
 
 Function = Callable[..., Any]
 
-# Types whose values are distinguished by how they print
+# Types whose values are compared by their repr
 _PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 def seeds_for(function: Function, n: int, rng: Generator) -> list[int | None]:
-    """Return a seed for each of n calls, where the function has a use for it.
+    """Return a seed for each of n calls, or None where the function takes none.
 
-    They are drawn before the rows are looked at or even counted.
+    Seeds are drawn before the rows are read or counted.
     """
     try:
         takes = "random_state" in inspect.signature(function).parameters
@@ -257,10 +252,10 @@ def isolated_call(
     rows: NDArray[np.intp],
     seed: int | None = None,
 ) -> Any:
-    """Return what the function says of these rows, and None where it fails.
+    """Return the function's value for these rows, and None where it fails.
 
-    What it raises, warns of or prints is kept from view, as is what taking the rows
-    does. It must not log rows, nor write them anywhere.
+    Errors, warnings and output of the call, and of the selection of rows, are
+    suppressed. The function must not log rows, nor write them to files.
     """
     given = {} if seed is None else {"random_state": seed}
     # [vote:taking] indexing copies, so that a function cannot write into the rows
@@ -270,7 +265,7 @@ def isolated_call(
 
 
 def as_vote(value: Any) -> Any:
-    """Return a plain value, or None for what is none or is not equal to itself."""
+    """Return a plain value, or None for any other and for NaN."""
     try:
         return _plain(value)
     except (TypeError, ValueError, RecursionError):
@@ -295,7 +290,7 @@ def votes_of(
     sets: Iterable[NDArray[np.intp]],
     seeds: Iterable[int | None],
 ) -> list[Any]:
-    """Return the vote of each set of rows: a plain value, or None for no vote."""
+    """Return the vote of each set of rows: a plain value, or None."""
     return [
         as_vote(isolated_call(function, X, y, rows, seed))
         for rows, seed in zip(sets, seeds, strict=True)
@@ -303,10 +298,10 @@ def votes_of(
 
 
 def as_table(name: str, values: Any) -> Any:
-    """Return rows that can be taken by their positions, each with its own cells.
+    """Return rows that can be selected by position.
 
-    What has a type, public as that of an array or of a column, keeps it. The rows of
-    any other sequence are listed as they are.
+    Arrays and columns keep their types, which are public. The rows of any other
+    sequence are stored as they are.
     """
     if sparse.issparse(values):
         return values.tocsr()

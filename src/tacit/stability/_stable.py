@@ -51,7 +51,7 @@ class StableValuePlan:
 
 @dataclass(frozen=True)
 class StableValue:
-    """Tell the value of a function where a bound on its stability allows it.
+    """Exact value of a function, released where a bound on its stability allows it.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class StableValue:
         one_of(RULES, rule=self.rule)
 
     def plan(self, budget: Budget, n_rows: int) -> StableValuePlan:
-        """Set the release; the number of rows plays no part."""
+        """Set up the release; the number of rows is not used."""
         require_some_delta("StableValue", budget)
         at_least(1, n_rows=n_rows)
         return StableValuePlan(StableRelease(budget.epsilon, budget.delta, self.rule))
@@ -104,21 +104,21 @@ class StableValue:
 
 
 def as_distance(found: Any) -> float:
-    """Return a distance that was found, and zero for whatever is none."""
+    """Return a distance as a float, and zero for anything that is not one."""
     if not isinstance(found, Real):
         return 0.0
     try:
         distance = float(found)
-    except Exception:  # a number of its own kind may fail in any way
+    except Exception:  # a number of a foreign class may fail in any way
         return 0.0
     return distance if isfinite(distance) and distance > 0 else 0.0
 
 
-# Share of epsilon for the test where no distance is expected
+# Fraction of epsilon for the test where no distance is expected
 HALF = 0.5
 # Probability of no answer at the distance that is expected
 REJECTED = 0.01
-# Share of delta for the test: Gaussian noise needs the rest, L2-Laplace hardly any
+# Fraction of delta for the test: Gaussian noise needs the rest, L2-Laplace little
 TEST_DELTA = {"gaussian": 0.5, "gamma": 0.99}
 
 
@@ -127,31 +127,31 @@ class ProposeTestReleasePlan(PlainNumbers):
     """Test and noise, fixed without data."""
 
     stable: StableRelease
-    law: NoiseDistribution
+    distribution: NoiseDistribution
     multiplier: float
     sensitivity: float
 
     @property
     def event(self) -> Event:
-        return Composed((self.stable.event, self.law.event(self.multiplier)))
+        return Composed((self.stable.event, self.distribution.event(self.multiplier)))
 
     @property
     def scale(self) -> float:
         """Scale of the noise on each number."""
-        return self.law.scale(self.multiplier, self.sensitivity)
+        return self.distribution.scale(self.multiplier, self.sensitivity)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         return (
             "the distance moves by at most one between neighbors, and is zero where "
             "one of them moves the estimate by more than the sensitivity",
-            *noise_assumptions(self.law.noise),
+            *noise_assumptions(self.distribution.noise),
         )
 
 
 @dataclass(frozen=True)
 class ProposeTestRelease:
-    """Tell an estimate with noise for a sensitivity that holds near most data.
+    """Estimate with noise for a sensitivity that is tested on the data.
 
     Parameters
     ----------
@@ -162,17 +162,17 @@ class ProposeTestRelease:
         before a neighbor moves the estimate by more than ``sensitivity``. Where it
         fails, or gives no finite number from zero on, it counts as zero.
     sensitivity
-        How far, in L2, neighbors are proposed to move the estimate; public.
+        Proposed L2 distance by which neighbors move the estimate; public.
     size
         How many numbers the estimate has.
     test_share
-        Share of epsilon for the test; None for the least at which ``likely_distance``
-        passes, or for one half without it.
+        Fraction of epsilon for the test; None for the least at which
+        ``likely_distance`` passes, or for one half without it.
     likely_distance
         Distance that usual data are expected to have; public.
     law
         ``"gaussian"``, or ``"gamma"`` for L2-Laplace noise; None for the one that
-        spreads less.
+        has the smaller standard deviation.
     rule
         Of the test: ``"optimal"`` or ``"laplace"``.
     noise
@@ -215,31 +215,31 @@ class ProposeTestRelease:
         check_noise(self.noise)
 
     def plan(self, budget: Budget, n_rows: int) -> ProposeTestReleasePlan:
-        """Split the budget between test and noise; rows play no part."""
+        """Split the budget between test and noise; no row is used."""
         require_some_delta("ProposeTestRelease", budget)
         at_least(1, n_rows=n_rows)
-        laws = TEST_DELTA if self.law is None else (self.law,)
-        plans = [self._plan(law, budget) for law in laws]
-        # noise too large for the grid is refused here, not after the charge
-        return min(plans, key=lambda plan: plan.law.std(plan.scale))
+        names = TEST_DELTA if self.law is None else (self.law,)
+        plans = [self._plan(name, budget) for name in names]
+        # noise too large for the grid is rejected here, not after the charge
+        return min(plans, key=lambda plan: plan.distribution.std(plan.scale))
 
-    def _plan(self, named: str, budget: Budget) -> ProposeTestReleasePlan:
-        law = NoiseDistribution(named, self.size, self.noise)
-        stable = self._test(TEST_DELTA[named] * budget.delta, budget)
+    def _plan(self, name: str, budget: Budget) -> ProposeTestReleasePlan:
+        distribution = NoiseDistribution(name, self.size, self.noise)
+        stable = self._test(TEST_DELTA[name] * budget.delta, budget)
 
         def event(multiplier: float) -> Event:
-            return Composed((stable.event, law.event(multiplier)))
+            return Composed((stable.event, distribution.event(multiplier)))
 
         return ProposeTestReleasePlan(
-            stable, law, calibrate(event, budget), self.sensitivity
+            stable, distribution, calibrate(event, budget), self.sensitivity
         )
 
     def _test(self, delta: float, budget: Budget) -> StableRelease:
-        share = self.test_share
-        if share is None and self.likely_distance is None:
-            share = HALF
-        if share is not None:
-            return StableRelease(share * budget.epsilon, delta, self.rule)
+        part = self.test_share
+        if part is None and self.likely_distance is None:
+            part = HALF
+        if part is not None:
+            return StableRelease(part * budget.epsilon, delta, self.rule)
         likely = float(self.likely_distance or 0)
         # in steps of a hundredth of epsilon, of which the noise needs one at least
         for percent in range(1, 100):
@@ -247,7 +247,7 @@ class ProposeTestRelease:
             if test.release_probability(likely) >= 1 - REJECTED:
                 return test
         raise PlanError(
-            "ProposeTestRelease has too small a budget for "
+            "The budget is too small for ProposeTestRelease with "
             f"likely_distance={self.likely_distance!r}; raise epsilon or delta, or "
             "give test_share."
         )
@@ -258,20 +258,22 @@ class ProposeTestRelease:
         """Return the noisy estimate, or `NoAnswer`."""
         rows = all_rows(X)
         distance = as_distance(isolated_call(self.distance, X, y, rows))
-        # [propose:test] noise is drawn only once the test is passed
+        # [propose:test] noise is drawn only if the test passes
         if isinstance(plan.stable(True, distance, rng), NoAnswer):
             return NO_ANSWER
-        found = _numbers(isolated_call(self.estimate, X, y, rows), plan.law.size)
-        mechanism = plan.law.mechanism(plan.multiplier, plan.sensitivity)
+        found = _numbers(
+            isolated_call(self.estimate, X, y, rows), plan.distribution.size
+        )
+        mechanism = plan.distribution.mechanism(plan.multiplier, plan.sensitivity)
         return np.asarray(mechanism(found, rng), dtype=np.float64)
 
 
 def _numbers(found: Any, size: int) -> NDArray[np.float64]:
-    """Return an estimate as a vector, and zeros for whatever is none."""
+    """Return an estimate as a vector, and zeros for anything else."""
     nothing = np.zeros(size)
     try:
         numbers = np.array(found, dtype=np.float64).reshape(-1)
-    except Exception:  # an array of its own kind may fail in any way
+    except Exception:  # an array of a foreign class may fail in any way
         return nothing
     if numbers.shape != (size,) or not np.isfinite(numbers).all():
         return nothing

@@ -1,4 +1,4 @@
-"""Random subsamples vote: a row is in few of them, and a clear vote is told."""
+"""Votes of random subsamples, of which each row is in few."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tacit.stability._votes import distance_needed, winner_and_distance
 
 __all__ = ["SubsampleVote", "SubsampleVotePlan", "subsample_members"]
 
-# Fits beyond which a plan is refused
+# Most calls of a function that a plan allows
 MOST_SETS = 10**6
 
 
@@ -63,7 +63,7 @@ class SubsampleVotePlan(PlainNumbers):
     @property
     def assumptions(self) -> tuple[str, ...]:
         return (
-            "the function keeps nothing from subsample to subsample",
+            "the function keeps no state between subsamples",
             f"{self.n_sets} subsamples vote; if all agree, the answer is given with "
             f"probability {self.most_probable:.3g}",
         )
@@ -71,28 +71,28 @@ class SubsampleVotePlan(PlainNumbers):
 
 @dataclass(frozen=True)
 class SubsampleVote:
-    """Ask a question to random subsamples, and tell the answer if they agree.
+    """Value that most random subsamples of the rows agree on.
 
-    `BlockVote` asks fewer times, of more rows each, and needs no more agreement.
+    `BlockVote` makes fewer calls, on more rows each, and needs no more agreement.
 
     Parameters
     ----------
     function
         As for `BlockVote`.
     accounting
-        ``"tight"`` for the largest subsamples at which a lead of a quarter of the votes
-        is told, and as many of them as the proof needs; ``"paper"`` for the printed
-        numbers of both, which ask millions of times for usual budgets.
+        ``"tight"`` for the largest subsamples with which a lead of a quarter of the
+        votes is released, and as many of them as the proof needs; ``"paper"`` for the
+        published numbers of both: millions of calls at usual budgets.
     rule
         ``"optimal"`` or ``"laplace"``, as for `tacit.mechanisms.StableRelease`.
 
     Notes
     -----
     **Guarantee.** (epsilon, delta)-private under both relations, for every function
-    that keeps nothing from one subsample to the next (Smith and Thakurta 2013 [1]_,
+    that keeps no state between subsamples (Smith and Thakurta 2013 [1]_,
     Algorithm 1 and Theorem 5). Subsamples of each row are drawn until it is in no more
-    than ``floor(2 n_sets rate)``. Their number comes from the rows planned for: the
-    printed one depends on the rows themselves.
+    than ``floor(2 n_sets rate)``. Their number comes from the planned rows; the
+    published one depends on the data.
 
     References
     ----------
@@ -104,7 +104,7 @@ class SubsampleVote:
     accounting: str = "tight"
     rule: str = "optimal"
 
-    # each set of rows is read by itself
+    # the type of each set of rows depends on its own rows only
     takes_lists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -124,19 +124,19 @@ class SubsampleVote:
             rate = epsilon / (32 * surely)
             if rate >= 0.25:
                 raise PlanError(
-                    "SubsampleVote with accounting='paper' tells nothing for so large "
-                    f"an epsilon, got {epsilon!r}; use accounting='tight'."
+                    "accounting='paper' releases nothing at so large an epsilon, got "
+                    f"{epsilon!r}; use accounting='tight'."
                 )
             n_sets = ceil(for_all / rate**2)
         else:
             rate = tight_rate(epsilon, delta, self.rule)
             n_sets = ceil(max(3 * for_all / rate, 32 * surely))
-        # so few that a row is in none would be no vote at all
+        # each row is in one subsample on average, at least
         n_sets = max(n_sets, ceil(1 / rate))
         if n_sets > MOST_SETS:
             raise PlanError(
-                f"SubsampleVote would ask {n_sets} times; use BlockVote, or raise "
-                "epsilon."
+                f"SubsampleVote would call the function {n_sets} times; use BlockVote, "
+                "or raise epsilon."
             )
         cells = int(rate * RATE_CELLS)
         stable = StableRelease(epsilon, delta, self.rule)
@@ -145,7 +145,7 @@ class SubsampleVote:
     def run(
         self, plan: SubsampleVotePlan, X: Any, y: Any, rng: Generator
     ) -> Any | NoAnswer:
-        """Return what most subsamples say, or `NoAnswer`."""
+        """Return the value of most subsamples, or `NoAnswer`."""
         seeds = seeds_for(self.function, plan.n_sets, rng)
         sets = subsample_members(X.shape[0], plan, rng)
         votes = votes_of(self.function, X, y, sets, seeds)
@@ -154,10 +154,9 @@ class SubsampleVote:
 
 
 def tight_rate(epsilon: float, delta: float, rule: str = "optimal") -> float:
-    """Return the largest share of rows at which a clear vote is released.
+    """Return the largest sampling rate at which a clear vote is released.
 
-    Clear is a lead of a quarter of the votes, which at this rate is at the distance
-    that is needed.
+    A vote is clear if the winner leads by a quarter of the votes.
     """
     return 1 / (16 * (distance_needed(epsilon, delta, rule=rule) + 1))
 

@@ -1,4 +1,4 @@
-"""Blocks of rows vote, and the winner is released where no row can change it."""
+"""Votes of disjoint blocks of rows, whose winner is released if it is stable."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ __all__ = [
 def release_probability(
     epsilon: float, delta: float, distance: float, *, rule: str = "optimal"
 ) -> float:
-    """Return how likely a value at this distance to instability is released."""
+    """Return the probability that a value at this distance is released."""
     return StableRelease(epsilon, delta, rule).release_probability(distance)
 
 
 def distance_needed(
     epsilon: float, delta: float, *, failure: float = 1e-3, rule: str = "optimal"
 ) -> int:
-    """Return the least whole distance that is released but for this probability."""
+    """Return the least distance with at most this probability of no answer."""
     return StableRelease(epsilon, delta, rule).distance_needed(failure)
 
 
@@ -58,7 +58,7 @@ def blocks_needed(
     failure: float = 1e-3,
     rule: str = "optimal",
 ) -> int:
-    """Return the number of blocks whose vote is told, but for this probability.
+    """Return the number of blocks with at most this probability of no answer.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def blocks_needed(
     delta
         Probability with which the bound may fail.
     agreement
-        Share of the blocks that vote for the winner, above one half; all others are
-        taken to vote for one other value.
+        Fraction of the blocks that vote for the winner, above one half; all others are
+        assumed to vote for one other value.
     failure
         Probability of no answer.
     rule
@@ -77,8 +77,8 @@ def blocks_needed(
     Notes
     -----
     **Bound.** From that number on, ``floor(agreement * blocks)`` votes for the winner
-    put it at the distance that is released with probability ``1 - failure``, by the
-    law of `tacit.mechanisms.StableRelease`.
+    put it at a distance that `tacit.mechanisms.StableRelease` releases with
+    probability ``1 - failure``.
     """
     if not 0.5 < agreement <= 1:
         raise ValueError(
@@ -87,7 +87,7 @@ def blocks_needed(
     distance = distance_needed(epsilon, delta, failure=failure, rule=rule)
 
     def enough(blocks: int) -> bool:
-        # a lead that is there for this many and for all greater numbers
+        # rounding: the lead must suffice for the next three numbers too
         return 2 * floor(agreement * blocks) - blocks >= 2 * distance + 1
 
     blocks = max(1, floor((2 * distance + 1) / (2 * agreement - 1)))
@@ -104,8 +104,8 @@ def winner_and_distance(
     Parameters
     ----------
     votes
-        One plain value for each set of rows: a number, a text, None or a tuple of
-        these. Those that print the same are the same.
+        One plain value for each set of rows: a number, a string, None or a tuple of
+        these. Values with the same ``repr`` are the same.
     changed
         Votes that one row can change.
 
@@ -113,9 +113,9 @@ def winner_and_distance(
     -----
     **Bound.** Between neighbors the distance moves by at most one, and it is zero
     wherever a neighbor has another winner: one row moves the lead of the winner by at
-    most ``2 changed``. Among values with as many votes, the one that prints first in
-    the order of strings wins, whatever the rows are. For ``changed=1`` the distance is
-    ``(lead - 1) // 2`` and else ``lead // (2 changed) - 1``, never below zero.
+    most ``2 changed``. A tie goes to the value whose ``repr`` sorts first, whatever the
+    rows are. For ``changed=1`` the distance is ``(lead - 1) // 2`` and else
+    ``lead // (2 changed) - 1``, never below zero.
     """
     at_least(1, changed=changed)
     if len(votes) == 0:
@@ -152,7 +152,7 @@ class BlockVotePlan(PlainNumbers):
     @property
     def assumptions(self) -> tuple[str, ...]:
         return (
-            "the function keeps nothing from block to block",
+            "the function keeps no state between blocks",
             f"{self.n_blocks} blocks vote; if all agree, the answer is given with "
             f"probability {self.most_probable:.3g}",
         )
@@ -160,27 +160,27 @@ class BlockVotePlan(PlainNumbers):
 
 @dataclass(frozen=True)
 class BlockVote:
-    """Release what disjoint blocks of rows agree on: sample and aggregate by votes.
+    """Value that most disjoint blocks of rows agree on: sample and aggregate.
 
     Parameters
     ----------
     function
-        Maps the features and targets of a block to a plain value: a number, a text, or
-        a tuple of these. It may fail; that, and whatever is no plain value, counts as a
-        vote for None. One with an argument ``random_state`` gets a seed for each block.
+        Maps the features and targets of a block to a plain value: a number, a string,
+        or a tuple of these. A failure, and any other value, counts as a vote for None.
+        If it has an argument ``random_state``, it gets a seed for each block.
     n_blocks
-        Number of blocks; None for as many as let three quarters of them carry the vote
-        (`blocks_needed`), and no more than the rows planned for.
+        Number of blocks; None for `blocks_needed` with an agreement of three quarters,
+        and no more than the planned rows.
     rule
         ``"optimal"`` or ``"laplace"``, as for `tacit.mechanisms.StableRelease`.
 
     Notes
     -----
     **Guarantee.** (epsilon, delta)-private under both relations, for every function
-    that keeps nothing from one block to the next: neighbors differ in one block, hence
-    in one vote, and the winner is released through its distance to losing [1]_, [2]_.
-    Blocks have equal sizes where the number of rows is public; otherwise each row has
-    its block by a draw of its own.
+    that keeps no state between blocks: neighbors differ in one block, hence in one
+    vote, and the winner is released by its distance to losing [1]_, [2]_. Blocks have
+    equal sizes where the number of rows is public; otherwise each row draws its block
+    independently.
 
     References
     ----------
@@ -194,7 +194,7 @@ class BlockVote:
     n_blocks: int | None = None
     rule: str = "optimal"
 
-    # each set of rows is read by itself
+    # the type of each set of rows depends on its own rows only
     takes_lists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -221,18 +221,16 @@ class BlockVote:
     def run(
         self, plan: BlockVotePlan, X: Any, y: Any, rng: Generator
     ) -> Any | NoAnswer:
-        """Return what most blocks say, or `NoAnswer`."""
+        """Return the value of most blocks, or `NoAnswer`."""
         seeds = seeds_for(self.function, plan.n_blocks, rng)
         blocks = block_members(X.shape[0], plan.n_blocks, plan.equal_blocks, rng)
         votes = votes_of(self.function, X, y, blocks, seeds)
         return plan.stable(*winner_and_distance(votes), rng)
 
 
-# Share of the blocks by which a column that matters leads one that does not, and the
-# probability with which noise may hide that, where the number of blocks is planned
+# The number of blocks is planned so that a column which leads another by this fraction
+# of them is chosen first, except with this probability
 LEAD = 0.75
-
-
 HIDDEN = 0.05
 
 
@@ -252,7 +250,7 @@ class FeatureVotePlan:
     @property
     def assumptions(self) -> tuple[str, ...]:
         return (
-            "the selector keeps nothing from block to block",
+            "the selector keeps no state between blocks",
             f"{self.n_blocks} blocks vote",
             *noise_assumptions(self.choice.noise),
         )
@@ -260,7 +258,7 @@ class FeatureVotePlan:
 
 @dataclass(frozen=True)
 class FeatureVote:
-    """Blocks vote for columns, and the columns with most votes are chosen with noise.
+    """Columns with most votes of blocks, chosen by the exponential mechanism.
 
     Parameters
     ----------
@@ -307,31 +305,31 @@ class FeatureVote:
     def run(
         self, plan: FeatureVotePlan, X: Any, y: Any, rng: Generator
     ) -> tuple[int, ...]:
-        """Return the places of the chosen columns, in order."""
+        """Return the indices of the chosen columns, in order."""
         seeds = seeds_for(self.function, plan.n_blocks, rng)
         blocks = block_members(X.shape[0], plan.n_blocks, plan.equal_blocks, rng)
         counts = np.zeros(X.shape[1])
         for vote in votes_of(self.function, X, y, blocks, seeds):
             if vote is not None:
                 counts[list(vote)] += 1.0
-        free, chosen = np.arange(X.shape[1]), []
+        left, chosen = np.arange(X.shape[1]), []
         for _ in range(plan.n_select):
             # [features:choice]
-            position = plan.choice(counts[free], rng)
-            chosen.append(int(free[position]))
-            free = np.delete(free, position)
+            index = plan.choice(counts[left], rng)
+            chosen.append(int(left[index]))
+            left = np.delete(left, index)
         return tuple(sorted(chosen))
 
 
 def epsilon_of_choice(budget: Budget, n_select: int) -> float:
-    """Return what each of so many choices may spend."""
+    """Return the epsilon of each of so many choices."""
     return 1 / calibrate(
         lambda spread: Repeated(BoundedRange(1 / spread), n_select), budget
     )
 
 
 def votes_needed(epsilon: float, n_select: int, n_features: int) -> int:
-    """Return the blocks whose clear vote is not hidden by noise, but for ``HIDDEN``.
+    """Return the number of blocks at which noise hides a clear vote rarely.
 
     Notes
     -----
